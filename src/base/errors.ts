@@ -1,0 +1,37 @@
+/**
+ * The four kinds of error. Every message says which call failed, what it expected, what it found, and what to do.
+ * UserError: the caller's input is wrong (the command prints it without a stack and exits 2). ShapeError: a tensor has
+ * the wrong shape, dtype or lifetime. DeviceError: a device cannot do what was asked. GraderError: the grader itself
+ * failed, which stops the run: an infrastructure failure is never a wrong answer.
+ */
+export interface Complaint {
+  readonly call: string;
+  readonly expected: string;
+  readonly found: string;
+  readonly fix?: string;
+}
+
+function sentence({ call, expected, found, fix }: Complaint): string {
+  return `${call}: expected ${expected}, found ${found}.${fix === undefined ? '' : ` ${fix}`}`;
+}
+
+abstract class ComplaintError extends Error {
+  readonly complaint: Complaint;
+  constructor(complaint: Complaint, options?: ErrorOptions) {
+    super(sentence(complaint), options);
+    this.complaint = complaint;
+  }
+}
+
+export class UserError extends ComplaintError {
+  override readonly name = 'UserError';
+}
+export class ShapeError extends ComplaintError {
+  override readonly name = 'ShapeError';
+}
+export class DeviceError extends ComplaintError {
+  override readonly name = 'DeviceError';
+}
+export class GraderError extends ComplaintError {
+  override readonly name = 'GraderError';
+}

@@ -1,0 +1,79 @@
+/**
+ * Bookkeeping of one slab of memory of a stated size: best fit over a sorted list of free ranges, neighbours merged on
+ * free. It hands out byte offsets and touches no memory, so every device can use it over whatever its slab is.
+ */
+import { DeviceError } from '../base/errors.ts';
+
+const alignment = 256;
+
+interface Range {
+  start: number;
+  end: number;
+}
+
+export class Arena {
+  readonly capacity: number;
+  readonly device: string;
+  /** Most bytes ever in use at once. */
+  peak = 0;
+  used = 0;
+  #free: Range[];
+  readonly #taken = new Map<number, number>();
+
+  /** `base` is the first offset handed out: what lies below is the device's own. */
+  constructor(device: string, capacity: number, base = 0) {
+    this.device = device;
+    this.capacity = capacity - base;
+    this.#free = [{ start: Math.ceil(base / alignment) * alignment, end: capacity }];
+  }
+
+  alloc(bytes: number, label: string): number {
+    const size = Math.max(alignment, Math.ceil(bytes / alignment) * alignment);
+    let best: Range | undefined;
+    for (const range of this.#free) {
+      const room = range.end - range.start;
+      if (room >= size && (best === undefined || room < best.end - best.start)) best = range;
+    }
+    if (best === undefined) {
+      const largest = this.#free.reduce((most, { start, end }) => Math.max(most, end - start), 0);
+      throw new DeviceError({
+        call: `${this.device}: allocate ${label}`,
+        expected: `${size} bytes in one piece`,
+        found: `${this.capacity - this.used} of ${this.capacity} bytes free, the largest piece ${largest}`,
+        fix: 'Use a smaller batch or a larger arena.',
+      });
+    }
+    const offset = best.start;
+    best.start += size;
+    if (best.start === best.end) this.#free.splice(this.#free.indexOf(best), 1);
+    this.#taken.set(offset, size);
+    this.used += size;
+    this.peak = Math.max(this.peak, this.used);
+    return offset;
+  }
+
+  free(offset: number): void {
+    const size = this.#taken.get(offset);
+    if (size === undefined) {
+      throw new DeviceError({
+        call: `${this.device}: free`,
+        expected: 'an offset that is in use',
+        found: `${offset}`,
+        fix: 'A tensor was freed twice.',
+      });
+    }
+    this.#taken.delete(offset);
+    this.used -= size;
+    const at = this.#free.findIndex(({ start }) => start > offset);
+    const index = at < 0 ? this.#free.length : at;
+    const before = this.#free[index - 1];
+    const after = this.#free[index];
+    const end = offset + size;
+    if (before?.end === offset && after?.start === end) {
+      before.end = after.end;
+      this.#free.splice(index, 1);
+    } else if (before?.end === offset) before.end = end;
+    else if (after?.start === end) after.start = offset;
+    else this.#free.splice(index, 0, { start: offset, end });
+  }
+}

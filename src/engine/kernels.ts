@@ -1,0 +1,134 @@
+/**
+ * The vocabulary of a device: what it can compute. Outputs come first and are overwritten unless `accumulate` is true.
+ * T tokens, H query heads, K key/value heads, D head size, C channels, V vocabulary, R rank of one adapter block,
+ * N rows. All tensors are contiguous; f32 unless a comment says otherwise. An output may be the same tensor as an
+ * input only where the comment says "in place".
+ */
+import type { Segments } from './segments.ts';
+import type { Tensor } from './tensor.ts';
+
+/** exp, log, sqrt, reciprocal, tanh, square: the obvious functions. */
+export type UnaryKind = 'exp' | 'log' | 'sqrt' | 'reciprocal' | 'tanh' | 'square';
+/** lessEqual gives 1 where a ≤ b, else 0. */
+export type BinaryKind = 'add' | 'subtract' | 'multiply' | 'divide' | 'minimum' | 'maximum' | 'lessEqual';
+
+export interface MatmulOptions {
+  readonly transposeA: boolean;
+  readonly transposeB: boolean;
+  readonly accumulate: boolean;
+}
+
+export interface AdamWOptions {
+  readonly learningRate: number;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly epsilon: number;
+  /** Decoupled decay: parameter −= learningRate · decay · (parameter − target). */
+  readonly decay: number;
+  /** 1 for the first update. */
+  readonly step: number;
+  /** Gradients are scaled by min(1, maxNorm / (√squaredNorm + 1e-6)); Infinity for no clip. */
+  readonly maxNorm: number;
+}
+
+export interface Kernels {
+  fill(out: Tensor, value: number): void;
+  /** Same number of elements; between any two of f32, bf16, f16 it converts, to nearest even. i32 to i32 only. */
+  copy(out: Tensor, input: Tensor): void;
+  /** out = scale · x + shift. In place. */
+  affine(out: Tensor, x: Tensor, scale: number, shift: number): void;
+  /** out += x. */
+  add(out: Tensor, x: Tensor): void;
+  /** In place. */
+  unary(kind: UnaryKind, out: Tensor, x: Tensor): void;
+  /** b repeats along the leading axes of a: element i meets b[i mod b.size]. In place on a. */
+  binary(kind: BinaryKind, out: Tensor, a: Tensor, b: Tensor): void;
+  /** In place. */
+  clamp(out: Tensor, x: Tensor, low: number, high: number): void;
+  /** out = 1 where low ≤ x ≤ high, else 0. In place. */
+  inside(out: Tensor, x: Tensor, low: number, high: number): void;
+  /** out [N] = Σ over the last axis of x [N, C]. */
+  sumLast(out: Tensor, x: Tensor): void;
+  /** out [C] (+)= Σ over the first axis of x [N, C]. */
+  sumFirst(out: Tensor, x: Tensor, accumulate: boolean): void;
+  /** out [1] (+)= Σ x². */
+  sumSquares(out: Tensor, x: Tensor, accumulate: boolean): void;
+  /** out i32 [1] = how many elements of x are NaN or infinite. */
+  countNonFinite(out: Tensor, x: Tensor): void;
+
+  /** out [M, N] (+)= op(a) · op(b); with a leading batch axis on all three, one product per batch entry. */
+  matmul(out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions): void;
+
+  /** out [N, C] = table [V, C] at index i32 [N]. */
+  gatherRows(out: Tensor, table: Tensor, index: Tensor): void;
+  /** out [V, C] at index i32 [N] = x [N, C]; rows not named stay. Indices are distinct. */
+  scatterRows(out: Tensor, x: Tensor, index: Tensor): void;
+  /** out [V, C] += x [N, C] at index i32 [N]; repeated indices add up, in order of n. */
+  scatterAddRows(out: Tensor, x: Tensor, index: Tensor): void;
+
+  /** out = x · inverseRms · weight over the last axis; inverseRms [N] = 1 / √(mean x² + epsilon). x [N, C]. */
+  rmsNorm(out: Tensor, inverseRms: Tensor, x: Tensor, weight: Tensor, epsilon: number): void;
+  /** dx (+)= …; dWeight += … unless null. */
+  rmsNormBackward(
+    dx: Tensor,
+    dWeight: Tensor | null,
+    dy: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    inverseRms: Tensor,
+    accumulate: boolean,
+  ): void;
+
+  /**
+   * x [T, H, D]; table [P, D] holds cos (first D/2) and sin (last D/2) of a position; positions i32 [T].
+   * (a, b) → (a·cos − b·sin, b·cos + a·sin) for a = x[.., i], b = x[.., i + D/2]; `inverse` turns the other way. In place.
+   */
+  rotary(out: Tensor, x: Tensor, positions: Tensor, table: Tensor, inverse: boolean): void;
+
+  /**
+   * Softmax attention with grouped heads: query head h reads key head ⌊h·K/H⌋. out, q [Tq, H, D]; k, v [Tk, K, D];
+   * logSumExp [Tq, H] of the scaled scores. No Tq×Tk matrix is kept.
+   */
+  attention(out: Tensor, logSumExp: Tensor, q: Tensor, k: Tensor, v: Tensor, segments: Segments, scale: number): void;
+  /** dq, dk, dv are overwritten (keys that nobody sees get 0). */
+  attentionBackward(
+    dq: Tensor,
+    dk: Tensor,
+    dv: Tensor,
+    dOut: Tensor,
+    out: Tensor,
+    logSumExp: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    segments: Segments,
+    scale: number,
+  ): void;
+
+  /** out = gate · sigmoid(gate) · up. In place on gate. */
+  swiglu(out: Tensor, gate: Tensor, up: Tensor): void;
+  /** dGate and dUp overwritten; each may be in place on gate / up. */
+  swigluBackward(dGate: Tensor, dUp: Tensor, dy: Tensor, gate: Tensor, up: Tensor): void;
+
+  /** logp [N] = logits[n, target] − logSumExp[n]; logits [N, V], targets i32 [N]. */
+  logSoftmaxGather(logp: Tensor, logSumExp: Tensor, logits: Tensor, targets: Tensor): void;
+  /** logits becomes dLogits = dLogp · (1[v = target] − exp(logits − logSumExp)), in place. */
+  logSoftmaxGatherBackward(logits: Tensor, logSumExp: Tensor, targets: Tensor, dLogp: Tensor): void;
+
+  /**
+   * Per-token scaling of adapter blocks: out [T, n] = h [T, 4R] (its first n columns) times coefficients [T, 2], column j
+   * taking the coefficient of block ⌊j / R⌋ mod 2 (0 deployed, 1 quarantine). n is 2R or 4R. In place when n = 4R.
+   */
+  scaleBlocks(out: Tensor, h: Tensor, coefficients: Tensor, rank: number): void;
+
+  /** One AdamW update in place of parameter, m and v. squaredNorm [1]; target null means decay toward 0. */
+  adamw(
+    parameter: Tensor,
+    gradient: Tensor,
+    m: Tensor,
+    v: Tensor,
+    target: Tensor | null,
+    squaredNorm: Tensor,
+    options: AdamWOptions,
+  ): void;
+}

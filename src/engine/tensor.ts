@@ -1,0 +1,123 @@
+/**
+ * A tensor is a handle: shape, dtype and a byte offset into its device's arena. It never owns JavaScript memory and is
+ * never freed behind anybody's back: the scope that made it frees it, functions only borrow it. Always contiguous, row
+ * major. A view shares its owner's bytes and lives exactly as long as its owner.
+ */
+import { ShapeError } from '../base/errors.ts';
+import type { Device } from './device.ts';
+
+export type DType = 'f32' | 'i32' | 'bf16' | 'f16';
+export type Shape = readonly number[];
+/** Host data of a tensor: bf16 and f16 travel as their raw 16 bits. */
+export type HostArray = Float32Array | Int32Array | Uint16Array;
+
+export const bytesOf: Readonly<Record<DType, number>> = { f32: 4, i32: 4, bf16: 2, f16: 2 };
+
+export function sizeOf(shape: Shape): number {
+  return shape.reduce((product, axis) => product * axis, 1);
+}
+
+export function describe(tensor: { shape: Shape; dtype: DType }): string {
+  return `${tensor.dtype}[${tensor.shape.join(',')}]`;
+}
+
+export class Tensor {
+  readonly device: Device;
+  readonly shape: Shape;
+  readonly dtype: DType;
+  readonly label: string;
+  /** Byte offset in the device's arena. */
+  readonly offset: number;
+  readonly size: number;
+  readonly #owner: Tensor | undefined;
+  #alive = true;
+
+  private constructor(device: Device, shape: Shape, dtype: DType, label: string, offset: number, owner?: Tensor) {
+    this.device = device;
+    this.shape = shape;
+    this.dtype = dtype;
+    this.label = label;
+    this.offset = offset;
+    this.size = sizeOf(shape);
+    this.#owner = owner;
+  }
+
+  /** Memory is not cleared. */
+  static empty(device: Device, shape: Shape, dtype: DType = 'f32', label = 'tensor'): Tensor {
+    for (const axis of shape) {
+      if (!Number.isInteger(axis) || axis < 0) {
+        throw new ShapeError({
+          call: `tensor ${label}`,
+          expected: 'axes that are whole numbers ≥ 0',
+          found: `[${shape}]`,
+        });
+      }
+    }
+    const offset = device.arena.alloc(sizeOf(shape) * bytesOf[dtype], `${label} ${dtype}[${shape.join(',')}]`);
+    return new Tensor(device, [...shape], dtype, label, offset);
+  }
+
+  static from(device: Device, data: HostArray, shape: Shape, dtype: DType = 'f32', label = 'tensor'): Tensor {
+    const tensor = Tensor.empty(device, shape, dtype, label);
+    device.write(tensor, data);
+    return tensor;
+  }
+
+  /** The same bytes, read in another shape, from `start` elements on. */
+  view(shape: Shape, start = 0): Tensor {
+    const owner = this.#owner ?? this;
+    this.assertAlive('view');
+    if (start < 0 || start + sizeOf(shape) > this.size) {
+      throw new ShapeError({
+        call: `view of ${this.label}`,
+        expected: `at most ${this.size} elements`,
+        found: `[${shape.join(',')}] from element ${start}`,
+      });
+    }
+    return new Tensor(
+      this.device,
+      [...shape],
+      this.dtype,
+      this.label,
+      this.offset + start * bytesOf[this.dtype],
+      owner,
+    );
+  }
+
+  /** Rows `start` to `end` of the first axis, without a copy. */
+  rows(start: number, end: number): Tensor {
+    const [, ...rest] = this.shape;
+    return this.view([end - start, ...rest], start * sizeOf(rest));
+  }
+
+  get isView(): boolean {
+    return this.#owner !== undefined;
+  }
+
+  /** The tensor whose bytes these are. */
+  get owner(): Tensor {
+    return this.#owner ?? this;
+  }
+
+  get alive(): boolean {
+    return this.owner.#alive;
+  }
+
+  assertAlive(call: string): void {
+    if (this.alive) return;
+    throw new ShapeError({
+      call,
+      expected: `${this.label} ${describe(this)} to be alive`,
+      found: 'a tensor whose scope has ended',
+      fix: 'Keep it in the scope that outlives its use.',
+    });
+  }
+
+  /** Called by scopes only. */
+  free(): void {
+    if (this.isView) throw new ShapeError({ call: `free ${this.label}`, expected: 'an owner', found: 'a view' });
+    this.assertAlive('free');
+    this.#alive = false;
+    this.device.release(this);
+  }
+}
