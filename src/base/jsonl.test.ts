@@ -27,8 +27,8 @@ describe('writer and reader', () => {
     await fc.assert(
       fc.asyncProperty(values, values, async (first, second) => {
         await writeFile(path, '');
-        for (const values of [first, second]) {
-          using writer = new JsonlWriter(path, { fsync: values === second });
+        for (const part of [first, second]) {
+          using writer = new JsonlWriter(path, { fsync: part === second });
           expect(writer.cutBytes).toBe(0);
           for (const value of part) writer.append(value);
         }
