@@ -1,0 +1,27 @@
+/**
+ * The contract of a command file: it exports one `configure<Name>` function that declares arguments, options, help and
+ * action on the Command it is given. The table in program.ts names the command and loads its file only when it is used.
+ * An action writes to the context's streams, throws UserError for wrong input, and sets `exitCode` to 1 when it ran
+ * well but its answer is no.
+ */
+import type { Command } from 'commander';
+
+export interface TextSink {
+  write(text: string): unknown;
+}
+
+export interface Streams {
+  readonly stdout: TextSink;
+  readonly stderr: TextSink;
+}
+
+export interface CommandContext extends Streams {
+  exitCode: number;
+}
+
+export type ConfigureCommand = (command: Command, context: CommandContext) => void;
+
+/** Help text that shows how a command is called, one line each. */
+export function examplesText(...lines: readonly string[]): string {
+  return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');
+}

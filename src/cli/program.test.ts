@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { UserError } from '../base/errors.ts';
+import { reportError, runCli } from './program.ts';
+
+async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  const written = { out: '', err: '' };
+  const code = await runCli(argv, {
+    stdout: { write: (text) => (written.out += text) },
+    stderr: { write: (text) => (written.err += text) },
+  });
+  return { code, ...written };
+}
+
+describe('gq', () => {
+  it('prints its version', async () => {
+    const { code, out } = await run('--version');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it('prints help with every command and examples', async () => {
+    const { code, out, err } = await run('--help');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/doctor\b/);
+    expect(out).toContain('Examples:\n  $ gq doctor');
+  });
+
+  it('prints the help of one command', async () => {
+    const { code, out, err } = await run('doctor', '--help');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('--json');
+    expect(out).toContain('Examples:');
+  });
+
+  it('answers a call without a command with help on stderr and 2', async () => {
+    const { code, out, err } = await run();
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('Usage: gq');
+  });
+
+  it.each([
+    [['doctr'], 'doctor'],
+    [['--versoin'], '--version'],
+    [['doctor', '--jsno'], '--json'],
+    [['doctor', '--hlep'], '--help'],
+  ])('exits 2 and names the nearest for %j', async (argv, nearest) => {
+    const { code, out, err } = await run(...argv);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(`Did you mean ${nearest}?`);
+  });
+
+  it('exits 2 on an argument nobody asked for', async () => {
+    const { code, err } = await run('doctor', 'please');
+    expect(code).toBe(2);
+    expect(err).toContain('too many arguments');
+  });
+});
+
+describe('errors', () => {
+  function report(error: unknown): { code: number; err: string } {
+    let err = '';
+    const code = reportError(error, { stdout: { write: () => 0 }, stderr: { write: (text) => (err += text) } });
+    return { code, err };
+  }
+
+  it('shows a UserError as one line and exits 2', () => {
+    const error = new UserError({ call: 'gq x', expected: 'a file', found: 'a folder', fix: 'Name a file.' });
+    expect(report(error)).toEqual({ code: 2, err: 'gq: gq x: expected a file, found a folder. Name a file.\n' });
+  });
+
+  it('shows any other error with its stack and exits 1', () => {
+    const { code, err } = report(new RangeError('planted'));
+    expect(code).toBe(1);
+    expect(err).toMatch(/^RangeError: planted\n\s+at /);
+  });
+});

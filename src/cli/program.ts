@@ -1,0 +1,73 @@
+/**
+ * The `gq` program: its commands, and how their outcomes become exit codes. 0: done. 1: ran, and the answer is no, or a
+ * failure of the program itself (with its stack). 2: the call was wrong (a message, no stack). Only the files of the
+ * commands named in the call are loaded, so `gq --version` does not pay for an engine.
+ */
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { UserError } from '../base/errors.ts';
+import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
+import { examplesText } from './command.ts';
+
+interface CommandEntry {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<ConfigureCommand>;
+}
+
+const commands: readonly CommandEntry[] = [
+  {
+    name: 'doctor',
+    summary: 'what this machine has, what is missing, and what to do about it',
+    load: async () => (await import('./doctor.ts')).configureDoctor,
+  },
+];
+
+function readVersion(): string {
+  const manifest: { version: string } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  );
+  return manifest.version;
+}
+
+async function buildProgram(argv: readonly string[], context: CommandContext): Promise<Command> {
+  const program = new Command('gq')
+    .description('Train a model by RL on a flawed grader, and quarantine the reward hack it learns.')
+    .version(readVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help; after a command, its own')
+    .helpCommand(false)
+    .addHelpText('after', examplesText('gq doctor', 'gq doctor --json', 'gq doctor --help'))
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: (text) => context.stderr.write(text),
+    })
+    .exitOverride();
+  for (const { name, summary, load } of commands) {
+    const command = program.command(name).summary(summary).description(summary);
+    if (argv.includes(name)) (await load())(command, context);
+  }
+  return program;
+}
+
+export function reportError(error: unknown, { stderr }: Streams): number {
+  // Commander has already printed its own message, with the nearest name where there is one.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof UserError) {
+    stderr.write(`gq: ${error.message}\n`);
+    return 2;
+  }
+  stderr.write(`${error instanceof Error ? error.stack : `gq: thrown: ${String(error)}`}\n`);
+  return 1;
+}
+
+/** `argv` without the interpreter and the script. Never exits the process: gq.ts does that. */
+export async function runCli(argv: readonly string[], streams: Streams): Promise<number> {
+  const context: CommandContext = { stdout: streams.stdout, stderr: streams.stderr, exitCode: 0 };
+  try {
+    const program = await buildProgram(argv, context);
+    await program.parseAsync(argv, { from: 'user' });
+    return context.exitCode;
+  } catch (error) {
+    return reportError(error, streams);
+  }
+}
