@@ -23,7 +23,7 @@ export interface AdamWOptions {
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;
-  /** Decoupled decay: parameter −= learningRate · decay · (parameter − target). */
+  /** Decoupled, after the update: parameter −= learningRate · decay · (parameter − target). */
   readonly decay: number;
   /** 1 for the first update. */
   readonly step: number;
@@ -51,6 +51,8 @@ export interface Kernels {
   sumLast(out: Tensor, x: Tensor): void;
   /** out [C] (+)= Σ over the first axis of x [N, C]. */
   sumFirst(out: Tensor, x: Tensor, accumulate: boolean): void;
+  /** out [S, n] = Σ of x [T, C] over the tokens [start, end) of ranges i32 [S, 2], its first n columns. */
+  segmentSum(out: Tensor, x: Tensor, ranges: Tensor): void;
   /** out [1] (+)= Σ x². */
   sumSquares(out: Tensor, x: Tensor, accumulate: boolean): void;
   /** out i32 [1] = how many elements of x are NaN or infinite. */

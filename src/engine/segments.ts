@@ -2,11 +2,11 @@
  * Which keys each query of a packed batch may see. A segment is a run of queries [queryStart, queryEnd) of one row: all
  * of them see the keys [prefixStart, prefixEnd) (a prompt shared by a group; empty when there is none), and query i of n
  * sees [keyStart, keyEnd − (n − 1 − i)) (causal). Packed scoring, shared prompts, prefill and decoding over a cache are
- * all this one table. The host copy is for planning (grids, shards); the device copy is what kernels read.
+ * all this one table. The host copy is for planning (grids, shards); the device copy, owned by the scope, is what kernels read.
  */
 import { ShapeError } from '../base/errors.ts';
-import type { Device } from './device.ts';
-import { Tensor } from './tensor.ts';
+import type { Scope } from './scope.ts';
+import type { Tensor } from './tensor.ts';
 
 export interface Segment {
   readonly queryStart: number;
@@ -26,7 +26,7 @@ export class Segments {
   readonly queries: number;
   readonly keys: number;
 
-  constructor(device: Device, list: readonly Segment[], queries: number, keys: number) {
+  constructor(scope: Scope, list: readonly Segment[], queries: number, keys: number) {
     let covered = 0;
     for (const segment of list) {
       const { queryStart, queryEnd, prefixStart, prefixEnd, keyStart, keyEnd } = segment;
@@ -49,11 +49,11 @@ export class Segments {
     this.queries = queries;
     this.keys = keys;
     const flat = list.flatMap((s) => [s.queryStart, s.queryEnd, s.prefixStart, s.prefixEnd, s.keyStart, s.keyEnd]);
-    this.tensor = Tensor.from(device, Int32Array.from(flat), [list.length, segmentColumns], 'i32', 'segments');
+    this.tensor = scope.from(Int32Array.from(flat), [list.length, segmentColumns], 'segments');
   }
 
   /** Rows of the given lengths, packed one after another, each attending to itself. */
-  static packed(device: Device, lengths: readonly number[]): Segments {
+  static packed(scope: Scope, lengths: readonly number[]): Segments {
     let start = 0;
     const list = lengths.map((length) => {
       const end = start + length;
@@ -61,10 +61,6 @@ export class Segments {
       start = end;
       return segment;
     });
-    return new Segments(device, list, start, start);
-  }
-
-  [Symbol.dispose](): void {
-    this.tensor.free();
+    return new Segments(scope, list, start, start);
   }
 }

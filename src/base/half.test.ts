@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { bfloat16ToFloat, float16ToFloat, floatToBfloat16, floatToFloat16 } from './half.ts';
+
+test('every finite 16-bit value survives the way to float32 and back', () => {
+  for (let half = 0; half < 0x10000; half++) {
+    if ((half & 0x7c00) !== 0x7c00) expect(floatToFloat16(float16ToFloat(half))).toBe(half);
+    if ((half & 0x7f80) !== 0x7f80) expect(floatToBfloat16(bfloat16ToFloat(half))).toBe(half);
+  }
+});
+
+test('published values of binary16', () => {
+  expect(floatToFloat16(65504)).toBe(0x7bff);
+  expect(floatToFloat16(65520)).toBe(0x7c00);
+  expect(floatToFloat16(65519.99)).toBe(0x7bff);
+  expect(floatToFloat16(2 ** -24)).toBe(1);
+  expect(floatToFloat16(2 ** -25)).toBe(0);
+  expect(floatToFloat16(-0)).toBe(0x8000);
+  expect(floatToFloat16(1 / 3)).toBe(0x3555);
+  expect(floatToFloat16(2049)).toBe(0x6800);
+  expect(floatToFloat16(2051)).toBe(0x6802);
+});
+
+test('bfloat16 rounds to nearest even and keeps NaN and infinity', () => {
+  expect(floatToBfloat16(1 + 2 ** -8)).toBe(0x3f80);
+  expect(floatToBfloat16(1 + 3 * 2 ** -8)).toBe(0x3f82);
+  expect(floatToBfloat16(Number.POSITIVE_INFINITY)).toBe(0x7f80);
+  expect(floatToBfloat16(3.4e38)).toBe(0x7f80);
+  expect(bfloat16ToFloat(floatToBfloat16(Number.NaN))).toBeNaN();
+  expect(float16ToFloat(floatToFloat16(Number.NaN))).toBeNaN();
+  expect(float16ToFloat(0xfc00)).toBe(Number.NEGATIVE_INFINITY);
+});

@@ -1,0 +1,27 @@
+export { Arena } from './arena.ts';
+export type { Device } from './device.ts';
+export type { AdamWOptions, BinaryKind, Kernels, MatmulOptions, UnaryKind } from './kernels.ts';
+export { attention } from './ops/attention.ts';
+export * from './ops/elementwise.ts';
+export { embedding, tokenIds } from './ops/embedding.ts';
+export { logProb } from './ops/log-prob.ts';
+export { linear, matmul, type Transposes } from './ops/matmul.ts';
+export { rmsNorm } from './ops/normalise.ts';
+export { mean, sum, sumFirst, sumLast } from './ops/reduce.ts';
+export { inverseFrequencies, type Llama3Scaling, rotary, rotaryTable } from './ops/rotary.ts';
+export { blockScales, type Detach, type Route, routeCoefficients } from './ops/routes.ts';
+export {
+  adaptedLinear,
+  type BlockCoefficients,
+  type BottleneckProbe,
+  type SplitAdapter,
+  splitAdapter,
+} from './ops/split-adapter.ts';
+export { swiglu } from './ops/swiglu.ts';
+export { AdamW, type Parameter, type StepOptions } from './optimiser.ts';
+export { linearWarmup, warmupCosine } from './schedule.ts';
+export { Scope } from './scope.ts';
+export { type Segment, Segments } from './segments.ts';
+export { Tape, type TapeOptions } from './tape.ts';
+export { bytesOf, type DType, describe, type HostArray, type Shape, sizeOf, Tensor } from './tensor.ts';
+export { readFloats } from './transfer.ts';

@@ -1,0 +1,37 @@
+/** What every op checks before it queues a kernel: lifetimes, device, dtype, shape. */
+import { DeviceError, ShapeError } from '../../base/errors.ts';
+import type { Tape } from '../tape.ts';
+import { type DType, describe, type Shape, type Tensor } from '../tensor.ts';
+
+function complain(call: string, tensor: Tensor, expected: string): never {
+  throw new ShapeError({ call, expected, found: `${tensor.label} ${describe(tensor)}` });
+}
+
+/** Axes that must equal a number, or −1 for any. */
+export function expectShape(call: string, tensor: Tensor, shape: Shape): void {
+  const fits = tensor.shape.length === shape.length && shape.every((axis, i) => axis < 0 || axis === tensor.shape[i]);
+  if (!fits) complain(call, tensor, `shape [${shape.map((axis) => (axis < 0 ? '?' : axis)).join(',')}]`);
+}
+
+export function expectAxes(call: string, tensor: Tensor, least: number): void {
+  if (tensor.shape.length < least) complain(call, tensor, `at least ${least} axes`);
+}
+
+export function expectSameShape(call: string, a: Tensor, b: Tensor): void {
+  expectShape(call, b, a.shape);
+}
+
+/** Alive, of the dtype, on the tape's device. */
+export function expectTensor(tape: Tape, call: string, dtype: DType, ...tensors: readonly Tensor[]): void {
+  for (const tensor of tensors) {
+    tensor.assertAlive(call);
+    if (tensor.dtype !== dtype) complain(call, tensor, `dtype ${dtype}`);
+    if (tensor.device !== tape.device) {
+      throw new DeviceError({
+        call,
+        expected: `a tensor on the tape's device ${tape.device.name}`,
+        found: `${tensor.label} on ${tensor.device.name}${tensor.device.name === tape.device.name ? ' (another one)' : ''}`,
+      });
+    }
+  }
+}

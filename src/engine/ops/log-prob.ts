@@ -1,0 +1,64 @@
+/**
+ * log p(target) under softmax(hidden · headᵀ), in chunks of tokens: the [tokens × vocabulary] matrix never exists whole,
+ * neither forward nor backward (where a chunk's logits are computed again).
+ */
+
+import { Scope } from '../scope.ts';
+import type { Tape } from '../tape.ts';
+import type { Tensor } from '../tensor.ts';
+import { expectShape, expectTensor } from './checks.ts';
+
+/** Most elements of a chunk of logits. */
+const chunkElements = 2 ** 22;
+
+/** hidden [N, C], head [V, C], targets i32 [N] → log-probabilities [N]. */
+export function logProb(tape: Tape, hidden: Tensor, head: Tensor, targets: Tensor): Tensor {
+  expectTensor(tape, 'logProb', 'f32', hidden, head);
+  expectTensor(tape, 'logProb', 'i32', targets);
+  expectShape('logProb hidden', hidden, [-1, -1]);
+  const [tokens, channels] = hidden.shape;
+  expectShape('logProb head', head, [-1, channels]);
+  expectShape('logProb targets', targets, [tokens]);
+  const { kernels } = tape.device;
+  const out = tape.empty([tokens], 'log-probabilities');
+  const logSumExp = tape.empty([tokens], 'log-sum-exp');
+  eachChunk(tape, hidden, head, (start, end, logits) => {
+    kernels.logSoftmaxGather(out.rows(start, end), logSumExp.rows(start, end), logits, targets.rows(start, end));
+  });
+  tape.record('logProb', [hidden, head], out, [hidden, head, targets, logSumExp], (dy, gradients) =>
+    eachChunk(tape, hidden, head, (start, end, logits) => {
+      const slice = (tensor: Tensor): Tensor => tensor.rows(start, end);
+      kernels.logSoftmaxGatherBackward(logits, slice(logSumExp), slice(targets), slice(dy));
+      gradients.into(hidden, (dHidden, accumulate) => {
+        if (!accumulate) kernels.fill(dHidden, 0);
+        kernels.matmul(slice(dHidden), logits, head, { transposeA: false, transposeB: false, accumulate: true });
+      });
+      gradients.into(head, (dHead, accumulate) =>
+        kernels.matmul(dHead, logits, slice(hidden), { transposeA: true, transposeB: false, accumulate }),
+      );
+    }),
+  );
+  return out;
+}
+
+function eachChunk(
+  tape: Tape,
+  hidden: Tensor,
+  head: Tensor,
+  body: (start: number, end: number, logits: Tensor) => void,
+): void {
+  const [tokens] = hidden.shape;
+  const [vocabulary] = head.shape;
+  const step = Math.max(1, Math.floor(chunkElements / vocabulary));
+  for (let start = 0; start < tokens; start += step) {
+    const end = Math.min(tokens, start + step);
+    using scope = new Scope(tape.device);
+    const logits = scope.empty([end - start, vocabulary], 'chunk of logits');
+    tape.device.kernels.matmul(logits, hidden.rows(start, end), head, {
+      transposeA: false,
+      transposeB: true,
+      accumulate: false,
+    });
+    body(start, end, logits);
+  }
+}

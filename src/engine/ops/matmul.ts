@@ -1,0 +1,88 @@
+/** Matrix products on the tape: out = op(a) · op(b), and y = x Wᵀ + bias. */
+import { ShapeError } from '../../base/errors.ts';
+import type { Tape } from '../tape.ts';
+import { describe, type Tensor } from '../tensor.ts';
+import { expectAxes, expectShape, expectTensor } from './checks.ts';
+
+export interface Transposes {
+  readonly transposeA?: boolean;
+  readonly transposeB?: boolean;
+}
+
+/** Two matrices, or two stacks of as many matrices each. */
+export function matmul(
+  tape: Tape,
+  a: Tensor,
+  b: Tensor,
+  { transposeA = false, transposeB = false }: Transposes = {},
+): Tensor {
+  expectTensor(tape, 'matmul', 'f32', a, b);
+  const batch = a.shape.slice(0, -2);
+  const [aRows, aColumns] = a.shape.slice(-2);
+  const [bRows, bColumns] = b.shape.slice(-2);
+  const [m, k] = transposeA ? [aColumns, aRows] : [aRows, aColumns];
+  const [depth, n] = transposeB ? [bColumns, bRows] : [bRows, bColumns];
+  const ranks = a.shape.length === b.shape.length && (a.shape.length === 2 || a.shape.length === 3);
+  if (!ranks || k !== depth || batch[0] !== b.shape.slice(0, -2)[0]) {
+    throw new ShapeError({
+      call: `matmul${transposeA ? ' aᵀ' : ''}${transposeB ? ' bᵀ' : ''}`,
+      expected: 'two matrices or two stacks of equal height, whose inner axes agree',
+      found: `${a.label} ${describe(a)} and ${b.label} ${describe(b)}`,
+    });
+  }
+  const { kernels } = tape.device;
+  const out = tape.empty([...batch, m, n], 'matmul');
+  kernels.matmul(out, a, b, { transposeA, transposeB, accumulate: false });
+  tape.record('matmul', [a, b], out, [a, b], (dy, gradients) => {
+    gradients.into(a, (da, accumulate) => {
+      if (transposeA) kernels.matmul(da, b, dy, { transposeA: transposeB, transposeB: true, accumulate });
+      else kernels.matmul(da, dy, b, { transposeA: false, transposeB: !transposeB, accumulate });
+    });
+    gradients.into(b, (db, accumulate) => {
+      if (transposeB) kernels.matmul(db, dy, a, { transposeA: true, transposeB: transposeA, accumulate });
+      else kernels.matmul(db, a, dy, { transposeA: !transposeA, transposeB: false, accumulate });
+    });
+  });
+  return out;
+}
+
+/** y [..., O] = x [..., C] · weight [O, C]ᵀ + bias [O]. */
+export function linear(tape: Tape, x: Tensor, weight: Tensor, bias: Tensor | null = null): Tensor {
+  expectTensor(tape, 'linear', 'f32', x, weight, ...(bias === null ? [] : [bias]));
+  expectAxes('linear', x, 1);
+  const { kernels } = tape.device;
+  const { flat, out, rows } = linearForward(tape, x, weight, bias);
+  const inputs = bias === null ? [x, weight] : [x, weight, bias];
+  const saved = [...(tape.learns(weight) ? [x] : []), weight];
+  tape.record('linear', inputs, out, saved, (dy, gradients) => {
+    const upstream = dy.view([rows, weight.shape[0]]);
+    gradients.into(x, (dx, accumulate) =>
+      kernels.matmul(dx.view(flat.shape), upstream, weight, { transposeA: false, transposeB: false, accumulate }),
+    );
+    gradients.into(weight, (dw, accumulate) =>
+      kernels.matmul(dw, upstream, flat, { transposeA: true, transposeB: false, accumulate }),
+    );
+    if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, upstream, accumulate));
+  });
+  return out;
+}
+
+/** The product itself, unrecorded, for ops that build on it. */
+export function linearForward(
+  tape: Tape,
+  x: Tensor,
+  weight: Tensor,
+  bias: Tensor | null,
+): { flat: Tensor; out: Tensor; rows: number } {
+  const { kernels } = tape.device;
+  const columns = x.shape[x.shape.length - 1];
+  expectShape(`linear with ${x.label} ${describe(x)}`, weight, [-1, columns]);
+  const outputs = weight.shape[0];
+  if (bias !== null) expectShape('linear bias', bias, [outputs]);
+  const rows = x.shape.slice(0, -1).reduce((product, axis) => product * axis, 1);
+  const flat = x.view([rows, columns]);
+  const out = tape.empty([...x.shape.slice(0, -1), outputs], 'linear');
+  kernels.matmul(out.view([rows, outputs]), flat, weight, { transposeA: false, transposeB: true, accumulate: false });
+  if (bias !== null) kernels.binary('add', out, out, bias);
+  return { flat, out, rows };
+}

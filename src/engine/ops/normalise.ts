@@ -1,0 +1,31 @@
+/** RMSNorm: y = x / √(mean x² + ε) · weight, over the last axis (Zhang and Sennrich 2019). */
+import { Scope } from '../scope.ts';
+import type { Tape } from '../tape.ts';
+import type { Tensor } from '../tensor.ts';
+import { expectAxes, expectShape, expectTensor } from './checks.ts';
+
+export function rmsNorm(tape: Tape, x: Tensor, weight: Tensor, epsilon: number): Tensor {
+  expectTensor(tape, 'rmsNorm', 'f32', x, weight);
+  expectAxes('rmsNorm', x, 1);
+  const columns = x.shape[x.shape.length - 1];
+  expectShape('rmsNorm weight', weight, [columns]);
+  const { kernels } = tape.device;
+  const rows = columns === 0 ? 0 : x.size / columns;
+  const out = tape.empty(x.shape, 'rmsNorm');
+  const inverseRms = tape.empty([rows], 'inverse rms');
+  const flat = [rows, columns];
+  kernels.rmsNorm(out.view(flat), inverseRms, x.view(flat), weight, epsilon);
+  tape.record('rmsNorm', [x, weight], out, [x, weight, inverseRms], (dy, gradients) => {
+    using scope = new Scope(tape.device);
+    let dWeight: Tensor | null = null;
+    gradients.into(weight, (dw, accumulate) => {
+      if (!accumulate) kernels.fill(dw, 0);
+      dWeight = dw;
+    });
+    const backward = (dx: Tensor, accumulate: boolean): void =>
+      kernels.rmsNormBackward(dx.view(flat), dWeight, dy.view(flat), x.view(flat), weight, inverseRms, accumulate);
+    if (gradients.wants(x)) gradients.into(x, backward);
+    else backward(scope.empty(x.shape, 'unused gradient'), false);
+  });
+  return out;
+}

@@ -1,0 +1,63 @@
+/**
+ * Rotary position embedding (Su et al. 2021) in the half-split layout of Llama and Qwen. The angles come from a table made
+ * on the host in float64, so every device turns by the same float32 numbers.
+ */
+import { ShapeError } from '../../base/errors.ts';
+import type { Scope } from '../scope.ts';
+import type { Tape } from '../tape.ts';
+import { describe, type Tensor } from '../tensor.ts';
+import { expectShape, expectTensor } from './checks.ts';
+
+/** Llama 3's stretching of long wavelengths. */
+export interface Llama3Scaling {
+  readonly factor: number;
+  readonly lowFrequencyFactor: number;
+  readonly highFrequencyFactor: number;
+  readonly originalMaxPositions: number;
+}
+
+export function inverseFrequencies(headSize: number, theta: number, scaling: Llama3Scaling | null): Float64Array {
+  const frequencies = Float64Array.from({ length: headSize / 2 }, (_, i) => theta ** ((-2 * i) / headSize));
+  return scaling === null ? frequencies : frequencies.map((frequency) => stretch(frequency, scaling));
+}
+
+function stretch(frequency: number, scaling: Llama3Scaling): number {
+  const { factor, lowFrequencyFactor, highFrequencyFactor, originalMaxPositions } = scaling;
+  const wavelength = (2 * Math.PI) / frequency;
+  if (wavelength < originalMaxPositions / highFrequencyFactor) return frequency;
+  if (wavelength > originalMaxPositions / lowFrequencyFactor) return frequency / factor;
+  const smooth = (originalMaxPositions / wavelength - lowFrequencyFactor) / (highFrequencyFactor - lowFrequencyFactor);
+  return ((1 - smooth) * frequency) / factor + smooth * frequency;
+}
+
+/** [P, D]: cos of every angle of a position, then sin. */
+export function rotaryTable(scope: Scope, positions: number, frequencies: Float64Array): Tensor {
+  const half = frequencies.length;
+  const data = new Float32Array(positions * 2 * half);
+  for (let position = 0; position < positions; position++) {
+    for (let i = 0; i < half; i++) {
+      const angle = Math.fround(position * Math.fround(frequencies[i]));
+      data[position * 2 * half + i] = Math.cos(angle);
+      data[position * 2 * half + half + i] = Math.sin(angle);
+    }
+  }
+  return scope.from(data, [positions, 2 * half], 'rotary table');
+}
+
+/** x [T, H, D], positions i32 [T], table [P, D]. */
+export function rotary(tape: Tape, x: Tensor, positions: Tensor, table: Tensor): Tensor {
+  expectTensor(tape, 'rotary', 'f32', x, table);
+  expectTensor(tape, 'rotary', 'i32', positions);
+  expectShape('rotary', x, [-1, -1, -1]);
+  const [tokens, , headSize] = x.shape;
+  if (headSize % 2 !== 0) throw new ShapeError({ call: 'rotary', expected: 'an even head size', found: describe(x) });
+  expectShape('rotary table', table, [-1, headSize]);
+  expectShape('rotary positions', positions, [tokens]);
+  const { kernels } = tape.device;
+  const out = tape.empty(x.shape, 'rotary');
+  kernels.rotary(out, x, positions, table, false);
+  tape.record('rotary', [x], out, [positions, table], (dy, gradients) =>
+    gradients.overwrite([x], ([dx]) => kernels.rotary(dx, dy, positions, table, true)),
+  );
+  return out;
+}

@@ -1,0 +1,104 @@
+/**
+ * A linear layer with a split adapter: y = W x + [B A − B0 A0] x, its two blocks (deployed, quarantine) routed per token.
+ *
+ * The adapter is stored as down [4R, C] = (A; A0) and up [4R, O] = (Bᵀ; −B0ᵀ): rows [0, R) are the deployed block, [R, 2R)
+ * the quarantine block, the rest their frozen initial values in the same order. So h = down x and y = W x + upᵀ (c ∘ h),
+ * and the change is exactly zero while A = A0 and B = B0.
+ * Per token and block there are three coefficients c: `forward` (how much of the branch is in y), `through` (how much
+ * gradient passes through the branch to x) and `learn` (how much of it trains the block).
+ */
+import { Scope } from '../scope.ts';
+import type { Tape } from '../tape.ts';
+import type { Tensor } from '../tensor.ts';
+import { expectShape, expectTensor } from './checks.ts';
+import { linearForward } from './matmul.ts';
+
+export interface SplitAdapter {
+  readonly rank: number;
+  readonly down: Tensor;
+  readonly up: Tensor;
+  /** The first 2R rows of down and up: what may learn. */
+  readonly learnDown: Tensor;
+  readonly learnUp: Tensor;
+}
+
+export interface BlockCoefficients {
+  /** Each [T, 2]: deployed, quarantine. */
+  readonly forward: Tensor;
+  readonly through: Tensor;
+  readonly learn: Tensor;
+}
+
+/** Looks at the bottleneck h [T, 4R], and at c ∘ dh on the way back, without changing either. */
+export interface BottleneckProbe {
+  forward?(h: Tensor): void;
+  backward?(h: Tensor, dh: Tensor): void;
+}
+
+export function splitAdapter(rank: number, down: Tensor, up: Tensor): SplitAdapter {
+  expectShape('split adapter down', down, [4 * rank, -1]);
+  expectShape('split adapter up', up, [4 * rank, -1]);
+  return { rank, down, up, learnDown: down.rows(0, 2 * rank), learnUp: up.rows(0, 2 * rank) };
+}
+
+const plain = { transposeA: false, transposeB: false, accumulate: false };
+
+/** x [T, C], weight [O, C], bias [O] or null → y [T, O]. */
+export function adaptedLinear(
+  tape: Tape,
+  x: Tensor,
+  weight: Tensor,
+  bias: Tensor | null,
+  adapter: SplitAdapter,
+  coefficients: BlockCoefficients,
+  probe: BottleneckProbe = {},
+): Tensor {
+  const { rank, down, up, learnDown, learnUp } = adapter;
+  const { forward, through, learn } = coefficients;
+  expectTensor(tape, 'adaptedLinear', 'f32', x, weight, down, up, forward, through, learn);
+  expectShape('adaptedLinear x', x, [-1, down.shape[1]]);
+  expectShape('adaptedLinear weight', weight, [up.shape[1], down.shape[1]]);
+  const [tokens] = x.shape;
+  for (const coefficient of [forward, through, learn]) expectShape('adaptedLinear routes', coefficient, [tokens, 2]);
+  const { kernels } = tape.device;
+
+  const { out } = linearForward(tape, x, weight, bias);
+  const h = tape.empty([tokens, 4 * rank], 'bottleneck');
+  kernels.matmul(h, x, down, { ...plain, transposeB: true });
+  using scope = new Scope(tape.device);
+  const scaled = scope.empty(h.shape, 'scaled bottleneck');
+  kernels.scaleBlocks(scaled, h, forward, rank);
+  kernels.matmul(out, scaled, up, { ...plain, accumulate: true });
+  probe.forward?.(h);
+
+  const inputs = [x, weight, ...(bias === null ? [] : [bias]), learnDown, learnUp];
+  const saved = [x, h, weight, down, up, forward, through, learn];
+  tape.record('adaptedLinear', inputs, out, saved, (dy, gradients) => {
+    using scope = new Scope(tape.device);
+    const dh = scope.empty(h.shape, 'bottleneck gradient');
+    const routed = scope.empty(h.shape, 'routed bottleneck gradient');
+    const learning = scope.empty([tokens, 2 * rank], 'learning part');
+    kernels.matmul(dh, dy, up, { ...plain, transposeB: true });
+    gradients.into(learnUp, (dUp, accumulate) => {
+      kernels.scaleBlocks(learning, h, learn, rank);
+      kernels.matmul(dUp, learning, dy, { transposeA: true, transposeB: false, accumulate });
+    });
+    gradients.into(learnDown, (dDown, accumulate) => {
+      kernels.scaleBlocks(learning, dh, learn, rank);
+      kernels.matmul(dDown, learning, x, { transposeA: true, transposeB: false, accumulate });
+    });
+    gradients.into(x, (dx, accumulate) => {
+      kernels.matmul(dx, dy, weight, { ...plain, accumulate });
+      kernels.scaleBlocks(routed, dh, through, rank);
+      kernels.matmul(dx, routed, down, { ...plain, accumulate: true });
+    });
+    gradients.into(weight, (dw, accumulate) =>
+      kernels.matmul(dw, dy, x, { transposeA: true, transposeB: false, accumulate }),
+    );
+    if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, dy, accumulate));
+    if (probe.backward === undefined) return;
+    kernels.scaleBlocks(routed, dh, forward, rank);
+    probe.backward(h, routed);
+  });
+  return out;
+}

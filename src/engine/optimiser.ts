@@ -1,0 +1,70 @@
+/**
+ * AdamW over a set of parameters: clip by the global norm, Adam update, then decoupled decay toward given values (zero when
+ * none are given). The norm never leaves the device, so a step waits for nothing.
+ */
+import { ShapeError } from '../base/errors.ts';
+import type { AdamWOptions } from './kernels.ts';
+import { Scope } from './scope.ts';
+import type { Tensor } from './tensor.ts';
+
+export interface Parameter {
+  readonly name: string;
+  readonly value: Tensor;
+  readonly gradient: Tensor;
+  /** What decay pulls toward; null for zero. */
+  readonly target: Tensor | null;
+}
+
+interface Moments {
+  readonly m: Tensor;
+  readonly v: Tensor;
+}
+
+export type StepOptions = Omit<AdamWOptions, 'step'>;
+
+export class AdamW extends Scope {
+  readonly parameters: readonly Parameter[];
+  /** By parameter name: for checkpoints. */
+  readonly moments: ReadonlyMap<string, Moments>;
+  /** Squared global norm of the last step's gradients, before clipping. */
+  readonly squaredNorm: Tensor;
+
+  constructor(parameters: readonly Parameter[]) {
+    const [first] = parameters;
+    if (first === undefined) throw new ShapeError({ call: 'AdamW', expected: 'at least one parameter', found: 'none' });
+    super(first.value.device);
+    this.parameters = parameters;
+    this.moments = new Map(
+      parameters.map(({ name, value }) => [
+        name,
+        { m: this.zeros(value.shape, `${name} first moment`), v: this.zeros(value.shape, `${name} second moment`) },
+      ]),
+    );
+    if (this.moments.size !== parameters.length) {
+      throw new ShapeError({ call: 'AdamW', expected: 'distinct parameter names', found: 'a repeated one' });
+    }
+    this.squaredNorm = this.zeros([1], 'squared gradient norm');
+  }
+
+  /** What a tape needs to know: parameter → gradient. */
+  get learn(): ReadonlyMap<Tensor, Tensor> {
+    return new Map(this.parameters.map(({ value, gradient }) => [value, gradient]));
+  }
+
+  zeroGradients(): void {
+    for (const { gradient } of this.parameters) this.device.kernels.fill(gradient, 0);
+  }
+
+  /** `step` counts from 1. */
+  update(step: number, options: StepOptions): void {
+    const { kernels } = this.device;
+    this.parameters.forEach(({ gradient }, i) => {
+      kernels.sumSquares(this.squaredNorm, gradient, i > 0);
+    });
+    for (const { name, value, gradient, target } of this.parameters) {
+      const moments = this.moments.get(name);
+      if (moments === undefined) continue;
+      kernels.adamw(value, gradient, moments.m, moments.v, target, this.squaredNorm, { ...options, step });
+    }
+  }
+}

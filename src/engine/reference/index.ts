@@ -1,0 +1,29 @@
+/** The `reference` device: plain loops, float64 sums, float32 storage. It is the definition of correct, not of fast. */
+import { Arena } from '../arena.ts';
+import type { Device } from '../device.ts';
+import { readSlab, writeSlab } from '../transfer.ts';
+import { attentionKernels } from './attention.ts';
+import { elementwiseKernels } from './elementwise.ts';
+import { layerKernels } from './layers.ts';
+import { matmulKernel } from './matmul.ts';
+import { Slab } from './memory.ts';
+
+export interface ReferenceOptions {
+  readonly arenaBytes?: number;
+}
+
+export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions = {}): Device {
+  const arena = new Arena('reference', arenaBytes);
+  const slab = new Slab(arenaBytes);
+  return {
+    name: 'reference',
+    arena,
+    kernels: { ...elementwiseKernels(slab), ...matmulKernel(slab), ...attentionKernels(slab), ...layerKernels(slab) },
+    write: (target, data) => writeSlab(slab.buffer, target, data),
+    read: async (source) => readSlab(slab.buffer, source),
+    freeze() {},
+    release: (tensor) => arena.free(tensor.offset),
+    sync: async () => {},
+    [Symbol.dispose]() {},
+  };
+}

@@ -1,0 +1,42 @@
+/** Owns tensors and frees them when it ends: `using scope = new Scope(device)`. Functions borrow; scopes free. */
+import type { Device } from './device.ts';
+import { type DType, type HostArray, type Shape, Tensor } from './tensor.ts';
+
+export class Scope implements Disposable {
+  readonly device: Device;
+  protected owned = new Set<Tensor>();
+
+  constructor(device: Device) {
+    this.device = device;
+  }
+
+  /** Memory is not cleared. */
+  empty(shape: Shape, label: string, dtype: DType = 'f32'): Tensor {
+    return this.own(Tensor.empty(this.device, shape, dtype, label));
+  }
+
+  zeros(shape: Shape, label: string): Tensor {
+    const tensor = this.empty(shape, label);
+    this.device.kernels.fill(tensor, 0);
+    return tensor;
+  }
+
+  from(
+    data: HostArray,
+    shape: Shape,
+    label: string,
+    dtype: DType = data instanceof Int32Array ? 'i32' : 'f32',
+  ): Tensor {
+    return this.own(Tensor.from(this.device, data, shape, dtype, label));
+  }
+
+  own(tensor: Tensor): Tensor {
+    this.owned.add(tensor);
+    return tensor;
+  }
+
+  [Symbol.dispose](): void {
+    for (const tensor of this.owned) tensor.free();
+    this.owned.clear();
+  }
+}

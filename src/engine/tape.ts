@@ -1,0 +1,150 @@
+/**
+ * A tape is a scope that can also record: each op adds a node, and `backward` walks them in reverse. What learns is an
+ * argument (`learn`: parameter → the tensor its gradient is added to), not a property of tensors, so nothing is
+ * computed for what is frozen. A tape without `learn` records nothing.
+ *
+ * `section` bounds memory: of the tensors made inside, only those returned and those a backward pass will need survive.
+ */
+import { ShapeError } from '../base/errors.ts';
+import type { Device } from './device.ts';
+import { type Backward, Gradients } from './gradients.ts';
+import { Scope } from './scope.ts';
+import { describe, Tensor } from './tensor.ts';
+
+interface Node {
+  readonly op: string;
+  readonly inputs: readonly Tensor[];
+  readonly output: Tensor;
+  readonly saved: readonly Tensor[];
+  readonly backward: Backward;
+}
+
+export interface TapeOptions {
+  /** Parameter → where its gradient is added. Without it nothing is recorded. */
+  readonly learn?: ReadonlyMap<Tensor, Tensor>;
+  /** Count NaN and infinities after every op, for `assertFinite` to report. */
+  readonly checkFinite?: boolean;
+}
+
+export class Tape extends Scope {
+  readonly recording: boolean;
+  readonly #learn: ReadonlyMap<Tensor, Tensor>;
+  readonly #checkFinite: boolean;
+  readonly #nodes: Node[] = [];
+  readonly #needsGradient: Set<Tensor>;
+  /** How many pending nodes need a tensor's contents. */
+  readonly #saved = new Map<Tensor, number>();
+  /** Tensors that outlived their section only because they are saved. */
+  readonly #retained = new Set<Tensor>();
+  readonly #counts: { op: string; output: Tensor; count: Tensor }[] = [];
+
+  constructor(device: Device, { learn = new Map(), checkFinite = false }: TapeOptions = {}) {
+    super(device);
+    this.#learn = learn;
+    this.recording = learn.size > 0;
+    this.#needsGradient = new Set(learn.keys());
+    this.#checkFinite = checkFinite;
+  }
+
+  learns(tensor: Tensor): boolean {
+    return this.#needsGradient.has(tensor);
+  }
+
+  /** Ops call this once, after queueing their kernels. `saved` lists the tensors that `backward` will read. */
+  record(op: string, inputs: readonly Tensor[], output: Tensor, saved: readonly Tensor[], backward: Backward): void {
+    if (this.#checkFinite && output.dtype === 'f32') this.#count(op, output);
+    if (!inputs.some((input) => this.learns(input))) return;
+    this.#needsGradient.add(output);
+    this.#nodes.push({ op, inputs, output, saved, backward });
+    for (const { owner } of saved) this.#saved.set(owner, (this.#saved.get(owner) ?? 0) + 1);
+  }
+
+  /** Frees what `body` made, but for what it returns and what the backward pass needs. */
+  section<T extends Tensor | readonly Tensor[]>(body: () => T): T {
+    const outer = this.owned;
+    const inner = new Set<Tensor>();
+    this.owned = inner;
+    let result: T;
+    try {
+      result = body();
+    } catch (error) {
+      for (const tensor of inner) outer.add(tensor);
+      throw error;
+    } finally {
+      this.owned = outer;
+    }
+    const kept: readonly Tensor[] = result instanceof Tensor ? [result] : result;
+    const returned = new Set(kept.map(({ owner }) => owner));
+    for (const tensor of inner) {
+      if (returned.has(tensor)) outer.add(tensor);
+      else if (this.#saved.has(tensor)) this.#retained.add(tensor);
+      else tensor.free();
+    }
+    return result;
+  }
+
+  /** Adds d loss / d parameter to every gradient of `learn`. A tape runs backward once. */
+  backward(loss: Tensor): void {
+    loss.assertAlive('backward');
+    if (loss.size !== 1 || !this.learns(loss)) {
+      throw new ShapeError({
+        call: 'backward',
+        expected: 'one number that depends on a learning parameter, from a tape that has not run backward',
+        found: `${loss.label} ${describe(loss)}`,
+      });
+    }
+    using gradients = new Gradients(this.device, this.#learn, this.#needsGradient);
+    gradients.seed(loss);
+    for (let node = this.#nodes.pop(); node !== undefined; node = this.#nodes.pop()) {
+      const upstream = gradients.of(node.output);
+      if (upstream !== undefined) {
+        node.backward(upstream, gradients);
+        if (this.#checkFinite) for (const input of node.inputs) this.#countGradient(node.op, input, gradients);
+        gradients.drop(node.output);
+      }
+      for (const tensor of node.saved) this.#unsave(tensor.owner);
+    }
+    this.#needsGradient.clear();
+  }
+
+  /** Waits, and names the first op whose result (or gradient) was not finite. Needs `checkFinite`. */
+  async assertFinite(): Promise<void> {
+    for (const { op, output, count } of this.#counts) {
+      const [bad] = await this.device.read(count);
+      if (bad === 0) continue;
+      throw new ShapeError({
+        call: op,
+        expected: 'finite results',
+        found: `${bad} of ${output.size} NaN or infinite in ${describe(output)}`,
+      });
+    }
+  }
+
+  override [Symbol.dispose](): void {
+    for (const tensor of this.#retained) tensor.free();
+    this.#retained.clear();
+    super[Symbol.dispose]();
+  }
+
+  #count(op: string, output: Tensor): void {
+    const count = Tensor.empty(this.device, [1], 'i32', 'non-finite count');
+    this.#retained.add(count);
+    this.device.kernels.countNonFinite(count, output);
+    this.#counts.push({ op, output, count });
+  }
+
+  #countGradient(op: string, input: Tensor, gradients: Gradients): void {
+    const gradient = gradients.of(input);
+    if (gradient !== undefined) this.#count(`${op} backward`, gradient);
+  }
+
+  #unsave(tensor: Tensor): void {
+    const left = (this.#saved.get(tensor) ?? 0) - 1;
+    if (left > 0) {
+      this.#saved.set(tensor, left);
+      return;
+    }
+    this.#saved.delete(tensor);
+    if (this.#retained.delete(tensor)) tensor.free();
+  }
+}

@@ -1,0 +1,38 @@
+/** Copies between host arrays and a slab of host-visible memory, with the checks every such device needs. */
+import { DeviceError, ShapeError } from '../base/errors.ts';
+import { type DType, describe, type HostArray, type Tensor } from './tensor.ts';
+
+function hostArray(buffer: ArrayBufferLike, dtype: DType, offset: number, size: number): HostArray {
+  if (dtype === 'f32') return new Float32Array(buffer, offset, size);
+  if (dtype === 'i32') return new Int32Array(buffer, offset, size);
+  return new Uint16Array(buffer, offset, size);
+}
+
+function kindOf(array: HostArray): string {
+  return `${array.constructor.name}[${array.length}]`;
+}
+
+export function writeSlab(buffer: ArrayBufferLike, target: Tensor, data: HostArray): void {
+  target.assertAlive('write');
+  const room = hostArray(buffer, target.dtype, target.offset, target.size);
+  if (data.constructor !== room.constructor || data.length !== room.length) {
+    throw new ShapeError({
+      call: `write ${target.label} ${describe(target)}`,
+      expected: kindOf(room),
+      found: kindOf(data),
+    });
+  }
+  room.set(data);
+}
+
+export function readSlab(buffer: ArrayBufferLike, source: Tensor): HostArray {
+  source.assertAlive('read');
+  return hostArray(buffer, source.dtype, source.offset, source.size).slice();
+}
+
+/** Reads an f32 tensor, typed. */
+export async function readFloats(tensor: Tensor): Promise<Float32Array> {
+  const data = await tensor.device.read(tensor);
+  if (data instanceof Float32Array) return data;
+  throw new DeviceError({ call: `read ${tensor.label}`, expected: 'f32', found: tensor.dtype });
+}

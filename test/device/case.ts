@@ -1,0 +1,54 @@
+/**
+ * One op of the engine with concrete inputs. The same cases run on every device, in Node, in a browser and on a GPU machine:
+ * nothing here imports a test runner.
+ */
+import { randomStream } from '../../src/base/rng.ts';
+import type { Scope, Shape, Tape, Tensor } from '../../src/engine/index.ts';
+
+export interface Input {
+  readonly shape: Shape;
+  /** 'learn' inputs get a gradient, 'half' ones for the first half of their rows (given to `run` as NAME½). */
+  readonly role: 'learn' | 'half' | 'frozen';
+  readonly data: Float32Array | Int32Array;
+}
+
+export interface OpCase {
+  readonly name: string;
+  readonly inputs: Readonly<Record<string, Input>>;
+  /** Central differences are meaningless at the kinks of clamp, minimum and maximum, and slow for large shapes. */
+  readonly differences: boolean;
+  run(tape: Tape, inputs: Readonly<Record<string, Tensor>>, scope: Scope): Tensor;
+}
+
+export interface Outcome {
+  readonly output: Float32Array;
+  readonly gradients: Readonly<Record<string, Float32Array>>;
+}
+
+export function normal(name: string, shape: Shape, scale = 1): Float32Array {
+  const data = new Float32Array(shape.reduce((product, axis) => product * axis, 1));
+  const stream = randomStream(11, ['device suite', name]);
+  for (let i = 0; i < data.length; i++) data[i] = scale * stream.normalAt(i);
+  return data;
+}
+
+export function learn(name: string, shape: Shape, scale = 1): Input {
+  return { shape, role: 'learn', data: normal(name, shape, scale) };
+}
+
+export function half(name: string, shape: Shape, scale = 1): Input {
+  return { shape, role: 'half', data: normal(name, shape, scale) };
+}
+
+export function frozen(name: string, shape: Shape, scale = 1): Input {
+  return { shape, role: 'frozen', data: normal(name, shape, scale) };
+}
+
+export function ints(values: readonly number[]): Input {
+  return { shape: [values.length], role: 'frozen', data: Int32Array.from(values) };
+}
+
+/** Weights of the output in the number that is differentiated: fixed, so that every device differentiates the same. */
+export function outputWeights(size: number): Float32Array {
+  return normal('output weights', [size]);
+}

@@ -1,0 +1,237 @@
+/** Every op of the engine at odd, single, empty and large shapes. */
+import * as engine from '../../src/engine/index.ts';
+import { frozen, type Input, ints, learn, type OpCase } from './case.ts';
+import { adapterCases } from './cases-adapter.ts';
+import { attentionCases } from './cases-attention.ts';
+
+type Shape = readonly number[];
+
+const small: readonly Shape[] = [[1], [7], [3, 5], [2, 3, 4], [0], [4, 0]];
+const large: Shape = [129, 257];
+
+function positive(input: Input): Input {
+  return { ...input, data: Float32Array.from(input.data, (x) => Math.abs(x) + 0.5) };
+}
+
+function elementwise(): OpCase[] {
+  const cases: OpCase[] = [];
+  for (const shape of [...small, large]) {
+    const differences = shape !== large;
+    const unary = (
+      name: string,
+      x: Input,
+      run: (tape: engine.Tape, x: engine.Tensor) => engine.Tensor,
+      smooth = true,
+    ) =>
+      cases.push({
+        name: `${name} [${shape}]`,
+        inputs: { x },
+        differences: differences && smooth,
+        run: (tape, inputs) => run(tape, inputs['x']),
+      });
+    const x = learn('x', shape);
+    unary('exp', x, engine.exp);
+    unary('tanh', x, engine.tanh);
+    unary('square', x, engine.square);
+    unary('log', positive(x), engine.log);
+    unary('sqrt', positive(x), engine.sqrt);
+    unary('reciprocal', positive(x), engine.reciprocal);
+    unary('affine', x, (tape, a) => engine.affine(tape, a, -1.5, 0.25));
+    unary('clamp', x, (tape, a) => engine.clamp(tape, a, -0.5, 0.5), false);
+    unary('reshape', x, (tape, a) => engine.reshape(tape, a, [1, a.size]));
+    unary('sum', x, engine.sum);
+    if (!shape.includes(0)) unary('mean', x, engine.mean);
+    unary('sumFirst', x, engine.sumFirst);
+    unary('sumLast', x, engine.sumLast);
+  }
+  return cases;
+}
+
+function binary(): OpCase[] {
+  const pairs: readonly [Shape, Shape][] = [
+    [[7], [7]],
+    [[3, 5], [5]],
+    [[3, 5], [1]],
+    [
+      [2, 3, 4],
+      [3, 4],
+    ],
+    [[0], [0]],
+    [large, large],
+    [large, [257]],
+    [[100, 101], [1]],
+  ];
+  const { add, subtract, multiply, divide, minimum, maximum } = engine;
+  const ops = { add, subtract, multiply, divide, minimum, maximum };
+  return pairs.flatMap(([left, right]) =>
+    Object.entries(ops).map(([name, op]): OpCase => {
+      const b = learn('b', right);
+      return {
+        name: `${name} [${left}] [${right}]`,
+        inputs: { a: learn('a', left), b: name === 'divide' ? positive(b) : b },
+        differences: left !== large && left[0] !== 100 && name !== 'minimum' && name !== 'maximum',
+        run: (tape, { a, b: second }) => op(tape, a, second),
+      };
+    }),
+  );
+}
+
+function sharedInput(): OpCase {
+  return {
+    name: 'one tensor used four times',
+    inputs: { x: learn('x', [5, 6]) },
+    differences: true,
+    run(tape, { x }) {
+      const y = engine.add(tape, x, x);
+      const z = engine.multiply(tape, engine.reshape(tape, y, [6, 5]), engine.reshape(tape, x, [6, 5]));
+      return engine.add(tape, z, engine.reshape(tape, x, [6, 5]));
+    },
+  };
+}
+
+function products(): OpCase[] {
+  const shapes: readonly [number, number, number][] = [
+    [1, 1, 1],
+    [3, 5, 7],
+    [17, 33, 9],
+    [0, 4, 5],
+    [4, 0, 5],
+    [4, 5, 0],
+    [6, 16, 16],
+    [130, 70, 300],
+    [65, 513, 129],
+  ];
+  const cases: OpCase[] = [];
+  for (const [m, k, n] of shapes) {
+    for (const transposeA of [false, true]) {
+      for (const transposeB of [false, true]) {
+        for (const batch of [[], [3]]) {
+          if (batch.length > 0 && m > 100) continue;
+          cases.push({
+            name: `matmul ${m}×${k}×${n}${transposeA ? ' aᵀ' : ''}${transposeB ? ' bᵀ' : ''}${batch.length > 0 ? ' ×3' : ''}`,
+            inputs: {
+              a: learn('a', [...batch, ...(transposeA ? [k, m] : [m, k])]),
+              b: learn('b', [...batch, ...(transposeB ? [n, k] : [k, n])]),
+            },
+            differences: m * k * n < 6000,
+            run: (tape, { a, b }) => engine.matmul(tape, a, b, { transposeA, transposeB }),
+          });
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+function layers(): OpCase[] {
+  const cases: OpCase[] = [];
+  for (const [rows, channels, outputs] of [
+    [1, 1, 1],
+    [5, 7, 3],
+    [0, 4, 4],
+    [33, 64, 48],
+    [200, 192, 130],
+  ]) {
+    const differences = rows < 100;
+    const x = learn('x', [rows, channels]);
+    cases.push(
+      {
+        name: `linear ${rows}×${channels}→${outputs}`,
+        inputs: { x, weight: learn('w', [outputs, channels]), bias: learn('bias', [outputs]) },
+        differences,
+        run: (tape, { x: input, weight, bias }) => engine.linear(tape, input, weight, bias),
+      },
+      {
+        name: `linear with a frozen weight ${rows}×${channels}→${outputs}`,
+        inputs: { x, weight: frozen('w', [outputs, channels]) },
+        differences,
+        run(tape, { x: input, weight }) {
+          tape.device.freeze(weight);
+          return engine.linear(tape, input, weight);
+        },
+      },
+      {
+        name: `rmsNorm ${rows}×${channels}`,
+        inputs: { x, weight: learn('gain', [channels]) },
+        differences,
+        run: (tape, { x: input, weight }) => engine.rmsNorm(tape, input, weight, 1e-5),
+      },
+      {
+        name: `rmsNorm of a frozen input ${rows}×${channels}`,
+        inputs: { x: frozen('x', [rows, channels]), weight: learn('gain', [channels]) },
+        differences,
+        run: (tape, { x: input, weight }) => engine.rmsNorm(tape, input, weight, 1e-5),
+      },
+      {
+        name: `swiglu ${rows}×${channels}`,
+        inputs: { gate: learn('gate', [rows, channels], 2), up: learn('up', [rows, channels]) },
+        differences,
+        run: (tape, { gate, up }) => engine.swiglu(tape, gate, up),
+      },
+    );
+  }
+  return cases;
+}
+
+function rotations(): OpCase[] {
+  const scaling = { factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalMaxPositions: 64 };
+  return [
+    [1, 1, 2, null],
+    [5, 3, 10, null],
+    [9, 2, 16, scaling],
+    [0, 2, 4, null],
+    [70, 4, 64, scaling],
+  ].map(([tokens, heads, size, rule]): OpCase => {
+    const [T, H, D] = [Number(tokens), Number(heads), Number(size)];
+    return {
+      name: `rotary ${T}×${H}×${D}${rule === null ? '' : ' llama3'}`,
+      inputs: { x: learn('x', [T, H, D]), positions: ints(Array.from({ length: T }, (_, t) => (t * 3) % 40)) },
+      differences: T < 70,
+      run(tape, { x, positions }, scope) {
+        const frequencies = engine.inverseFrequencies(D, 100, rule === null ? null : scaling);
+        return engine.rotary(tape, x, positions, engine.rotaryTable(scope, 40, frequencies));
+      },
+    };
+  });
+}
+
+function tokens(): OpCase[] {
+  return [
+    [1, 1, 1],
+    [9, 5, 7],
+    [0, 4, 5],
+    [60, 33, 70],
+    [37, 17, 300_000],
+  ].flatMap(([count, channels, vocabulary]): OpCase[] => {
+    const ids = ints(Array.from({ length: count }, (_, i) => (i * i * 7 + 3) % vocabulary));
+    const huge = vocabulary > 1000;
+    const table = huge ? frozen('table', [vocabulary, channels]) : learn('table', [vocabulary, channels]);
+    const logProbCase: OpCase = {
+      name: `logProb ${count}×${channels}→${vocabulary}`,
+      inputs: { hidden: learn('hidden', [count, channels]), head: table, ids },
+      differences: !huge,
+      run: (tape, { hidden, head, ids: targets }) => engine.logProb(tape, hidden, head, targets),
+    };
+    const embeddingCase: OpCase = {
+      name: `embedding ${count} of ${vocabulary}×${channels}`,
+      inputs: { table, ids },
+      differences: !huge,
+      run: (tape, { table: rows, ids: index }) => engine.embedding(tape, rows, index),
+    };
+    return huge ? [logProbCase] : [logProbCase, embeddingCase];
+  });
+}
+
+export function opCases(): OpCase[] {
+  return [
+    ...elementwise(),
+    ...binary(),
+    sharedInput(),
+    ...products(),
+    ...layers(),
+    ...rotations(),
+    ...tokens(),
+    ...attentionCases(),
+    ...adapterCases(),
+  ];
+}
