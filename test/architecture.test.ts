@@ -1,0 +1,169 @@
+/** The architecture as a test: the import table, over the real graph, and the rules on names, sizes and text. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { isTypeScript, listFiles, readManifest, readSources, readText, root } from './architecture/files.ts';
+import { readExports } from './architecture/modules.ts';
+import { checkImports } from './architecture/rules.ts';
+import { checkText } from './architecture/text.ts';
+
+const files = listFiles();
+const dependencies = new Set(Object.keys(readManifest().dependencies));
+const longestFile = 400;
+
+describe('imports', () => {
+  const sources = readSources(files.filter((path) => path.startsWith('src/') && isTypeScript(path)));
+  const report = checkImports(sources, dependencies);
+
+  it('reads every file there is', () => {
+    const existing = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .map((path) => `src/${path.replaceAll('\\', '/')}`)
+      .filter(isTypeScript);
+    expect(existing.length).toBeGreaterThan(0);
+    expect(report.filesRead).toBe(existing.length);
+  });
+
+  it('point up the list of folders only', () => {
+    expect(report.violations).toEqual([]);
+  });
+});
+
+describe('planted violations are caught', () => {
+  const plant = (planted: Record<string, string>) => {
+    const oracle = { 'src/oracle/gate.ts': 'export const labels = 1;', 'src/base/errors.ts': 'export class E {}' };
+    return checkImports(new Map(Object.entries({ ...oracle, ...planted })), new Set(['commander', 'koffi']));
+  };
+  const wrongFolder = expect.stringContaining('may not import');
+
+  it('accepts what is allowed, so that the catches below mean something', () => {
+    const { violations } = plant({
+      'src/cli/gq.ts': `import { Command } from 'commander'; import '../oracle/gate.ts'; await import('../base/errors.ts');`,
+      'src/engine/wasm/index.ts': `import { Worker } from 'node:worker_threads'; import type { E } from '../../base/errors.ts';`,
+      'src/engine/cuda/driver.ts': `import koffi from 'koffi'; new URL('./kernels/gemm.cu', import.meta.url);`,
+      'src/stats/wilson.test.ts': `import fc from 'fast-check'; import '../engine/wasm/index.ts';`,
+    });
+    expect(violations).toEqual([]);
+  });
+
+  it.each([
+    ['a static import', `import { labels } from '../oracle/gate.ts';`],
+    ['a type-only import', `import type { labels } from '../oracle/gate.ts';`],
+    ['an import type', `type Labels = typeof import('../oracle/gate.ts');`],
+    ['a dynamic import', `const { labels } = await import('../oracle/gate.ts');`],
+    ['a re-export', `export { labels } from '../oracle/gate.ts';`],
+    ['a star re-export', `export * from '../oracle/gate.ts';`],
+    ['a worker address', `new Worker(new URL('../oracle/gate.ts', import.meta.url));`],
+  ])('%s from gates to oracle', (_, text) => {
+    const { violations } = plant({ 'src/gates/gate.ts': text });
+    expect(violations).toEqual([wrongFolder, expect.stringContaining('reaches oracle')]);
+  });
+
+  it('a chain from grpo to oracle, through a folder and a test', () => {
+    const { violations } = plant({
+      'src/grpo/step.ts': `import '../gates/gate.ts';`,
+      'src/gates/gate.ts': `import '../run/events.ts';`,
+      'src/run/events.ts': `import '../evaluate/curves.ts';`,
+      'src/evaluate/curves.ts': `import '../oracle/gate.ts';`,
+      'src/model/decoder.test.ts': `import '../grpo/step.ts';`,
+    });
+    const chain =
+      'src/grpo/step.ts → src/gates/gate.ts → src/run/events.ts → src/evaluate/curves.ts → src/oracle/gate.ts';
+    expect(violations).toContain(`src/grpo/step.ts: reaches oracle: ${chain}`);
+    expect(violations).toContainEqual(expect.stringContaining('src/model/decoder.test.ts: reaches oracle'));
+  });
+
+  it.each([
+    ['src/model/tokenizer.ts', `import '../env/problems.ts';`, 'model may not import env'],
+    ['src/engine/tape.ts', `import './reference/index.ts';`, 'engine may not import engine/reference'],
+    ['src/model/native.ts', `import koffi from 'koffi';`, 'only engine/cuda may import koffi'],
+    [
+      'src/env/grade.ts',
+      `import { spawn } from 'node:child_process';`,
+      'only env/sandbox may import node:child_process',
+    ],
+    ['src/cli/doctor.ts', `import { spawn } from 'child_process';`, 'only env/sandbox may import node:child_process'],
+    ['src/run/pool.ts', `await import('node:worker_threads');`, 'only engine/wasm may import node:worker_threads'],
+    ['src/base/math.ts', `import { mean } from 'simple-statistics';`, 'simple-statistics is not a runtime dependency'],
+    ['src/base/self.ts', `import 'gradient-quarantine/stats';`, 'gradient-quarantine is not a runtime dependency'],
+    ['src/base/load.ts', `await import(name);`, 'cannot follow name'],
+    ['src/base/load.ts', `process.getBuiltinModule('child_process');`, 'cannot follow getBuiltinModule'],
+    ['src/base/rng.ts', `import './gone.ts';`, 'which does not exist'],
+    ['src/base/rng.ts', `import '../../bench/gemm.ts';`, 'outside src'],
+    ['src/base/rng.ts', `import './errors.test.ts';`, 'imports the test'],
+    ['src/utils/misc.ts', 'export const misc = 1;', 'not in the table'],
+    ['src/index.ts', 'export const all = 1;', 'not in the table'],
+  ])('%s: %s', (path, text, complaint) => {
+    const others = { 'src/env/problems.ts': '', 'src/engine/reference/index.ts': '', 'src/base/errors.test.ts': '' };
+    const { violations } = plant({ ...others, [path]: text });
+    expect(violations).toEqual([expect.stringContaining(complaint)]);
+  });
+
+  it('fewer files read than given cannot happen quietly: a file that does not parse throws', () => {
+    expect(() => plant({ 'src/base/broken.ts': 'export const = 1;' })).toThrow('src/base/broken.ts does not parse');
+  });
+});
+
+describe('names and sizes', () => {
+  const code = files.filter((path) => /\.(?:[cm]?ts|[cm]?js|py|cu)$/.test(path));
+
+  it('no module has a default export, except configuration files', () => {
+    const modules = code.filter((path) => isTypeScript(path) && !path.endsWith('.config.ts'));
+    expect(modules.length).toBeGreaterThan(0);
+    expect(modules.filter((path) => readExports(path, readText).includes('default'))).toEqual([]);
+    const planted = {
+      'a.ts': `export * from './b.ts';`,
+      'b.ts': 'export default 1;',
+      'c.ts': 'const x = 1; export { x as default };',
+    };
+    for (const path of ['b.ts', 'c.ts']) expect(readExports(path, (at) => planted[at as 'b.ts'])).toEqual(['default']);
+  });
+
+  it(`no file is longer than ${longestFile} lines`, () => {
+    const lengths = code.map((path) => ({ path, lines: readText(path).trimEnd().split('\n').length }));
+    expect(lengths.filter(({ lines }) => lines > longestFile)).toEqual([]);
+  });
+});
+
+describe('text', () => {
+  const binary = /\.(?:safetensors|wasm|png|npy|npz|parquet|ttf|gz|bin|tgz)$/;
+
+  it('says nothing about one machine or how the work was organised', () => {
+    const texts = files.filter((path) => !binary.test(path));
+    expect(texts.flatMap((path) => checkText(path, readText(path)))).toEqual([]);
+  });
+
+  it.each([
+    `see /${'work'}/shared for the data`,
+    `cd /${'root'}/project`,
+    `https://registry.${'npmjs'}.org/koffi`,
+    `found in an earlier ${'sess'}ion`,
+    `done by a ${'sub'}agent`,
+    `as ${'issue'} #12 asks`,
+  ])('catches "%s"', (line) => {
+    expect(checkText('docs/page.md', `first\n${line}\n`)).toEqual([expect.stringMatching(/^docs\/page\.md:2: /)]);
+  });
+
+  it('leaves ordinary words and links alone', () => {
+    const fine = `npm run check; frameworks/root/x; https://arxiv.org/abs/1; ../work/; the issue is 3 rows; obsessions`;
+    expect(checkText('README.md', fine)).toEqual([]);
+  });
+});
+
+describe('dependencies', () => {
+  /** The names in the lines "- `name` …" under the heading "Dependencies". */
+  function listedDependencies(page: string): string[] {
+    const section = page.split(/^## /m).find((part) => part.startsWith('Dependencies\n')) ?? '';
+    return [...section.matchAll(/^- `([^`]+)` /gm)].map(([, name]) => name);
+  }
+
+  it('every runtime dependency is listed in ARCHITECTURE.md with its reason', () => {
+    const listed = listedDependencies(readText('ARCHITECTURE.md'));
+    expect([...dependencies].filter((name) => !listed.includes(name))).toEqual([]);
+  });
+
+  it('reads the list and nothing else', () => {
+    const page =
+      '## Folders\n- `koffi` there\n## Dependencies\nWhy:\n- `commander` parses\n- `@a/b` reads\n## Next\n- `zod` no\n';
+    expect(listedDependencies(page)).toEqual(['commander', '@a/b']);
+  });
+});

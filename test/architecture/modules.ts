@@ -1,0 +1,106 @@
+/**
+ * What one module refers to and what it exports, read from its syntax tree. A reference is anything that can bring in
+ * another module: static, type-only and dynamic imports, re-exports, and `new URL('./file.ts', import.meta.url)`, which is
+ * how workers are started. What cannot be followed (a computed specifier, require) is reported as such.
+ */
+import { posix } from 'node:path';
+import type { Node } from 'oxc-parser';
+import { parseSync, Visitor } from 'oxc-parser';
+
+export interface ModuleReferences {
+  readonly specifiers: readonly string[];
+  /** Source text of references whose target is not a literal. */
+  readonly opaque: readonly string[];
+}
+
+function parse(path: string, text: string) {
+  const { program, errors } = parseSync(path, text);
+  if (errors.length > 0) throw new Error(`${path} does not parse: ${errors.map(({ message }) => message).join('; ')}`);
+  return program;
+}
+
+function isModuleUrl(base: Node | undefined): boolean {
+  return base?.type === 'MemberExpression' && base.object.type === 'MetaProperty';
+}
+
+export function readReferences(path: string, text: string): ModuleReferences {
+  const specifiers: string[] = [];
+  const opaque: string[] = [];
+  const follow = (node: Node | null | undefined): void => {
+    if (node === null || node === undefined) return;
+    if (node.type === 'Literal' && typeof node.value === 'string') specifiers.push(node.value);
+    else opaque.push(text.slice(node.start, node.end));
+  };
+  new Visitor({
+    ImportDeclaration: ({ source }) => follow(source),
+    ExportNamedDeclaration: ({ source }) => follow(source),
+    ExportAllDeclaration: ({ source }) => follow(source),
+    ImportExpression: ({ source }) => follow(source),
+    TSImportType: ({ source }) => follow(source),
+    TSExternalModuleReference: ({ expression }) => follow(expression),
+    NewExpression: ({ callee, arguments: [target, base] }) => {
+      if (callee.type !== 'Identifier' || callee.name !== 'URL' || !isModuleUrl(base)) return;
+      const isCode =
+        target?.type === 'Literal' && typeof target.value === 'string' && /\.[cm]?[jt]s$/.test(target.value);
+      if (isCode || target?.type !== 'Literal') follow(target);
+    },
+    Identifier: ({ name }) => {
+      if (name === 'require' || name === 'createRequire' || name === 'getBuiltinModule') opaque.push(name);
+    },
+  }).visit(parse(path, text));
+  return { specifiers, opaque };
+}
+
+/** The path a relative specifier means, seen from `path`. */
+export function resolveRelative(path: string, specifier: string): string {
+  return posix.join(posix.dirname(path), specifier);
+}
+
+function patternNames(node: Node): string[] {
+  switch (node.type) {
+    case 'Identifier':
+      return [node.name];
+    case 'ObjectPattern':
+      return node.properties.flatMap((property) =>
+        patternNames(property.type === 'RestElement' ? property.argument : property.value),
+      );
+    case 'ArrayPattern':
+      return node.elements.flatMap((element) => (element === null ? [] : patternNames(element)));
+    case 'AssignmentPattern':
+      return patternNames(node.left);
+    case 'RestElement':
+      return patternNames(node.argument);
+    default:
+      throw new Error(`an exported ${node.type} has no name this test can read`);
+  }
+}
+
+function declaredNames(node: Node): string[] {
+  if (node.type === 'VariableDeclaration') return node.declarations.flatMap(({ id }) => patternNames(id));
+  if ('id' in node && node.id !== null && node.id.type === 'Identifier') return [node.id.name];
+  throw new Error(`an exported ${node.type} has no name this test can read`);
+}
+
+function nameOf(node: Node): string {
+  return node.type === 'Identifier' ? node.name : node.type === 'Literal' ? String(node.value) : node.type;
+}
+
+/** Exported names, types as `type Name`; `export *` is followed through `readSource`. */
+export function readExports(path: string, readSource: (path: string) => string): string[] {
+  const names = new Set<string>();
+  const add = (kind: 'value' | 'type', name: string) => names.add(kind === 'type' ? `type ${name}` : name);
+  for (const node of parse(path, readSource(path)).body) {
+    if (node.type === 'ExportDefaultDeclaration') names.add('default');
+    if (node.type === 'ExportAllDeclaration') {
+      if (node.exported !== null) add(node.exportKind ?? 'value', nameOf(node.exported));
+      else for (const name of readExports(resolveRelative(path, node.source.value), readSource)) names.add(name);
+    }
+    if (node.type !== 'ExportNamedDeclaration') continue;
+    const kind = node.exportKind ?? 'value';
+    if (node.declaration !== null) for (const name of declaredNames(node.declaration)) add(kind, name);
+    for (const { exported, exportKind } of node.specifiers) {
+      add(kind === 'type' ? kind : (exportKind ?? 'value'), nameOf(exported));
+    }
+  }
+  return [...names].sort();
+}

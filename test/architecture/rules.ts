@@ -1,0 +1,113 @@
+/**
+ * The architecture as a table. `folders` is in reading order: a file may import its own folder and those before it, so
+ * `base … grpo` can never reach `oracle`. `owners` are the packages only one folder may touch. Unit tests beside their
+ * source (`name.test.ts`) may import any folder and any installed package, except that no test of `base … grpo` may
+ * reach `oracle`; nothing may import a test. Nothing in src imports from outside src.
+ */
+import { isBuiltin } from 'node:module';
+import { readReferences, resolveRelative } from './modules.ts';
+
+const folders = [
+  'base',
+  'stats',
+  'engine',
+  'engine/reference',
+  'engine/wasm',
+  'engine/cuda',
+  'model',
+  'adapters',
+  'gates',
+  'env',
+  'env/sandbox',
+  'grpo',
+  'run',
+  'oracle',
+  'evaluate',
+  'report',
+  'sweep',
+  'dashboard',
+  'cli',
+] as const;
+
+const owners: Readonly<Record<string, string>> = {
+  koffi: 'engine/cuda',
+  commander: 'cli',
+  'node:child_process': 'env/sandbox',
+  'node:cluster': 'env/sandbox',
+  'node:worker_threads': 'engine/wasm',
+};
+
+const isTest = (path: string) => path.endsWith('.test.ts');
+
+/** The folder of the table that holds a path, the deepest one; undefined when none does. */
+function folderOf(path: string): string | undefined {
+  const holding = folders.filter((folder) => path.startsWith(`src/${folder}/`));
+  return holding.sort((a, b) => b.length - a.length)[0];
+}
+
+const ranks = new Map<string | undefined, number>(folders.map((folder, rank) => [folder, rank]));
+const rankOf = (path: string) => ranks.get(folderOf(path)) ?? -1;
+const isBlind = (path: string) => rankOf(path) <= folders.indexOf('grpo');
+
+function packageOf(specifier: string): string {
+  if (isBuiltin(specifier)) return specifier.startsWith('node:') ? specifier : `node:${specifier}`;
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+}
+
+function judgePackage(path: string, specifier: string, dependencies: ReadonlySet<string>): string[] {
+  const name = packageOf(specifier);
+  const owner = owners[name];
+  if (isTest(path)) return [];
+  if (owner !== undefined && folderOf(path) !== owner) return [`${path}: only ${owner} may import ${name}`];
+  if (!isBuiltin(name) && !dependencies.has(name)) return [`${path}: ${name} is not a runtime dependency`];
+  return [];
+}
+
+function judgeModule(path: string, target: string, sources: ReadonlyMap<string, string>): string[] {
+  if (!target.startsWith('src/')) return [`${path}: imports ${target}, outside src`];
+  if (!sources.has(target)) return [`${path}: imports ${target}, which does not exist`];
+  if (isTest(target)) return [`${path}: imports the test ${target}`];
+  if (isTest(path) || rankOf(target) <= rankOf(path)) return [];
+  return [`${path}: ${folderOf(path)} may not import ${folderOf(target)} (${target})`];
+}
+
+/** The shortest chain of imports from `start` to a file of oracle, or undefined. */
+function chainToOracle(start: string, graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const chains = [[start]];
+  const seen = new Set([start]);
+  for (const chain of chains) {
+    const last = chain[chain.length - 1];
+    if (folderOf(last) === 'oracle') return chain;
+    for (const next of graph.get(last) ?? []) {
+      if (!seen.has(next)) chains.push([...chain, next]);
+      seen.add(next);
+    }
+  }
+  return undefined;
+}
+
+export interface ImportReport {
+  readonly filesRead: number;
+  readonly violations: readonly string[];
+}
+
+/** Checks every module of `sources` (path → text, all under src/). */
+export function checkImports(sources: ReadonlyMap<string, string>, dependencies: ReadonlySet<string>): ImportReport {
+  const violations: string[] = [];
+  const graph = new Map<string, string[]>();
+  for (const [path, text] of sources) {
+    if (folderOf(path) === undefined) violations.push(`${path}: its folder is not in the table`);
+    const { specifiers, opaque } = readReferences(path, text);
+    const targets = specifiers.filter((each) => each.startsWith('.')).map((each) => resolveRelative(path, each));
+    graph.set(path, targets);
+    const packages = specifiers.filter((each) => !each.startsWith('.'));
+    violations.push(...opaque.map((found) => `${path}: cannot follow ${found}: name the module literally`));
+    violations.push(...packages.flatMap((specifier) => judgePackage(path, specifier, dependencies)));
+    violations.push(...targets.flatMap((target) => judgeModule(path, target, sources)));
+  }
+  for (const path of graph.keys()) {
+    const chain = isBlind(path) ? chainToOracle(path, graph) : undefined;
+    if (chain !== undefined) violations.push(`${path}: reaches oracle: ${chain.join(' → ')}`);
+  }
+  return { filesRead: graph.size, violations };
+}
