@@ -83,6 +83,20 @@ export class Tape extends Scope {
     return result;
   }
 
+  /** Nobody will read a tensor of this tape again: it is freed now, or when the backward pass is done with it. */
+  drop(tensor: Tensor): void {
+    tensor.assertAlive('drop');
+    if (!this.owned.delete(tensor)) {
+      throw new ShapeError({
+        call: 'drop',
+        expected: 'a tensor this tape owns',
+        found: `${tensor.label} ${describe(tensor)}`,
+      });
+    }
+    if (this.#saved.has(tensor)) this.#retained.add(tensor);
+    else tensor.free();
+  }
+
   /** Adds d loss / d parameter to every gradient of `learn`. A tape runs backward once. */
   backward(loss: Tensor): void {
     loss.assertAlive('backward');

@@ -1,5 +1,6 @@
 /** Rows of a table by index, and their gradient added back to the rows. */
 import { ShapeError } from '../../base/errors.ts';
+import type { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
 import { expectShape, expectTensor } from './checks.ts';
@@ -23,7 +24,7 @@ export function embedding(tape: Tape, table: Tensor, ids: Tensor): Tensor {
 }
 
 /** Token ids as a tensor, each checked against the vocabulary. */
-export function tokenIds(tape: Tape, ids: Int32Array, vocabulary: number): Tensor {
+export function tokenIds(scope: Scope, ids: Int32Array, vocabulary: number): Tensor {
   const bad = ids.findIndex((id) => id < 0 || id >= vocabulary);
   if (bad >= 0) {
     throw new ShapeError({
@@ -32,5 +33,5 @@ export function tokenIds(tape: Tape, ids: Int32Array, vocabulary: number): Tenso
       found: `${ids[bad]} at position ${bad}`,
     });
   }
-  return tape.from(ids, [ids.length], 'token ids');
+  return scope.from(ids, [ids.length], 'token ids');
 }

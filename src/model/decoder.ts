@@ -1,0 +1,135 @@
+/**
+ * One decoder for Qwen3, Qwen2 and Llama 3: embedding, then per layer
+ *   x += o(attention(rope(norm q), rope(norm k), v)),  x += down(silu(gate) · up),  and a final norm.
+ * Where it differs between architectures, the config says so (q/k norms, q/k/v biases, rope scaling, tied head).
+ * Two arguments make it serve every purpose: `project` applies a linear layer (plain, or with an adapter), `keyValues`
+ * decides which keys and values the queries see (their own, or a cache).
+ */
+import { ShapeError } from '../base/errors.ts';
+import {
+  add,
+  attention,
+  embedding,
+  inverseFrequencies,
+  linear,
+  reshape,
+  rmsNorm,
+  rotary,
+  rotaryTable,
+  type Scope,
+  type Segments,
+  swiglu,
+  type Tape,
+  type Tensor,
+} from '../engine/index.ts';
+import type { DecoderConfig } from './config.ts';
+import type { LoadedWeight } from './weights.ts';
+
+/** T tokens of packed rows: their ids, their positions in their own rows, and what each may see. */
+export interface TokenBatch {
+  readonly ids: Tensor;
+  readonly positions: Tensor;
+  readonly segments: Segments;
+}
+
+/** Applies the linear layer `module` (such as `model.layers.0.self_attn.q_proj`) to x [T, C]. */
+export type Project = (tape: Tape, module: string, x: Tensor, weight: Tensor, bias: Tensor | null) => Tensor;
+
+/** Takes a layer's new keys and values [T, K, D] and returns those to attend to. */
+export type KeyValues = (layer: number, k: Tensor, v: Tensor) => readonly [Tensor, Tensor];
+
+export interface ForwardOptions {
+  readonly project?: Project;
+  readonly keyValues?: KeyValues;
+}
+
+const plainProject: Project = (tape, _module, x, weight, bias) => linear(tape, x, weight, bias);
+const ownKeyValues: KeyValues = (_layer, k, v) => [k, v];
+
+export class Decoder {
+  readonly config: DecoderConfig;
+  readonly #weights: ReadonlyMap<string, Tensor>;
+  readonly #rotaryTable: Tensor;
+
+  constructor(config: DecoderConfig, weights: ReadonlyMap<string, Tensor>, rotaryAngles: Tensor) {
+    this.config = config;
+    this.#weights = weights;
+    this.#rotaryTable = rotaryAngles;
+  }
+
+  /** Uploads weights as they arrive; they live in `scope` and are frozen unless `trainable`. */
+  static async load(
+    scope: Scope,
+    config: DecoderConfig,
+    source: AsyncIterable<LoadedWeight> | Iterable<LoadedWeight>,
+    { trainable = false, maxPositions = config.maxPositions }: { trainable?: boolean; maxPositions?: number } = {},
+  ): Promise<Decoder> {
+    const weights = new Map<string, Tensor>();
+    for await (const { name, shape, dtype, data } of source) {
+      const tensor = scope.from(data, shape, name, dtype);
+      if (!trainable) scope.device.freeze(tensor);
+      weights.set(name, tensor);
+    }
+    const { theta, scaling } = config.rope;
+    const rule = scaling.kind === 'none' ? null : scaling;
+    const frequencies = inverseFrequencies(config.headDim, theta, rule);
+    return new Decoder(config, weights, rotaryTable(scope, maxPositions, frequencies));
+  }
+
+  weight(name: string): Tensor {
+    const tensor = this.#weights.get(name);
+    if (tensor === undefined) throw new ShapeError({ call: 'decoder weight', expected: name, found: 'no such tensor' });
+    return tensor;
+  }
+
+  get weights(): ReadonlyMap<string, Tensor> {
+    return this.#weights;
+  }
+
+  /** [V, C]: the embedding table itself when tied. */
+  get head(): Tensor {
+    return this.weight(this.config.tieEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight');
+  }
+
+  /** Final hidden states [T, C], normed: what the head multiplies. */
+  forward(tape: Tape, batch: TokenBatch, options: ForwardOptions = {}): Tensor {
+    let x = embedding(tape, this.weight('model.embed_tokens.weight'), batch.ids);
+    for (let layer = 0; layer < this.config.layers; layer++) {
+      const input = x;
+      x = tape.section(() => this.#layer(tape, layer, input, batch, options));
+      tape.drop(input);
+    }
+    const hidden = rmsNorm(tape, x, this.weight('model.norm.weight'), this.config.rmsNormEpsilon);
+    tape.drop(x);
+    return hidden;
+  }
+
+  #layer(tape: Tape, layer: number, x: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
+    const { project = plainProject, keyValues = ownKeyValues } = options;
+    const { heads, kvHeads, headDim, qkNorm, qkvBias, rmsNormEpsilon } = this.config;
+    const [tokens] = x.shape;
+    const at = `model.layers.${layer}`;
+    const norm = (input: Tensor, name: string): Tensor =>
+      rmsNorm(tape, input, this.weight(`${at}.${name}.weight`), rmsNormEpsilon);
+    const apply = (input: Tensor, name: string, biased = false): Tensor => {
+      const module = `${at}.${name}`;
+      const bias = biased ? this.weight(`${module}.bias`) : null;
+      return project(tape, module, input, this.weight(`${module}.weight`), bias);
+    };
+    const toHeads = (input: Tensor, count: number): Tensor => reshape(tape, input, [tokens, count, headDim]);
+    const turn = (input: Tensor, name: string): Tensor =>
+      rotary(tape, qkNorm ? norm(input, `self_attn.${name}_norm`) : input, batch.positions, this.#rotaryTable);
+
+    const attentionInput = norm(x, 'input_layernorm');
+    const q = turn(toHeads(apply(attentionInput, 'self_attn.q_proj', qkvBias), heads), 'q');
+    const k = turn(toHeads(apply(attentionInput, 'self_attn.k_proj', qkvBias), kvHeads), 'k');
+    const v = toHeads(apply(attentionInput, 'self_attn.v_proj', qkvBias), kvHeads);
+    const [keys, values] = keyValues(layer, k, v);
+    const attended = attention(tape, q, keys, values, batch.segments);
+    const afterAttention = add(tape, x, apply(reshape(tape, attended, [tokens, heads * headDim]), 'self_attn.o_proj'));
+
+    const mlpInput = norm(afterAttention, 'post_attention_layernorm');
+    const activated = swiglu(tape, apply(mlpInput, 'mlp.gate_proj'), apply(mlpInput, 'mlp.up_proj'));
+    return add(tape, afterAttention, apply(activated, 'mlp.down_proj'));
+  }
+}
