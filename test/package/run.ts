@@ -71,7 +71,6 @@ try {
   });
   const tarball = join(workspace, filename);
   const { messages, pkg } = await publint({
-    pkgDir: root,
     level: 'warning',
     pack: { tarball: new Uint8Array(readFileSync(tarball)).buffer },
   });
