@@ -58,7 +58,11 @@ export interface Kernels {
   /** out i32 [1] = how many elements of x are NaN or infinite. */
   countNonFinite(out: Tensor, x: Tensor): void;
 
-  /** out [M, N] (+)= op(a) · op(b); with a leading batch axis on all three, one product per batch entry. */
+  /**
+   * out [M, N] (+)= op(a) · op(b); with a leading batch axis on all three, one product per batch entry. A row of the result
+   * does not depend on how many rows there are. Accumulating adds the product, summed on its own (for K ≤ 256 in one
+   * piece): p − p is exactly 0.
+   */
   matmul(out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions): void;
 
   /** out [N, C] = table [V, C] at index i32 [N]. */
@@ -118,10 +122,11 @@ export interface Kernels {
   logSoftmaxGatherBackward(logits: Tensor, logSumExp: Tensor, targets: Tensor, dLogp: Tensor): void;
 
   /**
-   * Per-token scaling of adapter blocks: out [T, n] = h [T, 4R] (its first n columns) times coefficients [T, 2], column j
-   * taking the coefficient of block ⌊j / R⌋ mod 2 (0 deployed, 1 quarantine). n is 2R or 4R. In place when n = 4R.
+   * Per-token scaling of adapter blocks: out [T, n] = ± h [T, 4R] (n columns from `column` on) times coefficients [T, 2].
+   * Column j of h takes the coefficient of block ⌊j / R⌋ mod 2 (0 deployed, 1 quarantine), and a minus from 2R on (the
+   * frozen initial part is subtracted). `column` is 0 or 2R, n is 2R or 4R.
    */
-  scaleBlocks(out: Tensor, h: Tensor, coefficients: Tensor, rank: number): void;
+  scaleBlocks(out: Tensor, h: Tensor, coefficients: Tensor, rank: number, column: number): void;
 
   /** One AdamW update in place of parameter, m and v. squaredNorm [1]; target null means decay toward 0. */
   adamw(

@@ -51,7 +51,15 @@ export function linear(tape: Tape, x: Tensor, weight: Tensor, bias: Tensor | nul
   expectTensor(tape, 'linear', 'f32', x, weight, ...(bias === null ? [] : [bias]));
   expectAxes('linear', x, 1);
   const { kernels } = tape.device;
-  const { flat, out, rows } = linearForward(tape, x, weight, bias);
+  const columns = x.shape[x.shape.length - 1];
+  expectShape(`linear with ${x.label} ${describe(x)}`, weight, [-1, columns]);
+  const outputs = weight.shape[0];
+  if (bias !== null) expectShape('linear bias', bias, [outputs]);
+  const rows = x.shape.slice(0, -1).reduce((product, axis) => product * axis, 1);
+  const flat = x.view([rows, columns]);
+  const out = tape.empty([...x.shape.slice(0, -1), outputs], 'linear');
+  kernels.matmul(out.view([rows, outputs]), flat, weight, { transposeA: false, transposeB: true, accumulate: false });
+  if (bias !== null) kernels.binary('add', out, out, bias);
   const inputs = bias === null ? [x, weight] : [x, weight, bias];
   const saved = [...(tape.learns(weight) ? [x] : []), weight];
   tape.record('linear', inputs, out, saved, (dy, gradients) => {
@@ -65,24 +73,4 @@ export function linear(tape: Tape, x: Tensor, weight: Tensor, bias: Tensor | nul
     if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, upstream, accumulate));
   });
   return out;
-}
-
-/** The product itself, unrecorded, for ops that build on it. */
-export function linearForward(
-  tape: Tape,
-  x: Tensor,
-  weight: Tensor,
-  bias: Tensor | null,
-): { flat: Tensor; out: Tensor; rows: number } {
-  const { kernels } = tape.device;
-  const columns = x.shape[x.shape.length - 1];
-  expectShape(`linear with ${x.label} ${describe(x)}`, weight, [-1, columns]);
-  const outputs = weight.shape[0];
-  if (bias !== null) expectShape('linear bias', bias, [outputs]);
-  const rows = x.shape.slice(0, -1).reduce((product, axis) => product * axis, 1);
-  const flat = x.view([rows, columns]);
-  const out = tape.empty([...x.shape.slice(0, -1), outputs], 'linear');
-  kernels.matmul(out.view([rows, outputs]), flat, weight, { transposeA: false, transposeB: true, accumulate: false });
-  if (bias !== null) kernels.binary('add', out, out, bias);
-  return { flat, out, rows };
 }

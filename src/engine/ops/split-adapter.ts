@@ -1,9 +1,10 @@
 /**
  * A linear layer with a split adapter: y = W x + [B A − B0 A0] x, its two blocks (deployed, quarantine) routed per token.
  *
- * The adapter is stored as down [4R, C] = (A; A0) and up [4R, O] = (Bᵀ; −B0ᵀ): rows [0, R) are the deployed block, [R, 2R)
- * the quarantine block, the rest their frozen initial values in the same order. So h = down x and y = W x + upᵀ (c ∘ h),
- * and the change is exactly zero while A = A0 and B = B0.
+ * The adapter is stored as down [4R, C] = (A; A0) and up [4R, O] = (Bᵀ; B0ᵀ): rows [0, R) are the deployed block, [R, 2R)
+ * the quarantine block, the rest their frozen initial values in the same order, which count negative. So h = down x and
+ * y = upᵀ (± c ∘ h) + W x. The two halves of the change are summed apart, before W x is added: while A = A0 and B = B0
+ * the change is exactly zero.
  * Per token and block there are three coefficients c: `forward` (how much of the branch is in y), `through` (how much
  * gradient passes through the branch to x) and `learn` (how much of it trains the block).
  */
@@ -11,7 +12,6 @@ import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
 import { expectShape, expectTensor } from './checks.ts';
-import { linearForward } from './matmul.ts';
 
 export interface SplitAdapter {
   readonly rank: number;
@@ -55,20 +55,37 @@ export function adaptedLinear(
 ): Tensor {
   const { rank, down, up, learnDown, learnUp } = adapter;
   const { forward, through, learn } = coefficients;
-  expectTensor(tape, 'adaptedLinear', 'f32', x, weight, down, up, forward, through, learn);
+  expectTensor(
+    tape,
+    'adaptedLinear',
+    'f32',
+    x,
+    weight,
+    down,
+    up,
+    forward,
+    through,
+    learn,
+    ...(bias === null ? [] : [bias]),
+  );
   expectShape('adaptedLinear x', x, [-1, down.shape[1]]);
   expectShape('adaptedLinear weight', weight, [up.shape[1], down.shape[1]]);
   const [tokens] = x.shape;
+  if (bias !== null) expectShape('adaptedLinear bias', bias, [up.shape[1]]);
   for (const coefficient of [forward, through, learn]) expectShape('adaptedLinear routes', coefficient, [tokens, 2]);
   const { kernels } = tape.device;
 
-  const { out } = linearForward(tape, x, weight, bias);
+  const out = tape.empty([tokens, up.shape[1]], 'adaptedLinear');
   const h = tape.empty([tokens, 4 * rank], 'bottleneck');
   kernels.matmul(h, x, down, { ...plain, transposeB: true });
   using scope = new Scope(tape.device);
-  const scaled = scope.empty(h.shape, 'scaled bottleneck');
-  kernels.scaleBlocks(scaled, h, forward, rank);
-  kernels.matmul(out, scaled, up, { ...plain, accumulate: true });
+  const scaled = scope.empty([tokens, 2 * rank], 'scaled bottleneck');
+  kernels.scaleBlocks(scaled, h, forward, rank, 0);
+  kernels.matmul(out, scaled, learnUp, plain);
+  kernels.scaleBlocks(scaled, h, forward, rank, 2 * rank);
+  kernels.matmul(out, scaled, up.rows(2 * rank, 4 * rank), { ...plain, accumulate: true });
+  kernels.matmul(out, x, weight, { transposeA: false, transposeB: true, accumulate: true });
+  if (bias !== null) kernels.binary('add', out, out, bias);
   probe.forward?.(h);
 
   const inputs = [x, weight, ...(bias === null ? [] : [bias]), learnDown, learnUp];
@@ -80,16 +97,16 @@ export function adaptedLinear(
     const learning = scope.empty([tokens, 2 * rank], 'learning part');
     kernels.matmul(dh, dy, up, { ...plain, transposeB: true });
     gradients.into(learnUp, (dUp, accumulate) => {
-      kernels.scaleBlocks(learning, h, learn, rank);
+      kernels.scaleBlocks(learning, h, learn, rank, 0);
       kernels.matmul(dUp, learning, dy, { transposeA: true, transposeB: false, accumulate });
     });
     gradients.into(learnDown, (dDown, accumulate) => {
-      kernels.scaleBlocks(learning, dh, learn, rank);
+      kernels.scaleBlocks(learning, dh, learn, rank, 0);
       kernels.matmul(dDown, learning, x, { transposeA: true, transposeB: false, accumulate });
     });
     gradients.into(x, (dx, accumulate) => {
       kernels.matmul(dx, dy, weight, { ...plain, accumulate });
-      kernels.scaleBlocks(routed, dh, through, rank);
+      kernels.scaleBlocks(routed, dh, through, rank, 0);
       kernels.matmul(dx, routed, down, { ...plain, accumulate: true });
     });
     gradients.into(weight, (dw, accumulate) =>
@@ -97,7 +114,7 @@ export function adaptedLinear(
     );
     if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, dy, accumulate));
     if (probe.backward === undefined) return;
-    kernels.scaleBlocks(routed, dh, forward, rank);
+    kernels.scaleBlocks(routed, dh, forward, rank, 0);
     probe.backward(h, routed);
   });
   return out;

@@ -126,13 +126,15 @@ function pointwiseKernels(slab: Slab): Pick<Kernels, Pointwise> {
         targetUp[i] = upstream[i] * value * sigmoid;
       }
     },
-    scaleBlocks(out, h, coefficients, rank) {
+    scaleBlocks(out, h, coefficients, rank, column) {
       const [source, target, scale] = [slab.floats(h), slab.floats(out), slab.floats(coefficients)];
       const [T, width] = out.shape;
       const columns = h.shape[1];
       for (let t = 0; t < T; t++) {
-        for (let j = 0; j < width; j++) {
-          target[t * width + j] = source[t * columns + j] * scale[2 * t + (Math.floor(j / rank) % 2)];
+        for (let i = 0; i < width; i++) {
+          const j = column + i;
+          const sign = j < 2 * rank ? 1 : -1;
+          target[t * width + i] = sign * source[t * columns + j] * scale[2 * t + (Math.floor(j / rank) % 2)];
         }
       }
     },

@@ -19,9 +19,9 @@ export function matmulKernel(slab: Slab): Pick<Kernels, 'matmul'> {
             const at = (batch * rows + m) * columns + n;
             const leftBase = batch * rows * depth + m * leftRow;
             const rightBase = batch * depth * columns + n * rightColumn;
-            let sum = accumulate ? target[at] : 0;
+            let sum = 0;
             for (let k = 0; k < depth; k++) sum += left[leftBase + k * leftDepth] * right[rightBase + k * rightDepth];
-            target[at] = sum;
+            target[at] = accumulate ? target[at] + Math.fround(sum) : sum;
           }
         }
       }
