@@ -39,8 +39,8 @@ describe('planted violations are caught', () => {
     const { violations } = plant({
       'src/cli/gq.ts': `import { Command } from 'commander'; import '../oracle/gate.ts'; await import('../base/errors.ts');`,
       'src/engine/wasm/index.ts': `import { Worker } from 'node:worker_threads'; import type { E } from '../../base/errors.ts';`,
-      'src/engine/cuda/driver.ts': `import koffi from 'koffi'; new URL('./kernels/gemm.cu', import.meta.url);`,
-      'src/stats/wilson.test.ts': `import fc from 'fast-check'; import '../engine/wasm/index.ts';`,
+      'src/engine/cuda/driver.ts': `import koffi from 'koffi'; new URL('./kernels/gemm.cu', import.meta.url); new URL(\`./\${name}.cu\`, import.meta.url);`,
+      'src/stats/wilson.test.ts': `import fc from 'fast-check'; import '../engine/wasm/index.ts'; import '../../test/suite.ts';`,
     });
     expect(violations).toEqual([]);
   });
@@ -86,6 +86,7 @@ describe('planted violations are caught', () => {
     ['src/base/math.ts', `import { mean } from 'simple-statistics';`, 'simple-statistics is not a runtime dependency'],
     ['src/base/self.ts', `import 'gradient-quarantine/stats';`, 'gradient-quarantine is not a runtime dependency'],
     ['src/base/load.ts', `await import(name);`, 'cannot follow name'],
+    ['src/base/load.ts', 'new URL(`./$' + '{name}.ts`, import.meta.url);', 'cannot follow `./$'],
     ['src/base/load.ts', `process.getBuiltinModule('child_process');`, 'cannot follow getBuiltinModule'],
     ['src/base/rng.ts', `import './gone.ts';`, 'which does not exist'],
     ['src/base/rng.ts', `import '../../bench/gemm.ts';`, 'outside src'],

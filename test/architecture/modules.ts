@@ -23,6 +23,14 @@ function isModuleUrl(base: Node | undefined): boolean {
   return base?.type === 'MemberExpression' && base.object.type === 'MetaProperty';
 }
 
+/** An address that cannot be code: a literal without code's extension, or a template that ends in another one. */
+function isDataAddress(target: Node | undefined): boolean {
+  const code = /\.[cm]?[jt]sx?$/;
+  if (target?.type === 'Literal') return !code.test(String(target.value));
+  const end = target?.type === 'TemplateLiteral' ? (target.quasis.at(-1)?.value.raw ?? '') : '';
+  return /\.\w+$/.test(end) && !code.test(end);
+}
+
 export function readReferences(path: string, text: string): ModuleReferences {
   const specifiers: string[] = [];
   const opaque: string[] = [];
@@ -40,9 +48,7 @@ export function readReferences(path: string, text: string): ModuleReferences {
     TSExternalModuleReference: ({ expression }) => follow(expression),
     NewExpression: ({ callee, arguments: [target, base] }) => {
       if (callee.type !== 'Identifier' || callee.name !== 'URL' || !isModuleUrl(base)) return;
-      const isCode =
-        target?.type === 'Literal' && typeof target.value === 'string' && /\.[cm]?[jt]s$/.test(target.value);
-      if (isCode || target?.type !== 'Literal') follow(target);
+      if (!isDataAddress(target)) follow(target);
     },
     Identifier: ({ name }) => {
       if (name === 'require' || name === 'createRequire' || name === 'getBuiltinModule') opaque.push(name);
