@@ -22,9 +22,11 @@ export class Arena {
 
   /** `base` is the first offset handed out: what lies below is the device's own. */
   constructor(device: string, capacity: number, base = 0) {
+    const start = Math.ceil(base / alignment) * alignment;
+    const end = Math.max(start, Math.floor(capacity / alignment) * alignment);
     this.device = device;
-    this.capacity = capacity - base;
-    this.#free = [{ start: Math.ceil(base / alignment) * alignment, end: capacity }];
+    this.capacity = end - start;
+    this.#free = [{ start, end }];
   }
 
   alloc(bytes: number, label: string): number {
@@ -50,6 +52,11 @@ export class Arena {
     this.used += size;
     this.peak = Math.max(this.peak, this.used);
     return offset;
+  }
+
+  /** Whether `alloc` would find room. */
+  fits(bytes: number): boolean {
+    return this.#free.some(({ start, end }) => end - start >= Math.ceil(bytes / alignment) * alignment);
   }
 
   free(offset: number): void {
