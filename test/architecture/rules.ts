@@ -1,33 +1,33 @@
 /**
- * The architecture as a table. `folders` is in reading order: a file may import its own folder and those before it, so
- * `base … grpo` can never reach `oracle`. `owners` are the packages only one folder may touch. Unit tests beside their
+ * The architecture as a table. `rows` are in reading order: a file may import the folders of its own row and of those
+ * before it, so `base … grpo` can never reach `oracle`. `owners` are the packages only one folder may touch. Unit tests beside their
  * source (`name.test.ts`) may import any folder, test/ and any installed package, except that no test of `base … grpo`
  * may reach `oracle`; nothing may import a test. Nothing else in src imports from outside src.
  */
 import { isBuiltin } from 'node:module';
 import { readReferences, resolveRelative } from './modules.ts';
 
-const folders = [
-  'base',
-  'stats',
-  'engine',
-  'engine/reference',
-  'engine/wasm',
-  'engine/cuda',
-  'model',
-  'adapters',
-  'gates',
-  'env',
-  'env/sandbox',
-  'grpo',
-  'run',
-  'oracle',
-  'evaluate',
-  'report',
-  'sweep',
-  'dashboard',
-  'cli',
-] as const;
+const rows: readonly (readonly string[])[] = [
+  ['base'],
+  ['stats'],
+  ['engine'],
+  ['engine/reference'],
+  ['engine/wasm'],
+  ['engine/cuda'],
+  ['model'],
+  ['adapters'],
+  ['gates'],
+  ['env', 'env/sandbox'],
+  ['grpo'],
+  ['run'],
+  ['oracle'],
+  ['evaluate'],
+  ['report'],
+  ['sweep'],
+  ['dashboard'],
+  ['cli'],
+];
+const ranks = new Map(rows.flatMap((row, rank) => row.map((folder): [string, number] => [folder, rank])));
 
 const owners: Readonly<Record<string, string>> = {
   koffi: 'engine/cuda',
@@ -41,13 +41,12 @@ const isTest = (path: string) => path.endsWith('.test.ts');
 
 /** The folder of the table that holds a path, the deepest one; undefined when none does. */
 function folderOf(path: string): string | undefined {
-  const holding = folders.filter((folder) => path.startsWith(`src/${folder}/`));
+  const holding = [...ranks.keys()].filter((folder) => path.startsWith(`src/${folder}/`));
   return holding.sort((a, b) => b.length - a.length)[0];
 }
 
-const ranks = new Map<string | undefined, number>(folders.map((folder, rank) => [folder, rank]));
-const rankOf = (path: string) => ranks.get(folderOf(path)) ?? -1;
-const isBlind = (path: string) => rankOf(path) <= folders.indexOf('grpo');
+const rankOf = (path: string) => ranks.get(folderOf(path) ?? '') ?? -1;
+const isBlind = (path: string) => rankOf(path) <= (ranks.get('grpo') ?? -1);
 
 function packageOf(specifier: string): string {
   if (isBuiltin(specifier)) return specifier.startsWith('node:') ? specifier : `node:${specifier}`;
