@@ -1,8 +1,8 @@
 /**
  * The architecture as a table. `rows` are in reading order: a file may import the folders of its own row and of those
- * before it, so `base … grpo` can never reach `oracle`. `owners` are the packages only one folder may touch. Unit tests beside their
- * source (`name.test.ts`) may import any folder, test/ and any installed package, except that no test of `base … grpo`
- * may reach `oracle`; nothing may import a test. Nothing else in src imports from outside src.
+ * before it, so `base … grpo` can never reach `oracle`. `owners` are the packages only one folder may touch. Unit tests
+ * beside their source (`name.test.ts`) may import any folder, test/ and any installed package, except that no test of
+ * `base … grpo` may reach `oracle`; nothing may import a test. Nothing else in src imports from outside src.
  */
 import { isBuiltin } from 'node:module';
 import { readReferences, resolveRelative } from './modules.ts';
