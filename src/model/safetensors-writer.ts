@@ -3,7 +3,8 @@
  * so every tensor is aligned), the header padded with spaces to 8 bytes, data produced one tensor at a time and written
  * as it comes. The file appears under its name only when it is complete.
  */
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { replaceFile } from '../base/atomic-file.ts';
 import { UserError } from '../base/errors.ts';
 import type { SafetensorsArray } from './safetensors.ts';
 import { lengthBytes, type SafetensorsDType, safetensorsBytes } from './safetensors-header.ts';
@@ -25,21 +26,15 @@ export async function writeSafetensors(
   metadata: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const ordered = orderTensors(tensors, path);
-  const partial = `${path}.${process.pid}.partial`;
-  const handle = await open(partial, 'wx').catch((cause: unknown) => {
-    const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call: `write ${path}`, expected: 'a folder that can be written', found }, { cause });
-  });
   try {
-    await writeAll(handle, headerOf(ordered, metadata));
-    for (const tensor of ordered) await writeAll(handle, await dataOf(tensor, path));
-    await handle.sync();
-    await handle.close();
-    await rename(partial, path);
-  } catch (error) {
-    await handle.close();
-    await rm(partial, { force: true });
-    throw error;
+    await replaceFile(path, async (file) => {
+      await writeAll(file, headerOf(ordered, metadata));
+      for (const tensor of ordered) await writeAll(file, await dataOf(tensor, path));
+    });
+  } catch (cause) {
+    if (!(cause instanceof Error && 'syscall' in cause)) throw cause;
+    const expected = 'a folder that can be written, with room for the file';
+    throw new UserError({ call: `write ${path}`, expected, found: cause.message }, { cause });
   }
 }
 
