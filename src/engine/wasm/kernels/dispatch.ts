@@ -1,0 +1,83 @@
+// Jobs over threads. A job is a kernel id, a pointer to its arguments and a number of shards; whoever is free claims the
+// next shard. The ticket packs (generation, shards, next) into 64 bits, and a claim is one compare-and-swap of it, so
+// that a late worker can never take a shard of a job it has not seen; the job's other fields are read after a claim,
+// when the job cannot end before the claimant has finished. Workers spin a bounded while for the next generation and
+// then sleep on it. The main thread never sleeps (a browser forbids it): it works along and spins for the last shard.
+import { CONTROL, becomeThread } from './layout';
+import { runShard } from './jobs';
+import { SHARED } from './tile';
+
+/** Each field has a cache line of its own. The generation is the ticket's upper half: what sleepers wait on. */
+const TICKET: usize = CONTROL;
+const GENERATION: usize = CONTROL + 4;
+const DONE: usize = CONTROL + 64;
+const SLEEPERS: usize = CONTROL + 128;
+const STOP: usize = CONTROL + 192;
+const FAILED: usize = CONTROL + 256;
+const JOB: usize = CONTROL + 320;
+const POINTER: usize = CONTROL + 324;
+
+/** About 100 µs: longer than the host needs between two jobs of one step, short enough for an idle device to cool. */
+const SPINS: i32 = 20000;
+
+/** Works on whatever shard is next until none is left; returns the generation it saw last. */
+function claimShards(): i32 {
+  let ticket = atomic.load<i64>(TICKET);
+  while (true) {
+    const next = <i32>(ticket & 0xffff);
+    const shards = <i32>((ticket >> 16) & 0xffff);
+    if (next >= shards) return <i32>(ticket >> 32);
+    const seen = atomic.cmpxchg<i64>(TICKET, ticket, ticket + 1);
+    if (seen != ticket) {
+      ticket = seen;
+      continue;
+    }
+    runShard(atomic.load<i32>(JOB), atomic.load<usize>(POINTER), next);
+    atomic.add<i32>(DONE, 1);
+    ticket = atomic.load<i64>(TICKET);
+  }
+}
+
+/** Main thread, alone. */
+export function runAlone(job: i32, args: usize, shards: i32): void {
+  for (let shard = 0; shard < shards; shard++) runShard(job, args, shard);
+}
+
+/** Main thread, with the workers. At most 65,535 shards. Traps when a worker has failed. */
+export function runJob(job: i32, args: usize, shards: i32): void {
+  atomic.store<i32>(JOB, job);
+  atomic.store<usize>(POINTER, args);
+  atomic.store<i32>(DONE, 0);
+  const generation = <i64>(atomic.load<i32>(GENERATION) + 1);
+  atomic.store<i64>(TICKET, (generation << 32) | (<i64>shards << 16));
+  if (atomic.load<i32>(SLEEPERS) > 0) atomic.notify(GENERATION, -1);
+  claimShards();
+  while (atomic.load<i32>(DONE) != shards) if (atomic.load<i32>(FAILED) != 0) unreachable();
+}
+
+/** A worker's whole life. */
+export function workerLoop(thread: i32): void {
+  becomeThread(thread);
+  if (!SHARED) return;
+  while (atomic.load<i32>(STOP) == 0) {
+    const generation = claimShards();
+    let spins = SPINS;
+    while (atomic.load<i32>(GENERATION) == generation && spins > 0) spins--;
+    if (spins > 0) continue;
+    atomic.add<i32>(SLEEPERS, 1);
+    if (atomic.load<i32>(STOP) == 0) atomic.wait<i32>(GENERATION, generation, -1);
+    atomic.sub<i32>(SLEEPERS, 1);
+  }
+}
+
+/** Ends every worker. */
+export function stopWorkers(): void {
+  atomic.store<i32>(STOP, 1);
+  atomic.add<i32>(GENERATION, 1);
+  atomic.notify(GENERATION, -1);
+}
+
+/** Called by a worker whose loop trapped. */
+export function reportFailure(): void {
+  atomic.store<i32>(FAILED, 1);
+}

@@ -1,0 +1,73 @@
+// C [M, N] (+)= A · B over a fixed grid of shards. A is read in place, or copied the right way round first; B is read in
+// place or from its packed panels. Blocks of 256 along k are summed one after another into C.
+import { multiplyBlock } from './block';
+import { scratch } from './layout';
+import { BLOCK_DEPTH, transposeCopy } from './pack';
+import { TILE_COLUMNS } from './tile';
+
+@unmanaged
+class GemmJob {
+  c: usize;
+  a: usize;
+  b: usize;
+  rows: i32;
+  columns: i32;
+  depth: i32;
+  /** Rows and columns of one shard; shards along each axis. */
+  rowBlock: i32;
+  columnBlock: i32;
+  rowBlocks: i32;
+  columnBlocks: i32;
+  /** Bytes between rows of C, of A and of B as they lie in memory, and between batch entries. */
+  cRow: usize;
+  aRow: usize;
+  bRow: usize;
+  cBatch: usize;
+  aBatch: usize;
+  bBatch: usize;
+  /** A lies as [depth, rows]. `copyA`: turn it round first. */
+  transposedA: i32;
+  copyA: i32;
+  packedB: i32;
+  accumulate: i32;
+}
+
+/** Rows of a transposed copy are kept off multiples of 4 KiB. */
+const COPY_ROW: usize = BLOCK_DEPTH * 4 + 64;
+
+export function gemm(args: usize, shard: i32): void {
+  const job = changetype<GemmJob>(args);
+  const grid = job.rowBlocks * job.columnBlocks;
+  const batch = shard / grid;
+  const row = (shard % job.rowBlocks) * job.rowBlock;
+  const column = ((shard % grid) / job.rowBlocks) * job.columnBlock;
+  const rows = min(job.rowBlock, job.rows - row);
+  const columns = min(job.columnBlock, job.columns - column);
+  const alongRows: usize = job.transposedA ? 4 : job.aRow;
+  const alongDepth: usize = job.transposedA ? job.aRow : 4;
+  const a = job.a + batch * job.aBatch + row * alongRows;
+  const b = job.b + batch * job.bBatch;
+  const c = job.c + batch * job.cBatch + row * job.cRow + column * 4;
+  const paddedColumns = ((job.columns + TILE_COLUMNS - 1) / TILE_COLUMNS) * TILE_COLUMNS;
+  for (let start = 0; start < job.depth; start += BLOCK_DEPTH) {
+    const depth = min(BLOCK_DEPTH, job.depth - start);
+    const accumulate = start > 0 || job.accumulate != 0;
+    let aBlock = a + start * alongDepth;
+    let aRow = alongRows;
+    let aStep = alongDepth;
+    if (job.copyA) {
+      transposeCopy(aBlock, job.aRow, scratch(), COPY_ROW, depth, rows);
+      aBlock = scratch();
+      aRow = COPY_ROW;
+      aStep = 4;
+    }
+    if (job.packedB) {
+      const block = b + (<usize>start * paddedColumns + <usize>column * depth) * 4;
+      const panel = <usize>depth * TILE_COLUMNS * 4;
+      multiplyBlock(aBlock, aRow, aStep, block, TILE_COLUMNS * 4, panel, c, job.cRow, rows, columns, depth, accumulate);
+    } else {
+      const block = b + start * job.bRow + column * 4;
+      multiplyBlock(aBlock, aRow, aStep, block, job.bRow, TILE_COLUMNS * 4, c, job.cRow, rows, columns, depth, accumulate);
+    }
+  }
+}
