@@ -5,7 +5,7 @@ export { attention } from './ops/attention.ts';
 export * from './ops/elementwise.ts';
 export { embedding, tokenIds } from './ops/embedding.ts';
 export { logProb } from './ops/log-prob.ts';
-export { linear, matmul, type Transposes } from './ops/matmul.ts';
+export { invert, linear, matmul, type Transposes } from './ops/matmul.ts';
 export { rmsNorm } from './ops/normalise.ts';
 export { mean, sum, sumFirst, sumLast } from './ops/reduce.ts';
 export { inverseFrequencies, type Llama3Scaling, rotary, rotaryTable } from './ops/rotary.ts';

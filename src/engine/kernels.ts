@@ -65,6 +65,9 @@ export interface Kernels {
    */
   matmul(out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions): void;
 
+  /** out [N, N] = x⁻¹ by elimination with row pivots. N is small (an adapter's rank); a singular x gives infinities or NaN. */
+  invert(out: Tensor, x: Tensor): void;
+
   /** out [N, C] = table [V, C] at index i32 [N]. */
   gatherRows(out: Tensor, table: Tensor, index: Tensor): void;
   /** out [V, C] at index i32 [N] = x [N, C]; rows not named stay. Indices are distinct. */
@@ -122,7 +125,7 @@ export interface Kernels {
   logSoftmaxGatherBackward(logits: Tensor, logSumExp: Tensor, targets: Tensor, dLogp: Tensor): void;
 
   /**
-   * Per-token scaling of adapter blocks: out [T, n] = ± h [T, 4R] (n columns from `column` on) times coefficients [T, 2].
+   * Per-token scaling of adapter blocks: out [T, n] = ± h [T, 2R or 4R] (n columns from `column` on) times coefficients [T, 2].
    * Column j of h takes the coefficient of block ⌊j / R⌋ mod 2 (0 deployed, 1 quarantine), and a minus from 2R on (the
    * frozen initial part is subtracted). `column` is 0 or 2R, n is 2R or 4R.
    */

@@ -1,6 +1,6 @@
 /** Every op of the engine at odd, single, empty and large shapes. */
 import * as engine from '../../src/engine/index.ts';
-import { frozen, type Input, ints, learn, type OpCase } from './case.ts';
+import { frozen, type Input, ints, learn, normal, type OpCase } from './case.ts';
 import { adapterCases } from './cases-adapter.ts';
 import { attentionCases } from './cases-attention.ts';
 
@@ -123,6 +123,24 @@ function products(): OpCase[] {
   return cases;
 }
 
+function inverses(): OpCase[] {
+  return [0, 1, 2, 3, 8, 33].map(
+    (size): OpCase => ({
+      name: `invert ${size}×${size}`,
+      inputs: { x: { ...learn('x', [size, size]), data: wellConditioned(size) } },
+      differences: true,
+      run: (tape, { x }) => engine.invert(tape, x),
+    }),
+  );
+}
+
+/** Random, with a dominant anti-diagonal, so that a pivot is needed. */
+function wellConditioned(size: number): Float32Array {
+  const data = normal('inverse', [size, size]);
+  for (let row = 0; row < size; row++) data[row * size + size - 1 - row] += 2 * Math.sqrt(size) + 1;
+  return data;
+}
+
 function layers(): OpCase[] {
   const cases: OpCase[] = [];
   for (const [rows, channels, outputs] of [
@@ -228,6 +246,7 @@ export function opCases(): OpCase[] {
     ...binary(),
     sharedInput(),
     ...products(),
+    ...inverses(),
     ...layers(),
     ...rotations(),
     ...tokens(),

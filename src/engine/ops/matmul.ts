@@ -1,5 +1,6 @@
 /** Matrix products on the tape: out = op(a) · op(b), and y = x Wᵀ + bias. */
 import { ShapeError } from '../../base/errors.ts';
+import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import { describe, type Tensor } from '../tensor.ts';
 import { expectAxes, expectShape, expectTensor } from './checks.ts';
@@ -72,5 +73,24 @@ export function linear(tape: Tape, x: Tensor, weight: Tensor, bias: Tensor | nul
     );
     if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, upstream, accumulate));
   });
+  return out;
+}
+
+/** M⁻¹ of a small square matrix; dM = −M⁻ᵀ dY M⁻ᵀ. */
+export function invert(tape: Tape, matrix: Tensor): Tensor {
+  expectTensor(tape, 'invert', 'f32', matrix);
+  expectShape('invert', matrix, [matrix.shape[0], matrix.shape[0]]);
+  const { kernels } = tape.device;
+  const out = tape.empty(matrix.shape, 'inverse');
+  kernels.invert(out, matrix);
+  tape.record('invert', [matrix], out, [out], (dy, gradients) =>
+    gradients.overwrite([matrix], ([dMatrix]) => {
+      using scope = new Scope(tape.device);
+      const left = scope.empty(matrix.shape, 'inverse backward');
+      kernels.matmul(left, out, dy, { transposeA: true, transposeB: false, accumulate: false });
+      kernels.matmul(dMatrix, left, out, { transposeA: false, transposeB: true, accumulate: false });
+      kernels.affine(dMatrix, dMatrix, -1, 0);
+    }),
+  );
   return out;
 }

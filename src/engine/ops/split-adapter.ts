@@ -4,7 +4,7 @@
  * The adapter is stored as down [4R, C] = (A; A0) and up [4R, O] = (Bᵀ; B0ᵀ): rows [0, R) are the deployed block, [R, 2R)
  * the quarantine block, the rest their frozen initial values in the same order, which count negative. So h = down x and
  * y = upᵀ (± c ∘ h) + W x. The two halves of the change are summed apart, before W x is added: while A = A0 and B = B0
- * the change is exactly zero.
+ * the change is exactly zero. An adapter that is zero by itself has no initial part: down and up are [2R, ·] then.
  * Per token and block there are three coefficients c: `forward` (how much of the branch is in y), `through` (how much
  * gradient passes through the branch to x) and `learn` (how much of it trains the block).
  */
@@ -29,15 +29,20 @@ export interface BlockCoefficients {
   readonly learn: Tensor;
 }
 
-/** Looks at the bottleneck h [T, 4R], and at c ∘ dh on the way back, without changing either. */
+/** Looks at the bottleneck h without changing it. */
 export interface BottleneckProbe {
-  forward?(h: Tensor): void;
-  backward?(h: Tensor, dh: Tensor): void;
+  /** Is shown h [T, 2R or 4R]. */
+  readonly forward?: (h: Tensor) => void;
+  /** A vector of ones per segment of tokens that multiplies A x of the deployed block: only its gradient is of interest. */
+  readonly scale?: {
+    /** [S, R], what the tape must learn. */
+    readonly ones: Tensor;
+    /** i32 [S, 2]: first token and end of each segment. */
+    readonly ranges: Tensor;
+  };
 }
 
 export function splitAdapter(rank: number, down: Tensor, up: Tensor): SplitAdapter {
-  expectShape('split adapter down', down, [4 * rank, -1]);
-  expectShape('split adapter up', up, [4 * rank, -1]);
   return { rank, down, up, learnDown: down.rows(0, 2 * rank), learnUp: up.rows(0, 2 * rank) };
 }
 
@@ -55,19 +60,11 @@ export function adaptedLinear(
 ): Tensor {
   const { rank, down, up, learnDown, learnUp } = adapter;
   const { forward, through, learn } = coefficients;
-  expectTensor(
-    tape,
-    'adaptedLinear',
-    'f32',
-    x,
-    weight,
-    down,
-    up,
-    forward,
-    through,
-    learn,
-    ...(bias === null ? [] : [bias]),
-  );
+  expectTensor(tape, 'adaptedLinear', 'f32', x, weight, down, up, forward, through, learn);
+  if (bias !== null) expectTensor(tape, 'adaptedLinear', 'f32', bias);
+  const width = down.shape[0] === 2 * rank ? 2 * rank : 4 * rank;
+  expectShape('adaptedLinear down', down, [width, -1]);
+  expectShape('adaptedLinear up', up, [width, -1]);
   expectShape('adaptedLinear x', x, [-1, down.shape[1]]);
   expectShape('adaptedLinear weight', weight, [up.shape[1], down.shape[1]]);
   const [tokens] = x.shape;
@@ -76,19 +73,22 @@ export function adaptedLinear(
   const { kernels } = tape.device;
 
   const out = tape.empty([tokens, up.shape[1]], 'adaptedLinear');
-  const h = tape.empty([tokens, 4 * rank], 'bottleneck');
+  const h = tape.empty([tokens, width], 'bottleneck');
   kernels.matmul(h, x, down, { ...plain, transposeB: true });
   using scope = new Scope(tape.device);
   const scaled = scope.empty([tokens, 2 * rank], 'scaled bottleneck');
   kernels.scaleBlocks(scaled, h, forward, rank, 0);
   kernels.matmul(out, scaled, learnUp, plain);
-  kernels.scaleBlocks(scaled, h, forward, rank, 2 * rank);
-  kernels.matmul(out, scaled, up.rows(2 * rank, 4 * rank), { ...plain, accumulate: true });
+  if (width > 2 * rank) {
+    kernels.scaleBlocks(scaled, h, forward, rank, 2 * rank);
+    kernels.matmul(out, scaled, up.rows(2 * rank, width), { ...plain, accumulate: true });
+  }
   kernels.matmul(out, x, weight, { transposeA: false, transposeB: true, accumulate: true });
   if (bias !== null) kernels.binary('add', out, out, bias);
   probe.forward?.(h);
 
-  const inputs = [x, weight, ...(bias === null ? [] : [bias]), learnDown, learnUp];
+  const optional = [bias, probe.scale?.ones ?? null].filter((tensor) => tensor !== null);
+  const inputs = [x, weight, learnDown, learnUp, ...optional];
   const saved = [x, h, weight, down, up, forward, through, learn];
   tape.record('adaptedLinear', inputs, out, saved, (dy, gradients) => {
     using scope = new Scope(tape.device);
@@ -113,9 +113,13 @@ export function adaptedLinear(
       kernels.matmul(dw, dy, x, { transposeA: true, transposeB: false, accumulate }),
     );
     if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, dy, accumulate));
-    if (probe.backward === undefined) return;
-    kernels.scaleBlocks(routed, dh, forward, rank, 0);
-    probe.backward(h, routed);
+    if (probe.scale === undefined) return;
+    const { ones, ranges } = probe.scale;
+    gradients.overwrite([ones], ([dOnes]) => {
+      kernels.scaleBlocks(routed, dh, forward, rank, 0);
+      kernels.binary('multiply', routed, routed, h);
+      kernels.segmentSum(dOnes, routed, ranges);
+    });
   });
   return out;
 }

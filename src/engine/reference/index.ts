@@ -5,7 +5,7 @@ import { readSlab, writeSlab } from '../transfer.ts';
 import { attentionKernels } from './attention.ts';
 import { elementwiseKernels } from './elementwise.ts';
 import { layerKernels } from './layers.ts';
-import { matmulKernel } from './matmul.ts';
+import { matmulKernels } from './matmul.ts';
 import { Slab } from './memory.ts';
 
 export interface ReferenceOptions {
@@ -18,9 +18,9 @@ export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions
   return {
     name: 'reference',
     arena,
-    kernels: { ...elementwiseKernels(slab), ...matmulKernel(slab), ...attentionKernels(slab), ...layerKernels(slab) },
-    write: (target, data) => writeSlab(slab.buffer, target, data),
-    read: async (source) => readSlab(slab.buffer, source),
+    kernels: { ...elementwiseKernels(slab), ...matmulKernels(slab), ...attentionKernels(slab), ...layerKernels(slab) },
+    write: (target, data) => writeSlab(slab.buffer, arena, target, data),
+    read: async (source) => readSlab(slab.buffer, arena, source),
     freeze() {},
     release: (tensor) => arena.free(tensor.offset),
     sync: async () => {},

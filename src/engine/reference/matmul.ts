@@ -1,8 +1,8 @@
-/** out[m, n] = Σ_k op(a)[m, k] · op(b)[k, n], one float64 sum per element. */
+/** out[m, n] = Σ_k op(a)[m, k] · op(b)[k, n], one float64 sum per element; and the inverse of a small matrix. */
 import type { Kernels } from '../kernels.ts';
 import type { Slab } from './memory.ts';
 
-export function matmulKernel(slab: Slab): Pick<Kernels, 'matmul'> {
+export function matmulKernels(slab: Slab): Pick<Kernels, 'matmul' | 'invert'> {
   return {
     matmul(out, a, b, { transposeA, transposeB, accumulate }) {
       const left = slab.floats(a);
@@ -26,5 +26,32 @@ export function matmulKernel(slab: Slab): Pick<Kernels, 'matmul'> {
         }
       }
     },
+    invert(out, x) {
+      const size = x.shape[0];
+      const work = Float64Array.from(slab.floats(x));
+      const inverse = Float64Array.from({ length: size * size }, (_, i) => (i % (size + 1) === 0 ? 1 : 0));
+      for (let column = 0; column < size; column++) eliminate([work, inverse], size, column);
+      slab.floats(out).set(inverse);
+    },
   };
+}
+
+/** Gauss–Jordan: brings column `column` of the first matrix to a unit column, doing the same to the second. */
+function eliminate(matrices: readonly [Float64Array, Float64Array], size: number, column: number): void {
+  const [work] = matrices;
+  let pivot = column;
+  for (let row = column + 1; row < size; row++) {
+    if (Math.abs(work[row * size + column]) > Math.abs(work[pivot * size + column])) pivot = row;
+  }
+  const divisor = work[pivot * size + column];
+  const factors = Float64Array.from({ length: size }, (_, row) => work[row * size + column]);
+  factors[pivot] = factors[column];
+  for (const matrix of matrices) {
+    for (let j = 0; j < size; j++) {
+      const lead = matrix[pivot * size + j] / divisor;
+      matrix[pivot * size + j] = matrix[column * size + j];
+      matrix[column * size + j] = lead;
+      for (let row = 0; row < size; row++) if (row !== column) matrix[row * size + j] -= factors[row] * lead;
+    }
+  }
 }

@@ -1,0 +1,42 @@
+/**
+ * The adapter of a policy, whatever its family: parameters that learn, and a way to apply every linear layer. The policy
+ * mode, the routes and the quarantine scale are arguments of a pass, never state.
+ */
+import type { BlockCoefficients, BottleneckProbe, Parameter } from '../engine/index.ts';
+import type { Project } from '../model/decoder.ts';
+import type { Family } from './families.ts';
+import type { TargetModule } from './targets.ts';
+
+export interface AdapterPass {
+  /** One pair of coefficients per token of the batch. */
+  readonly coefficients: BlockCoefficients;
+  /** What looks at a module's bottleneck, if anything. */
+  readonly probe?: (module: string) => BottleneckProbe;
+}
+
+/** A change of one weight as a product: ΔW = upᵀ · down, with down [k, C] and up [k, O], row major. */
+export interface LowRankChange {
+  readonly rank: number;
+  readonly down: Float32Array;
+  readonly up: Float32Array;
+}
+
+export interface StoredTensor {
+  readonly shape: readonly number[];
+  readonly data: Float32Array;
+}
+
+export interface Adapter {
+  readonly family: Family;
+  readonly rank: number;
+  /** Sorted by name. */
+  readonly modules: readonly TargetModule[];
+  readonly parameters: readonly Parameter[];
+  /** How the decoder applies its linear layers in this pass. Layers without an adapter are plain. */
+  project(pass: AdapterPass): Project;
+  /** What the deployed block alone changes: the quarantine is absent, not zeroed. */
+  deployedChange(module: string): Promise<LowRankChange>;
+  /** Everything needed to continue: the values, and the frozen part they are measured from. */
+  tensors(): Promise<Map<string, StoredTensor>>;
+  load(tensors: ReadonlyMap<string, StoredTensor>): void;
+}

@@ -1,0 +1,156 @@
+/**
+ * antipasto: a frozen CorDA basis U, S, V with bounded gains, y = W x + U diag(S · tanh g) V x. The quarantine's input is also
+ * turned by a learned Cayley rotation R(X) of its coordinates. With g = 0 the change is zero, so there is no initial part to
+ * subtract, and the deployed change of an ablated policy (gain and rotation zero) leaves only the deployed block.
+ * What learns per module: gains g [2R] and X [R, R].
+ */
+import { ShapeError, UserError } from '../base/errors.ts';
+import {
+  adaptedLinear,
+  add,
+  invert,
+  linear,
+  matmul,
+  multiply,
+  type Parameter,
+  readFloats,
+  type Scope,
+  type SplitAdapter,
+  subtract,
+  type Tape,
+  type Tensor,
+  tanh,
+} from '../engine/index.ts';
+import type { Project } from '../model/decoder.ts';
+import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
+import type { Basis } from './basis.ts';
+import { blockRow } from './families.ts';
+import type { TargetModule } from './targets.ts';
+
+interface Frozen {
+  /** V [2R, C] and S · Uᵀ [2R, O], deployed rows first. */
+  readonly down: Tensor;
+  readonly up: Tensor;
+  readonly gain: Tensor;
+  readonly rotation: Tensor;
+}
+
+export class AntipastoAdapter implements Adapter {
+  readonly family = 'antipasto';
+  readonly rank: number;
+  readonly modules: readonly TargetModule[];
+  readonly parameters: readonly Parameter[];
+  readonly #frozen: ReadonlyMap<string, Frozen>;
+  readonly #identity: Tensor;
+  /** [R, 2R] with ones where a quarantine coordinate meets its row; and the deployed rows' own diagonal [2R, 2R]. */
+  readonly #quarantineRows: Tensor;
+  readonly #deployedDiagonal: Tensor;
+  readonly #wholeIdentity: Tensor;
+
+  constructor(scope: Scope, rank: number, modules: readonly TargetModule[], basis: (module: TargetModule) => Basis) {
+    this.rank = rank;
+    this.modules = modules;
+    const R = rank;
+    const ones = (rows: number, columns: number, at: (row: number) => number, count: number, label: string): Tensor => {
+      const data = new Float32Array(rows * columns);
+      for (let row = 0; row < count; row++) data[row * columns + at(row)] = 1;
+      return scope.from(data, [rows, columns], label);
+    };
+    this.#identity = ones(R, R, (row) => row, R, 'identity');
+    this.#wholeIdentity = ones(2 * R, 2 * R, (row) => row, 2 * R, 'identity');
+    this.#quarantineRows = ones(R, 2 * R, (row) => R + row, R, 'quarantine rows');
+    this.#deployedDiagonal = ones(2 * R, 2 * R, (row) => row, R, 'deployed diagonal');
+    this.#frozen = new Map(modules.map((module) => [module.name, upload(scope, rank, module, basis(module))]));
+    this.parameters = [...this.#frozen].flatMap(([name, { gain, rotation }]) =>
+      [
+        { name: `${name}.gain`, value: gain },
+        { name: `${name}.rotation`, value: rotation },
+      ].map(
+        (part): Parameter => ({
+          ...part,
+          gradient: scope.zeros(part.value.shape, `gradient of ${part.name}`),
+          target: null,
+        }),
+      ),
+    );
+  }
+
+  project({ coefficients, probe }: AdapterPass): Project {
+    return (tape, module, x, weight, bias) => {
+      const frozen = this.#frozen.get(module);
+      if (frozen === undefined) return linear(tape, x, weight, bias);
+      return adaptedLinear(tape, x, weight, bias, this.#effective(tape, frozen), coefficients, probe?.(module));
+    };
+  }
+
+  /** down = (V_d; R V_q) and up = diag(tanh g) · S Uᵀ, on the tape. */
+  #effective(tape: Tape, { down, up, gain, rotation }: Frozen): SplitAdapter {
+    const skew = subtract(tape, rotation, transposed(tape, rotation, this.#identity));
+    const turn = matmul(tape, subtract(tape, this.#identity, skew), invert(tape, add(tape, this.#identity, skew)));
+    const spread = matmul(tape, matmul(tape, this.#quarantineRows, turn, { transposeA: true }), this.#quarantineRows);
+    const learnDown = matmul(tape, add(tape, spread, this.#deployedDiagonal), down);
+    const learnUp = matmul(tape, multiply(tape, this.#wholeIdentity, tanh(tape, gain)), up);
+    return { rank: this.rank, down: learnDown, up: learnUp, learnDown, learnUp };
+  }
+
+  async deployedChange(module: string): Promise<LowRankChange> {
+    const frozen = this.#frozen.get(module);
+    if (frozen === undefined)
+      throw new ShapeError({ call: 'adapter block', expected: 'a target module', found: module });
+    const [downs, ups, gains] = [
+      await readFloats(frozen.down),
+      await readFloats(frozen.up),
+      await readFloats(frozen.gain),
+    ];
+    const outputs = frozen.up.shape[1];
+    const up = ups.slice(0, this.rank * outputs).map((value, i) => value * Math.tanh(gains[Math.floor(i / outputs)]));
+    return { rank: this.rank, down: downs.slice(0, this.rank * frozen.down.shape[1]), up };
+  }
+
+  async tensors(): Promise<Map<string, StoredTensor>> {
+    const stored = new Map<string, StoredTensor>();
+    for (const [name, parts] of this.#frozen) {
+      for (const [suffix, tensor] of Object.entries(parts)) {
+        stored.set(`${name}.${suffix}`, { shape: tensor.shape, data: await readFloats(tensor) });
+      }
+    }
+    return stored;
+  }
+
+  load(tensors: ReadonlyMap<string, StoredTensor>): void {
+    for (const [name, parts] of this.#frozen) {
+      for (const [suffix, tensor] of Object.entries<Tensor>({ ...parts })) {
+        const found = tensors.get(`${name}.${suffix}`);
+        if (found?.shape.join() !== tensor.shape.join()) {
+          throw new UserError({
+            call: `load adapter ${name}.${suffix}`,
+            expected: `[${tensor.shape.join(',')}]`,
+            found: found === undefined ? 'no such tensor' : `[${found.shape.join(',')}]`,
+          });
+        }
+        tensor.device.write(tensor, found.data);
+      }
+    }
+  }
+}
+
+/** Xᵀ as a product with the identity. */
+function transposed(tape: Tape, x: Tensor, identity: Tensor): Tensor {
+  return matmul(tape, x, identity, { transposeA: true });
+}
+
+function upload(scope: Scope, rank: number, { name, inputs, outputs }: TargetModule, { U, S, V }: Basis): Frozen {
+  const down = new Float32Array(2 * rank * inputs);
+  const up = new Float32Array(2 * rank * outputs);
+  for (let i = 0; i < 2 * rank; i++) {
+    const row = blockRow(i, rank);
+    for (let c = 0; c < inputs; c++) down[row * inputs + c] = V.get(i, c);
+    for (let o = 0; o < outputs; o++) up[row * outputs + o] = S[i] * U.get(o, i);
+  }
+  return {
+    down: scope.from(down, [2 * rank, inputs], `${name} input basis`),
+    up: scope.from(up, [2 * rank, outputs], `${name} output basis`),
+    gain: scope.zeros([2 * rank], `${name} gain`),
+    rotation: scope.zeros([rank, rank], `${name} rotation`),
+  };
+}

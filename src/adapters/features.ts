@@ -1,0 +1,135 @@
+/**
+ * What a gate may look at, per rollout and module (SCIENCE, section 4), under deployed mode:
+ *   activation feature: the completion-token mean of A[:R] x;
+ *   gradient feature: ∂(mean completion NLL)/∂c, where c is a vector of ones that multiplies A[:R] x over the rollout's tokens.
+ */
+import { ShapeError } from '../base/errors.ts';
+import {
+  affine,
+  type BottleneckProbe,
+  multiply,
+  readFloats,
+  type Scope,
+  sum,
+  Tape,
+  type Tensor,
+} from '../engine/index.ts';
+import type { Decoder } from '../model/decoder.ts';
+import type { PackedGroups, Span } from '../model/pack.ts';
+import { scoreGroups } from '../model/score.ts';
+import type { Adapter } from './adapter.ts';
+import { scaleGroups } from './passes.ts';
+
+/** [rows, modules, R], row major. */
+export interface Features {
+  readonly rows: number;
+  readonly modules: number;
+  readonly rank: number;
+  readonly data: Float32Array;
+}
+
+/** Sums A[:R] x over each completion while a forward pass runs; `read` divides by the lengths. */
+export class ActivationPooling {
+  readonly #adapter: Adapter;
+  readonly #spans: readonly Span[];
+  readonly #ranges: Tensor;
+  readonly #sums = new Map<string, Tensor>();
+  readonly #scope: Scope;
+
+  constructor(scope: Scope, adapter: Adapter, packed: PackedGroups) {
+    this.#scope = scope;
+    this.#adapter = adapter;
+    this.#spans = packed.completions;
+    this.#ranges = rangesOf(scope, packed.completions);
+  }
+
+  probe(module: string): BottleneckProbe {
+    return {
+      forward: (h) => {
+        const pooled = this.#scope.empty([this.#spans.length, this.#adapter.rank], `pooled ${module}`);
+        this.#scope.device.kernels.segmentSum(pooled, h, this.#ranges);
+        this.#sums.set(module, pooled);
+      },
+    };
+  }
+
+  async read(): Promise<Features> {
+    const lengths = this.#spans.map(({ start, end }) => Math.max(1, end - start));
+    return gather(this.#adapter, this.#spans.length, async (module) => {
+      const sums = await readFloats(lookup(this.#sums, module));
+      return sums.map((value, i) => value / lengths[Math.floor(i / this.#adapter.rank)]);
+    });
+  }
+}
+
+/** Needs one group per rollout: a shared prompt's gradient cannot be told apart. */
+export async function gradientFeatures(
+  scope: Scope,
+  decoder: Decoder,
+  adapter: Adapter,
+  packed: PackedGroups,
+): Promise<Features> {
+  const rows = packed.completions.length;
+  const whole = packed.prompts.map(({ start }, row) => ({ start, end: packed.completions[row].end }));
+  const ranges = rangesOf(scope, whole);
+  const shape = [rows, adapter.rank];
+  const ones = new Map(adapter.modules.map(({ name }) => [name, onesOf(scope, shape)]));
+  const gradients = new Map(adapter.modules.map(({ name }) => [name, scope.zeros(shape, `gradient feature ${name}`)]));
+  const learn = new Map(adapter.modules.map(({ name }) => [lookup(ones, name), lookup(gradients, name)]));
+
+  using tape = new Tape(scope.device, { learn });
+  const coefficients = scaleGroups(
+    scope,
+    packed,
+    packed.prompts.map(() => 0),
+  );
+  const probe = (module: string): BottleneckProbe => ({ scale: { ones: lookup(ones, module), ranges } });
+  const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients, probe }) });
+  const weights = new Float32Array(logp.size);
+  for (const { start, end } of packed.scored) weights.fill(1 / Math.max(1, end - start), start, end);
+  const nll = affine(tape, sum(tape, multiply(tape, logp, tape.from(weights, [logp.size], 'token weights'))), -1);
+  tape.backward(nll);
+  return gather(adapter, rows, (module) => readFloats(lookup(gradients, module)));
+}
+
+function rangesOf(scope: Scope, spans: readonly Span[]): Tensor {
+  return scope.from(
+    Int32Array.from(spans.flatMap(({ start, end }) => [start, end])),
+    [spans.length, 2],
+    'token ranges',
+  );
+}
+
+function onesOf(scope: Scope, shape: readonly number[]): Tensor {
+  const tensor = scope.empty(shape, 'ones');
+  scope.device.kernels.fill(tensor, 1);
+  return tensor;
+}
+
+function lookup(table: ReadonlyMap<string, Tensor>, module: string): Tensor {
+  const tensor = table.get(module);
+  if (tensor === undefined) {
+    throw new ShapeError({
+      call: 'features',
+      expected: `module ${module} in the pass`,
+      found: 'none',
+      fix: 'Run the forward pass first.',
+    });
+  }
+  return tensor;
+}
+
+async function gather(
+  { modules, rank }: Adapter,
+  rows: number,
+  read: (module: string) => Promise<Float32Array>,
+): Promise<Features> {
+  const data = new Float32Array(rows * modules.length * rank);
+  for (const [m, { name }] of modules.entries()) {
+    const values = await read(name);
+    for (let row = 0; row < rows; row++) {
+      data.set(values.subarray(row * rank, (row + 1) * rank), (row * modules.length + m) * rank);
+    }
+  }
+  return { rows, modules: modules.length, rank, data };
+}

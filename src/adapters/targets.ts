@@ -1,0 +1,35 @@
+/** The linear layers that carry an adapter: q, k, v, o, gate, up and down of every layer. */
+import { UserError } from '../base/errors.ts';
+import type { DecoderConfig } from '../model/config.ts';
+import { expectedTensors } from '../model/weights.ts';
+
+export interface TargetModule {
+  /** Such as `model.layers.0.self_attn.q_proj`. */
+  readonly name: string;
+  readonly inputs: number;
+  readonly outputs: number;
+}
+
+export const defaultTargets = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] as const;
+
+/** Sorted by name: the order of modules in features and checkpoints. */
+export function targetModules(config: DecoderConfig, targets: readonly string[] = defaultTargets): TargetModule[] {
+  const modules: TargetModule[] = [];
+  const found = new Set<string>();
+  for (const [tensor, [outputs, inputs]] of expectedTensors(config)) {
+    const name = tensor.replace(/\.weight$/, '');
+    const kind = name.split('.').at(-1) ?? '';
+    if (!tensor.endsWith('.weight') || !targets.includes(kind)) continue;
+    found.add(kind);
+    modules.push({ name, inputs, outputs });
+  }
+  const missing = targets.filter((target) => !found.has(target));
+  if (missing.length > 0) {
+    throw new UserError({
+      call: 'adapter targets',
+      expected: `some of ${defaultTargets.join(', ')}`,
+      found: missing.join(', '),
+    });
+  }
+  return modules.sort((a, b) => (a.name < b.name ? -1 : 1));
+}

@@ -1,0 +1,46 @@
+/**
+ * The token loss of GRPO (SCIENCE, section 6):
+ *
+ *   ρ = exp(log π − log π_old)
+ *   Δ = log π_ref − log π,  k3 = e^Δ − Δ − 1
+ *   loss = Σ_tokens weight · ( −min(ρ A, clip(ρ, 1 ± ε) A) + β k3 )
+ *
+ * Dr.GRPO (Liu et al. 2025) weighs every token by 1 / (group · maxNewTokens · promptsPerStep).
+ */
+import { add, affine, clamp, exp, minimum, multiply, subtract, sum, type Tape, type Tensor } from '../engine/index.ts';
+
+export interface LossInputs {
+  /** All [N], one entry per completion token. */
+  readonly logp: Tensor;
+  readonly logpOld: Tensor;
+  readonly logpReference: Tensor;
+  readonly advantage: Tensor;
+  readonly weight: Tensor;
+}
+
+export interface LossOptions {
+  readonly clip: number;
+  readonly klWeight: number;
+}
+
+export interface LossParts {
+  readonly loss: Tensor;
+  readonly ratio: Tensor;
+  readonly k3: Tensor;
+}
+
+export function tokenLoss(tape: Tape, inputs: LossInputs, { clip, klWeight }: LossOptions): LossParts {
+  const { logp, logpOld, logpReference, advantage, weight } = inputs;
+  const ratio = exp(tape, subtract(tape, logp, logpOld));
+  const clipped = clamp(tape, ratio, 1 - clip, 1 + clip);
+  const surrogate = minimum(tape, multiply(tape, ratio, advantage), multiply(tape, clipped, advantage));
+  const k3 = klEstimate(tape, logp, logpReference);
+  const perToken = subtract(tape, affine(tape, k3, klWeight), surrogate);
+  return { loss: sum(tape, multiply(tape, perToken, weight)), ratio, k3 };
+}
+
+/** e^Δ − Δ − 1 with Δ = log π_ref − log π: an unbiased, never negative estimate of KL(π ‖ π_ref). */
+export function klEstimate(tape: Tape, logp: Tensor, logpReference: Tensor): Tensor {
+  const delta = subtract(tape, logpReference, logp);
+  return add(tape, exp(tape, delta), affine(tape, delta, -1, -1));
+}
