@@ -34,9 +34,10 @@ export class Gradients implements Disposable {
   }
 
   seed(loss: Tensor): void {
-    const one = this.#empty(loss);
-    this.#device.kernels.fill(one, 1);
-    this.#slots.set(loss, { tensor: one, lease: { holders: 1 } });
+    this.into(loss, (out, accumulate) => {
+      if (accumulate) this.#device.kernels.affine(out, out, 1, 1);
+      else this.#device.kernels.fill(out, 1);
+    });
   }
 
   /** For kernels that can add to their output: `body(out, accumulate)`. */

@@ -40,6 +40,7 @@ export class Tape extends Scope {
 
   constructor(device: Device, { learn = new Map(), checkFinite = false }: TapeOptions = {}) {
     super(device);
+    for (const [parameter, gradient] of learn) expectGradient(device, parameter, gradient);
     this.#learn = learn;
     this.recording = learn.size > 0;
     this.#needsGradient = new Set(learn.keys());
@@ -108,17 +109,12 @@ export class Tape extends Scope {
       });
     }
     using gradients = new Gradients(this.device, this.#learn, this.#needsGradient);
-    gradients.seed(loss);
-    for (let node = this.#nodes.pop(); node !== undefined; node = this.#nodes.pop()) {
-      const upstream = gradients.of(node.output);
-      if (upstream !== undefined) {
-        node.backward(upstream, gradients);
-        if (this.#checkFinite) for (const input of node.inputs) this.#countGradient(node.op, input, gradients);
-        gradients.drop(node.output);
-      }
-      for (const tensor of node.saved) this.#unsave(tensor.owner);
+    try {
+      gradients.seed(loss);
+      for (let node = this.#nodes.pop(); node !== undefined; node = this.#nodes.pop()) this.#undo(node, gradients);
+    } finally {
+      this.#needsGradient.clear();
     }
-    this.#needsGradient.clear();
   }
 
   /** Waits, and names the first op whose result (or gradient) was not finite. Needs `checkFinite`. */
@@ -138,6 +134,16 @@ export class Tape extends Scope {
     for (const tensor of this.#retained) tensor.free();
     this.#retained.clear();
     super[Symbol.dispose]();
+  }
+
+  #undo({ op, inputs, output, saved, backward }: Node, gradients: Gradients): void {
+    const upstream = gradients.of(output);
+    if (upstream !== undefined) {
+      backward(upstream, gradients);
+      if (this.#checkFinite) for (const input of inputs) this.#countGradient(op, input, gradients);
+      gradients.drop(output);
+    }
+    for (const tensor of saved) this.#unsave(tensor.owner);
   }
 
   #count(op: string, output: Tensor): void {
@@ -161,4 +167,16 @@ export class Tape extends Scope {
     this.#saved.delete(tensor);
     if (this.#retained.delete(tensor)) tensor.free();
   }
+}
+
+function expectGradient(device: Device, parameter: Tensor, gradient: Tensor): void {
+  parameter.assertAlive('tape');
+  gradient.assertAlive('tape');
+  const fits = describe(gradient) === `f32[${parameter.shape.join(',')}]`;
+  if (fits && parameter.device === device && gradient.device === device) return;
+  throw new ShapeError({
+    call: 'tape',
+    expected: `a gradient f32[${parameter.shape.join(',')}] for ${parameter.label}, both on this ${device.name} device`,
+    found: `${gradient.label} ${describe(gradient)}${fits ? ' on another device' : ''}`,
+  });
 }

@@ -17,6 +17,10 @@ export function sizeOf(shape: Shape): number {
   return shape.reduce((product, axis) => product * axis, 1);
 }
 
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 0;
+}
+
 export function describe(tensor: { shape: Shape; dtype: DType }): string {
   return `${tensor.dtype}[${tensor.shape.join(',')}]`;
 }
@@ -44,14 +48,12 @@ export class Tensor {
 
   /** Memory is not cleared. */
   static empty(device: Device, shape: Shape, dtype: DType = 'f32', label = 'tensor'): Tensor {
-    for (const axis of shape) {
-      if (!Number.isInteger(axis) || axis < 0) {
-        throw new ShapeError({
-          call: `tensor ${label}`,
-          expected: 'axes that are whole numbers ≥ 0',
-          found: `[${shape}]`,
-        });
-      }
+    if (!shape.every(isCount)) {
+      throw new ShapeError({
+        call: `tensor ${label}`,
+        expected: 'axes that are whole numbers ≥ 0',
+        found: `[${shape}]`,
+      });
     }
     const offset = device.arena.alloc(sizeOf(shape) * bytesOf[dtype], `${label} ${dtype}[${shape.join(',')}]`);
     return new Tensor(device, [...shape], dtype, label, offset);
@@ -59,7 +61,12 @@ export class Tensor {
 
   static from(device: Device, data: HostArray, shape: Shape, dtype: DType = 'f32', label = 'tensor'): Tensor {
     const tensor = Tensor.empty(device, shape, dtype, label);
-    device.write(tensor, data);
+    try {
+      device.write(tensor, data);
+    } catch (error) {
+      tensor.free();
+      throw error;
+    }
     return tensor;
   }
 
@@ -67,10 +74,10 @@ export class Tensor {
   view(shape: Shape, start = 0): Tensor {
     const owner = this.#owner ?? this;
     this.assertAlive('view');
-    if (start < 0 || start + sizeOf(shape) > this.size) {
+    if (!shape.every(isCount) || !isCount(start) || start + sizeOf(shape) > this.size) {
       throw new ShapeError({
         call: `view of ${this.label}`,
-        expected: `at most ${this.size} elements`,
+        expected: `a part of ${describe(this)}`,
         found: `[${shape.join(',')}] from element ${start}`,
       });
     }

@@ -1,5 +1,6 @@
 /** Copies between host arrays and a slab of host-visible memory, with the checks every such device needs. */
 import { DeviceError, ShapeError } from '../base/errors.ts';
+import type { Arena } from './arena.ts';
 import { type DType, describe, type HostArray, type Tensor } from './tensor.ts';
 
 function hostArray(buffer: ArrayBufferLike, dtype: DType, offset: number, size: number): HostArray {
@@ -12,8 +13,19 @@ function kindOf(array: HostArray): string {
   return `${array.constructor.name}[${array.length}]`;
 }
 
-export function writeSlab(buffer: ArrayBufferLike, target: Tensor, data: HostArray): void {
-  target.assertAlive('write');
+/** Alive, and of this arena: an offset means nothing anywhere else. */
+export function expectHome(arena: Arena, call: string, tensor: Tensor): void {
+  tensor.assertAlive(call);
+  if (tensor.device.arena === arena) return;
+  throw new DeviceError({
+    call: `${call} ${tensor.label} ${describe(tensor)}`,
+    expected: `a tensor on this ${arena.device} device`,
+    found: `one on another ${tensor.device.name} device`,
+  });
+}
+
+export function writeSlab(buffer: ArrayBufferLike, arena: Arena, target: Tensor, data: HostArray): void {
+  expectHome(arena, 'write', target);
   const room = hostArray(buffer, target.dtype, target.offset, target.size);
   if (data.constructor !== room.constructor || data.length !== room.length) {
     throw new ShapeError({
@@ -25,8 +37,8 @@ export function writeSlab(buffer: ArrayBufferLike, target: Tensor, data: HostArr
   room.set(data);
 }
 
-export function readSlab(buffer: ArrayBufferLike, source: Tensor): HostArray {
-  source.assertAlive('read');
+export function readSlab(buffer: ArrayBufferLike, arena: Arena, source: Tensor): HostArray {
+  expectHome(arena, 'read', source);
   return hostArray(buffer, source.dtype, source.offset, source.size).slice();
 }
 

@@ -51,7 +51,7 @@ export function clamp(tape: Tape, x: Tensor, low: number, high: number): Tensor 
 
 /** The same numbers in another shape. */
 export function reshape(tape: Tape, x: Tensor, shape: Shape): Tensor {
-  x.assertAlive('reshape');
+  expectTensor(tape, 'reshape', x.dtype, x);
   if (sizeOf(shape) !== x.size) {
     throw new ShapeError({ call: 'reshape', expected: `${x.size} elements`, found: `[${shape.join(',')}]` });
   }

@@ -22,6 +22,7 @@ export function sum(tape: Tape, x: Tensor): Tensor {
 }
 
 export function mean(tape: Tape, x: Tensor): Tensor {
+  expectTensor(tape, 'mean', 'f32', x);
   if (x.size === 0) throw new ShapeError({ call: 'mean', expected: 'at least one element', found: 'none' });
   return affine(tape, sum(tape, x), 1 / x.size);
 }
