@@ -5,12 +5,14 @@
  */
 import type { Arena } from './arena.ts';
 import type { Kernels } from './kernels.ts';
-import type { HostArray, Tensor } from './tensor.ts';
+import type { DType, HostArray, Tensor } from './tensor.ts';
 
 export interface Device extends Disposable {
   readonly name: string;
   readonly arena: Arena;
   readonly kernels: Kernels;
+  /** What activations and weights may be: kernels compute in these, and sum in float32 or better. */
+  readonly floats: readonly DType[];
   /** Data is copied before the call returns. */
   write(target: Tensor, data: HostArray): void;
   read(source: Tensor): Promise<HostArray>;
@@ -18,5 +20,7 @@ export interface Device extends Disposable {
   freeze(tensor: Tensor): void;
   /** The tensor's bytes, and what the device derived from them, may be reused by later kernels. */
   release(tensor: Tensor): void;
+  /** Queues what `body` queues. Called again with the same key, `body` would queue the same on the same memory: replay it. */
+  repeat(key: string, body: () => void): void;
   sync(): Promise<void>;
 }

@@ -89,7 +89,7 @@ export class Gradients implements Disposable {
   }
 
   #empty(like: Tensor): Tensor {
-    return Tensor.empty(this.#device, like.shape, 'f32', `gradient of ${like.label}`);
+    return Tensor.empty(this.#device, like.shape, like.dtype, `gradient of ${like.label}`);
   }
 
   #release({ tensor, lease }: Slot): void {

@@ -1,8 +1,9 @@
 /**
  * The vocabulary of a device: what it can compute. Outputs come first and are overwritten unless `accumulate` is true.
  * T tokens, H query heads, K key/value heads, D head size, C channels, V vocabulary, R rank of one adapter block,
- * N rows. All tensors are contiguous; f32 unless a comment says otherwise. An output may be the same tensor as an
- * input only where the comment says "in place".
+ * N rows. All tensors are contiguous. Activations and weights are of one of the device's `floats`, the same in one call;
+ * statistics (inverseRms, logSumExp), log-probabilities, logits, tables, coefficients, optimiser state and the gradients of
+ * parameters are f32; matmul may mix them. An output may be the same tensor as an input only where it says "in place".
  */
 import type { Segments } from './segments.ts';
 import type { Tensor } from './tensor.ts';

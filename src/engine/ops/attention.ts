@@ -3,11 +3,11 @@ import { ShapeError } from '../../base/errors.ts';
 import type { Segments } from '../segments.ts';
 import type { Tape } from '../tape.ts';
 import { describe, type Tensor } from '../tensor.ts';
-import { expectSameShape, expectShape, expectTensor } from './checks.ts';
+import { expectFloats, expectSameShape, expectShape, expectTensor } from './checks.ts';
 
 /** q [Tq, H, D]; k, v [Tk, K, D]; H a multiple of K. Scores are scaled by 1/√D. */
 export function attention(tape: Tape, q: Tensor, k: Tensor, v: Tensor, segments: Segments): Tensor {
-  expectTensor(tape, 'attention', 'f32', q, k, v);
+  expectFloats(tape, 'attention', q, k, v);
   expectTensor(tape, 'attention', 'i32', segments.tensor);
   expectShape('attention q', q, [segments.queries, -1, -1]);
   const [, heads, headSize] = q.shape;
@@ -18,7 +18,7 @@ export function attention(tape: Tape, q: Tensor, k: Tensor, v: Tensor, segments:
   }
   const { kernels } = tape.device;
   const scale = 1 / Math.sqrt(headSize);
-  const out = tape.empty(q.shape, 'attention');
+  const out = tape.empty(q.shape, 'attention', q.dtype);
   const logSumExp = tape.empty([segments.queries, heads], 'attention log-sum-exp');
   kernels.attention(out, logSumExp, q, k, v, segments, scale);
   tape.record('attention', [q, k, v], out, [q, k, v, out, logSumExp], (dy, gradients) =>

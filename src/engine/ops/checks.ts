@@ -21,6 +21,16 @@ export function expectSameShape(call: string, a: Tensor, b: Tensor): void {
   expectShape(call, b, a.shape);
 }
 
+/** Alive, on the tape's device, all of one dtype that the device computes in. */
+export function expectFloats(tape: Tape, call: string, ...tensors: readonly Tensor[]): void {
+  const [first] = tensors;
+  if (first === undefined) return;
+  if (!tape.device.floats.includes(first.dtype)) {
+    complain(call, first, `dtype ${tape.device.floats.join(' or ')} on ${tape.device.name}`);
+  }
+  expectTensor(tape, call, first.dtype, ...tensors);
+}
+
 /** Alive, of the dtype, on the tape's device. */
 export function expectTensor(tape: Tape, call: string, dtype: DType, ...tensors: readonly Tensor[]): void {
   for (const tensor of tensors) {

@@ -4,7 +4,7 @@ import type { BinaryKind, Kernels, UnaryKind } from '../kernels.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import { describe, type Shape, sizeOf, type Tensor } from '../tensor.ts';
-import { expectTensor } from './checks.ts';
+import { expectFloats } from './checks.ts';
 
 type Arithmetic = Exclude<BinaryKind, 'lessEqual'>;
 
@@ -25,9 +25,9 @@ export const square = (tape: Tape, x: Tensor): Tensor => unary(tape, 'square', x
 
 /** scale · x + shift */
 export function affine(tape: Tape, x: Tensor, scale: number, shift = 0): Tensor {
-  expectTensor(tape, 'affine', 'f32', x);
+  expectFloats(tape, 'affine', x);
   const { kernels } = tape.device;
-  const out = tape.empty(x.shape, 'affine');
+  const out = tape.empty(x.shape, 'affine', x.dtype);
   kernels.affine(out, x, scale, shift);
   tape.record('affine', [x], out, [], (dy, gradients) =>
     gradients.overwrite([x], ([dx]) => kernels.affine(dx, dy, scale, 0)),
@@ -36,9 +36,9 @@ export function affine(tape: Tape, x: Tensor, scale: number, shift = 0): Tensor 
 }
 
 export function clamp(tape: Tape, x: Tensor, low: number, high: number): Tensor {
-  expectTensor(tape, 'clamp', 'f32', x);
+  expectFloats(tape, 'clamp', x);
   const { kernels } = tape.device;
-  const out = tape.empty(x.shape, 'clamp');
+  const out = tape.empty(x.shape, 'clamp', x.dtype);
   kernels.clamp(out, x, low, high);
   tape.record('clamp', [x], out, [x], (dy, gradients) =>
     gradients.overwrite([x], ([dx]) => {
@@ -51,7 +51,7 @@ export function clamp(tape: Tape, x: Tensor, low: number, high: number): Tensor 
 
 /** The same numbers in another shape. */
 export function reshape(tape: Tape, x: Tensor, shape: Shape): Tensor {
-  expectTensor(tape, 'reshape', x.dtype, x);
+  expectFloats(tape, 'reshape', x);
   if (sizeOf(shape) !== x.size) {
     throw new ShapeError({ call: 'reshape', expected: `${x.size} elements`, found: `[${shape.join(',')}]` });
   }
@@ -61,9 +61,9 @@ export function reshape(tape: Tape, x: Tensor, shape: Shape): Tensor {
 }
 
 function unary(tape: Tape, kind: UnaryKind, x: Tensor): Tensor {
-  expectTensor(tape, kind, 'f32', x);
+  expectFloats(tape, kind, x);
   const { kernels } = tape.device;
-  const out = tape.empty(x.shape, kind);
+  const out = tape.empty(x.shape, kind, x.dtype);
   kernels.unary(kind, out, x);
   tape.record(kind, [x], out, [x, out], (dy, gradients) =>
     gradients.overwrite([x], ([dx]) => {
@@ -94,9 +94,9 @@ const derivatives: Readonly<Record<UnaryKind, (kernels: Kernels, dx: Tensor, x: 
 };
 
 function binary(tape: Tape, kind: Arithmetic, a: Tensor, b: Tensor): Tensor {
-  expectTensor(tape, kind, 'f32', a, b);
+  expectFloats(tape, kind, a, b);
   expectRepeats(kind, a, b);
-  const out = tape.empty(a.shape, kind);
+  const out = tape.empty(a.shape, kind, a.dtype);
   tape.device.kernels.binary(kind, out, a, b);
   const linear = kind === 'add' || kind === 'subtract';
   tape.record(kind, [a, b], out, linear ? [] : [a, b], (dy, gradients) => {
@@ -135,7 +135,7 @@ function leftGradient({ device }: Tape, kind: Arithmetic, da: Tensor, a: Tensor,
 function rightGradient({ device }: Tape, kind: Arithmetic, db: Tensor, a: Tensor, b: Tensor, dy: Tensor): void {
   const { kernels } = device;
   using scope = new Scope(device);
-  const full = scope.empty(a.shape, `${kind} backward`);
+  const full = scope.empty(a.shape, `${kind} backward`, a.dtype);
   switch (kind) {
     case 'add':
       kernels.copy(full, dy);

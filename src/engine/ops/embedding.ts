@@ -3,16 +3,16 @@ import { ShapeError } from '../../base/errors.ts';
 import type { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
-import { expectShape, expectTensor } from './checks.ts';
+import { expectFloats, expectShape, expectTensor } from './checks.ts';
 
 /** out [N, C] = table [V, C] at ids i32 [N]. Ids are checked where they are made: a device cannot look without waiting. */
 export function embedding(tape: Tape, table: Tensor, ids: Tensor): Tensor {
-  expectTensor(tape, 'embedding', 'f32', table);
+  expectFloats(tape, 'embedding', table);
   expectTensor(tape, 'embedding', 'i32', ids);
   expectShape('embedding table', table, [-1, -1]);
   expectShape('embedding ids', ids, [-1]);
   const { kernels } = tape.device;
-  const out = tape.empty([ids.size, table.shape[1]], 'embedding');
+  const out = tape.empty([ids.size, table.shape[1]], 'embedding', table.dtype);
   kernels.gatherRows(out, table, ids);
   tape.record('embedding', [table], out, [ids], (dy, gradients) =>
     gradients.into(table, (dTable, accumulate) => {

@@ -6,14 +6,14 @@
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
-import { expectShape, expectTensor } from './checks.ts';
+import { expectFloats, expectShape, expectTensor } from './checks.ts';
 
 /** Most elements of a chunk of logits. */
 const chunkElements = 2 ** 22;
 
 /** hidden [N, C], head [V, C], targets i32 [N] → log-probabilities [N]. */
 export function logProb(tape: Tape, hidden: Tensor, head: Tensor, targets: Tensor): Tensor {
-  expectTensor(tape, 'logProb', 'f32', hidden, head);
+  expectFloats(tape, 'logProb', hidden, head);
   expectTensor(tape, 'logProb', 'i32', targets);
   expectShape('logProb hidden', hidden, [-1, -1]);
   const [tokens, channels] = hidden.shape;
@@ -29,12 +29,15 @@ export function logProb(tape: Tape, hidden: Tensor, head: Tensor, targets: Tenso
     eachChunk(tape, hidden, head, (start, end, logits) => {
       const slice = (tensor: Tensor): Tensor => tensor.rows(start, end);
       kernels.logSoftmaxGatherBackward(logits, slice(logSumExp), slice(targets), slice(dy));
+      using scope = new Scope(tape.device);
+      const dLogits = hidden.dtype === 'f32' ? logits : scope.empty(logits.shape, 'logits gradient', hidden.dtype);
+      if (dLogits !== logits) kernels.copy(dLogits, logits);
       gradients.into(hidden, (dHidden, accumulate) => {
         if (!accumulate) kernels.fill(dHidden, 0);
-        kernels.matmul(slice(dHidden), logits, head, { transposeA: false, transposeB: false, accumulate: true });
+        kernels.matmul(slice(dHidden), dLogits, head, { transposeA: false, transposeB: false, accumulate: true });
       });
       gradients.into(head, (dHead, accumulate) =>
-        kernels.matmul(dHead, logits, slice(hidden), { transposeA: true, transposeB: false, accumulate }),
+        kernels.matmul(dHead, dLogits, slice(hidden), { transposeA: true, transposeB: false, accumulate }),
       );
     }),
   );

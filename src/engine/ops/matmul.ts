@@ -3,7 +3,7 @@ import { ShapeError } from '../../base/errors.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import { describe, type Tensor } from '../tensor.ts';
-import { expectAxes, expectShape, expectTensor } from './checks.ts';
+import { expectAxes, expectFloats, expectShape, expectTensor } from './checks.ts';
 
 export interface Transposes {
   readonly transposeA?: boolean;
@@ -17,7 +17,7 @@ export function matmul(
   b: Tensor,
   { transposeA = false, transposeB = false }: Transposes = {},
 ): Tensor {
-  expectTensor(tape, 'matmul', 'f32', a, b);
+  expectFloats(tape, 'matmul', a, b);
   const batch = a.shape.slice(0, -2);
   const [aRows, aColumns] = a.shape.slice(-2);
   const [bRows, bColumns] = b.shape.slice(-2);
@@ -32,7 +32,7 @@ export function matmul(
     });
   }
   const { kernels } = tape.device;
-  const out = tape.empty([...batch, m, n], 'matmul');
+  const out = tape.empty([...batch, m, n], 'matmul', a.dtype);
   kernels.matmul(out, a, b, { transposeA, transposeB, accumulate: false });
   tape.record('matmul', [a, b], out, [a, b], (dy, gradients) => {
     gradients.into(a, (da, accumulate) => {
@@ -49,7 +49,7 @@ export function matmul(
 
 /** y [..., O] = x [..., C] · weight [O, C]ᵀ + bias [O]. */
 export function linear(tape: Tape, x: Tensor, weight: Tensor, bias: Tensor | null = null): Tensor {
-  expectTensor(tape, 'linear', 'f32', x, weight, ...(bias === null ? [] : [bias]));
+  expectFloats(tape, 'linear', x, weight, ...(bias === null ? [] : [bias]));
   expectAxes('linear', x, 1);
   const { kernels } = tape.device;
   const columns = x.shape[x.shape.length - 1];
@@ -58,7 +58,7 @@ export function linear(tape: Tape, x: Tensor, weight: Tensor, bias: Tensor | nul
   if (bias !== null) expectShape('linear bias', bias, [outputs]);
   const rows = x.shape.slice(0, -1).reduce((product, axis) => product * axis, 1);
   const flat = x.view([rows, columns]);
-  const out = tape.empty([...x.shape.slice(0, -1), outputs], 'linear');
+  const out = tape.empty([...x.shape.slice(0, -1), outputs], 'linear', x.dtype);
   kernels.matmul(out.view([rows, outputs]), flat, weight, { transposeA: false, transposeB: true, accumulate: false });
   if (bias !== null) kernels.binary('add', out, out, bias);
   const inputs = bias === null ? [x, weight] : [x, weight, bias];

@@ -2,16 +2,16 @@
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
-import { expectAxes, expectShape, expectTensor } from './checks.ts';
+import { expectAxes, expectFloats, expectShape } from './checks.ts';
 
 export function rmsNorm(tape: Tape, x: Tensor, weight: Tensor, epsilon: number): Tensor {
-  expectTensor(tape, 'rmsNorm', 'f32', x, weight);
+  expectFloats(tape, 'rmsNorm', x, weight);
   expectAxes('rmsNorm', x, 1);
   const columns = x.shape[x.shape.length - 1];
   expectShape('rmsNorm weight', weight, [columns]);
   const { kernels } = tape.device;
   const rows = columns === 0 ? 0 : x.size / columns;
-  const out = tape.empty(x.shape, 'rmsNorm');
+  const out = tape.empty(x.shape, 'rmsNorm', x.dtype);
   const inverseRms = tape.empty([rows], 'inverse rms');
   const flat = [rows, columns];
   kernels.rmsNorm(out.view(flat), inverseRms, x.view(flat), weight, epsilon);
@@ -25,7 +25,7 @@ export function rmsNorm(tape: Tape, x: Tensor, weight: Tensor, epsilon: number):
     const backward = (dx: Tensor, accumulate: boolean): void =>
       kernels.rmsNormBackward(dx.view(flat), dWeight, dy.view(flat), x.view(flat), weight, inverseRms, accumulate);
     if (gradients.wants(x)) gradients.into(x, backward);
-    else backward(scope.empty(x.shape, 'unused gradient'), false);
+    else backward(scope.empty(x.shape, 'unused gradient', x.dtype), false);
   });
   return out;
 }

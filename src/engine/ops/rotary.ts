@@ -6,7 +6,7 @@ import { ShapeError } from '../../base/errors.ts';
 import type { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import { describe, type Tensor } from '../tensor.ts';
-import { expectShape, expectTensor } from './checks.ts';
+import { expectFloats, expectShape, expectTensor } from './checks.ts';
 
 /** Llama 3's stretching of long wavelengths. */
 export interface Llama3Scaling {
@@ -46,7 +46,8 @@ export function rotaryTable(scope: Scope, positions: number, frequencies: Float6
 
 /** x [T, H, D], positions i32 [T], table [P, D]. */
 export function rotary(tape: Tape, x: Tensor, positions: Tensor, table: Tensor): Tensor {
-  expectTensor(tape, 'rotary', 'f32', x, table);
+  expectFloats(tape, 'rotary', x);
+  expectTensor(tape, 'rotary table', 'f32', table);
   expectTensor(tape, 'rotary', 'i32', positions);
   expectShape('rotary', x, [-1, -1, -1]);
   const [tokens, , headSize] = x.shape;
@@ -54,7 +55,7 @@ export function rotary(tape: Tape, x: Tensor, positions: Tensor, table: Tensor):
   expectShape('rotary table', table, [-1, headSize]);
   expectShape('rotary positions', positions, [tokens]);
   const { kernels } = tape.device;
-  const out = tape.empty(x.shape, 'rotary');
+  const out = tape.empty(x.shape, 'rotary', x.dtype);
   kernels.rotary(out, x, positions, table, false);
   tape.record('rotary', [x], out, [positions, table], (dy, gradients) =>
     gradients.overwrite([x], ([dx]) => kernels.rotary(dx, dy, positions, table, true)),

@@ -11,13 +11,14 @@
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
-import { expectShape, expectTensor } from './checks.ts';
+import { expectFloats, expectShape, expectTensor } from './checks.ts';
 
 export interface SplitAdapter {
   readonly rank: number;
+  /** In the dtype of the activations. */
   readonly down: Tensor;
   readonly up: Tensor;
-  /** The first 2R rows of down and up: what may learn. */
+  /** What may learn: f32, the first 2R rows of down and up (or what those were rounded from). */
   readonly learnDown: Tensor;
   readonly learnUp: Tensor;
 }
@@ -60,8 +61,8 @@ export function adaptedLinear(
 ): Tensor {
   const { rank, down, up, learnDown, learnUp } = adapter;
   const { forward, through, learn } = coefficients;
-  expectTensor(tape, 'adaptedLinear', 'f32', x, weight, down, up, forward, through, learn);
-  if (bias !== null) expectTensor(tape, 'adaptedLinear', 'f32', bias);
+  expectFloats(tape, 'adaptedLinear', x, weight, down, up, ...(bias === null ? [] : [bias]));
+  expectTensor(tape, 'adaptedLinear', 'f32', forward, through, learn, learnDown, learnUp);
   const width = down.shape[0] === 2 * rank ? 2 * rank : 4 * rank;
   expectShape('adaptedLinear down', down, [width, -1]);
   expectShape('adaptedLinear up', up, [width, -1]);
@@ -72,13 +73,13 @@ export function adaptedLinear(
   for (const coefficient of [forward, through, learn]) expectShape('adaptedLinear routes', coefficient, [tokens, 2]);
   const { kernels } = tape.device;
 
-  const out = tape.empty([tokens, up.shape[1]], 'adaptedLinear');
-  const h = tape.empty([tokens, width], 'bottleneck');
+  const out = tape.empty([tokens, up.shape[1]], 'adaptedLinear', x.dtype);
+  const h = tape.empty([tokens, width], 'bottleneck', x.dtype);
   kernels.matmul(h, x, down, { ...plain, transposeB: true });
   using scope = new Scope(tape.device);
-  const scaled = scope.empty([tokens, 2 * rank], 'scaled bottleneck');
+  const scaled = scope.empty([tokens, 2 * rank], 'scaled bottleneck', x.dtype);
   kernels.scaleBlocks(scaled, h, forward, rank, 0);
-  kernels.matmul(out, scaled, learnUp, plain);
+  kernels.matmul(out, scaled, up.rows(0, 2 * rank), plain);
   if (width > 2 * rank) {
     kernels.scaleBlocks(scaled, h, forward, rank, 2 * rank);
     kernels.matmul(out, scaled, up.rows(2 * rank, width), { ...plain, accumulate: true });
@@ -92,9 +93,9 @@ export function adaptedLinear(
   const saved = [x, h, weight, down, up, forward, through, learn];
   tape.record('adaptedLinear', inputs, out, saved, (dy, gradients) => {
     using scope = new Scope(tape.device);
-    const dh = scope.empty(h.shape, 'bottleneck gradient');
-    const routed = scope.empty(h.shape, 'routed bottleneck gradient');
-    const learning = scope.empty([tokens, 2 * rank], 'learning part');
+    const dh = scope.empty(h.shape, 'bottleneck gradient', x.dtype);
+    const routed = scope.empty(h.shape, 'routed bottleneck gradient', x.dtype);
+    const learning = scope.empty([tokens, 2 * rank], 'learning part', x.dtype);
     kernels.matmul(dh, dy, up, { ...plain, transposeB: true });
     gradients.into(learnUp, (dUp, accumulate) => {
       kernels.scaleBlocks(learning, h, learn, rank, 0);

@@ -1,13 +1,13 @@
 /** SwiGLU: gate · sigmoid(gate) · up (Shazeer 2020). */
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
-import { expectSameShape, expectTensor } from './checks.ts';
+import { expectFloats, expectSameShape } from './checks.ts';
 
 export function swiglu(tape: Tape, gate: Tensor, up: Tensor): Tensor {
-  expectTensor(tape, 'swiglu', 'f32', gate, up);
+  expectFloats(tape, 'swiglu', gate, up);
   expectSameShape('swiglu', gate, up);
   const { kernels } = tape.device;
-  const out = tape.empty(gate.shape, 'swiglu');
+  const out = tape.empty(gate.shape, 'swiglu', gate.dtype);
   kernels.swiglu(out, gate, up);
   tape.record('swiglu', [gate, up], out, [gate, up], (dy, gradients) =>
     gradients.overwrite([gate, up], ([dGate, dUp]) => kernels.swigluBackward(dGate, dUp, dy, gate, up)),

@@ -18,11 +18,13 @@ export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions
   return {
     name: 'reference',
     arena,
+    floats: ['f32'],
     kernels: { ...elementwiseKernels(slab), ...matmulKernels(slab), ...attentionKernels(slab), ...layerKernels(slab) },
     write: (target, data) => writeSlab(slab.buffer, arena, target, data),
     read: async (source) => readSlab(slab.buffer, arena, source),
     freeze() {},
     release: (tensor) => arena.free(tensor.offset),
+    repeat: (_key, body) => body(),
     sync: async () => {},
     [Symbol.dispose]() {},
   };
