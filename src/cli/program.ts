@@ -21,6 +21,11 @@ const commands: readonly CommandEntry[] = [
     summary: 'what this machine has, what is missing, and what to do about it',
     load: async () => (await import('./doctor.ts')).configureDoctor,
   },
+  {
+    name: 'model',
+    summary: 'look at a model folder, or make a fresh random one',
+    load: async () => (await import('./model.ts')).configureModel,
+  },
 ];
 
 function readVersion(): string {
