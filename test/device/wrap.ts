@@ -3,31 +3,24 @@ import { type Device, type Kernels, Tensor } from '../../src/engine/index.ts';
 
 /** The same device and memory, with some kernels replaced. */
 export function withKernels(device: Device, replace: (kernels: Kernels) => Partial<Kernels>): Device {
-  const replaced = replace(device.kernels);
-  const kernels = new Proxy(device.kernels, {
-    get(target, name: keyof Kernels) {
-      const kernel: unknown = replaced[name] ?? target[name];
-      return typeof kernel === 'function' ? kernel.bind(target) : kernel;
+  const kernels = overlay(device.kernels, replace(device.kernels));
+  return overlay(device, { kernels });
+}
+
+/** Reads `over` first, then `base`; methods of `base` run on `base` itself, which may have private fields. */
+function overlay<T extends object>(base: T, over: Partial<T>): T {
+  return new Proxy(base, {
+    get(target, name) {
+      const value: unknown = Reflect.get(over, name) ?? Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
     },
   });
-  return {
-    name: device.name,
-    arena: device.arena,
-    kernels,
-    write: (target, data) => device.write(target, data),
-    read: (source) => device.read(source),
-    freeze: (tensor) => device.freeze(tensor),
-    release: (tensor) => device.release(tensor),
-    sync: () => device.sync(),
-    [Symbol.dispose]: () => device[Symbol.dispose](),
-  };
 }
 
 /** `calls` gets one line `kernel → label of its output` for every kernel that runs. */
 export function recordCalls(device: Device, calls: string[]): Device {
   return withKernels(device, (kernels) => {
-    const names = Object.keys(kernels) as (keyof Kernels)[];
-    const watched = names.map((name) => {
+    const watched = kernelNames(kernels).map((name) => {
       const kernel = kernels[name] as (...parameters: readonly unknown[]) => void;
       const call = (...parameters: readonly unknown[]): void => {
         const out = parameters.find((parameter) => parameter instanceof Tensor);
@@ -38,4 +31,11 @@ export function recordCalls(device: Device, calls: string[]): Device {
     });
     return Object.fromEntries(watched) as Partial<Kernels>;
   });
+}
+
+/** Own functions, and methods where the kernels are a class. */
+function kernelNames(kernels: Kernels): (keyof Kernels)[] {
+  const names = [kernels, Object.getPrototypeOf(kernels)].flatMap((each) => Object.getOwnPropertyNames(each));
+  const callable = names.filter((name) => typeof Reflect.get(kernels, name) === 'function');
+  return callable.filter((name) => !(name in Object.prototype)) as (keyof Kernels)[];
 }
