@@ -5,7 +5,7 @@
 import { ShapeError } from '../base/errors.ts';
 import type { AdamWOptions } from './kernels.ts';
 import { Scope } from './scope.ts';
-import type { Tensor } from './tensor.ts';
+import { describe, type Tensor } from './tensor.ts';
 
 export interface Parameter {
   readonly name: string;
@@ -33,6 +33,10 @@ export class AdamW extends Scope {
     const [first] = parameters;
     if (first === undefined) throw new ShapeError({ call: 'AdamW', expected: 'at least one parameter', found: 'none' });
     super(first.value.device);
+    if (new Set(parameters.map(({ name }) => name)).size !== parameters.length) {
+      throw new ShapeError({ call: 'AdamW', expected: 'distinct parameter names', found: 'a repeated one' });
+    }
+    for (const parameter of parameters) expectFits(this, parameter);
     this.parameters = parameters;
     this.moments = new Map(
       parameters.map(({ name, value }) => [
@@ -40,9 +44,6 @@ export class AdamW extends Scope {
         { m: this.zeros(value.shape, `${name} first moment`), v: this.zeros(value.shape, `${name} second moment`) },
       ]),
     );
-    if (this.moments.size !== parameters.length) {
-      throw new ShapeError({ call: 'AdamW', expected: 'distinct parameter names', found: 'a repeated one' });
-    }
     this.squaredNorm = this.zeros([1], 'squared gradient norm');
   }
 
@@ -66,5 +67,17 @@ export class AdamW extends Scope {
       if (moments === undefined) continue;
       kernels.adamw(value, gradient, moments.m, moments.v, target, this.squaredNorm, { ...options, step });
     }
+  }
+}
+
+function expectFits({ device }: Scope, { name, value, gradient, target }: Parameter): void {
+  for (const tensor of target === null ? [value, gradient] : [value, gradient, target]) {
+    tensor.assertAlive('AdamW');
+    if (describe(tensor) === `f32[${value.shape.join(',')}]` && tensor.device === device) continue;
+    throw new ShapeError({
+      call: 'AdamW',
+      expected: `value, gradient and target of ${name} in one shape, f32, on one ${device.name} device`,
+      found: `${tensor.label} ${describe(tensor)}${tensor.device === device ? '' : ' on another device'}`,
+    });
   }
 }
