@@ -32,6 +32,20 @@ export interface AdamWOptions {
   readonly maxNorm: number;
 }
 
+/** A row draws uniform number `count` of its own stream: word count of Philox(key) at counter (·, row, step, word). */
+export interface SampleOptions {
+  readonly key: readonly [number, number];
+  readonly step: number;
+  /** 0 takes the most likely token. */
+  readonly temperature: number;
+  /** Keep the k most likely tokens; 0 keeps all. */
+  readonly topK: number;
+  /** Keep the fewest most likely tokens whose probabilities reach this; 1 keeps all. */
+  readonly topP: number;
+  /** Keep tokens with at least this share of the most likely one's probability; 0 keeps all. */
+  readonly minP: number;
+}
+
 export interface Kernels {
   fill(out: Tensor, value: number): void;
   /** Same number of elements; between any two of f32, bf16, f16 it converts, to nearest even. i32 to i32 only. */
@@ -131,6 +145,24 @@ export interface Kernels {
    * frozen initial part is subtracted). `column` is 0 or 2R, n is 2R or 4R.
    */
   scaleBlocks(out: Tensor, h: Tensor, coefficients: Tensor, rank: number, column: number): void;
+
+  /** counters i32 [N, C] += by i32 [C], in place. */
+  advance(counters: Tensor, by: Tensor): void;
+  /**
+   * Draws one token per row from logits [B, V]. Row b is row slots[b] of the history: its token goes to ids[b] and to
+   * tokens[slots[b], counts[b]], its log-probability under the truncated and under the full distribution to
+   * logps[slots[b], counts[b], 0 and 1]. ids, slots, rows, counts i32 [B]; tokens i32 [S, L]; logps [S, L, 2].
+   */
+  sample(
+    ids: Tensor,
+    tokens: Tensor,
+    logps: Tensor,
+    logits: Tensor,
+    slots: Tensor,
+    rows: Tensor,
+    counts: Tensor,
+    options: SampleOptions,
+  ): void;
 
   /** One AdamW update in place of parameter, m and v. squaredNorm [1]; target null means decay toward 0. */
   adamw(

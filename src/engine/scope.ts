@@ -5,6 +5,7 @@ import { type DType, type HostArray, type Shape, Tensor } from './tensor.ts';
 export class Scope implements Disposable {
   readonly device: Device;
   protected owned = new Set<Tensor>();
+  readonly #deferred: (() => void)[] = [];
 
   constructor(device: Device) {
     this.device = device;
@@ -35,7 +36,13 @@ export class Scope implements Disposable {
     return tensor;
   }
 
+  /** Calls back when the scope ends, before its tensors are freed. */
+  defer(end: () => void): void {
+    this.#deferred.push(end);
+  }
+
   [Symbol.dispose](): void {
+    for (const end of this.#deferred.splice(0)) end();
     for (const tensor of this.owned) tensor.free();
     this.owned.clear();
   }

@@ -20,20 +20,22 @@ export interface Segment {
 export const segmentColumns = 6;
 
 export class Segments {
-  readonly list: readonly Segment[];
+  #list: readonly Segment[];
   /** i32 [S, 6], in the order of the interface above. */
   readonly tensor: Tensor;
   readonly queries: number;
   readonly keys: number;
 
-  constructor(scope: Scope, list: readonly Segment[], queries: number, keys: number) {
+  /** `tensor` is where the table goes, when it must stay at one place. */
+  constructor(scope: Scope, list: readonly Segment[], queries: number, keys: number, tensor?: Tensor) {
     let covered = 0;
     for (const segment of list) {
       const { queryStart, queryEnd, prefixStart, prefixEnd, keyStart, keyEnd } = segment;
+      const whole = Object.values(segment).every(Number.isInteger);
       const causal = keyEnd - keyStart >= queryEnd - queryStart;
       const inside =
         prefixStart >= 0 && prefixEnd >= prefixStart && prefixEnd <= keys && keyStart >= 0 && keyEnd <= keys;
-      if (queryStart !== covered || queryEnd < queryStart || !causal || !inside) {
+      if (queryStart !== covered || queryEnd < queryStart || !whole || !causal || !inside) {
         throw new ShapeError({
           call: 'segments',
           expected: `queries in order from ${covered}, at least as many own keys as queries, keys within ${keys}`,
@@ -45,11 +47,12 @@ export class Segments {
     if (covered !== queries) {
       throw new ShapeError({ call: 'segments', expected: `${queries} queries covered`, found: `${covered}` });
     }
-    this.list = list;
+    this.#list = list;
     this.queries = queries;
     this.keys = keys;
     const flat = list.flatMap((s) => [s.queryStart, s.queryEnd, s.prefixStart, s.prefixEnd, s.keyStart, s.keyEnd]);
-    this.tensor = scope.from(Int32Array.from(flat), [list.length, segmentColumns], 'segments');
+    this.tensor = tensor ?? scope.empty([list.length, segmentColumns], 'segments', 'i32');
+    scope.device.write(this.tensor, Int32Array.from(flat));
   }
 
   /** Rows of the given lengths, packed one after another, each attending to itself. */
@@ -62,5 +65,16 @@ export class Segments {
       return segment;
     });
     return new Segments(scope, list, start, start);
+  }
+
+  /** As of the last `grow`. */
+  get list(): readonly Segment[] {
+    return this.#list;
+  }
+
+  /** Every row has one more key of its own: the next token of a decoding batch. */
+  grow(oneKey: Tensor): void {
+    this.#list = this.#list.map((segment) => ({ ...segment, keyEnd: segment.keyEnd + 1 }));
+    this.tensor.device.kernels.advance(this.tensor, oneKey);
   }
 }

@@ -48,3 +48,10 @@ export async function readFloats(tensor: Tensor): Promise<Float32Array> {
   if (data instanceof Float32Array) return data;
   throw new DeviceError({ call: `read ${tensor.label}`, expected: 'f32', found: tensor.dtype });
 }
+
+/** Reads an i32 tensor, typed. */
+export async function readInts(tensor: Tensor): Promise<Int32Array> {
+  const data = await tensor.device.read(tensor);
+  if (data instanceof Int32Array) return data;
+  throw new DeviceError({ call: `read ${tensor.label}`, expected: 'i32', found: tensor.dtype });
+}

@@ -65,3 +65,12 @@ function eachChunk(
     body(start, end, logits);
   }
 }
+
+/** logits f32 [N, V] of a few tokens, whole, for drawing the next token. Not differentiable. */
+export function nextLogits(tape: Tape, hidden: Tensor, head: Tensor): Tensor {
+  expectFloats(tape, 'nextLogits', hidden, head);
+  expectShape('nextLogits head', head, [-1, hidden.shape[1]]);
+  const out = tape.empty([hidden.shape[0], head.shape[0]], 'logits');
+  tape.device.kernels.matmul(out, hidden, head, { transposeA: false, transposeB: true, accumulate: false });
+  return out;
+}

@@ -1,18 +1,21 @@
 /** The transformer's other kernels: embedding rows, RMSNorm, rotary, SwiGLU, log-softmax, adapter blocks, AdamW. */
 import type { Kernels } from '../kernels.ts';
+import { sampleRows } from '../sampling.ts';
 import type { Slab } from './memory.ts';
 
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
 type Norm = 'rmsNorm' | 'rmsNormBackward';
 type Pointwise = 'rotary' | 'swiglu' | 'swigluBackward' | 'scaleBlocks';
+type Decode = 'advance' | 'sample';
 type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward';
 
-export function layerKernels(slab: Slab): Pick<Kernels, Rows | Norm | Pointwise | Loss | 'adamw'> {
+export function layerKernels(slab: Slab): Pick<Kernels, Rows | Norm | Pointwise | Loss | Decode | 'adamw'> {
   return {
     ...rowKernels(slab),
     ...normKernels(slab),
     ...pointwiseKernels(slab),
     ...lossKernels(slab),
+    ...decodeKernels(slab),
     adamw(parameter, gradient, m, v, target, squaredNorm, options) {
       const { learningRate, beta1, beta2, epsilon, decay, step, maxNorm } = options;
       const [values, gradients] = [slab.floats(parameter), slab.floats(gradient)];
@@ -166,6 +169,27 @@ function lossKernels(slab: Slab): Pick<Kernels, Loss> {
           scores[n * V + v] = upstream[n] * (hit - Math.exp(scores[n * V + v] - normaliser[n]));
         }
       }
+    },
+  };
+}
+
+function decodeKernels(slab: Slab): Pick<Kernels, Decode> {
+  return {
+    advance(counters, by) {
+      const [values, steps] = [slab.ints(counters), slab.ints(by)];
+      for (let i = 0; i < values.length; i++) values[i] += steps[i % steps.length];
+    },
+    sample(ids, tokens, logps, logits, slots, rows, counts, options) {
+      const arrays = {
+        ids: slab.ints(ids),
+        tokens: slab.ints(tokens),
+        logps: slab.floats(logps),
+        logits: slab.floats(logits),
+        slots: slab.ints(slots),
+        rows: slab.ints(rows),
+        counts: slab.ints(counts),
+      };
+      sampleRows(arrays, tokens.shape[1], options);
     },
   };
 }
