@@ -28,6 +28,10 @@ describe('categorical', () => {
     );
   });
 
+  it('draws the last index that has weight when uniform · total rounds up to the total', () => {
+    expect(categorical([Number.MIN_VALUE, 0], 1 - 2 ** -53)).toBe(0);
+  });
+
   it('draws with the frequencies of the weights', () => {
     const cumulative = cumulate([1, 2, 3, 4]);
     const stream = randomStream(3, 'draws');

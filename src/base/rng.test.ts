@@ -68,6 +68,7 @@ describe('randomStream', () => {
     const words = [first, ...others].map((stream) => stream.uint32At(0));
     expect(new Set([...words, first.uint32At(1), first.uint32At(4)]).size).toBe(words.length + 2);
     expect(first.uint32At(0)).toBe(randomStream(1, 'a', 2, 3).uint32At(0));
+    expect(first).toEqual(randomStream(1, 'a', 9, 9).at(2, 3));
   });
 
   it('gives the same value alone or in a fill, in any order and length', () => {

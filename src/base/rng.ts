@@ -55,6 +55,13 @@ export class RandomStream {
     this.row = row;
   }
 
+  /** The same seed and name at another step and row, without deriving the key again. */
+  at(step: number, row: number): RandomStream {
+    requireWhole('random stream step', step, wordRange);
+    requireWhole('random stream row', row, wordRange);
+    return new RandomStream(this.key, step, row);
+  }
+
   #block(block: number, kind: RandomKind): Uint32Array {
     return philox([block, this.row, this.step, kind], this.key);
   }
@@ -143,7 +150,5 @@ function integerFrom(words: Uint32Array, lane: number, bound: number): number {
 
 /** The name 'a' is the list ['a'] of one part; lists keep ['a', 1] and ['a', '1'] and 'a1' apart. */
 export function randomStream(seed: number, name: RandomName, step = 0, row = 0): RandomStream {
-  requireWhole('randomStream step', step, wordRange);
-  requireWhole('randomStream row', row, wordRange);
-  return new RandomStream(deriveKey(seed, name), step, row);
+  return new RandomStream(deriveKey(seed, name), 0, 0).at(step, row);
 }

@@ -1,0 +1,14 @@
+export * from './auroc.ts';
+export * from './bootstrap.ts';
+export * from './classification.ts';
+export type { Alternative } from './hypothesis.ts';
+export type { Numbers } from './inputs.ts';
+export * from './multiple.ts';
+export * from './normal.ts';
+export * from './paired.ts';
+export * from './permutation.ts';
+export * from './power.ts';
+export * from './proportion.ts';
+export * from './rank.ts';
+export * from './student.ts';
+export * from './summary.ts';
