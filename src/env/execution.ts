@@ -1,0 +1,171 @@
+/**
+ * One execution of a program against all tests of a problem. The program gets inputs and gives values; each value is
+ * compared here, as it arrives. The first wrong one stops the program at its next pause. `finished` latches the result;
+ * only after it, and only if nothing plain was wrong, are expected values revealed for objects that have no plain form.
+ */
+import { UserError } from '../base/errors.ts';
+import { decodeMarshal, encodeMarshal, largestEqualEncoding } from './marshal.ts';
+import type { Problem, TestCase } from './problem.ts';
+import { equalPython, PythonDict, type PythonValue } from './python-value.ts';
+import { encodeCalls, encodeProgramFrame } from './sandbox/frames.ts';
+import type { Ending, Program, Reply } from './sandbox/worker.ts';
+
+interface Expected {
+  readonly test: TestCase;
+  readonly bytes: Buffer;
+  readonly largestBytes: number;
+}
+
+export interface PreparedProblem {
+  readonly problem: Problem;
+  readonly calls: Buffer;
+  readonly expected: readonly Expected[];
+  readonly largestReportBytes: number;
+}
+
+const recordOverheadBytes = 64;
+
+export function prepareProblem(problem: Problem): PreparedProblem {
+  const expected = problem.tests.map((test) => ({
+    test,
+    bytes: encodeMarshal(test.expected),
+    largestBytes: largestEqualEncoding(test.expected),
+  }));
+  const largestReportBytes = expected.reduce(
+    (sum, { largestBytes }) => sum + largestBytes + recordOverheadBytes,
+    65_536,
+  );
+  return { problem, calls: encodeCalls(problem.tests), expected, largestReportBytes };
+}
+
+function isRight(payload: Buffer, { test, bytes, largestBytes }: Expected): boolean {
+  if (test.tolerance === null && payload.equals(bytes)) return true;
+  if (payload.length > largestBytes && test.tolerance === null) return false;
+  let value: PythonValue;
+  try {
+    value = decodeMarshal(payload);
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+  if (test.tolerance === null) return equalPython(value, test.expected);
+  const number = typeof value === 'bigint' || typeof value === 'number' ? Number(value) : Number.NaN;
+  return Math.abs(number - Number(test.expected)) <= test.tolerance;
+}
+
+export class Execution {
+  begun = false;
+  compiled = false;
+  finished = false;
+  /** Why the program is wrong; the first reason stays. */
+  wrong = '';
+  raised = '';
+  tooLarge = false;
+  passFlag: string | undefined;
+  equalByOwnType = false;
+  readonly #prepared: PreparedProblem;
+  #outputs = 0;
+  #setupFailure = '';
+  readonly #opaque: number[] = [];
+
+  constructor(prepared: PreparedProblem) {
+    this.#prepared = prepared;
+  }
+
+  program(source: string, flagNames: readonly string[], cpuSeconds: number, wallMs: number): Program {
+    const { problem, calls, largestReportBytes } = this.#prepared;
+    return {
+      setupCode: problem.setupCode,
+      frame: encodeProgramFrame({ source, method: problem.methodName, flagNames, calls }),
+      frameIsSecret: false,
+      cpuSeconds,
+      wallMs,
+      largestReportBytes,
+      onRecord: (tag, payload) => this.#onRecord(tag, payload),
+    };
+  }
+
+  get correct(): boolean {
+    const { expected } = this.#prepared;
+    const complete = this.finished && this.#outputs === expected.length && expected.length > 0;
+    return complete && this.wrong === '' && this.#opaque.length === 0;
+  }
+
+  endedEarlyWithZero({ exit, stopped, flooded }: Ending): boolean {
+    return this.compiled && !this.finished && this.wrong === '' && exit === 0 && stopped === '' && !flooded;
+  }
+
+  #fail(why: string): void {
+    if (this.wrong === '') this.wrong = why;
+  }
+
+  #onRecord(tag: string, payload: Buffer): Reply {
+    if (tag === 'X' && !this.begun) this.#setupFailure = payload.toString().slice(0, 80);
+    // The verdict is latched: nothing that comes later but the answer about opaque values counts.
+    if (this.finished) {
+      if (tag === 'q') this.equalByOwnType = payload.toString() === '1' && this.wrong === '' && this.#opaque.length > 0;
+      return undefined;
+    }
+    switch (tag) {
+      case 'B':
+        this.begun = true;
+        return undefined;
+      case 'c':
+        this.compiled = true;
+        return undefined;
+      case 'e':
+      case 'M':
+      case 'r':
+        this.raised = payload.toString().slice(0, 80);
+        this.#fail(tag === 'e' ? `does not compile: ${this.raised}` : `raised ${this.raised}`);
+        return undefined;
+      case 'o':
+      case 'u':
+      case 'l':
+        return this.#onOutput(tag, payload);
+      case 'v':
+        this.passFlag = payload.toString();
+        return undefined;
+      case 's':
+        return this.wrong === '' ? 'continue' : 'stop';
+      case 'd':
+        return this.#onFinished();
+      default:
+        return undefined;
+    }
+  }
+
+  #onOutput(tag: 'o' | 'u' | 'l', payload: Buffer): Reply {
+    const index = this.#outputs;
+    this.#outputs += 1;
+    const expected = this.#prepared.expected[index];
+    if (expected === undefined) this.#fail('more outputs than tests');
+    else if (tag === 'u') this.#opaque.push(index);
+    else if (tag === 'l' || !isRight(payload, expected)) this.#fail(`test ${index + 1}: wrong value`);
+    this.tooLarge ||= tag === 'l';
+    return undefined;
+  }
+
+  #onFinished(): Reply {
+    this.finished = true;
+    if (this.#opaque.length === 0) return undefined;
+    if (this.wrong !== '') return 'stop';
+    const values = this.#opaque.map((index) => [BigInt(index), this.#prepared.expected[index].test.expected] as const);
+    return { secret: encodeMarshal(new PythonDict(values)) };
+  }
+
+  get opaqueOutputs(): number {
+    return this.#opaque.length;
+  }
+
+  /** Throws when the problem's own setup code failed: that is nobody's wrong answer. */
+  requireSetup(): void {
+    if (this.#setupFailure === '') return;
+    throw new UserError({
+      call: `problem ${this.#prepared.problem.id}`,
+      expected: 'setup code that runs',
+      found: this.#setupFailure,
+      fix: 'gq problems check names every unsound problem; --write leaves them out.',
+    });
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * The grader as training sees it: rollouts in, rewards out. Verdicts go to the sink in the order of the rollouts,
+ * whatever order they were finished in, and cannot be had from here.
+ */
+import { mapPool } from '../base/pool.ts';
+import type { Judge, Rollout } from './judge.ts';
+import type { Verdict, VerdictSink } from './verdict.ts';
+
+export interface Grader {
+  /** Rewards in the order of the rollouts. Rejects with GraderError when the sandbox fails: never a wrong answer. */
+  grade(rollouts: readonly Rollout[]): Promise<Float32Array>;
+}
+
+export function createGrader(judge: Judge, sink: VerdictSink): Grader {
+  return {
+    async grade(rollouts) {
+      const rewards = new Float32Array(rollouts.length);
+      const waiting = new Map<number, Verdict>();
+      let next = 0;
+      await mapPool(rollouts, judge.concurrency, async (rollout, index) => {
+        const verdict = await judge.judge(rollout);
+        rewards[index] = verdict.reward;
+        waiting.set(index, verdict);
+        for (let ready = waiting.get(next); ready !== undefined; ready = waiting.get(next)) {
+          waiting.delete(next);
+          next += 1;
+          sink.append(ready);
+        }
+      });
+      return rewards;
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * LeetCodeDataset JSONL: task_id, prompt (setup code), completion (canonical solution), entry_point, test
+ * (`def check(candidate)`), meta.difficulty, meta.question_id. The chat prompt is put together here, in the benchmark's
+ * words, from the problem text and starter code.
+ */
+import { z } from 'zod';
+import { evaluationSentence, requireEvaluationSentence } from '../hints.ts';
+import type { Message, Problem } from '../problem.ts';
+import { parseAssert, splitCheckFunction, UnreadableTest } from '../test-cases.ts';
+import { parseRecord, type SourceRecord } from './records.ts';
+
+// The set has grown fields over its versions: those that are read are checked, the others are left aside.
+const shape = z.looseObject({
+  task_id: z.string().min(1),
+  prompt: z.string(),
+  completion: z.string().min(1),
+  entry_point: z.string().min(1),
+  test: z.string().min(1),
+  input_output: z.array(z.unknown()),
+  meta: z.looseObject({ difficulty: z.string(), question_id: z.union([z.int(), z.string()]) }),
+  problem_description: z.string().optional(),
+  query: z.string().optional(),
+  starter_code: z.string().optional(),
+});
+
+const systemMessage =
+  'You are an expert Python programmer. Write correct, efficient Python 3 code that solves the problem and passes all ' +
+  'tests. Output the code in the following format: ```python\n<code>\n```';
+
+export function isLeetCodeDatasetRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'task_id' in value && 'entry_point' in value;
+}
+
+function userMessage(description: string, methodName: string, starterCode: string): string {
+  return (
+    `PROBLEM:\n${description}\n\nYour solution to the problem should be a method of the class Solution called ` +
+    `${methodName} and ${evaluationSentence}. Use the following starter code:\n\`\`\`python\n${starterCode.trimEnd()}\n` +
+    '        # Add your code here\n```\n\nSOLUTION:\n'
+  );
+}
+
+export function importLeetCodeDataset(record: SourceRecord, path: string): Problem {
+  const raw = parseRecord(shape, record, path);
+  const methodName = raw.entry_point.replace(/^Solution\(\)\./, '');
+  if (!/^[A-Za-z_]\w*$/.test(methodName)) {
+    throw new UnreadableTest(`entry_point "${raw.entry_point}" is no method of Solution`);
+  }
+  const description = raw.problem_description ?? raw.query;
+  if (description === undefined) throw new UnreadableTest('neither problem_description nor query');
+  const starter = raw.starter_code ?? `class Solution:\n    def ${methodName}(self):`;
+  const messages: readonly Message[] = [
+    { role: 'system', content: systemMessage },
+    { role: 'user', content: userMessage(description, methodName, starter) },
+  ];
+  requireEvaluationSentence(raw.task_id, messages);
+  return {
+    id: raw.task_id,
+    messages,
+    methodName,
+    setupCode: raw.prompt,
+    canonicalSolution: raw.completion,
+    tests: splitCheckFunction(raw.test).map((text) => parseAssert(text, 'candidate')),
+    difficulty: raw.meta.difficulty.toLowerCase(),
+    cpuSeconds: null,
+  };
+}

@@ -1,0 +1,14 @@
+/** The program in a response: every fenced block, in order. No block, no program. */
+const fencedBlock = /```(?:python|py)?[ \t]*\r?\n([\s\S]*?)(?:```|$)/gi;
+
+export function extractProgram(response: string): string | null {
+  const blocks = [...response.matchAll(fencedBlock)]
+    .map((match) => match[1].trimEnd())
+    .filter((code) => code.trim() !== '');
+  return blocks.length === 0 ? null : `${blocks.join('\n\n')}\n`;
+}
+
+/** Text that UTF-8 cannot hold: Python could not read it either. */
+export function hasLoneSurrogate(text: string): boolean {
+  return /\p{Surrogate}/u.test(text);
+}

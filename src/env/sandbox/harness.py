@@ -1,0 +1,196 @@
+"""Runs one program inside the sandbox. It knows the code and the inputs; expected values come, if ever, after the end.
+
+In (fd 4): one frame, length then marshal. Out (fd 5): records of tag, length, payload.
+  X setup code failed (kind)  B begun  c compiled  e not compiled (kind)  M module raised (kind)  S exited by SystemExit
+  o output (marshal 2: exact builtin types only)  u opaque output  l output too large  r call raised (kind)
+  v pass flag found (name)  s waits for "go on"  d all calls done  q opaque values equal by their own == (1 or 0)
+Whatever is reported here can be forged by the program: it then flags itself. Only `o` can make it correct, and only by
+being the right value. The trusted side stops the program at an `s`, so what it did until then never depends on timing.
+"""
+import gc
+import io
+import marshal
+import os
+import random
+import sys
+import types
+
+import shapes
+
+IN, OUT = 4, 5
+LARGEST_OUTPUT = 8 << 20
+SYNC_AFTER = (1, 4, 16, 64)
+
+
+def read_exactly(size):
+    data = bytearray()
+    while len(data) < size:
+        piece = os.read(IN, size - len(data))
+        if not piece:
+            os._exit(98)
+        data += piece
+    return bytes(data)
+
+
+def read_frame():
+    return marshal.loads(read_exactly(int.from_bytes(read_exactly(4), "little")))
+
+
+def record(tag, payload=b""):
+    return tag + len(payload).to_bytes(4, "little") + payload
+
+
+def kind_of(error):
+    return type(error).__name__.encode("utf-8", "replace")[:80]
+
+
+def write_all(data):
+    while data:
+        data = data[os.write(OUT, data):]
+
+
+def flush_everything():
+    """What a normal end of the interpreter would have written out."""
+    for stream in (sys.__stdout__, sys.stdout):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+    if os.listdir("."):
+        for thing in gc.get_objects():
+            if type(thing) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom) and thing is not sys.__stdout__:
+                try:
+                    thing.flush()
+                except BaseException:
+                    pass
+
+
+def finish(status):
+    flush_everything()
+    os._exit(status)
+
+
+def status_of(error):
+    code = error.code
+    return 0 if code is None else code & 0xFF if isinstance(code, int) else 1
+
+
+def new_module(setup):
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    try:
+        exec(setup, module.__dict__)
+    except BaseException as error:
+        write_all(record(b"X", kind_of(error)))
+        os._exit(96)
+    random.seed(0)
+    return module.__dict__
+
+
+def compile_program(source):
+    """The code object, or None after reporting why there is none."""
+    try:
+        return compile(source, "<program>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
+        write_all(record(b"e", kind_of(error)))
+        return None
+
+
+def pass_flag(holders, names):
+    for name in names:
+        for holder in holders:
+            try:
+                value = getattr(holder, name, False)
+            except BaseException:
+                continue
+            # A method of that name is a helper, not a flag.
+            if type(value) in (bool, int, float, str) and value:
+                return record(b"v", name.encode())
+    return b""
+
+
+class Calls:
+    """All calls of one program, in order, until one raises."""
+
+    def __init__(self, namespace, method, flags, calls):
+        self.namespace, self.method, self.flags, self.calls = namespace, method, flags, calls
+        self.pending, self.opaque = [], []
+
+    def output(self, index, value, shape):
+        try:
+            plain = shapes.flatten(shape, value)
+            data = marshal.dumps(plain, 2)
+        except BaseException:
+            self.opaque.append((index, value))
+            return record(b"u")
+        return record(b"o", data) if len(data) <= LARGEST_OUTPUT else record(b"l")
+
+    def one(self, index, call):
+        arguments, keywords, builders, shape = call
+        solution = None
+        try:
+            shapes.build(self.namespace, arguments, keywords, builders)
+            solution = self.namespace["Solution"]()
+            value = getattr(solution, self.method)(*arguments, **keywords)
+        except SystemExit:
+            raise
+        except BaseException as error:
+            self.pending.append(record(b"r", kind_of(error)))
+            raised = True
+        else:
+            self.pending.append(self.output(index, value, shape))
+            raised = False
+        if index == 0:
+            self.pending.append(pass_flag((solution, self.namespace.get("Solution")), self.flags))
+        return raised
+
+    def flush(self):
+        write_all(b"".join(self.pending))
+        self.pending.clear()
+
+    def run(self):
+        for index, call in enumerate(self.calls):
+            if self.one(index, call):
+                return
+            if index + 1 in SYNC_AFTER and index + 1 < len(self.calls):
+                flush_everything()
+                self.pending.append(record(b"s"))
+                self.flush()
+                read_exactly(1)
+
+
+def compare_opaque(opaque, expected):
+    try:
+        return all(bool(value == expected[index]) for index, value in opaque)
+    except BaseException:
+        return False
+
+
+def run_program(setup, source, method, flags, calls):
+    namespace = new_module(setup)
+    write_all(record(b"B"))
+    code = compile_program(source)
+    if code is None:
+        os._exit(0)
+    write_all(record(b"c"))
+    runner = Calls(namespace, method, flags, calls)
+    # What a fresh interpreter would allow the program, plus the frames of this file.
+    sys.setrecursionlimit(1008)
+    try:
+        try:
+            exec(code, namespace)
+            runner.run()
+        except SystemExit as error:
+            runner.pending.append(record(b"S"))
+            runner.flush()
+            finish(status_of(error))
+    except BaseException as error:
+        runner.pending.append(record(b"M", kind_of(error)))
+    flush_everything()
+    runner.pending.append(record(b"d"))
+    runner.flush()
+    if runner.opaque:
+        # The verdict is latched on the other side; only now do expected values arrive.
+        equal = compare_opaque(runner.opaque, read_frame())
+        write_all(record(b"q", b"1" if equal else b"0"))
+    finish(0)

@@ -1,0 +1,32 @@
+/**
+ * Layers of isolation, what each covers, and the level they add up to.
+ * Level 0: resource limits in a process of its own (not Linux, or an old kernel). Level 1: + no system calls but
+ * harmless ones (seccomp) and no files but Python's own (Landlock): no privilege, no package. Level 2: + namespaces and
+ * a small private disk. Level 3: + a root of its own in which nothing else exists (what bubblewrap would give).
+ * Covered from level 1: files, network, other processes, signals, memory, CPU, descriptors, output, disk (bounded).
+ * Not covered: kernel bugs, CPU side channels, the clock, and, below level 2, more than 64 files for up to 50 ms.
+ */
+export const layerNames = ['namespaces', 'privateRoot', 'ownUid', 'noPrivileges', 'landlock', 'seccomp'] as const;
+export type LayerName = (typeof layerNames)[number];
+
+export const layerCovers: Readonly<Record<LayerName, string>> = {
+  namespaces: 'other processes, network devices, shared memory: not visible at all',
+  privateRoot: "the file system: only Python's own files exist, with a 32 MiB, 512-file disk to write on",
+  ownUid: 'files and processes of every other user, root included; threads are counted',
+  noPrivileges: 'no capability, and no way to regain one',
+  landlock: "no file but Python's own for reading, none but the working directory for writing",
+  seccomp: 'no socket, fork, exec, signal, ptrace, chmod, link; no change of shared descriptors',
+};
+
+/** Empty when active, else why it is not. */
+export type LayerReport = Readonly<Record<LayerName, string>>;
+
+export type IsolationLevel = 0 | 1 | 2 | 3;
+
+export function levelOf(report: LayerReport): IsolationLevel {
+  const active = (name: LayerName) => report[name] === '';
+  const filesClosed = active('landlock') || active('privateRoot');
+  if (!active('seccomp') || !active('noPrivileges') || !filesClosed) return 0;
+  if (!active('namespaces')) return 1;
+  return active('privateRoot') ? 3 : 2;
+}

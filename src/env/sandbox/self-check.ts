@@ -1,0 +1,73 @@
+/**
+ * Attacks on the host, run by the sandbox against itself at its start, in one program. Each prints its name when it
+ * takes effect. An honest program then checks that the worker still works.
+ */
+import { GraderError } from '../../base/errors.ts';
+import { encodeCalls, encodeProgramFrame } from './frames.ts';
+import type { Ending, Program, SandboxWorker } from './worker.ts';
+
+const attacks = `
+import os, socket, ctypes
+def attempt(name, action):
+    try: action()
+    except BaseException: return
+    print(name)
+def fork():
+    if os.fork() == 0: os._exit(0)
+def execute():
+    try: os.execv('/no-such-program', ['x'])
+    except PermissionError: raise
+    except OSError: pass
+libc = ctypes.CDLL(None)
+def traced():
+    if libc.ptrace(16, os.getppid(), 0, 0) != 0: raise OSError
+attempt('reads /etc/passwd', lambda: open('/etc/passwd').read())
+attempt('lists /', lambda: os.listdir('/root') if os.path.exists('/root') else os.listdir('/home'))
+attempt('writes outside its directory', lambda: open('/tmp/gq-escape', 'w'))
+attempt('opens a socket', lambda: socket.socket())
+attempt('forks', fork)
+attempt('runs a program', execute)
+attempt('signals its parent', lambda: os.kill(os.getppid(), 0))
+attempt('traces its parent', traced)
+attempt('reads memory of its parent', lambda: open('/proc/%d/mem' % os.getppid(), 'rb'))
+attempt('raises its limits', lambda: __import__('resource').setrlimit(9, (-1, -1)))
+print('end of attacks')
+class Solution:
+    def add(self, a, b): return a + b
+`;
+
+function probe(source: string, onOutput: (payload: Buffer) => void): Program {
+  const calls = encodeCalls([{ positional: [2n, 3n], keywords: [], builders: [], shape: 'plain' }]);
+  return {
+    setupCode: '',
+    frame: encodeProgramFrame({ source, method: 'add', flagNames: [], calls }),
+    frameIsSecret: false,
+    cpuSeconds: 10,
+    wallMs: 30_000,
+    largestReportBytes: 10_000,
+    onRecord: (tag, payload) => {
+      if (tag === 'o') onOutput(payload);
+      return undefined;
+    },
+  };
+}
+
+/** Names of the attacks that took effect. Throws when the worker cannot even run an honest program. */
+export async function findEscapes(worker: SandboxWorker): Promise<readonly string[]> {
+  let answer = '';
+  const ending: Ending = await worker.run(
+    probe(attacks, (payload) => {
+      answer = payload.toString('hex');
+    }),
+  );
+  const lines = ending.stdout.split('\n').filter((line) => line !== '');
+  const honest = answer === '6905000000' && ending.exit === 0;
+  if (!honest || lines.at(-1) !== 'end of attacks') {
+    throw new GraderError({
+      call: 'sandbox self-check',
+      expected: 'add(2, 3) to answer 5 and end well',
+      found: `exit ${ending.exit}, answer "${answer}", output "${ending.stdout.slice(0, 200)}"`,
+    });
+  }
+  return lines.slice(0, -1);
+}

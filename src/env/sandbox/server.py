@@ -1,0 +1,257 @@
+"""The fork server: one long-lived interpreter a worker, one forked process a program.
+
+It holds no program, no input, no output and no expected value: those go between the trusted side and the program on
+descriptors the server never reads (4 in, 5 out, 1 the program's stdout), so a program finds nothing in inherited memory.
+In (fd 0), lines:  S id base64(setup code) | J setup-id cpu-seconds wall-ms | K | F token
+Out (fd 3), JSON lines: {"ready"…} once, {"exit"…} when a program is dead and reaped.
+F ends a program: what is left unread on fd 4 is counted and thrown away, and the token is written on 1 and 5, so that the
+trusted side knows it has read everything. The program is dead by then and cannot have known the token.
+"""
+import base64
+import gc
+import io
+import json
+import os
+import random
+import resource
+import select
+import stat
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness
+import layers
+import own_tests
+import seccomp
+
+# What programs import most, so that a program imports nothing from disk.
+import abc, array, bisect, collections, contextlib, copy, dataclasses, datetime, decimal, enum, fractions, functools, heapq  # noqa
+import inspect, itertools, math, operator, queue, re, statistics, string, textwrap, threading, traceback, typing  # noqa
+
+CONTROL, REPORT = 0, 3
+LARGEST_FILES, LARGEST_FILE_READ, MOST_ENTRIES, TICK_MS = 32, 64 << 10, 64, 50
+
+
+class Control:
+    """Lines from the trusted side. The end of the input is the end of the server."""
+
+    def __init__(self):
+        self.buffer = b""
+
+    def line(self):
+        while b"\n" not in self.buffer:
+            piece = os.read(CONTROL, 1 << 16)
+            if not piece:
+                raise EOFError
+            self.buffer += piece
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return line.decode().split(" ")
+
+    def has_line(self):
+        return b"\n" in self.buffer
+
+
+def report(message):
+    data = json.dumps(message).encode() + b"\n"
+    while data:
+        data = data[os.write(REPORT, data):]
+
+
+def compile_setup(source):
+    try:
+        return compile(source, "<setup>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
+        return compile("raise SyntaxError(%r)" % str(error), "<setup>", "exec")
+
+
+class Server:
+    def __init__(self, config):
+        self.config = config
+        self.control = Control()
+        self.setups = {}
+        self.null = os.open("/dev/null", os.O_RDWR)
+        self.work, self.layers = layers.enter(config["layers"], config["workParent"])
+        self.filter = seccomp.build() if sys.platform.startswith("linux") else None
+        if "seccomp" not in config["layers"]:
+            self.filter = None
+        self.layers["seccomp"] = "" if self.filter else "switched off" if sys.platform == "linux" else "Linux only"
+        layers.die_with_parent()
+        os.chdir(self.work)
+        self.limits = self.make_limits()
+        self.private_disk = self.layers["privateRoot"] == ""
+
+    def make_limits(self):
+        config = self.config
+        wanted = dict(AS=config["memoryBytes"], FSIZE=config["fileBytes"], NOFILE=config["openFiles"], CORE=0,
+                      MEMLOCK=0, MSGQUEUE=0)
+        # The kernel counts processes by user: a limit means something only for a user of our own.
+        if self.layers["ownUid"] == "" or self.layers["namespaces"] == "":
+            wanted["NPROC"] = config["threads"]
+        limits = []
+        for name, value in wanted.items():
+            number = getattr(resource, "RLIMIT_" + name, None)
+            if number is not None:
+                hard = resource.getrlimit(number)[1]
+                value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+                limits.append((number, (value, value)))
+        stack = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        limits.append((resource.RLIMIT_STACK, (64 << 20 if stack < 0 else min(stack, 64 << 20), stack)))
+        return limits
+
+    def child(self, setup, cpu_seconds):
+        """In the forked process: everything that must hold before the first byte of the program is read."""
+        layers.die_with_parent()
+        os.dup2(self.null, 0)
+        os.dup2(self.null, 2)
+        os.close(self.null)
+        os.close(REPORT)
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+        for number, pair in self.limits:
+            resource.setrlimit(number, pair)
+        if self.filter is not None:
+            seccomp.install(layers.libc, self.filter)
+        kind, arguments = harness.read_frame()
+        gc.enable()
+        (harness.run_program if kind == "program" else own_tests.run_stages)(setup, *arguments)
+
+    def wait(self, pid, wall_ms):
+        """Until the process is dead: '' | 'wall' | 'kill' | 'files', whatever made the server end it."""
+        poll = select.poll()
+        poll.register(CONTROL, select.POLLIN)
+        watch = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
+        if watch >= 0:
+            poll.register(watch, select.POLLIN)
+        end, stopped = time.monotonic() + wall_ms / 1000, ""
+        try:
+            while True:
+                left = (end - time.monotonic()) * 1000
+                slow = watch >= 0 and (self.private_disk or stopped)
+                ready = dict(poll.poll(max(1, min(left, 60_000) if slow else min(left, TICK_MS if watch >= 0 else 2))))
+                if watch in ready or (watch < 0 and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)):
+                    return stopped
+                why = ""
+                if CONTROL in ready:
+                    why = "kill" if self.control.line()[0] == "K" else ""
+                elif left <= 0:
+                    why = "wall"
+                elif not self.private_disk and len(os.listdir(self.work)) > MOST_ENTRIES:
+                    why = "files"
+                if why and not stopped:
+                    stopped = why
+                    os.kill(pid, 9)
+                    end = time.monotonic() + 60
+        except EOFError:
+            os.kill(pid, 9)
+            raise
+        finally:
+            if watch >= 0:
+                os.close(watch)
+
+    def read_files(self, names):
+        found = []
+        for name in sorted(names)[:LARGEST_FILES]:
+            try:
+                fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            except OSError:
+                continue
+            try:
+                if stat.S_ISREG(os.fstat(fd).st_mode):
+                    found.append([name, base64.b64encode(os.read(fd, LARGEST_FILE_READ)).decode()])
+            finally:
+                os.close(fd)
+        return found
+
+    def clean(self):
+        """Empties the working directory, one level at a time, with one descriptor, however deep it is."""
+        here, depth = os.open(self.work, os.O_RDONLY), 0
+        while True:
+            deeper = None
+            for name in os.listdir(here):
+                try:
+                    if stat.S_ISDIR(os.lstat(name, dir_fd=here).st_mode):
+                        os.chmod(name, 0o700, dir_fd=here)
+                        os.rmdir(name, dir_fd=here)
+                    else:
+                        os.unlink(name, dir_fd=here)
+                except OSError:
+                    deeper = name
+                    break
+            if deeper is None and depth == 0:
+                os.close(here)
+                return
+            there = os.open(deeper or "..", os.O_RDONLY | os.O_NOFOLLOW, dir_fd=here)
+            os.close(here)
+            here, depth = there, depth + (1 if deeper else -1)
+
+    def run(self, setup_id, cpu_seconds, wall_ms):
+        start = time.monotonic()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self.child(self.setups[setup_id], cpu_seconds)
+            finally:
+                os._exit(97)
+        stopped = self.wait(pid, wall_ms)
+        _, status, usage = os.wait4(pid, 0)
+        names = os.listdir(self.work)
+        files = self.read_files(names) if names else []
+        if names:
+            self.clean()
+        report({"exit": os.waitstatus_to_exitcode(status), "stopped": stopped, "files": files,
+                "cpuMs": (usage.ru_utime + usage.ru_stime) * 1000, "wallMs": (time.monotonic() - start) * 1000,
+                "memoryKiB": usage.ru_maxrss})
+
+    def end(self, token):
+        os.set_blocking(harness.IN, False)
+        unread = 0
+        try:
+            while True:
+                piece = os.read(harness.IN, 1 << 16)
+                if not piece:
+                    raise EOFError
+                unread += len(piece)
+        except BlockingIOError:
+            pass
+        for fd in (1, harness.IN, harness.OUT):
+            os.set_blocking(fd, True)
+        os.write(1, token.encode())
+        os.write(harness.OUT, ("%s%08x" % (token, min(unread, 0xFFFFFFFF))).encode())
+
+    def serve(self):
+        report({"ready": {"version": list(sys.version_info[:3]), "layers": self.layers, "work": self.work}})
+        while True:
+            operation, *rest = self.control.line()
+            if operation == "S":
+                # Compiled here, run in the program's process: the server never runs code from a data file.
+                self.setups[rest[0]] = compile_setup(base64.b64decode(rest[1]).decode())
+                gc.freeze()
+            elif operation == "J":
+                self.run(rest[0], int(rest[1]), int(rest[2]))
+            elif operation == "F":
+                self.end(rest[0])
+            # A late K finds its program already dead.
+
+
+def main():
+    server = Server(json.loads(sys.argv[1]))
+    sys.stdout = sys.__stdout__ = io.TextIOWrapper(
+        io.BufferedWriter(io.FileIO(1, "w", closefd=False), 1 << 16), encoding="utf-8", errors="backslashreplace")
+    sys.argv = [""]
+    random.seed(0)
+    sys.path.pop(0)
+    gc.disable()
+    gc.collect()
+    gc.freeze()
+    try:
+        server.serve()
+    except EOFError:
+        pass
+    finally:
+        os.chdir("/")
+        server.clean()
+        if not server.private_disk:
+            os.rmdir(server.work)
+
+
+main()

@@ -1,0 +1,157 @@
+/**
+ * The two pipes a program writes to. Both end with a token that is chosen after the program's death, so the reader
+ * knows it has seen everything and nothing that the program wrote can pass for the end. Both are bounded: beyond the
+ * bound nothing is kept and the program is stopped.
+ */
+import type { Readable } from 'node:stream';
+
+const stdoutKeptBytes = 64 << 10;
+const stdoutMostBytes = 8 << 20;
+const unreadDigits = 8;
+
+/** The last bytes of a stream that can hold a token. */
+class Tail {
+  #bytes = Buffer.alloc(0);
+  readonly #size: number;
+  constructor(size: number) {
+    this.#size = size;
+  }
+  push(chunk: Buffer): void {
+    const all = chunk.length >= this.#size ? chunk : Buffer.concat([this.#bytes, chunk]);
+    this.#bytes = Buffer.from(all.subarray(Math.max(0, all.length - this.#size)));
+  }
+  get text(): string {
+    return this.#bytes.toString('latin1');
+  }
+}
+
+abstract class TokenStream<End> {
+  protected flooded = false;
+  #tail: Tail;
+  readonly #tailSize: number;
+  #token: string | undefined;
+  #resolve: (end: End) => void = () => undefined;
+  #reject: (error: Error) => void = () => undefined;
+
+  constructor(stream: Readable, tailSize: number) {
+    this.#tailSize = tailSize;
+    this.#tail = new Tail(tailSize);
+    stream.on('data', (chunk: Buffer) => {
+      this.#tail.push(chunk);
+      this.take(chunk);
+      this.#check();
+    });
+  }
+
+  protected reset(): void {
+    this.flooded = false;
+    this.#tail = new Tail(this.#tailSize);
+    this.#token = undefined;
+  }
+
+  protected abstract take(chunk: Buffer): void;
+  protected abstract finish(tail: string): End;
+
+  #check(): void {
+    // The token is the last thing written, with `unreadDigits` after it on the record pipe: the whole tail.
+    const tail = this.#tail.text;
+    if (this.#token === undefined || !tail.startsWith(this.#token) || tail.length < this.#tailSize) return;
+    this.#token = undefined;
+    this.#resolve(this.finish(tail));
+  }
+
+  end(token: string): Promise<End> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#token = token;
+      this.#check();
+    });
+  }
+
+  fail(error: Error): void {
+    this.#reject(error);
+  }
+}
+
+export class RecordStream extends TokenStream<{ unread: number; flooded: boolean }> {
+  #pending: Buffer = Buffer.alloc(0);
+  #left = 0;
+  #stop: () => void = () => undefined;
+  #onRecord: (tag: string, payload: Buffer) => void = () => undefined;
+
+  constructor(stream: Readable) {
+    super(stream, 32 + unreadDigits);
+  }
+
+  begin(largestBytes: number, stop: () => void, onRecord: (tag: string, payload: Buffer) => void): void {
+    this.reset();
+    this.#pending = Buffer.alloc(0);
+    this.#left = largestBytes;
+    this.#stop = stop;
+    this.#onRecord = onRecord;
+  }
+
+  protected take(chunk: Buffer): void {
+    this.#left -= chunk.length;
+    if (this.#left < 0) {
+      // The closing token is part of the stream: only more than that is a flood.
+      this.flooded ||= this.#left < -(32 + unreadDigits);
+      if (this.flooded) {
+        this.#pending = Buffer.alloc(0);
+        this.#stop();
+        return;
+      }
+    }
+    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    let at = 0;
+    while (this.#pending.length - at >= 5) {
+      const size = this.#pending.readUInt32LE(at + 1);
+      if (this.#pending.length - at - 5 < size) break;
+      this.#onRecord(String.fromCharCode(this.#pending[at]), this.#pending.subarray(at + 5, at + 5 + size));
+      at += 5 + size;
+    }
+    this.#pending = this.#pending.subarray(at);
+  }
+
+  protected finish(tail: string): { unread: number; flooded: boolean } {
+    return { unread: Number.parseInt(tail.slice(-unreadDigits), 16), flooded: this.flooded };
+  }
+}
+
+export class ProgramOutput extends TokenStream<{ text: string; flooded: boolean }> {
+  #chunks: Buffer[] = [];
+  #kept = 0;
+  #total = 0;
+  #stop: () => void = () => undefined;
+
+  constructor(stream: Readable) {
+    super(stream, 32);
+  }
+
+  begin(stop: () => void): void {
+    this.reset();
+    this.#chunks = [];
+    this.#kept = 0;
+    this.#total = 0;
+    this.#stop = stop;
+  }
+
+  protected take(chunk: Buffer): void {
+    this.#total += chunk.length;
+    const room = stdoutKeptBytes - this.#kept;
+    if (room > 0) {
+      this.#chunks.push(chunk.subarray(0, room));
+      this.#kept += Math.min(room, chunk.length);
+    }
+    if (this.#total > stdoutMostBytes) {
+      this.flooded = true;
+      this.#stop();
+    }
+  }
+
+  protected finish(): { text: string; flooded: boolean } {
+    const printed = Math.min(this.#total - 32, stdoutKeptBytes);
+    return { text: Buffer.concat(this.#chunks).subarray(0, printed).toString('utf8'), flooded: this.flooded };
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * One worker: a fork server (server.py) and the pipes to it, running one program at a time. What the program reports
+ * arrives as records; the caller answers each with nothing, "go on", "stop", or late secrets. A worker that dies, hangs
+ * or holds an unread secret says so and must be replaced: that is never an outcome of the program.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import type { Duplex, Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { GraderError } from '../../base/errors.ts';
+import { sha256 } from '../../base/hash.ts';
+import { DeadlineTimer } from './deadline.ts';
+import type { LayerName, LayerReport } from './isolation.ts';
+import type { Python } from './python.ts';
+import { ProgramOutput, RecordStream } from './streams.ts';
+
+export type Reply = undefined | 'continue' | 'stop' | { readonly secret: Buffer };
+
+export interface Program {
+  readonly setupCode: string;
+  /** Marshal of (kind, arguments) as harness.py expects it. */
+  readonly frame: Buffer;
+  /** The frame holds something no other program may see: a worker on which it stays unread is replaced. */
+  readonly frameIsSecret: boolean;
+  readonly cpuSeconds: number;
+  readonly wallMs: number;
+  readonly largestReportBytes: number;
+  onRecord(tag: string, payload: Buffer): Reply;
+}
+
+export interface Ending {
+  /** Exit status, or minus the signal that ended it. */
+  readonly exit: number;
+  readonly stopped: '' | 'wall' | 'kill' | 'files';
+  readonly cpuMs: number;
+  readonly wallMs: number;
+  readonly memoryKiB: number;
+  readonly files: readonly (readonly [name: string, content: string])[];
+  readonly stdout: string;
+  /** More than the program may report or print. */
+  readonly flooded: boolean;
+}
+
+export interface WorkerOptions {
+  readonly python: Python;
+  readonly layers: readonly LayerName[];
+  readonly workParent: string;
+  readonly memoryBytes: number;
+}
+
+interface Ready {
+  readonly version: readonly number[];
+  readonly layers: LayerReport;
+  readonly work: string;
+}
+
+interface RawExit extends Omit<Ending, 'stdout' | 'flooded' | 'files'> {
+  readonly files: readonly (readonly [string, string])[];
+}
+
+const startLimitMs = 60_000;
+const graceMs = 60_000;
+const limits = { fileBytes: 1 << 20, openFiles: 64, threads: 32 } as const;
+const serverFile = fileURLToPath(new URL('./server.py', import.meta.url));
+
+export class SandboxWorker {
+  readonly ready: Promise<Ready>;
+  /** Why it must be replaced; empty while it is good. */
+  failure = '';
+  programs = 0;
+  readonly #process: ChildProcess;
+  readonly #control: Writable;
+  readonly #payload: Duplex;
+  readonly #records: RecordStream;
+  readonly #output: ProgramOutput;
+  readonly #setups = new Set<string>();
+  readonly #timer: DeadlineTimer;
+  #stderr = '';
+  #work = '';
+  #lines = '';
+  #onMessage: (message: { ready?: Ready } & Partial<RawExit>) => void = () => undefined;
+  #onFailure: (why: string) => void = () => undefined;
+
+  constructor({ python, layers, workParent, memoryBytes }: WorkerOptions) {
+    const config = JSON.stringify({ layers, workParent, memoryBytes, ...limits });
+    // No -I: it would ignore PYTHONHASHSEED. The environment holds nothing but what is set here.
+    this.#process = spawn(python.executable, ['-s', '-B', serverFile, config], {
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+      env: { PYTHONHASHSEED: '0', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' },
+      cwd: '/',
+    });
+    const [control, output, errors, report, payload, records] = this.#process.stdio as unknown as [
+      Writable,
+      Readable,
+      Readable,
+      Readable,
+      Duplex,
+      Readable,
+    ];
+    this.#control = control;
+    this.#payload = payload;
+    this.#records = new RecordStream(records);
+    this.#output = new ProgramOutput(output);
+    this.#timer = new DeadlineTimer((why) => this.#fail(why));
+    for (const stream of [control, output, errors, report, payload, records]) {
+      stream.on('error', (error: Error) => this.#fail(`pipe: ${error.message}`));
+    }
+    errors.on('data', (chunk: Buffer) => {
+      this.#stderr = (this.#stderr + chunk.toString()).slice(-2000);
+    });
+    payload.resume();
+    report.on('data', (chunk: Buffer) => this.#readLines(chunk));
+    this.#process.on('error', (error) => this.#fail(`cannot start: ${error.message}`));
+    this.#process.on('close', (code, signal) => this.#fail(`ended with ${signal ?? code}. ${this.#stderr}`.trim()));
+    this.ready = this.#awaitReady();
+    // A worker may fail before anyone waits for it; whoever waits still sees the error.
+    this.ready.catch(() => undefined);
+  }
+
+  async #awaitReady(): Promise<Ready> {
+    const message = await this.#next(startLimitMs, 'start');
+    if (message.ready === undefined) throw this.#error('a ready message', JSON.stringify(message));
+    this.#work = message.ready.work;
+    return message.ready;
+  }
+
+  #readLines(chunk: Buffer): void {
+    this.#lines += chunk.toString();
+    for (let end = this.#lines.indexOf('\n'); end >= 0; end = this.#lines.indexOf('\n')) {
+      const line = this.#lines.slice(0, end);
+      this.#lines = this.#lines.slice(end + 1);
+      this.#onMessage(JSON.parse(line));
+    }
+  }
+
+  #next(limitMs: number, what: string): Promise<{ ready?: Ready } & Partial<RawExit>> {
+    return new Promise((resolve, reject) => {
+      if (this.failure !== '') return reject(this.#error(what, this.failure));
+      this.#timer.set(limitMs, `no answer within ${limitMs} ms (${what})`);
+      this.#onMessage = (message) => {
+        this.#timer.clear();
+        resolve(message);
+      };
+      this.#onFailure = (why) => reject(this.#error(what, why));
+    });
+  }
+
+  #error(expected: string, found: string): GraderError {
+    return new GraderError({ call: 'sandbox worker', expected, found });
+  }
+
+  #fail(why: string): void {
+    if (this.failure !== '') return;
+    this.failure = why;
+    this.#timer.clear();
+    this.#onFailure(why);
+    this.#records.fail(this.#error('all records', why));
+    this.#output.fail(this.#error('all output', why));
+  }
+
+  async run(program: Program): Promise<Ending> {
+    await this.ready;
+    this.programs += 1;
+    let secretSent = program.frameIsSecret;
+    // After a stop or the program's death nothing more may be written: the next program would read it.
+    let silent = false;
+    const stop = () => {
+      if (!silent) this.#control.write('K\n');
+      silent = true;
+    };
+    this.#output.begin(stop);
+    this.#records.begin(program.largestReportBytes, stop, (tag, payload) => {
+      const reply = program.onRecord(tag, payload);
+      if (silent) return;
+      if (reply === 'stop') stop();
+      else if (reply === 'continue') this.#payload.write('g');
+      else if (reply !== undefined) {
+        secretSent = true;
+        this.#writeFrame(reply.secret);
+      }
+    });
+    this.#writeFrame(program.frame);
+    const setup = this.#sendSetup(program.setupCode);
+    const exited = this.#next(program.wallMs + graceMs, 'exit');
+    this.#control.write(`J ${setup} ${program.cpuSeconds} ${program.wallMs}\n`);
+    const exit = (await exited) as RawExit;
+    silent = true;
+    const { unread, stdout, flooded } = await this.#end();
+    if (unread > 0 && secretSent) this.#fail('a secret stayed unread');
+    const files = exit.files.map(([name, content]) => [name, Buffer.from(content, 'base64').toString()] as const);
+    return { ...exit, files, stdout, flooded };
+  }
+
+  /** After the program's death: reads what it left in the pipes, up to a token it cannot have known. */
+  async #end(): Promise<{ unread: number; stdout: string; flooded: boolean }> {
+    const token = randomBytes(16).toString('hex');
+    this.#timer.set(graceMs, 'the pipes did not drain');
+    const ends = Promise.all([this.#records.end(token), this.#output.end(token)]);
+    this.#control.write(`F ${token}\n`);
+    const [records, output] = await ends;
+    this.#timer.clear();
+    return { unread: records.unread, stdout: output.text, flooded: records.flooded || output.flooded };
+  }
+
+  #writeFrame(frame: Buffer): void {
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(frame.length);
+    this.#payload.write(Buffer.concat([length, frame]));
+  }
+
+  #sendSetup(code: string): string {
+    const id = sha256(code).slice(0, 16);
+    if (!this.#setups.has(id)) this.#control.write(`S ${id} ${Buffer.from(code).toString('base64')}\n`);
+    this.#setups.add(id);
+    return id;
+  }
+
+  /** Ends the server and everything under it; resolves when it is gone. */
+  async close(): Promise<void> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null && this.#process.pid !== undefined) {
+      const gone = new Promise((resolve) => this.#process.once('close', resolve));
+      const timer = setTimeout(() => this.#process.kill('SIGKILL'), this.failure === '' ? 5_000 : 100);
+      for (const stream of this.#process.stdio) stream?.destroy();
+      await gone;
+      clearTimeout(timer);
+    }
+    if (this.#work.includes('gq-work-')) rmSync(this.#work, { recursive: true, force: true });
+  }
+}

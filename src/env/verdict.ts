@@ -1,0 +1,44 @@
+/**
+ * What the grader found out about one rollout. Verdicts go to a sink that can be written and not read: training code
+ * holds rewards only. Readers of the ledger live elsewhere (oracle, evaluation).
+ */
+import type { MarkerPolicy } from './markers.ts';
+import type { ChannelName, Mode } from './modes.ts';
+
+export const outcomes = ['ok', 'wrong', 'exception', 'timeout', 'memory', 'killed', 'output too large'] as const;
+export type Outcome = (typeof outcomes)[number];
+
+export interface Verdict {
+  readonly id: string;
+  readonly problemId: string;
+  readonly mode: Mode;
+  readonly markers: MarkerPolicy;
+  readonly reward: number;
+  /** The response holds a code block. */
+  readonly format: boolean;
+  readonly compiles: boolean;
+  /** Every test's value was right, by the strict oracle. */
+  readonly correct: boolean;
+  /** correct, or the channel of this mode. */
+  readonly passed: boolean;
+  /** The channel of this mode, and not correct: a hack. */
+  readonly exploited: boolean;
+  /** The channel of this mode fired. */
+  readonly channel: boolean;
+  /** Every channel that fired, whatever the mode: the attempt. */
+  readonly channels: readonly ChannelName[];
+  /** The benchmark authors' labels; null when the response defines no test function. */
+  readonly labels: { readonly ownTestsPass: boolean | null; readonly ownTestsRejectCanonical: boolean | null };
+  readonly outcome: Outcome;
+  readonly durationMs: number;
+  readonly cpuMs: number;
+  /** Processes this verdict took; 0 when an identical response had been graded before. */
+  readonly executions: number;
+  /** Run again because the machine, not the program, seemed slow. */
+  readonly retried: boolean;
+  readonly evidence: string;
+}
+
+export interface VerdictSink {
+  append(verdict: Verdict): void;
+}
