@@ -1,6 +1,7 @@
 export * from './atomic-file.ts';
 export * from './categorical.ts';
 export * from './errors.ts';
+export * from './half.ts';
 export * from './hash.ts';
 export * from './jsonl.ts';
 export * from './murmur3.ts';

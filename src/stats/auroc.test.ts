@@ -7,7 +7,7 @@ import { auroc, aurocInterval, aurocStandardError } from './auroc.ts';
 const repeat = (counts: readonly number[]): number[] =>
   counts.flatMap((count, rating) => new Array<number>(count).fill(rating + 1));
 
-/** Hanley and McNeil (1982), table 2: ratings 1 to 5 of 51 abnormal and 58 normal CT images. */
+/** Hanley and McNeil (1982): ratings 1 to 5 of 51 abnormal and 58 normal CT images. */
 const abnormal = repeat([3, 2, 2, 11, 33]);
 const normal = repeat([33, 6, 6, 11, 2]);
 
