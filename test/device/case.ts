@@ -27,21 +27,33 @@ export interface Outcome {
 
 export function normal(name: string, shape: Shape, scale = 1): Float32Array {
   const data = new Float32Array(shape.reduce((product, axis) => product * axis, 1));
-  const stream = randomStream(11, ['device suite', name]);
-  for (let i = 0; i < data.length; i++) data[i] = scale * stream.normalAt(i);
+  randomStream(11, ['device suite', name]).fillNormal(data, scale);
   return data;
 }
 
+/** Made when asked for: a list of cases costs nothing until they run. */
+function normalInput(role: Input['role'], name: string, shape: Shape, scale: number): Input {
+  let made: Float32Array | undefined;
+  return {
+    shape,
+    role,
+    get data() {
+      made ??= normal(name, shape, scale);
+      return made;
+    },
+  };
+}
+
 export function learn(name: string, shape: Shape, scale = 1): Input {
-  return { shape, role: 'learn', data: normal(name, shape, scale) };
+  return normalInput('learn', name, shape, scale);
 }
 
 export function half(name: string, shape: Shape, scale = 1): Input {
-  return { shape, role: 'half', data: normal(name, shape, scale) };
+  return normalInput('half', name, shape, scale);
 }
 
 export function frozen(name: string, shape: Shape, scale = 1): Input {
-  return { shape, role: 'frozen', data: normal(name, shape, scale) };
+  return normalInput('frozen', name, shape, scale);
 }
 
 export function ints(values: readonly number[]): Input {
