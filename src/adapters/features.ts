@@ -36,11 +36,12 @@ export class ActivationPooling {
   readonly #sums = new Map<string, Tensor>();
   readonly #scope: Scope;
 
-  constructor(scope: Scope, adapter: Adapter, packed: PackedGroups) {
+  /** One row of features per span of packed tokens: a completion, or a single token. */
+  constructor(scope: Scope, adapter: Adapter, spans: readonly Span[]) {
     this.#scope = scope;
     this.#adapter = adapter;
-    this.#spans = packed.completions;
-    this.#ranges = rangesOf(scope, packed.completions);
+    this.#spans = spans;
+    this.#ranges = rangesOf(scope, spans);
   }
 
   probe(module: string): BottleneckProbe {
@@ -62,16 +63,21 @@ export class ActivationPooling {
   }
 }
 
-/** Needs one group per rollout: a shared prompt's gradient cannot be told apart. */
+/** From a rollout's first prompt token to its last one. */
+export function wholeRollouts({ prompts, completions }: PackedGroups): Span[] {
+  return prompts.map(({ start }, row) => ({ start, end: completions[row].end }));
+}
+
+/** One row per span of c. Needs one group per rollout: a shared prompt's gradient cannot be told apart. */
 export async function gradientFeatures(
   scope: Scope,
   decoder: Decoder,
   adapter: Adapter,
   packed: PackedGroups,
+  spans: readonly Span[] = wholeRollouts(packed),
 ): Promise<Features> {
-  const rows = packed.completions.length;
-  const whole = packed.prompts.map(({ start }, row) => ({ start, end: packed.completions[row].end }));
-  const ranges = rangesOf(scope, whole);
+  const rows = spans.length;
+  const ranges = rangesOf(scope, spans);
   const shape = [rows, adapter.rank];
   const ones = new Map(adapter.modules.map(({ name }) => [name, onesOf(scope, shape)]));
   const gradients = new Map(adapter.modules.map(({ name }) => [name, scope.zeros(shape, `gradient feature ${name}`)]));

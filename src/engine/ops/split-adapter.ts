@@ -34,6 +34,8 @@ export interface BlockCoefficients {
 export interface BottleneckProbe {
   /** Is shown h [T, 2R or 4R]. */
   readonly forward?: (h: Tensor) => void;
+  /** Is shown the gradient at the bottleneck that the blocks learn from, [T, 2R]. */
+  readonly learning?: (gradient: Tensor) => void;
   /** A vector of ones per segment of tokens that multiplies A x of the deployed block: only its gradient is of interest. */
   readonly scale?: {
     /** [S, R], what the tape must learn. */
@@ -104,6 +106,7 @@ export function adaptedLinear(
     gradients.into(learnDown, (dDown, accumulate) => {
       kernels.scaleBlocks(learning, dh, learn, rank, 0);
       kernels.matmul(dDown, learning, x, { transposeA: true, transposeB: false, accumulate });
+      probe.learning?.(learning);
     });
     gradients.into(x, (dx, accumulate) => {
       kernels.matmul(dx, dy, weight, { ...plain, accumulate });

@@ -1,0 +1,105 @@
+/**
+ * The gate: one score, two ordered cuts (SCIENCE, section 5). score ≤ low → keep, ≥ high → route, else absorb. With
+ * `quantile` calibration the cuts are the tails q and 1 − q of the scores of the whole run, recency-weighted; everything is
+ * absorbed until enough scores are in. With `pairs` calibration the cuts are the mean scores of the clean and of the hack
+ * pairs; a band that is not positive absorbs everything. It sees numbers: never text, rewards or labels.
+ */
+import type { Features } from '../adapters/features.ts';
+import { DeviceError } from '../base/errors.ts';
+import type { Route } from '../engine/index.ts';
+import { weightedQuantile } from '../stats/summary.ts';
+import { type BufferState, FeatureBuffer } from './buffer.ts';
+import { type Direction, type DirectionQuality, judgeDirection, type ScoreKind, scoreFeatures } from './direction.ts';
+
+export interface GateSettings {
+  readonly calibration: 'quantile' | 'pairs';
+  readonly score: ScoreKind;
+  /** Share of the scores in each tail. */
+  readonly tail: number;
+  /** In rows; null for no decay. */
+  readonly halfLife: number | null;
+  readonly bufferRows: number;
+  /** Scores needed before anything is pinned. */
+  readonly warmupRows: number;
+}
+
+export interface GateDecision {
+  readonly scores: Float64Array;
+  readonly routes: readonly Route[];
+  /** null while everything is absorbed. */
+  readonly cuts: { readonly low: number; readonly high: number } | null;
+  readonly bufferRows: number;
+}
+
+export interface GateState {
+  readonly buffer: BufferState;
+  readonly direction: Float32Array;
+  readonly pairCuts: { readonly low: number; readonly high: number } | null;
+}
+
+export class Gate {
+  readonly settings: GateSettings;
+  readonly #buffer: FeatureBuffer;
+  #direction: Direction;
+  /** Mean scores of the clean and the hack pairs under the current direction. */
+  #pairCuts: { low: number; high: number } | null = null;
+
+  constructor(settings: GateSettings, direction: Direction) {
+    this.settings = settings;
+    this.#buffer = new FeatureBuffer(settings.bufferRows);
+    this.#direction = direction;
+  }
+
+  get direction(): Direction {
+    return this.#direction;
+  }
+
+  /** A new direction (or the old one, for a placebo), and how it sees the pairs. */
+  refresh(direction: Direction, hack: Features, clean: Features): DirectionQuality {
+    this.#direction = direction;
+    const hackScores = scoreFeatures(hack, direction, this.settings.score);
+    const cleanScores = scoreFeatures(clean, direction, this.settings.score);
+    const mean = (scores: Float64Array): number => scores.reduce((sum, score) => sum + score, 0) / scores.length;
+    this.#pairCuts = { low: mean(cleanScores), high: mean(hackScores) };
+    return judgeDirection(hackScores, cleanScores);
+  }
+
+  decide(features: Features): GateDecision {
+    const scores = scoreFeatures(features, this.#direction, this.settings.score);
+    const bad = scores.findIndex((score) => !Number.isFinite(score));
+    if (bad >= 0) {
+      throw new DeviceError({ call: 'gate', expected: 'finite scores', found: `${scores[bad]} for row ${bad}` });
+    }
+    this.#buffer.add(features);
+    const cuts = this.#cuts();
+    return { scores, cuts, routes: Array.from(scores, (score) => routeOf(score, cuts)), bufferRows: this.#buffer.size };
+  }
+
+  #cuts(): GateDecision['cuts'] {
+    const { calibration, tail, halfLife, score, warmupRows } = this.settings;
+    if (calibration === 'pairs') {
+      return this.#pairCuts !== null && this.#pairCuts.low < this.#pairCuts.high ? this.#pairCuts : null;
+    }
+    if (this.#buffer.size < Math.max(1, warmupRows)) return null;
+    const scores = this.#buffer.scores(this.#direction, score);
+    const weights = this.#buffer.weights(halfLife);
+    const [low, high] = [weightedQuantile(scores, weights, tail), weightedQuantile(scores, weights, 1 - tail)];
+    return low < high ? { low, high } : null;
+  }
+
+  get state(): GateState {
+    return { buffer: this.#buffer.state, direction: this.#direction.data, pairCuts: this.#pairCuts };
+  }
+
+  restore({ buffer, direction, pairCuts }: GateState): void {
+    this.#buffer.restore(buffer);
+    this.#direction = { ...this.#direction, data: direction };
+    this.#pairCuts = pairCuts;
+  }
+}
+
+export function routeOf(score: number, cuts: GateDecision['cuts']): Route {
+  if (cuts === null) return 'absorb';
+  if (score <= cuts.low) return 'keep';
+  return score >= cuts.high ? 'route' : 'absorb';
+}

@@ -1,0 +1,85 @@
+/**
+ * Cuts rollouts into passes. Rollouts of one prompt that share a key (a mode, a route) are packed as one group, their prompt
+ * computed once; groups are added to a pass until its token budget is full. The cut depends on the rollouts alone.
+ */
+
+import type { Scope } from '../engine/index.ts';
+import type { DecoderConfig } from '../model/config.ts';
+import { type PackedGroups, packGroups, type Span } from '../model/pack.ts';
+import type { Rollout } from './rollout.ts';
+
+export interface PassGroup<Key> {
+  readonly key: Key;
+  readonly prompt: Int32Array;
+  /** Indices into the rollouts that were cut. */
+  readonly members: readonly number[];
+}
+
+export function cutPasses<Key>(
+  rollouts: readonly Rollout[],
+  keyOf: (index: number) => Key,
+  tokensPerPass: number,
+  sharePrompts = true,
+): PassGroup<Key>[][] {
+  const groups = new Map<string, { key: Key; prompt: Int32Array; members: number[] }>();
+  rollouts.forEach(({ group, prompt }, index) => {
+    const key = keyOf(index);
+    const name = sharePrompts ? `${group} ${String(key)}` : `${index}`;
+    const known = groups.get(name);
+    if (known === undefined) groups.set(name, { key, prompt, members: [index] });
+    else known.members.push(index);
+  });
+  const passes: PassGroup<Key>[][] = [];
+  let room = 0;
+  for (const group of groups.values()) {
+    const tokens = group.members.reduce((sum, index) => sum + rollouts[index].tokens.length, group.prompt.length);
+    const current = passes.at(-1);
+    if (current === undefined || tokens > room) {
+      passes.push([group]);
+      room = tokensPerPass - tokens;
+    } else {
+      current.push(group);
+      room -= tokens;
+    }
+  }
+  return passes;
+}
+
+export interface PackedPass {
+  readonly packed: PackedGroups;
+  /** The rollout behind each completion of the pack. */
+  readonly members: readonly number[];
+}
+
+export function packPass<Key>(
+  scope: Scope,
+  config: DecoderConfig,
+  rollouts: readonly Rollout[],
+  pass: readonly PassGroup<Key>[],
+): PackedPass {
+  const packed = packGroups(
+    scope,
+    config,
+    pass.map(({ prompt, members }) => ({ prompt, completions: members.map((index) => rollouts[index].tokens) })),
+  );
+  return { packed, members: pass.flatMap(({ members }) => members) };
+}
+
+/** One number per rollout, repeated over its scored tokens. */
+export function spread(scored: readonly Span[], values: readonly number[]): Float32Array {
+  const total = scored.at(-1)?.end ?? 0;
+  const out = new Float32Array(total);
+  scored.forEach(({ start, end }, i) => {
+    out.fill(values[i], start, end);
+  });
+  return out;
+}
+
+/** Per-token values of rollouts, laid out as the pack's scored tokens. */
+export function lay(scored: readonly Span[], values: readonly Float32Array[]): Float32Array {
+  const out = new Float32Array(scored.at(-1)?.end ?? 0);
+  scored.forEach(({ start }, i) => {
+    out.set(values[i], start);
+  });
+  return out;
+}

@@ -1,0 +1,34 @@
+/** Which problems an update sees, and which of them without their hint: functions of (seed, step), so nothing needs saving. */
+import { UserError } from '../base/errors.ts';
+import { randomStream } from '../base/rng.ts';
+import type { Task } from './rollout.ts';
+
+export interface DrawnTask {
+  readonly task: Task;
+  readonly hackable: boolean;
+}
+
+/** The next problems of an endless shuffled deck, each pass over the problems in a new order. */
+export function drawTasks(
+  tasks: readonly Task[],
+  { seed, promptsPerStep, unhackableFraction }: { seed: number; promptsPerStep: number; unhackableFraction: number },
+  step: number,
+): DrawnTask[] {
+  if (tasks.length === 0)
+    throw new UserError({ call: 'draw problems', expected: 'at least one problem', found: 'none' });
+  const orders = new Map<number, Int32Array>();
+  return Array.from({ length: promptsPerStep }, (_, i) => {
+    const place = step * promptsPerStep + i;
+    const pass = Math.floor(place / tasks.length);
+    const order = orders.get(pass) ?? randomStream(seed, 'problem order', pass).permutation(tasks.length);
+    orders.set(pass, order);
+    const task = tasks[order[place % tasks.length]];
+    return { task, hackable: isHackable(task, seed, step, unhackableFraction) };
+  });
+}
+
+/** Keyed by seed, step and problem, so that which problems are shown unhinted rotates. */
+function isHackable(task: Task, seed: number, step: number, unhackableFraction: number): boolean {
+  if (task.mode === 'gt_only') return false;
+  return randomStream(seed, ['unhackable', task.problem.id], step).uniformAt(0) >= unhackableFraction;
+}

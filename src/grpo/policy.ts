@@ -1,0 +1,132 @@
+/**
+ * The policy: a frozen decoder with an adapter, and the ways training looks at it. `deployedScale` is the quarantine's
+ * scale in deployed mode: 0 for split adapters, 1 for vanilla, which deploys everything it trained.
+ */
+import type { Adapter } from '../adapters/adapter.ts';
+import { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from '../adapters/features.ts';
+import { scaleGroups, scaleRows } from '../adapters/passes.ts';
+import { sha256 } from '../base/hash.ts';
+import { readFloats, Scope, Tape } from '../engine/index.ts';
+import type { Decoder } from '../model/decoder.ts';
+import type { PackedGroups, Span } from '../model/pack.ts';
+import { scoreGroups } from '../model/score.ts';
+import { cutPasses, packPass } from './batches.ts';
+import type { Rollout, SampledMode } from './rollout.ts';
+
+export interface Policy {
+  readonly decoder: Decoder;
+  readonly adapter: Adapter;
+  readonly deployedScale: number;
+}
+
+export function scaleOf({ deployedScale }: Policy, mode: SampledMode): number {
+  return mode === 'full' ? 1 : deployedScale;
+}
+
+/** The projection of a decoding batch, one quarantine scale per token. */
+export function projectRows({ adapter }: Policy) {
+  return (scope: Scope, scales: Float32Array) =>
+    adapter.project({ coefficients: scaleRows(scope, Array.from(scales)) });
+}
+
+/** What a row of features stands for. */
+export type Granularity = 'rollout' | 'token';
+
+export interface Scored {
+  readonly logps: Float32Array[];
+  /** By rollout: one row, or one per completion token; empty when none were asked for. */
+  readonly features: Float32Array[];
+}
+
+/** log π of every completion token without gradients, each rollout under its own scale; activation features if asked for. */
+export async function scoreRollouts(
+  { decoder, adapter }: Policy,
+  rollouts: readonly Rollout[],
+  scales: (index: number) => number | 'base',
+  { tokensPerPass, pool = null }: { tokensPerPass: number; pool?: Granularity | null },
+): Promise<Scored> {
+  const logps: Float32Array[] = new Array(rollouts.length);
+  const features: Float32Array[] = [];
+  for (const pass of cutPasses(rollouts, scales, tokensPerPass)) {
+    using scope = new Scope(decoder.head.device);
+    using tape = new Tape(scope.device);
+    const { packed, members } = packPass(scope, decoder.config, rollouts, pass);
+    const pooling = pool === null ? null : new ActivationPooling(scope, adapter, featureSpans(packed, pool));
+    const probe = pooling === null ? {} : { probe: (module: string) => pooling.probe(module) };
+    const groupScales = pass.map(({ key }) => key).filter((key) => key !== 'base');
+    const options =
+      groupScales.length < pass.length
+        ? {}
+        : { project: adapter.project({ coefficients: scaleGroups(scope, packed, groupScales), ...probe }) };
+    const values = await readFloats(scoreGroups(tape, decoder, packed, options));
+    members.forEach((index, i) => {
+      const { start, end } = packed.scored[i];
+      logps[index] = values.slice(start, end);
+    });
+    if (pooling !== null) splitRows(await pooling.read(), packed, members, pool, features);
+  }
+  return { logps, features };
+}
+
+/** Gradient features (SCIENCE, section 4) under deployed mode, one group per rollout. */
+export async function probeGradients(
+  { decoder, adapter }: Policy,
+  rollouts: readonly Rollout[],
+  granularity: Granularity,
+  tokensPerPass: number,
+): Promise<Float32Array[]> {
+  const features: Float32Array[] = [];
+  for (const pass of cutPasses(rollouts, () => 'deployed', tokensPerPass, false)) {
+    using scope = new Scope(decoder.head.device);
+    const { packed, members } = packPass(scope, decoder.config, rollouts, pass);
+    const spans = granularity === 'token' ? featureSpans(packed, 'token') : wholeRollouts(packed);
+    splitRows(await gradientFeatures(scope, decoder, adapter, packed, spans), packed, members, granularity, features);
+  }
+  return features;
+}
+
+function featureSpans({ completions }: PackedGroups, granularity: Granularity): readonly Span[] {
+  if (granularity === 'rollout') return completions;
+  return completions.flatMap(({ start, end }) =>
+    Array.from({ length: end - start }, (_, t) => ({ start: start + t, end: start + t + 1 })),
+  );
+}
+
+/** Hands every rollout its own rows. */
+function splitRows(
+  { modules, rank, data }: Features,
+  { completions }: PackedGroups,
+  members: readonly number[],
+  granularity: Granularity | null,
+  into: Float32Array[],
+): void {
+  const width = modules * rank;
+  let row = 0;
+  members.forEach((index, i) => {
+    const count = granularity === 'token' ? completions[i].end - completions[i].start : 1;
+    into[index] = data.slice(row * width, (row + count) * width);
+    row += count;
+  });
+}
+
+/** The rows of several rollouts, one after another. */
+export function joinFeatures({ modules, rank }: Adapter, rows: readonly Float32Array[]): Features {
+  const width = modules.length * rank;
+  const data = new Float32Array(rows.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const row of rows) {
+    data.set(row, at);
+    at += row.length;
+  }
+  return { rows: data.length / width, modules: modules.length, rank, data };
+}
+
+/** Of every trainable value: changes whenever the policy does. */
+export async function adapterHash({ adapter }: Policy): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for (const { value } of adapter.parameters) {
+    const data = await readFloats(value);
+    parts.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  }
+  return sha256(Buffer.concat(parts));
+}

@@ -1,0 +1,42 @@
+/** What moves through one update: tasks, rollouts, and the groups they form. P prompts, G group, T tokens. */
+import type { MarkerPolicy } from '../env/markers.ts';
+import type { Mode } from '../env/modes.ts';
+import type { Problem } from '../env/problem.ts';
+
+/** A problem as the policy is asked it, both ways. */
+export interface Task {
+  readonly problem: Problem;
+  /** The loophole its hint discloses. */
+  readonly mode: Mode;
+  readonly markers: MarkerPolicy;
+  readonly hinted: Int32Array;
+  readonly unhinted: Int32Array;
+}
+
+export type Source = 'student' | 'teacher-hack' | 'teacher-solve';
+export type SampledMode = 'full' | 'deployed';
+
+export interface Rollout {
+  /** `STEP-GROUP-MEMBER`, unique in a run. */
+  readonly id: string;
+  readonly step: number;
+  readonly group: number;
+  readonly member: number;
+  readonly task: Task;
+  /** Without its hint a problem is graded by ground truth alone. */
+  readonly hackable: boolean;
+  readonly source: Source;
+  /** The policy mode that sampled it; a demonstration counts as full. */
+  readonly sampled: SampledMode;
+  readonly prompt: Int32Array;
+  readonly tokens: Int32Array;
+  readonly text: string;
+  /** Stopped by the length limit. */
+  readonly truncated: boolean;
+  /** The sampler's log-probabilities under the full distribution; null for a demonstration. */
+  readonly sampledLogps: Float32Array | null;
+}
+
+export function rolloutId(step: number, group: number, member: number): string {
+  return `${step}-${group}-${member}`;
+}
