@@ -2,7 +2,7 @@
  * The adapter of a policy, whatever its family: parameters that learn, and a way to apply every linear layer. The policy
  * mode, the routes and the quarantine scale are arguments of a pass, never state.
  */
-import type { BlockCoefficients, BottleneckProbe, Parameter } from '../engine/index.ts';
+import type { BlockCoefficients, BottleneckProbe, Parameter, Tensor } from '../engine/index.ts';
 import type { Project } from '../model/decoder.ts';
 import type { Family } from './families.ts';
 import type { TargetModule } from './targets.ts';
@@ -32,6 +32,8 @@ export interface Adapter {
   /** Sorted by name. */
   readonly modules: readonly TargetModule[];
   readonly parameters: readonly Parameter[];
+  /** Views of the parameters' gradients that belong to one block. */
+  blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[];
   /** How the decoder applies its linear layers in this pass. Layers without an adapter are plain. */
   project(pass: AdapterPass): Project;
   /** What the deployed block alone changes: the quarantine is absent, not zeroed. */

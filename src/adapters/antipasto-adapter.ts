@@ -75,6 +75,14 @@ export class AntipastoAdapter implements Adapter {
     );
   }
 
+  /** A rotation belongs to the quarantine. */
+  blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[] {
+    return this.parameters.flatMap(({ name, gradient }) => {
+      if (name.endsWith('.gain')) return [gradient.view([this.rank], block === 'deployed' ? 0 : this.rank)];
+      return block === 'deployed' ? [] : [gradient];
+    });
+  }
+
   project({ coefficients, probe }: AdapterPass): Project {
     return (tape, module, x, weight, bias) => {
       const frozen = this.#frozen.get(module);

@@ -11,6 +11,7 @@ import {
   type Scope,
   type SplitAdapter,
   splitAdapter,
+  type Tensor,
 } from '../engine/index.ts';
 import type { Project } from '../model/decoder.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
@@ -58,6 +59,11 @@ export class LinearAdapter implements Adapter {
     if (block === undefined)
       throw new ShapeError({ call: 'adapter block', expected: 'a target module', found: module });
     return block;
+  }
+
+  blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[] {
+    const first = block === 'deployed' ? 0 : this.rank;
+    return this.parameters.map(({ gradient }) => gradient.rows(first, first + this.rank));
   }
 
   project({ coefficients, probe }: AdapterPass): Project {
