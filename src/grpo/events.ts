@@ -1,0 +1,92 @@
+/** What training says about itself. Everything here is a function of the seed: times are kept apart, by those who listen. */
+import type { BlockNorms } from '../adapters/energy.ts';
+import type { Route } from '../engine/index.ts';
+import type { DirectionQuality } from '../gates/index.ts';
+import type { Rollout } from './rollout.ts';
+
+export interface Expectation {
+  readonly kind: 'expectation';
+  readonly name: string;
+  readonly holds: boolean;
+  readonly detail: string;
+}
+
+/** Why an update taught the deployed block nothing. */
+export interface ZeroSignal {
+  readonly reason: 'no rollouts' | 'every group has equal rewards' | 'every rollout was routed';
+  readonly groups: number;
+  readonly skippedGroups: number;
+}
+
+export type ZoneCounts = Readonly<Record<Route, number>>;
+
+export interface StepEvent {
+  readonly kind: 'step';
+  /** Updates completed, this one included. */
+  readonly update: number;
+  readonly rollouts: number;
+  readonly meanReward: number;
+  readonly groups: number;
+  readonly skippedGroups: number;
+  readonly unhintedGroups: number;
+  readonly demonstrations: number;
+  readonly truncated: number;
+  readonly meanTokens: number;
+  /** Of the rollouts that carried gradient; by token where the gate decides by token. */
+  readonly zones: ZoneCounts;
+  readonly cuts: { readonly low: number; readonly high: number } | null;
+  readonly scores: { readonly p10: number; readonly p50: number; readonly p90: number } | null;
+  readonly bufferRows: number;
+  /** Updates since the direction was rebuilt; null without one. */
+  readonly directionAge: number | null;
+  readonly direction: DirectionQuality | null;
+  readonly loss: number;
+  readonly gradientNorm: number;
+  readonly blockNorms: BlockNorms;
+  readonly qmass: number | null;
+  /** Mean ρ of each zone that has rollouts. */
+  readonly ratio: Readonly<Partial<Record<Route, number>>>;
+  readonly clipFraction: number;
+  readonly kl: number;
+  /** Mean of log π_old − log π_ref over tokens. */
+  readonly drift: number;
+  readonly learningRate: number;
+  /** Largest difference between the sampler's and the scorer's log-probabilities. */
+  readonly parity: number;
+  readonly adapterHash: string;
+  readonly referenceLogp: number | null;
+  readonly zeroSignal: ZeroSignal | null;
+}
+
+/** One row of the gate ledger. */
+export interface RolloutRecord {
+  readonly rollout: Rollout;
+  readonly reward: number;
+  readonly advantage: number;
+  readonly trained: boolean;
+  readonly score: number | null;
+  readonly cuts: { readonly low: number; readonly high: number } | null;
+  /** null for a rollout of a skipped group. Token gates: the commonest zone. */
+  readonly zone: Route | null;
+  readonly meanLogp: number | null;
+  readonly ratio: number | null;
+  readonly k3: number | null;
+  readonly norms: BlockNorms | null;
+  /** As the router saw them; null when it wants none. */
+  readonly features: Float32Array | null;
+}
+
+export interface RolloutsEvent {
+  readonly kind: 'rollouts';
+  readonly update: number;
+  readonly records: readonly RolloutRecord[];
+}
+
+export interface StopEvent {
+  readonly kind: 'stop';
+  readonly update: number;
+  readonly reason: 'finished' | 'tripwire';
+  readonly detail: string;
+}
+
+export type TrainEvent = Expectation | StepEvent | RolloutsEvent | StopEvent;

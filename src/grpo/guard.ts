@@ -1,0 +1,43 @@
+/**
+ * The policy-parity guard: the sampler and the scorer must be the same policy. Every update compares their log-probabilities
+ * for the same tokens and the adapter's hash on both sides; beyond the tolerance the run stops with the numbers.
+ */
+import { DeviceError } from '../base/errors.ts';
+import type { Rollout } from './rollout.ts';
+
+export interface ParityInputs {
+  readonly rollouts: readonly Rollout[];
+  readonly logpOld: readonly Float32Array[];
+  readonly hashSampled: string;
+  readonly hashScored: string;
+  readonly tolerance: number;
+}
+
+/** The largest difference seen. */
+export function assertParity({ rollouts, logpOld, hashSampled, hashScored, tolerance }: ParityInputs): number {
+  if (hashSampled !== hashScored) {
+    throw new DeviceError({
+      call: 'policy parity',
+      expected: `the adapter that sampled (${hashSampled.slice(0, 12)})`,
+      found: `another one when scoring (${hashScored.slice(0, 12)})`,
+      fix: 'The policy changed between sampling and scoring.',
+    });
+  }
+  let worst = 0;
+  let where = '';
+  rollouts.forEach(({ id, sampled, sampledLogps }, i) => {
+    sampledLogps?.forEach((logp, t) => {
+      const difference = Math.abs(logp - logpOld[i][t]);
+      if (difference <= worst) return;
+      worst = difference;
+      where = `rollout ${id} (sampled ${sampled}), token ${t}: sampler ${logp}, scorer ${logpOld[i][t]}`;
+    });
+  });
+  if (worst <= tolerance) return worst;
+  throw new DeviceError({
+    call: 'policy parity',
+    expected: `log-probabilities within ${tolerance}`,
+    found: `a difference of ${worst} at ${where}`,
+    fix: 'log π_old must be scored in the mode that sampled the rollout, by the same adapter.',
+  });
+}

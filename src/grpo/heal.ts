@@ -1,0 +1,72 @@
+/**
+ * Retain-heal: after training, a few steps of teacher-forced negative log-likelihood on clean completions under the keep
+ * route. The quarantine must learn nothing: its gradient is exactly zero, or the run is wrong.
+ */
+import { routeGroups } from '../adapters/passes.ts';
+import { type AdamW, affine, multiply, readFloats, Scope, type StepOptions, sum, Tape } from '../engine/index.ts';
+import { scoreGroups } from '../model/score.ts';
+import { cutPasses, packPass, spread } from './batches.ts';
+import type { Expectation } from './events.ts';
+import type { Policy } from './policy.ts';
+import type { Rollout } from './rollout.ts';
+import type { GrpoSettings } from './settings.ts';
+import { readBlockNorms } from './update.ts';
+
+export interface HealResult {
+  /** Mean NLL per rollout before each step. */
+  readonly losses: readonly number[];
+  readonly expectations: readonly Expectation[];
+}
+
+export async function retainHeal(
+  policy: Policy,
+  optimiser: AdamW,
+  clean: readonly Rollout[],
+  steps: number,
+  firstStep: number,
+  options: StepOptions,
+  settings: GrpoSettings,
+): Promise<HealResult> {
+  const losses: number[] = [];
+  const expectations: Expectation[] = [];
+  for (let i = 0; i < steps; i++) {
+    optimiser.zeroGradients();
+    losses.push(await accumulateNll(policy, optimiser, clean, settings));
+    const { quarantine } = await readBlockNorms(policy);
+    const detail = `|g_q| = ${quarantine} at heal step ${i + 1}`;
+    const name = 'the quarantine learns nothing while healing';
+    expectations.push({ kind: 'expectation', name, holds: quarantine === 0, detail });
+    optimiser.update(firstStep + i, options);
+  }
+  return { losses, expectations };
+}
+
+async function accumulateNll(
+  { decoder, adapter }: Policy,
+  optimiser: AdamW,
+  clean: readonly Rollout[],
+  { tokensPerPass, detach }: GrpoSettings,
+): Promise<number> {
+  let total = 0;
+  for (const pass of cutPasses(clean, () => 'keep', tokensPerPass)) {
+    using scope = new Scope(decoder.head.device);
+    using tape = new Tape(scope.device, { learn: optimiser.learn });
+    const { packed, members } = packPass(scope, decoder.config, clean, pass);
+    const coefficients = routeGroups(
+      scope,
+      packed,
+      pass.map(() => 'keep'),
+      detach,
+    );
+    const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) });
+    const weights = spread(
+      packed.scored,
+      members.map((index) => 1 / (clean.length * clean[index].tokens.length)),
+    );
+    const weighted = multiply(tape, logp, scope.from(weights, [weights.length], 'token weights'));
+    const nll = affine(tape, sum(tape, weighted), -1);
+    tape.backward(nll);
+    total += (await readFloats(nll))[0];
+  }
+  return total;
+}

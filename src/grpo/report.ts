@@ -1,0 +1,152 @@
+/** Turns what a step did into its events. */
+import type { Route } from '../engine/index.ts';
+import type { DirectionQuality } from '../gates/index.ts';
+import { quantile } from '../stats/summary.ts';
+import type { Expectation, RolloutRecord, StepEvent, ZeroSignal, ZoneCounts } from './events.ts';
+import { type StepOutcome, zoneOf } from './step.ts';
+
+export interface StepNotes {
+  readonly update: number;
+  readonly direction: DirectionQuality | null;
+  readonly directionAge: number | null;
+  readonly referenceLogp: number | null;
+}
+
+export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
+  const { rollouts, rewards, routing, result, skippedGroups, logpOld, logpReference } = outcome;
+  const { scores } = routing;
+  const norms = result?.blockNorms ?? { deployed: 0, quarantine: 0 };
+  const mass = norms.deployed + norms.quarantine;
+  const firsts = rollouts.filter(({ member }) => member === 0);
+  return {
+    kind: 'step',
+    update: notes.update,
+    rollouts: rollouts.length,
+    meanReward: mean(rewards),
+    groups: skippedGroups.length,
+    skippedGroups: skippedGroups.filter(Boolean).length,
+    unhintedGroups: firsts.filter(({ hackable }) => !hackable).length,
+    demonstrations: rollouts.filter(({ source }) => source !== 'student').length,
+    truncated: rollouts.filter(({ truncated }) => truncated).length,
+    meanTokens: mean(rollouts.map(({ tokens }) => tokens.length)),
+    zones: countZones(routing.routes.flat()),
+    cuts: routing.cuts,
+    scores:
+      scores === null || scores.length === 0
+        ? null
+        : { p10: quantile(scores, 0.1), p50: quantile(scores, 0.5), p90: quantile(scores, 0.9) },
+    bufferRows: routing.bufferRows,
+    directionAge: notes.directionAge,
+    direction: notes.direction,
+    loss: result?.loss ?? 0,
+    gradientNorm: result?.gradientNorm ?? 0,
+    blockNorms: norms,
+    qmass: mass > 0 ? norms.quarantine / mass : null,
+    ratio: ratioByZone(outcome),
+    clipFraction: mean(result?.rollouts.map(({ clipped }) => clipped) ?? []),
+    kl: mean(result?.rollouts.map(({ k3 }) => k3) ?? []),
+    drift: mean(logpOld.flatMap((own, i) => Array.from(own, (logp, t) => logp - logpReference[i][t]))),
+    learningRate: result?.learningRate ?? 0,
+    parity: outcome.parity,
+    adapterHash: outcome.hash,
+    referenceLogp: notes.referenceLogp,
+    zeroSignal: explainZero(outcome),
+  };
+}
+
+function explainZero({ trained, skippedGroups, rollouts, routing }: StepOutcome): ZeroSignal | null {
+  const counts = { groups: skippedGroups.length, skippedGroups: skippedGroups.filter(Boolean).length };
+  if (rollouts.length === 0) return { reason: 'no rollouts', ...counts };
+  if (trained.length === 0) return { reason: 'every group has equal rewards', ...counts };
+  const allRouted = routing.routes.flat().every((route) => route === 'route');
+  return allRouted ? { reason: 'every rollout was routed', ...counts } : null;
+}
+
+export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
+  const { rollouts, rewards, advantages, trained, routing, result, logpOld, features } = outcome;
+  const place = new Map(trained.map((index, i) => [index, i]));
+  return rollouts.map((rollout, index): RolloutRecord => {
+    const common = { rollout, reward: rewards[index], advantage: advantages[index] };
+    const i = place.get(index);
+    if (i === undefined) {
+      const unseen = {
+        score: null,
+        cuts: null,
+        zone: null,
+        meanLogp: null,
+        ratio: null,
+        k3: null,
+        norms: null,
+        features: null,
+      };
+      return { ...common, trained: false, ...unseen };
+    }
+    const learned = result?.rollouts[i];
+    return {
+      ...common,
+      trained: true,
+      score: routing.scores?.[i] ?? null,
+      cuts: routing.cuts,
+      zone: zoneOf(routing.routes[i]),
+      meanLogp: mean(logpOld[i]),
+      ratio: learned?.ratio ?? null,
+      k3: learned?.k3 ?? null,
+      norms: learned?.norms ?? null,
+      features: features[i] ?? null,
+    };
+  });
+}
+
+/** What must hold after every step, said aloud. */
+export function stepExpectations({ result, routing, trained }: StepOutcome): Expectation[] {
+  if (result === null || trained.length === 0) return [];
+  const zones = countZones(routing.routes.flat());
+  const { deployed, quarantine } = result.blockNorms;
+  const expectations: Expectation[] = [
+    {
+      kind: 'expectation',
+      name: 'gradients are finite',
+      holds: Number.isFinite(result.gradientNorm),
+      detail: `norm ${result.gradientNorm}`,
+    },
+  ];
+  if (zones.absorb + zones.route === 0) {
+    const detail = `|g_q| = ${quarantine} with every rollout kept`;
+    expectations.push({
+      kind: 'expectation',
+      name: 'the quarantine learns nothing under keep',
+      holds: quarantine === 0,
+      detail,
+    });
+  }
+  if (zones.absorb + zones.keep === 0) {
+    const detail = `|g_d| = ${deployed} with every rollout routed`;
+    expectations.push({
+      kind: 'expectation',
+      name: 'the deployed block learns nothing under route',
+      holds: deployed === 0,
+      detail,
+    });
+  }
+  return expectations;
+}
+
+function countZones(routes: readonly Route[]): ZoneCounts {
+  const count = (zone: Route): number => routes.filter((route) => route === zone).length;
+  return { keep: count('keep'), absorb: count('absorb'), route: count('route') };
+}
+
+function ratioByZone({ routing, result }: StepOutcome): StepEvent['ratio'] {
+  const ratios: Partial<Record<Route, number>> = {};
+  for (const zone of ['keep', 'absorb', 'route'] as const) {
+    const own = (result?.rollouts ?? []).filter((_, i) => zoneOf(routing.routes[i]) === zone);
+    if (own.length > 0) ratios[zone] = mean(own.map(({ ratio }) => ratio));
+  }
+  return ratios;
+}
+
+function mean(values: ArrayLike<number>): number {
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += values[i];
+  return values.length === 0 ? 0 : total / values.length;
+}
