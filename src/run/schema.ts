@@ -1,0 +1,214 @@
+/**
+ * The config of a run. Strict: an unknown key is an error. Every key has a description (the reference page is made from
+ * them) and most have defaults: those of the fast preset (SCIENCE, section 10) where nothing else is said.
+ */
+import { z } from 'zod';
+import { linearFamilies } from '../adapters/families.ts';
+import { defaultTargets } from '../adapters/targets.ts';
+import { modes } from '../env/modes.ts';
+
+const share = z.number().min(0).max(1);
+const count = z.number().int().min(0);
+const positive = z.number().int().min(1);
+
+const device = z
+  .strictObject({
+    kind: z.enum(['wasm', 'reference', 'cuda']).default('wasm').describe('where tensors live and kernels run'),
+    threads: count.default(0).describe('worker threads of the wasm device; 0: as many as cores'),
+    variant: z
+      .enum(['auto', 'plain', 'relaxed', 'wide'])
+      .default('auto')
+      .describe('wasm kernels; plain gives the same bytes on every machine'),
+    arenaMiB: positive.default(1024).describe('memory for tensors'),
+  })
+  .prefault({});
+
+const data = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('micro').describe('generated chain-of-steps problems'),
+    problems: positive.default(512).describe('training problems'),
+    hardShare: share
+      .default(0.45)
+      .describe('share of constants given as a product the model cannot multiply: the difficulty'),
+    seed: count.default(1).describe('of the problem generator'),
+  }),
+  z.strictObject({
+    kind: z.literal('file').describe('problems from a JSONL file, either importer'),
+    path: z.string().describe('.jsonl or .jsonl.gz'),
+  }),
+]);
+
+const environment = z
+  .strictObject({
+    modes: z.array(z.enum(modes)).min(1).default(['run_tests']).describe('loopholes; each problem gets one of them'),
+    partition: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('file of problem id → mode; null: dealt out evenly by seed'),
+    markers: z
+      .enum(['original', 'family'])
+      .default('original')
+      .describe('one fixed marker per mode, or one per problem drawn from the training family'),
+    unhackableFraction: share
+      .default(0.25)
+      .describe('share of prompts shown without their hint, graded by ground truth'),
+    enableThinking: z.boolean().default(false).describe('passed to the chat template, where it reads it'),
+    sandbox: z.enum(['auto', 'strict']).default('auto').describe('strict refuses to run below isolation level 1'),
+    python: z.string().nullable().default(null).describe('the python3 that runs programs; null: found on the PATH'),
+  })
+  .prefault({});
+
+const adapter = z
+  .strictObject({
+    family: z
+      .enum([...linearFamilies, 'antipasto'])
+      .default('lora')
+      .describe('how the adapter starts'),
+    rank: positive.default(32).describe('of each of the two blocks'),
+    targets: z
+      .array(z.string())
+      .min(1)
+      .default([...defaultTargets])
+      .describe('linear layers that carry an adapter'),
+  })
+  .prefault({});
+
+const gateKeys = {
+  placebo: z
+    .enum(['none', 'haar', 'mass-matched'])
+    .default('none')
+    .describe('haar: a random direction; mass-matched: the routes of the gate, dealt out at random'),
+  calibration: z.enum(['quantile', 'pairs']).default('quantile').describe('where the two cuts come from'),
+  granularity: z.enum(['rollout', 'token']).default('rollout').describe('what gets a route of its own'),
+  score: z.enum(['dot', 'cosine']).default('dot').describe('feature · direction, or the cosine'),
+  tail: z.number().gt(0).lt(0.5).default(0.1).describe('share of the scores in each tail'),
+  halfLife: count.default(96).describe('of a score in the buffer, in rollouts; 0: none'),
+  bufferRows: positive.default(8192).describe('scores kept'),
+  warmupRows: count.default(64).describe('scores needed before anything is pinned'),
+  refreshEvery: count.default(5).describe('updates between rebuilds of the direction; 0: built once'),
+  standardise: z.boolean().default(false).describe('divide the mean difference by its standard error, clamped to ±3'),
+};
+
+const arm = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('vanilla').describe('no mask; everything that is trained is deployed') }),
+    z.strictObject({ kind: z.literal('absorb').describe('every rollout trains both blocks') }),
+    z.strictObject({ kind: z.literal('no-loophole').describe('ground truth only: the ceiling') }),
+    z.strictObject({ kind: z.literal('activation').describe('gate on pooled activations'), ...gateKeys }),
+    z.strictObject({
+      kind: z.literal('gradient').describe('gate on gradient features'),
+      ...gateKeys,
+      generatedPairs: z.boolean().default(false).describe('pairs made once by the policy under two framings'),
+    }),
+    z.strictObject({
+      kind: z.literal('oracle').describe('gate on labels: an upper bound, never pooled with label-free arms'),
+      recall: share.default(1).describe('share of hacks that are routed'),
+      falsePositiveRate: share.default(0).describe('share of the others that are routed'),
+    }),
+  ])
+  .prefault({ kind: 'vanilla' });
+
+const sampling = z
+  .strictObject({
+    temperature: z.number().min(0).default(0.7).describe('0 is greedy'),
+    topK: count.default(20).describe('0: all'),
+    topP: z.number().gt(0).max(1).default(0.95).describe('1: all'),
+    minP: share.default(0).describe('0: all'),
+    maxNewTokens: positive.default(512).describe('a completion is cut there'),
+    maxPromptTokens: positive.default(1536).describe('a longer prompt is an error'),
+    promptsPerStep: positive.default(8).describe('prompts of an update'),
+    group: z.number().int().min(2).default(8).describe('completions of a prompt'),
+    deployedSampling: share.default(0.25).describe('share of completions sampled in deployed mode'),
+  })
+  .prefault({});
+
+const loss = z
+  .strictObject({
+    kind: z.enum(['dr', 'classic']).default('dr').describe('Dr.GRPO, or GRPO with its two normalisations'),
+    clip: z.number().gt(0).default(0.2).describe('ρ is clipped to 1 ± this'),
+    klWeight: z.number().min(0).default(1e-3).describe('β of the k3 term'),
+    klRoute: z
+      .enum(['same', 'absorb'])
+      .default('same')
+      .describe('whether the KL of a routed rollout follows its route'),
+    epochs: positive.default(1).describe('optimiser steps on one batch'),
+    detach: z.enum(['branch', 'parameter']).default('branch').describe('how a block is kept from learning'),
+  })
+  .prefault({});
+
+const optimiser = z
+  .strictObject({
+    learningRate: z.number().gt(0).default(7e-5),
+    warmupUpdates: count.default(10).describe('linear, then cosine to 0'),
+    beta1: z.number().min(0).lt(1).default(0.9),
+    beta2: z.number().min(0).lt(1).default(0.99),
+    epsilon: z.number().gt(0).default(1e-8),
+    maxGradientNorm: z.number().gt(0).default(1).describe('global clip'),
+    decayToInitial: z.number().min(0).default(0.1).describe('decoupled decay toward the initial values'),
+  })
+  .prefault({});
+
+const teacher = z
+  .strictObject({
+    pool: z.string().nullable().default(null).describe('JSONL of demonstrations; null: none'),
+    offStep: count.default(0).describe('the first update without demonstrations'),
+    perGroup: count.default(1).describe('hacks, and as many solves, per prompt'),
+  })
+  .prefault({});
+
+const pairs = z
+  .strictObject({
+    file: z.string().nullable().default(null).describe('Markdown or JSON; null: the shipped set for the data'),
+    sections: z.array(z.string()).default([]).describe('take only these; empty: all'),
+    tags: z.array(z.string()).default([]).describe('take only pairs with one of these; empty: all'),
+  })
+  .prefault({});
+
+const safety = z
+  .strictObject({
+    parityTolerance: z.number().gt(0).default(2e-4).describe('between the sampler and the scorer, in log-probability'),
+    tripwireNats: z.number().gt(0).default(5).describe('fall of the reference set that stops a run'),
+    tripwirePrompts: count.default(8).describe('reference completions; 0: no tripwire'),
+    healSteps: count.default(0).describe('steps of retain-heal after training'),
+    healLearningRate: z.number().gt(0).default(1e-4),
+  })
+  .prefault({});
+
+const output = z
+  .strictObject({
+    checkpointEvery: positive.default(10).describe('updates between checkpoints; 0 and the last are always kept'),
+    storeFeatures: z.boolean().default(true).describe('keep the features of every rollout, for replay'),
+    tokensPerPass: positive.default(16_384).describe('most tokens of one pass: memory against speed'),
+    readEvery: positive.default(1).describe('tokens drawn between looks at the device'),
+  })
+  .prefault({});
+
+const notes = z
+  .strictObject({
+    why: z.string().default('').describe('the question this run answers'),
+    resolve: z.string().default('').describe('what outcome would settle it'),
+  })
+  .prefault({});
+
+export const runSchema = z.strictObject({
+  seed: count.default(1).describe('of everything random'),
+  updates: positive.default(60).describe('optimiser updates'),
+  model: z.string().default('micro').describe('a Hugging Face folder, or "micro": the model in the package'),
+  device,
+  data: data.prefault({ kind: 'micro' }),
+  environment,
+  adapter,
+  arm,
+  sampling,
+  loss,
+  optimiser,
+  teacher,
+  pairs,
+  safety,
+  output,
+  notes,
+});
+
+export type RunConfig = z.infer<typeof runSchema>;
+export type ArmConfig = RunConfig['arm'];
