@@ -1,0 +1,144 @@
+/**
+ * Checkpoints: the adapter, and the whole state of the trainer, in a folder that appears under its name only when it is
+ * complete (written aside, flushed, renamed). The same state gives the same bytes.
+ */
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { StoredTensor } from '../adapters/adapter.ts';
+import { syncDirectory } from '../base/atomic-file.ts';
+import { UserError } from '../base/errors.ts';
+import type { GateState } from '../gates/index.ts';
+import type { TrainerState } from '../grpo/train.ts';
+import { SafetensorsFile } from '../model/safetensors.ts';
+import { writeSafetensors } from '../model/safetensors-writer.ts';
+import type { FileLengths, RunDirectory } from './directory.ts';
+
+interface StateFile {
+  readonly update: number;
+  readonly directionAge: number | null;
+  readonly tripwire: TrainerState['tripwire'];
+  readonly gate: { readonly width: number; readonly added: number; readonly pairCuts: GateState['pairCuts'] } | null;
+  readonly lengths: FileLengths;
+}
+
+export async function saveCheckpoint(run: RunDirectory, state: TrainerState): Promise<string> {
+  const path = run.checkpoint(state.update);
+  if (existsSync(path)) return path;
+  const aside = join(dirname(path), `.${state.update}`);
+  rmSync(aside, { recursive: true, force: true });
+  mkdirSync(aside, { recursive: true });
+  await writeTensors(join(aside, 'adapter.safetensors'), state.adapter);
+  await writeTensors(join(aside, 'trainer.safetensors'), trainerTensors(state));
+  const file: StateFile = {
+    update: state.update,
+    directionAge: state.directionAge,
+    tripwire: state.tripwire,
+    gate:
+      state.router === null
+        ? null
+        : { width: state.router.buffer.width, added: state.router.buffer.added, pairCuts: state.router.pairCuts },
+    lengths: run.lengths,
+  };
+  writeDurably(join(aside, 'state.json'), `${JSON.stringify(file, null, 2)}\n`);
+  syncDirectory(aside);
+  renameSync(aside, path);
+  syncDirectory(dirname(path));
+  return path;
+}
+
+export interface LoadedCheckpoint {
+  readonly state: TrainerState;
+  readonly lengths: FileLengths;
+}
+
+export async function loadCheckpoint(run: RunDirectory, update: number): Promise<LoadedCheckpoint> {
+  const path = run.checkpoint(update);
+  if (!existsSync(path)) {
+    const found = `${run.checkpoints.join(', ') || 'none'}`;
+    throw new UserError({
+      call: `load checkpoint ${update} of ${run.path}`,
+      expected: 'one of its checkpoints',
+      found,
+    });
+  }
+  const file: StateFile = JSON.parse(readFileSync(join(path, 'state.json'), 'utf8'));
+  const trainer = await readTensors(join(path, 'trainer.safetensors'));
+  const moments = new Map<string, { m: StoredTensor; v: StoredTensor }>();
+  for (const [name, m] of trainer) {
+    const parameter = name.match(/^moment1\.(.*)$/)?.[1];
+    if (parameter !== undefined) moments.set(parameter, { m, v: need(trainer, `moment2.${parameter}`, path) });
+  }
+  const state: TrainerState = {
+    update: file.update,
+    adapter: await readTensors(join(path, 'adapter.safetensors')),
+    moments,
+    router: file.gate === null ? null : gateState(file.gate, trainer, path),
+    directionAge: file.directionAge,
+    tripwire: file.tripwire,
+  };
+  return { state, lengths: file.lengths };
+}
+
+function trainerTensors({ moments, router }: TrainerState): Map<string, StoredTensor> {
+  const tensors = new Map<string, StoredTensor>();
+  for (const [name, { m, v }] of moments) {
+    tensors.set(`moment1.${name}`, m);
+    tensors.set(`moment2.${name}`, v);
+  }
+  if (router !== null) {
+    const { width, rows } = router.buffer;
+    tensors.set('gate.buffer', { shape: [width === 0 ? 0 : rows.length / width, width], data: rows });
+    tensors.set('gate.direction', { shape: [router.direction.length], data: router.direction });
+  }
+  return tensors;
+}
+
+function gateState(
+  gate: NonNullable<StateFile['gate']>,
+  tensors: ReadonlyMap<string, StoredTensor>,
+  path: string,
+): GateState {
+  const { width, added, pairCuts } = gate;
+  const rows = need(tensors, 'gate.buffer', path).data;
+  return { buffer: { width, added, rows }, direction: need(tensors, 'gate.direction', path).data, pairCuts };
+}
+
+function need(tensors: ReadonlyMap<string, StoredTensor>, name: string, path: string): StoredTensor {
+  const tensor = tensors.get(name);
+  if (tensor !== undefined) return tensor;
+  throw new UserError({ call: `load ${path}`, expected: `a tensor ${name}`, found: 'none' });
+}
+
+async function writeTensors(path: string, tensors: ReadonlyMap<string, StoredTensor>): Promise<void> {
+  await writeSafetensors(
+    path,
+    [...tensors].map(([name, { shape, data }]) => ({ name, dtype: 'F32', shape, data: () => data })),
+  );
+}
+
+async function readTensors(path: string): Promise<Map<string, StoredTensor>> {
+  await using file = await SafetensorsFile.open(path);
+  const tensors = new Map<string, StoredTensor>();
+  for (const [name, { shape }] of file.entries) tensors.set(name, { shape, data: await file.readFloat32(name) });
+  return tensors;
+}
+
+function writeDurably(path: string, text: string): void {
+  writeFileSync(path, text);
+  const file = openSync(path, 'r+');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
