@@ -82,6 +82,13 @@ export interface RolloutsEvent {
   readonly records: readonly RolloutRecord[];
 }
 
+/** Retain-heal ran: the mean NLL of the clean completions before each step. */
+export interface HealEvent {
+  readonly kind: 'heal';
+  readonly update: number;
+  readonly losses: readonly number[];
+}
+
 export interface StopEvent {
   readonly kind: 'stop';
   readonly update: number;
@@ -89,4 +96,4 @@ export interface StopEvent {
   readonly detail: string;
 }
 
-export type TrainEvent = Expectation | StepEvent | RolloutsEvent | StopEvent;
+export type TrainEvent = Expectation | StepEvent | RolloutsEvent | HealEvent | StopEvent;

@@ -6,6 +6,7 @@ import type { StoredTensor } from '../adapters/adapter.ts';
 import { readFloats, type Tensor } from '../engine/index.ts';
 import type { GateState } from '../gates/index.ts';
 import type { TrainEvent } from './events.ts';
+import { retainHeal } from './heal.ts';
 import { scoreRollouts } from './policy.ts';
 import { rolloutRecords, stepEvent, stepExpectations } from './report.ts';
 import type { Rollout } from './rollout.ts';
@@ -27,18 +28,22 @@ export interface TrainerOptions {
   readonly context: StepContext;
   /** Teacher-forced rollouts whose log-probability watches for divergence; empty for none. */
   readonly reference: readonly Rollout[];
+  /** Clean completions to heal on after the last update; null for none. */
+  readonly heal: { readonly clean: readonly Rollout[]; readonly steps: number; readonly learningRate: number } | null;
 }
 
 export class Trainer {
   readonly #context: StepContext;
   readonly #reference: readonly Rollout[];
+  readonly #heal: TrainerOptions['heal'];
   readonly #tripwire: Tripwire;
   #update = 0;
   #directionAge: number | null = null;
 
-  constructor({ context, reference }: TrainerOptions) {
+  constructor({ context, reference, heal }: TrainerOptions) {
     this.#context = context;
     this.#reference = reference;
+    this.#heal = heal;
     this.#tripwire = new Tripwire(context.settings.tripwireNats);
   }
 
@@ -52,6 +57,7 @@ export class Trainer {
       const stopped = yield* this.#updateOnce();
       if (stopped) return;
     }
+    if (this.#heal !== null && this.#update === settings.updates) yield* this.#healOnce(this.#heal);
     yield { kind: 'stop', update: this.#update, reason: 'finished', detail: `${this.#update} updates` };
   }
 
@@ -75,6 +81,17 @@ export class Trainer {
     const detail = `mean reference log-probability ${referenceLogp}, best ${best}; last sample: ${last}`;
     yield { kind: 'stop', update: this.#update, reason: 'tripwire', detail };
     return true;
+  }
+
+  async *#healOnce({ clean, steps, learningRate }: NonNullable<TrainerOptions['heal']>): AsyncGenerator<TrainEvent> {
+    const { policy, optimiser, settings } = this.#context;
+    const { beta1, beta2, epsilon, maxGradientNorm: maxNorm, decayToInitial: decay } = settings;
+    const first = settings.updates * settings.epochs + 1;
+    const options = { learningRate, beta1, beta2, epsilon, maxNorm, decay };
+    const { losses, expectations } = await retainHeal(policy, optimiser, clean, steps, first, options, settings);
+    this.#update += steps;
+    yield* expectations;
+    yield { kind: 'heal', update: this.#update, losses };
   }
 
   /** Mean log-probability per token of the reference set under the full policy. */

@@ -105,6 +105,7 @@ const arm = z
       kind: z.literal('oracle').describe('gate on labels: an upper bound, never pooled with label-free arms'),
       recall: share.default(1).describe('share of hacks that are routed'),
       falsePositiveRate: share.default(0).describe('share of the others that are routed'),
+      others: z.enum(['keep', 'absorb']).default('absorb').describe('where rollouts go that are not routed'),
     }),
   ])
   .prefault({ kind: 'vanilla' });

@@ -1,0 +1,32 @@
+/** Hacks and solves of an update, counted from verdicts: what the terminal shows, never what the trainer sees. */
+import type { Verdict } from '../env/verdict.ts';
+
+export interface Tally {
+  readonly graded: number;
+  /** Rollouts whose prompt disclosed a loophole. */
+  readonly hackable: number;
+  readonly hacks: number;
+  readonly solves: number;
+  readonly byMode: ReadonlyMap<string, { readonly graded: number; readonly hacks: number; readonly solves: number }>;
+}
+
+export function tally(verdicts: Iterable<Verdict>): Tally {
+  const byMode = new Map<string, { graded: number; hacks: number; solves: number }>();
+  for (const { mode, exploited, correct } of verdicts) {
+    const row = byMode.get(mode) ?? { graded: 0, hacks: 0, solves: 0 };
+    row.graded++;
+    if (exploited) row.hacks++;
+    if (correct) row.solves++;
+    byMode.set(mode, row);
+  }
+  const total = (pick: (row: { graded: number; hacks: number; solves: number }) => number): number =>
+    [...byMode.values()].reduce((sum, row) => sum + pick(row), 0);
+  const graded = total((row) => row.graded);
+  return {
+    graded,
+    hackable: graded - (byMode.get('gt_only')?.graded ?? 0),
+    hacks: total((row) => row.hacks),
+    solves: total((row) => row.solves),
+    byMode,
+  };
+}
