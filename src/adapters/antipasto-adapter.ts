@@ -23,9 +23,9 @@ import {
 } from '../engine/index.ts';
 import type { Project } from '../model/decoder.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
-import type { Basis } from './basis.ts';
-import { blockRow } from './families.ts';
+import type { InitialFactors } from './families.ts';
 import type { TargetModule } from './targets.ts';
+import { transpose } from './transpose.ts';
 
 interface Frozen {
   /** V [2R, C] and S · Uᵀ [2R, O], deployed rows first. */
@@ -47,7 +47,12 @@ export class AntipastoAdapter implements Adapter {
   readonly #deployedDiagonal: Tensor;
   readonly #wholeIdentity: Tensor;
 
-  constructor(scope: Scope, rank: number, modules: readonly TargetModule[], basis: (module: TargetModule) => Basis) {
+  constructor(
+    scope: Scope,
+    rank: number,
+    modules: readonly TargetModule[],
+    initial: (module: TargetModule) => InitialFactors,
+  ) {
     this.rank = rank;
     this.modules = modules;
     const R = rank;
@@ -60,7 +65,7 @@ export class AntipastoAdapter implements Adapter {
     this.#wholeIdentity = ones(2 * R, 2 * R, (row) => row, 2 * R, 'identity');
     this.#quarantineRows = ones(R, 2 * R, (row) => R + row, R, 'quarantine rows');
     this.#deployedDiagonal = ones(2 * R, 2 * R, (row) => row, R, 'deployed diagonal');
-    this.#frozen = new Map(modules.map((module) => [module.name, upload(scope, rank, module, basis(module))]));
+    this.#frozen = new Map(modules.map((module) => [module.name, upload(scope, rank, module, initial(module))]));
     this.parameters = [...this.#frozen].flatMap(([name, { gain, rotation }]) =>
       [
         { name: `${name}.gain`, value: gain },
@@ -147,17 +152,11 @@ function transposed(tape: Tape, x: Tensor, identity: Tensor): Tensor {
   return matmul(tape, x, identity, { transposeA: true });
 }
 
-function upload(scope: Scope, rank: number, { name, inputs, outputs }: TargetModule, { U, S, V }: Basis): Frozen {
-  const down = new Float32Array(2 * rank * inputs);
-  const up = new Float32Array(2 * rank * outputs);
-  for (let i = 0; i < 2 * rank; i++) {
-    const row = blockRow(i, rank);
-    for (let c = 0; c < inputs; c++) down[row * inputs + c] = V.get(i, c);
-    for (let o = 0; o < outputs; o++) up[row * outputs + o] = S[i] * U.get(o, i);
-  }
+function upload(scope: Scope, rank: number, module: TargetModule, { A0, B0 }: InitialFactors): Frozen {
+  const { name, inputs, outputs } = module;
   return {
-    down: scope.from(down, [2 * rank, inputs], `${name} input basis`),
-    up: scope.from(up, [2 * rank, outputs], `${name} output basis`),
+    down: scope.from(A0, [2 * rank, inputs], `${name} input basis`),
+    up: scope.from(transpose(B0, outputs, 2 * rank), [2 * rank, outputs], `${name} output basis`),
     gain: scope.zeros([2 * rank], `${name} gain`),
     rotation: scope.zeros([rank, rank], `${name} rotation`),
   };

@@ -1,8 +1,13 @@
 /**
  * The bases that adapters start from, in float64 on the host: SVD of a weight (PiSSA), SVD of W C^½ with C the contrastive
- * input covariance (CorDA), the signed mean difference, and the Cayley rotation. Singular vectors come from ml-matrix.
+ * input covariance (CorDA, Yang et al. 2024), the signed mean difference, and the Cayley rotation. C = ΔᵀΔ/n + ridge · I has
+ * the n directions of the pairs and one variance in all others, so with Δ/√n = P diag(s) Qᵀ its root is
+ *   C^½ = √ridge · I + Q diag(√(s² + ridge) − √ridge) Qᵀ,
+ * exactly, and costs as little as the pairs are few.
  */
-import { EigenvalueDecomposition, inverse, Matrix, SingularValueDecomposition } from 'ml-matrix';
+
+import { inverse, Matrix, SingularValueDecomposition } from 'ml-matrix';
+import { UserError } from '../base/errors.ts';
 
 export interface Basis {
   /** Columns: output directions [O, n]. */
@@ -12,11 +17,16 @@ export interface Basis {
   readonly V: Matrix;
 }
 
-export function toMatrix(data: ArrayLike<number>, rows: number, columns: number): Matrix {
-  return Matrix.from1DArray(rows, columns, Array.from(data));
+/** The leading singular triplets of a matrix, largest first. */
+export type LeadingSvd = (matrix: Matrix, count: number) => Basis | Promise<Basis>;
+
+export function toMatrix(data: Float32Array, rows: number, columns: number): Matrix {
+  const matrix = new Matrix(rows, columns);
+  for (let row = 0; row < rows; row++) matrix.setRow(row, [...data.subarray(row * columns, (row + 1) * columns)]);
+  return matrix;
 }
 
-/** The leading `count` singular triplets, largest first. */
+/** From all of them, by ml-matrix. */
 export function leadingSvd(matrix: Matrix, count: number): Basis {
   const svd = new SingularValueDecomposition(matrix, { autoTranspose: true });
   const last = Math.min(count, svd.diagonal.length) - 1;
@@ -27,23 +37,28 @@ export function leadingSvd(matrix: Matrix, count: number): Basis {
   };
 }
 
-/** Square root of ΔᵀΔ/n + ridge · (mean variance) · I, for Δ [n, C] the paired input differences. */
-export function covarianceRoot(differences: Matrix, ridge: number): Matrix {
-  const covariance = differences.transpose().mmul(differences).div(differences.rows);
-  const variance = covariance.trace() / covariance.rows;
-  const eigen = new EigenvalueDecomposition(Matrix.add(covariance, Matrix.eye(covariance.rows).mul(ridge * variance)), {
-    assumeSymmetric: true,
-  });
-  const Q = eigen.eigenvectorMatrix;
-  const roots = eigen.realEigenvalues.map((value) => Math.sqrt(Math.max(0, value)));
-  return Q.mmul(Matrix.diag(roots)).mmul(Q.transpose());
+/** (matrix) ↦ matrix · C^½ for Δ [n, C] the paired input differences; the ridge is relative to the mean variance. */
+export function covarianceRoot(differences: Matrix, ridge: number): (matrix: Matrix) => Matrix {
+  const scaled = Matrix.div(differences, Math.sqrt(differences.rows));
+  const svd = new SingularValueDecomposition(scaled, { autoTranspose: true });
+  const variance = svd.diagonal.reduce((sum, s) => sum + s * s, 0) / differences.columns;
+  const floor = Math.sqrt(ridge * variance);
+  const Q = svd.rightSingularVectors.subMatrix(0, differences.columns - 1, 0, svd.diagonal.length - 1);
+  const gains = Matrix.diag(svd.diagonal.map((s) => Math.sqrt(s * s + floor * floor) - floor));
+  return (matrix) => Matrix.mul(matrix, floor).add(matrix.mmul(Q).mmul(gains).mmul(Q.transpose()));
 }
 
 /** U, S of W C^½, and its right singular vectors taken back through C^½. */
-export function cordaBasis(weight: Matrix, differences: Matrix, ridge: number, count: number): Basis {
-  const root = covarianceRoot(differences, ridge);
-  const { U, S, V } = leadingSvd(weight.mmul(root), count);
-  return { U, S, V: V.mmul(root) };
+export async function cordaBasis(
+  weight: Matrix,
+  differences: Matrix,
+  ridge: number,
+  count: number,
+  svd: LeadingSvd = leadingSvd,
+): Promise<Basis> {
+  const timesRoot = covarianceRoot(differences, ridge);
+  const { U, S, V } = await svd(timesRoot(weight), count);
+  return { U, S, V: timesRoot(V) };
 }
 
 export interface SignedDirection {
@@ -65,7 +80,15 @@ export function cayleyRotation(X: Matrix): Matrix {
   return Matrix.sub(identity, skew).mmul(inverse(Matrix.add(identity, skew)));
 }
 
-export function unit(vector: readonly number[]): number[] {
-  const length = Math.hypot(...vector);
+function unit(vector: readonly number[]): number[] {
+  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
+  if (!(length > 0)) {
+    throw new UserError({
+      call: 'signed direction',
+      expected: 'a mean paired difference that is not zero',
+      found: `one of length ${length}`,
+      fix: 'Use pairs whose hack and clean sides differ in the same way.',
+    });
+  }
   return vector.map((value) => value / length);
 }

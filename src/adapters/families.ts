@@ -6,16 +6,23 @@
  *   corda: the same of W C^½, from pairs.
  *   scorda: the unit mean paired difference (and W of it) is the first quarantine direction; every other direction,
  *   from the CorDA basis, is made orthogonal to it. scorda-reversed puts the seed in the deployed block instead.
+ *   antipasto: the CorDA basis itself, V and U diag(S), which it keeps frozen.
  * Basis-building families see pairs only, never rollouts or labels.
  */
 import { Matrix } from 'ml-matrix';
 import { UserError } from '../base/errors.ts';
 import { randomStream } from '../base/rng.ts';
-import { type Basis, cordaBasis, leadingSvd, signedDirection, toMatrix } from './basis.ts';
+import { type Basis, cordaBasis, type LeadingSvd, leadingSvd, signedDirection, toMatrix } from './basis.ts';
 
 export const linearFamilies = ['lora', 'pissa', 'corda', 'scorda', 'scorda-reversed'] as const;
 export type LinearFamily = (typeof linearFamilies)[number];
 export type Family = LinearFamily | 'antipasto';
+export const families: readonly Family[] = [...linearFamilies, 'antipasto'];
+
+/** These start from paired input differences. */
+export function needsPairs(family: Family): boolean {
+  return family !== 'lora' && family !== 'pissa';
+}
 
 export const covarianceRidge = 1e-3;
 
@@ -36,22 +43,22 @@ export interface InitialFactors {
   readonly B0: Float32Array;
 }
 
-export function initialFactors(family: LinearFamily, input: ModuleInput): InitialFactors {
+export async function initialFactors(
+  family: Family,
+  input: ModuleInput,
+  svd: LeadingSvd = leadingSvd,
+): Promise<InitialFactors> {
   if (family === 'lora') return gaussian(input);
   expectRank(family, input);
+  const { rank } = input;
   const weight = toMatrix(input.weight, input.outputs, input.inputs);
-  if (family === 'pissa') return interleave(leadingSvd(weight, 2 * input.rank), input.rank);
+  if (family === 'pissa') return interleave(await svd(weight, 2 * rank), rank, 0.5);
   const differences = pairDifferences(family, input);
-  const basis = cordaBasis(weight, differences, covarianceRidge, 2 * input.rank);
-  if (family === 'corda') return interleave(basis, input.rank);
-  return interleave(withSeed(basis, signedDirection(weight, differences), family === 'scorda' ? 1 : 0), input.rank);
-}
-
-/** The basis, most important first, that antipasto keeps frozen. */
-export function frozenBasis(input: ModuleInput): Basis {
-  expectRank('antipasto', input);
-  const weight = toMatrix(input.weight, input.outputs, input.inputs);
-  return cordaBasis(weight, pairDifferences('antipasto', input), covarianceRidge, 2 * input.rank);
+  const basis = await cordaBasis(weight, differences, covarianceRidge, 2 * rank, svd);
+  if (family === 'antipasto') return interleave(basis, rank, 0);
+  if (family === 'corda') return interleave(basis, rank, 0.5);
+  const seeded = withSeed(basis, signedDirection(weight, differences), family === 'scorda' ? 1 : 0);
+  return interleave(seeded, rank, 0.5);
 }
 
 function gaussian({ module, outputs, inputs, rank, seed }: ModuleInput): InitialFactors {
@@ -74,50 +81,44 @@ function expectRank(family: Family, { module, outputs, inputs, rank }: ModuleInp
 }
 
 function pairDifferences(family: Family, { module, inputs, differences }: ModuleInput): Matrix {
-  if (differences === null || differences.length === 0) {
+  if (differences === null || differences.length === 0 || differences.every((value) => value === 0)) {
     throw new UserError({
       call: `${family} adapter of ${module}`,
       expected: 'paired input differences',
-      found: 'none',
-      fix: 'Give the run a file of pairs, or use the lora or pissa family.',
+      found:
+        differences === null || differences.length === 0 ? 'none' : 'zeros: the two sides of every pair are the same',
+      fix: 'Give the contrastive pairs, or use the lora or pissa family.',
     });
   }
   return toMatrix(differences, differences.length / inputs, inputs);
 }
 
-/** Splits √S between both sides; even ranks go to the deployed block, odd ones to the quarantine. */
-function interleave({ U, S, V }: Basis, rank: number): InitialFactors {
+/** S^share goes to A0, the rest to B0; even ranks go to the deployed block, odd ones to the quarantine. */
+function interleave({ U, S, V }: Basis, rank: number, share: number): InitialFactors {
   const [outputs, inputs] = [U.rows, V.columns];
   const A0 = new Float32Array(2 * rank * inputs);
   const B0 = new Float32Array(outputs * 2 * rank);
   for (let i = 0; i < 2 * rank; i++) {
-    const row = blockRow(i, rank);
-    const root = Math.sqrt(S[i]);
-    for (let c = 0; c < inputs; c++) A0[row * inputs + c] = root * V.get(i, c);
-    for (let o = 0; o < outputs; o++) B0[o * 2 * rank + row] = root * U.get(o, i);
+    const row = (i % 2 === 0 ? 0 : rank) + Math.floor(i / 2);
+    const [inSize, outSize] = [S[i] ** share, S[i] ** (1 - share)];
+    for (let c = 0; c < inputs; c++) A0[row * inputs + c] = inSize * V.get(i, c);
+    for (let o = 0; o < outputs; o++) B0[o * 2 * rank + row] = outSize * U.get(o, i);
   }
   return { A0, B0 };
-}
-
-/** Where rank i of a basis lies among the 2R rows of an adapter. */
-export function blockRow(i: number, rank: number): number {
-  return (i % 2 === 0 ? 0 : rank) + Math.floor(i / 2);
 }
 
 /** Puts the signed direction at rank `place` (1: first of the quarantine, 0: first of the deployed block). */
 function withSeed({ U, S, V }: Basis, seed: { input: number[]; output: number[] }, place: 0 | 1): Basis {
   const inputs = orthogonalTo(V, seed.input);
   const outputs = orthogonalTo(U.transpose(), seed.output);
-  const order = [...S.keys()];
-  const rest = order.slice(0, -1);
-  const scale = S[0];
+  const rest = [...S.keys()].slice(0, -1);
   const pick = (rows: Matrix, direction: number[]): Matrix => {
     const chosen = rest.map((i) => rows.getRow(i));
     chosen.splice(place, 0, direction);
     return new Matrix(chosen);
   };
   const sizes = rest.map((i) => S[i]);
-  sizes.splice(place, 0, scale);
+  sizes.splice(place, 0, S[0]);
   return { U: pick(outputs, seed.output).transpose(), S: sizes, V: pick(inputs, seed.input) };
 }
 

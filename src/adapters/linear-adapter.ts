@@ -17,6 +17,7 @@ import type { Project } from '../model/decoder.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 import type { InitialFactors, LinearFamily } from './families.ts';
 import type { TargetModule } from './targets.ts';
+import { transpose } from './transpose.ts';
 
 export class LinearAdapter implements Adapter {
   readonly family: LinearFamily;
@@ -146,11 +147,4 @@ function upload(scope: Scope, rank: number, module: TargetModule, { A0, B0 }: In
     `${module.name} up`,
   );
   return splitAdapter(rank, down, up);
-}
-
-/** [rows, columns] → [columns, rows]. */
-export function transpose(data: Float32Array, rows: number, columns: number): Float32Array {
-  const out = new Float32Array(data.length);
-  for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) out[c * rows + r] = data[r * columns + c];
-  return out;
 }

@@ -26,6 +26,11 @@ const commands: readonly CommandEntry[] = [
     summary: 'look at a model folder, or make a fresh random one',
     load: async () => (await import('./model.ts')).configureModel,
   },
+  {
+    name: 'verify',
+    summary: 'compare with stored values, and check what must hold for every adapter',
+    load: async () => (await import('./verify.ts')).configureVerify,
+  },
 ];
 
 function readVersion(): string {

@@ -1,0 +1,141 @@
+/**
+ * An adapter as a safetensors file: for every module its values and the frozen part they are measured from, in float32, with
+ * what is needed to build it again (family, rank, modules, schema) in the metadata. Reading is strict: a missing, extra,
+ * misshaped or non-finite tensor is an error that names it.
+ */
+import { UserError } from '../base/errors.ts';
+import type { Scope } from '../engine/index.ts';
+import type { DecoderConfig } from '../model/config.ts';
+import { findNonFinite, SafetensorsFile } from '../model/safetensors.ts';
+import { writeSafetensors } from '../model/safetensors-writer.ts';
+import type { Adapter, StoredTensor } from './adapter.ts';
+import { assembleAdapter, parseFamily } from './create.ts';
+import type { Family, InitialFactors } from './families.ts';
+import { type TargetModule, targetModules } from './targets.ts';
+import { transpose } from './transpose.ts';
+
+const format = 'gradient-quarantine adapter';
+export const checkpointSchema = 1;
+
+export interface AdapterCheckpoint {
+  readonly path: string;
+  readonly family: Family;
+  readonly rank: number;
+  /** Names of the adapted modules, sorted. */
+  readonly modules: readonly string[];
+  readonly tensors: ReadonlyMap<string, StoredTensor>;
+  /** Everything the writer added. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export async function writeCheckpoint(
+  path: string,
+  adapter: Adapter,
+  metadata: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const tensors = await adapter.tensors();
+  const entries = [...tensors].map(([name, { shape, data }]) => ({
+    name,
+    dtype: 'F32' as const,
+    shape,
+    data: () => data,
+  }));
+  await writeSafetensors(path, entries, {
+    ...metadata,
+    format,
+    schema: `${checkpointSchema}`,
+    family: adapter.family,
+    rank: `${adapter.rank}`,
+    modules: JSON.stringify(adapter.modules.map(({ name }) => name)),
+  });
+}
+
+export async function readCheckpoint(path: string): Promise<AdapterCheckpoint> {
+  await using file = await SafetensorsFile.open(path);
+  const { format: kind, schema, family, rank, modules, ...metadata } = file.metadata;
+  const refuse = (key: string, expected: string, found: string | undefined): never => {
+    throw new UserError({ call: `read ${path}, metadata ${key}`, expected, found: found ?? 'nothing' });
+  };
+  if (kind !== format) refuse('format', format, kind);
+  if (schema !== `${checkpointSchema}`) refuse('schema', `${checkpointSchema}`, schema);
+  const names: unknown = JSON.parse(modules ?? 'null');
+  const listed = Array.isArray(names) && names.every((name) => typeof name === 'string');
+  if (!listed) return refuse('modules', 'a list of module names', modules);
+  const size = Number(rank);
+  if (!Number.isInteger(size) || size < 1) refuse('rank', 'a whole number ≥ 1', rank);
+  const tensors = new Map<string, StoredTensor>();
+  for (const [name, { dtype, shape }] of file.entries) {
+    if (dtype !== 'F32') {
+      throw new UserError({ call: `read ${path}, tensor ${name}`, expected: 'F32', found: dtype });
+    }
+    const data = await file.readFloat32(name);
+    const bad = findNonFinite(data, dtype);
+    if (bad >= 0) {
+      const found = `${data[bad]} at element ${bad}`;
+      throw new UserError({ call: `read ${path}, tensor ${name}`, expected: 'finite values', found });
+    }
+    tensors.set(name, { shape, data });
+  }
+  return { path, family: parseFamily(family ?? ''), rank: size, modules: names, tensors, metadata };
+}
+
+/** The adapter of a checkpoint, for a model of this shape. */
+export function restoreAdapter(scope: Scope, config: DecoderConfig, checkpoint: AdapterCheckpoint): Adapter {
+  const { path, family, rank, tensors } = checkpoint;
+  const modules = checkpointModules(config, checkpoint);
+  const factors = new Map<string, InitialFactors>();
+  const expected = new Set<string>();
+  for (const module of modules) {
+    const read = (suffix: string, shape: readonly number[]): Float32Array => {
+      const name = `${module.name}.${suffix}`;
+      expected.add(name);
+      const found = tensors.get(name);
+      if (found?.shape.join() === shape.join()) return found.data;
+      throw new UserError({
+        call: `read ${path}, tensor ${name}`,
+        expected: `[${shape.join(',')}]`,
+        found: found === undefined ? 'no such tensor' : `[${found.shape.join(',')}]`,
+      });
+    };
+    factors.set(module.name, moduleFactors(family, rank, module, read));
+  }
+  const extra = [...tensors.keys()].find((name) => !expected.has(name));
+  if (extra !== undefined) {
+    throw new UserError({
+      call: `read ${path}`,
+      expected: `the tensors of a ${family} adapter`,
+      found: `also ${extra}`,
+    });
+  }
+  const adapter = assembleAdapter(scope, family, rank, modules, factors);
+  adapter.load(tensors);
+  return adapter;
+}
+
+/** Reads every tensor the family has, so that each is checked, and returns what the adapter starts from. */
+function moduleFactors(
+  family: Family,
+  rank: number,
+  { inputs, outputs }: TargetModule,
+  read: (suffix: string, shape: readonly number[]) => Float32Array,
+): InitialFactors {
+  if (family === 'antipasto') {
+    read('gain', [2 * rank]);
+    read('rotation', [rank, rank]);
+    const up = read('up', [2 * rank, outputs]);
+    return { A0: read('down', [2 * rank, inputs]), B0: transpose(up, 2 * rank, outputs) };
+  }
+  read('A', [2 * rank, inputs]);
+  read('B', [outputs, 2 * rank]);
+  return { A0: read('A0', [2 * rank, inputs]), B0: read('B0', [outputs, 2 * rank]) };
+}
+
+function checkpointModules(config: DecoderConfig, { path, modules }: AdapterCheckpoint): TargetModule[] {
+  const all = new Map(targetModules(config).map((module) => [module.name, module]));
+  return modules.map((name) => {
+    const module = all.get(name);
+    if (module !== undefined) return module;
+    const expected = `modules of a ${config.architecture} with ${config.layers} layers`;
+    throw new UserError({ call: `read ${path}, metadata modules`, expected, found: name });
+  });
+}

@@ -1,0 +1,85 @@
+/**
+ * One comparison of what was computed with what was expected. `maxAbs` is the largest absolute difference. `maxRel` is
+ * the same over the largest expected value, or, for gradients, ‖found − expected‖ / ‖expected‖, which bounds every element
+ * relative to the tensor's norm. A NaN, or another length, is an infinite difference.
+ */
+export interface Check {
+  readonly case: string;
+  readonly quantity: string;
+  readonly maxAbs: number;
+  readonly maxRel: number;
+  readonly bound: number;
+  readonly pass: boolean;
+  /** Why nothing could be compared. */
+  readonly problem?: string;
+}
+
+type Numbers = ArrayLike<number>;
+
+interface Differences {
+  readonly maxAbs: number;
+  readonly norm: number;
+  readonly largest: number;
+  readonly expectedNorm: number;
+}
+
+function measure(found: Numbers, expected: Numbers): Differences {
+  let [maxAbs, squares, largest, expectedSquares] = [0, 0, 0, 0];
+  for (let i = 0; i < expected.length; i++) {
+    const difference = Math.abs(found[i] - expected[i]);
+    maxAbs = difference <= maxAbs ? maxAbs : Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference;
+    squares += difference * difference;
+    largest = Math.max(largest, Math.abs(expected[i]));
+    expectedSquares += expected[i] * expected[i];
+  }
+  if (found.length !== expected.length) maxAbs = Number.POSITIVE_INFINITY;
+  const norm = Number.isFinite(maxAbs) ? Math.sqrt(squares) : Number.POSITIVE_INFINITY;
+  return { maxAbs, norm, largest, expectedNorm: Math.sqrt(expectedSquares) };
+}
+
+function ratio(difference: number, size: number): number {
+  return difference === 0 ? 0 : difference / size;
+}
+
+/** Every element within `bound`. */
+export function compareAbsolute(
+  name: string,
+  quantity: string,
+  found: Numbers,
+  expected: Numbers,
+  bound: number,
+): Check {
+  const { maxAbs, largest } = measure(found, expected);
+  return { case: name, quantity, maxAbs, maxRel: ratio(maxAbs, largest), bound, pass: maxAbs <= bound };
+}
+
+/** Every element within `bound` times the largest expected value. */
+export function compareRelative(
+  name: string,
+  quantity: string,
+  found: Numbers,
+  expected: Numbers,
+  bound: number,
+): Check {
+  const { maxAbs, largest } = measure(found, expected);
+  const maxRel = ratio(maxAbs, largest);
+  return { case: name, quantity, maxAbs, maxRel, bound, pass: maxRel <= bound };
+}
+
+/** The whole difference within `bound` times the norm of what was expected. */
+export function compareNorm(name: string, quantity: string, found: Numbers, expected: Numbers, bound: number): Check {
+  const { maxAbs, norm, expectedNorm } = measure(found, expected);
+  const maxRel = ratio(norm, expectedNorm);
+  return { case: name, quantity, maxAbs, maxRel, bound, pass: maxRel <= bound };
+}
+
+/** Every element equal. */
+export function compareExact(name: string, quantity: string, found: Numbers, expected: Numbers): Check {
+  return compareAbsolute(name, quantity, found, expected, 0);
+}
+
+/** A check that could not be made, which is a failed one. */
+export function failedCheck(name: string, quantity: string, problem: string): Check {
+  const infinite = Number.POSITIVE_INFINITY;
+  return { case: name, quantity, maxAbs: infinite, maxRel: infinite, bound: 0, pass: false, problem };
+}
