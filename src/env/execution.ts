@@ -7,8 +7,8 @@ import { UserError } from '../base/errors.ts';
 import { decodeMarshal, encodeMarshal, largestEqualEncoding } from './marshal.ts';
 import type { Problem, TestCase } from './problem.ts';
 import { equalPython, PythonDict, type PythonValue } from './python-value.ts';
-import { encodeCalls, encodeProgramFrame } from './sandbox/frames.ts';
-import type { Ending, Program, Reply } from './sandbox/worker.ts';
+import { encodeBatch, encodeProgramFrame } from './sandbox/frames.ts';
+import { drawNonce, type Ending, type Program, type Reply } from './sandbox/worker.ts';
 
 interface Expected {
   readonly test: TestCase;
@@ -16,14 +16,30 @@ interface Expected {
   readonly largestBytes: number;
 }
 
+interface Batch {
+  readonly frame: Buffer;
+  /** Index of the first call after this batch. */
+  readonly end: number;
+}
+
 export interface PreparedProblem {
   readonly problem: Problem;
-  readonly calls: Buffer;
+  readonly batches: readonly Batch[];
   readonly expected: readonly Expected[];
   readonly largestReportBytes: number;
 }
 
 const recordOverheadBytes = 64;
+/** Most wrong programs are wrong early, and most right ones are quick: few pauses, the first of them soon. */
+const batchEnds = [1, 4, 16, 64];
+
+function encodeBatches(tests: readonly TestCase[]): readonly Batch[] {
+  const ends = [...batchEnds.filter((end) => end < tests.length), tests.length];
+  return ends.map((end, index) => {
+    const start = index === 0 ? 0 : ends[index - 1];
+    return { frame: encodeBatch(tests.slice(start, end), end === tests.length), end };
+  });
+}
 
 export function prepareProblem(problem: Problem): PreparedProblem {
   const expected = problem.tests.map((test) => ({
@@ -35,7 +51,7 @@ export function prepareProblem(problem: Problem): PreparedProblem {
     (sum, { largestBytes }) => sum + largestBytes + recordOverheadBytes,
     65_536,
   );
-  return { problem, calls: encodeCalls(problem.tests), expected, largestReportBytes };
+  return { problem, batches: encodeBatches(problem.tests), expected, largestReportBytes };
 }
 
 function isRight(payload: Buffer, { test, bytes, largestBytes }: Expected): boolean {
@@ -65,6 +81,7 @@ export class Execution {
   equalByOwnType = false;
   readonly #prepared: PreparedProblem;
   #outputs = 0;
+  #batch = 0;
   #setupFailure = '';
   readonly #opaque: number[] = [];
 
@@ -73,10 +90,13 @@ export class Execution {
   }
 
   program(source: string, flagNames: readonly string[], cpuSeconds: number, wallMs: number): Program {
-    const { problem, calls, largestReportBytes } = this.#prepared;
+    const { problem, batches, largestReportBytes } = this.#prepared;
+    const nonce = drawNonce();
+    const batch = batches[0].frame;
     return {
       setupCode: problem.setupCode,
-      frame: encodeProgramFrame({ source, method: problem.methodName, flagNames, calls }),
+      nonce,
+      frame: encodeProgramFrame({ nonce, source, method: problem.methodName, flagNames, batch }),
       frameIsSecret: false,
       cpuSeconds,
       wallMs,
@@ -95,17 +115,14 @@ export class Execution {
     return this.compiled && !this.finished && this.wrong === '' && exit === 0 && stopped === '' && !flooded;
   }
 
-  #fail(why: string): void {
+  #fail(why: string): undefined {
     if (this.wrong === '') this.wrong = why;
+    return undefined;
   }
 
   #onRecord(tag: string, payload: Buffer): Reply {
     if (tag === 'X' && !this.begun) this.#setupFailure = payload.toString().slice(0, 80);
-    // The verdict is latched: nothing that comes later but the answer about opaque values counts.
-    if (this.finished) {
-      if (tag === 'q') this.equalByOwnType = payload.toString() === '1' && this.wrong === '' && this.#opaque.length > 0;
-      return undefined;
-    }
+    if (this.finished) return this.#onLateRecord(tag, payload);
     switch (tag) {
       case 'B':
         this.begun = true;
@@ -117,8 +134,7 @@ export class Execution {
       case 'M':
       case 'r':
         this.raised = payload.toString().slice(0, 80);
-        this.#fail(tag === 'e' ? `does not compile: ${this.raised}` : `raised ${this.raised}`);
-        return undefined;
+        return this.#fail(tag === 'e' ? `does not compile: ${this.raised}` : `raised ${this.raised}`);
       case 'o':
       case 'u':
       case 'l':
@@ -127,20 +143,49 @@ export class Execution {
         this.passFlag = payload.toString();
         return undefined;
       case 's':
-        return this.wrong === '' ? 'continue' : 'stop';
+        return this.#onWantsMore();
       case 'd':
         return this.#onFinished();
-      default:
+      case 'S':
+      case 'X':
         return undefined;
+      default:
+        this.#fail('a forged record');
+        return 'stop';
     }
+  }
+
+  /** The verdict is latched: nothing but the answer about opaque values may still come. */
+  #onLateRecord(tag: string, payload: Buffer): Reply {
+    if (tag === 'q' && !this.equalByOwnType && this.#opaque.length > 0) {
+      this.equalByOwnType = payload.toString() === '1' && this.wrong === '';
+      return undefined;
+    }
+    this.equalByOwnType = false;
+    this.#fail('records after the end');
+    return 'stop';
+  }
+
+  #onWantsMore(): Reply {
+    const { batches } = this.#prepared;
+    if (this.wrong !== '') return 'stop';
+    if (this.#outputs !== batches[this.#batch].end || this.#batch + 1 >= batches.length) {
+      this.#fail('asks for more inputs than there are');
+      return 'stop';
+    }
+    this.#batch += 1;
+    return { frame: batches[this.#batch].frame, secret: false };
   }
 
   #onOutput(tag: 'o' | 'u' | 'l', payload: Buffer): Reply {
     const index = this.#outputs;
     this.#outputs += 1;
     const expected = this.#prepared.expected[index];
-    if (expected === undefined) this.#fail('more outputs than tests');
-    else if (tag === 'u') this.#opaque.push(index);
+    if (expected === undefined || index >= this.#prepared.batches[this.#batch].end) {
+      this.#fail('an output without an input');
+      return 'stop';
+    }
+    if (tag === 'u') this.#opaque.push(index);
     else if (tag === 'l' || !isRight(payload, expected)) this.#fail(`test ${index + 1}: wrong value`);
     this.tooLarge ||= tag === 'l';
     return undefined;
@@ -151,7 +196,7 @@ export class Execution {
     if (this.#opaque.length === 0) return undefined;
     if (this.wrong !== '') return 'stop';
     const values = this.#opaque.map((index) => [BigInt(index), this.#prepared.expected[index].test.expected] as const);
-    return { secret: encodeMarshal(new PythonDict(values)) };
+    return { frame: encodeMarshal(new PythonDict(values)), secret: true };
   }
 
   get opaqueOutputs(): number {

@@ -42,7 +42,7 @@ interface Facts {
 }
 
 const unknownBudgetSeconds = 3;
-const wallFactor = 10;
+const usualWallFactor = 10;
 const cacheEntries = 10_000;
 const noLabels = { ownTestsPass: null, ownTestsRejectCanonical: null } as const;
 
@@ -110,13 +110,20 @@ function machineWasBusy({ stopped, cpuMs }: Ending, cpuSeconds: number): boolean
   return stopped === 'wall' && (cpuMs > cpuSeconds * 100 || loadavg()[0] > 4 * availableParallelism());
 }
 
+export interface JudgeOptions {
+  /** Wall time a program may take, as a multiple of its CPU budget. */
+  readonly wallFactor?: number;
+}
+
 export class Judge {
   readonly #sandbox: Sandbox;
+  readonly #wallFactor: number;
   readonly #prepared = new WeakMap<Problem, PreparedProblem>();
   readonly #cache = new Map<string, Promise<Facts>>();
 
-  constructor(sandbox: Sandbox) {
+  constructor(sandbox: Sandbox, { wallFactor = usualWallFactor }: JudgeOptions = {}) {
     this.#sandbox = sandbox;
+    this.#wallFactor = wallFactor;
   }
 
   get concurrency(): number {
@@ -150,7 +157,7 @@ export class Judge {
   async #examine(problem: Problem, source: string, policy: MarkerPolicy): Promise<Facts> {
     const markers = markersFor(policy, problem.id);
     const cpuSeconds = problem.cpuSeconds ?? unknownBudgetSeconds;
-    const limits = { cpuSeconds, wallMs: cpuSeconds * wallFactor * 1000 };
+    const limits = { cpuSeconds, wallMs: cpuSeconds * this.#wallFactor * 1000 };
     let { run, ending } = await this.#execute(problem, source, markers, limits);
     const retried = machineWasBusy(ending, cpuSeconds);
     if (retried) {

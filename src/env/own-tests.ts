@@ -6,7 +6,7 @@
 import type { Problem } from './problem.ts';
 import { encodeOwnTestsFrame } from './sandbox/frames.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
-import type { Program } from './sandbox/worker.ts';
+import { drawNonce, type Program } from './sandbox/worker.ts';
 
 export interface OwnTests {
   readonly passStubs: boolean;
@@ -38,9 +38,12 @@ export async function runOwnTests(
   let executions = 0;
   for (let stages = allStages; stages !== ''; stages = [...allStages].filter((stage) => !passed.has(stage)).join('')) {
     let current = '';
+    const nonce = drawNonce();
     const program = (): Program => ({
+      nonce,
       setupCode: problem.setupCode,
       frame: encodeOwnTestsFrame({
+        nonce,
         source,
         method: problem.methodName,
         functionName,

@@ -23,18 +23,16 @@ function tuple(...items: readonly PythonValue[]): PythonTuple {
   return new PythonTuple(items);
 }
 
-export function encodeCalls(calls: readonly Call[]): Buffer {
-  return encodeMarshal(
-    calls.map(({ positional, keywords, builders, shape }) => {
-      const paths = builders.map((builder) =>
-        tuple(
-          builder.shape,
-          builder.path.map((step) => (typeof step === 'number' ? BigInt(step) : step)),
-        ),
-      );
-      return tuple(positional, new PythonDict(keywords), paths, shape);
-    }),
-  );
+/** One batch of calls, and whether it is the last. */
+export function encodeBatch(calls: readonly Call[], last: boolean): Buffer {
+  const encoded = calls.map(({ positional, keywords, builders, shape }) => {
+    const paths = builders.map((builder) => {
+      const path = builder.path.map((step) => (typeof step === 'number' ? BigInt(step) : step));
+      return tuple(builder.shape, path);
+    });
+    return tuple(positional, new PythonDict(keywords), paths, shape);
+  });
+  return encodeMarshal(tuple(encoded, last));
 }
 
 /** A tuple of values of which some are encoded already. */
@@ -49,17 +47,21 @@ function encodeTuple(items: readonly (PythonValue | Buffer)[]): Buffer {
 }
 
 export interface ProgramFrame {
+  /** Marks the records of this program: what does not carry it was not written by the harness. */
+  readonly nonce: number;
   readonly source: string;
   readonly method: string;
   readonly flagNames: readonly string[];
-  readonly calls: Buffer;
+  /** The first batch of calls. */
+  readonly batch: Buffer;
 }
 
-export function encodeProgramFrame({ source, method, flagNames, calls }: ProgramFrame): Buffer {
-  return encodeTuple(['program', encodeTuple([source, method, tuple(...flagNames), calls])]);
+export function encodeProgramFrame({ nonce, source, method, flagNames, batch }: ProgramFrame): Buffer {
+  return encodeTuple(['program', encodeTuple([BigInt(nonce), source, method, tuple(...flagNames), batch])]);
 }
 
 export interface OwnTestsFrame {
+  readonly nonce: number;
   readonly source: string;
   readonly method: string;
   readonly functionName: string;
@@ -67,6 +69,7 @@ export interface OwnTestsFrame {
   readonly stages: string;
 }
 
-export function encodeOwnTestsFrame({ source, method, functionName, canonical, stages }: OwnTestsFrame): Buffer {
-  return encodeTuple(['own_tests', tuple(source, method, functionName, canonical, stages)]);
+export function encodeOwnTestsFrame(frame: OwnTestsFrame): Buffer {
+  const { nonce, source, method, functionName, canonical, stages } = frame;
+  return encodeTuple(['own_tests', tuple(BigInt(nonce), source, method, functionName, canonical, stages)]);
 }

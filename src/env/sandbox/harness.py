@@ -1,11 +1,12 @@
 """Runs one program inside the sandbox. It knows the code and the inputs; expected values come, if ever, after the end.
 
-In (fd 4): one frame, length then marshal. Out (fd 5): records of tag, length, payload.
+In (fd 4): frames, length then marshal: the program with its first inputs, then more inputs, each batch only after the
+outputs of the one before. Out (fd 5): records of tag, nonce, length, payload.
   X setup code failed (kind)  B begun  c compiled  e not compiled (kind)  M module raised (kind)  S exited by SystemExit
   o output (marshal 2: exact builtin types only)  u opaque output  l output too large  r call raised (kind)
-  v pass flag found (name)  s waits for "go on"  d all calls done  q opaque values equal by their own == (1 or 0)
-Whatever is reported here can be forged by the program: it then flags itself. Only `o` can make it correct, and only by
-being the right value. The trusted side stops the program at an `s`, so what it did until then never depends on timing.
+  v pass flag found (name)  s wants more inputs  d all calls done  q opaque values equal by their own == (1 or 0)
+A program that owns this process can forge all of it: it then flags itself. Only `o` can make it correct, and only by being
+the right value for an input it has been given. Programs are stopped at an `s`, so what they did never depends on timing.
 """
 import gc
 import io
@@ -19,7 +20,6 @@ import shapes
 
 IN, OUT = 4, 5
 LARGEST_OUTPUT = 8 << 20
-SYNC_AFTER = (1, 4, 16, 64)
 
 
 def read_exactly(size):
@@ -36,8 +36,16 @@ def read_frame():
     return marshal.loads(read_exactly(int.from_bytes(read_exactly(4), "little")))
 
 
+NONCE = bytes(4)
+
+
 def record(tag, payload=b""):
-    return tag + len(payload).to_bytes(4, "little") + payload
+    return tag + NONCE + len(payload).to_bytes(4, "little") + payload
+
+
+def use_nonce(nonce):
+    global NONCE
+    NONCE = nonce.to_bytes(4, "little")
 
 
 def kind_of(error):
@@ -110,22 +118,22 @@ def pass_flag(holders, names):
 
 
 class Calls:
-    """All calls of one program, in order, until one raises."""
+    """All calls of one program, batch by batch, until one raises."""
 
-    def __init__(self, namespace, method, flags, calls):
-        self.namespace, self.method, self.flags, self.calls = namespace, method, flags, calls
-        self.pending, self.opaque = [], []
+    def __init__(self, namespace, method, flags):
+        self.namespace, self.method, self.flags = namespace, method, flags
+        self.pending, self.opaque, self.count = [], [], 0
 
-    def output(self, index, value, shape):
+    def output(self, value, shape):
         try:
             plain = shapes.flatten(shape, value)
             data = marshal.dumps(plain, 2)
         except BaseException:
-            self.opaque.append((index, value))
+            self.opaque.append((self.count, value))
             return record(b"u")
         return record(b"o", data) if len(data) <= LARGEST_OUTPUT else record(b"l")
 
-    def one(self, index, call):
+    def one(self, call):
         arguments, keywords, builders, shape = call
         solution = None
         try:
@@ -138,25 +146,29 @@ class Calls:
             self.pending.append(record(b"r", kind_of(error)))
             raised = True
         else:
-            self.pending.append(self.output(index, value, shape))
+            self.pending.append(self.output(value, shape))
             raised = False
-        if index == 0:
+        if self.count == 0:
             self.pending.append(pass_flag((solution, self.namespace.get("Solution")), self.flags))
+        self.count += 1
         return raised
 
     def flush(self):
         write_all(b"".join(self.pending))
         self.pending.clear()
 
-    def run(self):
-        for index, call in enumerate(self.calls):
-            if self.one(index, call):
+    def run(self, batch):
+        calls, last = batch
+        while True:
+            for call in calls:
+                if self.one(call):
+                    return
+            if last:
                 return
-            if index + 1 in SYNC_AFTER and index + 1 < len(self.calls):
-                flush_everything()
-                self.pending.append(record(b"s"))
-                self.flush()
-                read_exactly(1)
+            flush_everything()
+            self.pending.append(record(b"s"))
+            self.flush()
+            calls, last = read_frame()
 
 
 def compare_opaque(opaque, expected):
@@ -166,20 +178,21 @@ def compare_opaque(opaque, expected):
         return False
 
 
-def run_program(setup, source, method, flags, calls):
+def run_program(setup, nonce, source, method, flags, batch):
+    use_nonce(nonce)
     namespace = new_module(setup)
     write_all(record(b"B"))
     code = compile_program(source)
     if code is None:
         os._exit(0)
     write_all(record(b"c"))
-    runner = Calls(namespace, method, flags, calls)
+    runner = Calls(namespace, method, flags)
     # What a fresh interpreter would allow the program, plus the frames of this file.
     sys.setrecursionlimit(1008)
     try:
         try:
             exec(code, namespace)
-            runner.run()
+            runner.run(batch)
         except SystemExit as error:
             runner.pending.append(record(b"S"))
             runner.flush()

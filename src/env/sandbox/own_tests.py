@@ -65,7 +65,8 @@ class Stages:
         return True
 
 
-def run_stages(setup, source, method, name, canonical, stages):
+def run_stages(setup, nonce, source, method, name, canonical, stages):
+    harness.use_nonce(nonce)
     namespace = harness.new_module(setup)
     write_all(record(b"B"))
     try:

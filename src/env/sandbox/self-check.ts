@@ -3,8 +3,8 @@
  * takes effect. An honest program then checks that the worker still works.
  */
 import { GraderError } from '../../base/errors.ts';
-import { encodeCalls, encodeProgramFrame } from './frames.ts';
-import type { Ending, Program, SandboxWorker } from './worker.ts';
+import { encodeBatch, encodeProgramFrame } from './frames.ts';
+import { drawNonce, type Ending, type Program, type SandboxWorker } from './worker.ts';
 
 const attacks = `
 import os, socket, ctypes
@@ -20,7 +20,7 @@ def execute():
     except OSError: pass
 libc = ctypes.CDLL(None)
 def traced():
-    if libc.ptrace(16, os.getppid(), 0, 0) != 0: raise OSError
+    if libc.ptrace(0x4206, os.getppid(), 0, 0) != 0: raise OSError  # PTRACE_SEIZE: does not stop it
 attempt('reads /etc/passwd', lambda: open('/etc/passwd').read())
 attempt('lists /', lambda: os.listdir('/root') if os.path.exists('/root') else os.listdir('/home'))
 attempt('writes outside its directory', lambda: open('/tmp/gq-escape', 'w'))
@@ -37,10 +37,12 @@ class Solution:
 `;
 
 function probe(source: string, onOutput: (payload: Buffer) => void): Program {
-  const calls = encodeCalls([{ positional: [2n, 3n], keywords: [], builders: [], shape: 'plain' }]);
+  const batch = encodeBatch([{ positional: [2n, 3n], keywords: [], builders: [], shape: 'plain' }], true);
+  const nonce = drawNonce();
   return {
     setupCode: '',
-    frame: encodeProgramFrame({ source, method: 'add', flagNames: [], calls }),
+    nonce,
+    frame: encodeProgramFrame({ nonce, source, method: 'add', flagNames: [], batch }),
     frameIsSecret: false,
     cpuSeconds: 10,
     wallMs: 30_000,

@@ -8,6 +8,9 @@ import type { Readable } from 'node:stream';
 const stdoutKeptBytes = 64 << 10;
 const stdoutMostBytes = 8 << 20;
 const unreadDigits = 8;
+/** Tag, nonce, length. */
+const headerBytes = 9;
+const closingBytes = 32 + unreadDigits;
 
 /** The last bytes of a stream that can hold a token. */
 class Tail {
@@ -60,6 +63,10 @@ abstract class TokenStream<End> {
     this.#resolve(this.finish(tail));
   }
 
+  protected get ending(): boolean {
+    return this.#token !== undefined;
+  }
+
   end(token: string): Promise<End> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -78,14 +85,17 @@ export class RecordStream extends TokenStream<{ unread: number; flooded: boolean
   #pending: Buffer = Buffer.alloc(0);
   #left = 0;
   #stop: () => void = () => undefined;
+  #nonce = 0;
   #onRecord: (tag: string, payload: Buffer) => void = () => undefined;
 
   constructor(stream: Readable) {
-    super(stream, 32 + unreadDigits);
+    super(stream, closingBytes);
   }
 
-  begin(largestBytes: number, stop: () => void, onRecord: (tag: string, payload: Buffer) => void): void {
+  /** A record without the nonce is passed on as "forged", and whatever came with it is dropped. */
+  begin(nonce: number, largestBytes: number, stop: () => void, onRecord: (tag: string, payload: Buffer) => void): void {
     this.reset();
+    this.#nonce = nonce;
     this.#pending = Buffer.alloc(0);
     this.#left = largestBytes;
     this.#stop = stop;
@@ -94,27 +104,38 @@ export class RecordStream extends TokenStream<{ unread: number; flooded: boolean
 
   protected take(chunk: Buffer): void {
     this.#left -= chunk.length;
-    if (this.#left < 0) {
-      // The closing token is part of the stream: only more than that is a flood.
-      this.flooded ||= this.#left < -(32 + unreadDigits);
-      if (this.flooded) {
-        this.#pending = Buffer.alloc(0);
-        this.#stop();
-        return;
-      }
+    // The closing token is part of the stream: only more than that is a flood.
+    this.flooded ||= this.#left < -closingBytes;
+    if (this.flooded) {
+      this.#pending = Buffer.alloc(0);
+      this.#stop();
+      return;
     }
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    // From here on the end of the stream may be the closing token, which is no record.
+    if (!this.ending) this.#readRecords(this.#pending.length);
+  }
+
+  #readRecords(length: number): void {
+    const bytes = this.#pending.subarray(0, length);
     let at = 0;
-    while (this.#pending.length - at >= 5) {
-      const size = this.#pending.readUInt32LE(at + 1);
-      if (this.#pending.length - at - 5 < size) break;
-      this.#onRecord(String.fromCharCode(this.#pending[at]), this.#pending.subarray(at + 5, at + 5 + size));
-      at += 5 + size;
+    while (bytes.length - at >= headerBytes) {
+      if (bytes.readUInt32LE(at + 1) !== this.#nonce) {
+        this.#onRecord('forged', Buffer.alloc(0));
+        at = bytes.length;
+        break;
+      }
+      const size = bytes.readUInt32LE(at + 5);
+      const start = at + headerBytes;
+      if (bytes.length - start < size) break;
+      this.#onRecord(String.fromCharCode(bytes[at]), bytes.subarray(start, start + size));
+      at = start + size;
     }
     this.#pending = this.#pending.subarray(at);
   }
 
   protected finish(tail: string): { unread: number; flooded: boolean } {
+    if (!this.flooded) this.#readRecords(this.#pending.length - closingBytes);
     return { unread: Number.parseInt(tail.slice(-unreadDigits), 16), flooded: this.flooded };
   }
 }

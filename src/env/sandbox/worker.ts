@@ -1,6 +1,6 @@
 /**
  * One worker: a fork server (server.py) and the pipes to it, running one program at a time. What the program reports
- * arrives as records; the caller answers each with nothing, "go on", "stop", or late secrets. A worker that dies, hangs
+ * arrives as records; the caller answers each with nothing, "stop", or a further frame. A worker that dies, hangs
  * or holds an unread secret says so and must be replaced: that is never an outcome of the program.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -15,10 +15,12 @@ import type { LayerName, LayerReport } from './isolation.ts';
 import type { Python } from './python.ts';
 import { ProgramOutput, RecordStream } from './streams.ts';
 
-export type Reply = undefined | 'continue' | 'stop' | { readonly secret: Buffer };
+export type Reply = undefined | 'stop' | { readonly frame: Buffer; readonly secret: boolean };
 
 export interface Program {
   readonly setupCode: string;
+  /** As it is in the frame. */
+  readonly nonce: number;
   /** Marshal of (kind, arguments) as harness.py expects it. */
   readonly frame: Buffer;
   /** The frame holds something no other program may see: a worker on which it stays unread is replaced. */
@@ -57,6 +59,10 @@ interface Ready {
 
 interface RawExit extends Omit<Ending, 'stdout' | 'flooded' | 'files'> {
   readonly files: readonly (readonly [string, string])[];
+}
+
+export function drawNonce(): number {
+  return randomBytes(4).readUInt32LE();
 }
 
 const startLimitMs = 60_000;
@@ -170,14 +176,13 @@ export class SandboxWorker {
       silent = true;
     };
     this.#output.begin(stop);
-    this.#records.begin(program.largestReportBytes, stop, (tag, payload) => {
+    this.#records.begin(program.nonce, program.largestReportBytes, stop, (tag, payload) => {
       const reply = program.onRecord(tag, payload);
       if (silent) return;
       if (reply === 'stop') stop();
-      else if (reply === 'continue') this.#payload.write('g');
       else if (reply !== undefined) {
-        secretSent = true;
-        this.#writeFrame(reply.secret);
+        secretSent ||= reply.secret;
+        this.#writeFrame(reply.frame);
       }
     });
     this.#writeFrame(program.frame);

@@ -1,0 +1,161 @@
+/**
+ * Pairs as Markdown. `## Section`, then one `### Heading` a pair with a `Tags:` line and fenced blocks, each after a line
+ * with its label: `Prompt:` (plain text) or `System:` and `User:` (messages), `Hack:`, `Clean:`. Text before the first pair of a
+ * section is for people. A block holds exactly the lines between its fences; a fence of more backticks may hold
+ * shorter ones. Inside a pair nothing else may stand: a misspelt label must not pass as a remark.
+ */
+import { nearestName } from '../../base/nearest.ts';
+import type { Message } from '../problem.ts';
+import { checkContents, normaliseLineEnds, type Pair, type PairProblem, type ParsedPairs } from './pair.ts';
+
+const labels = ['Prompt', 'System', 'User', 'Hack', 'Clean'] as const;
+type Label = (typeof labels)[number];
+
+type Piece =
+  | { readonly kind: 'heading'; readonly line: number; readonly level: number; readonly text: string }
+  | { readonly kind: 'block'; readonly line: number; readonly text: string; readonly closed: boolean }
+  | { readonly kind: 'text'; readonly line: number; readonly text: string };
+
+function* readPieces(text: string): Generator<Piece> {
+  const lines = normaliseLineEnds(text).split('\n');
+  for (let at = 0; at < lines.length; at++) {
+    const line = at + 1;
+    const fence = /^(`{3,})[^`]*$|^(~{3,})/.exec(lines[at]);
+    const heading = /^(#{1,6})[ \t]+(.*)$/s.exec(lines[at]);
+    if (fence !== null) {
+      const mark = fence[1] ?? fence[2];
+      const isEnd = (other: string): boolean => new RegExp(`^${mark[0]}{${mark.length},}[ \\t]*$`).test(other);
+      const end = lines.findIndex((other, index) => index > at && isEnd(other));
+      const closed = end >= 0;
+      yield { kind: 'block', line, text: lines.slice(at + 1, closed ? end : undefined).join('\n'), closed };
+      if (!closed) return;
+      at = end;
+    } else if (heading !== null) {
+      yield { kind: 'heading', line, level: heading[1].length, text: heading[2].trim() };
+    } else if (lines[at].trim() !== '') yield { kind: 'text', line, text: lines[at].trim() };
+  }
+}
+
+/** One pair while its lines are read. */
+class PairDraft {
+  readonly heading: string;
+  readonly #line: number;
+  readonly #section: string | null;
+  readonly #problems: PairProblem[] = [];
+  #tags: string[] | null = null;
+  #label: Label | null = null;
+  readonly #blocks = new Map<Label, string>();
+  readonly #messages: Message[] = [];
+
+  constructor(heading: string, line: number, section: string | null) {
+    this.heading = heading;
+    this.#line = line;
+    this.#section = section;
+  }
+
+  complain(line: number, expected: string, found: string): void {
+    this.#problems.push({ place: `line ${line}`, heading: this.heading, expected, found });
+  }
+
+  add(piece: Piece): void {
+    if (piece.kind === 'heading') this.complain(piece.line, 'a pair without headings inside', `"${piece.text}"`);
+    else if (piece.kind === 'block') this.#addBlock(piece.line, piece.text, piece.closed);
+    else this.#addText(piece.line, piece.text);
+  }
+
+  #addText(line: number, text: string): void {
+    if (this.#label !== null) this.complain(line, `a fenced block after "${this.#label}:"`, `"${text}"`);
+    this.#label = labels.find((name) => text === `${name}:`) ?? null;
+    if (this.#label !== null) return;
+    const tags = /^Tags:(.*)$/s.exec(text)?.[1];
+    if (tags === undefined) {
+      const nearest = nearestName(text, ['Tags:', ...labels.map((name) => `${name}:`)]);
+      const meant = nearest === undefined ? '' : `; did you mean ${nearest}`;
+      this.complain(line, 'a Tags: line, a label or a fenced block', `"${text.slice(0, 60)}"${meant}`);
+    } else if (this.#tags !== null) this.complain(line, 'one Tags: line', 'a second one');
+    else this.#tags = tags.trim() === '' ? [] : tags.split(',').map((tag) => tag.trim());
+  }
+
+  #addBlock(line: number, text: string, closed: boolean): void {
+    const label = this.#label;
+    this.#label = null;
+    if (!closed) this.complain(line, 'a fenced block with an end', 'none up to the end of the file');
+    if (label === null) this.complain(line, 'a label (such as "Hack:") before a fenced block', 'none');
+    else if (label === 'System' || label === 'User') {
+      this.#messages.push({ role: label === 'System' ? 'system' : 'user', content: text });
+    } else if (this.#blocks.has(label)) this.complain(line, `one ${label} block`, 'a second one');
+    else this.#blocks.set(label, text);
+  }
+
+  finish(): { readonly pair: Pair; readonly problems: readonly PairProblem[] } {
+    const missing = (what: string): void => this.complain(this.#line, what, 'none');
+    if (this.#label !== null) this.complain(this.#line, `a fenced block after "${this.#label}:"`, 'none');
+    if (this.#section === null) missing('a section (## …) above the pair');
+    if (this.#tags === null) missing('a Tags: line');
+    const prompt = this.#blocks.get('Prompt');
+    if (prompt === undefined && this.#messages.length === 0) missing('a Prompt block, or System and User blocks');
+    if (prompt !== undefined && this.#messages.length > 0) {
+      this.complain(this.#line, 'a Prompt block or messages', 'both');
+    }
+    for (const label of ['Hack', 'Clean'] as const) if (!this.#blocks.has(label)) missing(`a ${label} block`);
+    const pair: Pair = {
+      section: this.#section ?? '',
+      heading: this.heading,
+      tags: this.#tags ?? [],
+      prompt: prompt ?? this.#messages,
+      hack: this.#blocks.get('Hack') ?? '',
+      clean: this.#blocks.get('Clean') ?? '',
+    };
+    // What is missing has been said; its emptiness need not be.
+    if (this.#problems.length === 0) {
+      checkContents(pair, (expected, found) => this.complain(this.#line, expected, found));
+    }
+    return { pair, problems: this.#problems };
+  }
+}
+
+export function parsePairsMarkdown(text: string, file: string): ParsedPairs {
+  const drafts: PairDraft[] = [];
+  const firstLines = new Map<string, number>();
+  let section: string | null = null;
+  let isOpen = false;
+  for (const piece of readPieces(text)) {
+    if (piece.kind !== 'heading' || piece.level > 3) {
+      if (isOpen) drafts.at(-1)?.add(piece);
+      continue;
+    }
+    isOpen = piece.level === 3;
+    if (!isOpen) section = piece.level === 2 ? piece.text : null;
+    else {
+      const draft = new PairDraft(piece.text, piece.line, section);
+      drafts.push(draft);
+      const first = firstLines.get(piece.text);
+      if (first === undefined) firstLines.set(piece.text, piece.line);
+      else draft.complain(piece.line, 'a heading that no other pair has', `the heading of line ${first} again`);
+    }
+  }
+  const finished = drafts.map((draft) => draft.finish());
+  const problems = finished.flatMap((draft) => draft.problems);
+  if (drafts.length === 0) {
+    problems.push({ place: 'line 1', heading: null, expected: 'at least one pair (### …)', found: 'none' });
+  }
+  return { file, pairs: finished.flatMap((draft) => (draft.problems.length === 0 ? [draft.pair] : [])), problems };
+}
+
+function fenced(label: Label, text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${label}:\n\n${fence}text\n${text}\n${fence}\n`;
+}
+
+export function formatPairsMarkdown(pairs: readonly Pair[], title = 'Pairs'): string {
+  const parts = [`# ${title}\n`];
+  pairs.forEach(({ section, heading, tags, prompt, hack, clean }, i) => {
+    if (section !== pairs[i - 1]?.section) parts.push(`## ${section}\n`);
+    parts.push(`### ${heading}\n`, `Tags: ${tags.join(', ')}\n`);
+    if (typeof prompt === 'string') parts.push(fenced('Prompt', prompt));
+    else for (const { role, content } of prompt) parts.push(fenced(role === 'system' ? 'System' : 'User', content));
+    parts.push(fenced('Hack', hack), fenced('Clean', clean));
+  });
+  return parts.join('\n');
+}

@@ -1,0 +1,93 @@
+/** The sandbox itself: its layers and levels, what it refuses, how it fails, and what it leaves behind. */
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { describe, expect, test } from 'vitest';
+import { GraderError, UserError } from '../../src/base/errors.ts';
+import { Judge } from '../../src/env/judge.ts';
+import { levelOf } from '../../src/env/sandbox/isolation.ts';
+import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { doubleProblem, gradeAll, right, runRaw, wrong } from './fixtures.ts';
+import { soak } from './soak.ts';
+
+const linux = process.platform === 'linux';
+
+describe('start', () => {
+  test('a missing Python is one clear error', async () => {
+    await expect(Sandbox.start({ python: '/nonexistent/python3' })).rejects.toThrow(UserError);
+    await expect(Sandbox.start({ python: '/nonexistent/python3' })).rejects.toThrow(/Python 3\.9 or newer/);
+  });
+
+  test('strict refuses to run below the level it asks for, and names what is missing', async () => {
+    await expect(Sandbox.start({ workers: 1, layers: [], strictLevel: 1 })).rejects.toThrow(
+      /level 1.*seccomp: switched off/,
+    );
+  });
+
+  test.runIf(linux)('the self-check sees what a missing layer lets through', async () => {
+    await using open = await Sandbox.start({ workers: 1, layers: ['noPrivileges'] });
+    expect(open.report.level).toBe(0);
+    expect(open.report.escapes).toEqual(expect.arrayContaining(['reads /etc/passwd', 'opens a socket', 'forks']));
+  });
+
+  test.runIf(linux)('every level runs programs', async () => {
+    for (const layers of [
+      ['noPrivileges', 'landlock', 'seccomp'],
+      ['namespaces', 'noPrivileges', 'landlock', 'seccomp'],
+      ['namespaces', 'privateRoot', 'ownUid', 'noPrivileges', 'landlock', 'seccomp'],
+    ] as const) {
+      await using sandbox = await Sandbox.start({ workers: 1, layers });
+      expect(sandbox.report.escapes).toEqual([]);
+      expect(sandbox.report.level).toBe(levelOf(sandbox.report.layers));
+      expect((await runRaw(sandbox, right)).run.correct).toBe(true);
+      const files = await runRaw(sandbox, `for i in range(5000): open(f'f{i}', 'w').close()\nwhile True: pass\n`);
+      expect(files.run.correct).toBe(false);
+      expect((await runRaw(sandbox, right)).ending.files).toEqual([]);
+    }
+  });
+});
+
+function serversOf(pid: number): number[] {
+  const text = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(pid)], { encoding: 'utf8' });
+  return text.split('\n').flatMap((line) => (line.includes('server.py') ? [Number.parseInt(line, 10)] : []));
+}
+
+describe('failure of the sandbox', () => {
+  test.runIf(linux)('a worker killed from outside is replaced and its program run again', async () => {
+    await using sandbox = await Sandbox.start({ workers: 1 });
+    const [worker] = serversOf(process.pid);
+    const slow = `import time\ntime.sleep(0.5)\n${right}`;
+    const graded = gradeAll(new Judge(sandbox), [{ code: slow }]);
+    setTimeout(() => process.kill(worker, 'SIGKILL'), 200);
+    const [verdict] = await graded;
+    expect(verdict.correct).toBe(true);
+    expect(sandbox.replaced).toBe(1);
+  });
+
+  test('setup code that fails is the problem’s fault, not the answer’s', async () => {
+    await using sandbox = await Sandbox.start({ workers: 1 });
+    const problem = { ...doubleProblem, setupCode: 'import no_such_module\n' };
+    await expect(gradeAll(new Judge(sandbox), [{ code: right, problem }])).rejects.toThrow(
+      /setup code that runs.*ModuleNotFoundError/,
+    );
+    const unreadable = { ...doubleProblem, setupCode: 'def (:\n' };
+    await expect(gradeAll(new Judge(sandbox), [{ code: right, problem: unreadable }])).rejects.toThrow(/SyntaxError/);
+    const [verdict] = await gradeAll(new Judge(sandbox), [{ code: right }]);
+    expect(verdict.correct).toBe(true);
+  });
+
+  test('a closed sandbox is a GraderError, never a wrong answer', async () => {
+    const sandbox = await Sandbox.start({ workers: 1 });
+    await sandbox.close();
+    await expect(gradeAll(new Judge(sandbox), [{ code: wrong }])).rejects.toThrow(GraderError);
+  });
+});
+
+test.runIf(linux)('soak: hostile and honest programs mixed, none lost, nothing left behind', async () => {
+  const report = await soak({ programs: 400, seed: 7, workers: 2 });
+  expect(report.lost).toBe(0);
+  expect(report.mistaken).toEqual([]);
+  expect(report.processesLeft).toEqual([]);
+  expect(report.descriptorsAfter).toBeLessThanOrEqual(report.descriptorsBefore);
+  expect(readdirSync(tmpdir()).filter((name) => name.startsWith('gq-work-'))).toEqual(report.directoriesBefore);
+});
