@@ -1,0 +1,21 @@
+/** What a step of decoding does with a few numbers a row: the host sees the memory, so it does them itself. */
+import type { Kernels } from '../kernels.ts';
+import { sampleRows } from '../sampling.ts';
+import type { Tensor } from '../tensor.ts';
+import type { WasmMemory } from './webassembly.ts';
+
+export function decodeKernels({ buffer }: WasmMemory): Pick<Kernels, 'advance' | 'sample'> {
+  const ints = ({ offset, size }: Tensor) => new Int32Array(buffer, offset, size);
+  const floats = ({ offset, size }: Tensor) => new Float32Array(buffer, offset, size);
+  return {
+    advance(counters, by) {
+      const [values, steps] = [ints(counters), ints(by)];
+      for (let i = 0; i < values.length; i++) values[i] += steps[i % steps.length];
+    },
+    sample(ids, tokens, logps, logits, slots, rows, counts, options) {
+      const state = { ids: ints(ids), slots: ints(slots), rows: ints(rows), counts: ints(counts) };
+      const history = { tokens: ints(tokens), logps: floats(logps) };
+      sampleRows({ ...state, ...history, logits: floats(logits) }, tokens.shape[1], options);
+    },
+  };
+}

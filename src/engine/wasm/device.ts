@@ -1,0 +1,91 @@
+/**
+ * The wasm device: one WebAssembly memory of a stated size, SIMD kernels in one of three variants, worker threads over
+ * the shared memory. Kernels run to the end inside the call; results are the same bytes for any number of threads.
+ */
+import { DeviceError } from '../../base/errors.ts';
+import { Arena } from '../arena.ts';
+import type { Device } from '../device.ts';
+import type { Kernels } from '../kernels.ts';
+import type { HostArray, Tensor } from '../tensor.ts';
+import { readSlab, writeSlab } from '../transfer.ts';
+import type { Jobs } from './jobs.ts';
+import { wasmKernels } from './kernels.ts';
+import { Matmul } from './matmul.ts';
+import type { RunningWorker } from './platform.ts';
+import type { Variant } from './variants.ts';
+import type { WasmMemory } from './webassembly.ts';
+
+interface Parts {
+  readonly variant: Variant;
+  readonly gflops: number;
+  readonly memory: WasmMemory;
+  readonly arenaEnd: number;
+  readonly jobs: Jobs;
+  readonly workers: readonly RunningWorker[];
+}
+
+export class WasmDevice implements Device {
+  readonly name = 'wasm';
+  readonly floats = ['f32'] as const;
+  readonly variant: Variant;
+  readonly threads: number;
+  /** Of one thread, measured at start. */
+  readonly gflops: number;
+  readonly arena: Arena;
+  readonly kernels: Kernels;
+  readonly #memory: WasmMemory;
+  readonly #jobs: Jobs;
+  readonly #workers: readonly RunningWorker[];
+  readonly #matmul: Matmul;
+  #disposed = false;
+
+  constructor({ variant, gflops, memory, arenaEnd, jobs, workers }: Parts) {
+    this.variant = variant;
+    this.gflops = gflops;
+    this.threads = jobs.threads;
+    this.arena = new Arena('wasm', arenaEnd, jobs.reservedBytes);
+    this.#memory = memory;
+    this.#jobs = jobs;
+    this.#workers = workers;
+    this.#matmul = new Matmul(jobs, this.arena);
+    this.kernels = wasmKernels(jobs, this.#matmul, memory);
+  }
+
+  write(target: Tensor, data: HostArray): void {
+    if (this.#matmul.isFrozen(target)) {
+      throw new DeviceError({
+        call: `write ${target.label}`,
+        expected: 'a tensor whose contents may change',
+        found: 'a frozen one',
+        fix: 'Freeze a weight after its last change.',
+      });
+    }
+    writeSlab(this.#memory.buffer, this.arena, target, data);
+  }
+
+  async read(source: Tensor): Promise<HostArray> {
+    return readSlab(this.#memory.buffer, this.arena, source);
+  }
+
+  freeze(tensor: Tensor): void {
+    if (tensor.dtype === 'f32') this.#matmul.freeze(tensor);
+  }
+
+  release(tensor: Tensor): void {
+    this.#matmul.release(tensor);
+    this.arena.free(tensor.offset);
+  }
+
+  repeat(_key: string, body: () => void): void {
+    body();
+  }
+
+  async sync(): Promise<void> {}
+
+  [Symbol.dispose](): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.#jobs.stop();
+    for (const worker of this.#workers) worker.terminate();
+  }
+}

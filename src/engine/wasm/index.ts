@@ -1,0 +1,82 @@
+/**
+ * The embedded default device: SIMD kernels in WebAssembly, threads over shared memory, the same bytes in Node and in a
+ * browser.
+ */
+import { DeviceError } from '../../base/errors.ts';
+import { WasmDevice } from './device.ts';
+import { Jobs } from './jobs.ts';
+import { canShareMemory, countCores, setEngineFlags, startWorker } from './platform.ts';
+import { chooseBuild, type LoadModule, loadPackagedModule, type Variant } from './variants.ts';
+import { pageBytes, type WasmMemory, webAssembly } from './webassembly.ts';
+
+export { WasmDevice } from './device.ts';
+export type { LoadModule, Variant } from './variants.ts';
+
+export interface WasmOptions {
+  /** Default: the cores available, at most 8; 1 where memory cannot be shared. */
+  readonly threads?: number;
+  /** Default 1 GiB, at most 4 GiB. */
+  readonly arenaBytes?: number;
+  /** Default 'auto': the fastest by a short timing. Use 'plain' for the same bytes on every machine. */
+  readonly variant?: Variant | 'auto';
+  /** Default true: set the one V8 flag that unlocks the fast variant. GQ_WASM_FLAGS=off in the environment wins. */
+  readonly engineFlags?: boolean;
+  /** Where a bundler keeps the .wasm files elsewhere. */
+  readonly loadModule?: LoadModule;
+}
+
+const mostThreads = 64;
+const defaultThreads = 8;
+const gibibyte = 2 ** 30;
+/** Addresses have 32 bits, and kernels may read a little past a tensor: the last page is never handed out. */
+const mostBytes = 4 * gibibyte;
+
+export async function createWasmDevice(options: WasmOptions = {}): Promise<WasmDevice> {
+  const { arenaBytes = gibibyte, variant = 'auto', engineFlags = true, loadModule = loadPackagedModule } = options;
+  const threads = await checkThreads(options.threads);
+  if (engineFlags) await setEngineFlags();
+  const shared = canShareMemory();
+  const memory = makeMemory(arenaBytes, shared);
+  const { module, exports, ...build } = await chooseBuild(variant, memory, shared, loadModule);
+  const jobs = new Jobs(exports, memory, threads);
+  const others = Array.from({ length: threads - 1 }, (_, index) => index + 1);
+  const workers = await Promise.all(others.map((thread) => startWorker({ module, memory, thread })));
+  const arenaEnd = memory.buffer.byteLength - pageBytes;
+  return new WasmDevice({ ...build, memory, arenaEnd, jobs, workers });
+}
+
+async function checkThreads(asked: number | undefined): Promise<number> {
+  if (asked === undefined) return canShareMemory() ? Math.min(defaultThreads, await countCores()) : 1;
+  if (!Number.isInteger(asked) || asked < 1 || asked > mostThreads) {
+    throw new DeviceError({ call: 'createWasmDevice', expected: `1 to ${mostThreads} threads`, found: `${asked}` });
+  }
+  if (asked > 1 && !canShareMemory()) {
+    throw new DeviceError({
+      call: 'createWasmDevice',
+      expected: `shared memory for ${asked} threads`,
+      found: 'a page that is not cross-origin isolated',
+      fix: 'Serve it with Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp, or use threads: 1.',
+    });
+  }
+  return asked;
+}
+
+function makeMemory(arenaBytes: number, shared: boolean): WasmMemory {
+  const pages = Math.ceil(arenaBytes / pageBytes);
+  if (!(arenaBytes >= 2 ** 26 && arenaBytes <= mostBytes)) {
+    throw new DeviceError({ call: 'createWasmDevice', expected: '64 MiB to 4 GiB', found: `${arenaBytes} bytes` });
+  }
+  try {
+    return new webAssembly.Memory({ initial: pages, maximum: pages, shared });
+  } catch (cause) {
+    throw new DeviceError(
+      {
+        call: 'createWasmDevice',
+        expected: `${arenaBytes} bytes of memory`,
+        found: String(cause),
+        fix: 'Ask for less with arenaBytes.',
+      },
+      { cause },
+    );
+  }
+}

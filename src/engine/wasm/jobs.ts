@@ -1,0 +1,136 @@
+/**
+ * The host's side of the job protocol (kernels/dispatch.ts): arguments go into a fixed block of the memory, then one call
+ * runs the shards. A job of one shard stays on the calling thread and wakes nobody; how many shards a job has depends on
+ * shapes alone, so results never depend on the number of threads.
+ */
+import { DeviceError } from '../../base/errors.ts';
+import type { WasmGlobal, WasmMemory } from './webassembly.ts';
+
+export type JobName =
+  | 'adamw'
+  | 'affine'
+  | 'attention'
+  | 'attentionBackward'
+  | 'binary'
+  | 'clamp'
+  | 'convert'
+  | 'copyWords'
+  | 'countNonFinite'
+  | 'fill'
+  | 'fillHalves'
+  | 'gatherPartials'
+  | 'gatherRows'
+  | 'gemm'
+  | 'inside'
+  | 'invert'
+  | 'logSoftmaxGather'
+  | 'logSoftmaxGatherBackward'
+  | 'pack'
+  | 'rmsNorm'
+  | 'rmsNormBackward'
+  | 'rmsNormWeight'
+  | 'rotary'
+  | 'scaleBlocks'
+  | 'scatterAddRows'
+  | 'scatterRows'
+  | 'segmentSum'
+  | 'sumFirst'
+  | 'sumLast'
+  | 'sumSquares'
+  | 'swiglu'
+  | 'swigluBackward'
+  | 'unary';
+
+type RunShards = (job: number, args: number, shards: number) => void;
+
+export const maxShards = 65535;
+
+/** How many equal pieces of at least `least` elements `size` elements make. */
+export function pieces(size: number, least: number): { count: number; each: number } {
+  const each = Math.max(least, Math.ceil(size / maxShards / 16) * 16);
+  return { count: Math.ceil(size / each), each };
+}
+
+export class Jobs {
+  readonly threads: number;
+  readonly tileRows: number;
+  readonly tileColumns: number;
+  readonly scratch: number;
+  readonly scratchBytes: number;
+  /** Limits of one item of attention: queries times query heads of a key head, and head size. */
+  readonly mostRows: number;
+  readonly mostSize: number;
+  /** Where the arena may begin. */
+  readonly reservedBytes: number;
+  readonly #exports: Readonly<Record<string, unknown>>;
+  readonly #runAlone: RunShards;
+  readonly #runJob: RunShards;
+  readonly #arguments: number;
+  readonly #integers: Int32Array;
+  readonly #floats: Float32Array;
+  readonly #staged: Int32Array;
+  readonly #ids = new Map<JobName, number>();
+
+  constructor(exports: Readonly<Record<string, unknown>>, memory: WasmMemory, threads: number) {
+    const figure = (name: string) => (exports[name] as WasmGlobal).value;
+    this.#exports = exports;
+    this.threads = threads;
+    this.tileRows = figure('TILE_ROWS');
+    this.tileColumns = figure('TILE_COLUMNS');
+    this.scratch = figure('SHARED_SCRATCH');
+    this.scratchBytes = figure('SHARED_SCRATCH_BYTES');
+    this.reservedBytes = figure('THREAD_SCRATCH') + threads * figure('THREAD_SCRATCH_BYTES');
+    this.mostRows = figure('MOST_ROWS');
+    this.mostSize = figure('MOST_SIZE');
+    this.#arguments = figure('ARGUMENTS');
+    this.#integers = new Int32Array(memory.buffer, this.#arguments, 64);
+    this.#floats = new Float32Array(memory.buffer, this.#arguments, 64);
+    this.#staged = new Int32Array(memory.buffer, this.scratch, this.scratchBytes / 4);
+    this.#runAlone = exports['runAlone'] as RunShards;
+    this.#runJob = exports['runJob'] as RunShards;
+  }
+
+  /** The fields of the job's class in kernels/*.ts, in order: integers and addresses first, then floats. */
+  run(name: JobName, shards: number, integers: readonly number[], floats: readonly number[] = []): void {
+    if (shards === 0) return;
+    let field = 0;
+    for (const value of integers) this.#integers[field++] = value;
+    for (const value of floats) this.#floats[field++] = value;
+    const run = shards === 1 || this.threads === 1 ? this.#runAlone : this.#runJob;
+    run(this.#id(name), this.#arguments, shards);
+  }
+
+  /** Copies whole numbers to the start of the shared scratch and returns their address. */
+  stage(numbers: Int32Array): number {
+    if (numbers.byteLength > this.scratchBytes) {
+      throw new DeviceError({
+        call: 'wasm: stage a plan',
+        expected: `at most ${this.scratchBytes} bytes`,
+        found: `${numbers.byteLength}`,
+        fix: 'Use fewer segments in one call.',
+      });
+    }
+    this.#staged.set(numbers);
+    return this.scratch;
+  }
+
+  stop(): void {
+    (this.#exports['stopWorkers'] as () => void)();
+  }
+
+  #id(name: JobName): number {
+    const known = this.#ids.get(name);
+    if (known !== undefined) return known;
+    const exported = this.#exports[`Job.${name}`] as WasmGlobal | undefined;
+    if (exported === undefined) {
+      throw new DeviceError({
+        call: `wasm kernel ${name}`,
+        expected: 'a kernel of this name in the module',
+        found: 'none',
+        fix: 'Run `npm run build:kernels`.',
+      });
+    }
+    this.#ids.set(name, exported.value);
+    return exported.value;
+  }
+}

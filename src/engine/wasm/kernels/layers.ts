@@ -1,0 +1,231 @@
+// RMSNorm, rotary position, log-softmax of the target, and the scaling of adapter blocks. A shard is a run of rows.
+import { exp4, expOf, logOf } from './functions';
+import { maskOf, maxLanes, put, sumLanes } from './lanes';
+import { madd } from './tile';
+
+@unmanaged
+class NormJob {
+  rows: i32;
+  columns: i32;
+  each: i32;
+  out: usize;
+  inverseRms: usize;
+  x: usize;
+  weight: usize;
+  dy: usize;
+  accumulate: i32;
+  epsilon: f32;
+}
+
+/** Σ a · b · c of one row, or Σ a · b where `three` is false. */
+// @ts-ignore: decorator
+@inline
+function dotRow(a: usize, b: usize, c: usize, bytes: usize, three: bool): f32 {
+  let sum = f32x4.splat(0);
+  let i: usize = 0;
+  for (; i + 16 <= bytes; i += 16) {
+    const v = v128.load(a + i);
+    sum = madd(three ? f32x4.mul(v, v128.load(c + i)) : v, v128.load(b + i), sum);
+  }
+  if (i < bytes) {
+    const mask = maskOf(bytes - i);
+    const v = v128.and(v128.load(a + i), mask);
+    const w = three ? f32x4.mul(v, v128.and(v128.load(c + i), mask)) : v;
+    sum = madd(w, v128.and(v128.load(b + i), mask), sum);
+  }
+  return sumLanes(sum);
+}
+
+export function rmsNorm(args: usize, shard: i32): void {
+  const job = changetype<NormJob>(args);
+  const last = min(job.rows, (shard + 1) * job.each);
+  const bytes = <usize>job.columns * 4;
+  for (let row = shard * job.each; row < last; row++) {
+    const x = job.x + row * bytes;
+    const out = job.out + row * bytes;
+    const inverse: f32 = 1 / Mathf.sqrt(dotRow(x, x, x, bytes, false) / <f32>job.columns + job.epsilon);
+    store<f32>(job.inverseRms + row * 4, inverse);
+    const r = f32x4.splat(inverse);
+    for (let i: usize = 0; i < bytes; i += 16) {
+      put(out + i, f32x4.mul(f32x4.mul(v128.load(x + i), r), v128.load(job.weight + i)), bytes - i);
+    }
+  }
+}
+
+/** dx (+)= r · (dy · w − x · r · mean(dy · w · x · r)). */
+export function rmsNormBackward(args: usize, shard: i32): void {
+  const job = changetype<NormJob>(args);
+  const last = min(job.rows, (shard + 1) * job.each);
+  const bytes = <usize>job.columns * 4;
+  for (let row = shard * job.each; row < last; row++) {
+    const x = job.x + row * bytes;
+    const dy = job.dy + row * bytes;
+    const out = job.out + row * bytes;
+    const inverse = load<f32>(job.inverseRms + row * 4);
+    const mean: f32 = (dotRow(dy, x, job.weight, bytes, true) * inverse) / <f32>job.columns;
+    const r = f32x4.splat(inverse);
+    const back = f32x4.splat(-inverse * mean);
+    for (let i: usize = 0; i < bytes; i += 16) {
+      const direct = f32x4.mul(v128.load(dy + i), v128.load(job.weight + i));
+      const value = f32x4.mul(r, madd(v128.load(x + i), back, direct));
+      put(out + i, job.accumulate ? f32x4.add(v128.load(out + i), value) : value, bytes - i);
+    }
+  }
+}
+
+/** out = dWeight += Σ dy · x · r over rows, in blocks of 256. A shard owns `each` columns. */
+export function rmsNormWeight(args: usize, shard: i32): void {
+  const job = changetype<NormJob>(args);
+  const stride = <usize>job.columns * 4;
+  const start = <usize>shard * job.each * 4;
+  const end = min(stride, start + <usize>job.each * 4);
+  for (let at = start; at < end; at += 16) {
+    let total = f32x4.splat(0);
+    for (let block = 0; block < job.rows; block += 256) {
+      const last = min(block + 256, job.rows);
+      let sum = f32x4.splat(0);
+      for (let row = block; row < last; row++) {
+        const r = v128.load32_splat(job.inverseRms + row * 4);
+        sum = madd(f32x4.mul(v128.load(job.dy + row * stride + at), r), v128.load(job.x + row * stride + at), sum);
+      }
+      total = f32x4.add(total, sum);
+    }
+    put(job.out + at, f32x4.add(v128.load(job.out + at), total), end - at);
+  }
+}
+
+@unmanaged
+class RotaryJob {
+  tokens: i32;
+  heads: i32;
+  /** Half the head size. */
+  half: i32;
+  each: i32;
+  out: usize;
+  x: usize;
+  positions: usize;
+  table: usize;
+  inverse: i32;
+}
+
+export function rotary(args: usize, shard: i32): void {
+  const job = changetype<RotaryJob>(args);
+  const last = min(job.tokens, (shard + 1) * job.each);
+  const bytes = <usize>job.half * 4;
+  for (let token = shard * job.each; token < last; token++) {
+    const cosines = job.table + <usize>load<i32>(job.positions + token * 4) * bytes * 2;
+    for (let head = 0; head < job.heads; head++) {
+      const at = <usize>(token * job.heads + head) * bytes * 2;
+      for (let i: usize = 0; i < bytes; i += 16) {
+        const a = v128.load(job.x + at + i);
+        const b = v128.load(job.x + at + bytes + i);
+        const cosine = v128.load(cosines + i);
+        const table = v128.load(cosines + bytes + i);
+        const sine = job.inverse ? f32x4.neg(table) : table;
+        put(job.out + at + i, madd(a, cosine, f32x4.neg(f32x4.mul(b, sine))), bytes - i);
+        put(job.out + at + bytes + i, madd(b, cosine, f32x4.mul(a, sine)), bytes - i);
+      }
+    }
+  }
+}
+
+@unmanaged
+class LogProbJob {
+  rows: i32;
+  columns: i32;
+  each: i32;
+  logits: usize;
+  logSumExp: usize;
+  targets: usize;
+  /** logp forward, dLogp backward. */
+  logp: usize;
+}
+
+function maxRow(x: usize, bytes: usize): f32 {
+  let top = f32x4.splat(-Infinity);
+  let i: usize = 0;
+  for (; i + 16 <= bytes; i += 16) top = f32x4.max(top, v128.load(x + i));
+  let result = maxLanes(top);
+  for (; i < bytes; i += 4) result = max(result, load<f32>(x + i));
+  return result;
+}
+
+/** Σ exp(x − top), blocks of 4 KiB in f32, their sum in f64. */
+function sumExpRow(x: usize, bytes: usize, top: f32): f64 {
+  const shift = f32x4.splat(top);
+  let total: f64 = 0;
+  for (let block: usize = 0; block < bytes; block += 4096) {
+    const end = min(block + 4096, bytes);
+    let sum = f32x4.splat(0);
+    let i = block;
+    for (; i + 16 <= end; i += 16) sum = f32x4.add(sum, exp4(f32x4.sub(v128.load(x + i), shift)));
+    if (i < end) sum = f32x4.add(sum, v128.and(exp4(f32x4.sub(v128.load(x + i), shift)), maskOf(end - i)));
+    total += <f64>sumLanes(sum);
+  }
+  return total;
+}
+
+export function logSoftmaxGather(args: usize, shard: i32): void {
+  const job = changetype<LogProbJob>(args);
+  const last = min(job.rows, (shard + 1) * job.each);
+  const bytes = <usize>job.columns * 4;
+  for (let row = shard * job.each; row < last; row++) {
+    const x = job.logits + row * bytes;
+    const top = maxRow(x, bytes);
+    const rest = logOf(<f32>sumExpRow(x, bytes, top));
+    store<f32>(job.logSumExp + row * 4, top + rest);
+    store<f32>(job.logp + row * 4, load<f32>(x + <usize>load<i32>(job.targets + row * 4) * 4) - top - rest);
+  }
+}
+
+/** logits = dLogp · (1[target] − exp(logits − logSumExp)). */
+export function logSoftmaxGatherBackward(args: usize, shard: i32): void {
+  const job = changetype<LogProbJob>(args);
+  const last = min(job.rows, (shard + 1) * job.each);
+  const bytes = <usize>job.columns * 4;
+  for (let row = shard * job.each; row < last; row++) {
+    const x = job.logits + row * bytes;
+    const logSumExp = load<f32>(job.logSumExp + row * 4);
+    const upstream = load<f32>(job.logp + row * 4);
+    const atTarget = x + <usize>load<i32>(job.targets + row * 4) * 4;
+    const hit = upstream * (1 - expOf(load<f32>(atTarget) - logSumExp));
+    const shift = f32x4.splat(logSumExp);
+    const factor = f32x4.splat(-upstream);
+    for (let i: usize = 0; i < bytes; i += 16) {
+      put(x + i, f32x4.mul(factor, exp4(f32x4.sub(v128.load(x + i), shift))), bytes - i);
+    }
+    store<f32>(atTarget, hit);
+  }
+}
+
+@unmanaged
+class BlocksJob {
+  tokens: i32;
+  /** Columns of out and of h, the first column taken, and the rank of a block. */
+  width: i32;
+  columns: i32;
+  first: i32;
+  rank: i32;
+  each: i32;
+  out: usize;
+  h: usize;
+  coefficients: usize;
+}
+
+export function scaleBlocks(args: usize, shard: i32): void {
+  const job = changetype<BlocksJob>(args);
+  const last = min(job.tokens, (shard + 1) * job.each);
+  const block = <usize>job.rank * 4;
+  for (let token = shard * job.each; token < last; token++) {
+    const coefficients = job.coefficients + token * 8;
+    let out = job.out + <usize>token * job.width * 4;
+    let h = job.h + (<usize>token * job.columns + job.first) * 4;
+    for (let column = job.first; column < job.first + job.width; column += job.rank) {
+      const coefficient = load<f32>(coefficients + ((column / job.rank) & 1) * 4);
+      const factor = f32x4.splat(column < 2 * job.rank ? coefficient : -coefficient);
+      for (let i: usize = 0; i < block; i += 16) put(out + i, f32x4.mul(v128.load(h + i), factor), block - i);
+      out += block;
+      h += block;
+    }
+  }
+}

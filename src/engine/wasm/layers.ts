@@ -1,0 +1,100 @@
+/** The transformer's other kernels: arguments and shards for kernels/{rows,layers,optimise}.ts. */
+import { DeviceError } from '../../base/errors.ts';
+import type { Kernels } from '../kernels.ts';
+import type { Tensor } from '../tensor.ts';
+import { columnsOfShard, rowsEach } from './elementwise.ts';
+import { type JobName, type Jobs, pieces } from './jobs.ts';
+
+const heavyElements = 8192;
+const lightElements = 32768;
+
+type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
+
+export function rowKernels(jobs: Jobs): Pick<Kernels, Rows> {
+  const byRows = (name: JobName, out: Tensor, x: Tensor, index: Tensor, columns: number) => {
+    const { count, each } = pieces(index.size, rowsEach(columns));
+    jobs.run(name, count, [index.size, columns, each, out.offset, x.offset, index.offset]);
+  };
+  return {
+    gatherRows: (out, table, index) => byRows('gatherRows', out, table, index, table.size / table.shape[0]),
+    scatterRows: (out, x, index) => byRows('scatterRows', out, x, index, out.size / out.shape[0]),
+    scatterAddRows(out, x, index) {
+      const columns = out.size / out.shape[0];
+      const { count, each } = pieces(columns, columnsOfShard(index.size, columns));
+      jobs.run('scatterAddRows', count, [index.size, columns, each, out.offset, x.offset, index.offset]);
+    },
+  };
+}
+
+type Layers =
+  | 'rmsNorm'
+  | 'rmsNormBackward'
+  | 'rotary'
+  | 'logSoftmaxGather'
+  | 'logSoftmaxGatherBackward'
+  | 'scaleBlocks';
+
+export function layerKernels(jobs: Jobs): Pick<Kernels, Layers> {
+  const logProb = (name: JobName, logp: Tensor, logSumExp: Tensor, logits: Tensor, targets: Tensor) => {
+    const [rows, columns] = logits.shape;
+    const { count, each } = pieces(rows, rowsEach(columns, heavyElements));
+    jobs.run(name, count, [rows, columns, each, logits.offset, logSumExp.offset, targets.offset, logp.offset]);
+  };
+  return {
+    rmsNorm(out, inverseRms, x, weight, epsilon) {
+      const [rows, columns] = [inverseRms.size, weight.size];
+      const { count, each } = pieces(rows, rowsEach(columns));
+      const tensors = [out.offset, inverseRms.offset, x.offset, weight.offset, 0, 0];
+      jobs.run('rmsNorm', count, [rows, columns, each, ...tensors], [epsilon]);
+    },
+    rmsNormBackward(dx, dWeight, dy, x, weight, inverseRms, accumulate) {
+      const [rows, columns] = [inverseRms.size, weight.size];
+      const inputs = [inverseRms.offset, x.offset, weight.offset, dy.offset];
+      const byRows = pieces(rows, rowsEach(columns));
+      jobs.run('rmsNormBackward', byRows.count, [rows, columns, byRows.each, dx.offset, ...inputs, accumulate ? 1 : 0]);
+      if (dWeight === null) return;
+      const byColumns = pieces(columns, columnsOfShard(rows, columns));
+      jobs.run('rmsNormWeight', byColumns.count, [rows, columns, byColumns.each, dWeight.offset, ...inputs, 1]);
+    },
+    rotary(out, x, positions, table, inverse) {
+      const [tokens, heads, size] = x.shape;
+      const { count, each } = pieces(tokens, rowsEach(heads * size));
+      const tensors = [out.offset, x.offset, positions.offset, table.offset];
+      jobs.run('rotary', count, [tokens, heads, size / 2, each, ...tensors, inverse ? 1 : 0]);
+    },
+    logSoftmaxGather: (logp, logSumExp, logits, targets) =>
+      logProb('logSoftmaxGather', logp, logSumExp, logits, targets),
+    logSoftmaxGatherBackward: (logits, logSumExp, targets, dLogp) =>
+      logProb('logSoftmaxGatherBackward', dLogp, logSumExp, logits, targets),
+    scaleBlocks(out, h, coefficients, rank, column) {
+      const [tokens, width] = out.shape;
+      const { count, each } = pieces(tokens, rowsEach(width));
+      const tensors = [out.offset, h.offset, coefficients.offset];
+      jobs.run('scaleBlocks', count, [tokens, width, h.shape[1], column, rank, each, ...tensors]);
+    },
+  };
+}
+
+export function optimiserKernels(jobs: Jobs): Pick<Kernels, 'adamw' | 'invert'> {
+  return {
+    adamw(parameter, gradient, m, v, target, squaredNorm, options) {
+      const { learningRate, beta1, beta2, epsilon, decay, step, maxNorm } = options;
+      const { count, each } = pieces(parameter.size, lightElements);
+      const tensors = [parameter, gradient, m, v].map(({ offset }) => offset);
+      const corrections = [1 / (1 - beta1 ** step), 1 / (1 - beta2 ** step)];
+      jobs.run(
+        'adamw',
+        count,
+        [parameter.size, each, ...tensors, target?.offset ?? 0, squaredNorm.offset],
+        [learningRate, beta1, beta2, 1 - beta1, 1 - beta2, ...corrections, epsilon, learningRate * decay, maxNorm],
+      );
+    },
+    invert(out, x) {
+      const size = x.shape[0];
+      if (2 * 8 * size * size > jobs.scratchBytes) {
+        throw new DeviceError({ call: 'invert', expected: 'a matrix of an adapter’s rank', found: `${size} rows` });
+      }
+      jobs.run('invert', 1, [size, out.offset, x.offset]);
+    },
+  };
+}

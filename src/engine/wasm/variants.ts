@@ -1,0 +1,77 @@
+/**
+ * The three builds of the kernels, and which one is the fastest here. `plain` multiplies, then adds: it runs everywhere
+ * and gives the same bytes on every machine. `relaxed` and `wide` use the fused multiply-add where the hardware has it and
+ * give each other's bytes; `wide` is shaped for engines that join two 128-bit operations into one of 256.
+ */
+import { DeviceError } from '../../base/errors.ts';
+import { Jobs } from './jobs.ts';
+import { loadModuleBytes } from './platform.ts';
+import { type WasmMemory, type WasmModule, webAssembly } from './webassembly.ts';
+
+export type Variant = 'plain' | 'relaxed' | 'wide';
+export type LoadModule = (variant: Variant, shared: boolean) => Promise<Uint8Array>;
+
+export interface Build {
+  readonly variant: Variant;
+  readonly module: WasmModule;
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly gflops: number;
+}
+
+const trialMs = 16;
+/** The plain variant is taken only where it is clearly ahead: the choice should not flip from run to run. */
+const plainHandicap = 1.25;
+
+export const loadPackagedModule: LoadModule = (variant, shared) =>
+  loadModuleBytes(shared ? `${variant}-shared` : variant);
+
+/** GFLOP/s of one thread on a product that fits the caches: the best of many short calls within the trial's time. */
+function measure(exports: Readonly<Record<string, unknown>>, memory: WasmMemory): number {
+  const jobs = new Jobs(exports, memory, 1);
+  const [rows, columns, depth] = [24, 64, 256];
+  const b = jobs.reservedBytes;
+  const a = b + columns * depth * 4;
+  const c = a + rows * depth * 4;
+  const inside = [rows, columns, 1, 1, columns * 4, depth * 4, 0, 0, 0, 0, 0, 0, 1, 0];
+  let fastestMs = Number.POSITIVE_INFINITY;
+  const calls = 10;
+  const end = performance.now() + trialMs;
+  while (performance.now() < end) {
+    const start = performance.now();
+    for (let call = 0; call < calls; call++) jobs.run('gemm', 1, [c, a, b, rows, columns, depth, ...inside]);
+    fastestMs = Math.min(fastestMs, performance.now() - start);
+  }
+  return (2 * rows * columns * depth * calls) / fastestMs / 1e6;
+}
+
+async function tryVariant(variant: Variant, memory: WasmMemory, shared: boolean, load: LoadModule) {
+  const bytes = await load(variant, shared);
+  if (!webAssembly.validate(bytes)) return undefined;
+  const module = await webAssembly.compile(bytes);
+  const { exports } = new webAssembly.Instance(module, { env: { memory } });
+  return { variant, module, exports, gflops: measure(exports, memory) };
+}
+
+export async function chooseBuild(
+  wanted: Variant | 'auto',
+  memory: WasmMemory,
+  shared: boolean,
+  load: LoadModule,
+): Promise<Build> {
+  const candidates: readonly Variant[] = wanted === 'auto' ? ['wide', 'relaxed', 'plain'] : [wanted];
+  let best: Build | undefined;
+  for (const variant of candidates) {
+    const build = await tryVariant(variant, memory, shared, load);
+    const handicap = variant === 'plain' ? plainHandicap : 1;
+    if (build !== undefined && (best === undefined || build.gflops > best.gflops * handicap)) best = build;
+  }
+  if (best === undefined) {
+    throw new DeviceError({
+      call: 'createWasmDevice',
+      expected: `an engine that compiles the '${wanted}' kernels`,
+      found: 'one without the WebAssembly features they need',
+      fix: "Use variant 'plain', a newer engine, or leave GQ_WASM_FLAGS unset.",
+    });
+  }
+  return best;
+}
