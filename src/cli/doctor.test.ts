@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isHealthy, renderFindings } from './doctor.ts';
 import type { Finding } from './findings.ts';
-import { inspectCores, inspectMemory, inspectNode, inspectNvidia } from './findings.ts';
+import {
+  inspectCores,
+  inspectMemory,
+  inspectNode,
+  inspectNvidia,
+  inspectPython,
+  inspectSandbox,
+  inspectWasm,
+} from './findings.ts';
 import { usualNvidiaPlaces } from './nvidia.ts';
 import { runCli } from './program.ts';
 
@@ -28,6 +36,39 @@ describe('cores and memory', () => {
     const { limitBytes, freeBytes } = inspectMemory().values;
     expect(limitBytes).toBeGreaterThan(2 ** 26);
     expect(freeBytes).toBeLessThanOrEqual(Number(limitBytes));
+  });
+});
+
+describe('wasm kernels', () => {
+  it('are started and timed', async () => {
+    const { status, values } = await inspectWasm();
+    expect(status).toBe('found');
+    expect(['plain', 'relaxed', 'wide']).toContain(values['variant']);
+    expect(values['gflops']).toBeGreaterThan(0);
+  });
+
+  it('are missing, with what to do, when they cannot be started', async () => {
+    const finding = await inspectWasm({ arenaBytes: 1 });
+    expect(finding).toMatchObject({
+      status: 'missing',
+      required: true,
+      detail: 'expected 64 MiB to 4 GiB, found 1 bytes',
+    });
+    expect(isHealthy([finding])).toBe(false);
+  });
+});
+
+describe('python', () => {
+  it('is missing under a name nobody has, which is no failure', async () => {
+    const finding = await inspectPython('python-of-nobody');
+    expect(finding).toMatchObject({ status: 'missing', required: false });
+    expect(finding.detail).toContain('expected Python 3.9 or newer');
+    expect(finding.todo).toContain('python3');
+  });
+
+  it('is what the sandbox misses too', async () => {
+    const finding = await inspectSandbox({ python: 'python-of-nobody' });
+    expect(finding).toMatchObject({ name: 'sandbox', status: 'missing', required: false });
   });
 });
 
@@ -97,6 +138,7 @@ describe('report', () => {
     });
     const { healthy, findings } = JSON.parse(out) as { healthy: boolean; findings: Finding[] };
     expect(code).toBe(healthy ? 0 : 1);
-    expect(findings.map(({ name }) => name)).toEqual(expect.arrayContaining(['node', 'cores', 'memory']));
+    const names = findings.map(({ name }) => name);
+    expect(names).toEqual(['node', 'cores', 'memory', 'wasm kernels', 'python', 'sandbox', 'nvidia driver']);
   });
 });

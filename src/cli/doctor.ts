@@ -3,7 +3,15 @@ import type { Command } from 'commander';
 import type { CommandContext } from './command.ts';
 import { examplesText } from './command.ts';
 import type { Finding } from './findings.ts';
-import { inspectCores, inspectMemory, inspectNode, inspectNvidia } from './findings.ts';
+import {
+  inspectCores,
+  inspectMemory,
+  inspectNode,
+  inspectNvidia,
+  inspectPython,
+  inspectSandbox,
+  inspectWasm,
+} from './findings.ts';
 import { usualNvidiaPlaces } from './nvidia.ts';
 
 async function inspectMachine(): Promise<readonly Finding[]> {
@@ -11,6 +19,9 @@ async function inspectMachine(): Promise<readonly Finding[]> {
     inspectNode(process.versions.node),
     inspectCores(),
     inspectMemory(),
+    await inspectWasm(),
+    await inspectPython(),
+    await inspectSandbox(),
     inspectNvidia(usualNvidiaPlaces(process.env)),
   ];
 }

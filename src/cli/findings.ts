@@ -3,6 +3,12 @@
  * when it is missing or slow. A missing part fails the doctor only where nothing works without it.
  */
 import { availableParallelism, freemem, totalmem } from 'node:os';
+import { DeviceError, GraderError, UserError } from '../base/errors.ts';
+import type { WasmOptions } from '../engine/wasm/index.ts';
+import { createWasmDevice } from '../engine/wasm/index.ts';
+import { findPython } from '../env/sandbox/python.ts';
+import type { SandboxOptions } from '../env/sandbox/sandbox.ts';
+import { Sandbox } from '../env/sandbox/sandbox.ts';
 import type { NvidiaPlaces } from './nvidia.ts';
 import { findNvidiaDriver } from './nvidia.ts';
 
@@ -19,6 +25,7 @@ export interface Finding {
 
 const oldestNode = [20, 19] as const;
 const fastNodeMajor = 24;
+const smallestArenaBytes = 2 ** 26;
 
 export function inspectNode(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
@@ -58,6 +65,60 @@ export function inspectMemory(): Finding {
     detail: `${inGibibytes(limitBytes)}, ${inGibibytes(freeBytes)} of it free`,
     values: { limitBytes, freeBytes },
   };
+}
+
+/** The complaint of a part that is not there, as a finding; any other error is a bug and goes on. */
+function missing(part: Pick<Finding, 'name' | 'required'>, error: unknown): Finding {
+  if (!(error instanceof DeviceError || error instanceof UserError || error instanceof GraderError)) throw error;
+  const { expected, found, fix } = error.complaint;
+  const detail = `expected ${expected}, found ${found}`;
+  return { ...part, status: 'missing', detail, ...(fix !== undefined && { todo: fix }), values: {} };
+}
+
+/** Starts the device as a run would, in its smallest arena, and lets it time its kernels. */
+export async function inspectWasm(options: WasmOptions = {}): Promise<Finding> {
+  const part = { name: 'wasm kernels', required: true };
+  try {
+    using device = await createWasmDevice({ arenaBytes: smallestArenaBytes, ...options });
+    const { variant, threads } = device;
+    const gflops = Number(device.gflops.toFixed(1));
+    const detail = `${variant}, ${threads} ${threads === 1 ? 'thread' : 'threads'}, ${gflops} GFLOP/s on one`;
+    return { ...part, status: 'found', detail, values: { variant, threads, gflops } };
+  } catch (error) {
+    return missing(part, error);
+  }
+}
+
+export async function inspectPython(name?: string): Promise<Finding> {
+  const part = { name: 'python', required: false };
+  try {
+    const { executable, version } = await findPython(name);
+    const values = { executable, version: version.join('.') };
+    return { ...part, status: 'found', detail: `${values.version}, ${executable}`, values };
+  } catch (error) {
+    return missing(part, error);
+  }
+}
+
+/** Starts the sandbox, which attacks itself, and states which layers hold. */
+export async function inspectSandbox(options: SandboxOptions = {}): Promise<Finding> {
+  const part = { name: 'sandbox', required: false };
+  try {
+    await using sandbox = await Sandbox.start({ workers: 1, ...options });
+    const { level, layers, escapes } = sandbox.report;
+    const active = Object.entries(layers).flatMap(([name, why]) => (why === '' ? [name] : []));
+    const inactive = Object.entries(layers).flatMap(([name, why]) => (why === '' ? [] : [`${name} (${why})`]));
+    const gaps = [...inactive, ...escapes.map((attack) => `a program ${attack}`)].join(', ');
+    return {
+      ...part,
+      status: level > 0 ? 'found' : 'missing',
+      detail: `level ${level} of 3: ${active.length === 0 ? 'resource limits only' : active.join(', ')}`,
+      ...(gaps !== '' && { todo: `Not contained here: ${gaps}. Run untrusted programs where these layers work.` }),
+      values: { level, layers: active.join(' '), escapes: escapes.join('; ') },
+    };
+  } catch (error) {
+    return missing(part, error);
+  }
 }
 
 export function inspectNvidia(places: NvidiaPlaces): Finding {
