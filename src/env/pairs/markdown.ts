@@ -114,14 +114,27 @@ class PairDraft {
   }
 }
 
+/** Remarks are free, but a lost heading or an open fence must not turn a pair into remarks. */
+function complainOutside(piece: Piece, problems: PairProblem[]): void {
+  const complain = (expected: string, found: string): void => {
+    problems.push({ place: `line ${piece.line}`, heading: null, expected, found });
+  };
+  if (piece.kind === 'block' && !piece.closed) complain('an end of the fenced block', 'none');
+  if (piece.kind === 'text' && (/^Tags:/.test(piece.text) || labels.some((name) => piece.text === `${name}:`))) {
+    complain(`"${piece.text}" below a heading (### …)`, 'none above it');
+  }
+}
+
 export function parsePairsMarkdown(text: string, file: string): ParsedPairs {
   const drafts: PairDraft[] = [];
+  const problems: PairProblem[] = [];
   const firstLines = new Map<string, number>();
   let section: string | null = null;
   let isOpen = false;
   for (const piece of readPieces(text)) {
     if (piece.kind !== 'heading' || piece.level > 3) {
       if (isOpen) drafts.at(-1)?.add(piece);
+      else complainOutside(piece, problems);
       continue;
     }
     isOpen = piece.level === 3;
@@ -135,8 +148,8 @@ export function parsePairsMarkdown(text: string, file: string): ParsedPairs {
     }
   }
   const finished = drafts.map((draft) => draft.finish());
-  const problems = finished.flatMap((draft) => draft.problems);
-  if (drafts.length === 0) {
+  problems.push(...finished.flatMap((draft) => draft.problems));
+  if (drafts.length === 0 && problems.length === 0) {
     problems.push({ place: 'line 1', heading: null, expected: 'at least one pair (### …)', found: 'none' });
   }
   return { file, pairs: finished.flatMap((draft) => (draft.problems.length === 0 ? [draft.pair] : [])), problems };
