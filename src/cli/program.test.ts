@@ -25,11 +25,17 @@ describe('gq', () => {
     expect(out).toContain('Examples:\n  $ gq doctor');
   });
 
-  it('prints the help of one command', async () => {
-    const { code, out, err } = await run('doctor', '--help');
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toContain('--json');
-    expect(out).toContain('Examples:');
+  it('prints the help of every command it lists, with examples', async () => {
+    const { out } = await run('--help');
+    const [, listed = ''] = out.split('Commands:\n');
+    const names = [...listed.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
+    expect(names).toContain('doctor');
+    for (const name of names) {
+      const help = await run(name, '--help');
+      expect(help, name).toMatchObject({ code: 0, err: '' });
+      expect(help.out, name).toContain(`Usage: gq ${name}`);
+      expect(help.out, name).toContain('Examples:');
+    }
   });
 
   it('answers a call without a command with help on stderr and 2', async () => {

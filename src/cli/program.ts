@@ -46,7 +46,7 @@ async function buildProgram(argv: readonly string[], context: CommandContext): P
     .version(readVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help; after a command, its own')
     .helpCommand(false)
-    .addHelpText('after', examplesText('gq doctor', 'gq doctor --json', 'gq doctor --help'))
+    .addHelpText('after', examplesText('gq doctor', 'gq model inspect DIR', 'gq verify --help'))
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),
