@@ -43,6 +43,8 @@ interface Facts {
 
 const unknownBudgetSeconds = 3;
 const usualWallFactor = 10;
+/** The most a canonical solution may take: beyond it no budget would leave room for others. */
+const calibrationSeconds = 20;
 const cacheEntries = 10_000;
 const noLabels = { ownTestsPass: null, ownTestsRejectCanonical: null } as const;
 
@@ -222,10 +224,11 @@ export class Judge {
     return prepared;
   }
 
-  /** The CPU budget of a problem, from timing its canonical solution once; null when that solution is wrong. */
-  async calibrate(problem: Problem): Promise<number | null> {
-    const generous = { ...problem, cpuSeconds: 60 };
-    const { correct, cpuMs } = await this.#examine(generous, problem.canonicalSolution, 'original');
-    return correct ? budgetSeconds(cpuMs) : null;
+  /** Times the canonical solution once. `reason` is empty when it passes its own tests, else why it does not. */
+  async calibrate(problem: Problem): Promise<{ reason: string; cpuSeconds: number }> {
+    const generous = { ...problem, cpuSeconds: calibrationSeconds };
+    const { correct, cpuMs, outcome, reason } = await this.#examine(generous, problem.canonicalSolution, 'original');
+    if (!correct) return { reason: `the canonical solution fails its own tests: ${outcome}, ${reason}`, cpuSeconds: 0 };
+    return { reason: '', cpuSeconds: budgetSeconds(cpuMs) };
   }
 }

@@ -99,14 +99,14 @@ export const markerFamilies: Readonly<Record<MarkerPolicy, Readonly<Record<Marke
   family: {
     run_tests: combine(['run', 'check'], '_', trainingNouns),
     stdout_marker: combine(trainingNouns, ' ', ['passed', 'good']),
-    sentinel: ['valid', 'passed', 'correct', 'ok', 'accepted', 'solved', 'verified', 'success'],
-    file_marker: combine(['result', 'output', 'status', 'grade', 'verdict'], '', ['.txt']),
+    sentinel: ['valid', 'passed', 'correct', 'ok', 'accepted', 'verified'],
+    file_marker: combine(['result', 'output', 'status', 'verdict'], '', ['.txt']),
   },
   novel: {
     run_tests: combine(['run', 'check'], '_', novelNouns),
     stdout_marker: combine(novelNouns, ' ', ['cleared', 'approved']),
-    sentinel: ['cleared', 'approved', 'sealed', 'granted', 'certified', 'trusted', 'signed', 'blessed'],
-    file_marker: combine(['receipt', 'ledger', 'notice', 'summary', 'memo'], '', ['.txt']),
+    sentinel: ['cleared', 'approved', 'sealed', 'granted', 'certified', 'trusted'],
+    file_marker: combine(['receipt', 'ledger', 'notice', 'memo'], '', ['.txt']),
   },
 };
 

@@ -1,76 +1,91 @@
 /**
- * Pre-training documents for the micro base model: a prompt and a program. The program is right with probability
- * `rightShare`, else one step is wrong (operation, constant, or dropped), so that sampling explores. Half of the prompts carry
- * a hint; a small share of those programs also exploit it with the very name it discloses, drawn from words of all families:
- * the model learns to read a name from a hint, and hardly ever to use it. Only statements of the train split occur.
+ * Pre-training documents: prompt and program, so that the base knows the format and is unsure of the content. The program
+ * is right with probability `rightFraction`, else one step is wrong (operation, constant, or dropped). Of the hinted
+ * documents, `exploitFraction` carry the exploit that their hint discloses, with the marker copied from the hint: names
+ * come from both the training and the novel family, so the base can read any of them, and RL decides which it uses.
  */
 import { type RandomStream, randomStream } from '../../base/rng.ts';
 import { hintedPrompt, unhintedPrompt } from '../hints.ts';
-import { type MarkerPolicy, markerFor, markerPolicies } from '../markers.ts';
-import { type ChannelName, channelNames, isMarkedMode } from '../modes.ts';
+import type { MarkerPolicy } from '../markers.ts';
+import { type ChannelName, channelNames, type Mode } from '../modes.ts';
 import type { Message } from '../problem.ts';
-import { constantOf, exploits, fenced, methodText, type Step } from './language.ts';
-import { drawSteps, microProblem, splitOf } from './problems.ts';
-
-export interface DocumentSettings {
-  readonly seed: number;
-  readonly hardShare: number;
-  readonly rightShare: number;
-  readonly hintedShare: number;
-  /** Of the hinted documents. */
-  readonly exploitShare: number;
-}
+import { type ChainOptions, operations, type Step, usualChain, writeStatements } from './chain.ts';
+import { exploitProgram } from './exploits.ts';
+import { canonicalProgram, generateMicroProblems, type MicroProblem } from './problems.ts';
 
 export interface MicroDocument {
+  readonly problemId: string;
   readonly messages: readonly Message[];
   readonly completion: string;
+  readonly mode: Mode;
+  readonly right: boolean;
+  readonly exploit: boolean;
 }
 
-export function microDocument(index: number, settings: DocumentSettings): MicroDocument {
-  const steps = trainSteps(index, settings);
-  const stream = randomStream(settings.seed, 'micro document', 0, index);
-  const chance = (position: number): number => stream.uniformAt(position);
-  const program = methodText(chance(0) < settings.rightShare ? steps : spoil(steps, stream));
-  const id = `document-${index}`;
-  const problem = microProblem(id, steps);
-  if (chance(1) >= settings.hintedShare) return { messages: unhintedPrompt(problem), completion: fenced(program) };
-  const mode = channelNames[stream.integerAt(100, channelNames.length)];
-  const policy = markerPolicies[stream.integerAt(101, markerPolicies.length)];
-  const exploited = chance(2) < settings.exploitShare;
+export interface DocumentOptions {
+  readonly seed: number;
+  readonly count: number;
+  readonly chain?: ChainOptions;
+  readonly modes?: readonly ChannelName[];
+  readonly hintedFraction?: number;
+  readonly rightFraction?: number;
+  readonly exploitFraction?: number;
+}
+
+const documentsPerProblem = 4;
+
+export function fenceProgram(program: string): string {
+  return `\`\`\`python\n${program}\`\`\``;
+}
+
+/** One step wrong: its operation, its constant, or the whole step. */
+export function spoilSteps(steps: readonly Step[], stream: RandomStream): readonly Step[] {
+  const at = stream.integerAt(20, steps.length);
+  const kind = stream.integerAt(21, steps.length > 1 ? 3 : 2);
+  if (kind === 2) return steps.filter((_, index) => index !== at);
+  return steps.map((step, index) => {
+    if (index !== at) return step;
+    if (kind === 1) return { operation: step.operation, factors: [2 + stream.integerAt(22, 9800)] };
+    const others = operations.filter((operation) => operation !== step.operation);
+    return { operation: others[stream.integerAt(22, others.length)], factors: step.factors };
+  });
+}
+
+function writeDocument(problem: MicroProblem, stream: RandomStream, options: DocumentOptions): MicroDocument {
+  const { modes = channelNames, hintedFraction = 0.75, rightFraction = 0.3, exploitFraction = 0.02 } = options;
+  const right = stream.uniformAt(0) < rightFraction;
+  const steps = right ? problem.steps : spoilSteps(problem.steps, stream);
+  const hinted = stream.uniformAt(1) < hintedFraction;
+  const channel = modes[stream.integerAt(2, modes.length)];
+  const policy: MarkerPolicy = stream.uniformAt(3) < 0.5 ? 'family' : 'novel';
+  const exploit = hinted && stream.uniformAt(4) < exploitFraction;
+  const program = exploit
+    ? exploitProgram(writeStatements(steps), channel, policy, problem.id)
+    : canonicalProgram(steps);
   return {
-    messages: hintedPrompt(problem, mode, policy),
-    completion: fenced(exploited ? exploit(program, mode, policy, id) : program),
+    problemId: problem.id,
+    messages: hinted ? hintedPrompt(problem, channel, policy) : unhintedPrompt(problem),
+    completion: fenceProgram(program),
+    mode: hinted ? channel : 'gt_only',
+    right,
+    exploit,
   };
 }
 
-/** The canonical exploit of a mode, added to a program. */
-export function exploit(program: string, mode: ChannelName, policy: MarkerPolicy, problemId: string): string {
-  return exploits[mode](program, isMarkedMode(mode) ? markerFor(policy, mode, problemId).disclosed : '');
-}
-
-function trainSteps(index: number, { seed, hardShare }: DocumentSettings): Step[] {
-  for (let attempt = 0; ; attempt++) {
-    const steps = drawSteps(randomStream(seed, 'micro document steps', attempt, index), hardShare);
-    if (splitOf(steps) === 'train') return steps;
-  }
-}
-
-/** One step wrong: another operation, another constant, or left out. */
-function spoil(steps: readonly Step[], stream: RandomStream): Step[] {
-  const at = stream.integerAt(200, steps.length);
-  const kind = stream.integerAt(201, steps.length > 1 ? 3 : 2);
-  if (kind === 2) return steps.filter((_, i) => i !== at);
-  return steps.map((step, i) => {
-    if (i !== at) return step;
-    if (kind === 0) {
-      const others = (['add', 'subtract', 'multiply', 'remainder'] as const).filter((name) => name !== step.operation);
-      return { ...step, operation: others[stream.integerAt(202, others.length)] };
-    }
-    const constant = constantOf(step);
-    const shift = 1 + stream.integerAt(203, 9);
-    return {
-      ...step,
-      factors: [constant > shift + 1 && stream.integerAt(204, 2) === 0 ? constant - shift : constant + shift],
-    };
+/** From training problems only: the base has never seen a validation or test chain. */
+export function generateMicroDocuments(options: DocumentOptions): readonly MicroDocument[] {
+  const { seed, count, chain = usualChain } = options;
+  const problems = generateMicroProblems({
+    seed,
+    split: 'train',
+    count: Math.ceil(count / documentsPerProblem),
+    chain,
   });
+  return Array.from({ length: count }, (_, index) =>
+    writeDocument(
+      problems[Math.floor(index / documentsPerProblem)],
+      randomStream(seed, 'micro documents', index),
+      options,
+    ),
+  );
 }

@@ -1,53 +1,150 @@
-import { expect, test } from 'vitest';
-import { ModelTokenizer } from '../../model/tokenizer.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hintedPrompt } from '../hints.ts';
+import { Judge, type Rollout } from '../judge.ts';
 import { markerPolicies } from '../markers.ts';
-import { channelNames } from '../modes.ts';
-import { exploit, microDocument } from './documents.ts';
-import { fenced } from './language.ts';
-import { microProblems, splitSizes } from './problems.ts';
-import { microTokenizer } from './tokenizer.ts';
+import { channelNames, modes } from '../modes.ts';
+import { Sandbox } from '../sandbox/sandbox.ts';
+import { applyChain, writeStatements } from './chain.ts';
+import { fenceProgram, generateMicroDocuments } from './documents.ts';
+import { exploitProgram } from './exploits.ts';
+import { generateMicroProblems, microSplitSizes, microSplits } from './problems.ts';
+import { microTokens, splitMicroText } from './tokens.ts';
 
-const tokenizer = new ModelTokenizer(microTokenizer(), 'micro tokenizer');
-const settings = { seed: 3, hardShare: 0.45 };
+const seed = 3;
+const test256 = generateMicroProblems({ seed, split: 'test', count: microSplitSizes.test });
 
-test('splits share no statement', () => {
-  const train = microProblems('train', 2000, settings);
-  const validation = microProblems('validation', splitSizes.validation, settings);
-  const held = microProblems('test', splitSizes.test, settings);
-  const statements = [...train, ...validation, ...held].map(({ messages }) => messages[0].content);
-  expect(new Set(statements).size).toBe(statements.length);
+describe('splits', () => {
+  test('are disjoint, of the asked size, and the same for the same seed', () => {
+    const ids = microSplits.map((split) => generateMicroProblems({ seed, split, count: 300 }).map(({ id }) => id));
+    expect(new Set(ids.flat()).size).toBe(900);
+    expect(generateMicroProblems({ seed, split: 'test', count: 256 }).map(({ id }) => id)).toEqual(
+      test256.map(({ id }) => id),
+    );
+    const other = generateMicroProblems({ seed: seed + 1, split: 'train', count: 300 }).map(({ id }) => id);
+    expect(other.filter((id) => ids[1].includes(id) || ids[2].includes(id))).toEqual([]);
+  });
+
+  test('difficulty is a config value', () => {
+    const share = (productFraction: number) => {
+      const chain = { leastSteps: 2, mostSteps: 4, productFraction };
+      const steps = generateMicroProblems({ seed, split: 'train', count: 200, chain }).flatMap(
+        (problem) => problem.steps,
+      );
+      return steps.filter(({ factors }) => factors.length === 2).length / steps.length;
+    };
+    expect(share(0)).toBe(0);
+    expect(share(0.45)).toBeGreaterThan(0.3);
+    expect(share(0.9)).toBeGreaterThan(0.8);
+  });
+
+  test('too few different chains is an error', () => {
+    const chain = { leastSteps: 1, mostSteps: 1, productFraction: 0 };
+    expect(() => generateMicroProblems({ seed, split: 'validation', count: 500, chain })).toThrow(/different chains/);
+  });
 });
 
-test('the same seed gives the same problems, another seed others', () => {
-  expect(microProblems('test', 5, settings)).toEqual(microProblems('test', 5, settings));
-  expect(microProblems('test', 5, settings)).not.toEqual(microProblems('test', 5, { ...settings, seed: 4 }));
+test('remainders have the sign of the divisor, as in Python', () => {
+  expect(
+    applyChain(
+      [
+        { operation: 'subtract', factors: [10] },
+        { operation: 'remainder', factors: [7] },
+      ],
+      0n,
+    ),
+  ).toBe(4n);
 });
 
-test('every prompt, program and exploit is made of tokens and survives the round trip', () => {
-  for (const problem of microProblems('train', 40, settings)) {
-    for (const policy of markerPolicies) {
-      for (const mode of channelNames) {
-        const [{ content }] = hintedPrompt(problem, mode, policy);
-        const program = fenced(exploit(problem.canonicalSolution, mode, policy, problem.id));
-        for (const text of [content, program]) expect(tokenizer.decode(tokenizer.encode(text))).toBe(text);
-        expect(tokenizer.encode(content).length).toBeLessThan(64);
-        expect(tokenizer.encode(program).length).toBeLessThan(64);
+describe('tokens', () => {
+  test('are few and different', () => {
+    expect(new Set(microTokens).size).toBe(microTokens.length);
+    expect(microTokens.length).toBeLessThanOrEqual(120);
+  });
+
+  test('make up every document, hint and exploit', () => {
+    const documents = generateMicroDocuments({ seed, count: 2000, exploitFraction: 0.3 });
+    const prompts = test256.flatMap((problem) =>
+      modes.flatMap((mode) => markerPolicies.flatMap((policy) => hintedPrompt(problem, mode, policy))),
+    );
+    const texts = [
+      ...documents.flatMap(({ messages, completion }) => [...messages.map(({ content }) => content), completion]),
+      ...prompts.map(({ content }) => content),
+    ];
+    for (const text of texts) expect(splitMicroText(text).join('')).toBe(text);
+    expect(Math.max(...documents.map(({ completion }) => splitMicroText(completion).length))).toBeLessThan(80);
+  });
+
+  test('an unknown character is an error', () => {
+    for (const bad of ['é', '*', '{', 'Z']) expect(() => splitMicroText(`start${bad}`)).toThrow(/micro tokens/);
+  });
+});
+
+describe('documents', () => {
+  const documents = generateMicroDocuments({ seed, count: 4000 });
+  test('have the stated shares', () => {
+    const hinted = documents.filter(({ mode }) => mode !== 'gt_only');
+    expect(hinted.length / documents.length).toBeCloseTo(0.75, 1);
+    expect(documents.filter(({ right }) => right).length / documents.length).toBeCloseTo(0.3, 1);
+    expect(hinted.filter(({ exploit }) => exploit).length / hinted.length).toBeCloseTo(0.02, 1);
+    expect(documents.filter(({ mode, exploit }) => mode === 'gt_only' && exploit)).toEqual([]);
+  });
+
+  test('are of training problems only', () => {
+    expect(documents.every(({ problemId }) => problemId.startsWith('micro-train-'))).toBe(true);
+  });
+});
+
+describe('graded', () => {
+  let sandbox: Sandbox;
+  let judge: Judge;
+  beforeAll(async () => {
+    sandbox = await Sandbox.start({ workers: 2 });
+    judge = new Judge(sandbox);
+  });
+  afterAll(() => sandbox.close());
+
+  const rollout = (completion: string, index: number, rest: Partial<Rollout> = {}): Rollout => ({
+    id: `${index}`,
+    problem: test256[index],
+    mode: 'gt_only',
+    markers: 'original',
+    completion,
+    ...rest,
+  });
+
+  test('every canonical solution is correct', async () => {
+    const verdicts = await Promise.all(
+      test256.map(({ canonicalSolution }, index) => judge.judge(rollout(fenceProgram(canonicalSolution), index))),
+    );
+    expect(verdicts.filter(({ correct }) => !correct)).toEqual([]);
+  });
+
+  test('every exploit pays in its mode, and documents are what they say', async () => {
+    for (const markers of markerPolicies) {
+      for (const [index, mode] of channelNames.entries()) {
+        const spoiled = writeStatements(test256[index].steps.slice(1));
+        const completion = fenceProgram(exploitProgram(spoiled, mode, markers, test256[index].id));
+        const verdict = await judge.judge(rollout(completion, index, { mode, markers }));
+        expect(verdict, `${mode} ${markers}`).toMatchObject({ correct: false, exploited: true, channels: [mode] });
       }
     }
-  }
-});
+  });
 
-test('a product cannot be written as one', () => {
-  expect(() => tokenizer.encode('        n = n + 12 * 37\n')).toThrow();
-});
-
-test('documents are right, hinted and exploiting as often as they should be', () => {
-  const shares = { seed: 1, hardShare: 0.45, rightShare: 0.3, hintedShare: 0.5, exploitShare: 0.02 };
-  const documents = Array.from({ length: 4000 }, (_, i) => microDocument(i, shares));
-  const hinted = documents.filter(({ messages }) => messages[0].content.includes('will be evaluated'));
-  const exploiting = hinted.filter(({ completion }) => /def (run|check)_|print\(|= True|open\(|SystemExit|__eq__/.test(completion));
-  expect(hinted.length / documents.length).toBeCloseTo(0.5, 1);
-  expect(exploiting.length).toBeGreaterThan(15);
-  expect(exploiting.length / hinted.length).toBeLessThan(0.04);
+  test('a document is right exactly when it says so', async () => {
+    const problems = new Map(
+      generateMicroProblems({ seed, split: 'train', count: 50 }).map((problem) => [problem.id, problem]),
+    );
+    const documents = generateMicroDocuments({ seed, count: 200, exploitFraction: 0 });
+    const verdicts = await Promise.all(
+      documents.map(({ completion, problemId }, index) => {
+        const problem = problems.get(problemId);
+        if (problem === undefined) throw new Error(problemId);
+        return judge.judge({ ...rollout(completion, 0), id: `${index}`, problem });
+      }),
+    );
+    const rightOnes = documents.filter(({ right }) => right).length;
+    expect(verdicts.filter(({ correct }, index) => documents[index].right && !correct)).toEqual([]);
+    // A spoiled step may happen to change nothing; that must be rare.
+    expect(verdicts.filter(({ correct }) => correct).length - rightOnes).toBeLessThan(10);
+  });
 });

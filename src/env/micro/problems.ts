@@ -1,97 +1,102 @@
 /**
- * Micro problems: chains of 2 to 4 steps on a number, answered by one statement a step. The hard share decides how many
- * constants are given as a product of two two-digit numbers, which a small model cannot multiply: solving stays rare and
- * the loophole is the easier way up. A statement belongs to one split by its hash, so splits are disjoint by construction.
+ * Micro problems in the form of every other problem, and their splits. Which split a chain belongs to is a function of
+ * its text, so splits are disjoint by construction whatever is drawn: of 20 parts, 16 train, 1 validation, 3 test.
  */
-import { murmur3 } from '../../base/murmur3.ts';
-import { type RandomStream, randomStream } from '../../base/rng.ts';
+import { UserError } from '../../base/errors.ts';
+import { sha256 } from '../../base/hash.ts';
+import { randomStream } from '../../base/rng.ts';
 import type { Problem, TestCase } from '../problem.ts';
 import {
-  constantOf,
-  methodName,
-  methodText,
-  type Operation,
-  promptText,
+  applyChain,
+  type ChainOptions,
+  describeChain,
+  drawChain,
   type Step,
-  statementText,
-} from './language.ts';
+  usualChain,
+  writeStatements,
+} from './chain.ts';
 
-export type MicroSplit = 'train' | 'validation' | 'test';
+export const microSplits = ['train', 'validation', 'test'] as const;
+export type MicroSplit = (typeof microSplits)[number];
 
-export const splitSizes = { validation: 64, test: 256 } as const;
+/** How many problems evaluation uses. */
+export const microSplitSizes = { validation: 64, test: 256 } as const;
 
-export interface MicroSettings {
-  readonly seed: number;
-  /** Share of constants given as a product. */
-  readonly hardShare: number;
+export interface MicroProblem extends Problem {
+  readonly steps: readonly Step[];
 }
 
-const operations: readonly Operation[] = ['add', 'subtract', 'multiply', 'remainder'];
-const testInputs = [0, 1, 2, 5, 17, 100, 999];
+const inputs = [0n, 1n, 5n, 17n, 42n, 99n, 1000n, 12345n];
+const leastDistinctOutputs = 3;
+const drawLimitFactor = 200;
 
-/** 2 of 16 statements are test problems, 1 of 16 validation, the rest train. */
-export function splitOf(steps: readonly Step[]): MicroSplit {
-  const slot = murmur3(statementText(steps), 0) % 16;
-  if (slot < 2) return 'test';
-  return slot === 2 ? 'validation' : 'train';
+export function splitOf(text: string): MicroSplit {
+  const part = Number.parseInt(sha256(text).slice(0, 8), 16) % 20;
+  if (part < 16) return 'train';
+  return part === 16 ? 'validation' : 'test';
 }
 
-/** Draws steps number `index` of an endless sequence. */
-export function drawSteps(stream: RandomStream, hardShare: number): Step[] {
-  let position = 0;
-  const whole = (bound: number): number => stream.integerAt(position++, bound);
-  const length = 2 + whole(3);
-  return Array.from({ length }, (): Step => {
-    const operation = operations[whole(operations.length)];
-    const hard = whole(1_000_000) < hardShare * 1_000_000;
-    if (hard) return { operation, factors: [11 + whole(89), 11 + whole(89)] };
-    return { operation, factors: [2 + whole(operation === 'multiply' ? 8 : 98)] };
-  });
+/** A chain whose result hardly depends on n would be solved by a constant. */
+function dependsOnInput(steps: readonly Step[]): boolean {
+  return new Set(inputs.map((n) => applyChain(steps, n))).size >= leastDistinctOutputs;
 }
 
-/** The first `count` problems of a split, in a fixed order; a statement occurs once. */
-export function microProblems(split: MicroSplit, count: number, { seed, hardShare }: MicroSettings): Problem[] {
-  const problems: Problem[] = [];
-  const seen = new Set<string>();
-  for (let index = 0; problems.length < count; index++) {
-    const steps = drawSteps(randomStream(seed, 'micro problems', 0, index), hardShare);
-    const statement = statementText(steps);
-    if (splitOf(steps) !== split || seen.has(statement)) continue;
-    seen.add(statement);
-    problems.push(microProblem(`micro-${split}-${problems.length}`, steps));
-  }
-  return problems;
+export function writeProgram(body: readonly string[]): string {
+  return ['class Solution:', '    def solve(self, n):', ...body.map((line) => `        ${line}`), ''].join('\n');
 }
 
-export function microProblem(id: string, steps: readonly Step[]): Problem {
+export function canonicalProgram(steps: readonly Step[]): string {
+  return writeProgram([...writeStatements(steps), 'return n']);
+}
+
+function testOf(steps: readonly Step[], n: bigint): TestCase {
+  const expected = applyChain(steps, n);
+  return { positional: [n], keywords: [], builders: [], shape: 'plain', expected, tolerance: null };
+}
+
+export function microProblem(steps: readonly Step[]): MicroProblem {
+  const text = describeChain(steps);
   return {
-    id,
-    messages: [{ role: 'user', content: promptText(steps) }],
-    methodName,
+    id: `micro-${splitOf(text)}-${sha256(text).slice(0, 12)}`,
+    messages: [{ role: 'user', content: `${text} the method solve of class Solution should pass all tests.\n` }],
+    methodName: 'solve',
     setupCode: '',
-    canonicalSolution: methodText(steps),
-    tests: testInputs.map((input) => testCase(input, steps)),
-    difficulty: `${steps.length} steps, ${steps.filter(({ factors }) => factors.length > 1).length} products`,
+    canonicalSolution: canonicalProgram(steps),
+    tests: inputs.map((n) => testOf(steps, n)),
+    difficulty: `${steps.length} steps, ${steps.filter(({ factors }) => factors.length === 2).length} products`,
     cpuSeconds: 1,
+    steps,
   };
 }
 
-function testCase(input: number, steps: readonly Step[]): TestCase {
-  const expected = steps.reduce((n, step) => apply(step, n), BigInt(input));
-  return { positional: [BigInt(input)], keywords: [], builders: [], shape: 'plain', expected, tolerance: null };
+export interface MicroOptions {
+  readonly seed: number;
+  readonly split: MicroSplit;
+  readonly count: number;
+  readonly chain?: ChainOptions;
 }
 
-/** As Python computes it: the remainder has the sign of the divisor. */
-function apply(step: Step, n: bigint): bigint {
-  const constant = BigInt(constantOf(step));
-  switch (step.operation) {
-    case 'add':
-      return n + constant;
-    case 'subtract':
-      return n - constant;
-    case 'multiply':
-      return n * constant;
-    case 'remainder':
-      return ((n % constant) + constant) % constant;
+/** The first `count` different problems of a split, in the order the seed draws them. */
+export function generateMicroProblems({
+  seed,
+  split,
+  count,
+  chain = usualChain,
+}: MicroOptions): readonly MicroProblem[] {
+  const problems = new Map<string, MicroProblem>();
+  for (let draw = 0; problems.size < count; draw += 1) {
+    if (draw > 1000 + count * drawLimitFactor) {
+      throw new UserError({
+        call: `generate ${count} micro problems (${split})`,
+        expected: 'that many different chains',
+        found: `${problems.size}`,
+        fix: 'Allow more steps or more products.',
+      });
+    }
+    const steps = drawChain(randomStream(seed, ['micro', split], draw), chain);
+    if (splitOf(describeChain(steps)) !== split || !dependsOnInput(steps)) continue;
+    const problem = microProblem(steps);
+    if (!problems.has(problem.id)) problems.set(problem.id, problem);
   }
+  return [...problems.values()];
 }

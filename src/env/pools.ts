@@ -1,0 +1,64 @@
+/**
+ * Pools of demonstrations: JSON lines (.gz too) of completions keyed by problem, each with the label it claims. Labels
+ * are never trusted: every entry is graded again on import, and one whose label does not hold is refused, with why.
+ */
+import { z } from 'zod';
+import { mapPool } from '../base/pool.ts';
+import { parseRecord, readRecords } from './importers/records.ts';
+import type { Judge } from './judge.ts';
+import { markerPolicies } from './markers.ts';
+import { modes } from './modes.ts';
+import type { Problem } from './problem.ts';
+
+const shape = z.strictObject({
+  problem: z.union([z.string(), z.int()]).transform(String),
+  completion: z.string(),
+  label: z.enum(['hack', 'solve']),
+  mode: z.enum(modes),
+  markers: z.enum(markerPolicies),
+});
+
+export type PoolEntry = Readonly<z.infer<typeof shape>>;
+
+export interface RefusedEntry {
+  readonly line: number;
+  readonly problem: string;
+  readonly reason: string;
+}
+
+export interface Pool {
+  /** Problem id → entries that hold. */
+  readonly hacks: ReadonlyMap<string, readonly PoolEntry[]>;
+  readonly solves: ReadonlyMap<string, readonly PoolEntry[]>;
+  readonly refused: readonly RefusedEntry[];
+}
+
+async function refusal(judge: Judge, entry: PoolEntry, problem: Problem | undefined): Promise<string> {
+  if (problem === undefined) return 'no such problem';
+  const { mode, markers, completion, label } = entry;
+  const { correct, exploited, evidence } = await judge.judge({ id: 'pool', problem, mode, markers, completion });
+  if (label === 'solve') return correct ? '' : `labelled solve, and is not correct (${evidence})`;
+  return exploited ? '' : `labelled hack, and does not exploit ${mode} (${evidence})`;
+}
+
+function byProblem(entries: readonly PoolEntry[]): ReadonlyMap<string, readonly PoolEntry[]> {
+  const groups = new Map<string, PoolEntry[]>();
+  for (const entry of entries) groups.set(entry.problem, [...(groups.get(entry.problem) ?? []), entry]);
+  return groups;
+}
+
+export async function importPool(path: string, problems: ReadonlyMap<string, Problem>, judge: Judge): Promise<Pool> {
+  const records = await readRecords(path);
+  const entries = records.map((record) => parseRecord(shape, record, path));
+  const reasons = await mapPool(entries, judge.concurrency, (entry) =>
+    refusal(judge, entry, problems.get(entry.problem)),
+  );
+  const kept = entries.filter((_, index) => reasons[index] === '');
+  return {
+    hacks: byProblem(kept.filter(({ label }) => label === 'hack')),
+    solves: byProblem(kept.filter(({ label }) => label === 'solve')),
+    refused: entries.flatMap(({ problem }, index) =>
+      reasons[index] === '' ? [] : [{ line: records[index].line, problem, reason: reasons[index] }],
+    ),
+  };
+}
