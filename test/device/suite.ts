@@ -63,11 +63,14 @@ export function compare(
 
 /** Output and gradients against another device's. */
 export async function compareDevices(device: Device, reference: Device, op: OpCase, bound: number): Promise<Check[]> {
-  const [found, expected] = [await runCase(device, op), await runCase(reference, op)];
+  return compareOutcomes(op.name, await runCase(device, op), await runCase(reference, op), bound);
+}
+
+export function compareOutcomes(name: string, found: Outcome, expected: Outcome, bound: number): Check[] {
   return [
-    compare(op.name, 'output', found.output, expected.output, bound),
-    ...Object.keys(expected.gradients).map((name) =>
-      compare(op.name, `d ${name}`, found.gradients[name], expected.gradients[name], bound),
+    compare(name, 'output', found.output, expected.output, bound),
+    ...Object.keys(expected.gradients).map((each) =>
+      compare(name, `d ${each}`, found.gradients[each], expected.gradients[each], bound),
     ),
   ];
 }
