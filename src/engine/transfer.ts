@@ -14,7 +14,7 @@ function kindOf(array: HostArray): string {
 }
 
 /** Alive, and of this arena: an offset means nothing anywhere else. */
-export function expectHome(arena: Arena, call: string, tensor: Tensor): void {
+function expectHome(arena: Arena, call: string, tensor: Tensor): void {
   tensor.assertAlive(call);
   if (tensor.device.arena === arena) return;
   throw new DeviceError({
