@@ -4,7 +4,7 @@
  * What was computed is kept on disk, keyed by everything it depends on.
  */
 import { ShapeError, UserError } from '../base/errors.ts';
-import { bfloat16ToFloat, float16ToFloat } from '../base/half.ts';
+import { widenHalves } from '../base/half.ts';
 import { sha256, sha256Json } from '../base/hash.ts';
 import { nearestName } from '../base/nearest.ts';
 import type { Scope, Tensor } from '../engine/index.ts';
@@ -109,6 +109,6 @@ function hashFloats(data: Float32Array): string {
 
 async function readWeight(tensor: Tensor): Promise<Float32Array> {
   const data = await tensor.device.read(tensor);
-  if (data instanceof Float32Array) return data;
-  return Float32Array.from(data, tensor.dtype === 'bf16' ? bfloat16ToFloat : float16ToFloat);
+  if (data instanceof Uint16Array) return widenHalves(data, tensor.dtype === 'bf16' ? 'bf16' : 'f16');
+  return Float32Array.from(data);
 }

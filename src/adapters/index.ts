@@ -3,6 +3,9 @@ export { type AdapterCheckpoint, readCheckpoint, restoreAdapter, writeCheckpoint
 export { type AdapterOptions, createAdapter } from './create.ts';
 export { type Family, families, type LinearFamily, linearFamilies, needsPairs } from './families.ts';
 export { ActivationPooling, type Features, gradientFeatures } from './features.ts';
+export { addChange, type MergedDType, mergedTensor, writeMerged } from './merge.ts';
 export { type PairDifferences, pairInputDifferences, type TokenPair } from './pair-inputs.ts';
 export { modeScale, type PolicyMode, routeGroups, routeTokens, scaleGroups, scaleRows } from './passes.ts';
+export { peftFiles, readPeft, writePeft } from './peft.ts';
 export { defaultTargets, type TargetModule, targetModules } from './targets.ts';
+export { transpose } from './transpose.ts';

@@ -1,5 +1,20 @@
-/** A weight with its change written into it: W + upᵀ · down, summed in float64. */
-import type { LowRankChange } from './adapter.ts';
+/**
+ * A model folder with the deployed change written into its weights: W + upᵀ · down, summed in float64 and rounded once to
+ * the dtype. Every other file of the folder (config, tokenizer, templates, licence) is copied as it is.
+ */
+import { copyFile, mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeFileAtomic } from '../base/atomic-file.ts';
+import { UserError } from '../base/errors.ts';
+import { narrowFloats } from '../base/half.ts';
+import type { ModelFolder } from '../model/folder.ts';
+import { readJsonObject } from '../model/json.ts';
+import { findNonFinite, type SafetensorsArray, toFloat32 } from '../model/safetensors.ts';
+import { writeSafetensors } from '../model/safetensors-writer.ts';
+import type { WeightEntry } from '../model/weight-files.ts';
+import type { Adapter, LowRankChange } from './adapter.ts';
+
+export type MergedDType = 'F32' | 'F16' | 'BF16';
 
 /** weight [outputs, inputs], row major; in place. */
 export function addChange(weight: Float32Array, inputs: number, { rank, down, up }: LowRankChange): void {
@@ -14,4 +29,59 @@ export function addChange(weight: Float32Array, inputs: number, { rank, down, up
     }
     for (let c = 0; c < inputs; c++) weight[o * inputs + c] += row[c];
   }
+}
+
+/** `dtype` null keeps each tensor's own. */
+export async function writeMerged(
+  directory: string,
+  folder: ModelFolder,
+  adapter: Adapter,
+  dtype: MergedDType | null,
+): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await copyOtherFiles(folder.directory, directory, dtype);
+  const tensors = [...folder.weights.entries.values()].map((entry) => {
+    const target = dtype ?? entry.dtype;
+    return { name: entry.name, dtype: target, shape: entry.shape, data: () => mergedTensor(entry, target, adapter) };
+  });
+  await writeSafetensors(join(directory, 'model.safetensors'), tensors, { format: 'pt' });
+}
+
+/** One tensor as the merged folder stores it. */
+export async function mergedTensor(
+  { name, file, dtype, shape }: WeightEntry,
+  target: WeightEntry['dtype'],
+  adapter: Adapter,
+): Promise<SafetensorsArray> {
+  const stored = await file.read(name);
+  const module = name.replace(/\.weight$/, '');
+  const isTarget = name.endsWith('.weight') && adapter.modules.some((each) => each.name === module);
+  if (!isTarget && dtype === target) return stored;
+  const weight = Float32Array.from(toFloat32(stored, dtype));
+  if (isTarget) addChange(weight, shape[1], await adapter.deployedChange(module));
+  const data = target === 'F32' ? weight : narrowFloats(weight, target === 'BF16' ? 'bf16' : 'f16');
+  const bad = findNonFinite(data, target);
+  if (bad < 0) return data;
+  throw new UserError({
+    call: `merge the adapter into ${name}`,
+    expected: `finite weights in ${target}`,
+    found: `${weight[bad]} at element ${bad}`,
+    fix: 'Choose a wider dtype.',
+  });
+}
+
+/** Weights in any format, and the index of shards: what the merged file replaces. */
+const weightFile = /\.(?:safetensors|bin|pt|pth|gguf|h5|msgpack)$|\.index\.json$/;
+const configDTypes: Readonly<Record<MergedDType, string>> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
+
+async function copyOtherFiles(from: string, to: string, dtype: MergedDType | null): Promise<void> {
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    if (!entry.isFile() || weightFile.test(entry.name)) continue;
+    await copyFile(join(from, entry.name), join(to, entry.name));
+  }
+  if (dtype === null) return;
+  const file = join(to, 'config.json');
+  const config = await readJsonObject(file);
+  const key = 'torch_dtype' in config ? 'torch_dtype' : 'dtype';
+  await writeFileAtomic(file, `${JSON.stringify({ ...config, [key]: configDTypes[dtype] }, null, 2)}\n`);
 }

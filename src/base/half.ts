@@ -41,3 +41,25 @@ function roundHalfEven(value: number): number {
   if (rest > 0.5 || (rest === 0.5 && floor % 2 === 1)) return floor + 1;
   return floor;
 }
+
+export type HalfKind = 'bf16' | 'f16';
+
+let float16Table: Float32Array | undefined;
+
+/** Exact: every 16-bit float is a float32. NaN payloads of bfloat16 survive. */
+export function widenHalves(data: Uint16Array, kind: HalfKind): Float32Array {
+  const out = new Float32Array(data.length);
+  if (kind === 'bf16') {
+    const raw = new Uint32Array(out.buffer);
+    for (let i = 0; i < data.length; i++) raw[i] = data[i] << 16;
+  } else {
+    float16Table ??= Float32Array.from({ length: 65_536 }, (_, half) => float16ToFloat(half));
+    for (let i = 0; i < data.length; i++) out[i] = float16Table[data[i]];
+  }
+  return out;
+}
+
+export function narrowFloats(data: Float32Array, kind: HalfKind): Uint16Array {
+  const narrow = kind === 'bf16' ? floatToBfloat16 : floatToFloat16;
+  return Uint16Array.from(data, narrow);
+}

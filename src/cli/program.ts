@@ -27,6 +27,21 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./model.ts')).configureModel,
   },
   {
+    name: 'export',
+    summary: 'write the deployed policy without its quarantine, with a certificate that it is gone',
+    load: async () => (await import('./export.ts')).configureExport,
+  },
+  {
+    name: 'problems',
+    summary: 'check a file of problems against their own solutions',
+    load: async () => (await import('./problems.ts')).configureProblems,
+  },
+  {
+    name: 'grade',
+    summary: 'grade responses to problems, one line each',
+    load: async () => (await import('./grade.ts')).configureGrade,
+  },
+  {
     name: 'verify',
     summary: 'compare with stored values, and check what must hold for every adapter',
     load: async () => (await import('./verify.ts')).configureVerify,

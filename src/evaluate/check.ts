@@ -78,6 +78,13 @@ export function compareExact(name: string, quantity: string, found: Numbers, exp
   return compareAbsolute(name, quantity, found, expected, 0);
 }
 
+/** Some element must be further from zero than `least`; the difference is what is missing. */
+export function requireLarge(name: string, quantity: string, values: Numbers, least: number): Check {
+  const { largest } = measure(values, values);
+  const shortfall = largest > least ? 0 : least - largest || 1;
+  return { case: name, quantity, maxAbs: shortfall, maxRel: shortfall, bound: 0, pass: shortfall === 0 };
+}
+
 /** A check that could not be made, which is a failed one. */
 export function failedCheck(name: string, quantity: string, problem: string): Check {
   const infinite = Number.POSITIVE_INFINITY;

@@ -92,7 +92,15 @@ interface GrpoCase {
   readonly lengths: Int32Array;
 }
 
-export async function verifyGrpo(device: Device, directory: string, name: string): Promise<CaseReport> {
+/** Which gradients the optimiser step starts from. */
+export type StepFrom = 'stored' | 'own';
+
+export async function verifyGrpo(
+  device: Device,
+  directory: string,
+  name: string,
+  stepFrom: StepFrom = 'stored',
+): Promise<CaseReport> {
   const missing = missingFiles(directory, grpoFiles);
   if (missing.length > 0) return { checks: missing.map((file) => failedCheck(name, file, 'no such file')), notes: [] };
   const settings = await readSettings(directory);
@@ -114,7 +122,7 @@ export async function verifyGrpo(device: Device, directory: string, name: string
   const groups = completions.map((completion) => ({ prompt, completions: [completion] }));
   const packed = packGroups(scope, folder.config, groups);
   const all: GrpoCase = { name, scope, decoder, adapter, packed, settings, stored, tensors, lengths };
-  const checks = [...(await verifyModes(all)), ...(await verifyFeatures(all)), ...(await verifyStep(all))];
+  const checks = [...(await verifyModes(all)), ...(await verifyFeatures(all)), ...(await verifyStep(all, stepFrom))];
   stored.ignore('rewards', 'sampled_deployed');
   const unread = [...stored.unread(), ...unknownTensors(tensors, adapter)];
   return { checks, notes: unread.map((tensor) => `not compared: ${tensor}`) };
@@ -185,7 +193,7 @@ async function readRoutes(stored: StoredCase): Promise<Route[]> {
   return Array.from(m, (quarantineIn, row) => (quarantineIn === 0 ? 'keep' : d[row] === 0 ? 'absorb' : 'route'));
 }
 
-async function verifyStep(all: GrpoCase): Promise<Check[]> {
+async function verifyStep(all: GrpoCase, stepFrom: StepFrom): Promise<Check[]> {
   const { name, scope, adapter, settings } = all;
   using optimiser = new AdamW(adapter.parameters);
   optimiser.zeroGradients();
@@ -201,7 +209,8 @@ async function verifyStep(all: GrpoCase): Promise<Check[]> {
   };
   for (const parameter of adapter.parameters) {
     const gradient = all.tensors.get(`${parameter.name}.grad`);
-    if (gradient !== undefined) scope.device.write(parameter.gradient, engineLayout(parameter, gradient));
+    if (gradient !== undefined && stepFrom === 'stored')
+      scope.device.write(parameter.gradient, engineLayout(parameter, gradient));
   }
   optimiser.update(1, options);
   for (const parameter of adapter.parameters) {

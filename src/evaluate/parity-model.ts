@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { bfloat16ToFloat, float16ToFloat, floatToBfloat16, floatToFloat16 } from '../base/half.ts';
+import { narrowFloats, widenHalves } from '../base/half.ts';
 import { randomStream } from '../base/rng.ts';
 import { type Device, linear, readFloats, Scope, Tape } from '../engine/index.ts';
 import {
@@ -146,11 +146,6 @@ async function verifyGreedy(decoder: Decoder, stored: StoredCase, name: string):
   return checks;
 }
 
-const roundings = {
-  BF16: (value: number) => bfloat16ToFloat(floatToBfloat16(value)),
-  F16: (value: number) => float16ToFloat(floatToFloat16(value)),
-};
-
 /** `name-bf16` and `name-f16` are held against `name`. Empty when there is no such folder. */
 async function verifyRounded(
   scope: Scope,
@@ -168,7 +163,8 @@ async function verifyRounded(
     if (dtype !== 'BF16' && dtype !== 'F16') continue;
     const source = await wideFolder.weights.entry(tensor).file.readFloat32(tensor);
     const found = await file.readFloat32(tensor);
-    checks.push(compareExact(name, `${tensor} as rounded`, found, source.map(roundings[dtype])));
+    const kind = dtype === 'BF16' ? 'bf16' : 'f16';
+    checks.push(compareExact(name, `${tensor} as rounded`, found, widenHalves(narrowFloats(source, kind), kind)));
   }
   const { rows, lengths } = await readRows(wideStored);
   const own = await stored.integerRows('input_ids', lengths);

@@ -29,10 +29,15 @@ function jsonText(value: JsonObject): string {
 }
 
 export async function writeModelFolder(directory: string, contents: ModelFolderContents): Promise<void> {
+  await createFolder(directory, (temporary) => fill(temporary, contents));
+}
+
+/** A folder that appears when `fill` has filled it, or not at all. */
+export async function createFolder(directory: string, fill: (temporary: string) => Promise<void>): Promise<void> {
   const target = resolve(directory);
   if (existsSync(target)) {
     throw new UserError({
-      call: `write the model ${directory}`,
+      call: `write the folder ${directory}`,
       expected: 'a folder that does not exist yet',
       found: 'one that does',
       fix: 'Name another folder, or remove this one.',
@@ -42,7 +47,7 @@ export async function writeModelFolder(directory: string, contents: ModelFolderC
   const temporary = `${target}.${randomUUID()}.tmp`;
   await mkdir(temporary);
   try {
-    await fill(temporary, contents);
+    await fill(temporary);
     await rename(temporary, target);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true });

@@ -9,7 +9,7 @@ export {
   type ModelDescription,
 } from './describe.ts';
 export { ModelFolder } from './folder.ts';
-export { type ModelFolderContents, writeModelFolder } from './folder-writer.ts';
+export { createFolder, type ModelFolderContents, writeModelFolder } from './folder-writer.ts';
 export {
   type GenerateOptions,
   type GenerateRequest,

@@ -5,7 +5,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { UserError } from '../base/errors.ts';
-import { float16ToFloat } from '../base/half.ts';
+import { widenHalves } from '../base/half.ts';
 import { missingFile } from './json.ts';
 import {
   lengthBytes,
@@ -129,18 +129,8 @@ export function toFloat32(data: SafetensorsArray, dtype: SafetensorsDType): Floa
   if (!(data instanceof Uint16Array)) {
     throw new UserError({ call: 'toFloat32', expected: 'F32, F16 or BF16', found: dtype });
   }
-  const out = new Float32Array(data.length);
-  if (dtype === 'BF16') {
-    const bits = new Uint32Array(out.buffer);
-    for (let i = 0; i < data.length; i += 1) bits[i] = data[i] << 16;
-  } else {
-    float16Table ??= Float32Array.from({ length: 65_536 }, (_, bits) => float16ToFloat(bits));
-    for (let i = 0; i < data.length; i += 1) out[i] = float16Table[data[i]];
-  }
-  return out;
+  return widenHalves(data, dtype === 'BF16' ? 'bf16' : 'f16');
 }
-
-let float16Table: Float32Array | undefined;
 
 /** Index of the first NaN or infinite element, or -1. Works on the bits, without widening. */
 export function findNonFinite(data: SafetensorsArray, dtype: SafetensorsDType): number {

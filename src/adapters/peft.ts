@@ -1,0 +1,101 @@
+/**
+ * The deployed block as a LoRA adapter that PEFT reads: `adapter_config.json` and `adapter_model.safetensors` with
+ * lora_A [rank, in] and lora_B [out, rank] of every module. lora_alpha equals the rank, so PEFT's scaling is 1 and the
+ * product is the change itself; B0 A0 is folded in exactly, which takes rank 2R (antipasto has none to fold: rank R).
+ */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeFileAtomic } from '../base/atomic-file.ts';
+import { UserError } from '../base/errors.ts';
+import type { DecoderConfig } from '../model/config.ts';
+import type { JsonObject } from '../model/json.ts';
+import { SafetensorsFile } from '../model/safetensors.ts';
+import { writeSafetensors } from '../model/safetensors-writer.ts';
+import type { Adapter, LowRankChange } from './adapter.ts';
+import { targetModules } from './targets.ts';
+import { transpose } from './transpose.ts';
+
+export const peftFiles = { config: 'adapter_config.json', weights: 'adapter_model.safetensors' } as const;
+const prefix = 'base_model.model.';
+
+export async function writePeft(
+  directory: string,
+  adapter: Adapter,
+  config: DecoderConfig,
+  baseModelName: string,
+): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  const changes = new Map<string, LowRankChange>();
+  for (const { name } of adapter.modules) changes.set(name, await adapter.deployedChange(name));
+  const [first] = changes.values();
+  const text = JSON.stringify(peftConfig(adapter, config, first.rank, baseModelName), null, 2);
+  await writeFileAtomic(join(directory, peftFiles.config), `${text}\n`);
+  const tensors = adapter.modules.flatMap(({ name, inputs, outputs }) => {
+    const { rank, down, up } = changes.get(name) ?? first;
+    const key = `${prefix}${name}`;
+    return [
+      { name: `${key}.lora_A.weight`, dtype: 'F32' as const, shape: [rank, inputs], data: () => down },
+      {
+        name: `${key}.lora_B.weight`,
+        dtype: 'F32' as const,
+        shape: [outputs, rank],
+        data: () => transpose(up, rank, outputs),
+      },
+    ];
+  });
+  await writeSafetensors(join(directory, peftFiles.weights), tensors, { format: 'pt' });
+}
+
+function peftConfig(adapter: Adapter, config: DecoderConfig, rank: number, baseModelName: string): JsonObject {
+  return {
+    peft_type: 'LORA',
+    task_type: 'CAUSAL_LM',
+    base_model_name_or_path: baseModelName,
+    revision: null,
+    inference_mode: true,
+    r: rank,
+    lora_alpha: rank,
+    lora_dropout: 0,
+    bias: 'none',
+    fan_in_fan_out: false,
+    init_lora_weights: true,
+    use_dora: false,
+    use_rslora: false,
+    target_modules: targetNames(adapter, config),
+    rank_pattern: {},
+    alpha_pattern: {},
+    modules_to_save: null,
+    layers_to_transform: null,
+    layers_pattern: null,
+  };
+}
+
+/** Kinds such as q_proj where every layer's is adapted, whole names otherwise. */
+function targetNames({ modules }: Adapter, config: DecoderConfig): string[] {
+  const names = modules.map(({ name }) => name);
+  const kinds = [...new Set(names.map((name) => name.split('.').at(-1) ?? ''))].sort();
+  const implied = targetModules(config, kinds).map(({ name }) => name);
+  return implied.join() === names.join() ? kinds : names;
+}
+
+/** The changes of a written PEFT folder, by module, and the names of all its tensors. */
+export async function readPeft(
+  directory: string,
+): Promise<{ changes: Map<string, LowRankChange>; tensors: readonly string[] }> {
+  await using file = await SafetensorsFile.open(join(directory, peftFiles.weights));
+  const changes = new Map<string, LowRankChange>();
+  for (const key of file.entries.keys()) {
+    if (!key.startsWith(prefix) || !/\.lora_[AB]\.weight$/.test(key)) {
+      const expected = `${prefix}MODULE.lora_A.weight or lora_B.weight`;
+      throw new UserError({ call: `read ${file.path}`, expected, found: key });
+    }
+    if (key.endsWith('.lora_B.weight')) continue;
+    const other = key.replace('.lora_A.', '.lora_B.');
+    const [rank] = file.entry(key).shape;
+    const [outputs] = file.entry(other).shape;
+    const up = transpose(await file.readFloat32(other), outputs, rank);
+    const module = key.slice(prefix.length, -'.lora_A.weight'.length);
+    changes.set(module, { rank, down: await file.readFloat32(key), up });
+  }
+  return { changes, tensors: [...file.entries.keys()] };
+}

@@ -1,0 +1,204 @@
+/**
+ * The deletion certificate of an export: what went in and came out (by hash), that the written files compute what the
+ * policy computes in deployed mode (largest difference of logits on a fixed probe set, after reading the files back), and
+ * that the quarantine is not in them: the list of tensors, and that no row or column of the quarantine occurs in one.
+ */
+import { readdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import {
+  type Adapter,
+  type AdapterCheckpoint,
+  type MergedDType,
+  mergedTensor,
+  readPeft,
+  scaleRows,
+} from '../adapters/index.ts';
+import { sha256, sha256File } from '../base/hash.ts';
+import { randomStream } from '../base/rng.ts';
+import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../engine/index.ts';
+import { type Decoder, ModelFolder, type Project, packRows } from '../model/index.ts';
+import { openDecoder } from './parity-model.ts';
+import { quarantineVectors, vectorsOf } from './quarantine-vectors.ts';
+
+/** Largest difference of logits, over the largest logit. */
+export const exportBounds: Readonly<Record<MergedDType, number>> = { F32: 1e-4, F16: 1e-2, BF16: 5e-2 };
+
+const probe = { prompts: 8, tokens: 16, seed: 20 } as const;
+
+export interface ExportedPart {
+  readonly format: 'peft' | 'merged';
+  readonly dtype: MergedDType;
+  readonly maxLogitDifference: number;
+  /** Of the deployed policy, for scale. */
+  readonly largestLogit: number;
+  /** maxLogitDifference ≤ bound · largestLogit. */
+  readonly bound: number;
+  /** Names of all tensors in the export. */
+  readonly tensors: readonly string[];
+  /** Quarantine vectors found among the export's. Must be empty. */
+  readonly quarantineFound: readonly string[];
+  readonly holds: boolean;
+}
+
+export interface DeletionCertificate {
+  readonly kind: 'deletion certificate';
+  readonly schema: 1;
+  readonly adapter: { readonly family: string; readonly rank: number; readonly modules: number };
+  readonly inputs: Readonly<Record<string, string>>;
+  readonly outputs: Readonly<Record<string, string>>;
+  readonly probe: typeof probe & { readonly device: string };
+  readonly quarantine: {
+    /** Largest difference of logits between the full and the deployed policy: what the deletion removes. */
+    readonly effect: number;
+    /** Distinct vectors that were looked for. */
+    readonly vectors: number;
+  };
+  readonly parts: readonly ExportedPart[];
+  readonly holds: boolean;
+}
+
+export interface ExportSource {
+  readonly device: Device;
+  readonly folder: ModelFolder;
+  readonly checkpoint: AdapterCheckpoint;
+  readonly adapter: Adapter;
+  readonly decoder: Decoder;
+}
+
+export async function certify(source: ExportSource, directory: string): Promise<DeletionCertificate> {
+  const { device, folder, checkpoint, adapter, decoder } = source;
+  const rows = probeRows(folder);
+  const scaled = (scale: number) => probeLogits(device, decoder, rows, adapterProject(adapter, rows, scale));
+  const [deployed, full] = [await scaled(0), await scaled(1)];
+  const vectors = quarantineVectors(checkpoint);
+  const parts: ExportedPart[] = [];
+  const formats = await readdir(directory);
+  if (formats.includes('peft')) parts.push(await certifyPeft(source, join(directory, 'peft'), rows, deployed, vectors));
+  if (formats.includes('merged')) {
+    parts.push(await certifyMerged(source, join(directory, 'merged'), rows, deployed));
+  }
+  const modelFiles = (await readdir(folder.directory, { withFileTypes: true })).filter((entry) => entry.isFile());
+  const inputs = { checkpoint: await sha256File(checkpoint.path) };
+  const model = await hashFiles(
+    modelFiles.map(({ name }) => join(folder.directory, name)),
+    folder.directory,
+    'model',
+  );
+  const written = await Promise.all(
+    formats.map(async (name) => (await readdir(join(directory, name))).map((file) => join(directory, name, file))),
+  );
+  return {
+    kind: 'deletion certificate',
+    schema: 1,
+    adapter: { family: adapter.family, rank: adapter.rank, modules: adapter.modules.length },
+    inputs: { ...inputs, ...model },
+    outputs: await hashFiles(written.flat(), directory),
+    probe: { ...probe, device: device.name },
+    quarantine: { effect: largestDifference(full, deployed), vectors: vectors.size },
+    parts,
+    holds: parts.length > 0 && parts.every(({ holds }) => holds),
+  };
+}
+
+async function hashFiles(paths: readonly string[], root: string, under = ''): Promise<Record<string, string>> {
+  const hashes: Record<string, string> = {};
+  for (const path of [...paths].sort()) hashes[join(under, relative(root, path))] = await sha256File(path);
+  return hashes;
+}
+
+/** Token ids from a fixed stream: the same for every export of a model. */
+function probeRows({ config }: ModelFolder): Int32Array[] {
+  const length = Math.min(probe.tokens, config.maxPositions);
+  return Array.from({ length: probe.prompts }, (_, row) => {
+    const ids = new Int32Array(length);
+    randomStream(probe.seed, 'export probe').at(0, row).fillIntegers(ids, config.vocabSize);
+    return ids;
+  });
+}
+
+type ProjectIn = (scope: Scope) => Project;
+
+function adapterProject(adapter: Adapter, rows: readonly Int32Array[], scale: number): ProjectIn {
+  const tokens = rows.reduce((sum, row) => sum + row.length, 0);
+  return (scope) => adapter.project({ coefficients: scaleRows(scope, new Array<number>(tokens).fill(scale)) });
+}
+
+async function probeLogits(
+  device: Device,
+  decoder: Decoder,
+  rows: readonly Int32Array[],
+  projectIn?: ProjectIn,
+): Promise<Float32Array> {
+  using tape = new Tape(device);
+  const options = projectIn === undefined ? {} : { project: projectIn(tape) };
+  const hidden = decoder.forward(tape, packRows(tape, decoder.config, rows), options);
+  return await readFloats(linear(tape, hidden, decoder.head));
+}
+
+function largestDifference(a: Float32Array, b: Float32Array): number {
+  return a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
+}
+
+function judge(
+  format: ExportedPart['format'],
+  dtype: MergedDType,
+  found: Float32Array,
+  deployed: Float32Array,
+  contents: { tensors: readonly string[]; quarantineFound: readonly string[] },
+): ExportedPart {
+  const maxLogitDifference = largestDifference(found, deployed);
+  const largestLogit = deployed.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const bound = exportBounds[dtype];
+  const holds = maxLogitDifference <= bound * largestLogit && contents.quarantineFound.length === 0;
+  return { format, dtype, maxLogitDifference, largestLogit, bound, ...contents, holds };
+}
+
+async function certifyPeft(
+  { device, decoder }: ExportSource,
+  directory: string,
+  rows: readonly Int32Array[],
+  deployed: Float32Array,
+  vectors: ReadonlyMap<string, string>,
+): Promise<ExportedPart> {
+  const { changes, tensors } = await readPeft(directory);
+  using scope = new Scope(device);
+  const project: Project = (tape, module, x, weight, bias) => {
+    const plain = linear(tape, x, weight, bias);
+    const change = changes.get(module);
+    if (change === undefined) return plain;
+    const { rank, down, up } = change;
+    const downs = scope.from(down, [rank, down.length / rank], `${module} lora_A`);
+    const ups = scope.from(up, [rank, up.length / rank], `${module} lora_B`);
+    return add(tape, plain, matmul(tape, linear(tape, x, downs), ups));
+  };
+  const found = await probeLogits(device, decoder, rows, () => project);
+  const quarantineFound = [...changes].flatMap(([module, { rank, down, up }]) =>
+    [...vectorsOf(`${module} lora_A row`, down, rank), ...vectorsOf(`${module} lora_B column`, up, rank)].flatMap(
+      ([hash, name]) => (vectors.has(hash) ? [`${name} is ${vectors.get(hash)}`] : []),
+    ),
+  );
+  return judge('peft', 'F32', found, deployed, { tensors, quarantineFound });
+}
+
+/** A merged weight must be, bit for bit, the base weight plus the deployed change: nothing else can be in it. */
+async function certifyMerged(
+  { device, folder, adapter }: ExportSource,
+  directory: string,
+  rows: readonly Int32Array[],
+  deployed: Float32Array,
+): Promise<ExportedPart> {
+  await using merged = await ModelFolder.open(directory);
+  using scope = new Scope(device);
+  const found = await probeLogits(device, await openDecoder(scope, merged), rows);
+  const quarantineFound: string[] = [];
+  let dtype: MergedDType = 'F32';
+  for (const [name, entry] of merged.weights.entries) {
+    if (entry.dtype === 'F16' || entry.dtype === 'BF16') dtype = entry.dtype;
+    const expected = await mergedTensor(folder.weights.entry(name), entry.dtype, adapter);
+    const bytes = new Uint8Array(expected.buffer, expected.byteOffset, expected.byteLength);
+    const stored = await entry.file.read(name);
+    const same = sha256(bytes) === sha256(new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength));
+    if (!same) quarantineFound.push(`${name} is not the base weight plus the deployed change`);
+  }
+  return judge('merged', dtype, found, deployed, { tensors: [...merged.weights.entries.keys()], quarantineFound });
+}

@@ -1,0 +1,55 @@
+/**
+ * The rows and columns that make up a quarantine block, by hash of their bytes: to look for them in files that must not
+ * hold them. A vector and its negative are the same; zero vectors belong to nobody. Looked for: the learned and the
+ * initial values of linear families; the frozen directions of antipasto, as stored and as its gains scale them.
+ */
+import { type AdapterCheckpoint, type StoredTensor, transpose } from '../adapters/index.ts';
+import { sha256 } from '../base/hash.ts';
+
+/** Hash → name of every non-zero row of data [rows, ·]. */
+export function* vectorsOf(
+  name: string,
+  data: Float32Array,
+  rows: number,
+  first = 0,
+): Generator<readonly [hash: string, name: string]> {
+  const width = data.length / rows;
+  for (let row = first; row < rows; row++) {
+    const hash = hashDirection(data.subarray(row * width, (row + 1) * width));
+    if (hash !== undefined) yield [hash, `${name} ${row}`];
+  }
+}
+
+/** Of the values, with the sign of the first that is not zero made positive; undefined for zeros. */
+function hashDirection(vector: Float32Array): string | undefined {
+  const lead = vector.find((value) => value !== 0);
+  if (lead === undefined) return undefined;
+  const turned = vector.map((value) => (lead < 0 ? -value : value) + 0);
+  return sha256(new Uint8Array(turned.buffer));
+}
+
+export function quarantineVectors({ family, rank, modules, tensors }: AdapterCheckpoint): Map<string, string> {
+  const vectors = new Map<string, string>();
+  const collect = (name: string, data: Float32Array): void => {
+    for (const [hash, at] of vectorsOf(name, data, 2 * rank, rank)) vectors.set(hash, at);
+  };
+  for (const module of modules) {
+    const tensor = (suffix: string): StoredTensor =>
+      tensors.get(`${module}.${suffix}`) ?? { shape: [], data: new Float32Array() };
+    if (family === 'antipasto') {
+      const [down, up, gain] = [tensor('down'), tensor('up'), tensor('gain')];
+      collect(`${module}.down row`, down.data);
+      collect(`${module}.up row`, up.data);
+      const width = up.data.length / (2 * rank);
+      const scaled = up.data.map((value, i) => value * Math.tanh(gain.data[Math.floor(i / width)]));
+      collect(`${module}.up row, scaled,`, scaled);
+      continue;
+    }
+    for (const suffix of ['A', 'A0']) collect(`${module}.${suffix} row`, tensor(suffix).data);
+    for (const suffix of ['B', 'B0']) {
+      const { shape, data } = tensor(suffix);
+      collect(`${module}.${suffix} column`, transpose(data, shape[0], 2 * rank));
+    }
+  }
+  return vectors;
+}
