@@ -1,8 +1,9 @@
-/** A 2-layer transformer with a split adapter on every linear layer learns a small batch by heart. */
-import { expect, test } from 'vitest';
+/** A 2-layer transformer with a split adapter on every linear layer learns a small batch by heart, alike on every device. */
+import { describe, expect, test } from 'vitest';
 import {
   AdamW,
   type Device,
+  type Route,
   readFloats,
   routeCoefficients,
   Scope,
@@ -10,6 +11,8 @@ import {
   warmupCosine,
 } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
+import { createWasmDevice } from '../../src/engine/wasm/index.ts';
+import { findVariants } from '../device/variants.ts';
 import { loadRandom, nextTokenBatch, nextTokenLoss, qwen3Like, splitAdapters } from './model.ts';
 
 const config = qwen3Like({
@@ -22,18 +25,19 @@ const config = qwen3Like({
   intermediateSize: 56,
   maxPositions: 16,
 });
+/** Four rows of 9 to 12 tokens, each with a route of its own. */
 const rows = [0, 1, 2, 3].map((row) => Int32Array.from({ length: 9 + row }, (_, t) => (t * t * (row + 2) + row) % 37));
+const routeOfRow: readonly Route[] = ['absorb', 'keep', 'route', 'absorb'];
 const steps = 60;
+const learnedLoss = 0.05;
+const sameCurve = 1e-4;
 
-/** Routes differ by row: absorb, keep, route, absorb. */
 async function lossCurve(device: Device): Promise<number[]> {
   using scope = new Scope(device);
   const decoder = await loadRandom(scope, config, { trainable: false, embeddingScale: 2 });
   const adapters = splitAdapters(scope, config, 4);
   const batch = nextTokenBatch(scope, config, rows);
-  const routes = rows.flatMap((row, i) =>
-    Array.from(row.subarray(1), () => (['absorb', 'keep', 'route'] as const)[i % 3]),
-  );
+  const routes = rows.flatMap((row, i) => Array.from(row.subarray(1), () => routeOfRow[i]));
   const project = adapters.project(routeCoefficients(scope, routes, 'branch'));
   using optimiser = new AdamW(adapters.parameters);
   const curve: number[] = [];
@@ -49,10 +53,20 @@ async function lossCurve(device: Device): Promise<number[]> {
   return curve;
 }
 
-test('reference', async () => {
-  const t = performance.now();
-  const curve = await lossCurve(createReferenceDevice());
-  console.log(performance.now() - t, curve.map((x) => x.toFixed(4)).join(' '));
-  expect(curve[0]).toBeGreaterThan(3);
-  expect(curve[steps - 1]).toBeLessThan(0.1);
+describe('overfitting a batch', async () => {
+  const expected = await lossCurve(createReferenceDevice());
+  const { available, missing } = await findVariants();
+  for (const line of missing) console.warn(`wasm variant NOT tested on Node ${process.version}: ${line}`);
+
+  test('reference learns it', () => {
+    expect(expected[0]).toBeGreaterThan(Math.log(config.vocabSize));
+    expect(expected[steps - 1]).toBeLessThan(learnedLoss);
+  });
+
+  test.each(available)('wasm %s follows the same curve', async (variant) => {
+    using device = await createWasmDevice({ variant, threads: 2, arenaBytes: 2 ** 27 });
+    const found = await lossCurve(device);
+    const apart = found.map((loss, step) => Math.abs(loss - expected[step]));
+    expect(Math.max(...apart)).toBeLessThanOrEqual(sameCurve);
+  });
 });

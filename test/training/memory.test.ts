@@ -1,0 +1,61 @@
+/** A thousand training steps take no more memory than the first few. */
+import { expect, test } from 'vitest';
+import { AdamW, type Device, Scope, Tape } from '../../src/engine/index.ts';
+import { createReferenceDevice } from '../../src/engine/reference/index.ts';
+import { createWasmDevice } from '../../src/engine/wasm/index.ts';
+import { allWeights, loadRandom, nextTokenBatch, nextTokenLoss, qwen3Like } from './model.ts';
+
+const config = qwen3Like({
+  vocabSize: 11,
+  hiddenSize: 8,
+  layers: 2,
+  heads: 2,
+  kvHeads: 1,
+  headDim: 4,
+  intermediateSize: 12,
+  maxPositions: 8,
+});
+const steps = 1000;
+/** Rows of every length up to 8, so that steps ask for different sizes. */
+const rowsOf = (step: number): Int32Array[] =>
+  [0, 1].map((row) => Int32Array.from({ length: 2 + ((step + 3 * row) % 6) }, (_, t) => (t * step + row) % 11));
+
+/** Arena and process after the warm-up and at the end. */
+async function train(device: Device): Promise<{ used: number[]; peak: number[]; residentBytes: number[] }> {
+  using scope = new Scope(device);
+  const decoder = await loadRandom(scope, config, { trainable: true });
+  using optimiser = new AdamW(allWeights(scope, decoder));
+  const marks = { used: [] as number[], peak: [] as number[], residentBytes: [] as number[] };
+  for (let step = 0; step < steps; step++) {
+    {
+      using inputs = new Scope(device);
+      using tape = new Tape(device, { learn: optimiser.learn });
+      optimiser.zeroGradients();
+      tape.backward(nextTokenLoss(tape, decoder, nextTokenBatch(inputs, config, rowsOf(step))));
+      optimiser.update(step + 1, { learningRate: 0.01, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0, maxNorm: 1 });
+    }
+    if (step === 11 || step === steps - 1) {
+      marks.used.push(device.arena.used);
+      marks.peak.push(device.arena.peak);
+    }
+    // The engine's own warm-up (compiled code, grown heap) is over by then.
+    if (step === steps / 2 || step === steps - 1) marks.residentBytes.push(process.memoryUsage.rss());
+  }
+  return marks;
+}
+
+const mostGrowthBytes = 16 * 2 ** 20;
+
+const devices: Readonly<Record<string, () => Promise<Device>>> = {
+  reference: async () => createReferenceDevice({ arenaBytes: 2 ** 22 }),
+  wasm: () => createWasmDevice({ threads: 2, arenaBytes: 2 ** 27 }),
+};
+
+test.each(Object.keys(devices))(`${steps} steps on %s`, async (name) => {
+  using device = await devices[name]();
+  const { used, peak, residentBytes } = await train(device);
+  expect(used[1]).toBe(used[0]);
+  expect(peak[1]).toBe(peak[0]);
+  expect(residentBytes[1] - residentBytes[0]).toBeLessThan(mostGrowthBytes);
+  expect(device.arena.used).toBe(0);
+});
