@@ -40,7 +40,7 @@ const escapes: Readonly<Record<string, string>> = {
 };
 const numberPattern =
   /(?:0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?)/y;
-const namePattern = /[A-Za-z_]\w*(?:\(\))?(?:\.[A-Za-z_]\w*)*/y;
+const namePattern = /[A-Za-z_]\w*(?:\(\)(?=\.))?(?:\.[A-Za-z_]\w*)*/y;
 const stringStart = /[uUrR]{0,1}('''|"""|'|")/y;
 const constants: ReadonlyMap<string, PythonValue> = new Map<string, PythonValue>([
   ['True', true],
@@ -101,6 +101,7 @@ export class ExpressionParser {
   #number(text: string): PythonValue {
     const plain = text.replaceAll('_', '');
     if (/^0[xXoObB]/.test(plain)) return BigInt(plain);
+    if (/^0\d*[1-9]/.test(plain) && !/[.eE]/.test(plain)) this.fail('a number without leading zeros');
     if (/[jJ\w.]/.test(this.#text[this.#at] ?? '')) this.fail('the end of a number');
     return /[.eE]/.test(plain) ? Number(plain) : BigInt(plain);
   }
@@ -178,11 +179,11 @@ export class ExpressionParser {
   }
 
   #named(name: string): Expression {
-    if (name === 'set()') return literal(new PythonSet([]));
     const constant = constants.get(name);
     if (constant !== undefined) return literal(constant);
     if (!this.accept('(')) return this.fail(`a call of ${name}`);
     const call = this.#arguments(name);
+    if (name === 'set' && call.positional.length + call.keywords.length === 0) return literal(new PythonSet([]));
     return name === 'float' ? this.#float(call) : call;
   }
 

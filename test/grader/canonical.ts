@@ -1,0 +1,40 @@
+/** Grades canonical solutions of the benchmark's 119-problem test file in every mode. */
+import { fileURLToPath } from 'node:url';
+import { loadProblems } from '../../src/env/importers/load.ts';
+import { Judge } from '../../src/env/judge.ts';
+import { modes } from '../../src/env/modes.ts';
+import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { gradeAll } from './fixtures.ts';
+
+export const benchmarkFile = fileURLToPath(
+  new URL('../../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url),
+);
+
+/** Problems whose canonical solution takes more than a second of CPU. */
+export const slowIds = ['3312', '3335', '3337', '3317', '3472', '3272'];
+
+export interface CanonicalReport {
+  readonly problems: number;
+  readonly tests: number;
+  /** Problem and mode, with the reason. */
+  readonly unsound: readonly string[];
+}
+
+export async function findUnsound(wanted: (id: string) => boolean): Promise<CanonicalReport> {
+  const { loaded, refused } = await loadProblems(benchmarkFile);
+  const problems = loaded.map(({ problem }) => ({ ...problem, cpuSeconds: 20 })).filter(({ id }) => wanted(id));
+  await using sandbox = await Sandbox.start({ workers: 2 });
+  const requests = problems.flatMap((problem) =>
+    modes.map((mode) => ({ code: problem.canonicalSolution, mode, problem })),
+  );
+  const verdicts = await gradeAll(new Judge(sandbox), requests);
+  const bad = verdicts.filter(({ correct, exploited, reward }) => !correct || exploited || reward !== 3.5);
+  return {
+    problems: problems.length,
+    tests: problems.reduce((sum, { tests }) => sum + tests.length, 0),
+    unsound: [
+      ...refused.map(({ id, reason }) => `${id}: ${reason}`),
+      ...bad.map(({ problemId, mode, evidence }) => `${problemId} ${mode}: ${evidence}`),
+    ],
+  };
+}

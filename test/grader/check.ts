@@ -1,0 +1,43 @@
+/**
+ * The long check of the grader: all 119 canonical solutions in all modes, and a soak of 10,000 programs with 10% hostile
+ * ones. Prints what it counted and exits 1 when something does not hold. `node test/grader/check.ts [programs]`
+ */
+import { existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { benchmarkFile, findUnsound } from './canonical.ts';
+import { soak } from './soak.ts';
+
+const largestGrowthBytes = 200 << 20;
+const programs = Number(process.argv[2] ?? 10_000);
+const failures: string[] = [];
+
+if (existsSync(benchmarkFile)) {
+  const { problems, tests, unsound } = await findUnsound(() => true);
+  console.log(`canonical: ${problems} problems, ${tests} tests, seven modes, ${unsound.length} not correct`);
+  failures.push(...unsound);
+} else {
+  failures.push(`${benchmarkFile} is not here: canonical solutions were not checked`);
+}
+
+const start = Date.now();
+const report = await soak({
+  programs,
+  seed: 1,
+  workers: 2,
+  onProgress: (done) => {
+    if (done % 1000 === 0) console.log(`soak: ${done}/${programs}`);
+  },
+});
+const { mistaken, directoriesBefore, ...counts } = report;
+console.log('soak:', { ...counts, mistaken: mistaken.length, seconds: (Date.now() - start) / 1000 });
+const left = readdirSync(tmpdir()).filter((name) => name.startsWith('gq-work-') && !directoriesBefore.includes(name));
+failures.push(...mistaken);
+if (report.lost > 0) failures.push(`${report.lost} programs lost`);
+if (report.processesLeft.length > 0) failures.push(`processes left: ${report.processesLeft.join(', ')}`);
+if (report.descriptorsAfter > report.descriptorsBefore) failures.push('descriptors left open');
+if (left.length > 0) failures.push(`directories left: ${left.join(', ')}`);
+if (report.memoryAfterBytes - report.memoryBeforeBytes > largestGrowthBytes) failures.push('memory grew');
+
+for (const failure of failures) console.log(`FAILED ${failure}`);
+console.log(failures.length === 0 ? 'all of it holds' : `${failures.length} failures`);
+process.exitCode = failures.length === 0 ? 0 : 1;
