@@ -161,8 +161,9 @@ function fenced(label: Label, text: string): string {
   return `${label}:\n\n${fence}text\n${text}\n${fence}\n`;
 }
 
-export function formatPairsMarkdown(pairs: readonly Pair[], title = 'Pairs'): string {
-  const parts = [`# ${title}\n`];
+/** `preamble`: what stands above the first section. */
+export function formatPairsMarkdown(pairs: readonly Pair[], preamble = '# Pairs'): string {
+  const parts = [`${preamble.trim()}\n`];
   pairs.forEach(({ section, heading, tags, prompt, hack, clean }, i) => {
     if (section !== pairs[i - 1]?.section) parts.push(`## ${section}\n`);
     parts.push(`### ${heading}\n`, `Tags: ${tags.join(', ')}\n`);
