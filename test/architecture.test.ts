@@ -2,13 +2,21 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isTypeScript, listFiles, readManifest, readSources, readText, root } from './architecture/files.ts';
+import {
+  isTypeScript,
+  listFiles,
+  readManifest,
+  readSources,
+  readText,
+  root,
+  runtimeDependencies,
+} from './architecture/files.ts';
 import { readExports } from './architecture/modules.ts';
 import { checkImports } from './architecture/rules.ts';
 import { checkText } from './architecture/text.ts';
 
 const files = listFiles();
-const dependencies = new Set(Object.keys(readManifest().dependencies));
+const dependencies = runtimeDependencies(readManifest());
 const longestFile = 400;
 
 describe('imports', () => {

@@ -34,8 +34,14 @@ export function readSources(paths: readonly string[]): Map<string, string> {
 export interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
 export function readManifest(): Manifest {
   return JSON.parse(readText('package.json'));
+}
+
+/** What is installed with the package, optional or not. */
+export function runtimeDependencies({ dependencies, optionalDependencies = {} }: Manifest): ReadonlySet<string> {
+  return new Set([...Object.keys(dependencies), ...Object.keys(optionalDependencies)]);
 }

@@ -103,7 +103,8 @@ export function checkImports(sources: ReadonlyMap<string, string>, dependencies:
     const packages = specifiers.filter((each) => !each.startsWith('.'));
     violations.push(...opaque.map((found) => `${path}: cannot follow ${found}: name the module literally`));
     violations.push(...packages.flatMap((specifier) => judgePackage(path, specifier, dependencies)));
-    violations.push(...targets.flatMap((target) => judgeModule(path, target, sources)));
+    if (folderOf(path) !== undefined)
+      violations.push(...targets.flatMap((target) => judgeModule(path, target, sources)));
   }
   for (const path of graph.keys()) {
     const chain = isBlind(path) ? chainToOracle(path, graph) : undefined;
