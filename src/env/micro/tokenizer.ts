@@ -1,8 +1,8 @@
 /** The micro tokenizer: the language's tokens, ChatML turns, nothing else. */
 import type { TokenizerFiles } from '../../model/tokenizer.ts';
 import { chatMarkupChoices, wordLevelTokenizer } from '../../model/tokenizer-trainer.ts';
-import { microTokens } from './language.ts';
+import { microTokens } from './tokens.ts';
 
 export function microTokenizer(): TokenizerFiles {
-  return wordLevelTokenizer(microTokens(), chatMarkupChoices);
+  return wordLevelTokenizer(microTokens, chatMarkupChoices);
 }

@@ -1,0 +1,95 @@
+/** The recipe of the micro base model: its shape, its documents, its training. Everything follows from the seed. */
+import { floatToBfloat16 } from '../base/half.ts';
+import { type Device, readFloats, Scope } from '../engine/index.ts';
+import { generateMicroDocuments } from '../env/micro/documents.ts';
+import { microTokenizer } from '../env/micro/tokenizer.ts';
+import { ChatTemplate } from '../model/chat.ts';
+import type { DecoderConfig } from '../model/config.ts';
+import type { ModelFolderContents } from '../model/folder-writer.ts';
+import type { Group } from '../model/pack.ts';
+import { ModelTokenizer } from '../model/tokenizer.ts';
+import { chatMarkupChoices } from '../model/tokenizer-trainer.ts';
+import { freshDecoder, type PretrainProgress, type PretrainSettings, pretrain } from './pretrain.ts';
+
+export interface MicroRecipe extends PretrainSettings {
+  readonly hiddenSize: number;
+  readonly layers: number;
+  readonly heads: number;
+  readonly rightFraction: number;
+  readonly hintedFraction: number;
+  /** Of the hinted documents: how often the base sees its hint exploited. */
+  readonly exploitFraction: number;
+}
+
+export const microRecipe: MicroRecipe = {
+  seed: 1,
+  steps: 2500,
+  documentsPerStep: 96,
+  learningRate: 2e-3,
+  warmupSteps: 50,
+  weightDecay: 0.01,
+  hiddenSize: 192,
+  layers: 4,
+  heads: 6,
+  rightFraction: 0.3,
+  hintedFraction: 0.75,
+  exploitFraction: 0.02,
+};
+
+/** Trains the base and returns the contents of its model folder, weights in bfloat16. */
+export async function pretrainMicro(
+  device: Device,
+  recipe: MicroRecipe,
+  onProgress: (progress: PretrainProgress) => void,
+): Promise<ModelFolderContents> {
+  using scope = new Scope(device);
+  const files = microTokenizer();
+  const tokenizer = new ModelTokenizer(files, 'micro tokenizer');
+  const config = microConfig(recipe, tokenizer);
+  const decoder = await freshDecoder(scope, config, recipe.seed);
+  for await (const progress of pretrain(decoder, documentsOf(recipe, tokenizer), recipe)) onProgress(progress);
+  const weights = await Promise.all(
+    [...decoder.weights].map(async ([name, tensor]) => {
+      const data = Uint16Array.from(await readFloats(tensor), floatToBfloat16);
+      return { name, dtype: 'BF16' as const, shape: tensor.shape, data: () => data };
+    }),
+  );
+  return { config, tensors: weights, tokenizer: files, metadata: { recipe: JSON.stringify(recipe) } };
+}
+
+function microConfig({ hiddenSize, layers, heads }: MicroRecipe, tokenizer: ModelTokenizer): DecoderConfig {
+  return {
+    architecture: 'Qwen3ForCausalLM',
+    vocabSize: tokenizer.size,
+    hiddenSize,
+    layers,
+    heads,
+    kvHeads: heads,
+    headDim: hiddenSize / heads,
+    intermediateSize: 3 * hiddenSize,
+    rmsNormEpsilon: 1e-6,
+    tieEmbeddings: true,
+    maxPositions: 256,
+    rope: { theta: 10_000, scaling: { kind: 'none' } },
+    qkNorm: true,
+    qkvBias: false,
+    bosTokenId: null,
+    eosTokenIds: [tokenizer.specialTokenId('eos') ?? 0],
+    padTokenId: tokenizer.specialTokenId('pad') ?? 0,
+  };
+}
+
+function documentsOf(recipe: MicroRecipe, tokenizer: ModelTokenizer): (index: number) => Group {
+  const { seed, rightFraction, hintedFraction, exploitFraction } = recipe;
+  const count = recipe.steps * recipe.documentsPerStep;
+  const documents = generateMicroDocuments({ seed, count, rightFraction, hintedFraction, exploitFraction });
+  const { chatTemplate = '', eos } = chatMarkupChoices;
+  const chat = new ChatTemplate(chatTemplate, 'micro chat template', {});
+  return (index) => {
+    const { messages, completion } = documents[index];
+    return {
+      prompt: tokenizer.encode(chat.render(messages, { addGenerationPrompt: true })),
+      completions: [tokenizer.encode(`${completion}${eos}`)],
+    };
+  };
+}
