@@ -8,7 +8,7 @@ import { compareOutcomes, runCase } from '../device/suite.ts';
 import { findVariants, suiteArenaBytes } from '../device/variants.ts';
 import { withKernels } from '../device/wrap.ts';
 
-const bound = 2e-5;
+const bound = 2e-6;
 
 export interface SuiteReport {
   readonly isolated: boolean;

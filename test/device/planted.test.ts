@@ -7,7 +7,7 @@ import { compareKernels, kernelCases } from './kernel-cases.ts';
 import { type Check, compareDevices } from './suite.ts';
 import { recordCalls, withKernels } from './wrap.ts';
 
-const bound = 2e-5;
+const bound = 2e-6;
 const reference = createReferenceDevice();
 
 /** Where each kernel's outputs are among its tensors, when it is not only the first. */
