@@ -19,40 +19,83 @@ export interface Draw {
 export function drawToken(logits: Float32Array, uniform: number, options: SampleOptions): Draw {
   const { temperature } = options;
   const best = mostLikely(logits);
-  const normaliser = logSumExp(logits, logits[best], 1);
-  if (temperature === 0) return { token: best, truncated: 0, full: logits[best] - normaliser };
-  const scaled = Float64Array.from(logits, (value) => Math.exp((value - logits[best]) / temperature));
-  const kept = truncate(scaled, options);
+  const top = logits[best];
+  const normaliser = top + Math.log(sumExp(logits, top));
+  if (temperature === 0) return { token: best, truncated: 0, full: top - normaliser };
+  const weights = new Float64Array(logits.length);
+  for (let id = 0; id < weights.length; id++) weights[id] = Math.exp((logits[id] - top) / temperature);
+  truncate(weights, options);
   let total = 0;
-  for (const id of kept) total += scaled[id];
-  let rest = uniform * total;
-  let token = kept[kept.length - 1];
-  for (const id of kept) {
-    rest -= scaled[id];
-    if (rest < 0) {
-      token = id;
-      break;
-    }
-  }
-  return { token, truncated: Math.log(scaled[token] / total), full: logits[token] - normaliser };
+  for (let id = 0; id < weights.length; id++) total += weights[id];
+  const token = tokenAt(weights, uniform * total);
+  return { token, truncated: Math.log(weights[token] / total), full: logits[token] - normaliser };
 }
 
-/** The ids that stay, in order of id. `weights` are proportional to p, the largest being 1. */
-function truncate(weights: Float64Array, { topK, topP, minP }: SampleOptions): number[] {
-  const ids = Array.from(weights.keys());
-  if ((topK === 0 || topK >= ids.length) && topP >= 1 && minP <= 0) return ids;
-  ids.sort((a, b) => weights[b] - weights[a] || a - b);
-  const kept = topK > 0 ? ids.slice(0, topK) : ids;
-  if (topP < 1) {
-    const enough = topP * kept.reduce((sum, id) => sum + weights[id], 0);
-    let sum = 0;
-    const count = kept.findIndex((id) => {
-      sum += weights[id];
-      return sum >= enough;
-    });
-    kept.length = count < 0 ? kept.length : count + 1;
+/** The first token whose share of the interval ends beyond `place`. */
+function tokenAt(weights: Float64Array, place: number): number {
+  let rest = place;
+  let last = 0;
+  for (let id = 0; id < weights.length; id++) {
+    if (weights[id] === 0) continue;
+    rest -= weights[id];
+    last = id;
+    if (rest < 0) break;
   }
-  return kept.filter((id) => weights[id] >= minP).sort((a, b) => a - b);
+  return last;
+}
+
+/** Sets the weights of tokens that do not stay to 0. `weights` are proportional to p, the largest being 1. */
+function truncate(weights: Float64Array, { topK, topP, minP }: SampleOptions): void {
+  const few = topK > 0 && topK < weights.length;
+  if (few || topP < 1) {
+    const ranked = few ? rankTop(weights, topK) : rankLikely(weights, topP);
+    const kept = topP < 1 ? ranked.slice(0, countToReach(weights, ranked, topP, few)) : ranked;
+    const values = kept.map((id) => weights[id]);
+    weights.fill(0);
+    kept.forEach((id, rank) => {
+      weights[id] = values[rank];
+    });
+  }
+  if (minP <= 0) return;
+  for (let id = 0; id < weights.length; id++) if (weights[id] < minP) weights[id] = 0;
+}
+
+/** The `count` heaviest tokens, heaviest first, of equal ones the smaller id: one pass, as `count` is small. */
+function rankTop(weights: Float64Array, count: number): number[] {
+  const ranked: number[] = [];
+  for (let id = 0; id < weights.length; id++) {
+    if (ranked.length === count && weights[id] <= weights[ranked[count - 1]]) continue;
+    let place = ranked.length === count ? count - 1 : ranked.length;
+    while (place > 0 && weights[ranked[place - 1]] < weights[id]) {
+      ranked[place] = ranked[place - 1];
+      place--;
+    }
+    ranked[place] = id;
+  }
+  return ranked;
+}
+
+/** Every token that may be needed to reach topP, heaviest first: those left out weigh less than 1 − topP together. */
+function rankLikely(weights: Float64Array, topP: number): number[] {
+  let total = 0;
+  for (let id = 0; id < weights.length; id++) total += weights[id];
+  const least = ((1 - topP) * total) / (2 * weights.length);
+  const ids: number[] = [];
+  for (let id = 0; id < weights.length; id++) if (weights[id] >= least) ids.push(id);
+  return ids.sort((a, b) => weights[b] - weights[a] || a - b);
+}
+
+/** How many of the ranked tokens it takes to weigh topP of all (of the ranked ones, after topK). */
+function countToReach(weights: Float64Array, ranked: readonly number[], topP: number, few: boolean): number {
+  let all = 0;
+  if (few) for (const id of ranked) all += weights[id];
+  else for (let id = 0; id < weights.length; id++) all += weights[id];
+  let sum = 0;
+  const last = ranked.findIndex((id) => {
+    sum += weights[id];
+    return sum >= topP * all;
+  });
+  return last < 0 ? ranked.length : last + 1;
 }
 
 function mostLikely(logits: Float32Array): number {
@@ -61,10 +104,10 @@ function mostLikely(logits: Float32Array): number {
   return best;
 }
 
-function logSumExp(logits: Float32Array, top: number, temperature: number): number {
+function sumExp(logits: Float32Array, top: number): number {
   let sum = 0;
-  for (const value of logits) sum += Math.exp((value - top) / temperature);
-  return top + Math.log(sum);
+  for (let id = 0; id < logits.length; id++) sum += Math.exp(logits[id] - top);
+  return sum;
 }
 
 export interface SampleArrays {

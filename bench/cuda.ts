@@ -1,0 +1,244 @@
+/**
+ * The cuda device on a model of Qwen3-4B's shape with random weights, bf16: decoding by batch size with prompts of 400 tokens,
+ * forward and backward of 8 × 1024 tokens with a LoRA adapter, and where the time goes.
+ *   node bench/cuda.ts [--only decode,train,profile] [--shape 4b|0.6b] [--rows 64,256] [--tokens 128] [--json FILE]
+ */
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { scaleGroups, scaleRows, targetModules } from '../src/adapters/index.ts';
+import { LinearAdapter } from '../src/adapters/linear-adapter.ts';
+import { randomStream } from '../src/base/rng.ts';
+import { type CudaDevice, createCudaDevice } from '../src/engine/cuda/index.ts';
+import { AdamW, type Device, type Kernels, Scope, sum, Tape } from '../src/engine/index.ts';
+import {
+  countParameters,
+  Decoder,
+  type DecoderConfig,
+  expectedTensors,
+  generate,
+  type LoadedWeight,
+  packGroups,
+  scoreGroups,
+} from '../src/model/index.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', default: 'decode,train,profile' },
+    shape: { type: 'string', default: '4b' },
+    rows: { type: 'string', default: '64,256' },
+    tokens: { type: 'string', default: '128' },
+    json: { type: 'string' },
+  },
+});
+
+const common = {
+  architecture: 'Qwen3ForCausalLM',
+  headDim: 128,
+  kvHeads: 8,
+  vocabSize: 151_936,
+  rmsNormEpsilon: 1e-6,
+  tieEmbeddings: true,
+  maxPositions: 4096,
+  rope: { theta: 1_000_000, scaling: { kind: 'none' } },
+  qkNorm: true,
+  qkvBias: false,
+  bosTokenId: null,
+  eosTokenIds: [],
+  padTokenId: null,
+} as const;
+const shapes: Readonly<Record<string, DecoderConfig>> = {
+  '4b': { ...common, layers: 36, heads: 32, hiddenSize: 2560, intermediateSize: 9728 },
+  '0.6b': { ...common, layers: 28, heads: 16, hiddenSize: 1024, intermediateSize: 3072 },
+};
+const config = shapes[options.shape];
+const rank = 32;
+
+/** Weights of about the right size: cut from one pool of random bf16 numbers, so that they are made in a second. */
+function* randomWeights(): Generator<LoadedWeight> {
+  const pool = new Uint16Array(2 ** 26);
+  let state = 12345;
+  for (let i = 0; i < pool.length; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    // ±(0.016 … 0.031): sign, a fixed exponent, seven random bits.
+    pool[i] = ((state >>> 16) & 0x8000) | 0x3c80 | (state >>> 25);
+  }
+  for (const [name, shape] of expectedTensors(config)) {
+    const size = shape.reduce((product, axis) => product * axis, 1);
+    const data = new Uint16Array(size);
+    if (shape.length === 1) data.fill(0x3f80);
+    else
+      for (let at = 0; at < size; at += pool.length) data.set(pool.subarray(0, Math.min(pool.length, size - at)), at);
+    yield { name, shape, dtype: 'bf16', data };
+  }
+}
+
+/** A LoRA adapter at a start that takes a second to make: the same uniform numbers for every module. */
+function randomAdapter(scope: Scope): LinearAdapter {
+  const pool = new Float32Array(2 ** 20);
+  randomStream(1, 'adapter').fillUniform(pool, -1, 1);
+  const cut = (size: number, scale: number): Float32Array =>
+    Float32Array.from({ length: size }, (_, i) => scale * pool[i % pool.length]);
+  return new LinearAdapter(scope, 'lora', rank, targetModules(config), ({ inputs, outputs }) => ({
+    A0: cut(2 * rank * inputs, inputs ** -0.5),
+    B0: cut(outputs * 2 * rank, (2 * rank) ** -0.5),
+  }));
+}
+
+const tokensOf = (row: number, length: number): Int32Array => {
+  const ids = new Int32Array(length);
+  randomStream(1, ['bench', row]).fillIntegers(ids, 150_000);
+  return ids;
+};
+
+const results: Record<string, string | number>[] = [];
+function record(row: Record<string, string | number>): void {
+  results.push(row);
+  console.log(
+    Object.entries(row)
+      .map(([key, value]) => `${key} ${typeof value === 'number' ? Number(value.toPrecision(4)) : value}`)
+      .join(', '),
+  );
+}
+
+async function timed(device: Device, body: () => Promise<void> | void): Promise<number> {
+  await device.sync();
+  const start = performance.now();
+  await body();
+  await device.sync();
+  return (performance.now() - start) / 1000;
+}
+
+async function benchDecode(scope: Scope, decoder: Decoder, adapted: boolean): Promise<void> {
+  const { device } = scope;
+  const newTokens = Number(options.tokens);
+  using own = new Scope(device);
+  const adapter = adapted ? randomAdapter(own) : null;
+  const projected =
+    adapter === null
+      ? {}
+      : {
+          project: (inner: Scope, scales: Float32Array) =>
+            adapter.project({ coefficients: scaleRows(inner, [...scales]) }),
+        };
+  for (const rows of options.rows.split(',').map(Number)) {
+    const requests = Array.from({ length: rows }, (_, row) => ({ prompt: tokensOf(row, 400), row, scale: 1 }));
+    const run = async (maxNewTokens: number): Promise<void> => {
+      const settings = {
+        temperature: 1,
+        topK: 0,
+        topP: 1,
+        minP: 0,
+        maxNewTokens,
+        stopTokens: [],
+        maxPromptTokens: null,
+      };
+      const stream = randomStream(1, 'bench');
+      await generate(decoder, requests, settings, { stream, readEvery: 32, rowStep: 32, ...projected });
+    };
+    await run(4);
+    const prefill = await timed(device, () => run(1));
+    const whole = await timed(device, () => run(newTokens + 1));
+    record({
+      what: adapted ? 'decode with LoRA' : 'decode',
+      rows,
+      'tokens/s': (rows * newTokens) / (whole - prefill),
+      'ms/step': ((whole - prefill) / newTokens) * 1000,
+      'prefill s': prefill,
+      'tokens/s with prefill': (rows * (newTokens + 1)) / whole,
+    });
+  }
+}
+
+/** One forward and backward pass; every token but the first of each row is scored. */
+function trainStep(device: Device, decoder: Decoder, adapter: LinearAdapter, optimiser: AdamW): void {
+  using scope = new Scope(device);
+  const groups = Array.from({ length: 8 }, (_, row) => ({
+    prompt: tokensOf(row, 1),
+    completions: [tokensOf(100 + row, 1023)],
+  }));
+  const packed = packGroups(scope, decoder.config, groups);
+  const coefficients = scaleGroups(
+    scope,
+    packed,
+    groups.map(() => 1),
+  );
+  using tape = new Tape(device, { learn: optimiser.learn });
+  const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) });
+  tape.backward(sum(tape, logp));
+}
+
+async function benchTrain(scope: Scope, decoder: Decoder, profile: boolean): Promise<void> {
+  const { device } = scope;
+  using own = new Scope(device);
+  const adapter = randomAdapter(own);
+  using optimiser = new AdamW(adapter.parameters);
+  trainStep(device, decoder, adapter, optimiser);
+  await device.sync();
+  const seconds: number[] = [];
+  for (let i = 0; i < 5; i++) seconds.push(await timed(device, () => trainStep(device, decoder, adapter, optimiser)));
+  const best = Math.min(...seconds);
+  record({
+    what: 'forward+backward 8×1024, LoRA rank 32',
+    'tokens/s': 8192 / best,
+    ms: best * 1000,
+    'TFLOP/s (4N)': (4 * countParameters(config) * 8192) / best / 1e12,
+    'peak GB': device.arena.peak / 1e9,
+  });
+  const queueing = performance.now();
+  trainStep(device, decoder, adapter, optimiser);
+  record({ what: 'queueing one pass', ms: performance.now() - queueing });
+  await device.sync();
+  if (profile) profileKernels(device as CudaDevice, (watched) => trainStep(watched, decoder, adapter, optimiser));
+}
+
+/** Runs with a wait after every kernel, and prints the time by kernel (matmul by shape). */
+function profileKernels(device: CudaDevice, body: (watched: Device) => void): void {
+  const times = new Map<string, { count: number; ms: number }>();
+  const watched = Object.entries(device.kernels).map(([name, kernel]) => [
+    name,
+    (...parameters: readonly unknown[]): void => {
+      device.wait();
+      const start = performance.now();
+      (kernel as (...given: readonly unknown[]) => void)(...parameters);
+      device.wait();
+      const key = name === 'matmul' ? `matmul ${describeProduct(parameters)}` : name;
+      const entry = times.get(key) ?? { count: 0, ms: 0 };
+      times.set(key, { count: entry.count + 1, ms: entry.ms + performance.now() - start });
+    },
+  ]);
+  const kernels = Object.fromEntries(watched) as Kernels;
+  const overlay = new Proxy(device as Device, {
+    get(target, key) {
+      const value: unknown = key === 'kernels' ? kernels : Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  body(overlay);
+  const sorted = [...times].sort(([, a], [, b]) => b.ms - a.ms).slice(0, 28);
+  for (const [name, { count, ms }] of sorted)
+    console.log(`  ${ms.toFixed(2).padStart(8)} ms  ${String(count).padStart(5)} × ${name}`);
+}
+
+function describeProduct(parameters: readonly unknown[]): string {
+  const [out, a, , product] = parameters as Parameters<Kernels['matmul']>;
+  const [m, n] = out.shape.slice(-2);
+  const k = product.transposeA ? a.shape.at(-2) : a.shape.at(-1);
+  const marks = `${product.transposeA ? ' aᵀ' : ''}${product.transposeB ? ' bᵀ' : ''}${product.accumulate ? ' +=' : ''}`;
+  return `${m}×${k}×${n} ${a.dtype}→${out.dtype}${marks}`;
+}
+
+const device = await createCudaDevice({ precision: 'bf16' });
+{
+  using scope = new Scope(device);
+  const start = performance.now();
+  const decoder = await Decoder.load(scope, config, randomWeights(), { maxPositions: 4096 });
+  await device.sync();
+  record({ what: 'load', seconds: (performance.now() - start) / 1000, 'weights GB': device.arena.used / 1e9 });
+  const only = options.only.split(',');
+  if (only.includes('decode')) await benchDecode(scope, decoder, false);
+  if (only.includes('adapted')) await benchDecode(scope, decoder, true);
+  if (only.includes('train')) await benchTrain(scope, decoder, only.includes('profile'));
+}
+if (options.json !== undefined)
+  writeFileSync(options.json, JSON.stringify({ machine: device.facts, shape: options.shape, results }, null, 1));
+device[Symbol.dispose]();

@@ -1,0 +1,146 @@
+/**
+ * Rollouts graded per second on two cores, isolation on, against one fresh interpreter for each check (peers/grader.py),
+ * on the same responses: LeetCode problems with about 100 tests each, and micro problems. CPU time is that of the whole
+ * process tree. Each set is graded by both in turn, `--rounds` times; the best round of each counts.
+ *   node bench/grader.ts [--responses N] [--rounds R] [--workers W] [--json]
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { createGrader } from '../src/env/grader.ts';
+import { Judge, type Rollout } from '../src/env/judge.ts';
+import { fenceProgram } from '../src/env/micro/documents.ts';
+import { Sandbox } from '../src/env/sandbox/sandbox.ts';
+import type { Verdict } from '../src/env/verdict.ts';
+import { type BenchItem, leetCodeItems, microItems } from './grader-responses.ts';
+
+const peerFile = fileURLToPath(new URL('./peers/grader.py', import.meta.url));
+const { values } = parseArgs({
+  options: {
+    responses: { type: 'string', default: '200' },
+    rounds: { type: 'string', default: '2' },
+    workers: { type: 'string', default: '2' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const [responses, rounds, workers] = [values.responses, values.rounds, values.workers].map(Number);
+
+interface Result {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly executions: number;
+  readonly correct: readonly boolean[];
+  readonly passed: readonly boolean[];
+}
+
+/** CPU seconds of the sandbox's servers and of every program they have waited for. */
+function serverCpuSeconds(): number {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const ticks = pids.map((pid) => {
+    if (!existsSync(`/proc/${pid}/cmdline`)) return 0;
+    try {
+      if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('sandbox/server.py')) return 0;
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+      return [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
+    } catch (error) {
+      // A program that ended between the two reads.
+      if (error instanceof Error && /ENOENT|ESRCH/.test(error.message)) return 0;
+      throw error;
+    }
+  });
+  return ticks.reduce((sum, count) => sum + count, 0) / 100;
+}
+
+async function runOurs(sandbox: Sandbox, items: readonly BenchItem[]): Promise<Result> {
+  const verdicts: Verdict[] = [];
+  // A judge of its own for each round: no verdict is remembered from the one before.
+  const grader = createGrader(new Judge(sandbox), { append: (verdict) => verdicts.push(verdict) });
+  const rollouts: Rollout[] = items.map(({ problem, mode, code }, index) => ({
+    id: `${index}`,
+    problem,
+    mode,
+    markers: 'original',
+    completion: code === null ? 'I do not know.' : fenceProgram(code),
+  }));
+  const before = { server: serverCpuSeconds(), node: process.cpuUsage() };
+  const start = performance.now();
+  await grader.grade(rollouts);
+  const seconds = (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(before.node);
+  return {
+    seconds,
+    cpuSeconds: serverCpuSeconds() - before.server + (user + system) / 1e6,
+    executions: verdicts.reduce((sum, { executions }) => sum + executions, 0),
+    correct: verdicts.map(({ correct }) => correct),
+    passed: verdicts.map(({ passed }) => passed),
+  };
+}
+
+function runPeer(items: readonly BenchItem[], folder: string): Result {
+  const file = join(folder, 'responses.jsonl');
+  const lines = items.map(({ problem, mode, code, tests }) =>
+    JSON.stringify({
+      code,
+      setup: problem.setupCode,
+      tests,
+      method: problem.methodName,
+      canonical: problem.canonicalSolution,
+      mode,
+    }),
+  );
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return JSON.parse(
+    execFileSync('python3', [peerFile, file, String(workers)], { encoding: 'utf8', maxBuffer: 1 << 28 }),
+  );
+}
+
+function best(results: readonly Result[]): Result {
+  return results.reduce((fastest, result) => (result.seconds < fastest.seconds ? result : fastest));
+}
+
+function summarize(name: string, items: readonly BenchItem[], ours: Result, peer: Result) {
+  const n = items.length;
+  const agree = ours.correct.filter((correct, at) => correct === peer.correct[at]).length;
+  const round = (value: number, digits = 2) => Number(value.toFixed(digits));
+  return {
+    set: name,
+    responses: n,
+    'ours/s': round(n / ours.seconds, 1),
+    'peer/s': round(n / peer.seconds, 1),
+    'times faster': round(peer.seconds / ours.seconds, 1),
+    'ours CPU ms': round((1000 * ours.cpuSeconds) / n),
+    'peer CPU ms': round((1000 * peer.cpuSeconds) / n),
+    'times less CPU': round(peer.cpuSeconds / ours.cpuSeconds, 1),
+    'ours executions': round(ours.executions / n),
+    'peer executions': round(peer.executions / n),
+    'same "correct"': `${agree} of ${n}`,
+    passed: ours.passed.filter(Boolean).length,
+  };
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
+await using sandbox = await Sandbox.start({ workers });
+const sets = [
+  ['leetcode', await leetCodeItems(responses)],
+  ['micro', microItems(responses)],
+] as const;
+await runOurs(sandbox, sets[1][1].slice(0, 4 * workers));
+const rows = [];
+for (const [name, items] of sets) {
+  if (items.length === 0) {
+    console.log(`${name}: not measured, the problem file is not here`);
+    continue;
+  }
+  const measured: { ours: Result; peer: Result }[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    measured.push({ ours: await runOurs(sandbox, items), peer: runPeer(items, folder) });
+  }
+  rows.push(summarize(name, items, best(measured.map(({ ours }) => ours)), best(measured.map(({ peer }) => peer))));
+}
+rmSync(folder, { recursive: true });
+const { level } = sandbox.report;
+if (values.json) console.log(JSON.stringify({ isolation: level, workers, rows }, null, 2));
+else for (const row of rows) console.log({ isolation: level, workers, ...row });

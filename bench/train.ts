@@ -1,0 +1,159 @@
+/**
+ * Tokens per second of a 3.25M-parameter decoder (width 256, 4 layers, vocabulary 256) by kernel variant and threads:
+ * forward+backward of 32 rows of 128 tokens with all weights learning, and with a frozen base and split adapters of rank 8;
+ * and decoding 64 rows of 128 tokens over a key/value cache. `peak` is the share of the device's own GFLOP/s.
+ *   node bench/train.ts [--variant plain|relaxed|wide] [--threads N] [--seconds S] [--only text]
+ */
+import { parseArgs } from 'node:util';
+import {
+  type BlockCoefficients,
+  nextLogits,
+  routeCoefficients,
+  Scope,
+  type Segment,
+  Segments,
+  Tape,
+} from '../src/engine/index.ts';
+import { createWasmDevice, type Variant, type WasmDevice } from '../src/engine/wasm/index.ts';
+import type { Decoder } from '../src/model/decoder.ts';
+import { KeyValueCache } from '../src/model/kv-cache.ts';
+import { countParameters } from '../src/model/weights.ts';
+import { findVariants } from '../test/device/variants.ts';
+import {
+  allWeights,
+  loadRandom,
+  nextTokenBatch,
+  nextTokenLoss,
+  qwen3Like,
+  splitAdapters,
+} from '../test/training/model.ts';
+import { fastest } from './micro-policy.ts';
+
+const [rows, rowLength, decodeRows, rank] = [32, 128, 64, 8];
+const config = qwen3Like({
+  vocabSize: 256,
+  hiddenSize: 256,
+  layers: 4,
+  heads: 4,
+  kvHeads: 4,
+  headDim: 64,
+  intermediateSize: 696,
+  maxPositions: rowLength,
+});
+const inLayers = countParameters(config) - config.vocabSize * config.hiddenSize;
+/** Of one token, forward: every weight once (the tied head included), and attention over half a row. */
+const forwardFlops = 2 * countParameters(config) + (4 * config.layers * config.heads * config.headDim * rowLength) / 2;
+
+interface Result {
+  readonly what: string;
+  readonly tokens: number;
+  readonly flopsPerToken: number;
+  readonly seconds: number;
+}
+
+const { values: options } = parseArgs({
+  options: {
+    variant: { type: 'string' },
+    threads: { type: 'string', default: '1,2' },
+    seconds: { type: 'string', default: '3' },
+    only: { type: 'string', default: '' },
+  },
+});
+const budget = Number(options.seconds);
+
+const texts = Array.from({ length: rows }, (_, row) =>
+  Int32Array.from({ length: rowLength + 1 }, (_unused, t) => (t * t + 31 * row) % config.vocabSize),
+);
+
+async function trainAll(device: WasmDevice): Promise<Result> {
+  using scope = new Scope(device);
+  const decoder = await loadRandom(scope, config, { trainable: true });
+  const parameters = allWeights(scope, decoder);
+  const learn = new Map(parameters.map(({ value, gradient }) => [value, gradient]));
+  const batch = nextTokenBatch(scope, config, texts);
+  const seconds = await fastest(device, budget, () => {
+    using tape = new Tape(device, { learn });
+    tape.backward(nextTokenLoss(tape, decoder, batch));
+  });
+  return { what: 'train all weights', tokens: batch.count, flopsPerToken: 3 * forwardFlops, seconds };
+}
+
+async function trainAdapters(device: WasmDevice): Promise<Result> {
+  using scope = new Scope(device);
+  const decoder = await loadRandom(scope, config, { trainable: false });
+  const adapters = splitAdapters(scope, config, rank);
+  const learn = new Map(adapters.parameters.map(({ value, gradient }) => [value, gradient]));
+  const batch = nextTokenBatch(scope, config, texts);
+  const routes = Array.from({ length: batch.count }, (_, t) => (['keep', 'absorb', 'route'] as const)[t % 3]);
+  const coefficients: BlockCoefficients = routeCoefficients(scope, routes, 'branch');
+  const seconds = await fastest(device, budget, () => {
+    using tape = new Tape(device, { learn });
+    tape.backward(nextTokenLoss(tape, decoder, batch, { project: adapters.project(coefficients) }));
+  });
+  const adapterParameters = adapters.parameters.reduce((sum, { value }) => sum + value.size, 0);
+  // The base forward and its input gradients; adapters forward (both halves), their input and their own gradients.
+  const flopsPerToken = 2 * forwardFlops + adapterParameters * (4 + 4 + 2);
+  return { what: `train adapters of rank ${rank}`, tokens: batch.count, flopsPerToken, seconds };
+}
+
+/** One step: the next token of every row, at position `t`, over a cache of `t` tokens each. */
+function decodeStep(decoder: Decoder, cache: KeyValueCache, t: number): void {
+  const { device } = decoder.head;
+  using scope = new Scope(device);
+  using tape = new Tape(device);
+  const each = (value: (row: number) => number, label: string) =>
+    scope.from(
+      Int32Array.from({ length: decodeRows }, (_, row) => value(row)),
+      [decodeRows],
+      label,
+    );
+  const list = Array.from({ length: decodeRows }, (_, row): Segment => {
+    const { start } = cache.room(row);
+    return { queryStart: row, queryEnd: row + 1, prefixStart: 0, prefixEnd: 0, keyStart: start, keyEnd: start + t + 1 };
+  });
+  const tokens = {
+    ids: each((row) => texts[row % rows][t], 'ids'),
+    positions: each(() => t, 'positions'),
+    segments: new Segments(scope, list, decodeRows, cache.slots),
+  };
+  const slots = each((row) => cache.room(row).start + t, 'slots');
+  const hidden = decoder.forward(tape, tokens, { keyValues: cache.store(slots, 'cache') });
+  nextLogits(tape, hidden, decoder.head);
+}
+
+async function decode(device: WasmDevice): Promise<Result> {
+  using scope = new Scope(device);
+  const decoder = await loadRandom(scope, config, { trainable: false });
+  const cache = new KeyValueCache(scope, config, 0, decodeRows, rowLength);
+  const seconds = await fastest(device, budget, () => {
+    for (let t = 0; t < rowLength; t++) decodeStep(decoder, cache, t);
+  });
+  return { what: `decode ${decodeRows} rows`, tokens: decodeRows * rowLength, flopsPerToken: forwardFlops, seconds };
+}
+
+const { available, missing } = await findVariants();
+for (const line of missing) console.log(`not measured on Node ${process.version}: ${line}`);
+const variants = available.filter((variant: Variant) => options.variant === undefined || variant === options.variant);
+console.log(
+  `${(countParameters(config) / 1e6).toFixed(2)}M parameters (${(inLayers / 1e6).toFixed(2)}M in layers), rows of ${rowLength}`,
+);
+console.log('node      variant  threads  what                        tokens/s  GFLOP/s  peak');
+for (const variant of variants) {
+  for (const threads of options.threads.split(',').map(Number)) {
+    using device = await createWasmDevice({ variant, threads });
+    for (const measure of [trainAll, trainAdapters, decode]) {
+      if (!measure.name.toLowerCase().includes(options.only.toLowerCase())) continue;
+      const { what, tokens, flopsPerToken, seconds } = await measure(device);
+      const gflops = (flopsPerToken * tokens) / seconds / 1e9;
+      console.log(
+        `${process.version.padEnd(9)} ${variant.padEnd(8)} ${String(threads).padStart(7)}  ${what.padEnd(26)} ${Math.round(
+          tokens / seconds,
+        )
+          .toLocaleString('en')
+          .padStart(
+            9,
+          )} ${gflops.toFixed(1).padStart(8)} ${((100 * gflops) / (threads * device.gflops)).toFixed(0).padStart(4)}%`,
+      );
+    }
+  }
+}

@@ -1,0 +1,163 @@
+/** Adapters from a decoder's weights: the pairs' differences, the cache, checkpoints, and what is refused. */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Device, linear, readFloats, Scope, Tape } from '../engine/index.ts';
+import { createReferenceDevice } from '../engine/reference/index.ts';
+import { Lab, smallLab } from '../evaluate/lab.ts';
+import { type Project, packRows, SafetensorsFile, writeSafetensors } from '../model/index.ts';
+import { readCheckpoint, restoreAdapter, writeCheckpoint } from './checkpoint.ts';
+import { createAdapter } from './create.ts';
+import { type Family, families } from './families.ts';
+import { pairInputDifferences, type TokenPair } from './pair-inputs.ts';
+import { targetModules } from './targets.ts';
+
+const device: Device = createReferenceDevice({ arenaBytes: 2 ** 26 });
+const scope = new Scope(device);
+let home = '';
+let lab: Lab;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'gq-adapters-'));
+  lab = await Lab.create(scope, 'lora', smallLab);
+});
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+const pairs: readonly TokenPair[] = [
+  { prompt: Int32Array.of(1, 2, 3), hack: Int32Array.of(4, 5), clean: Int32Array.of(6, 7, 8) },
+  { prompt: Int32Array.of(9), hack: Int32Array.of(10, 11, 12, 13), clean: Int32Array.of(14) },
+];
+
+/** The mean input of a module over the last `count` tokens of one row, computed alone. */
+async function meanInput(row: Int32Array, module: string, count: number): Promise<number[]> {
+  let inputs: Promise<Float32Array> | undefined;
+  let width = 0;
+  const project: Project = (tape, name, x, weight, bias) => {
+    if (name === module) [inputs, width] = [readFloats(x), x.shape[1]];
+    return linear(tape, x, weight, bias);
+  };
+  using tape = new Tape(device);
+  lab.decoder.forward(tape, packRows(tape, lab.decoder.config, [row]), { project });
+  const data = (await inputs) ?? new Float32Array();
+  const first = row.length - count;
+  return Array.from({ length: width }, (_, c) => {
+    const values = Array.from({ length: count }, (_unused, t) => data[(first + t) * width + c]);
+    return values.reduce((sum, value) => sum + value, 0) / count;
+  });
+}
+
+test('paired differences are the completions’ mean inputs, each row computed alone', async () => {
+  const modules = targetModules(lab.decoder.config);
+  const differences = await pairInputDifferences(lab.decoder, modules, pairs);
+  expect([...differences.keys()]).toEqual(modules.map(({ name }) => name));
+  for (const module of ['model.layers.0.self_attn.q_proj', 'model.layers.1.mlp.down_proj']) {
+    const found = differences.get(module) ?? new Float32Array();
+    for (const [i, { prompt, hack, clean }] of pairs.entries()) {
+      const hackMean = await meanInput(Int32Array.of(...prompt, ...hack), module, hack.length);
+      const cleanMean = await meanInput(Int32Array.of(...prompt, ...clean), module, clean.length);
+      hackMean.forEach((value, c) => {
+        expect(found[i * hackMean.length + c]).toBeCloseTo(value - cleanMean[c], 5);
+      });
+    }
+  }
+  const empty = [{ ...pairs[0], clean: new Int32Array() }];
+  await expect(pairInputDifferences(lab.decoder, modules, empty)).rejects.toThrow(
+    'pair 0: expected a hack and a clean',
+  );
+});
+
+describe('cache', () => {
+  const options = { family: 'pissa', rank: 2, seed: 1, targets: ['q_proj'] } as const;
+
+  test('a second adapter reads what the first computed, and has the same bytes as one without a cache', async () => {
+    const cacheDirectory = join(home, 'cache');
+    const make = async (extra: object) =>
+      [...(await (await createAdapter(scope, lab.decoder, { ...options, ...extra })).tensors())].map(
+        ([, { data }]) => data,
+      );
+    const first = await make({ cacheDirectory });
+    const files = await readdir(cacheDirectory);
+    expect(files.length).toBe(smallLab.layers);
+    const times = await Promise.all(files.map((file) => readFile(join(cacheDirectory, file))));
+    expect(await make({ cacheDirectory })).toEqual(first);
+    expect(await make({})).toEqual(first);
+    expect(await Promise.all(files.map((file) => readFile(join(cacheDirectory, file))))).toEqual(times);
+    await make({ cacheDirectory, rank: 1 });
+    expect((await readdir(cacheDirectory)).length).toBe(2 * smallLab.layers);
+  });
+
+  test('the read of a cached file is real, and one with other contents is refused', async () => {
+    const cacheDirectory = join(home, 'spoiled');
+    await createAdapter(scope, lab.decoder, { ...options, cacheDirectory });
+    for (const name of await readdir(cacheDirectory)) {
+      const path = join(cacheDirectory, name);
+      const bytes = await readFile(path);
+      bytes[bytes.length - 1] ^= 1;
+      await writeFile(path, bytes);
+    }
+    const again = createAdapter(scope, lab.decoder, { ...options, cacheDirectory });
+    await expect(again).rejects.toThrow(/other contents.*Remove the file/);
+  });
+});
+
+test('an unknown family, a rank of 0 and an unknown target are named', async () => {
+  const make = (family: string, rank: number, targets: readonly string[]) =>
+    createAdapter(scope, lab.decoder, { family: family as Family, rank, seed: 1, targets });
+  await expect(make('pisa', 1, ['q_proj'])).rejects.toThrow('Did you mean pissa?');
+  await expect(make('lora', 0, ['q_proj'])).rejects.toThrow('a rank of at least 1');
+  await expect(make('lora', 1, ['qproj'])).rejects.toThrow('qproj');
+});
+
+describe.each([...families])('checkpoint of %s', (family) => {
+  test('has every tensor and gives the same policy back', async () => {
+    using inner = new Scope(device);
+    const source = await Lab.create(inner, family, smallLab);
+    await source.disturb('stored');
+    const path = join(home, `${family}.safetensors`);
+    await writeCheckpoint(path, source.adapter, { updates: '12' });
+    const checkpoint = await readCheckpoint(path);
+    expect(checkpoint).toMatchObject({ family, rank: smallLab.rank, metadata: { updates: '12' } });
+    const restored = restoreAdapter(inner, source.decoder.config, checkpoint);
+    expect(await restored.tensors()).toEqual(await source.adapter.tensors());
+    expect(restored.modules).toEqual(source.adapter.modules);
+  });
+});
+
+describe('a checkpoint with a mistake', () => {
+  async function spoil(
+    change: (tensors: Map<string, Float32Array>, metadata: Record<string, string>) => void,
+  ): Promise<string> {
+    const [from, to] = [join(home, 'good.safetensors'), join(home, 'bad.safetensors')];
+    await writeCheckpoint(from, lab.adapter);
+    await using file = await SafetensorsFile.open(from);
+    const shapes = new Map([...file.entries].map(([name, { shape }]) => [name, shape]));
+    const tensors = new Map<string, Float32Array>();
+    for (const name of file.entries.keys()) tensors.set(name, await file.readFloat32(name));
+    const metadata = { ...file.metadata };
+    change(tensors, metadata);
+    const entries = [...tensors].map(([name, data]) => {
+      const stored = shapes.get(name) ?? [];
+      const shape = stored.reduce((product, axis) => product * axis, 1) === data.length ? stored : [data.length];
+      return { name, dtype: 'F32' as const, shape, data: () => data };
+    });
+    await writeSafetensors(to, entries, metadata);
+    return to;
+  }
+
+  const name = 'model.layers.0.mlp.up_proj.A';
+  test.each<[string, Parameters<typeof spoil>[0], RegExp]>([
+    ['a missing tensor', (tensors) => tensors.delete(name), /up_proj\.A: expected \[6,16\], found no such tensor/],
+    ['another shape', (tensors) => tensors.set(name, new Float32Array(5)), /expected \[6,16\], found \[5\]/],
+    ['an extra tensor', (tensors) => tensors.set('more', new Float32Array(1)), /also more/],
+    ['a NaN', (tensors) => tensors.set(name, new Float32Array(96).fill(Number.NaN)), /finite values, found NaN/],
+    ['another schema', (_, metadata) => (metadata['schema'] = '2'), /metadata schema: expected 1, found 2/],
+    ['another family', (_, metadata) => (metadata['family'] = 'lorra'), /Did you mean lora\?/],
+    ['no rank', (_, metadata) => delete metadata['rank'], /metadata rank/],
+    ['another module', (_, metadata) => (metadata['modules'] = '["model.layers.9.mlp.up_proj"]'), /model\.layers\.9/],
+  ])('%s', async (_what, change, message) => {
+    const path = await spoil(change);
+    const restore = async () => restoreAdapter(scope, lab.decoder.config, await readCheckpoint(path));
+    await expect(restore()).rejects.toThrow(message);
+  });
+});
