@@ -6,7 +6,7 @@
 import type { Scope } from '../engine/index.ts';
 import type { DecoderConfig } from '../model/config.ts';
 import { type PackedGroups, packGroups, type Span } from '../model/pack.ts';
-import type { Rollout } from './rollout.ts';
+import type { PromptedCompletion } from './rollout.ts';
 
 export interface PassGroup<Key> {
   readonly key: Key;
@@ -16,7 +16,7 @@ export interface PassGroup<Key> {
 }
 
 export function cutPasses<Key>(
-  rollouts: readonly Rollout[],
+  rollouts: readonly PromptedCompletion[],
   keyOf: (index: number) => Key,
   tokensPerPass: number,
   sharePrompts = true,
@@ -54,7 +54,7 @@ export interface PackedPass {
 export function packPass<Key>(
   scope: Scope,
   config: DecoderConfig,
-  rollouts: readonly Rollout[],
+  rollouts: readonly PromptedCompletion[],
   pass: readonly PassGroup<Key>[],
 ): PackedPass {
   const packed = packGroups(

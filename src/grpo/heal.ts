@@ -8,7 +8,7 @@ import { scoreGroups } from '../model/score.ts';
 import { cutPasses, packPass, spread } from './batches.ts';
 import type { Expectation } from './events.ts';
 import type { Policy } from './policy.ts';
-import type { Rollout } from './rollout.ts';
+import type { PromptedCompletion } from './rollout.ts';
 import type { GrpoSettings } from './settings.ts';
 import { readBlockNorms } from './update.ts';
 
@@ -21,7 +21,7 @@ export interface HealResult {
 export async function retainHeal(
   policy: Policy,
   optimiser: AdamW,
-  clean: readonly Rollout[],
+  clean: readonly PromptedCompletion[],
   steps: number,
   firstStep: number,
   options: StepOptions,
@@ -44,7 +44,7 @@ export async function retainHeal(
 async function accumulateNll(
   { decoder, adapter }: Policy,
   optimiser: AdamW,
-  clean: readonly Rollout[],
+  clean: readonly PromptedCompletion[],
   { tokensPerPass, detach }: GrpoSettings,
 ): Promise<number> {
   let total = 0;

@@ -10,10 +10,18 @@ export type {
   ZeroSignal,
   ZoneCounts,
 } from './events.ts';
+export { type GenerateOptions, generatePairs } from './generated-pairs.ts';
 export { assertParity } from './guard.ts';
 export { klEstimate, type LossInputs, type LossOptions, type LossParts, tokenLoss } from './loss.ts';
+export {
+  leaveOneOut,
+  type PairFeatures,
+  pairFeatures,
+  type RebuildOptions,
+  rebuildDirection,
+} from './pair-features.ts';
 export { type Granularity, type Policy, probeGradients, scoreRollouts } from './policy.ts';
-export type { Rollout, SampledMode, Source, Task } from './rollout.ts';
+export type { PromptedCompletion, Rollout, SampledMode, Source, Task } from './rollout.ts';
 export {
   absorbRouter,
   type FeatureKind,

@@ -11,7 +11,7 @@ import type { Decoder } from '../model/decoder.ts';
 import type { PackedGroups, Span } from '../model/pack.ts';
 import { scoreGroups } from '../model/score.ts';
 import { cutPasses, packPass } from './batches.ts';
-import type { Rollout, SampledMode } from './rollout.ts';
+import type { PromptedCompletion, SampledMode } from './rollout.ts';
 
 export interface Policy {
   readonly decoder: Decoder;
@@ -41,7 +41,7 @@ export interface Scored {
 /** log π of every completion token without gradients, each rollout under its own scale; activation features if asked for. */
 export async function scoreRollouts(
   { decoder, adapter }: Policy,
-  rollouts: readonly Rollout[],
+  rollouts: readonly PromptedCompletion[],
   scales: (index: number) => number | 'base',
   { tokensPerPass, pool = null }: { tokensPerPass: number; pool?: Granularity | null },
 ): Promise<Scored> {
@@ -71,7 +71,7 @@ export async function scoreRollouts(
 /** Gradient features (SCIENCE, section 4) under deployed mode, one group per rollout. */
 export async function probeGradients(
   { decoder, adapter }: Policy,
-  rollouts: readonly Rollout[],
+  rollouts: readonly PromptedCompletion[],
   granularity: Granularity,
   tokensPerPass: number,
 ): Promise<Float32Array[]> {

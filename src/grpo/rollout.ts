@@ -16,11 +16,18 @@ export interface Task {
 export type Source = 'student' | 'teacher-hack' | 'teacher-solve';
 export type SampledMode = 'full' | 'deployed';
 
-export interface Rollout {
+/** A completion of a prompt, as far as a pass over it is concerned: a rollout, or one side of a pair. */
+export interface PromptedCompletion {
+  /** Completions of one group have the same prompt. */
+  readonly group: number;
+  readonly prompt: Int32Array;
+  readonly tokens: Int32Array;
+}
+
+export interface Rollout extends PromptedCompletion {
   /** `STEP-GROUP-MEMBER`, unique in a run. */
   readonly id: string;
   readonly step: number;
-  readonly group: number;
   readonly member: number;
   readonly task: Task;
   /** Without its hint a problem is graded by ground truth alone. */
@@ -28,8 +35,6 @@ export interface Rollout {
   readonly source: Source;
   /** The policy mode that sampled it; a demonstration counts as full. */
   readonly sampled: SampledMode;
-  readonly prompt: Int32Array;
-  readonly tokens: Int32Array;
   readonly text: string;
   /** Stopped by the length limit. */
   readonly truncated: boolean;

@@ -8,7 +8,7 @@ import { readText } from '../../model/json.ts';
 import { parsePairsJson } from './json.ts';
 import { parsePairsMarkdown } from './markdown.ts';
 import { type Pair, type ParsedPairs, requirePairs } from './pair.ts';
-import { hashPairs, selectPairs } from './select.ts';
+import { hashPairs, type SelectionTerm, selectPairs } from './select.ts';
 
 /** The same depth below the package in src and in dist. */
 const shippedFolder = fileURLToPath(new URL('../../../data/pairs', import.meta.url));
@@ -50,7 +50,7 @@ export async function readPairFile(name: string): Promise<ParsedPairs> {
 }
 
 /** What a run uses: the file must be right as a whole, also where nothing is selected. */
-export async function loadPairs(name: string, terms: readonly string[] = []): Promise<PairSet> {
+export async function loadPairs(name: string, terms: readonly (string | SelectionTerm)[] = []): Promise<PairSet> {
   const parsed = await readPairFile(name);
   const pairs = selectPairs(requirePairs(parsed), terms);
   return { file: parsed.file, pairs, hash: hashPairs(pairs) };

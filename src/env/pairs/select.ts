@@ -44,8 +44,8 @@ export function parseTerm(text: string): SelectionTerm {
 }
 
 /** In file order. A term that no pair of the file meets is an error, and so is an empty set. */
-export function selectPairs(pairs: readonly Pair[], terms: readonly string[]): readonly Pair[] {
-  const parsed = terms.map(parseTerm);
+export function selectPairs(pairs: readonly Pair[], terms: readonly (string | SelectionTerm)[]): readonly Pair[] {
+  const parsed = terms.map((term) => (typeof term === 'string' ? parseTerm(term) : term));
   for (const { kind, alternatives } of parsed) {
     for (const name of alternatives) expectName(pairs, kind, name);
   }
@@ -54,7 +54,7 @@ export function selectPairs(pairs: readonly Pair[], terms: readonly string[]): r
   );
   if (selected.length > 0) return selected;
   throw new UserError({
-    call: `select pairs by ${terms.map((term) => `"${term}"`).join(', ')}`,
+    call: `select pairs by ${parsed.map(({ kind, alternatives }) => `"${kind}:${alternatives.join(',')}"`).join(', ')}`,
     expected: 'at least one pair that meets all terms',
     found: `none of ${pairs.length}`,
   });

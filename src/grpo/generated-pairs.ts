@@ -1,0 +1,59 @@
+/**
+ * Pairs that the policy writes itself, once, before the first update (the gradient gate of the original): a completion of a
+ * prompt that discloses the loophole and asks for it, and one of the same problem's prompt without a hint. The framing is the only
+ * label; nothing is graded. Both sides are then looked at under the prompt without a hint, so that a pair is one prompt with
+ * two completions, as a hand-written one is. At the start the adapter changes nothing, so the pairs are a function of the seed and
+ * the base model: a run that is resumed makes the same ones before it restores its state.
+ */
+import type { TokenPair } from '../adapters/pair-inputs.ts';
+import { UserError } from '../base/errors.ts';
+import { randomStream } from '../base/rng.ts';
+import { type GenerateRequest, generate, type SamplingSettings } from '../model/generate.ts';
+import { type Policy, projectRows, scaleOf } from './policy.ts';
+
+/** One problem under both framings, as token ids. */
+export interface FramedTokens {
+  readonly hack: Int32Array;
+  readonly clean: Int32Array;
+}
+
+export interface GenerateOptions {
+  readonly seed: number;
+  readonly sampling: SamplingSettings;
+  /** Tokens to draw between looks at the device. */
+  readonly readEvery?: number;
+}
+
+/** One pair per problem, in order. */
+export async function generatePairs(
+  policy: Policy,
+  prompts: readonly FramedTokens[],
+  { seed, sampling, readEvery = 1 }: GenerateOptions,
+): Promise<TokenPair[]> {
+  const scale = scaleOf(policy, 'deployed');
+  const requests = prompts.flatMap(({ hack, clean }, i): GenerateRequest[] => [
+    { prompt: hack, row: 2 * i, scale },
+    { prompt: clean, row: 2 * i + 1, scale },
+  ]);
+  const generations = await generate(policy.decoder, requests, sampling, {
+    stream: randomStream(seed, 'generated pairs'),
+    project: projectRows(policy),
+    readEvery,
+  });
+  const pairs = prompts.map(({ clean }, i) => ({
+    prompt: clean,
+    hack: generations[2 * i].tokens,
+    clean: generations[2 * i + 1].tokens,
+  }));
+  if (pairs.some(({ hack, clean }) => !isSame(hack, clean))) return pairs;
+  throw new UserError({
+    call: 'generate pairs',
+    expected: 'completions that differ between the two framings',
+    found: `the same text twice for each of ${pairs.length} problems`,
+    fix: 'Use hand-written pairs, or a model that reads the request.',
+  });
+}
+
+function isSame(a: Int32Array, b: Int32Array): boolean {
+  return a.length === b.length && a.every((token, t) => token === b[t]);
+}

@@ -1,0 +1,107 @@
+/**
+ * Features of pairs under deployed mode, exactly as those of rollouts are made, and the direction that a gate gets from them
+ * (SCIENCE, section 4). The two completions of a pair share its prompt. Pairs whose clean side scores at least as high as
+ * their hack side are counted, and named by their index.
+ */
+import type { Features } from '../adapters/features.ts';
+import type { TokenPair } from '../adapters/pair-inputs.ts';
+import { UserError } from '../base/errors.ts';
+import { type DirectionQuality, type Gate, pairDirection, type ScoreKind, scoreFeatures } from '../gates/index.ts';
+import { joinFeatures, type Policy, probeGradients, scaleOf, scoreRollouts } from './policy.ts';
+import type { PromptedCompletion } from './rollout.ts';
+import type { FeatureKind } from './router.ts';
+
+/** Row i of each is one side of pair i. */
+export interface PairFeatures {
+  readonly hack: Features;
+  readonly clean: Features;
+}
+
+/** Pair i as group i: hack, then clean. */
+export function pairCompletions(pairs: readonly TokenPair[]): PromptedCompletion[] {
+  return pairs.flatMap(({ prompt, hack, clean }, group) => [
+    { group, prompt, tokens: hack },
+    { group, prompt, tokens: clean },
+  ]);
+}
+
+export async function pairFeatures(
+  policy: Policy,
+  pairs: readonly TokenPair[],
+  { kind, tokensPerPass }: { readonly kind: FeatureKind; readonly tokensPerPass: number },
+): Promise<PairFeatures> {
+  if (pairs.length === 0)
+    throw new UserError({ call: 'features of pairs', expected: 'at least one pair', found: 'none' });
+  const completions = pairCompletions(pairs);
+  const rows =
+    kind === 'gradient'
+      ? await probeGradients(policy, completions, 'rollout', tokensPerPass)
+      : (
+          await scoreRollouts(policy, completions, () => scaleOf(policy, 'deployed'), {
+            tokensPerPass,
+            pool: 'rollout',
+          })
+        ).features;
+  const side = (parity: 0 | 1): Features =>
+    joinFeatures(
+      policy.adapter,
+      rows.filter((_, i) => i % 2 === parity),
+    );
+  return { hack: side(0), clean: side(1) };
+}
+
+export interface RebuildOptions {
+  readonly kind: FeatureKind;
+  /** Divides the mean difference by its standard error. */
+  readonly standardise: boolean;
+  /** Keeps the gate's direction; what it reports is then how that direction sees the pairs. */
+  readonly placebo: boolean;
+  readonly tokensPerPass: number;
+}
+
+/** The direction from the same pairs on the current policy, given to the gate. */
+export async function rebuildDirection(
+  policy: Policy,
+  pairs: readonly TokenPair[],
+  gate: Gate,
+  { kind, standardise, placebo, tokensPerPass }: RebuildOptions,
+): Promise<DirectionQuality> {
+  const { hack, clean } = await pairFeatures(policy, pairs, { kind, tokensPerPass });
+  const direction = placebo ? gate.direction : pairDirection(hack, clean, standardise);
+  return gate.refresh(direction, hack, clean);
+}
+
+export interface LeaveOneOut {
+  readonly pairedAccuracy: number;
+  readonly wrongPairs: readonly number[];
+}
+
+/** Each pair scored by the direction of all the others: whether pairs agree, not whether they were remembered. */
+export function leaveOneOut(
+  { hack, clean }: PairFeatures,
+  { standardise, score }: { readonly standardise: boolean; readonly score: ScoreKind },
+): LeaveOneOut {
+  if (hack.rows < 2) {
+    throw new UserError({ call: 'leave one pair out', expected: 'at least two pairs', found: `${hack.rows}` });
+  }
+  const wrongPairs = Array.from({ length: hack.rows }, (_, i) => i).filter((i) => {
+    const direction = pairDirection(withoutRow(hack, i), withoutRow(clean, i), standardise);
+    const [own] = scoreFeatures(onlyRow(hack, i), direction, score);
+    const [other] = scoreFeatures(onlyRow(clean, i), direction, score);
+    return !(own > other);
+  });
+  return { pairedAccuracy: 1 - wrongPairs.length / hack.rows, wrongPairs };
+}
+
+function onlyRow({ modules, rank, data }: Features, row: number): Features {
+  const width = modules * rank;
+  return { rows: 1, modules, rank, data: data.subarray(row * width, (row + 1) * width) };
+}
+
+function withoutRow({ rows, modules, rank, data }: Features, row: number): Features {
+  const width = modules * rank;
+  const rest = new Float32Array((rows - 1) * width);
+  rest.set(data.subarray(0, row * width));
+  rest.set(data.subarray((row + 1) * width), row * width);
+  return { rows: rows - 1, modules, rank, data: rest };
+}
