@@ -3,16 +3,29 @@ import { UserError } from '../base/errors.ts';
 import { nearestName } from '../base/nearest.ts';
 import type { Device } from '../engine/index.ts';
 
-const openers: Readonly<Record<string, () => Promise<Device>>> = {
-  reference: async () => (await import('../engine/reference/index.ts')).createReferenceDevice(),
-  wasm: async () => (await import('../engine/wasm/index.ts')).createWasmDevice(),
+export interface DeviceOptions {
+  /** 0: as many as there are cores. */
+  readonly threads?: number;
+  readonly variant?: 'auto' | 'plain' | 'relaxed' | 'wide';
+  readonly arenaMiB?: number;
+}
+
+const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Device>>> = {
+  reference: async ({ arenaMiB }) =>
+    (await import('../engine/reference/index.ts')).createReferenceDevice(arenaOf(arenaMiB)),
+  wasm: async ({ threads = 0, variant = 'auto', arenaMiB }) =>
+    (await import('../engine/wasm/index.ts')).createWasmDevice({
+      variant,
+      ...(threads === 0 ? {} : { threads }),
+      ...arenaOf(arenaMiB),
+    }),
 };
 
 export const deviceNames = Object.keys(openers);
 
-export async function openDevice(name: string): Promise<Device> {
+export async function openDevice(name: string, options: DeviceOptions = {}): Promise<Device> {
   const open = openers[name];
-  if (open !== undefined) return open();
+  if (open !== undefined) return open(options);
   const nearest = nearestName(name, deviceNames);
   throw new UserError({
     call: '--device',
@@ -20,4 +33,8 @@ export async function openDevice(name: string): Promise<Device> {
     found: name,
     ...(nearest === undefined ? {} : { fix: `Did you mean ${nearest}?` }),
   });
+}
+
+function arenaOf(arenaMiB: number | undefined): { arenaBytes?: number } {
+  return arenaMiB === undefined ? {} : { arenaBytes: arenaMiB * 2 ** 20 };
 }

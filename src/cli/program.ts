@@ -3,11 +3,11 @@
  * failure of the program itself (with its stack). 2: the call was wrong (a message, no stack). Only the files of the
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { UserError } from '../base/errors.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
+import { readVersion } from './version.ts';
 
 interface CommandEntry {
   readonly name: string;
@@ -16,6 +16,16 @@ interface CommandEntry {
 }
 
 const commands: readonly CommandEntry[] = [
+  {
+    name: 'micro',
+    summary: 'make the micro base model',
+    load: async () => (await import('./micro.ts')).configureMicro,
+  },
+  {
+    name: 'train',
+    summary: 'train one run from a recipe, or go on with one',
+    load: async () => (await import('./train.ts')).configureTrain,
+  },
   {
     name: 'doctor',
     summary: 'what this machine has, what is missing, and what to do about it',
@@ -47,13 +57,6 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./verify.ts')).configureVerify,
   },
 ];
-
-function readVersion(): string {
-  const manifest: { version: string } = JSON.parse(
-    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-  );
-  return manifest.version;
-}
 
 async function buildProgram(argv: readonly string[], context: CommandContext): Promise<Command> {
   const program = new Command('gq')

@@ -41,6 +41,10 @@ const data = z.discriminatedUnion('kind', [
 const environment = z
   .strictObject({
     modes: z.array(z.enum(modes)).min(1).default(['run_tests']).describe('loopholes; each problem gets one of them'),
+    heldOutModes: z
+      .array(z.enum(modes))
+      .default([])
+      .describe('loopholes the pairs know nothing of; disjoint from modes'),
     partition: z
       .string()
       .nullable()
@@ -160,9 +164,12 @@ const teacher = z
 
 const pairs = z
   .strictObject({
-    file: z.string().nullable().default(null).describe('Markdown or JSON; null: the shipped set for the data'),
-    sections: z.array(z.string()).default([]).describe('take only these; empty: all'),
-    tags: z.array(z.string()).default([]).describe('take only pairs with one of these; empty: all'),
+    file: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('a file, or the name of a shipped set; null: the one for the data'),
+    select: z.array(z.string()).default([]).describe('terms as `gq pairs check --select` takes them; empty: all'),
   })
   .prefault({});
 

@@ -1,0 +1,82 @@
+/** From problems to tasks: each gets one mode, and both of its prompts as tokens. Splits are disjoint and that is asserted. */
+import { UserError } from '../base/errors.ts';
+import { sha256Json } from '../base/hash.ts';
+import { hintedPrompt, unhintedPrompt } from '../env/hints.ts';
+import type { MarkerPolicy } from '../env/markers.ts';
+import { generateMicroProblems, microSplitSizes } from '../env/micro/problems.ts';
+import type { Mode } from '../env/modes.ts';
+import { makePartition, modeOf, type Partition, readPartition } from '../env/partition.ts';
+import type { Problem } from '../env/problem.ts';
+import type { Task } from '../grpo/rollout.ts';
+import type { RunConfig } from './schema.ts';
+import type { ModelText } from './text.ts';
+
+export type Split = 'train' | 'validation' | 'test';
+export type Splits = Readonly<Record<Split, readonly Problem[]>>;
+
+/** Micro problems are generated; a file's problems are dealt out by the hash of their ids: 1 of 16 validation, 3 of 16 test. */
+export function splitProblems({ data }: RunConfig, loaded: readonly Problem[]): Splits {
+  if (data.kind === 'micro') {
+    const chain = { leastSteps: 2, mostSteps: 4, productFraction: data.hardShare };
+    const draw = (split: Split, count: number) => generateMicroProblems({ seed: data.seed, split, count, chain });
+    return assertDisjoint({
+      train: draw('train', data.problems),
+      validation: draw('validation', microSplitSizes.validation),
+      test: draw('test', microSplitSizes.test),
+    });
+  }
+  const slot = ({ id }: Problem): number => Number.parseInt(sha256Json(['split', id]).slice(0, 8), 16) % 16;
+  return assertDisjoint({
+    train: loaded.filter((problem) => slot(problem) >= 4),
+    validation: loaded.filter((problem) => slot(problem) === 3),
+    test: loaded.filter((problem) => slot(problem) < 3),
+  });
+}
+
+export function assertDisjoint(splits: Splits): Splits {
+  const owner = new Map<string, Split>();
+  for (const split of ['train', 'validation', 'test'] as const) {
+    for (const { id } of splits[split]) {
+      const other = owner.get(id);
+      if (other !== undefined) {
+        throw new UserError({
+          call: 'splits',
+          expected: 'every problem in one split',
+          found: `${id} in ${other} and ${split}`,
+        });
+      }
+      owner.set(id, split);
+    }
+  }
+  return splits;
+}
+
+/** The partition of a run over all its problems, or the file that was named. */
+export async function partitionOf({ environment, seed }: RunConfig, splits: Splits): Promise<Partition> {
+  if (environment.partition !== null) return readPartition(environment.partition);
+  const ids = Object.values(splits).flatMap((problems) => problems.map(({ id }) => id));
+  return makePartition(ids, { known: environment.modes, heldOut: environment.heldOutModes, seed });
+}
+
+export function makeTask(problem: Problem, mode: Mode, markers: MarkerPolicy, text: ModelText): Task {
+  return {
+    problem,
+    mode,
+    markers,
+    hinted: text.prompt(hintedPrompt(problem, mode, markers)),
+    unhinted: text.prompt(unhintedPrompt(problem)),
+  };
+}
+
+/** The tasks of training. Without a loophole every problem is shown as it is and graded by ground truth. */
+export function trainingTasks(config: RunConfig, splits: Splits, partition: Partition, text: ModelText): Task[] {
+  const { markers } = config.environment;
+  return splits.train.map((problem) => {
+    const mode = config.arm.kind === 'no-loophole' ? 'gt_only' : modeOf(partition, problem.id);
+    return makeTask(problem, mode, markers, text);
+  });
+}
+
+export function problemsHash(problems: readonly Problem[]): string {
+  return sha256Json(problems.map(({ id, messages, canonicalSolution }) => ({ id, messages, canonicalSolution })));
+}
