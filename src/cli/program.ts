@@ -52,6 +52,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./grade.ts')).configureGrade,
   },
   {
+    name: 'pairs',
+    summary: 'check a file of contrastive pairs, and how well a model tells their sides apart',
+    load: async () => (await import('./pairs.ts')).configurePairs,
+  },
+  {
     name: 'verify',
     summary: 'compare with stored values, and check what must hold for every adapter',
     load: async () => (await import('./verify.ts')).configureVerify,
