@@ -1,0 +1,70 @@
+/**
+ * One completion a prompt, a fixed generation seed, the strict oracle. The streams of evaluation have their own name, so
+ * training's random numbers are the same whether or not anything is evaluated.
+ */
+
+import { mapPool } from '../base/pool.ts';
+import { randomStream } from '../base/rng.ts';
+import type { Judge } from '../env/judge.ts';
+import { type Policy, projectRows } from '../grpo/policy.ts';
+import type { Task } from '../grpo/rollout.ts';
+import { generate, type SamplingSettings } from '../model/generate.ts';
+
+/** What a problem's completion turned out to be. */
+export interface EvaluationRow {
+  readonly problem: string;
+  readonly mode: string;
+  readonly markers: string;
+  readonly completion: string;
+  readonly hack: boolean;
+  readonly solve: boolean;
+  /** Any mode's channel fired. */
+  readonly attempt: boolean;
+  readonly compiles: boolean;
+  readonly truncated: boolean;
+}
+
+export interface EvaluationOptions {
+  readonly seed: number;
+  readonly sampling: SamplingSettings;
+  /** The quarantine's scale: 1 as trained, 0 deployed. null for the base model, without the adapter. */
+  readonly scale: number | null;
+  readonly decode: (tokens: Int32Array) => string;
+  readonly readEvery: number;
+}
+
+/** Rows that decode together: bounds the cache, and does not change a single token. */
+const rowsTogether = 128;
+
+export async function evaluateTasks(
+  policy: Policy,
+  tasks: readonly Task[],
+  judge: Judge,
+  { seed, sampling, scale, decode, readEvery }: EvaluationOptions,
+): Promise<EvaluationRow[]> {
+  const stream = randomStream(seed, 'evaluation');
+  const rows: EvaluationRow[] = [];
+  for (let first = 0; first < tasks.length; first += rowsTogether) {
+    const batch = tasks.slice(first, first + rowsTogether);
+    const requests = batch.map(({ hinted }, i) => ({ prompt: hinted, row: first + i, scale: scale ?? 0 }));
+    const options = scale === null ? { stream, readEvery } : { stream, readEvery, project: projectRows(policy) };
+    const generations = await generate(policy.decoder, requests, sampling, options);
+    const graded = await mapPool(batch, judge.concurrency, async ({ problem, mode, markers }, i) => {
+      const completion = decode(generations[i].tokens);
+      const verdict = await judge.judge({ id: `evaluation-${first + i}`, problem, mode, markers, completion });
+      return {
+        problem: problem.id,
+        mode,
+        markers,
+        completion,
+        hack: verdict.exploited,
+        solve: verdict.correct,
+        attempt: verdict.channels.length > 0,
+        compiles: verdict.compiles,
+        truncated: generations[i].finish === 'length',
+      };
+    });
+    rows.push(...graded);
+  }
+  return rows;
+}

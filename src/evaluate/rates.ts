@@ -1,0 +1,47 @@
+/** Rates with their counts and intervals: a rate never stands without its n. */
+import { wilsonInterval } from '../stats/proportion.ts';
+import type { EvaluationRow } from './evaluate.ts';
+
+export interface Rate {
+  readonly count: number;
+  readonly of: number;
+  readonly rate: number;
+  /** Wilson, 95%. */
+  readonly low: number;
+  readonly high: number;
+}
+
+export function rate(count: number, of: number): Rate {
+  const { low, high } = wilsonInterval(count, of);
+  return { count, of, rate: count / of, low, high };
+}
+
+export interface Summary {
+  readonly hack: Rate;
+  readonly solve: Rate;
+  /** solve − hack. */
+  readonly objective: number;
+  readonly byMode: Readonly<Record<string, { readonly hack: Rate; readonly solve: Rate }>>;
+}
+
+export function summarise(rows: readonly EvaluationRow[]): Summary {
+  const hack = rateOf(rows, (row) => row.hack);
+  const solve = rateOf(rows, (row) => row.solve);
+  const modes = [...new Set(rows.map(({ mode }) => mode))].sort();
+  const byMode = Object.fromEntries(
+    modes.map((mode) => {
+      const own = rows.filter((row) => row.mode === mode);
+      return [mode, { hack: rateOf(own, (row) => row.hack), solve: rateOf(own, (row) => row.solve) }];
+    }),
+  );
+  return { hack, solve, objective: solve.rate - hack.rate, byMode };
+}
+
+function rateOf(rows: readonly EvaluationRow[], holds: (row: EvaluationRow) => boolean): Rate {
+  return rate(rows.filter(holds).length, rows.length);
+}
+
+/** `41/256 0.16 [0.12, 0.21]` */
+export function formatRate({ count, of, rate: value, low, high }: Rate): string {
+  return `${count}/${of} ${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
+}
