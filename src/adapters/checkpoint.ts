@@ -15,7 +15,7 @@ import { type TargetModule, targetModules } from './targets.ts';
 import { transpose } from './transpose.ts';
 
 const format = 'gradient-quarantine adapter';
-export const checkpointSchema = 1;
+const checkpointSchema = 1;
 
 export interface AdapterCheckpoint {
   readonly path: string;

@@ -1,11 +1,10 @@
 export type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 export { type AdapterCheckpoint, readCheckpoint, restoreAdapter, writeCheckpoint } from './checkpoint.ts';
-export { type AdapterOptions, createAdapter } from './create.ts';
+export { type AdapterOptions, createAdapter, parseFamily } from './create.ts';
 export { type Family, families, type LinearFamily, linearFamilies, needsPairs } from './families.ts';
 export { ActivationPooling, type Features, gradientFeatures } from './features.ts';
-export { addChange, type MergedDType, mergedTensor, writeMerged } from './merge.ts';
+export { type MergedDType, writeMerged } from './merge.ts';
 export { type PairDifferences, pairInputDifferences, type TokenPair } from './pair-inputs.ts';
 export { modeScale, type PolicyMode, routeGroups, routeTokens, scaleGroups, scaleRows } from './passes.ts';
-export { peftFiles, readPeft, writePeft } from './peft.ts';
+export { readPeft, writePeft } from './peft.ts';
 export { defaultTargets, type TargetModule, targetModules } from './targets.ts';
-export { transpose } from './transpose.ts';

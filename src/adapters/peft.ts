@@ -15,7 +15,7 @@ import type { Adapter, LowRankChange } from './adapter.ts';
 import { targetModules } from './targets.ts';
 import { transpose } from './transpose.ts';
 
-export const peftFiles = { config: 'adapter_config.json', weights: 'adapter_model.safetensors' } as const;
+const peftFiles = { config: 'adapter_config.json', weights: 'adapter_model.safetensors' } as const;
 const prefix = 'base_model.model.';
 
 export async function writePeft(

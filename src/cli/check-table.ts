@@ -1,7 +1,7 @@
 /** Checks as lines for a person, and as JSON. */
 import type { Check } from '../evaluate/check.ts';
 
-export function formatDifference(value: number): string {
+function formatDifference(value: number): string {
   return value === 0 ? '0' : Number.isFinite(value) ? value.toExponential(2) : 'none';
 }
 

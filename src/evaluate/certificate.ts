@@ -5,14 +5,8 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import {
-  type Adapter,
-  type AdapterCheckpoint,
-  type MergedDType,
-  mergedTensor,
-  readPeft,
-  scaleRows,
-} from '../adapters/index.ts';
+import { type Adapter, type AdapterCheckpoint, type MergedDType, readPeft, scaleRows } from '../adapters/index.ts';
+import { mergedTensor } from '../adapters/merge.ts';
 import { sha256, sha256File } from '../base/hash.ts';
 import { randomStream } from '../base/rng.ts';
 import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../engine/index.ts';
@@ -21,7 +15,7 @@ import { openDecoder } from './parity-model.ts';
 import { quarantineVectors, vectorsOf } from './quarantine-vectors.ts';
 
 /** Largest difference of logits, over the largest logit. */
-export const exportBounds: Readonly<Record<MergedDType, number>> = { F32: 1e-4, F16: 1e-2, BF16: 5e-2 };
+const exportBounds: Readonly<Record<MergedDType, number>> = { F32: 1e-4, F16: 1e-2, BF16: 5e-2 };
 
 const probe = { prompts: 8, tokens: 16, seed: 20 } as const;
 

@@ -160,7 +160,7 @@ function flatten(generations: readonly Generation[]): number[] {
 }
 
 /** Rows of both modes, with repeated prompts, in one batch. */
-export function labRequests(lab: Lab): GenerateRequest[] {
+function labRequests(lab: Lab): GenerateRequest[] {
   return lab.rollouts.map(({ prompt }, row) => ({ prompt, row: 10 + row, scale: row % 3 === 2 ? 0 : 1 }));
 }
 

@@ -3,7 +3,8 @@
  * hold them. A vector and its negative are the same; zero vectors belong to nobody. Looked for: the learned and the
  * initial values of linear families; the frozen directions of antipasto, as stored and as its gains scale them.
  */
-import { type AdapterCheckpoint, type StoredTensor, transpose } from '../adapters/index.ts';
+import type { AdapterCheckpoint, StoredTensor } from '../adapters/index.ts';
+import { transpose } from '../adapters/transpose.ts';
 import { sha256 } from '../base/hash.ts';
 
 /** Hash → name of every non-zero row of data [rows, ·]. */

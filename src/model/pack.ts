@@ -64,6 +64,7 @@ export function packGroups(scope: Scope, config: DecoderConfig, groups: readonly
   groups.forEach(({ prompt, completions: rows }, g) => {
     if (prompt.length === 0)
       throw new ShapeError({ call: `pack group ${g}`, expected: 'a prompt', found: 'no tokens' });
+    expectFits(config, prompt.length, `prompt of group ${g}`);
     const promptSpan = append(prompt, 0, { start: 0, end: 0 });
     prompts.push(promptSpan);
     for (const row of rows) {
