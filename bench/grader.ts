@@ -5,7 +5,7 @@
  *   node bench/grader.ts [--responses N] [--rounds R] [--workers W] [--json]
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,22 +36,37 @@ interface Result {
   readonly passed: readonly boolean[];
 }
 
-/** CPU seconds of the sandbox's servers and of every program they have waited for. */
-function serverCpuSeconds(): number {
+interface Process {
+  readonly pid: number;
+  readonly parent: number;
+  readonly cpuSeconds: number;
+}
+
+/** Every process there is, with the CPU time of itself and of the children it has waited for. */
+function listProcesses(): readonly Process[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  const ticks = pids.map((pid) => {
-    if (!existsSync(`/proc/${pid}/cmdline`)) return 0;
+  return pids.flatMap((pid) => {
     try {
-      if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('sandbox/server.py')) return 0;
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-      return [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').map(Number);
+      return [
+        { pid: Number(pid), parent: fields[1], cpuSeconds: (fields[11] + fields[12] + fields[13] + fields[14]) / 100 },
+      ];
     } catch (error) {
-      // A program that ended between the two reads.
-      if (error instanceof Error && /ENOENT|ESRCH/.test(error.message)) return 0;
+      // It ended between the two reads.
+      if (error instanceof Error && /ENOENT|ESRCH/.test(error.message)) return [];
       throw error;
     }
   });
-  return ticks.reduce((sum, count) => sum + count, 0) / 100;
+}
+
+/** CPU seconds of this process's servers and of every program they have waited for. */
+function serverCpuSeconds(): number {
+  const processes = listProcesses();
+  const below = (pid: number): number =>
+    processes
+      .filter(({ parent }) => parent === pid)
+      .reduce((sum, child) => sum + child.cpuSeconds + below(child.pid), 0);
+  return below(process.pid);
 }
 
 async function runOurs(sandbox: Sandbox, items: readonly BenchItem[]): Promise<Result> {

@@ -24,68 +24,120 @@ const tag = {
   frozenset: 0x3e,
 } as const;
 
-function header(kind: number, count: number): Buffer {
-  const bytes = Buffer.alloc(5);
-  bytes[0] = kind;
-  bytes.writeInt32LE(count, 1);
-  return bytes;
+/** A buffer that grows: one allocation for a value of many parts. */
+class Writer {
+  #bytes = Buffer.allocUnsafe(1024);
+  #length = 0;
+
+  #room(count: number): number {
+    const at = this.#length;
+    this.#length += count;
+    if (this.#length > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(2 * this.#length);
+      this.#bytes.copy(larger, 0, 0, at);
+      this.#bytes = larger;
+    }
+    return at;
+  }
+
+  byte(value: number): void {
+    const at = this.#room(1);
+    this.#bytes[at] = value;
+  }
+
+  header(kind: number, count: number): void {
+    const at = this.#room(5);
+    this.#bytes[at] = kind;
+    this.#bytes.writeInt32LE(count, at + 1);
+  }
+
+  int(value: bigint): void {
+    if (fitsInt(value)) return this.header(tag.int, Number(value));
+    const count = digitCount(value);
+    this.header(tag.long, value < 0n ? -count : count);
+    let rest = value < 0n ? -value : value;
+    for (let left = count; left > 0; left -= 1, rest >>= digitBits) {
+      const at = this.#room(2);
+      this.#bytes.writeUInt16LE(Number(rest & 0x7fffn), at);
+    }
+  }
+
+  float(value: number): void {
+    const at = this.#room(9);
+    this.#bytes[at] = tag.float;
+    this.#bytes.writeDoubleLE(value, at + 1);
+  }
+
+  string(value: string): void {
+    const size = Buffer.byteLength(value);
+    this.header(tag.string, size);
+    const at = this.#room(size);
+    this.#bytes.write(value, at);
+  }
+
+  items(kind: number, items: readonly PythonValue[]): void {
+    this.header(kind, items.length);
+    for (const item of items) this.value(item);
+  }
+
+  dict(value: PythonDict): void {
+    this.byte(tag.dict);
+    for (const [key, item] of value.entries) {
+      this.value(key);
+      this.value(item);
+    }
+    this.byte(tag.end);
+  }
+
+  value(value: PythonValue): void {
+    if (value === null) this.byte(tag.none);
+    else if (typeof value === 'boolean') this.byte(value ? tag.true : tag.false);
+    else if (typeof value === 'bigint') this.int(value);
+    else if (typeof value === 'number') this.float(value);
+    else if (typeof value === 'string') this.string(value);
+    else if (value instanceof PythonTuple) this.items(tag.tuple, value.items);
+    else if (value instanceof PythonSet) this.items(tag.set, value.items);
+    else if (value instanceof PythonDict) this.dict(value);
+    else this.items(tag.list, value);
+  }
+
+  finish(): Buffer {
+    return Buffer.from(this.#bytes.subarray(0, this.#length));
+  }
 }
 
-function encodeInt(value: bigint): Buffer {
-  if (value >= -(2n ** 31n) && value < 2n ** 31n) return header(tag.int, Number(value));
-  const digits: number[] = [];
-  for (let rest = value < 0n ? -value : value; rest > 0n; rest >>= digitBits) digits.push(Number(rest & 0x7fffn));
-  const body = Buffer.alloc(digits.length * 2);
-  digits.forEach((digit, index) => {
-    body.writeUInt16LE(digit, index * 2);
-  });
-  return Buffer.concat([header(tag.long, value < 0n ? -digits.length : digits.length), body]);
+function fitsInt(value: bigint): boolean {
+  return value >= -(2n ** 31n) && value < 2n ** 31n;
 }
 
-function encodeFloat(value: number): Buffer {
-  const bytes = Buffer.alloc(9);
-  bytes[0] = tag.float;
-  bytes.writeDoubleLE(value, 1);
-  return bytes;
-}
-
-function encodeString(value: string): Buffer {
-  const text = Buffer.from(value, 'utf8');
-  return Buffer.concat([header(tag.string, text.length), text]);
-}
-
-function encodeItems(kind: number, items: readonly PythonValue[]): Buffer {
-  return Buffer.concat([header(kind, items.length), ...items.map(encodeMarshal)]);
-}
-
-function encodeDict(value: PythonDict): Buffer {
-  const entries = value.entries.flatMap(([key, item]) => [encodeMarshal(key), encodeMarshal(item)]);
-  return Buffer.concat([Buffer.of(tag.dict), ...entries, Buffer.of(tag.end)]);
+function digitCount(value: bigint): number {
+  return Math.ceil((value < 0n ? -value : value).toString(2).length / Number(digitBits));
 }
 
 export function encodeMarshal(value: PythonValue): Buffer {
-  if (value === null) return Buffer.of(tag.none);
-  if (typeof value === 'boolean') return Buffer.of(value ? tag.true : tag.false);
-  if (typeof value === 'bigint') return encodeInt(value);
-  if (typeof value === 'number') return encodeFloat(value);
-  if (typeof value === 'string') return encodeString(value);
-  if (value instanceof PythonTuple) return encodeItems(tag.tuple, value.items);
-  if (value instanceof PythonSet) return encodeItems(tag.set, value.items);
-  return value instanceof PythonDict ? encodeDict(value) : encodeItems(tag.list, value);
+  const writer = new Writer();
+  writer.value(value);
+  return writer.finish();
+}
+
+function intBytes(value: bigint): number {
+  return fitsInt(value) ? 5 : 5 + 2 * digitCount(value);
 }
 
 /** The most bytes that any value equal to this one can take: a bool may come back as a float. */
 export function largestEqualEncoding(value: PythonValue): number {
   if (value === null) return 1;
-  if (typeof value === 'bigint') return Math.max(9, encodeInt(value).length);
+  if (typeof value === 'bigint') return Math.max(9, intBytes(value));
   if (typeof value === 'boolean') return 9;
   // A float may come back as the int it equals.
-  if (typeof value === 'number') return Number.isInteger(value) ? Math.max(9, encodeInt(BigInt(value)).length) : 9;
-  if (typeof value === 'string') return encodeString(value).length;
-  const sum = (items: readonly PythonValue[]) =>
-    items.reduce<number>((all, item) => all + largestEqualEncoding(item), 0);
-  if (value instanceof PythonDict) return 2 + sum(value.entries.flat());
-  return 5 + sum(value instanceof PythonTuple || value instanceof PythonSet ? value.items : value);
+  if (typeof value === 'number') return Number.isInteger(value) ? Math.max(9, intBytes(BigInt(value))) : 9;
+  if (typeof value === 'string') return 5 + Buffer.byteLength(value);
+  if (value instanceof PythonDict) return 2 + sumEncodings(value.entries.flat());
+  return 5 + sumEncodings(value instanceof PythonTuple || value instanceof PythonSet ? value.items : value);
+}
+
+function sumEncodings(items: readonly PythonValue[]): number {
+  return items.reduce<number>((sum, item) => sum + largestEqualEncoding(item), 0);
 }
 
 class Reader {
