@@ -188,11 +188,11 @@ async function benchTrain(scope: Scope, decoder: Decoder, profile: boolean): Pro
   trainStep(device, decoder, adapter, optimiser);
   record({ what: 'queueing one pass', ms: performance.now() - queueing });
   await device.sync();
-  if (profile) profileKernels(device as CudaDevice, (watched) => trainStep(watched, decoder, adapter, optimiser));
+  if (profile) profileKernels(device as CudaDevice, () => trainStep(device, decoder, adapter, optimiser));
 }
 
 /** Runs with a wait after every kernel, and prints the time by kernel (matmul by shape). */
-function profileKernels(device: CudaDevice, body: (watched: Device) => void): void {
+function profileKernels(device: CudaDevice, body: () => void): void {
   const times = new Map<string, { count: number; ms: number }>();
   const watched = Object.entries(device.kernels).map(([name, kernel]) => [
     name,
@@ -206,14 +206,10 @@ function profileKernels(device: CudaDevice, body: (watched: Device) => void): vo
       times.set(key, { count: entry.count + 1, ms: entry.ms + performance.now() - start });
     },
   ]);
-  const kernels = Object.fromEntries(watched) as Kernels;
-  const overlay = new Proxy(device as Device, {
-    get(target, key) {
-      const value: unknown = key === 'kernels' ? kernels : Reflect.get(target, key, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  body(overlay);
+  const plain = { ...device.kernels };
+  Object.assign(device.kernels, Object.fromEntries(watched));
+  body();
+  Object.assign(device.kernels, plain);
   const sorted = [...times].sort(([, a], [, b]) => b.ms - a.ms).slice(0, 28);
   for (const [name, { count, ms }] of sorted)
     console.log(`  ${ms.toFixed(2).padStart(8)} ms  ${String(count).padStart(5)} × ${name}`);

@@ -103,7 +103,7 @@ export class AntipastoAdapter implements Adapter {
     const spread = matmul(tape, matmul(tape, this.#quarantineRows, turn, { transposeA: true }), this.#quarantineRows);
     const learnDown = matmul(tape, add(tape, spread, this.#deployedDiagonal), down);
     const learnUp = matmul(tape, multiply(tape, this.#wholeIdentity, tanh(tape, gain)), up);
-    return { rank: this.rank, down: learnDown, up: learnUp, learnDown, learnUp };
+    return { rank: this.rank, down: rounded(tape, learnDown), up: rounded(tape, learnUp), learnDown, learnUp };
   }
 
   async deployedChange(module: string): Promise<LowRankChange> {
@@ -145,6 +145,15 @@ export class AntipastoAdapter implements Adapter {
       }
     }
   }
+}
+
+/** In the activations' float. */
+function rounded(tape: Tape, exact: Tensor): Tensor {
+  const [dtype] = tape.device.floats;
+  if (dtype === exact.dtype) return exact;
+  const out = tape.empty(exact.shape, `rounded ${exact.label}`, dtype);
+  tape.device.kernels.copy(out, exact);
+  return out;
 }
 
 /** Xᵀ as a product with the identity. */

@@ -25,6 +25,8 @@ export class LinearAdapter implements Adapter {
   readonly modules: readonly TargetModule[];
   readonly parameters: readonly Parameter[];
   readonly #blocks: ReadonlyMap<string, SplitAdapter>;
+  /** What passes compute with: the blocks themselves, or their factors rounded to the activations' float. */
+  readonly #rounded: ReadonlyMap<string, SplitAdapter>;
 
   constructor(
     scope: Scope,
@@ -39,6 +41,7 @@ export class LinearAdapter implements Adapter {
     const blocks = new Map<string, SplitAdapter>();
     for (const module of modules) blocks.set(module.name, upload(scope, rank, module, initial(module)));
     this.#blocks = blocks;
+    this.#rounded = new Map([...blocks].map(([name, block]) => [name, rounded(scope, block)]));
     this.parameters = [...blocks].flatMap(([name, { down, up, learnDown, learnUp }]): Parameter[] => [
       {
         name: `${name}.A`,
@@ -68,8 +71,13 @@ export class LinearAdapter implements Adapter {
   }
 
   project({ coefficients, probe }: AdapterPass): Project {
+    for (const [name, { down, up }] of this.#rounded) {
+      const exact = this.block(name);
+      if (down !== exact.down) down.device.kernels.copy(down, exact.down);
+      if (up !== exact.up) up.device.kernels.copy(up, exact.up);
+    }
     return (tape, module, x, weight, bias) => {
-      const block = this.#blocks.get(module);
+      const block = this.#rounded.get(module);
       if (block === undefined) return linear(tape, x, weight, bias);
       return adaptedLinear(tape, x, weight, bias, block, coefficients, probe?.(module));
     };
@@ -131,6 +139,13 @@ export class LinearAdapter implements Adapter {
       up.device.write(up, join(rows('B'), rows('B0')));
     }
   }
+}
+
+function rounded(scope: Scope, block: SplitAdapter): SplitAdapter {
+  const [dtype] = scope.device.floats;
+  if (dtype === block.down.dtype) return block;
+  const like = ({ shape, label }: Tensor): Tensor => scope.empty(shape, `rounded ${label}`, dtype);
+  return { ...block, down: like(block.down), up: like(block.up) };
 }
 
 function upload(scope: Scope, rank: number, module: TargetModule, { A0, B0 }: InitialFactors): SplitAdapter {

@@ -16,7 +16,7 @@ import {
   rmsNorm,
   rotary,
   rotaryTable,
-  type Scope,
+  Scope,
   type Segments,
   swiglu,
   type Tape,
@@ -46,6 +46,18 @@ export interface ForwardOptions {
 const plainProject: Project = (tape, _module, x, weight, bias) => linear(tape, x, weight, bias);
 const ownKeyValues: KeyValues = (_layer, k, v) => [k, v];
 
+function upload(scope: Scope, { name, shape, dtype, data }: LoadedWeight): Tensor {
+  const { device } = scope;
+  const tensor = scope.empty(shape, name, device.floats[0]);
+  if (tensor.dtype === dtype) device.write(tensor, data);
+  else {
+    using staging = new Scope(device);
+    device.kernels.copy(tensor, staging.from(data, shape, name, dtype));
+  }
+  device.freeze(tensor);
+  return tensor;
+}
+
 export class Decoder {
   readonly config: DecoderConfig;
   readonly #weights: ReadonlyMap<string, Tensor>;
@@ -57,7 +69,10 @@ export class Decoder {
     this.#rotaryTable = rotaryAngles;
   }
 
-  /** Uploads weights as they arrive; they live in `scope` and are frozen unless `trainable`. */
+  /**
+   * Uploads weights as they arrive; they live in `scope`, in the float the device computes in first, and are frozen. Those that
+   * are `trainable` stay as they are.
+   */
   static async load(
     scope: Scope,
     config: DecoderConfig,
@@ -66,14 +81,12 @@ export class Decoder {
   ): Promise<Decoder> {
     const weights = new Map<string, Tensor>();
     for await (const { name, shape, dtype, data } of source) {
-      const tensor = scope.from(data, shape, name, dtype);
-      if (!trainable) scope.device.freeze(tensor);
-      weights.set(name, tensor);
+      weights.set(name, trainable ? scope.from(data, shape, name, dtype) : upload(scope, { name, shape, dtype, data }));
     }
     const { theta, scaling } = config.rope;
     const rule = scaling.kind === 'none' ? null : scaling;
     const frequencies = inverseFrequencies(config.headDim, theta, rule);
-    return new Decoder(config, weights, rotaryTable(scope, maxPositions, frequencies));
+    return new Decoder({ ...config, maxPositions }, weights, rotaryTable(scope, maxPositions, frequencies));
   }
 
   weight(name: string): Tensor {

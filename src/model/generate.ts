@@ -55,6 +55,8 @@ export interface GenerateOptions {
   readonly project?: (scope: Scope, scales: Float32Array) => Project;
   /** How many tokens to draw between looks: 1 on devices whose memory the host sees. */
   readonly readEvery?: number;
+  /** Batches shrink to multiples of this only (finished rows keep it full), so that a device can replay their steps. Default 1. */
+  readonly rowStep?: number;
 }
 
 export async function generate(
@@ -99,7 +101,11 @@ function expectSettings({ temperature, topK, topP, minP, maxNewTokens }: Samplin
   if (bad.length > 0) throw new UserError({ call: 'generate', expected: 'settings in range', found: bad.join(', ') });
 }
 
+/** Runs since the start: no two have the same memory, so none may replay another's steps. */
+let runs = 0;
+
 class GenerationRun {
+  readonly #run = runs++;
   readonly #scope: Scope;
   readonly #decoder: Decoder;
   readonly #requests: readonly GenerateRequest[];
@@ -173,7 +179,7 @@ class GenerationRun {
   step(): void {
     const { device } = this.#scope;
     const { stream } = this.#options;
-    const key = `decode ${stream.key} ${stream.step} ${this.active} ${this.#batch.ids.offset} ${this.#cache.slots}`;
+    const key = `decode ${this.#run} ${stream.key} ${stream.step} ${this.active}`;
     device.repeat(key, () => {
       using tape = new Tape(device);
       const hidden = this.#decoder.forward(tape, this.#batch.tokens, {
@@ -195,17 +201,27 @@ class GenerationRun {
     const tokens = await this.#batch.readTokens();
     for (const { slot } of this.#batch.rows) {
       const fresh = tokens.subarray(slot * maxNewTokens + this.#seen, slot * maxNewTokens + this.#drawn);
+      if (this.#finish[slot] !== null) continue;
       if (fresh.some((token) => stopTokens.includes(token))) this.#finish[slot] = 'stop';
       else if (full) this.#finish[slot] = 'length';
     }
     this.#seen = this.#drawn;
-    const staying = this.#rows.filter(({ slot }) => this.#finish[slot] === null);
+    const staying = this.#staying();
     if (staying.length === this.active && this.#drawn > 1) return;
     this.#batch.fill(staying, this.#drawn, tokens);
     this.#project = this.#options.project?.(
       this.#batch.scope,
       Float32Array.from(staying, ({ scale }) => scale),
     );
+  }
+
+  /** The unfinished rows, and as many finished ones as make a whole step. */
+  #staying(): RowState[] {
+    const { rowStep = 1 } = this.#options;
+    const unfinished = this.#rows.filter(({ slot }) => this.#finish[slot] === null);
+    const size = Math.min(this.active, Math.ceil(unfinished.length / rowStep) * rowStep);
+    const finished = this.#batch.rows.filter(({ slot }) => this.#finish[slot] !== null);
+    return [...unfinished, ...finished.slice(0, size - unfinished.length)];
   }
 
   async results(): Promise<Generation[]> {

@@ -8,8 +8,9 @@ import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
 import { expectFloats, expectShape, expectTensor } from './checks.ts';
 
-/** Most elements of a chunk of logits. */
-const chunkElements = 2 ** 22;
+/** Most elements of a chunk of logits: as a share of the device's memory, at least so many. */
+const chunkShare = 1 / 256;
+const leastChunk = 2 ** 22;
 
 /** hidden [N, C], head [V, C], targets i32 [N] → log-probabilities [N]. */
 export function logProb(tape: Tape, hidden: Tensor, head: Tensor, targets: Tensor): Tensor {
@@ -52,6 +53,7 @@ function eachChunk(
 ): void {
   const [tokens] = hidden.shape;
   const [vocabulary] = head.shape;
+  const chunkElements = Math.max(leastChunk, tape.device.arena.capacity * chunkShare);
   const step = Math.max(1, Math.floor(chunkElements / vocabulary));
   for (let start = 0; start < tokens; start += step) {
     const end = Math.min(tokens, start + step);

@@ -1,0 +1,153 @@
+/**
+ * Which attention kernel: one query per row over a cache (decoding) splits the keys over blocks; bf16 with heads of at most 128
+ * runs on tensor cores; everything else one warp per row. All read the segments from device memory.
+ */
+import { DeviceError } from '../../base/errors.ts';
+import type { Device } from '../device.ts';
+import type { Kernels } from '../kernels.ts';
+import { Scope } from '../scope.ts';
+import type { Segments } from '../segments.ts';
+import { describe, type Tensor } from '../tensor.ts';
+import { definitionsOf, elementsPerAccess, float, type Parameter, type Queue, type Shape3 } from './queue.ts';
+
+const tile = 64;
+const warps = 4;
+const mostHead = 256;
+const mostFlashHead = 128;
+const mostGroup = 8;
+/** Splits of a row's keys: in float32 always as many, so that a row does not depend on the batch. */
+const exactSplits = 16;
+const mostSplits = 64;
+const blocksPerProcessor = 6;
+
+interface Heads {
+  readonly heads: number;
+  readonly keyHeads: number;
+  readonly size: number;
+}
+
+function headsOf(q: Tensor, k: Tensor): Heads {
+  const [, heads, size] = q.shape;
+  if (size > mostHead) {
+    throw new DeviceError({
+      call: 'cuda attention',
+      expected: `a head size of at most ${mostHead}`,
+      found: describe(q),
+    });
+  }
+  return { heads, keyHeads: k.shape[1], size };
+}
+
+export function attentionKernels(queue: Queue, home: () => Device): Pick<Kernels, 'attention' | 'attentionBackward'> {
+  return {
+    attention(out, logSumExp, q, k, v, segments, scale) {
+      if (q.size === 0) return;
+      const heads = headsOf(q, k);
+      if (decodes(q, segments, heads)) decode(queue, home(), out, logSumExp, q, k, v, segments, heads, scale);
+      else if (usesTensorCores(queue, q, k, v, out)) {
+        const shape = queryTiles(segments, heads, 3);
+        const counts = [segments.tensor, segments.list.length, heads.heads, heads.keyHeads, float(scale)];
+        queue.launch('flash', 'flash', flashDefinitions(heads), shape, [out, logSumExp, q, k, v, ...counts]);
+      } else {
+        const rows = q.shape[0] * heads.heads;
+        const parameters = [out, logSumExp, q, k, v, ...plainParameters(segments, rows, heads, scale)];
+        queue.launch('attention', 'attend', definitionsOf(q.dtype), perWarp(rows), parameters);
+      }
+    },
+    attentionBackward(dq, dk, dv, dOut, out, logSumExp, q, k, v, segments, scale) {
+      const device = home();
+      if (q.size === 0) {
+        device.kernels.fill(dk, 0);
+        device.kernels.fill(dv, 0);
+        return;
+      }
+      const heads = headsOf(q, k);
+      const rows = q.shape[0] * heads.heads;
+      using scope = new Scope(device);
+      const delta = scope.empty([rows], 'attention delta');
+      const plain = definitionsOf(q.dtype);
+      queue.launch('attention', 'attendDelta', plain, perWarp(rows), [delta, dOut, out, rows, heads.size]);
+      const inputs = [dOut, delta, logSumExp, q, k, v];
+      const list = segments.list.length;
+      if (usesTensorCores(queue, q, k, v, dOut, dq, dk, dv)) {
+        const definitions = flashDefinitions(heads);
+        const last = [heads.heads, heads.keyHeads, float(scale)];
+        const queries = [dq, ...inputs, segments.tensor, list, ...last];
+        queue.launch('flash', 'flashQueryGradient', definitions, queryTiles(segments, heads, 4), queries);
+        const keys = [dk, dv, ...inputs, segments.tensor, list, k.shape[0], ...last];
+        const grid = [Math.ceil(k.shape[0] / tile), heads.keyHeads] as const;
+        const shape = { grid, block: 32 * warps, sharedBytes: tileBytes(heads, 4) };
+        queue.launch('flash', 'flashKeyGradient', definitions, shape, keys);
+        return;
+      }
+      const keyRows = k.shape[0] * heads.keyHeads;
+      const common = plainParameters(segments, rows, heads, scale);
+      queue.launch('attention', 'attendQueryGradient', plain, perWarp(rows), [dq, ...inputs, ...common]);
+      const keyed = plainParameters(segments, keyRows, heads, scale);
+      queue.launch('attention', 'attendKeyGradient', plain, perWarp(keyRows), [dk, dv, ...inputs, ...keyed]);
+    },
+  };
+}
+
+function plainParameters(segments: Segments, rows: number, heads: Heads, scale: number): Parameter[] {
+  return [segments.tensor, segments.list.length, rows, heads.heads, heads.keyHeads, heads.size, float(scale)];
+}
+
+function perWarp(rows: number): Shape3 {
+  return { grid: [Math.ceil(rows / warps)], block: 32 * warps };
+}
+
+/** Rows of 8 are copied 16 bytes at a time; other sizes element by element. */
+function usesTensorCores(queue: Queue, q: Tensor, ...others: readonly Tensor[]): boolean {
+  return q.dtype === 'bf16' && q.shape[2] <= mostFlashHead && queue.aligned(q, ...others);
+}
+
+function flashDefinitions({ size }: Heads): readonly string[] {
+  return ['REAL_BF16', `HEAD=${size}`];
+}
+
+function tileBytes({ size }: Heads, tiles: number): number {
+  return tiles * tile * (Math.ceil(size / 16) * 16 + 8) * 2;
+}
+
+/** Every segment starts a tile of its own: at most one partial tile each. */
+function queryTiles(segments: Segments, heads: Heads, tiles: number): Shape3 {
+  const count = segments.list.reduce(
+    (sum, { queryStart, queryEnd }) => sum + Math.ceil((queryEnd - queryStart) / tile),
+    0,
+  );
+  return { grid: [count, heads.heads], block: 32 * warps, sharedBytes: tileBytes(heads, tiles) };
+}
+
+/** One query each, and a head whose values spread evenly over the lanes of a warp. */
+function decodes(q: Tensor, segments: Segments, { heads, keyHeads, size }: Heads): boolean {
+  const lanes = size / elementsPerAccess(q.dtype);
+  const fits = [2, 4, 8, 16, 32].includes(lanes) && heads / keyHeads <= mostGroup;
+  return fits && segments.list.every(({ queryStart, queryEnd }) => queryEnd - queryStart === 1);
+}
+
+function decode(
+  queue: Queue,
+  device: Device,
+  out: Tensor,
+  logSumExp: Tensor,
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  segments: Segments,
+  { heads, keyHeads, size }: Heads,
+  scale: number,
+): void {
+  const rows = q.shape[0];
+  const wanted = Math.ceil((blocksPerProcessor * queue.gpu.facts.multiprocessors) / (rows * keyHeads));
+  const splits = q.dtype === 'f32' ? exactSplits : Math.max(1, Math.min(mostSplits, wanted));
+  const definitions = [...definitionsOf(q.dtype), `HEAD=${size}`, `GROUP=${heads / keyHeads}`];
+  using scope = new Scope(device);
+  const partial = scope.empty([splits > 1 ? rows * heads * splits * (size + 2) : 0], 'parts of decoding');
+  const shape = { grid: [splits, keyHeads, rows], block: 32 * warps } as const;
+  const parameters = [out, logSumExp, partial, q, k, v, segments.tensor, keyHeads, float(scale)];
+  queue.launch('decode', 'decodeParts', definitions, shape, parameters);
+  if (splits === 1) return;
+  const join = { grid: [rows * heads], block: Math.ceil(size / 32) * 32 } as const;
+  queue.launch('decode', 'decodeJoin', definitions, join, [out, logSumExp, partial, splits]);
+}

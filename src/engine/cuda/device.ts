@@ -1,0 +1,129 @@
+/**
+ * The cuda device: one slab of GPU memory, one stream, kernels queued in call order. Nothing waits but `read` and `sync`, which
+ * ask the stream without blocking the thread. Same inputs, same bytes, run after run.
+ */
+import { DeviceError, ShapeError } from '../../base/errors.ts';
+import { Arena } from '../arena.ts';
+import type { Device } from '../device.ts';
+import type { Kernels } from '../kernels.ts';
+import { type DType, describe, type HostArray, type Tensor } from '../tensor.ts';
+import type { Gpu, GpuFacts } from './gpu.ts';
+import type { Graphs } from './graphs.ts';
+import type { Queue } from './queue.ts';
+import type { Readback } from './readback.ts';
+
+const hostArrays: Readonly<Record<DType, new (size: number) => HostArray>> = {
+  f32: Float32Array,
+  i32: Int32Array,
+  bf16: Uint16Array,
+  f16: Uint16Array,
+};
+
+export type Precision = 'bf16' | 'f32';
+
+export interface CudaParts {
+  readonly gpu: Gpu;
+  readonly queue: Queue;
+  readonly graphs: Graphs;
+  readonly readback: Readback;
+  readonly kernels: Kernels;
+  readonly precision: Precision;
+  readonly slab: number;
+  readonly slabBytes: number;
+  /** What lies below is the device's own. */
+  readonly reservedBytes: number;
+  readonly parts: readonly Disposable[];
+}
+
+export class CudaDevice implements Device {
+  readonly name = 'cuda';
+  readonly arena: Arena;
+  readonly kernels: Kernels;
+  readonly floats: readonly DType[];
+  readonly facts: GpuFacts;
+  readonly #parts: CudaParts;
+  #disposed = false;
+
+  constructor(parts: CudaParts) {
+    this.#parts = parts;
+    this.kernels = parts.kernels;
+    this.facts = parts.gpu.facts;
+    this.floats = parts.precision === 'bf16' ? ['bf16', 'f32'] : ['f32', 'bf16'];
+    this.arena = new Arena('cuda', parts.slabBytes, parts.reservedBytes);
+  }
+
+  write(target: Tensor, data: HostArray): void {
+    this.#expectHome('write', target);
+    const expected = hostArrays[target.dtype];
+    if (!(data instanceof expected) || data.length !== target.size) {
+      throw new ShapeError({
+        call: `write ${target.label}`,
+        expected: `${expected.name} of ${target.size} for ${describe(target)}`,
+        found: `${data.constructor.name} of ${data.length}`,
+      });
+    }
+    this.#expectOutside('write', target);
+    if (target.size === 0) return;
+    const { driver, stream } = this.#parts.gpu;
+    const what = `${data.byteLength} bytes of ${target.label}`;
+    driver.call('cuMemcpyHtoDAsync', what, this.#parts.queue.address(target), data, data.byteLength, stream);
+  }
+
+  /** The contents as of this call, whatever is queued or freed while they are on their way. */
+  async read(source: Tensor): Promise<HostArray> {
+    this.#expectHome('read', source);
+    this.#expectOutside('read', source);
+    const out = new hostArrays[source.dtype](source.size);
+    if (source.size > 0) await this.#parts.readback.copy(out, this.#parts.queue.address(source), source.label);
+    return out;
+  }
+
+  freeze(): void {}
+
+  release(tensor: Tensor): void {
+    this.arena.free(tensor.offset);
+  }
+
+  repeat(key: string, body: () => void): void {
+    this.#parts.graphs.repeat(key, body);
+  }
+
+  sync(): Promise<void> {
+    return this.#parts.readback.reached();
+  }
+
+  /** Blocks the thread until everything queued is done: for measurements. */
+  wait(): void {
+    this.#parts.gpu.driver.call('cuStreamSynchronize', 'waiting', this.#parts.gpu.stream);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    const { gpu, slab, slabBytes, parts } = this.#parts;
+    gpu.driver.call('cuStreamSynchronize', 'the end', gpu.stream);
+    for (const part of parts) part[Symbol.dispose]();
+    gpu.driver.call('cuMemFree', `${slabBytes} bytes`, slab);
+    gpu[Symbol.dispose]();
+  }
+
+  #expectHome(call: string, tensor: Tensor): void {
+    tensor.assertAlive(call);
+    if (tensor.device.arena === this.arena) return;
+    throw new DeviceError({
+      call: `${call} ${tensor.label} ${describe(tensor)}`,
+      expected: 'a tensor on this cuda device',
+      found: `one on another ${tensor.device.name} device`,
+    });
+  }
+
+  /** The host's memory may change before a replay: copies do not belong in one. */
+  #expectOutside(call: string, tensor: Tensor): void {
+    if (!this.#parts.graphs.capturing) return;
+    throw new DeviceError({
+      call: `${call} ${tensor.label}`,
+      expected: 'only kernels inside repeated work',
+      found: `a ${call} while it is being captured`,
+    });
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The `cuda` device: an NVIDIA GPU through the driver's own library, kernels compiled at run time. Precision bf16 is for speed:
+ * bf16 activations and weights, float32 sums and statistics. f32 is for parity with the other devices: float32 throughout.
+ */
+import { DeviceError } from '../../base/errors.ts';
+import type { Device } from '../device.ts';
+import type { Kernels } from '../kernels.ts';
+import { attentionKernels } from './attention.ts';
+import { Blas } from './blas.ts';
+import { Compiler, defaultCacheFolder } from './compiler.ts';
+import { CudaDevice, type Precision } from './device.ts';
+import { Driver } from './driver.ts';
+import { elementwiseKernels } from './elementwise.ts';
+import { Gpu } from './gpu.ts';
+import { Graphs } from './graphs.ts';
+import { importKoffi, libraryFolders, loadLibrary } from './libraries.ts';
+import { matmulKernels } from './matmul.ts';
+import { Queue } from './queue.ts';
+import { Readback } from './readback.ts';
+import { lossKernels, normKernels, rowKernels, sumKernels } from './reduce.ts';
+
+export { CudaDevice, type Precision } from './device.ts';
+export { type CudaReport, inspectCuda } from './inspect.ts';
+
+export interface CudaOptions {
+  /** Default 'bf16'. */
+  readonly precision?: Precision;
+  /** Memory to take at once, for everything; default: nine tenths of what is free. */
+  readonly memoryBytes?: number;
+  /** Which GPU; default 0. */
+  readonly ordinal?: number;
+  /** A folder with libcuda, libnvrtc or libcublasLt that is looked at first. */
+  readonly libraries?: string;
+  /** Where compiled kernels are kept; default: the user's cache folder. */
+  readonly cacheFolder?: string;
+}
+
+const workspaceBytes = 64 * 2 ** 20;
+const leastBytes = 2 * workspaceBytes;
+const leastCapability = 80;
+const freeShare = 0.9;
+
+export async function createCudaDevice(options: CudaOptions = {}): Promise<CudaDevice> {
+  const { precision = 'bf16', ordinal = 0 } = options;
+  const koffi = await importKoffi();
+  const folders = libraryFolders(options.libraries, process.env);
+  const driver = new Driver(loadLibrary(koffi, 'libcuda', folders));
+  const [compilerLibrary, blasLibrary] = [
+    loadLibrary(koffi, 'libnvrtc', folders),
+    loadLibrary(koffi, 'libcublasLt', folders),
+  ];
+  const gpu = new Gpu(driver, ordinal);
+  if (gpu.facts.capability < leastCapability) refuseGpu(gpu);
+  const slabBytes = planMemory(gpu, options.memoryBytes);
+  const slab = Number(driver.get<number>('cuMemAlloc', `${slabBytes} bytes`, slabBytes));
+  const compiler = new Compiler(
+    compilerLibrary,
+    gpu.facts.capability,
+    options.cacheFolder ?? defaultCacheFolder(process.env),
+  );
+  const queue = new Queue(koffi, gpu, compiler, slab);
+  const blas = new Blas(blasLibrary, gpu.stream, { address: slab, bytes: workspaceBytes });
+  const graphs = new Graphs(gpu);
+  const readback = new Readback(koffi, gpu);
+  const kernels = joinKernels(queue, blas, () => device);
+  const parts = [graphs, blas, queue, readback];
+  const device: CudaDevice = new CudaDevice({
+    ...{ gpu, queue, graphs, readback, kernels, precision, slab, slabBytes, parts },
+    reservedBytes: workspaceBytes,
+  });
+  return device;
+}
+
+/** `home` is the device itself: kernels take scratch memory from its arena, and give it back once what uses it is queued. */
+function joinKernels(queue: Queue, blas: Blas, home: () => Device): Kernels {
+  return {
+    ...elementwiseKernels(queue),
+    ...sumKernels(queue, home),
+    ...rowKernels(queue),
+    ...normKernels(queue),
+    ...lossKernels(queue),
+    ...matmulKernels(queue, blas, home),
+    ...attentionKernels(queue, home),
+  };
+}
+
+function planMemory(gpu: Gpu, asked: number | undefined): number {
+  const free = gpu.freeBytes;
+  const bytes = asked ?? Math.floor(free * freeShare);
+  if (Number.isSafeInteger(bytes) && bytes >= leastBytes && bytes <= free) return bytes;
+  throw new DeviceError({
+    call: 'createCudaDevice',
+    expected: `memoryBytes from ${leastBytes} to the ${free} that are free on ${gpu.facts.name}`,
+    found: `${bytes}`,
+    fix: 'Lower memoryBytes, or close other programs that use the GPU.',
+  });
+}
+
+function refuseGpu({ facts }: Gpu): never {
+  throw new DeviceError({
+    call: 'createCudaDevice',
+    expected: 'a GPU of compute capability 8.0 or later (Ampere, 2020)',
+    found: `${facts.name} of ${facts.capability / 10}`,
+    fix: 'Use the wasm device on this machine.',
+  });
+}

@@ -1,0 +1,288 @@
+// Attention over segments on tensor cores, bf16, without the score matrix (Dao et al. 2022, 2023). Compiled for -DHEAD.
+// A block is 4 warps; a warp owns 16 rows of a 64-row tile. Scores stay in registers: the layout in which a product leaves the
+// tensor cores is the one in which the next product takes it.
+constexpr int tile = 64, width = (HEAD + 15) / 16 * 16, pitch = width + 8, steps = width / 16, threads = 128;
+constexpr float log2e = 1.4426950408889634f;
+
+// Rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end`, to shared memory; zeros beyond.
+template <class Slot>
+__device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int head, int start, int end, Slot slot) {
+  constexpr int chunks = width / 8;
+  for (int i = threadIdx.x; i < tile * chunks; i += threads) {
+    int row = i / chunks, column = i % chunks * 8;
+    bool valid = start + row < end;
+    const bf16 *from = x + ((i64)slot(valid ? start + row : start) * heads + head) * HEAD + column;
+    bf16 *target = to + row * pitch + column;
+    if (HEAD % 8 == 0) copyAsync(target, valid && column < HEAD ? from : x, valid && column < HEAD);
+    else
+      for (int j = 0; j < 8; j++) target[j].bits = valid && column + j < HEAD ? from[j].bits : 0;
+  }
+  commitCopies();
+}
+
+// Which 64 queries this block works on: tiles are counted over the segments, largest index first.
+struct Tile {
+  Segment segment;
+  int start;
+  bool valid;
+};
+__device__ __forceinline__ Tile findTile(const Segment *segments, int count) {
+  __shared__ Tile found;
+  int wanted = gridDim.x - 1 - blockIdx.x, lane = threadIdx.x;
+  if (threadIdx.x == 0) found.valid = false;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    int before = 0;
+    for (int base = 0; base < count && before <= wanted; base += 32) {
+      Segment segment = base + lane < count ? segments[base + lane] : Segment{};
+      int tiles = (segment.queries() + tile - 1) / tile, until = tiles;
+      for (int step = 1; step < 32; step *= 2) {
+        int other = __shfl_up_sync(~0u, until, step);
+        if (lane >= step) until += other;
+      }
+      int first = before + until - tiles;
+      if (wanted >= first && wanted < first + tiles) found = {segment, segment.queryStart + (wanted - first) * tile, true};
+      before += __shfl_sync(~0u, until, 31);
+    }
+  }
+  __syncthreads();
+  return found;
+}
+
+// sum [16 × 64] = rows of `left` (this warp's 16) · rows of `right` (64), over the head.
+__device__ __forceinline__ void multiplyRows(float (&sum)[8][4], const bf16 *left, int row, const bf16 *right) {
+#pragma unroll
+  for (int s = 0; s < steps; s++) {
+    u32 x[4];
+    loadRows<pitch>(x, left, row, 16 * s);
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      u32 y[4];
+      loadRows<pitch>(y, right, 16 * j, 16 * s);
+      multiplyAdd(sum[2 * j], x, y[0], y[2]);
+      multiplyAdd(sum[2 * j + 1], x, y[1], y[3]);
+    }
+  }
+}
+// sum [16 × width] += weights [16 × 64] · rows of `right` (64 × width).
+__device__ __forceinline__ void addWeighted(float (&sum)[2 * steps][4], const float (&weights)[8][4], const bf16 *right) {
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    u32 x[4] = {packPair(weights[2 * k][0], weights[2 * k][1]), packPair(weights[2 * k][2], weights[2 * k][3]),
+                packPair(weights[2 * k + 1][0], weights[2 * k + 1][1]), packPair(weights[2 * k + 1][2], weights[2 * k + 1][3])};
+#pragma unroll
+    for (int j = 0; j < steps; j++) {
+      u32 y[4];
+      loadColumnsAsB<pitch>(y, right, 16 * k, 16 * j);
+      multiplyAdd(sum[2 * j], x, y[0], y[1]);
+      multiplyAdd(sum[2 * j + 1], x, y[2], y[3]);
+    }
+  }
+}
+__device__ __forceinline__ void storeRow(bf16 *to, const float (&sum)[2 * steps][4], int half, float scale) {
+#pragma unroll
+  for (int j = 0; j < 2 * steps; j++) {
+    int column = 8 * j + threadIdx.x % 4 * 2;
+    if (HEAD % 2 == 0) {
+      if (column < HEAD) *(u32 *)(to + column) = packPair(sum[j][2 * half] * scale, sum[j][2 * half + 1] * scale);
+    } else {
+      if (column < HEAD) narrow(to[column], sum[j][2 * half] * scale);
+      if (column + 1 < HEAD) narrow(to[column + 1], sum[j][2 * half + 1] * scale);
+    }
+  }
+}
+__device__ __forceinline__ float sumFour(float x) {
+  x += __shfl_xor_sync(~0u, x, 1);
+  return x + __shfl_xor_sync(~0u, x, 2);
+}
+__device__ __forceinline__ float maxFour(float x) {
+  x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+  return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+}
+
+// grid: tiles of queries (an upper bound), heads.
+extern "C" __global__ void __launch_bounds__(128) flash(bf16 *out, float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
+                                                        const Segment *segments, int count, int heads, int keyHeads, float scale) {
+  extern __shared__ uint4 memory[];
+  bf16 *queries = (bf16 *)memory, *keys = queries + tile * pitch, *values = keys + tile * pitch;
+  Tile at = findTile(segments, count);
+  if (!at.valid) return;
+  Segment segment = at.segment;
+  int head = blockIdx.y, keyHead = head * keyHeads / heads, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  auto slot = [&](int key) { return segment.slot(key); };
+  fetch(queries, q, heads, head, at.start, segment.queryEnd, [](int i) { return i; });
+  int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
+  int row[2], visible[2];
+  for (int half = 0; half < 2; half++) {
+    row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
+    visible[half] = segment.visible(min(row[half], segment.queryEnd - 1));
+  }
+  float sum[2 * steps][4] = {}, most[2] = {-infinity, -infinity}, total[2] = {0, 0};
+  float toLog2 = scale * log2e;
+  fetch(keys, k, keyHeads, keyHead, 0, end, slot);
+  for (int start = 0; start < end; start += tile) {
+    awaitCopies<0>();
+    __syncthreads();
+    fetch(values, v, keyHeads, keyHead, start, end, slot);
+    float scores[8][4] = {};
+    multiplyRows(scores, queries, warp * 16, keys);
+    awaitCopies<0>();
+    __syncthreads();
+    if (start + tile < end) fetch(keys, k, keyHeads, keyHead, start + tile, end, slot);
+    bool masked = start + tile > segment.visible(at.start);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      float top = most[half];
+#pragma unroll
+      for (int j = 0; j < 8; j++)
+#pragma unroll
+        for (int c = 2 * half; c < 2 * half + 2; c++) {
+          if (masked && start + 8 * j + lane % 4 * 2 + c % 2 >= visible[half]) scores[j][c] = -infinity;
+          top = fmaxf(top, scores[j][c]);
+        }
+      top = maxFour(top);
+      float shrink = exp2f((most[half] - top) * toLog2), added = 0;
+      most[half] = top;
+#pragma unroll
+      for (int j = 0; j < 8; j++)
+#pragma unroll
+        for (int c = 2 * half; c < 2 * half + 2; c++) {
+          scores[j][c] = exp2f((scores[j][c] - top) * toLog2);
+          added += scores[j][c];
+        }
+      total[half] = total[half] * shrink + added;
+#pragma unroll
+      for (int j = 0; j < 2 * steps; j++) {
+        sum[j][2 * half] *= shrink;
+        sum[j][2 * half + 1] *= shrink;
+      }
+    }
+    addWeighted(sum, scores, values);
+  }
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    float whole = sumFour(total[half]);
+    if (row[half] >= segment.queryEnd) continue;
+    i64 to = (i64)row[half] * heads + head;
+    storeRow(out + to * HEAD, sum, half, 1.f / whole);
+    if (lane % 4 == 0) logSumExp[to] = most[half] * scale + logf(whole);
+  }
+}
+
+// dq of 64 queries: over their keys, dScore = p ∘ (dOut vᵀ − delta), dq = scale · dScore k.
+extern "C" __global__ void __launch_bounds__(128) flashQueryGradient(bf16 *dq, const bf16 *dOut, const float *delta, const float *logSumExp,
+                                                                     const bf16 *q, const bf16 *k, const bf16 *v, const Segment *segments,
+                                                                     int count, int heads, int keyHeads, float scale) {
+  extern __shared__ uint4 memory[];
+  bf16 *queries = (bf16 *)memory, *upstream = queries + tile * pitch, *keys = upstream + tile * pitch, *values = keys + tile * pitch;
+  Tile at = findTile(segments, count);
+  if (!at.valid) return;
+  Segment segment = at.segment;
+  int head = blockIdx.y, keyHead = head * keyHeads / heads, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  auto slot = [&](int key) { return segment.slot(key); };
+  auto same = [](int i) { return i; };
+  fetch(queries, q, heads, head, at.start, segment.queryEnd, same);
+  fetch(upstream, dOut, heads, head, at.start, segment.queryEnd, same);
+  int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
+  int row[2], visible[2];
+  float normaliser[2], mean[2], toLog2 = scale * log2e;
+  for (int half = 0; half < 2; half++) {
+    row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
+    int query = min(row[half], segment.queryEnd - 1);
+    visible[half] = segment.visible(query);
+    normaliser[half] = logSumExp[(i64)query * heads + head] * log2e;
+    mean[half] = delta[(i64)query * heads + head];
+  }
+  float sum[2 * steps][4] = {};
+  for (int start = 0; start < end; start += tile) {
+    __syncthreads();
+    fetch(keys, k, keyHeads, keyHead, start, end, slot);
+    fetch(values, v, keyHeads, keyHead, start, end, slot);
+    awaitCopies<1>();
+    __syncthreads();
+    float scores[8][4] = {}, slopes[8][4] = {};
+    multiplyRows(scores, queries, warp * 16, keys);
+    awaitCopies<0>();
+    __syncthreads();
+    multiplyRows(slopes, upstream, warp * 16, values);
+    bool masked = start + tile > segment.visible(at.start);
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+#pragma unroll
+      for (int c = 0; c < 4; c++) {
+        float p = exp2f(scores[j][c] * toLog2 - normaliser[c / 2]);
+        if (masked && start + 8 * j + lane % 4 * 2 + c % 2 >= visible[c / 2]) p = 0;
+        slopes[j][c] = p * (slopes[j][c] - mean[c / 2]);
+      }
+    addWeighted(sum, slopes, keys);
+  }
+#pragma unroll
+  for (int half = 0; half < 2; half++)
+    if (row[half] < segment.queryEnd) storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
+}
+
+// dk and dv of 64 keys: every segment that sees them, every query head of the group, 64 queries at a time; rows of the
+// products are keys. grid: tiles of keys, key heads.
+extern "C" __global__ void __launch_bounds__(128) flashKeyGradient(bf16 *dk, bf16 *dv, const bf16 *dOut, const float *delta,
+                                                                   const float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
+                                                                   const Segment *segments, int count, int keyCount, int heads,
+                                                                   int keyHeads, float scale) {
+  extern __shared__ uint4 memory[];
+  bf16 *queries = (bf16 *)memory, *upstream = queries + tile * pitch, *keys = upstream + tile * pitch, *values = keys + tile * pitch;
+  __shared__ float normaliser[tile], mean[tile];
+  int firstKey = blockIdx.x * tile, lastKey = min(keyCount, firstKey + tile), keyHead = blockIdx.y, group = heads / keyHeads;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  auto same = [](int i) { return i; };
+  fetch(keys, k, keyHeads, keyHead, firstKey, lastKey, same);
+  fetch(values, v, keyHeads, keyHead, firstKey, lastKey, same);
+  int key[2] = {firstKey + warp * 16 + lane / 4, firstKey + warp * 16 + lane / 4 + 8};
+  float sumKey[2 * steps][4] = {}, sumValue[2 * steps][4] = {}, toLog2 = scale * log2e;
+  for (int s = 0; s < count; s++) {
+    Segment segment = segments[s];
+    for (int part = 0; part < 2; part++) {
+      int from = part == 0 ? segment.prefixStart : segment.keyStart, until = part == 0 ? segment.prefixEnd : segment.keyEnd;
+      if (from >= lastKey || until <= firstKey) continue;
+      // The first query that sees any of these keys; keys of the own part are seen from their own position on.
+      int seenFrom = part == 0 ? segment.queryStart : max(segment.queryStart, segment.queryEnd - (until - max(from, firstKey)));
+      for (int item = 0; item < (segment.queryEnd - seenFrom + tile - 1) / tile * group; item++) {
+        int start = seenFrom + item / group * tile, head = keyHead * group + item % group;
+        __syncthreads();
+        fetch(queries, q, heads, head, start, segment.queryEnd, same);
+        fetch(upstream, dOut, heads, head, start, segment.queryEnd, same);
+        if (threadIdx.x < tile) {
+          int query = min(start + (int)threadIdx.x, segment.queryEnd - 1);
+          normaliser[threadIdx.x] = logSumExp[(i64)query * heads + head] * log2e;
+          mean[threadIdx.x] = delta[(i64)query * heads + head];
+        }
+        awaitCopies<0>();
+        __syncthreads();
+        float scores[8][4] = {};
+        multiplyRows(scores, keys, warp * 16, queries);
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+#pragma unroll
+          for (int c = 0; c < 4; c++) {
+            int column = 8 * j + lane % 4 * 2 + c % 2, query = start + column, mine = key[c / 2];
+            bool seen = mine >= from && mine < until && query < segment.queryEnd &&
+                        (part == 0 || mine < until - (segment.queryEnd - 1 - query));
+            scores[j][c] = seen ? exp2f(scores[j][c] * toLog2 - normaliser[column]) : 0.f;
+          }
+        addWeighted(sumValue, scores, upstream);
+        float slopes[8][4] = {};
+        multiplyRows(slopes, values, warp * 16, upstream);
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+#pragma unroll
+          for (int c = 0; c < 4; c++) slopes[j][c] = scores[j][c] * (slopes[j][c] - mean[8 * j + lane % 4 * 2 + c % 2]);
+        addWeighted(sumKey, slopes, queries);
+      }
+    }
+  }
+  awaitCopies<0>();
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    if (key[half] >= lastKey) continue;
+    storeRow(dk + ((i64)key[half] * keyHeads + keyHead) * HEAD, sumKey, half, scale);
+    storeRow(dv + ((i64)key[half] * keyHeads + keyHead) * HEAD, sumValue, half, 1.f);
+  }
+}

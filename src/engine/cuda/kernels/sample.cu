@@ -1,0 +1,185 @@
+// Draws one token per row of logits [rows, columns], as sampling.ts defines it. One block of 32 warps per row; float64 sums in a
+// fixed order. The kept tokens are a prefix of (falling logit, rising id): the prefix ends at one (logit, id), found by counting
+// in ever finer ranges of the logit's bits, then among equal logits by id. Sums over ranges are whole numbers (weights times
+// 2^40), so that they do not depend on the order of the additions.
+constexpr int bins = 1024;
+constexpr double unit = 1099511627776.0;
+
+// Larger floats have larger keys.
+__device__ __forceinline__ u32 keyOf(float x) {
+  u32 bits = __float_as_uint(x);
+  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+__device__ __forceinline__ float floatOf(u32 key) { return __uint_as_float(key & 0x80000000u ? key & 0x7fffffffu : ~key); }
+
+__device__ __forceinline__ float philoxUniform(u32 key0, u32 key1, u32 position, u32 row, u32 step) {
+  u32 c0 = position / 4, c1 = row, c2 = step, c3 = 0;
+  for (int round = 0; round < 10; round++) {
+    u32 high0 = __umulhi(c0, 0xd2511f53u), low0 = c0 * 0xd2511f53u, high1 = __umulhi(c2, 0xcd9e8d57u), low1 = c2 * 0xcd9e8d57u;
+    c0 = high1 ^ c1 ^ key0;
+    c1 = low1;
+    c2 = high0 ^ c3 ^ key1;
+    c3 = low0;
+    key0 += 0x9e3779b9u;
+    key1 += 0xbb67ae85u;
+  }
+  u32 words[4] = {c0, c1, c2, c3};
+  return (words[position % 4] >> 8) * 5.9604644775390625e-8f;
+}
+
+// What is kept: tokens whose key is above `key`, and those at `key` whose id is at most `id`.
+struct Cut {
+  u32 key;
+  int id;
+};
+__device__ __forceinline__ bool kept(Cut cut, u32 key, int id) { return key > cut.key || (key == cut.key && id <= cut.id); }
+
+// The shortest prefix, among the tokens that `within` keeps, whose sum of measure() reaches `enough`; all of them when none does.
+// The key's bits from the top (10 + 10 + 10 + 2), then ids among equal keys.
+template <class Measure>
+__device__ __forceinline__ Cut cutAt(const float *row, int columns, Cut within, u64 enough, Measure measure) {
+  __shared__ u64 histogram[bins];
+  __shared__ u32 chosen;
+  __shared__ u64 above;
+  u64 reached = 0;
+  u32 prefix = 0;
+  for (int pass = 0; pass < 4; pass++) {
+    int shift = pass < 3 ? 22 - 10 * pass : 0, width = pass < 3 ? 10 : 2, known = 10 * pass;
+    for (int i = threadIdx.x; i < bins; i += blockDim.x) histogram[i] = 0;
+    __syncthreads();
+    for (int id = threadIdx.x; id < columns; id += blockDim.x) {
+      u32 key = keyOf(row[id]);
+      if (!kept(within, key, id) || (known > 0 && key >> (32 - known) != prefix)) continue;
+      u64 amount = measure(row[id]);
+      if (amount > 0) atomicAdd(&histogram[key >> shift & ((1u << width) - 1)], amount);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      u64 total = reached;
+      int bin = (1 << width) - 1;
+      while (bin > 0 && total + histogram[bin] < enough) total += histogram[bin--];
+      chosen = bin;
+      above = total;
+    }
+    __syncthreads();
+    prefix = prefix << width | chosen;
+    reached = above;
+    __syncthreads();
+  }
+  // Equal logits have equal amounts: the count of them that is needed, in order of id.
+  u64 each = measure(floatOf(prefix));
+  u64 needed = each == 0 || enough <= reached ? 1 : (enough - reached + each - 1) / each;
+  __shared__ int lastId;
+  if (threadIdx.x == 0) lastId = columns;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    u64 seen = 0;
+    int answer = columns;
+    for (int base = 0; base < columns && answer == columns; base += 32) {
+      int id = base + threadIdx.x;
+      u32 equal = __ballot_sync(~0u, id < columns && keyOf(row[id]) == prefix);
+      if (seen + __popc(equal) >= needed) {
+        for (u64 left = needed - seen - 1; left > 0; left--) equal &= equal - 1;
+        answer = base + __ffs(equal) - 1;
+      }
+      seen += __popc(equal);
+    }
+    if (threadIdx.x == 0) lastId = answer;
+  }
+  __syncthreads();
+  return {prefix, lastId};
+}
+
+extern "C" __global__ void __launch_bounds__(1024) sample(int *ids, int *tokens, float *logps, const float *logits, const int *slots,
+                                                          const int *rows, const int *counts, int columns, int history, u32 key0,
+                                                          u32 key1, u32 step, float temperature, int topK, double topP, double minP) {
+  int b = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const float *row = logits + (i64)b * columns;
+  // The largest, the smaller id first.
+  float most = -infinity;
+  int best = columns;
+  for (int id = threadIdx.x; id < columns; id += blockDim.x)
+    if (row[id] > most) {
+      most = row[id];
+      best = id;
+    }
+  __shared__ int firstBest;
+  if (threadIdx.x == 0) firstBest = columns;
+  float top = maxBlock(most);
+  if (most == top && best < columns) atomicMin(&firstBest, best);
+  double sum = 0;
+  for (int id = threadIdx.x; id < columns; id += blockDim.x) sum += expf(row[id] - top);
+  double normaliser = sumBlock(sum);
+  __syncthreads();
+  int token = firstBest < columns ? firstBest : 0;
+  double truncated = 0;
+  if (temperature > 0 && firstBest < columns) {
+    double inverse = 1.0 / temperature;
+    auto weight = [=](float x) { return exp((x - (double)top) * inverse); };
+    auto fixed = [=](float x) { return (u64)(exp((x - (double)top) * inverse) * unit); };
+    Cut cut = {0, columns};
+    if (topK > 0 && topK < columns) cut = cutAt(row, columns, cut, topK, [](float) { return 1ull; });
+    if (topP < 1) {
+      double all = 0;
+      for (int id = threadIdx.x; id < columns; id += blockDim.x)
+        if (kept(cut, keyOf(row[id]), id)) all += weight(row[id]);
+      all = sumBlock(all);
+      Cut shorter = cutAt(row, columns, cut, (u64)(topP * all * unit), fixed);
+      // Never longer than before, whatever rounding did.
+      if (shorter.key > cut.key || (shorter.key == cut.key && shorter.id < cut.id)) cut = shorter;
+    }
+    auto keeps = [=](int id) { return kept(cut, keyOf(row[id]), id) && (minP <= 0 || weight(row[id]) >= minP); };
+    // Warp w has the ids of the w-th 32nd; the unit interval is shared in order of id.
+    int share = ((columns + 31) / 32 + 31) / 32 * 32, begin = warp * share, end = min(columns, begin + share);
+    double mine = 0;
+    for (int id = begin + lane; id < end; id += 32)
+      if (keeps(id)) mine += weight(row[id]);
+    mine = sumWarp(mine);
+    __shared__ double warpSums[32];
+    __shared__ int drawn;
+    if (lane == 0) warpSums[warp] = mine;
+    if (threadIdx.x == 0) drawn = -1;
+    __syncthreads();
+    double total = 0, before = 0;
+    for (int w = 0; w < 32; w++) total += warpSums[w];
+    double target = (double)philoxUniform(key0, key1, counts[b], rows[b], step) * total;
+    int chosen = 0;
+    for (int w = 0; w < 32; w++)
+      if (warpSums[w] > 0) {
+        chosen = w;
+        if (before + warpSums[w] > target) break;
+        if (w < 31) {
+          bool later = false;
+          for (int next = w + 1; next < 32; next++) later |= warpSums[next] > 0;
+          if (!later) break;
+        }
+        before += warpSums[w];
+      }
+    if (warp == chosen) {
+      int last = -1, found = -1;
+      for (int base = begin; base < end && found < 0; base += 32) {
+        int id = base + lane;
+        bool keep = id < end && keeps(id);
+        double until = keep ? weight(row[id]) : 0;
+        for (int distance = 1; distance < 32; distance *= 2) {
+          double other = __shfl_up_sync(~0u, until, distance);
+          if (lane >= distance) until += other;
+        }
+        u32 crossing = __ballot_sync(~0u, keep && before + until > target), any = __ballot_sync(~0u, keep);
+        if (any != 0) last = base + 31 - __clz(any);
+        if (crossing != 0) found = base + __ffs(crossing) - 1;
+        before += __shfl_sync(~0u, until, 31);
+      }
+      if (lane == 0) drawn = found >= 0 ? found : last;
+    }
+    __syncthreads();
+    token = drawn >= 0 ? drawn : token;
+    truncated = log(weight(row[token]) / total);
+  }
+  if (threadIdx.x != 0) return;
+  i64 at = (i64)slots[b] * history + counts[b];
+  ids[b] = token;
+  tokens[at] = token;
+  logps[2 * at] = truncated;
+  logps[2 * at + 1] = row[token] - top - log(normaliser);
+}

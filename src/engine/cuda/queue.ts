@@ -1,0 +1,139 @@
+/**
+ * Queues kernels on the GPU's stream. Parameters of a launch go through one block of memory of 8 bytes each: addresses, whole
+ * numbers (whose low half is an int) and floats; the driver copies them during the call.
+ */
+import { DeviceError } from '../../base/errors.ts';
+import { bytesOf, type DType, type Tensor } from '../tensor.ts';
+import type { Compiler, KernelFile } from './compiler.ts';
+import type { Handle } from './driver.ts';
+import type { Gpu } from './gpu.ts';
+import type { Koffi } from './libraries.ts';
+
+/** A tensor is its address, null no address, a number a whole number. */
+export type Parameter = Tensor | null | number | { readonly float: number } | { readonly double: number };
+export const float = (value: number): Parameter => ({ float: value });
+export const double = (value: number): Parameter => ({ double: value });
+
+export interface Shape3 {
+  readonly grid: readonly [number, number?, number?];
+  readonly block: number | readonly [number, number];
+  readonly sharedBytes?: number;
+}
+
+const mostParameters = 32;
+const dynamicSharedBytes = 8;
+const plainSharedBytes = 48 * 1024;
+const wordRange = 2 ** 32;
+const threads = 256;
+
+export class Queue implements Disposable {
+  readonly gpu: Gpu;
+  readonly #compiler: Compiler;
+  readonly #base: number;
+  readonly #modules = new Map<string, Handle>();
+  readonly #kernels = new Map<string, Handle>();
+  readonly #words = new Uint32Array(2 * mostParameters);
+  readonly #floats = new Float32Array(this.#words.buffer);
+  readonly #doubles = new Float64Array(this.#words.buffer);
+  readonly #addresses: BigUint64Array;
+
+  constructor(koffi: Koffi, gpu: Gpu, compiler: Compiler, base: number) {
+    this.gpu = gpu;
+    this.#compiler = compiler;
+    this.#base = base;
+    const start = koffi.address(this.#words);
+    this.#addresses = BigUint64Array.from({ length: mostParameters }, (_, i) => start + BigInt(8 * i));
+  }
+
+  address(tensor: Tensor): number {
+    return this.#base + tensor.offset;
+  }
+
+  /** Whether all start at a multiple of 16 bytes. */
+  aligned(...tensors: readonly Tensor[]): boolean {
+    return tensors.every(({ offset }) => offset % 16 === 0);
+  }
+
+  /** As many blocks as `size` elements need, `each` per thread, but no more than keep the GPU busy: kernels stride. */
+  over(size: number, each = 1): Shape3 {
+    const most = 32 * this.gpu.facts.multiprocessors;
+    return { grid: [Math.max(1, Math.min(most, Math.ceil(size / (threads * each))))], block: threads };
+  }
+
+  launch(
+    file: KernelFile,
+    name: string,
+    definitions: readonly string[],
+    shape: Shape3,
+    parameters: readonly Parameter[],
+  ): void {
+    const { grid, block, sharedBytes = 0 } = shape;
+    const kernel = this.#kernel(file, name, definitions, sharedBytes);
+    parameters.forEach((parameter, i) => {
+      this.#put(i, parameter);
+    });
+    const [x, y] = typeof block === 'number' ? [block, 1] : block;
+    const [gx, gy = 1, gz = 1] = grid;
+    const { driver, stream } = this.gpu;
+    const code = driver.ask('cuLaunchKernel', kernel, gx, gy, gz, x, y, 1, sharedBytes, stream, this.#addresses, null);
+    if (code === 0) return;
+    driver.fail(
+      'cuLaunchKernel',
+      `${name} of ${file}.cu, grid ${grid.join('×')}, block ${block}, ${sharedBytes} bytes shared`,
+      code,
+    );
+  }
+
+  #put(i: number, parameter: Parameter): void {
+    if (typeof parameter === 'object' && parameter !== null && 'float' in parameter)
+      this.#floats[2 * i] = parameter.float;
+    else if (typeof parameter === 'object' && parameter !== null && 'double' in parameter) {
+      this.#doubles[i] = parameter.double;
+    } else {
+      const value = parameter === null ? 0 : typeof parameter === 'number' ? parameter : this.address(parameter);
+      this.#words[2 * i] = value % wordRange;
+      this.#words[2 * i + 1] = Math.floor(value / wordRange);
+    }
+  }
+
+  #kernel(file: KernelFile, name: string, definitions: readonly string[], sharedBytes: number): Handle {
+    const key = `${file} ${definitions.join(' ')} ${name}`;
+    const known = this.#kernels.get(key);
+    if (known !== undefined) return known;
+    const { driver } = this.gpu;
+    const kernel = driver.get<Handle>('cuModuleGetFunction', key, this.#module(file, definitions), name);
+    if (sharedBytes > plainSharedBytes) driver.call('cuFuncSetAttribute', key, kernel, dynamicSharedBytes, sharedBytes);
+    this.#kernels.set(key, kernel);
+    return kernel;
+  }
+
+  #module(file: KernelFile, definitions: readonly string[]): Handle {
+    const key = `${file} ${definitions.join(' ')}`;
+    const known = this.#modules.get(key);
+    if (known !== undefined) return known;
+    const module = this.gpu.driver.get<Handle>('cuModuleLoadData', key, this.#compiler.code(file, definitions));
+    this.#modules.set(key, module);
+    return module;
+  }
+
+  [Symbol.dispose](): void {
+    for (const [key, module] of this.#modules) this.gpu.driver.call('cuModuleUnload', key, module);
+  }
+}
+
+/** What makes `real` of the kernels this type. */
+export function definitionsOf(dtype: DType): readonly string[] {
+  if (dtype === 'f32') return [];
+  if (dtype === 'bf16') return ['REAL_BF16'];
+  throw new DeviceError({
+    call: 'cuda kernel',
+    expected: 'f32 or bf16',
+    found: dtype,
+    fix: 'Convert it with copy first.',
+  });
+}
+
+/** Elements of one 16-byte access. */
+export function elementsPerAccess(dtype: DType): number {
+  return 16 / bytesOf[dtype];
+}

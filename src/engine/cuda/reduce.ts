@@ -1,0 +1,143 @@
+/** Sums in a fixed order, and kernels that look at whole rows: RMSNorm, log-softmax, gathers, sampling. */
+
+import type { Device } from '../device.ts';
+import type { Kernels } from '../kernels.ts';
+import { Scope } from '../scope.ts';
+import { sizeOf, type Tensor } from '../tensor.ts';
+import { definitionsOf, double, elementsPerAccess, float, type Parameter, type Queue, type Shape3 } from './queue.ts';
+
+type Sums = 'sumLast' | 'sumFirst' | 'segmentSum' | 'sumSquares' | 'countNonFinite';
+type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
+type Norm = 'rmsNorm' | 'rmsNormBackward';
+type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'sample';
+
+const columnsPerBlock = 32;
+const threads = 256;
+const wideThreads = 1024;
+/** Rows of at most so many columns belong to one warp. */
+const shortRow = 1024;
+const mostParts = 512;
+
+export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums> {
+  const columns = (count: number, rows = 1): Shape3 => ({
+    grid: [Math.ceil(count / columnsPerBlock), rows],
+    block: [columnsPerBlock, 32],
+  });
+  return {
+    sumLast(out, x) {
+      if (out.size === 0) return;
+      const count = x.size / out.size;
+      queue.launch('reduce', 'sumLast', definitionsOf(x.dtype), { grid: [out.size], block: threads }, [out, x, count]);
+    },
+    sumFirst(out, x, accumulate) {
+      if (out.size === 0) return;
+      const real = out.dtype === x.dtype ? 1 : 0;
+      const parameters = [out, x, x.size / out.size, out.size, real, accumulate ? 1 : 0];
+      queue.launch('reduce', 'sumFirst', definitionsOf(x.dtype), columns(out.size), parameters);
+    },
+    segmentSum(out, x, ranges) {
+      const [segments, width] = out.shape;
+      if (out.size === 0) return;
+      const shape = columns(width, segments);
+      queue.launch('reduce', 'segmentSum', definitionsOf(x.dtype), shape, [out, x, ranges, width, x.shape[1]]);
+    },
+    sumSquares(out, x, accumulate) {
+      const blocks = Math.max(1, Math.min(mostParts, Math.ceil(x.size / (8 * threads))));
+      using scope = new Scope(home());
+      const parts = scope.empty([2 * blocks], 'parts of a sum');
+      queue.launch('reduce', 'squareParts', definitionsOf(x.dtype), { grid: [blocks], block: threads }, [
+        parts,
+        x,
+        x.size,
+      ]);
+      queue.launch('reduce', 'sumParts', [], { grid: [1], block: threads }, [out, parts, blocks, accumulate ? 1 : 0]);
+    },
+    countNonFinite(out, x) {
+      const { driver, stream } = queue.gpu;
+      driver.call('cuMemsetD32Async', 'a count', queue.address(out), 0, 1, stream);
+      if (x.size === 0) return;
+      queue.launch('reduce', 'countNonFinite', definitionsOf(x.dtype), queue.over(x.size, 4), [out, x, x.size]);
+    },
+  };
+}
+
+export function rowKernels(queue: Queue): Pick<Kernels, Rows> {
+  /** In pieces of 16 bytes where rows allow it. */
+  const move = (kind: 'gather' | 'scatter', out: Tensor, x: Tensor, index: Tensor, width: number): void => {
+    const size = index.size * width;
+    if (size === 0) return;
+    const each = elementsPerAccess(out.dtype);
+    const packs = width % each === 0 && queue.aligned(out, x);
+    const [name, step] = packs ? [`${kind}Packs`, each] : [`${kind}Rows`, 1];
+    const parameters = [out, x, index, size / step, width / step];
+    queue.launch('elementwise', name, definitionsOf(out.dtype), queue.over(size / step), parameters);
+  };
+  return {
+    gatherRows: (out, table, index) => move('gather', out, table, index, table.shape[1]),
+    scatterRows: (out, x, index) => move('scatter', out, x, index, sizeOf(out.shape.slice(1))),
+    scatterAddRows(out, x, index) {
+      if (x.size === 0) return;
+      const shape = { grid: [index.size], block: threads, sharedBytes: 4 * threads } as const;
+      const parameters = [out, x, index, index.size, out.shape[1]];
+      queue.launch('elementwise', 'scatterAddRows', definitionsOf(x.dtype), shape, parameters);
+    },
+  };
+}
+
+export function normKernels(queue: Queue): Pick<Kernels, Norm> {
+  const plan = (rows: number, columns: number): { shape: Shape3; oneWarpEach: number } => {
+    const oneWarpEach = columns <= shortRow;
+    const grid = oneWarpEach ? Math.ceil(rows / (threads / 32)) : rows;
+    return { shape: { grid: [grid], block: threads }, oneWarpEach: oneWarpEach ? 1 : 0 };
+  };
+  const isWhole = (columns: number, tensors: readonly Tensor[]): number =>
+    columns % elementsPerAccess(tensors[0].dtype) === 0 && queue.aligned(...tensors) ? 1 : 0;
+  return {
+    rmsNorm(out, inverseRms, x, weight, epsilon) {
+      const [rows, columns] = x.shape;
+      if (x.size === 0) return;
+      const { shape, oneWarpEach } = plan(rows, columns);
+      const whole = isWhole(columns, [out, x, weight]);
+      const parameters = [out, inverseRms, x, weight, rows, columns, whole, oneWarpEach, float(epsilon)];
+      queue.launch('rows', 'rmsNorm', definitionsOf(x.dtype), shape, parameters);
+    },
+    rmsNormBackward(dx, dWeight, dy, x, weight, inverseRms, accumulate) {
+      const [rows, columns] = x.shape;
+      if (x.size === 0) return;
+      const { shape, oneWarpEach } = plan(rows, columns);
+      const whole = isWhole(columns, [dx, dy, x, weight]);
+      const definitions = definitionsOf(x.dtype);
+      if (dWeight !== null) {
+        const real = dWeight.dtype === x.dtype ? 1 : 0;
+        const blocks = { grid: [Math.ceil(columns / columnsPerBlock)], block: [columnsPerBlock, 32] } as const;
+        queue.launch('reduce', 'gainGradient', definitions, blocks, [dWeight, dy, x, inverseRms, rows, columns, real]);
+      }
+      const parameters: Parameter[] = [dx, dy, x, weight, inverseRms, rows, columns, whole, oneWarpEach];
+      queue.launch('rows', 'rmsNormBackward', definitions, shape, [...parameters, accumulate ? 1 : 0]);
+    },
+  };
+}
+
+export function lossKernels(queue: Queue): Pick<Kernels, Loss> {
+  return {
+    logSoftmaxGather(logp, logSumExp, logits, targets) {
+      if (logp.size === 0) return;
+      const shape = { grid: [logp.size], block: wideThreads } as const;
+      queue.launch('rows', 'logSoftmaxGather', [], shape, [logp, logSumExp, logits, targets, logits.shape[1]]);
+    },
+    logSoftmaxGatherBackward(logits, logSumExp, targets, dLogp) {
+      const [rows, columns] = logits.shape;
+      if (logits.size === 0) return;
+      const shape = { grid: [Math.min(32, Math.ceil(columns / threads)), rows], block: threads } as const;
+      queue.launch('rows', 'logSoftmaxGatherBackward', [], shape, [logits, logSumExp, targets, dLogp, columns]);
+    },
+    sample(ids, tokens, logps, logits, slots, rows, counts, options) {
+      if (ids.size === 0) return;
+      const { key, step, temperature, topK, topP, minP } = options;
+      queue.launch('sample', 'sample', [], { grid: [ids.size], block: wideThreads }, [
+        ...[ids, tokens, logps, logits, slots, rows, counts, logits.shape[1], tokens.shape[1]],
+        ...[key[0] >>> 0, key[1] >>> 0, step, float(temperature), topK, double(topP), double(minP)],
+      ]);
+    },
+  };
+}

@@ -1,0 +1,138 @@
+/**
+ * Checks the cuda device on a machine with a GPU; needs no test runner.
+ *   node test/cuda/check.ts [--only ops,kernels,rounded,parity,invariants,sampling,generation,models] [--all]
+ * Prints one line a section with its worst check, every failed check, and a closing count; exits 1 when any failed.
+ */
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { createCudaDevice, inspectCuda } from '../../src/engine/cuda/index.ts';
+import type { Device } from '../../src/engine/index.ts';
+import { createReferenceDevice } from '../../src/engine/reference/index.ts';
+import { verifyAdapters } from '../../src/evaluate/invariants.ts';
+import { verifyParity } from '../../src/evaluate/parity.ts';
+import { opCases } from '../device/cases.ts';
+import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
+import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
+import { compareGeneration, compareModels, compareRoundedDecoding } from './model-suite.ts';
+import { compareRounded, isFloat32Only } from './rounded-suite.ts';
+import { compareSampling } from './sampling-suite.ts';
+
+const golden = fileURLToPath(new URL('../golden', import.meta.url));
+const float32Bound = 2e-5;
+const roundedBound = 2e-2;
+/** 1 − y² of a single y near 1 loses most of the eight bits of y. */
+const cancellingBound = 5e-2;
+const memoryBytes = 4 * 2 ** 30;
+
+const { values: options } = parseArgs({ options: { only: { type: 'string' }, all: { type: 'boolean' } } });
+const report = await inspectCuda();
+console.log(JSON.stringify(report));
+
+const reference = createReferenceDevice();
+const exact = await createCudaDevice({ precision: 'f32', memoryBytes });
+const rounded = await createCudaDevice({ precision: 'bf16', memoryBytes });
+
+/** A case that throws is a failed check, and the others still run. */
+async function each<T extends { readonly name: string }>(
+  cases: readonly T[],
+  compare: (one: T) => Promise<readonly Check[]>,
+): Promise<Check[]> {
+  const checks: Check[] = [];
+  for (const one of cases) checks.push(...(await guard(one.name, () => compare(one))));
+  return checks;
+}
+
+async function guard(name: string, body: () => Promise<readonly Check[]>): Promise<readonly Check[]> {
+  try {
+    return await body();
+  } catch (error) {
+    const quantity = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return [
+      {
+        case: name,
+        quantity,
+        maxAbs: Number.POSITIVE_INFINITY,
+        maxRel: Number.POSITIVE_INFINITY,
+        bound: 0,
+        pass: false,
+      },
+    ];
+  }
+}
+
+const leak = (name: string, { arena }: Device): Check => ({
+  ...{ case: name, quantity: 'bytes left in use', maxAbs: arena.used, maxRel: arena.used, bound: 0 },
+  pass: arena.used === 0,
+});
+
+const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
+  ops: () =>
+    each(opCases(), async (op) => {
+      const [first, second] = [await runCase(exact, op), await runCase(exact, op)];
+      const checks = compareOutcomes(op.name, first, await runCase(reference, op), float32Bound);
+      const again = compareOutcomes(`${op.name}, twice`, second, first, 0);
+      return [...checks, ...again, leak(op.name, exact)];
+    }),
+  kernels: () =>
+    each(kernelCases(), async (kernel) => [
+      ...(await compareKernels(exact, reference, kernel, float32Bound)),
+      leak(kernel.name, exact),
+    ]),
+  rounded: () =>
+    each(
+      opCases().filter((op) => !isFloat32Only(op)),
+      async (op) => {
+        const bound = op.name === 'tanh [1]' ? cancellingBound : roundedBound;
+        return [...(await compareRounded(rounded, reference, op, bound)), leak(op.name, rounded)];
+      },
+    ),
+  parity: () => guard('parity', async () => (await verifyParity(exact, golden)).checks),
+  invariants: () => guard('invariants', async () => (await verifyAdapters(exact)).checks),
+  sampling: () =>
+    each(
+      [1, 7, 1000, 32_000, 151_936].map((columns) => ({ name: `sample of ${columns}`, columns })),
+      ({ columns }) => compareSampling(exact, columns > 100_000 ? 6 : 12, columns),
+    ),
+  generation: () => guard('generation', () => compareGeneration(exact, reference, golden)),
+  models: async () => [
+    ...(await guard('models', () => compareModels(exact, rounded, reference, golden))),
+    ...(await guard('bf16 decoding', () => compareRoundedDecoding(rounded, golden))),
+    leak('the end, float32', exact),
+    leak('the end, bf16', rounded),
+  ],
+};
+
+const chosen = options.only?.split(',') ?? Object.keys(sections);
+let [passed, failed] = [0, 0];
+for (const name of chosen) {
+  const start = performance.now();
+  const checks = await sections[name]();
+  const bad = checks.filter(({ pass }) => !pass);
+  passed += checks.length - bad.length;
+  failed += bad.length;
+  const worst = checks.reduce<Check | undefined>(
+    (most, check) =>
+      check.bound > 0 && check.maxRel / check.bound > (most === undefined ? 0 : most.maxRel / most.bound)
+        ? check
+        : most,
+    undefined,
+  );
+  const closest =
+    worst === undefined
+      ? ''
+      : `worst ${worst.maxRel.toExponential(1)} of ${worst.bound} (${worst.case}, ${worst.quantity})`;
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  console.log(
+    `${name.padEnd(11)} ${checks.length - bad.length} passed, ${bad.length} failed, ${seconds} s; ${closest}`,
+  );
+  for (const check of options.all ? checks : bad) {
+    const { case: label, quantity, maxAbs, maxRel, bound, pass } = check;
+    console.log(
+      `  ${pass ? 'ok    ' : 'failed'} ${label}: ${quantity}: ${maxAbs.toExponential(2)}, relative ${maxRel.toExponential(2)}, bound ${bound}`,
+    );
+  }
+}
+exact[Symbol.dispose]();
+rounded[Symbol.dispose]();
+console.log(`cuda: ${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
