@@ -18,6 +18,7 @@ const rows: readonly (readonly string[])[] = [
   ['adapters'],
   ['gates'],
   ['env', 'env/sandbox'],
+  ['pretrain'],
   ['grpo'],
   ['run'],
   ['oracle'],
