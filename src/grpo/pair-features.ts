@@ -18,7 +18,7 @@ export interface PairFeatures {
 }
 
 /** Pair i as group i: hack, then clean. */
-export function pairCompletions(pairs: readonly TokenPair[]): PromptedCompletion[] {
+function pairCompletions(pairs: readonly TokenPair[]): PromptedCompletion[] {
   return pairs.flatMap(({ prompt, hack, clean }, group) => [
     { group, prompt, tokens: hack },
     { group, prompt, tokens: clean },

@@ -29,7 +29,7 @@ export interface SelectionTerm {
   readonly alternatives: readonly string[];
 }
 
-export function parseTerm(text: string): SelectionTerm {
+function parseTerm(text: string): SelectionTerm {
   const colon = text.indexOf(':');
   const kind = text.slice(0, Math.max(0, colon)).trim();
   const alternatives = text.slice(colon + 1).split(',').map((name) => name.trim()); // biome-ignore format: one step
