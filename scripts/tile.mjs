@@ -76,6 +76,13 @@ export const TILE_COLUMNS: i32 = ${columns};
 export function madd(a: v128, b: v128, c: v128): v128 {
   return RELAXED ? f32x4.relaxed_madd(a, b, c) : f32x4.add(f32x4.mul(a, b), c);
 }
+
+/** c − a · b. */
+// @ts-ignore: decorator
+@inline
+export function nmadd(a: v128, b: v128, c: v128): v128 {
+  return RELAXED ? f32x4.relaxed_nmadd(a, b, c) : f32x4.sub(c, f32x4.mul(a, b));
+}
 ${indices(rows)
   .map((r) => tileFunction(r + 1, columns))
   .join('\n')}

@@ -9,17 +9,26 @@ import { runElements } from './elementwise.ts';
 import { type Jobs, maxShards, pieces } from './jobs.ts';
 
 const blockDepth = 256;
+/** Most rows and columns of a shard. */
+const rowBlock = 128;
+const columnBlock = 512;
 /** Work worth a shard: about 20 µs of one core. */
 const shardFlops = 2e6;
 const goodShardCount = 16;
 /** A packed panel is not used often enough by so few rows to pay for its packing. */
 const fewRows = 32;
+/** And half as few where B is deep: reading it column tile by column tile then waits for memory. */
+const shallow = 1024;
 /** From so many rows on, a transposed A is turned round first. */
 const copyRows = 64;
-/** Batch entries of one job. */
-const mostEntries = 1024;
+/** Columns of one job. */
+const mostColumns = 2 ** 22;
 /** Frozen layouts may take this part of the arena. */
 const frozenShare = 1 / 4;
+
+/** In the order of kernels/gemm.ts. 'packed by the shard' is for products of one row of shards: nobody packs twice. */
+const waysB = ['packed', 'in place', 'packed by the shard'] as const;
+type WayB = (typeof waysB)[number];
 
 interface Product {
   readonly batch: number;
@@ -71,13 +80,10 @@ export class Matmul {
       this.#multiply(product, { ...whole, b: layout.offset }, options, 'packed');
       return;
     }
-    const inPlace = !options.transposeB && product.rows <= fewRows;
-    for (const round of this.#rounds(whole, options, inPlace)) {
-      if (inPlace) this.#multiply(product, round, options, 'in place');
-      else {
-        this.#pack(this.#jobs.scratch, product, round, options.transposeB);
-        this.#multiply(product, { ...round, b: this.#jobs.scratch }, options, 'packed');
-      }
+    const way = this.#wayOf(product, options);
+    for (const round of this.#rounds(whole, options, way)) {
+      if (way === 'packed') this.#pack(this.#jobs.scratch, product, round, options.transposeB);
+      this.#multiply(product, way === 'packed' ? { ...round, b: this.#jobs.scratch } : round, options, way);
     }
   }
 
@@ -131,15 +137,23 @@ export class Matmul {
     return layout;
   }
 
+  /** How a B without a frozen layout is read. */
+  #wayOf({ rows, depth }: Product, { transposeB }: MatmulOptions): WayB {
+    const few = depth <= shallow ? fewRows : fewRows / 2;
+    if (!transposeB && rows <= few) return 'in place';
+    return rows <= rowBlock ? 'packed by the shard' : 'packed';
+  }
+
   /** Pieces of the product whose packed B fits the shared scratch. */
-  *#rounds(whole: Round, { transposeA, transposeB }: MatmulOptions, inPlace: boolean): Generator<Round> {
+  *#rounds(whole: Round, { transposeA, transposeB }: MatmulOptions, way: WayB): Generator<Round> {
     const { batch, rows, columns, depth } = whole;
-    const capacity = inPlace ? Number.POSITIVE_INFINITY : this.#jobs.scratchBytes / 4;
-    const columnStep = Math.min(columns, this.#wholeTiles(capacity / Math.min(depth, blockDepth)));
+    const capacity = way === 'packed' ? this.#jobs.scratchBytes / 4 : Number.POSITIVE_INFINITY;
+    const columnStep = Math.min(columns, mostColumns, this.#wholeTiles(capacity / Math.min(depth, blockDepth)));
     const padded = this.#paddedColumns(columnStep);
     const depthStep = padded * depth <= capacity ? depth : Math.floor(capacity / padded / blockDepth) * blockDepth;
-    const batchStep =
-      columnStep < columns || depthStep < depth ? 1 : Math.min(mostEntries, Math.floor(capacity / (padded * depth)));
+    const mostEntries = Math.floor(maxShards / Math.ceil(columns / columnBlock) / Math.ceil(rows / rowBlock));
+    const whole2d = columnStep === columns && depthStep === depth;
+    const batchStep = whole2d ? Math.max(1, Math.min(mostEntries, Math.floor(capacity / (padded * depth)))) : 1;
     for (let entry = 0; entry < batch; entry += batchStep) {
       for (let column = 0; column < columns; column += columnStep) {
         for (let start = 0; start < depth; start += depthStep) {
@@ -178,8 +192,8 @@ export class Matmul {
     ]);
   }
 
-  #multiply(product: Product, round: Round, options: MatmulOptions, way: 'packed' | 'in place'): void {
-    const grid = this.#grid(round);
+  #multiply(product: Product, round: Round, options: MatmulOptions, way: WayB): void {
+    const grid = this.#grid(round, way);
     const copyA = options.transposeA && round.rows > copyRows && round.columns > 2 * this.#jobs.tileColumns;
     const packed = way === 'packed';
     const bBatch = packed ? this.#paddedColumns(round.columns) * round.depth : product.depth * product.columns;
@@ -190,43 +204,47 @@ export class Matmul {
       round.rows,
       round.columns,
       round.depth,
-      grid.rowBlock,
-      grid.columnBlock,
+      grid.rowsEach,
+      grid.columnsEach,
       grid.rowBlocks,
       grid.columnBlocks,
       product.columns * 4,
       (options.transposeA ? product.rows : product.depth) * 4,
-      product.columns * 4,
+      (options.transposeB ? product.depth : product.columns) * 4,
       product.rows * product.columns * 4,
       product.rows * product.depth * 4,
       bBatch * 4,
       options.transposeA ? 1 : 0,
       copyA ? 1 : 0,
-      packed ? 1 : 0,
+      waysB.indexOf(way),
+      options.transposeB ? 1 : 0,
       round.accumulate ? 1 : 0,
     ]);
   }
 
   /** Shards big enough to be worth a claim, and enough of them to keep the cores level. */
-  #grid({ batch, rows, columns, depth }: Product) {
+  #grid({ batch, rows, columns, depth }: Product, way: WayB) {
     const { tileRows, tileColumns } = this.#jobs;
-    let columnBlocks = Math.ceil(columns / 512);
-    let rowBlocks = Math.min(Math.ceil(rows / 128), Math.floor(maxShards / columnBlocks / batch));
+    // A shard that packs for itself keeps its columns to itself, and wide enough to be read along the rows.
+    const alone = way === 'packed by the shard';
+    const leastColumns = alone ? 4 * tileColumns : tileColumns;
+    let columnBlocks = Math.ceil(columns / columnBlock);
+    let rowBlocks = Math.min(Math.ceil(rows / rowBlock), Math.floor(maxShards / columnBlocks / batch));
     const flops = 2 * batch * rows * columns * depth;
     const wanted = Math.min(goodShardCount, Math.floor(flops / shardFlops));
     while (batch * rowBlocks * columnBlocks < wanted) {
-      const byColumns = columns / columnBlocks > 8 * tileColumns || rows / rowBlocks <= 4 * tileRows;
-      if (byColumns && columns / columnBlocks <= tileColumns) break;
+      const byColumns = alone || columns / columnBlocks > 8 * tileColumns || rows / rowBlocks <= 4 * tileRows;
+      if (byColumns && columns / columnBlocks <= leastColumns) break;
       if (byColumns) columnBlocks++;
       else rowBlocks++;
     }
-    const rowBlock = Math.ceil(rows / rowBlocks / tileRows) * tileRows;
-    const columnBlock = Math.ceil(columns / columnBlocks / tileColumns) * tileColumns;
+    const rowsEach = Math.ceil(rows / rowBlocks / tileRows) * tileRows;
+    const columnsEach = Math.ceil(columns / columnBlocks / tileColumns) * tileColumns;
     return {
-      rowBlock,
-      columnBlock,
-      rowBlocks: Math.ceil(rows / rowBlock),
-      columnBlocks: Math.ceil(columns / columnBlock),
+      rowsEach,
+      columnsEach,
+      rowBlocks: Math.ceil(rows / rowsEach),
+      columnBlocks: Math.ceil(columns / columnsEach),
     };
   }
 }

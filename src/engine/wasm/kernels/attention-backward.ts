@@ -1,17 +1,17 @@
 // Backward of softmax attention: the weights p = exp(scale · q kᵀ − logSumExp) are made again tile by tile, then
 // dP = dOut vᵀ, dS = scale · p ∘ (dP − Σ dOut ∘ out), dq += dS k, dk += dSᵀ q, dv += pᵀ dOut. All items of a group that
 // touch the same keys are in one shard, in order; so every sum has one order and no two shards write the same place.
-import { AttentionJob, ITEM_BYTES, Item, MOST_ROWS, MOST_SIZE } from './attention';
+import { AttentionJob, ITEM_BYTES, Item, MOST_ROWS, MOST_SIZE, wholeTiles } from './attention';
 import { multiplyBlock } from './block';
 import { exp4 } from './functions';
-import { maskOf, sumLanes } from './lanes';
+import { putPair, sumLanes } from './lanes';
 import { scratch } from './layout';
 import { packBlock } from './pack';
 import { TILE_COLUMNS, madd } from './tile';
 
 const KEYS: i32 = 64;
 const KEYS_ROW: usize = KEYS * 4;
-const TILE_QUERIES: i32 = 48;
+const TILE_QUERIES: i32 = 24;
 
 // Scratch: Σ dOut ∘ out of the item's queries, weights and dS of a tile, packed keys and values.
 const WEIGHTS: usize = MOST_ROWS * 4;
@@ -27,28 +27,20 @@ function dot(a: usize, b: usize, bytes: usize): f32 {
   return sumLanes(sum);
 }
 
-/** Scores become p, dP becomes dS: `visible` of each, then zeros up to `columns`. */
+/** Scores become p, dP becomes dS: `visible` of each, then zeros up to `columns`, a multiple of 8. */
 function slopeRow(weights: usize, slopes: usize, visible: i32, columns: i32, scale: f32, logSumExp: f32, mean: f32): void {
+  const bytes = <usize>columns * 4;
+  for (let i = <usize>visible * 4; i < bytes; i += 4) store<f32>(weights + i, -Infinity);
   const by = f32x4.splat(scale);
-  const shift = f32x4.splat(logSumExp);
+  const shift = f32x4.splat(-logSumExp);
   const middle = f32x4.splat(mean);
-  const end = <usize>columns * 4;
-  const seen = <usize>visible * 4;
-  let i: usize = 0;
-  for (; i < seen; i += 16) {
-    let p = exp4(f32x4.sub(f32x4.mul(v128.load(weights + i), by), shift));
-    let dS = f32x4.mul(f32x4.mul(p, by), f32x4.sub(v128.load(slopes + i), middle));
-    if (seen - i < 16) {
-      const mask = maskOf(seen - i);
-      p = v128.and(p, mask);
-      dS = v128.and(dS, mask);
-    }
-    v128.store(weights + i, p);
-    v128.store(slopes + i, dS);
-  }
-  for (; i < end; i += 16) {
-    v128.store(weights + i, f32x4.splat(0));
-    v128.store(slopes + i, f32x4.splat(0));
+  for (let i: usize = 0; i < bytes; i += 32) {
+    const p0 = exp4(madd(v128.load(weights + i), by, shift));
+    const p1 = exp4(madd(v128.load(weights + i, 16), by, shift));
+    const dS0 = f32x4.mul(f32x4.mul(p0, by), f32x4.sub(v128.load(slopes + i), middle));
+    const dS1 = f32x4.mul(f32x4.mul(p1, by), f32x4.sub(v128.load(slopes + i, 16), middle));
+    putPair(weights + i, p0, p1);
+    putPair(slopes + i, dS0, dS1);
   }
 }
 
@@ -65,15 +57,16 @@ function backTile(
   const weights = scratch() + WEIGHTS;
   const slopes = scratch() + SLOPES;
   const columns = min(count, visible + (rows - 1) * growth);
+  const padded = wholeTiles(columns);
   const keys = scratch() + PACKED_KEYS;
   const values = scratch() + PACKED_VALUES;
-  multiplyBlock(job.q + at, queryRow, 4, keys, step, panel, weights, KEYS_ROW, rows, columns, job.size, false);
-  multiplyBlock(job.dOut + at, queryRow, 4, values, step, panel, slopes, KEYS_ROW, rows, columns, job.size, false);
+  multiplyBlock(job.q + at, queryRow, 4, keys, step, panel, weights, KEYS_ROW, rows, padded, job.size, false);
+  multiplyBlock(job.dOut + at, queryRow, 4, values, step, panel, slopes, KEYS_ROW, rows, padded, job.size, false);
   for (let row = 0; row < rows; row++) {
     const seen = min(count, visible + row * growth);
     const logSumExp = load<f32>(job.logSumExp + (<usize>(firstQuery + row) * job.heads + head) * 4);
     const offset = row * KEYS_ROW;
-    slopeRow(weights + offset, slopes + offset, seen, columns, job.scale, logSumExp, load<f32>(means + row * 4));
+    slopeRow(weights + offset, slopes + offset, seen, padded, job.scale, logSumExp, load<f32>(means + row * 4));
   }
   multiplyBlock(slopes, KEYS_ROW, 4, job.k + keyAt, keyRow, step, job.dq + at, queryRow, rows, job.size, columns, !first);
   multiplyBlock(weights, 4, KEYS_ROW, job.dOut + at, queryRow, step, job.dv + keyAt, keyRow, columns, job.size, rows, true);

@@ -4,7 +4,7 @@
 // host's plan and one key head; an item is a run of queries of one segment.
 import { multiplyBlock } from './block';
 import { exp4, expOf, logOf } from './functions';
-import { maskOf, maxLanes, put, sumLanes } from './lanes';
+import { maxLanes, put, putPair, sumLanes } from './lanes';
 import { scratch } from './layout';
 import { packBlock } from './pack';
 import { TILE_COLUMNS, madd } from './tile';
@@ -45,7 +45,7 @@ export const ITEM_BYTES: usize = 24;
 export const KEYS: i32 = 128;
 const KEYS_ROW: usize = KEYS * 4;
 /** A multiple of every variant's tile. */
-const TILE_QUERIES: i32 = 48;
+const TILE_QUERIES: i32 = 24;
 /** The host keeps the queries of an item times the query heads of a key head, and the head size, within these. */
 export const MOST_ROWS: i32 = 1024;
 export const MOST_SIZE: i32 = 1024;
@@ -96,40 +96,34 @@ function scaleRow(row: usize, size: i32, factor: f32): void {
 }
 
 /**
- * Scores become weights exp(scale · s − m): `visible` of them, then zeros up to `columns`. Updates the row's maximum and
- * sum; returns the factor for what was summed before.
+ * Scores become weights exp(scale · s − m): `visible` of them, then zeros up to `columns`, a multiple of 8. Updates the
+ * row's maximum and sum; returns the factor for what was summed before.
  */
 function softmaxRow(scores: usize, visible: i32, columns: i32, scale: f32, maximum: usize, sum: usize, first: bool): f32 {
+  const bytes = <usize>columns * 4;
+  for (let i = <usize>visible * 4; i < bytes; i += 4) store<f32>(scores + i, -Infinity);
   const by = f32x4.splat(scale);
-  const bytes = <usize>visible * 4;
-  const whole = bytes & ~15;
-  let top = f32x4.splat(-Infinity);
-  for (let i: usize = 0; i < whole; i += 16) top = f32x4.max(top, f32x4.mul(v128.load(scores + i), by));
-  if (whole < bytes) {
-    const last = f32x4.mul(v128.load(scores + whole), by);
-    top = f32x4.max(top, v128.bitselect(last, f32x4.splat(-Infinity), maskOf(bytes - whole)));
+  let top0 = f32x4.splat(-Infinity);
+  let top1 = top0;
+  for (let i: usize = 0; i < bytes; i += 32) {
+    top0 = f32x4.pmax(top0, v128.load(scores + i));
+    top1 = f32x4.pmax(top1, v128.load(scores + i, 16));
   }
-  const before = first ? -Infinity : load<f32>(maximum);
-  const now = max(<f32>before, maxLanes(top));
-  const shift = f32x4.splat(now);
-  let total = f32x4.splat(0);
-  for (let i: usize = 0; i < whole; i += 16) {
-    const weight = exp4(f32x4.sub(f32x4.mul(v128.load(scores + i), by), shift));
-    v128.store(scores + i, weight);
-    total = f32x4.add(total, weight);
+  const before: f32 = first ? -Infinity : load<f32>(maximum);
+  const now = max(before, maxLanes(f32x4.pmax(top0, top1)) * scale);
+  const shift = f32x4.splat(-now);
+  let total0 = f32x4.splat(0);
+  let total1 = total0;
+  for (let i: usize = 0; i < bytes; i += 32) {
+    const weight0 = exp4(madd(v128.load(scores + i), by, shift));
+    const weight1 = exp4(madd(v128.load(scores + i, 16), by, shift));
+    putPair(scores + i, weight0, weight1);
+    total0 = f32x4.add(total0, weight0);
+    total1 = f32x4.add(total1, weight1);
   }
-  let next = whole;
-  if (whole < bytes) {
-    const weight = exp4(f32x4.sub(f32x4.mul(v128.load(scores + whole), by), shift));
-    const kept = v128.and(weight, maskOf(bytes - whole));
-    v128.store(scores + whole, kept);
-    total = f32x4.add(total, kept);
-    next += 16;
-  }
-  for (; next < <usize>columns * 4; next += 16) v128.store(scores + next, f32x4.splat(0));
-  const factor: f32 = first ? 0 : expOf(<f32>before - now);
+  const factor: f32 = first ? 0 : expOf(before - now);
   store<f32>(maximum, now);
-  store<f32>(sum, (first ? 0 : load<f32>(sum) * factor) + sumLanes(total));
+  store<f32>(sum, (first ? 0 : load<f32>(sum) * factor) + sumLanes(f32x4.add(total0, total1)));
   return factor;
 }
 
@@ -140,14 +134,20 @@ function addBlock(
 ): void {
   const scores = scratch() + SCORES;
   const columns = min(count, visible + (rows - 1) * growth);
+  const padded = (columns + 7) & ~7;
   for (let row = 0; row < rows; row++) {
     const seen = min(count, visible + row * growth);
     const at = state + row * 4;
-    const factor = softmaxRow(scores + row * KEYS_ROW, seen, columns, job.scale, at, at + SUMS, first);
+    const factor = softmaxRow(scores + row * KEYS_ROW, seen, padded, job.scale, at, at + SUMS, first);
     if (!first && factor != 1) scaleRow(out + row * outRow, job.size, factor);
   }
   const vRow = <usize>job.keyHeads * job.size * 4;
   multiplyBlock(scores, KEYS_ROW, 4, v, vRow, TILE_COLUMNS * 4, out, outRow, rows, job.size, columns, !first);
+}
+
+/** Packed keys and scores have room for whole tiles: no edge to handle apart. */
+export function wholeTiles(columns: i32): i32 {
+  return ((columns + TILE_COLUMNS - 1) / TILE_COLUMNS) * TILE_COLUMNS;
 }
 
 /** One block of keys for all queries of an item, for every query head of a key head. */
@@ -180,7 +180,7 @@ function attendBlock(job: AttentionJob, item: Item, keyHead: i32, start: i32, co
     for (let row = firstRow; row < item.queries; row += TILE_QUERIES) {
       const rows = min(TILE_QUERIES, item.queries - row);
       const visible = causal ? item.keyEnd + row - start : count;
-      const columns = causal ? min(count, visible + rows - 1) : count;
+      const columns = wholeTiles(causal ? min(count, visible + rows - 1) : count);
       const at = query + row * queryRow + g * headBytes;
       multiplyBlock(
         job.q + at, queryRow, 4, scratch() + PACKED, TILE_COLUMNS * 4, panel, scratch() + SCORES, KEYS_ROW, rows, columns,

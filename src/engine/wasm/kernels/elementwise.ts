@@ -1,6 +1,6 @@
 // One output element from one element of each input. A shard is a run of `each` elements.
 import { exp4, log4, sigmoid4, tanh4 } from './functions';
-import { put } from './lanes';
+import { put, putPair } from './lanes';
 import { tileScratch } from './layout';
 import { madd } from './tile';
 
@@ -74,20 +74,36 @@ export function inside(args: usize, shard: i32): void {
   }
 }
 
-/** Kinds in the order of the host's list: exp, log, sqrt, reciprocal, tanh, square. */
+/** Kinds in the order of the host's list: exp, log, sqrt, reciprocal, tanh, square. Whole pairs first: see functions.ts. */
 export function unary(args: usize, shard: i32): void {
   const job = changetype<ElementJob>(args);
   const out = job.out + job.start(shard);
   const x = job.a + job.start(shard);
   const bytes = job.bytes(shard);
+  const pairs = bytes & ~31;
   const one = f32x4.splat(1);
+  let i: usize = 0;
   switch (job.kind) {
-    case 0: for (let i: usize = 0; i < bytes; i += 16) put(out + i, exp4(v128.load(x + i)), bytes - i); break;
-    case 1: for (let i: usize = 0; i < bytes; i += 16) put(out + i, log4(v128.load(x + i)), bytes - i); break;
-    case 2: for (let i: usize = 0; i < bytes; i += 16) put(out + i, f32x4.sqrt(v128.load(x + i)), bytes - i); break;
-    case 3: for (let i: usize = 0; i < bytes; i += 16) put(out + i, f32x4.div(one, v128.load(x + i)), bytes - i); break;
-    case 4: for (let i: usize = 0; i < bytes; i += 16) put(out + i, tanh4(v128.load(x + i)), bytes - i); break;
-    case 5: for (let i: usize = 0; i < bytes; i += 16) put(out + i, f32x4.mul(v128.load(x + i), v128.load(x + i)), bytes - i); break;
+    case 0:
+      for (; i < pairs; i += 32) putPair(out + i, exp4(v128.load(x + i)), exp4(v128.load(x + i, 16)));
+      for (; i < bytes; i += 16) put(out + i, exp4(v128.load(x + i)), bytes - i);
+      break;
+    case 1:
+      for (; i < bytes; i += 16) put(out + i, log4(v128.load(x + i)), bytes - i);
+      break;
+    case 2:
+      for (; i < bytes; i += 16) put(out + i, f32x4.sqrt(v128.load(x + i)), bytes - i);
+      break;
+    case 3:
+      for (; i < bytes; i += 16) put(out + i, f32x4.div(one, v128.load(x + i)), bytes - i);
+      break;
+    case 4:
+      for (; i < pairs; i += 32) putPair(out + i, tanh4(v128.load(x + i)), tanh4(v128.load(x + i, 16)));
+      for (; i < bytes; i += 16) put(out + i, tanh4(v128.load(x + i)), bytes - i);
+      break;
+    case 5:
+      for (; i < bytes; i += 16) put(out + i, f32x4.mul(v128.load(x + i), v128.load(x + i)), bytes - i);
+      break;
     default: unreachable();
   }
 }
@@ -128,30 +144,57 @@ export function binary(args: usize, shard: i32): void {
   }
 }
 
+// @ts-ignore: decorator
+@inline
+function swiglu4(gate: v128, up: v128): v128 {
+  return f32x4.mul(f32x4.mul(gate, sigmoid4(gate)), up);
+}
+
 /** out = gate · sigmoid(gate) · up; a = gate, b = up. */
 export function swiglu(args: usize, shard: i32): void {
   const job = changetype<ElementJob>(args);
-  const start = job.start(shard);
+  const out = job.out + job.start(shard);
+  const gate = job.a + job.start(shard);
+  const up = job.b + job.start(shard);
   const bytes = job.bytes(shard);
-  for (let i: usize = start; i < start + bytes; i += 16) {
-    const gate = v128.load(job.a + i);
-    put(job.out + i, f32x4.mul(f32x4.mul(gate, sigmoid4(gate)), v128.load(job.b + i)), start + bytes - i);
+  const pairs = bytes & ~31;
+  let i: usize = 0;
+  for (; i < pairs; i += 32) {
+    const first = swiglu4(v128.load(gate + i), v128.load(up + i));
+    putPair(out + i, first, swiglu4(v128.load(gate + i, 16), v128.load(up + i, 16)));
   }
+  for (; i < bytes; i += 16) put(out + i, swiglu4(v128.load(gate + i), v128.load(up + i)), bytes - i);
 }
 
 /** out = dGate, d = dUp; a = gate, b = up, c = dy. */
 export function swigluBackward(args: usize, shard: i32): void {
   const job = changetype<ElementJob>(args);
   const start = job.start(shard);
-  const bytes = job.bytes(shard);
+  const end = start + job.bytes(shard);
+  const pairs = start + (job.bytes(shard) & ~31);
   const one = f32x4.splat(1);
-  for (let i: usize = start; i < start + bytes; i += 16) {
+  let i: usize = start;
+  for (; i < pairs; i += 32) {
+    const gate0 = v128.load(job.a + i);
+    const gate1 = v128.load(job.a + i, 16);
+    const up0 = v128.load(job.b + i);
+    const up1 = v128.load(job.b + i, 16);
+    const dy0 = v128.load(job.c + i);
+    const dy1 = v128.load(job.c + i, 16);
+    const sigmoid0 = sigmoid4(gate0);
+    const sigmoid1 = sigmoid4(gate1);
+    const slope0 = f32x4.mul(sigmoid0, madd(gate0, f32x4.sub(one, sigmoid0), one));
+    const slope1 = f32x4.mul(sigmoid1, madd(gate1, f32x4.sub(one, sigmoid1), one));
+    putPair(job.out + i, f32x4.mul(f32x4.mul(dy0, up0), slope0), f32x4.mul(f32x4.mul(dy1, up1), slope1));
+    putPair(job.d + i, f32x4.mul(dy0, f32x4.mul(gate0, sigmoid0)), f32x4.mul(dy1, f32x4.mul(gate1, sigmoid1)));
+  }
+  for (; i < end; i += 16) {
     const gate = v128.load(job.a + i);
     const up = v128.load(job.b + i);
     const dy = v128.load(job.c + i);
     const sigmoid = sigmoid4(gate);
     const slope = f32x4.mul(sigmoid, madd(gate, f32x4.sub(one, sigmoid), one));
-    put(job.out + i, f32x4.mul(f32x4.mul(dy, up), slope), start + bytes - i);
-    put(job.d + i, f32x4.mul(dy, f32x4.mul(gate, sigmoid)), start + bytes - i);
+    put(job.out + i, f32x4.mul(f32x4.mul(dy, up), slope), end - i);
+    put(job.d + i, f32x4.mul(dy, f32x4.mul(gate, sigmoid)), end - i);
   }
 }

@@ -1,8 +1,9 @@
 // C [M, N] (+)= A · B over a fixed grid of shards. A is read in place, or copied the right way round first; B is read in
-// place or from its packed panels. Blocks of 256 along k are summed one after another into C.
+// place, or from packed panels made beforehand, or packed by the shard itself where no other shard needs its columns.
+// Blocks of 256 along k are summed one after another into C.
 import { multiplyBlock } from './block';
 import { scratch } from './layout';
-import { BLOCK_DEPTH, transposeCopy } from './pack';
+import { BLOCK_DEPTH, packBlock, transposeCopy } from './pack';
 import { TILE_COLUMNS } from './tile';
 
 @unmanaged
@@ -28,12 +29,20 @@ class GemmJob {
   /** A lies as [depth, rows]. `copyA`: turn it round first. */
   transposedA: i32;
   copyA: i32;
-  packedB: i32;
+  /** How B is read, and whether it lies as [columns, depth]. */
+  wayB: i32;
+  transposedB: i32;
   accumulate: i32;
 }
 
+/** Ways of reading B, in the order of the host's list. */
+const PACKED: i32 = 0;
+const IN_PLACE: i32 = 1;
+
 /** Rows of a transposed copy are kept off multiples of 4 KiB. */
 const COPY_ROW: usize = BLOCK_DEPTH * 4 + 64;
+/** Where a shard packs its own columns: behind a copy of up to 240 rows of A. */
+const OWN_PANELS: usize = 1 << 18;
 
 export function gemm(args: usize, shard: i32): void {
   const job = changetype<GemmJob>(args);
@@ -61,13 +70,18 @@ export function gemm(args: usize, shard: i32): void {
       aRow = COPY_ROW;
       aStep = 4;
     }
-    if (job.packedB) {
+    const panel = <usize>depth * TILE_COLUMNS * 4;
+    if (job.wayB == PACKED) {
       const block = b + (<usize>start * paddedColumns + <usize>column * depth) * 4;
-      const panel = <usize>depth * TILE_COLUMNS * 4;
       multiplyBlock(aBlock, aRow, aStep, block, TILE_COLUMNS * 4, panel, c, job.cRow, rows, columns, depth, accumulate);
-    } else {
+    } else if (job.wayB == IN_PLACE) {
       const block = b + start * job.bRow + column * 4;
       multiplyBlock(aBlock, aRow, aStep, block, job.bRow, TILE_COLUMNS * 4, c, job.cRow, rows, columns, depth, accumulate);
+    } else {
+      const own = scratch() + OWN_PANELS;
+      const from = job.transposedB ? b + column * job.bRow + start * 4 : b + start * job.bRow + column * 4;
+      packBlock(from, job.bRow, job.transposedB != 0, own, depth, columns);
+      multiplyBlock(aBlock, aRow, aStep, own, TILE_COLUMNS * 4, panel, c, job.cRow, rows, columns, depth, accumulate);
     }
   }
 }

@@ -17,6 +17,14 @@ export function put(address: usize, value: v128, bytes: usize): void {
   else putPart(address, value, bytes);
 }
 
+/** Two neighbouring vectors, computed alike: the engine may join them. */
+// @ts-ignore: decorator
+@inline
+export function putPair(address: usize, first: v128, second: v128): void {
+  v128.store(address, first);
+  v128.store(address, second, 16);
+}
+
 export function putPart(address: usize, value: v128, bytes: usize): void {
   store<f32>(address, f32x4.extract_lane(value, 0));
   if (bytes > 4) store<f32>(address, f32x4.extract_lane(value, 1), 4);

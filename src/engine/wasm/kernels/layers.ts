@@ -1,6 +1,7 @@
 // RMSNorm, rotary position, log-softmax of the target, and the scaling of adapter blocks. A shard is a run of rows.
 import { exp4, expOf, logOf } from './functions';
-import { maskOf, maxLanes, put, sumLanes } from './lanes';
+import { maskOf, maxLanes, put, putPair, sumLanes } from './lanes';
+import { scratch } from './layout';
 import { madd } from './tile';
 
 @unmanaged
@@ -21,19 +22,22 @@ class NormJob {
 // @ts-ignore: decorator
 @inline
 function dotRow(a: usize, b: usize, c: usize, bytes: usize, three: bool): f32 {
-  let sum = f32x4.splat(0);
+  let sum0 = f32x4.splat(0);
+  let sum1 = sum0;
   let i: usize = 0;
-  for (; i + 16 <= bytes; i += 16) {
-    const v = v128.load(a + i);
-    sum = madd(three ? f32x4.mul(v, v128.load(c + i)) : v, v128.load(b + i), sum);
+  for (; i + 32 <= bytes; i += 32) {
+    const v0 = v128.load(a + i);
+    const v1 = v128.load(a + i, 16);
+    sum0 = madd(three ? f32x4.mul(v0, v128.load(c + i)) : v0, v128.load(b + i), sum0);
+    sum1 = madd(three ? f32x4.mul(v1, v128.load(c + i, 16)) : v1, v128.load(b + i, 16), sum1);
   }
-  if (i < bytes) {
+  for (; i < bytes; i += 16) {
     const mask = maskOf(bytes - i);
     const v = v128.and(v128.load(a + i), mask);
     const w = three ? f32x4.mul(v, v128.and(v128.load(c + i), mask)) : v;
-    sum = madd(w, v128.and(v128.load(b + i), mask), sum);
+    sum0 = madd(w, v128.and(v128.load(b + i), mask), sum0);
   }
-  return sumLanes(sum);
+  return sumLanes(f32x4.add(sum0, sum1));
 }
 
 export function rmsNorm(args: usize, shard: i32): void {
@@ -73,25 +77,53 @@ export function rmsNormBackward(args: usize, shard: i32): void {
   }
 }
 
-/** out = dWeight += Σ dy · x · r over rows, in blocks of 256. A shard owns `each` columns. */
+/** dy · r · x of one row and four columns, added to `sum`. */
+// @ts-ignore: decorator
+@inline
+function addSlope(sum: v128, dy: usize, x: usize, r: v128): v128 {
+  return madd(f32x4.mul(v128.load(dy), r), v128.load(x), sum);
+}
+
+/** dWeight [bytes] += Σ dy · x · r over rows, in blocks of 256; up to four vectors of columns at `at`. */
+function sumSlopes(job: NormJob, at: usize, bytes: usize): void {
+  const stride = <usize>job.columns * 4;
+  let total0 = f32x4.splat(0);
+  let total1 = total0;
+  let total2 = total0;
+  let total3 = total0;
+  for (let block = 0; block < job.rows; block += 256) {
+    const last = min(block + 256, job.rows);
+    let sum0 = f32x4.splat(0);
+    let sum1 = sum0;
+    let sum2 = sum0;
+    let sum3 = sum0;
+    for (let row = block; row < last; row++) {
+      const r = v128.load32_splat(job.inverseRms + row * 4);
+      const dy = job.dy + row * stride + at;
+      const x = job.x + row * stride + at;
+      sum0 = addSlope(sum0, dy, x, r);
+      sum1 = addSlope(sum1, dy + 16, x + 16, r);
+      sum2 = addSlope(sum2, dy + 32, x + 32, r);
+      sum3 = addSlope(sum3, dy + 48, x + 48, r);
+    }
+    total0 = f32x4.add(total0, sum0);
+    total1 = f32x4.add(total1, sum1);
+    total2 = f32x4.add(total2, sum2);
+    total3 = f32x4.add(total3, sum3);
+  }
+  const out = job.out + at;
+  put(out, f32x4.add(v128.load(out), total0), bytes);
+  if (bytes > 16) put(out + 16, f32x4.add(v128.load(out, 16), total1), bytes - 16);
+  if (bytes > 32) put(out + 32, f32x4.add(v128.load(out, 32), total2), bytes - 32);
+  if (bytes > 48) put(out + 48, f32x4.add(v128.load(out, 48), total3), bytes - 48);
+}
+
+/** out = dWeight. A shard owns `each` columns, a multiple of 16. */
 export function rmsNormWeight(args: usize, shard: i32): void {
   const job = changetype<NormJob>(args);
-  const stride = <usize>job.columns * 4;
   const start = <usize>shard * job.each * 4;
-  const end = min(stride, start + <usize>job.each * 4);
-  for (let at = start; at < end; at += 16) {
-    let total = f32x4.splat(0);
-    for (let block = 0; block < job.rows; block += 256) {
-      const last = min(block + 256, job.rows);
-      let sum = f32x4.splat(0);
-      for (let row = block; row < last; row++) {
-        const r = v128.load32_splat(job.inverseRms + row * 4);
-        sum = madd(f32x4.mul(v128.load(job.dy + row * stride + at), r), v128.load(job.x + row * stride + at), sum);
-      }
-      total = f32x4.add(total, sum);
-    }
-    put(job.out + at, f32x4.add(v128.load(job.out + at), total), end - at);
-  }
+  const end = min(<usize>job.columns * 4, start + <usize>job.each * 4);
+  for (let at = start; at < end; at += 64) sumSlopes(job, at, end - at);
 }
 
 @unmanaged
@@ -144,22 +176,28 @@ class LogProbJob {
 function maxRow(x: usize, bytes: usize): f32 {
   let top = f32x4.splat(-Infinity);
   let i: usize = 0;
-  for (; i + 16 <= bytes; i += 16) top = f32x4.max(top, v128.load(x + i));
+  for (; i + 16 <= bytes; i += 16) top = f32x4.pmax(top, v128.load(x + i));
   let result = maxLanes(top);
   for (; i < bytes; i += 4) result = max(result, load<f32>(x + i));
   return result;
 }
 
-/** Σ exp(x − top), blocks of 4 KiB in f32, their sum in f64. */
+/** Σ exp(x − top): blocks of 4 KiB, whose terms go through the scratch, in f32; their sum in f64. */
 function sumExpRow(x: usize, bytes: usize, top: f32): f64 {
   const shift = f32x4.splat(top);
+  const terms = scratch();
   let total: f64 = 0;
   for (let block: usize = 0; block < bytes; block += 4096) {
-    const end = min(block + 4096, bytes);
+    const size = min<usize>(4096, bytes - block);
+    const from = x + block;
+    for (let i: usize = 0; i < size; i += 32) {
+      const first = exp4(f32x4.sub(v128.load(from + i), shift));
+      putPair(terms + i, first, exp4(f32x4.sub(v128.load(from + i, 16), shift)));
+    }
     let sum = f32x4.splat(0);
-    let i = block;
-    for (; i + 16 <= end; i += 16) sum = f32x4.add(sum, exp4(f32x4.sub(v128.load(x + i), shift)));
-    if (i < end) sum = f32x4.add(sum, v128.and(exp4(f32x4.sub(v128.load(x + i), shift)), maskOf(end - i)));
+    let i: usize = 0;
+    for (; i + 16 <= size; i += 16) sum = f32x4.add(sum, v128.load(terms + i));
+    if (i < size) sum = f32x4.add(sum, v128.and(v128.load(terms + i), maskOf(size - i)));
     total += <f64>sumLanes(sum);
   }
   return total;
@@ -191,9 +229,13 @@ export function logSoftmaxGatherBackward(args: usize, shard: i32): void {
     const hit = upstream * (1 - expOf(load<f32>(atTarget) - logSumExp));
     const shift = f32x4.splat(logSumExp);
     const factor = f32x4.splat(-upstream);
-    for (let i: usize = 0; i < bytes; i += 16) {
-      put(x + i, f32x4.mul(factor, exp4(f32x4.sub(v128.load(x + i), shift))), bytes - i);
+    const pairs = bytes & ~31;
+    let i: usize = 0;
+    for (; i < pairs; i += 32) {
+      const first = f32x4.mul(factor, exp4(f32x4.sub(v128.load(x + i), shift)));
+      putPair(x + i, first, f32x4.mul(factor, exp4(f32x4.sub(v128.load(x + i, 16), shift))));
     }
+    for (; i < bytes; i += 16) put(x + i, f32x4.mul(factor, exp4(f32x4.sub(v128.load(x + i), shift))), bytes - i);
     store<f32>(atTarget, hit);
   }
 }

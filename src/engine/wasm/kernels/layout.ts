@@ -1,9 +1,9 @@
 // The memory map below the arena, in bytes. Everything here belongs to the kernels; the host reads the exported figures.
 
-/** Address 0 stays unused, so that a forgotten pointer hits nothing of value. */
-export const CONTROL: usize = 1024;
+/** Address 0 stays unused, so that a forgotten pointer hits nothing of value; the compiler's data start at 1024. */
+export const CONTROL: usize = 4096;
 /** The arguments of the job under way: 4-byte fields in the order of the job's class. */
-export const ARGUMENTS: usize = 2048;
+export const ARGUMENTS: usize = 8192;
 /** Shared by all threads between two jobs: packed panels, partial sums, attention plans. */
 export const SHARED_SCRATCH: usize = 65536;
 export const SHARED_SCRATCH_BYTES: usize = 8 << 20;

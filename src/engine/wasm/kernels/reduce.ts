@@ -45,17 +45,53 @@ function sumColumn(x: usize, stride: usize, from: i32, to: i32): v128 {
   return total;
 }
 
+/** Sixteen columns, a cache line, in the same order. */
+function sumLine(out: usize, x: usize, stride: usize, from: i32, to: i32, accumulate: bool): void {
+  let total0 = f32x4.splat(0);
+  let total1 = total0;
+  let total2 = total0;
+  let total3 = total0;
+  for (let block = from; block < to; block += 256) {
+    const end = min(block + 256, to);
+    let sum0 = f32x4.splat(0);
+    let sum1 = sum0;
+    let sum2 = sum0;
+    let sum3 = sum0;
+    for (let row = block; row < end; row++) {
+      const at = x + row * stride;
+      sum0 = f32x4.add(sum0, v128.load(at));
+      sum1 = f32x4.add(sum1, v128.load(at, 16));
+      sum2 = f32x4.add(sum2, v128.load(at, 32));
+      sum3 = f32x4.add(sum3, v128.load(at, 48));
+    }
+    total0 = f32x4.add(total0, sum0);
+    total1 = f32x4.add(total1, sum1);
+    total2 = f32x4.add(total2, sum2);
+    total3 = f32x4.add(total3, sum3);
+  }
+  v128.store(out, accumulate ? f32x4.add(v128.load(out), total0) : total0);
+  v128.store(out, accumulate ? f32x4.add(v128.load(out, 16), total1) : total1, 16);
+  v128.store(out, accumulate ? f32x4.add(v128.load(out, 32), total2) : total2, 32);
+  v128.store(out, accumulate ? f32x4.add(v128.load(out, 48), total3) : total3, 48);
+}
+
+/** out [bytes] (+)= Σ of rows [from, to) of x. */
+function sumRows(out: usize, x: usize, stride: usize, bytes: usize, from: i32, to: i32, accumulate: bool): void {
+  let at: usize = 0;
+  for (; at + 64 <= bytes; at += 64) sumLine(out + at, x + at, stride, from, to, accumulate);
+  for (; at < bytes; at += 16) {
+    const sum = sumColumn(x + at, stride, from, to);
+    put(out + at, accumulate ? f32x4.add(v128.load(out + at), sum) : sum, bytes - at);
+  }
+}
+
 /** A shard owns `each` columns. */
 export function sumFirst(args: usize, shard: i32): void {
   const job = changetype<RowsJob>(args);
   const stride = <usize>job.columns * 4;
   const start = <usize>shard * job.each * 4;
   const end = min(stride, start + <usize>job.each * 4);
-  for (let at = start; at < end; at += 16) {
-    let sum = sumColumn(job.x + at, stride, 0, job.rows);
-    if (job.accumulate) sum = f32x4.add(v128.load(job.out + at), sum);
-    put(job.out + at, sum, end - at);
-  }
+  sumRows(job.out + start, job.x + start, stride, end - start, 0, job.rows, job.accumulate != 0);
 }
 
 @unmanaged
@@ -72,9 +108,7 @@ export function segmentSum(args: usize, shard: i32): void {
   for (let segment = shard * job.each; segment < last; segment++) {
     const from = load<i32>(job.other + segment * 8);
     const to = load<i32>(job.other + segment * 8, 4);
-    for (let at: usize = 0; at < bytes; at += 16) {
-      put(job.out + segment * bytes + at, sumColumn(job.x + at, <usize>job.width * 4, from, to), bytes - at);
-    }
+    sumRows(job.out + segment * bytes, job.x, <usize>job.width * 4, bytes, from, to, false);
   }
 }
 
