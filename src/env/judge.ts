@@ -4,7 +4,6 @@
  * time; a program that ran out of wall time while the machine was busy is run once more with twice the time.
  */
 import { availableParallelism, loadavg } from 'node:os';
-import { GraderError } from '../base/errors.ts';
 import { sha256 } from '../base/hash.ts';
 import { definesFunction, firedChannels, type Observation } from './channels.ts';
 import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
@@ -206,13 +205,6 @@ export class Judge {
       return run.program(source, markers.sentinel.accepted, cpuSeconds, wallMs);
     });
     run.requireSetup();
-    if (!run.begun) {
-      throw new GraderError({
-        call: `run a program of problem ${problem.id}`,
-        expected: 'the sandbox to begin it',
-        found: `exit ${ending.exit}, stopped "${ending.stopped}"`,
-      });
-    }
     return { run, ending };
   }
 

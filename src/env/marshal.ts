@@ -52,7 +52,10 @@ class Writer {
   }
 
   int(value: bigint): void {
-    if (fitsInt(value)) return this.header(tag.int, Number(value));
+    if (fitsInt(value)) {
+      this.header(tag.int, Number(value));
+      return;
+    }
     const count = digitCount(value);
     this.header(tag.long, value < 0n ? -count : count);
     let rest = value < 0n ? -value : value;

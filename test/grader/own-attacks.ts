@@ -1,4 +1,7 @@
 /** Attacks beyond the shared list. Oracle: wrong code that must stay wrong. Host: prints LEAK where it takes effect. */
+import { fileURLToPath } from 'node:url';
+
+const sourceFile = fileURLToPath(new URL('../../package.json', import.meta.url));
 const wrong = 'class Solution:\n    def solve(self, n): return 999\n';
 const honest = 'class Solution:\n    def solve(self, n): return 2 * n\n';
 // Knows the protocol and steals the nonce from the harness.
@@ -103,7 +106,7 @@ export const hostAttacks: Readonly<Record<string, string>> = {
   proc_self: `${honest}print('LEAK', open('/proc/self/environ').read())\n`,
   proc_list: `import os\n${honest}print('LEAK', os.listdir('/proc'))\n`,
   home: `import os\n${honest}print('LEAK', os.listdir(os.path.expanduser('~') if os.path.expanduser('~') != '/' else '/root'))\n`,
-  sources: `import os\n${honest}print('LEAK', open('/work/main/package.json').read())\n`,
+  sources: `import os\n${honest}print('LEAK', open('${sourceFile}').read())\n`,
   big_file: `${honest}f = open('big', 'wb')\nfor _ in range(4096): f.write(bytes(1 << 20)); f.flush()\nprint('LEAK')\n`,
   sparse_file: `${honest}f = open('sparse', 'wb')\nf.truncate(1 << 40)\nprint('LEAK')\n`,
   symlink: `import os\n${honest}os.symlink('/etc/passwd', 'result.txt')\nprint('LEAK')\n`,

@@ -1,7 +1,8 @@
 /** Many programs, one in ten hostile; every verdict is checked, and what is left behind is counted. */
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { randomStream } from '../../src/base/rng.ts';
 import { Judge } from '../../src/env/judge.ts';
 import { markersFor } from '../../src/env/markers.ts';
@@ -16,10 +17,10 @@ export interface SoakReport {
   /** Programs whose verdict is not what it must be. */
   readonly mistaken: readonly string[];
   readonly replacedWorkers: number;
-  readonly processesLeft: readonly string[];
+  readonly processesLeft: readonly number[];
   readonly descriptorsBefore: number;
   readonly descriptorsAfter: number;
-  readonly directoriesBefore: readonly string[];
+  readonly directoriesLeft: readonly string[];
   readonly memoryBeforeBytes: number;
   readonly memoryAfterBytes: number;
 }
@@ -53,9 +54,18 @@ function drawPrograms(count: number, seed: number): readonly Expectation[] {
   });
 }
 
-function pythonServers(): readonly string[] {
-  const text = execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' });
-  return text.split('\n').filter((line) => line.includes('sandbox/server.py'));
+/** Pids below this process, however deep. */
+function descendants(): readonly number[] {
+  const lines = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  const pairs = lines.map((line) => line.trim().split(/\s+/).map(Number));
+  const below = (parent: number): number[] =>
+    pairs.filter(([, ppid]) => ppid === parent).flatMap(([pid]) => [pid, ...below(pid)]);
+  return below(process.pid);
+}
+
+function isServer(pid: number): boolean {
+  const path = `/proc/${pid}/cmdline`;
+  return existsSync(path) && readFileSync(path, 'utf8').includes('server.py');
 }
 
 function openDescriptors(): number {
@@ -75,8 +85,11 @@ export interface SoakOptions {
 }
 
 export async function soak({ programs, seed, workers, onProgress }: SoakOptions): Promise<SoakReport> {
-  const serversBefore = pythonServers();
-  const directoriesBefore = readdirSync(tmpdir()).filter((name) => name.startsWith('gq-work-'));
+  // A place of its own for working directories: other suites use theirs at the same time.
+  const folder = mkdtempSync(join(tmpdir(), 'gq-soak-'));
+  const usual = process.env['TMPDIR'];
+  process.env['TMPDIR'] = folder;
+  const seen = new Set<number>();
   const descriptorsBefore = openDescriptors();
   const memoryBeforeBytes = residentBytes();
   const wanted = drawPrograms(programs, seed);
@@ -93,19 +106,24 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
       if (name in hostAttacks) continue;
       if (verdict.correct !== correct) mistaken.push(`${name}: ${verdict.evidence}`);
     }
+    for (const pid of descendants().filter(isServer)) seen.add(pid);
     onProgress?.(graded);
   }
   await sandbox.close();
   await new Promise((resolve) => setTimeout(resolve, 300));
+  const directoriesLeft = readdirSync(folder);
+  rmSync(folder, { recursive: true });
+  if (usual === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = usual;
   return {
     programs,
     lost: programs - graded,
     mistaken,
     replacedWorkers: sandbox.replaced,
-    processesLeft: pythonServers().filter((line) => !serversBefore.includes(line)),
+    processesLeft: [...seen].filter(isServer),
     descriptorsBefore,
     descriptorsAfter: openDescriptors(),
-    directoriesBefore,
+    directoriesLeft,
     memoryBeforeBytes,
     memoryAfterBytes: residentBytes(),
   };

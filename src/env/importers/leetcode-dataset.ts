@@ -1,7 +1,8 @@
 /**
  * LeetCodeDataset JSONL: task_id, prompt (setup code), completion (canonical solution), entry_point, test
- * (`def check(candidate)`), meta.difficulty, meta.question_id. The chat prompt is put together here, in the benchmark's
- * words, from the problem text and starter code.
+ * (`def check(candidate)`), input_output, meta.difficulty, meta.question_id. The chat prompt is put together here, in the
+ * benchmark's words: the statement (problem_description, else query; a file without either gives title and examples) and
+ * the starter code (starter_code, else the signature of the canonical solution).
  */
 import { z } from 'zod';
 import { evaluationSentence, requireEvaluationSentence } from '../hints.ts';
@@ -16,7 +17,7 @@ const shape = z.looseObject({
   completion: z.string().min(1),
   entry_point: z.string().min(1),
   test: z.string().min(1),
-  input_output: z.array(z.unknown()),
+  input_output: z.array(z.looseObject({ input: z.string(), output: z.string() })),
   meta: z.looseObject({ difficulty: z.string(), question_id: z.union([z.int(), z.string()]) }),
   problem_description: z.string().optional(),
   query: z.string().optional(),
@@ -29,6 +30,20 @@ const systemMessage =
 
 export function isLeetCodeDatasetRecord(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'task_id' in value && 'entry_point' in value;
+}
+
+const shownExamples = 3;
+
+function describe({ task_id: title, input_output: examples }: z.infer<typeof shape>): string {
+  const shown = examples.slice(0, shownExamples).map(({ input, output }) => `Input: ${input}\nOutput: ${output}\n`);
+  return [title.replaceAll('-', ' '), '', ...shown].join('\n');
+}
+
+/** `class Solution` with the method's own signature, as the canonical solution has it. */
+function signatureOf(solution: string, methodName: string): string {
+  const signature = new RegExp(`def\\s+${methodName}\\s*\\([^)]*\\)[^:\\n]*(?:->[^:]+)?:`).exec(solution)?.[0];
+  if (signature === undefined) throw new UnreadableTest(`the canonical solution defines no ${methodName}`);
+  return `class Solution:\n    ${signature}`;
 }
 
 function userMessage(description: string, methodName: string, starterCode: string): string {
@@ -45,9 +60,8 @@ export function importLeetCodeDataset(record: SourceRecord, path: string): Probl
   if (!/^[A-Za-z_]\w*$/.test(methodName)) {
     throw new UnreadableTest(`entry_point "${raw.entry_point}" is no method of Solution`);
   }
-  const description = raw.problem_description ?? raw.query;
-  if (description === undefined) throw new UnreadableTest('neither problem_description nor query');
-  const starter = raw.starter_code ?? `class Solution:\n    def ${methodName}(self):`;
+  const description = raw.problem_description ?? raw.query ?? describe(raw);
+  const starter = raw.starter_code ?? signatureOf(raw.completion, methodName);
   const messages: readonly Message[] = [
     { role: 'system', content: systemMessage },
     { role: 'user', content: userMessage(description, methodName, starter) },

@@ -169,6 +169,7 @@ export class SandboxWorker {
     await this.ready;
     this.programs += 1;
     let secretSent = program.frameIsSecret;
+    let begun = false;
     // After a stop or the program's death nothing more may be written: the next program would read it.
     let silent = false;
     const stop = () => {
@@ -177,6 +178,7 @@ export class SandboxWorker {
     };
     this.#output.begin(stop);
     this.#records.begin(program.nonce, program.largestReportBytes, stop, (tag, payload) => {
+      begun ||= tag === 'B' || tag === 'X';
       const reply = program.onRecord(tag, payload);
       if (silent) return;
       if (reply === 'stop') stop();
@@ -193,6 +195,12 @@ export class SandboxWorker {
     silent = true;
     const { unread, stdout, flooded } = await this.#end();
     if (unread > 0 && secretSent) this.#fail('a secret stayed unread');
+    // Bytes still queued here would reach the next program in the middle of its own.
+    if (this.#payload.writableLength > 0) this.#fail('inputs stayed unread');
+    if (!begun) {
+      this.#fail(`a program did not begin: exit ${exit.exit}, stopped "${exit.stopped}". ${this.#stderr}`.trim());
+      throw this.#error('a program to begin', this.failure);
+    }
     const files = exit.files.map(([name, content]) => [name, Buffer.from(content, 'base64').toString()] as const);
     return { ...exit, files, stdout, flooded };
   }
