@@ -1,9 +1,9 @@
 /**
- * The leading singular triplets of a large matrix M: block Krylov iteration on G = MᵀM (or MMᵀ, whichever is smaller) with
- * restarts (Musco and Musco 2015). Products run on a device in float32, everything of the size of the block in float64 on
- * the host. Each round spans X, GX, …, GᵈX, takes the Ritz vectors of largest value, and starts again from them, until
- *   ‖G v − σ² v‖ ≤ 3e-5 · σ₁²  for every wanted v,
- * a little above what float32 products can resolve. The start is a fixed stream: same matrix and device, same result.
+ * The leading singular triplets of a large matrix M: subspace iteration on G = MᵀM (or MMᵀ, whichever is smaller), each
+ * round filtered by a Chebyshev polynomial of G that is small on [0, θ] and grows beyond, θ being the smallest Ritz value
+ * of the block (Zhou and Saad 2007). Products run on a device in float32, what has the size of the block in float64 on
+ * the host. It ends when ‖G v − σ² v‖ ≤ 3e-5 · σ₁² for every wanted v, a little above what float32 products resolve.
+ * The start is a fixed stream: same matrix and device, same result.
  */
 import { EigenvalueDecomposition, Matrix } from 'ml-matrix';
 import { DeviceError } from '../base/errors.ts';
@@ -12,8 +12,10 @@ import { type Device, readFloats, Scope, type Tensor } from '../engine/index.ts'
 import type { Basis } from './basis.ts';
 
 const residualBound = 3e-5;
-const depth = 3;
-const mostRounds = 40;
+const mostRounds = 60;
+const highestDegree = 20;
+/** By how much a filter may favour the largest direction over the last wanted one: float32 must still resolve both. */
+const mostGrowth = 1e4;
 
 /** Vectors as rows. */
 type Rows = Float64Array[];
@@ -21,11 +23,12 @@ type Rows = Float64Array[];
 export async function iterativeSvd(device: Device, matrix: Matrix, count: number): Promise<Basis> {
   using scope = new Scope(device);
   const products = new Products(scope, matrix);
-  let block = startBlock(products.small, Math.min(products.small, count + Math.max(8, Math.ceil(count / 4))));
+  const size = Math.min(products.small, count + Math.max(8, Math.ceil(count / 4)));
+  let block = await improve(products, startBlock(products.small, size), count);
   for (let round = 0; round < mostRounds; round++) {
-    const { vectors, residual } = await improve(products, block, count);
-    if (residual <= residualBound) return triplets(products, vectors.slice(0, count));
-    block = vectors;
+    if (block.residual <= residualBound) return triplets(products, block.vectors.slice(0, count));
+    const filtered = await products.filter(block.vectors, filterOf(block.values, count));
+    block = await improve(products, filtered, count);
   }
   throw new DeviceError({
     call: `leading singular vectors of [${matrix.rows}, ${matrix.columns}]`,
@@ -67,15 +70,68 @@ class Products {
     return fromTensor(this.across(scope, toTensor(scope, block)));
   }
 
+  #gram(scope: Scope, block: Tensor): Tensor {
+    const across = this.across(scope, block);
+    const out = scope.empty([block.shape[0], this.small], 'Gram product');
+    const options = { transposeA: false, transposeB: !this.#tall, accumulate: false };
+    scope.device.kernels.matmul(out, across, this.#matrix, options);
+    return out;
+  }
+
   /** G times each vector. */
   async gram(block: Rows): Promise<Rows> {
     using scope = new Scope(this.#matrix.device);
-    const across = this.across(scope, toTensor(scope, block));
-    const out = scope.empty([block.length, this.small], 'Gram product');
-    const options = { transposeA: false, transposeB: !this.#tall, accumulate: false };
-    scope.device.kernels.matmul(out, across, this.#matrix, options);
-    return await fromTensor(out);
+    return await fromTensor(this.#gram(scope, toTensor(scope, block)));
   }
+
+  /** T_degree(2 G / edge − 1) times each vector, by the recurrence of the Chebyshev polynomials. */
+  async filter(block: Rows, { degree, edge }: Filter): Promise<Rows> {
+    const { device } = this.#matrix;
+    using scope = new Scope(device);
+    let before = toTensor(scope, block);
+    let last = before;
+    const step = (scale: number, current: Tensor): Tensor => {
+      const out = scope.empty(current.shape, 'filtered block');
+      using inner = new Scope(device);
+      const minus = inner.empty(current.shape, 'shifted block');
+      device.kernels.affine(out, this.#gram(inner, current), (2 * scale) / edge, 0);
+      device.kernels.affine(minus, current, -scale, 0);
+      device.kernels.add(out, minus);
+      return out;
+    };
+    for (let power = 1; power <= degree; power++) {
+      const next = step(power === 1 ? 1 : 2, last);
+      if (power > 1) {
+        using inner = new Scope(device);
+        const minus = inner.empty(before.shape, 'earlier block');
+        device.kernels.affine(minus, before, -1, 0);
+        device.kernels.add(next, minus);
+      }
+      [before, last] = [last, next];
+    }
+    return await fromTensor(last);
+  }
+}
+
+interface Filter {
+  readonly degree: number;
+  /** Directions below are damped, those above grow. */
+  readonly edge: number;
+}
+
+/** The highest degree whose growth float32 still resolves; T_m(x) = cosh(m arcosh x) for x ≥ 1. */
+function filterOf(values: readonly number[], count: number): Filter {
+  const edge = Math.max(values[values.length - 1], values[0] * 1e-9);
+  const growth = (value: number, degree: number): number =>
+    Math.cosh(degree * Math.acosh(Math.max(1, (2 * value) / edge - 1)));
+  let degree = 1;
+  while (
+    degree < highestDegree &&
+    growth(values[0], degree + 1) / growth(values[count - 1], degree + 1) <= mostGrowth
+  ) {
+    degree++;
+  }
+  return { degree, edge };
 }
 
 function toTensor(scope: Scope, rows: Rows): Tensor {
@@ -101,17 +157,18 @@ function startBlock(width: number, count: number): Rows {
   });
 }
 
-/** One round: the Ritz vectors of largest value in the Krylov space of `block`, and the largest wanted residual. */
-async function improve(products: Products, block: Rows, count: number): Promise<{ vectors: Rows; residual: number }> {
-  const space: Rows = [];
-  const images: Rows = [];
-  let fresh = orthonormalise(space, block);
-  for (let level = 0; level <= depth && fresh.length > 0; level++) {
-    space.push(...fresh);
-    const image = await products.gram(fresh);
-    images.push(...image);
-    fresh = level < depth ? orthonormalise(space, image) : [];
-  }
+interface RitzBlock {
+  /** Largest value first. */
+  readonly vectors: Rows;
+  readonly values: readonly number[];
+  /** The largest of the wanted ones, relative to the largest value. */
+  readonly residual: number;
+}
+
+/** The Ritz vectors of the space that the block spans. */
+async function improve(products: Products, block: Rows, count: number): Promise<RitzBlock> {
+  const space = orthonormalise(block);
+  const images = await products.gram(space);
   const projected = new Matrix(space.length, space.length);
   for (let i = 0; i < space.length; i++) {
     for (let j = 0; j <= i; j++) {
@@ -122,36 +179,37 @@ async function improve(products: Products, block: Rows, count: number): Promise<
   }
   const { eigenvectorMatrix, realEigenvalues } = new EigenvalueDecomposition(projected, { assumeSymmetric: true });
   const order = [...realEigenvalues.keys()].sort((a, b) => realEigenvalues[b] - realEigenvalues[a]);
-  const kept = order.slice(0, block.length);
-  const [largest] = kept.map((i) => realEigenvalues[i]);
+  const values = order.map((i) => realEigenvalues[i]);
+  const vectors = order.map((i) => combine(space, eigenvectorMatrix.getColumn(i)));
   let residual = 0;
-  const vectors = kept.map((i, rank) => {
-    const weights = eigenvectorMatrix.getColumn(i);
-    const vector = combine(space, weights);
-    if (rank < count) {
-      const image = combine(images, weights);
-      const rest = image.map((value, at) => value - realEigenvalues[i] * vector[at]);
-      residual = Math.max(residual, Math.sqrt(dot(rest, rest)) / largest);
-    }
-    return vector;
+  order.slice(0, count).forEach((i, rank) => {
+    const image = combine(images, eigenvectorMatrix.getColumn(i));
+    const rest = image.map((value, at) => value - values[rank] * vectors[rank][at]);
+    residual = Math.max(residual, Math.sqrt(dot(rest, rest)) / values[0]);
   });
-  return { vectors, residual };
+  return { vectors, values, residual };
 }
 
-/** The block made orthonormal among itself and to `space`; what depends on the rest is left out. Each row is swept twice. */
-function orthonormalise(space: Rows, block: Rows): Rows {
+/** Each row is swept twice. One that depends on the others becomes a random direction: the block keeps its size. */
+function orthonormalise(block: Rows): Rows {
   const done: Rows = [];
-  for (const source of block) {
-    const row = Float64Array.from(source);
+  const spare = startBlock(block[0].length, block.length);
+  for (const [i, source] of block.entries()) {
+    let row = Float64Array.from(source);
     const before = Math.sqrt(dot(row, row));
-    for (let sweep = 0; sweep < 2; sweep++) {
-      for (const other of space) subtractAlong(row, other);
-      for (const other of done) subtractAlong(row, other);
+    sweep(row, done);
+    if (Math.sqrt(dot(row, row)) <= 1e-7 * before) {
+      row = Float64Array.from(spare[i]);
+      sweep(row, done);
     }
     const length = Math.sqrt(dot(row, row));
-    if (length > 1e-6 * before) done.push(row.map((value) => value / length));
+    done.push(row.map((value) => value / length));
   }
   return done;
+}
+
+function sweep(row: Float64Array, others: Rows): void {
+  for (let time = 0; time < 2; time++) for (const other of others) subtractAlong(row, other);
 }
 
 function subtractAlong(row: Float64Array, direction: Float64Array): void {
