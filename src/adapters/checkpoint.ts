@@ -50,9 +50,19 @@ export async function writeCheckpoint(
   });
 }
 
-export async function readCheckpoint(path: string): Promise<AdapterCheckpoint> {
+/** What a file of tensors without metadata must be told. */
+export type CheckpointKind = Pick<AdapterCheckpoint, 'family' | 'rank' | 'modules'>;
+
+/** `known` describes a file whose writer keeps the description elsewhere, as a run does in its manifest. */
+export async function readCheckpoint(path: string, known?: CheckpointKind): Promise<AdapterCheckpoint> {
   await using file = await SafetensorsFile.open(path);
-  const { format: kind, schema, family, rank, modules, ...metadata } = file.metadata;
+  const { format: _format, schema: _schema, family: _family, rank: _rank, modules: _modules, ...rest } = file.metadata;
+  const kind = known !== undefined && file.metadata['format'] === undefined ? known : parseKind(path, file.metadata);
+  return { path, ...kind, tensors: await readTensors(path, file), metadata: rest };
+}
+
+function parseKind(path: string, metadata: Readonly<Record<string, string>>): CheckpointKind {
+  const { format: kind, schema, family, rank, modules } = metadata;
   const refuse = (key: string, expected: string, found: string | undefined): never => {
     throw new UserError({ call: `read ${path}, metadata ${key}`, expected, found: found ?? 'nothing' });
   };
@@ -63,6 +73,10 @@ export async function readCheckpoint(path: string): Promise<AdapterCheckpoint> {
   if (!listed) return refuse('modules', 'a list of module names', modules);
   const size = Number(rank);
   if (!Number.isInteger(size) || size < 1) refuse('rank', 'a whole number ≥ 1', rank);
+  return { family: parseFamily(family ?? ''), rank: size, modules: names };
+}
+
+async function readTensors(path: string, file: SafetensorsFile): Promise<Map<string, StoredTensor>> {
   const tensors = new Map<string, StoredTensor>();
   for (const [name, { dtype, shape }] of file.entries) {
     if (dtype !== 'F32') {
@@ -76,7 +90,7 @@ export async function readCheckpoint(path: string): Promise<AdapterCheckpoint> {
     }
     tensors.set(name, { shape, data });
   }
-  return { path, family: parseFamily(family ?? ''), rank: size, modules: names, tensors, metadata };
+  return tensors;
 }
 
 /** The adapter of a checkpoint, for a model of this shape. */

@@ -1,5 +1,5 @@
 /** Exports of small stored models: what is written, that it is read back, and that a bad one is refused. */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +20,8 @@ import { createReferenceDevice } from '../engine/reference/index.ts';
 import { certify, type DeletionCertificate } from '../evaluate/certificate.ts';
 import { openDecoder } from '../evaluate/parity-model.ts';
 import { ModelFolder, SafetensorsFile, writeSafetensors } from '../model/index.ts';
+import { parseConfig } from '../run/config.ts';
+import { RunDirectory } from '../run/directory.ts';
 import { runCli } from './program.ts';
 
 const golden = fileURLToPath(new URL('../../test/golden', import.meta.url));
@@ -175,6 +177,48 @@ describe('export', () => {
     const format = await run('export', checkpoint, '--model', model, '--to', to, '--format', 'onnx');
     expect(format).toMatchObject({ code: 2, err: expect.stringContaining('peft, merged, both') });
     expect(await readdir(home)).not.toContain('refused');
+  });
+});
+
+describe('a run', () => {
+  async function storeRun(name: string, arm: string): Promise<string> {
+    const checkpoint = await storeAdapter('qwen3', 'pissa');
+    const { tensors, modules } = await readCheckpoint(checkpoint);
+    const run = RunDirectory.create(join(home, name));
+    const adapter = { family: 'pissa', rank: 2 };
+    const config = parseConfig({ model: join(golden, 'qwen3'), adapter, arm: { kind: arm } });
+    const manifest = { format: 1, config, features: { modules, rank: 2 } };
+    await writeFile(run.file('manifest.json'), JSON.stringify(manifest));
+    for (const update of [0, 10]) {
+      await mkdir(run.checkpoint(update), { recursive: true });
+      const entries = [...tensors].map(([tensor, { shape, data }]) => ({
+        name: tensor,
+        dtype: 'F32' as const,
+        shape,
+        data: () => data,
+      }));
+      await writeSafetensors(join(run.checkpoint(update), 'adapter.safetensors'), entries);
+    }
+    return run.path;
+  }
+
+  it('knows its model, its family and its last checkpoint; an update or a checkpoint folder chooses another', async () => {
+    const path = await storeRun('absorbed', 'absorb');
+    const sources = [[path], [path, '--update', '0'], [join(path, 'checkpoints', '00010')]];
+    for (const [i, source] of sources.entries()) {
+      const to = join(home, `run-out-${i}`);
+      const { code, err } = await run('export', ...source, '--to', to, '--format', 'peft', '--device', 'reference');
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      expect((await readCertificate(to)).adapter).toEqual({ family: 'pissa', rank: 2, modules: 14 });
+    }
+    const missing = await run('export', path, '--update', '7', '--to', join(home, 'run-out-7'));
+    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('one of its checkpoints: 0, 10') });
+  });
+
+  it('without a quarantine has nothing to delete', async () => {
+    const path = await storeRun('vanilla', 'vanilla');
+    const { code, err } = await run('export', path, '--to', join(home, 'vanilla-out'));
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('an arm with a quarantine to delete') });
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * `gq export CHECKPOINT --model DIR --to DIR`: the deployed policy without the quarantine, as a PEFT adapter, as a merged
+ * `gq export SOURCE --to DIR`: the deployed policy without the quarantine, as a PEFT adapter, as a merged
  * model folder, or both, with a deletion certificate. Nothing is left behind when the certificate does not hold.
  */
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import type { DeletionCertificate } from '../evaluate/certificate.ts';
 import type { CommandContext } from './command.ts';
 import { examplesText } from './command.ts';
 import { deviceNames, openDevice } from './devices.ts';
+import type { ExportSourceOptions } from './export-source.ts';
 
-interface ExportOptions {
-  readonly model: string;
+interface ExportOptions extends ExportSourceOptions {
   readonly to: string;
   readonly format: string;
   readonly dtype?: string;
@@ -48,18 +48,19 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
   const dtype = options.dtype === undefined ? null : choose('--dtype', dtypes, options.dtype);
   const { certify } = await import('../evaluate/certificate.ts');
   const { openDecoder } = await import('../evaluate/parity-model.ts');
-  const { readCheckpoint, restoreAdapter, writeMerged, writePeft } = await import('../adapters/index.ts');
+  const { resolveExport } = await import('./export-source.ts');
+  const { restoreAdapter, writeMerged, writePeft } = await import('../adapters/index.ts');
   const { createFolder, ModelFolder } = await import('../model/index.ts');
   const { Scope } = await import('../engine/index.ts');
-  const checkpoint = await readCheckpoint(path);
-  await using folder = await ModelFolder.open(options.model);
+  const { checkpoint, model } = await resolveExport(path, options);
+  await using folder = await ModelFolder.open(model);
   using device = await openDevice(options.device);
   using scope = new Scope(device);
   const adapter = restoreAdapter(scope, folder.config, checkpoint);
   const decoder = await openDecoder(scope, folder);
   try {
     await createFolder(options.to, async (directory) => {
-      const name = options.baseName ?? options.model;
+      const name = options.baseName ?? model;
       if (chosen.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name);
       if (chosen.includes('merged')) await writeMerged(join(directory, 'merged'), folder, adapter, dtype);
       const certificate = await certify({ device, folder, checkpoint, adapter, decoder }, directory);
@@ -95,8 +96,9 @@ function show(certificate: DeletionCertificate, { json, to }: ExportOptions, con
 
 export function configureExport(command: Command, context: CommandContext): void {
   command
-    .argument('<checkpoint>', 'a file of adapter tensors')
-    .requiredOption('--model <dir>', 'the model folder the adapter was trained on')
+    .argument('<source>', 'a run, one of its checkpoint folders, or a file of adapter tensors')
+    .option('--model <dir>', "the model folder the adapter was trained on; a run's own when absent")
+    .option('--update <n>', 'which checkpoint of a run; the last when absent')
     .requiredOption('--to <dir>', 'the folder to write: peft/, merged/ and deletion-certificate.json')
     .option('--format <kind>', 'peft, merged or both', 'both')
     .option('--dtype <name>', 'of the merged weights: float32, float16 or bfloat16; as stored when absent')
@@ -106,6 +108,7 @@ export function configureExport(command: Command, context: CommandContext): void
     .addHelpText(
       'after',
       examplesText(
+        'gq export runs/first --to OUT',
         'gq export adapter.safetensors --model DIR --to OUT',
         'gq export adapter.safetensors --model DIR --to OUT --format peft --base-name Qwen/Qwen3-4B',
       ),
