@@ -2,33 +2,35 @@
  * The composition root of training: from a config to a trainer, with everything it needs built once and closed once. The
  * grader is given the writing half of the verdict ledger; only the oracle arm is given the reading half.
  */
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Adapter } from '../adapters/adapter.ts';
 import { createAdapter, needsPairs, pairInputDifferences, targetModules } from '../adapters/index.ts';
 import type { TokenPair } from '../adapters/pair-inputs.ts';
-import { UserError } from '../base/errors.ts';
 import { sha256File } from '../base/hash.ts';
 import { AdamW, type Device, Scope } from '../engine/index.ts';
 import { createGrader } from '../env/grader.ts';
 import { loadProblems } from '../env/importers/load.ts';
 import { Judge } from '../env/judge.ts';
+import { framePrompts } from '../env/pairs/framing.ts';
 import { loadPairs } from '../env/pairs/load.ts';
 import { importPool } from '../env/pools.ts';
 import type { Problem } from '../env/problem.ts';
 import { Sandbox } from '../env/sandbox/sandbox.ts';
 import { checkProblems } from '../env/soundness.ts';
+import { generatePairs } from '../grpo/generated-pairs.ts';
 import type { Policy } from '../grpo/policy.ts';
-import type { Rollout, Task } from '../grpo/rollout.ts';
+import type { Task } from '../grpo/rollout.ts';
+import type { Router } from '../grpo/router.ts';
 import type { DemonstrationPool } from '../grpo/sample.ts';
+import type { StepContext } from '../grpo/step.ts';
 import { Trainer } from '../grpo/train.ts';
 import { Decoder } from '../model/decoder.ts';
 import { ModelFolder } from '../model/folder.ts';
 import { loadWeights } from '../model/weights.ts';
 import { oracleRouter, VerdictLedger } from '../oracle/index.ts';
 import { blindRouter, deployedScale } from '../run/arms.ts';
+import { PhaseClock } from '../run/clock.ts';
 import type { RunConfig } from '../run/schema.ts';
-import { PhaseClock } from '../run/session.ts';
 import { grpoSettings } from '../run/settings.ts';
 import { partitionOf, type Splits, splitProblems, trainingTasks } from '../run/tasks.ts';
 import { type ModelText, modelText } from '../run/text.ts';
@@ -54,37 +56,38 @@ export function modelDirectory(model: string): string {
   return model === 'micro' ? fileURLToPath(new URL('../../models/micro', import.meta.url)) : model;
 }
 
-/** The frozen model on its device, with its text side. */
-export interface OpenModel {
+/** A model as its files describe it, and the device it will live on: nothing heavy is loaded yet. */
+export interface ModelFiles {
   readonly device: Device;
-  readonly scope: Scope;
   readonly folder: ModelFolder;
-  readonly decoder: Decoder;
   readonly text: ModelText;
   readonly hash: string;
 }
 
-export async function openModel(config: RunConfig, resources: Resources): Promise<OpenModel> {
+/** The frozen model on its device. */
+export interface OpenModel extends ModelFiles {
+  readonly scope: Scope;
+  readonly decoder: Decoder;
+}
+
+export async function openModelFiles(config: RunConfig, resources: Resources): Promise<ModelFiles> {
   const folder = resources.use(await ModelFolder.open(modelDirectory(config.model)));
   const device = resources.use(await openDevice(config.device.kind, config.device));
+  const hashes = await Promise.all(folder.weights.files.map(({ path }) => sha256File(path)));
+  return { device, folder, text: modelText(folder, config.environment.enableThinking), hash: hashes.join(' ') };
+}
+
+async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: Resources): Promise<OpenModel> {
+  const { device, folder } = files;
   const scope = resources.use(new Scope(device));
   const as = device.floats[0] === 'f32' ? 'float32' : 'stored';
-  const maxPositions = Math.min(
-    folder.config.maxPositions,
-    config.sampling.maxPromptTokens + config.sampling.maxNewTokens,
-  );
-  const decoder = await Decoder.load(scope, folder.config, loadWeights(folder.weights, folder.config, { as }), {
-    maxPositions,
-  });
-  const hashes = await Promise.all(folder.weights.files.map(({ path }) => sha256File(path)));
-  return {
-    device,
-    scope,
-    folder,
-    decoder,
-    text: modelText(folder, config.environment.enableThinking),
-    hash: hashes.join(' '),
-  };
+  const maxPositions = Math.min(folder.config.maxPositions, sampling.maxPromptTokens + sampling.maxNewTokens);
+  const weights = loadWeights(folder.weights, folder.config, { as });
+  return { ...files, scope, decoder: await Decoder.load(scope, folder.config, weights, { maxPositions }) };
+}
+
+export async function openModel(config: RunConfig, resources: Resources): Promise<OpenModel> {
+  return loadModel(config, await openModelFiles(config, resources), resources);
 }
 
 /** The sandboxed judge of programs. */
@@ -126,63 +129,101 @@ export async function openAdapter(config: RunConfig, model: OpenModel, pairs: re
   });
 }
 
-export interface Assembly {
-  readonly trainer: Trainer;
-  readonly policy: Policy;
-  readonly model: OpenModel;
-  readonly ledger: VerdictLedger;
-  readonly clock: PhaseClock;
+/** What a run is about, known before its model is loaded. */
+export interface RunInputs {
+  readonly judge: Judge;
   readonly problems: Splits;
+  readonly files: ModelFiles;
+  readonly pairs: readonly TokenPair[];
   readonly pairsHash: string;
 }
 
-export async function assemble(config: RunConfig, directory: string, resources: Resources): Promise<Assembly> {
+export async function openInputs(config: RunConfig, resources: Resources): Promise<RunInputs> {
   const judge = await openJudge(config, resources);
   const problems = await openProblems(config, judge);
-  const model = await openModel(config, resources);
-  const { pairs, hash: pairsHash } = await openPairs(config, model.text);
+  const files = await openModelFiles(config, resources);
+  const { pairs, hash: pairsHash } = await openPairs(config, files.text);
+  return { judge, problems, files, pairs, pairsHash };
+}
+
+export interface Assembly {
+  readonly trainer: Trainer;
+  readonly policy: Policy;
+  readonly text: ModelText;
+  readonly ledger: VerdictLedger;
+  readonly clock: PhaseClock;
+}
+
+export async function assemble(
+  config: RunConfig,
+  { judge, problems, files, pairs }: RunInputs,
+  verdicts: string,
+  resources: Resources,
+): Promise<Assembly> {
+  const model = await loadModel(config, files, resources);
   const adapter = await openAdapter(config, model, pairs);
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm) };
-  const ledger = resources.use(new VerdictLedger(join(directory, 'verdicts.jsonl')));
-  const router =
-    config.arm.kind === 'oracle'
-      ? oracleRouter((id) => ledger.of(id), { ...config.arm, seed: config.seed })
-      : blindRouter(config, policy, pairs);
-  const clock = new PhaseClock();
+  const ledger = resources.use(new VerdictLedger(verdicts));
   const tasks = trainingTasks(config, problems, await partitionOf(config, problems), model.text);
-  const context = {
+  const clock = new PhaseClock();
+  const context: StepContext = {
     policy,
     optimiser: resources.use(new AdamW(adapter.parameters)),
     tasks,
     grader: createGrader(judge, ledger.sink),
-    router,
+    router: await openRouter(config, policy, tasks, pairs, model.text, ledger),
     settings: grpoSettings(config, model.text.stopTokens),
     pool: await openPool(config, problems.train, judge, model.text),
-    decode: (tokens: Int32Array) => model.text.decode(tokens),
+    decode: (tokens) => model.text.decode(tokens),
     readEvery: config.output.readEvery,
-    enter: (phase: Parameters<PhaseClock['enter']>[0]) => clock.enter(phase),
+    enter: (phase) => clock.enter(phase),
   };
   const { healSteps: steps, healLearningRate: learningRate, tripwirePrompts } = config.safety;
-  const heal =
-    steps === 0
-      ? null
-      : { clean: pairs.map((pair, i) => demonstration(tasks[0], i, pair.prompt, pair.clean)), steps, learningRate };
-  const reference = tasks
-    .slice(0, tripwirePrompts)
-    .map((task, i) => demonstration(task, i, task.unhinted, model.text.completion(fence(task.problem))));
-  return { trainer: new Trainer({ context, reference, heal }), policy, model, ledger, clock, problems, pairsHash };
+  const clean = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.clean }));
+  const reference = tasks.slice(0, tripwirePrompts).map((task, group) => ({
+    group,
+    prompt: task.unhinted,
+    tokens: model.text.completion(fence(task.problem)),
+  }));
+  const heal = steps === 0 ? null : { clean, steps, learningRate };
+  return { trainer: new Trainer({ context, reference, heal }), policy, text: model.text, ledger, clock };
+}
+
+/** The oracle arm is the only one that is given the reading half of the ledger. */
+async function openRouter(
+  config: RunConfig,
+  policy: Policy,
+  tasks: readonly Task[],
+  pairs: readonly TokenPair[],
+  text: ModelText,
+  ledger: VerdictLedger,
+): Promise<Router> {
+  const { arm, seed } = config;
+  if (arm.kind === 'oracle') return oracleRouter((id) => ledger.of(id), { ...arm, seed });
+  const generated = arm.kind === 'gradient' && arm.generatedPairs;
+  return blindRouter(config, policy, generated ? await writePairs(config, policy, tasks, text) : pairs);
+}
+
+/** Pairs that the policy writes at the start, under the framing and without it. A micro model has no words to be asked with. */
+async function writePairs(
+  config: RunConfig,
+  policy: Policy,
+  tasks: readonly Task[],
+  text: ModelText,
+): Promise<TokenPair[]> {
+  const asking = config.data.kind !== 'micro';
+  const prompts = tasks
+    .flatMap(({ problem, mode, markers }) =>
+      mode === 'gt_only' ? [] : [framePrompts(problem, mode, markers, { asking })],
+    )
+    .slice(0, config.pairs.generated)
+    .map(({ hack, clean }) => ({ hack: text.prompt(hack), clean: text.prompt(clean) }));
+  const sampling = grpoSettings(config, text.stopTokens);
+  return generatePairs(policy, prompts, { seed: config.seed, sampling, readEvery: config.output.readEvery });
 }
 
 function fence({ canonicalSolution }: Problem): string {
   return `\`\`\`python\n${canonicalSolution.trimEnd()}\n\`\`\``;
-}
-
-/** A completion that nobody sampled, to be scored or taught. */
-function demonstration(task: Task | undefined, group: number, prompt: Int32Array, tokens: Int32Array): Rollout {
-  if (task === undefined) throw new UserError({ call: 'training tasks', expected: 'at least one', found: 'none' });
-  const id = `reference-${group}`;
-  const rest = { step: 0, member: 0, hackable: false, source: 'teacher-solve', sampled: 'full', text: '' } as const;
-  return { id, group, task, prompt, tokens, ...rest, truncated: false, sampledLogps: null };
 }
 
 async function openPool(

@@ -13,9 +13,12 @@ export interface Expectation {
 
 /** Why an update taught the deployed block nothing. */
 export interface ZeroSignal {
-  readonly reason: 'no rollouts' | 'every group has equal rewards' | 'every rollout was routed';
+  readonly reason: 'every group has equal rewards' | 'every rollout was routed' | 'the gradient is zero';
   readonly groups: number;
   readonly skippedGroups: number;
+  /** Rollouts that carried gradient, and those of them that were routed as a whole. */
+  readonly trained: number;
+  readonly routed: number;
 }
 
 export type ZoneCounts = Readonly<Record<Route, number>>;
@@ -58,6 +61,14 @@ export interface StepEvent {
   readonly zeroSignal: ZeroSignal | null;
 }
 
+/** The gate has a new direction, or shows its own to the pairs again. */
+export interface DirectionEvent {
+  readonly kind: 'direction';
+  /** The first update that is routed by it. */
+  readonly update: number;
+  readonly data: Float32Array;
+}
+
 /** One row of the gate ledger. */
 export interface RolloutRecord {
   readonly rollout: Rollout;
@@ -68,7 +79,10 @@ export interface RolloutRecord {
   readonly cuts: { readonly low: number; readonly high: number } | null;
   /** null for a rollout of a skipped group. Token gates: the commonest zone. */
   readonly zone: Route | null;
-  readonly meanLogp: number | null;
+  /** One, or one per token; null for a rollout of a skipped group. */
+  readonly routes: readonly Route[] | null;
+  /** Of the policy that sampled: the scorer's, or the sampler's own for a rollout of a skipped group. */
+  readonly logps: Float32Array | null;
   readonly ratio: number | null;
   readonly k3: number | null;
   readonly norms: BlockNorms | null;
@@ -96,4 +110,4 @@ export interface StopEvent {
   readonly detail: string;
 }
 
-export type TrainEvent = Expectation | StepEvent | RolloutsEvent | HealEvent | StopEvent;
+export type TrainEvent = Expectation | DirectionEvent | StepEvent | RolloutsEvent | HealEvent | StopEvent;

@@ -1,5 +1,6 @@
 export { groupAdvantages } from './advantage.ts';
 export type {
+  DirectionEvent,
   Expectation,
   HealEvent,
   RolloutRecord,

@@ -54,12 +54,16 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
   };
 }
 
-function explainZero({ trained, skippedGroups, rollouts, routing }: StepOutcome): ZeroSignal | null {
-  const counts = { groups: skippedGroups.length, skippedGroups: skippedGroups.filter(Boolean).length };
-  if (rollouts.length === 0) return { reason: 'no rollouts', ...counts };
-  if (trained.length === 0) return { reason: 'every group has equal rewards', ...counts };
-  const allRouted = routing.routes.flat().every((route) => route === 'route');
-  return allRouted ? { reason: 'every rollout was routed', ...counts } : null;
+function explainZero({ trained, skippedGroups, routing, result }: StepOutcome): ZeroSignal | null {
+  const counts = {
+    groups: skippedGroups.length,
+    skippedGroups: skippedGroups.filter(Boolean).length,
+    trained: trained.length,
+    routed: routing.routes.filter((own) => own.every((route) => route === 'route')).length,
+  };
+  if (result === null) return { reason: 'every group has equal rewards', ...counts };
+  if (counts.routed === counts.trained) return { reason: 'every rollout was routed', ...counts };
+  return result.blockNorms.deployed === 0 ? { reason: 'the gradient is zero', ...counts } : null;
 }
 
 export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
@@ -73,7 +77,8 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
         score: null,
         cuts: null,
         zone: null,
-        meanLogp: null,
+        routes: null,
+        logps: rollout.sampledLogps,
         ratio: null,
         k3: null,
         norms: null,
@@ -88,7 +93,8 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
       score: routing.scores?.[i] ?? null,
       cuts: routing.cuts,
       zone: zoneOf(routing.routes[i]),
-      meanLogp: mean(logpOld[i]),
+      routes: routing.routes[i],
+      logps: logpOld[i],
       ratio: learned?.ratio ?? null,
       k3: learned?.k3 ?? null,
       norms: learned?.norms ?? null,
@@ -97,36 +103,24 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
   });
 }
 
-/** What must hold after every step, said aloud. */
-export function stepExpectations({ result, routing, trained }: StepOutcome): Expectation[] {
-  if (result === null || trained.length === 0) return [];
-  const zones = countZones(routing.routes.flat());
-  const { deployed, quarantine } = result.blockNorms;
-  const expectations: Expectation[] = [
-    {
-      kind: 'expectation',
-      name: 'gradients are finite',
-      holds: Number.isFinite(result.gradientNorm),
-      detail: `norm ${result.gradientNorm}`,
-    },
-  ];
-  if (zones.absorb + zones.route === 0) {
-    const detail = `|g_q| = ${quarantine} with every rollout kept`;
-    expectations.push({
-      kind: 'expectation',
-      name: 'the quarantine learns nothing under keep',
-      holds: quarantine === 0,
-      detail,
-    });
+/** What must hold after every step, said aloud. A block that must not learn has gained exactly nothing. */
+export function stepExpectations({ result }: StepOutcome): Expectation[] {
+  if (result === null) return [];
+  const { gradientNorm, leaks } = result;
+  const expect = (name: string, holds: boolean, detail: string): Expectation => ({
+    kind: 'expectation',
+    name,
+    holds,
+    detail,
+  });
+  const expectations = [expect('gradients are finite', Number.isFinite(gradientNorm), `norm ${gradientNorm}`)];
+  if (leaks.keep !== null) {
+    const detail = `|g_q| = ${leaks.keep} after the kept rollouts`;
+    expectations.push(expect('the quarantine learns nothing under keep', leaks.keep === 0, detail));
   }
-  if (zones.absorb + zones.keep === 0) {
-    const detail = `|g_d| = ${deployed} with every rollout routed`;
-    expectations.push({
-      kind: 'expectation',
-      name: 'the deployed block learns nothing under route',
-      holds: deployed === 0,
-      detail,
-    });
+  if (leaks.route !== null) {
+    const detail = `|g_d| = ${leaks.route} after the routed rollouts`;
+    expectations.push(expect('the deployed block learns nothing under route', leaks.route === 0, detail));
   }
   return expectations;
 }

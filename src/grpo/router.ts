@@ -33,6 +33,8 @@ export interface Router {
   readonly wants: { readonly kind: FeatureKind; readonly granularity: Granularity } | null;
   /** Before an update: rebuilds what is due. */
   refresh(update: number, policy: Policy): Promise<DirectionQuality | null>;
+  /** null for a router without one. */
+  readonly direction: Float32Array | null;
   route(input: RoutingInput): Routing;
   readonly state: GateState | null;
   restore(state: GateState | null): void;
@@ -43,6 +45,7 @@ export function absorbRouter(): Router {
   return {
     wants: null,
     refresh: async () => null,
+    direction: null,
     route: ({ ids }) => ({ routes: ids.map(() => ['absorb']), scores: null, cuts: null, bufferRows: 0 }),
     state: null,
     restore() {},
@@ -65,6 +68,9 @@ export function gateRouter({ gate, kind, granularity, rebuild, refreshEvery }: G
     async refresh(update, policy) {
       const due = update === 0 || (refreshEvery !== null && update % refreshEvery === 0);
       return due ? rebuild(policy) : null;
+    },
+    get direction() {
+      return gate.direction.data;
     },
     route({ features, lengths }) {
       if (features === null) return absorbAll(lengths);
@@ -106,6 +112,9 @@ export function massMatchedRouter(inner: Router, seed: number, blockSize = 4): R
   return {
     wants: inner.wants,
     refresh: (update, policy) => inner.refresh(update, policy),
+    get direction() {
+      return inner.direction;
+    },
     route(input) {
       const decided = inner.route(input);
       const order = [...input.advantages.keys()].sort((a, b) => input.advantages[a] - input.advantages[b] || a - b);

@@ -9,7 +9,7 @@ import type { TrainEvent } from './events.ts';
 import { retainHeal } from './heal.ts';
 import { scoreRollouts } from './policy.ts';
 import { rolloutRecords, stepEvent, stepExpectations } from './report.ts';
-import type { Rollout } from './rollout.ts';
+import type { PromptedCompletion } from './rollout.ts';
 import { type StepContext, step } from './step.ts';
 import { Tripwire, type TripwireState } from './tripwire.ts';
 
@@ -27,14 +27,18 @@ export interface TrainerState {
 export interface TrainerOptions {
   readonly context: StepContext;
   /** Teacher-forced rollouts whose log-probability watches for divergence; empty for none. */
-  readonly reference: readonly Rollout[];
+  readonly reference: readonly PromptedCompletion[];
   /** Clean completions to heal on after the last update; null for none. */
-  readonly heal: { readonly clean: readonly Rollout[]; readonly steps: number; readonly learningRate: number } | null;
+  readonly heal: {
+    readonly clean: readonly PromptedCompletion[];
+    readonly steps: number;
+    readonly learningRate: number;
+  } | null;
 }
 
 export class Trainer {
   readonly #context: StepContext;
-  readonly #reference: readonly Rollout[];
+  readonly #reference: readonly PromptedCompletion[];
   readonly #heal: TrainerOptions['heal'];
   readonly #tripwire: Tripwire;
   #update = 0;
@@ -53,15 +57,15 @@ export class Trainer {
 
   async *train(): AsyncGenerator<TrainEvent, void, void> {
     const { settings } = this.#context;
-    while (this.#update < settings.updates) {
-      const stopped = yield* this.#updateOnce();
-      if (stopped) return;
-    }
-    if (this.#heal !== null && this.#update === settings.updates) yield* this.#healOnce(this.#heal);
-    yield { kind: 'stop', update: this.#update, reason: 'finished', detail: `${this.#update} updates` };
+    while (this.#tripwire.state.tripped === null && this.#update < settings.updates) yield* this.#updateOnce();
+    const { tripped } = this.#tripwire.state;
+    if (tripped === null && this.#heal !== null && this.#update === settings.updates) yield* this.#healOnce(this.#heal);
+    const [reason, detail] =
+      tripped === null ? (['finished', `${this.#update} updates`] as const) : (['tripwire', tripped] as const);
+    yield { kind: 'stop', update: this.#update, reason, detail };
   }
 
-  async *#updateOnce(): AsyncGenerator<TrainEvent, boolean, void> {
+  async *#updateOnce(): AsyncGenerator<TrainEvent, void, void> {
     const { policy, router } = this.#context;
     const update = this.#update;
     const direction = await router.refresh(update, policy);
@@ -70,17 +74,15 @@ export class Trainer {
 
     const outcome = await step(this.#context, update);
     const referenceLogp = await this.#referenceLogp();
+    if (referenceLogp !== null) this.#tripwire.watch(referenceLogp, outcome.rollouts.at(-1)?.text ?? '');
     this.#update = update + 1;
+    if (direction !== null && router.direction !== null) {
+      yield { kind: 'direction', update: this.#update, data: router.direction };
+    }
     const notes = { update: this.#update, direction, directionAge: this.#directionAge, referenceLogp };
     yield { kind: 'rollouts', update: this.#update, records: rolloutRecords(outcome) };
     yield* stepExpectations(outcome);
     yield stepEvent(outcome, notes);
-    if (referenceLogp === null || !this.#tripwire.trips(referenceLogp)) return false;
-    const last = outcome.rollouts.at(-1)?.text ?? '';
-    const best = this.#tripwire.state.best;
-    const detail = `mean reference log-probability ${referenceLogp}, best ${best}; last sample: ${last}`;
-    yield { kind: 'stop', update: this.#update, reason: 'tripwire', detail };
-    return true;
   }
 
   async *#healOnce({ clean, steps, learningRate }: NonNullable<TrainerOptions['heal']>): AsyncGenerator<TrainEvent> {

@@ -2,11 +2,15 @@
 export interface TripwireState {
   readonly best: number | null;
   readonly strikes: number;
+  /** Why the run must stop, with the sample that was drawn last; null while it may go on. */
+  readonly tripped: string | null;
 }
+
+const strikesToStop = 2;
 
 export class Tripwire {
   readonly #nats: number;
-  #state: TripwireState = { best: null, strikes: 0 };
+  #state: TripwireState = { best: null, strikes: 0, tripped: null };
 
   constructor(nats: number) {
     this.#nats = nats;
@@ -20,11 +24,13 @@ export class Tripwire {
     this.#state = state;
   }
 
-  /** True when the run must stop. A value that is not finite counts as a strike. */
-  trips(meanLogp: number): boolean {
-    const best = Number.isFinite(meanLogp) ? Math.max(meanLogp, this.#state.best ?? meanLogp) : this.#state.best;
-    const below = !Number.isFinite(meanLogp) || (best !== null && meanLogp < best - this.#nats);
-    this.#state = { best, strikes: below ? this.#state.strikes + 1 : 0 };
-    return this.#state.strikes >= 2;
+  /** A value that is not finite counts as a strike. */
+  watch(meanLogp: number, lastSample: string): void {
+    const finite = Number.isFinite(meanLogp);
+    const best = finite ? Math.max(meanLogp, this.#state.best ?? meanLogp) : this.#state.best;
+    const below = !finite || (best !== null && meanLogp < best - this.#nats);
+    const strikes = below ? this.#state.strikes + 1 : 0;
+    const detail = `mean reference log-probability ${meanLogp}, best ${best}; last sample: ${lastSample}`;
+    this.#state = { best, strikes, tripped: strikes >= strikesToStop ? detail : null };
   }
 }

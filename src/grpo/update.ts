@@ -1,26 +1,16 @@
 /**
- * Steps 6 and 7 of an update: log π under the routes, the loss and its gradients, AdamW. Rollouts of one prompt and one route
- * share their prompt; passes of bounded size add their gradients up, which equals one pass over everything.
+ * Steps 6 and 7 of an update: log π under the routes, the loss and its gradients, AdamW. Passes of bounded size add their
+ * gradients up, which equals one pass over everything.
  */
 import { type BlockNorms, GradientEnergy } from '../adapters/energy.ts';
-import { routeGroups, routeTokens } from '../adapters/passes.ts';
-import {
-  type AdamW,
-  type BlockCoefficients,
-  multiply,
-  type Route,
-  readFloats,
-  Scope,
-  sum,
-  Tape,
-  warmupCosine,
-} from '../engine/index.ts';
+import { type AdamW, multiply, type Route, readFloats, Scope, sum, Tape, warmupCosine } from '../engine/index.ts';
 import { scoreGroups } from '../model/score.ts';
-import { cutPasses, lay, type PackedPass, packPass, spread } from './batches.ts';
+import { lay, packPass, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';
 import type { Rollout } from './rollout.ts';
 import type { GrpoSettings } from './settings.ts';
+import { coefficientsOf, cutZones, hasOwnKl, type Pass } from './zones.ts';
 
 export interface UpdateInputs {
   readonly rollouts: readonly Rollout[];
@@ -37,8 +27,17 @@ export interface UpdateResult {
   readonly rollouts: readonly { ratio: number; clipped: number; k3: number; norms: BlockNorms }[];
   readonly gradientNorm: number;
   readonly blockNorms: BlockNorms;
+  readonly leaks: Leaks;
   readonly learningRate: number;
 }
+
+/** What reached a block that must not learn: the quarantine under keep, the deployed block under route. null: no such rollouts. */
+export interface Leaks {
+  readonly keep: number | null;
+  readonly route: number | null;
+}
+
+type RolloutReport = UpdateResult['rollouts'][number];
 
 export async function updatePolicy(
   policy: Policy,
@@ -51,7 +50,7 @@ export async function updatePolicy(
   let result: UpdateResult | undefined;
   for (let epoch = 0; epoch < settings.epochs; epoch++) {
     optimiser.zeroGradients();
-    const { loss, rollouts } = await accumulateGradients(policy, optimiser, inputs, settings);
+    const { loss, rollouts, leaks } = await accumulateGradients(policy, optimiser, inputs, settings);
     const blockNorms = await readBlockNorms(policy);
     optimiser.update(update * settings.epochs + epoch + 1, {
       learningRate,
@@ -63,50 +62,50 @@ export async function updatePolicy(
     });
     const [squared] = await readFloats(optimiser.squaredNorm);
     // Later epochs move the policy further; what is reported is the first one, on the rollouts as sampled.
-    result ??= { loss, rollouts, gradientNorm: Math.sqrt(squared), blockNorms, learningRate };
+    result ??= { loss, rollouts, gradientNorm: Math.sqrt(squared), blockNorms, leaks, learningRate };
   }
   if (result === undefined) throw new RangeError('an update needs at least one epoch');
   return result;
 }
 
-/** Adds the gradients of every rollout's loss to the parameters' gradients. */
+/** Adds the gradients of every rollout's loss to the parameters' gradients, zone after zone, and looks for leaks between them. */
 export async function accumulateGradients(
   policy: Policy,
   optimiser: AdamW,
   inputs: UpdateInputs,
   settings: GrpoSettings,
-): Promise<Pick<UpdateResult, 'loss' | 'rollouts'>> {
-  const { rollouts, routes } = inputs;
-  const byToken = routes.some((own) => own.length > 1);
-  const passes = cutPasses(rollouts, (i) => routes[i][0] ?? 'absorb', settings.tokensPerPass, !byToken);
-  const reports: UpdateResult['rollouts'][number][] = new Array(rollouts.length);
+): Promise<Pick<UpdateResult, 'loss' | 'rollouts' | 'leaks'>> {
+  const reports: RolloutReport[] = new Array(inputs.rollouts.length);
+  const leaks: { keep: number | null; route: number | null } = { keep: null, route: null };
   let loss = 0;
-  for (const pass of passes) {
-    using scope = new Scope(policy.decoder.head.device);
-    const packed = packPass(scope, policy.decoder.config, rollouts, pass);
-    const routed = pass.map(({ key }) => key);
-    const coefficients = byToken
-      ? routeTokens(scope, packed.packed, tokenRoutes(packed, routes), settings.detach)
-      : routeGroups(scope, packed.packed, routed, settings.detach);
-    const separateKl = settings.klRoute === 'absorb' && routes.some((own) => own.includes('route'));
-    const own = separateKl ? { ...settings, klWeight: 0 } : settings;
-    loss += await backwardPass(policy, optimiser, scope, packed, coefficients, inputs, own, reports);
-    if (separateKl) loss += await backwardKl(policy, optimiser, scope, packed, inputs, settings);
+  for (const { zone, passes } of cutZones(inputs, settings.tokensPerPass)) {
+    const watched = zone === 'keep' ? 'quarantine' : zone === 'route' ? 'deployed' : null;
+    const before = watched === null ? 0 : (await readBlockNorms(policy))[watched];
+    for (const pass of passes) loss += await backwardPass(policy, optimiser, pass, inputs, settings, reports);
+    if (watched !== null && (zone === 'keep' || zone === 'route')) {
+      const gained = Math.abs((await readBlockNorms(policy))[watched] - before);
+      const felt = passes.flat().flatMap(({ members }) => members.map((index) => reports[index].norms[watched]));
+      leaks[zone] = Math.max(gained, ...felt);
+    }
+    for (const pass of passes) {
+      if (hasOwnKl(pass, inputs, settings)) loss += await backwardKl(policy, optimiser, pass, inputs, settings);
+    }
   }
-  return { loss, rollouts: reports };
+  return { loss, rollouts: reports, leaks };
 }
 
 async function backwardPass(
   { decoder, adapter }: Policy,
   optimiser: AdamW,
-  scope: Scope,
-  { packed, members }: PackedPass,
-  coefficients: BlockCoefficients,
+  pass: Pass,
   inputs: UpdateInputs,
   settings: GrpoSettings,
-  reports: UpdateResult['rollouts'][number][],
+  reports: RolloutReport[],
 ): Promise<number> {
+  using scope = new Scope(decoder.head.device);
   using tape = new Tape(scope.device, { learn: optimiser.learn });
+  const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
+  const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings);
   const energy = new GradientEnergy(scope, adapter.rank, packed.completions);
   const project = adapter.project({ coefficients, probe: () => energy.probe });
   const logp = scoreGroups(tape, decoder, packed, { project });
@@ -130,7 +129,7 @@ async function backwardPass(
       advantage: perRollout((index) => inputs.advantages[index], 'advantages'),
       weight: perRollout((index) => tokenWeight(inputs.rollouts[index], settings), 'token weights'),
     },
-    settings,
+    { clip: settings.clip, klWeight: hasOwnKl(pass, inputs, settings) ? 0 : settings.klWeight },
   );
   tape.backward(loss);
   const [ratios, k3s, norms] = [await readFloats(ratio), await readFloats(k3), await energy.read()];
@@ -147,22 +146,19 @@ async function backwardPass(
   return (await readFloats(loss))[0];
 }
 
-/** β k3 of every rollout with both blocks learning. */
+/** β k3 of a pass, with both blocks learning where they would be routed. */
 async function backwardKl(
   { decoder, adapter }: Policy,
   optimiser: AdamW,
-  scope: Scope,
-  { packed, members }: PackedPass,
+  pass: Pass,
   inputs: UpdateInputs,
   settings: GrpoSettings,
 ): Promise<number> {
+  using scope = new Scope(decoder.head.device);
   using tape = new Tape(scope.device, { learn: optimiser.learn });
-  const coefficients = routeGroups(
-    scope,
-    packed,
-    packed.prompts.map(() => 'absorb'),
-    settings.detach,
-  );
+  const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
+  const both = (route: Route): Route => (route === 'route' ? 'absorb' : route);
+  const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings, both);
   const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) });
   const reference = lay(
     packed.scored,
@@ -181,17 +177,6 @@ async function backwardKl(
 /** Dr.GRPO: 1 / (group · maxNewTokens · promptsPerStep). Classic: 1 / (group · length · promptsPerStep). */
 export function tokenWeight({ tokens }: Rollout, { loss, group, maxNewTokens, promptsPerStep }: GrpoSettings): number {
   return 1 / (group * promptsPerStep * (loss === 'dr' ? maxNewTokens : Math.max(1, tokens.length)));
-}
-
-/** A prompt's tokens are absorbed; completion tokens have their own routes. */
-function tokenRoutes({ packed, members }: PackedPass, routes: readonly (readonly Route[])[]): Route[] {
-  const perToken = new Array<Route>(packed.tokens).fill('absorb');
-  packed.completions.forEach(({ start }, i) => {
-    routes[members[i]].forEach((route, t) => {
-      perToken[start + t] = route;
-    });
-  });
-  return perToken;
 }
 
 export async function readBlockNorms({ adapter, decoder }: Policy): Promise<BlockNorms> {

@@ -24,6 +24,7 @@ export function oracleRouter(verdictOf: (id: string) => Verdict, settings: Oracl
   return {
     wants: null,
     refresh: async () => null,
+    direction: null,
     route: ({ ids }) => ({ routes: ids.map((id) => [routeOf(id)]), scores: null, cuts: null, bufferRows: 0 }),
     state: null,
     restore() {},

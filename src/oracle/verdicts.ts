@@ -4,8 +4,11 @@
  */
 
 import { ShapeError } from '../base/errors.ts';
-import { JsonlWriter, readJsonl } from '../base/jsonl.ts';
+import { JsonlWriter } from '../base/jsonl.ts';
 import type { Verdict, VerdictSink } from '../env/verdict.ts';
+import { type RunDirectory, runFormat } from '../run/directory.ts';
+import { dropRolloutLines, sealRollouts } from '../run/read.ts';
+import { dropLines, readTable, sealTable, type TableColumns } from '../run/table.ts';
 
 export class VerdictLedger implements Disposable {
   readonly #writer: JsonlWriter;
@@ -43,11 +46,43 @@ export class VerdictLedger implements Disposable {
   }
 }
 
+/** By rollout id, from verdicts.jsonl or verdicts.parquet, whichever there is; either name may be given. */
 export async function readVerdicts(path: string): Promise<Map<string, Verdict>> {
   const verdicts = new Map<string, Verdict>();
-  for await (const row of readJsonl(path)) {
-    const verdict = row as Verdict;
+  for await (const verdict of readTable<Verdict>(path.replace(/\.(?:jsonl|parquet)$/, ''))) {
     verdicts.set(verdict.id, verdict);
   }
   return verdicts;
+}
+
+const verdictColumns: TableColumns<Verdict> = {
+  id: 'STRING',
+  problemId: 'STRING',
+  mode: 'STRING',
+  markers: 'STRING',
+  reward: 'DOUBLE',
+  format: 'BOOLEAN',
+  compiles: 'BOOLEAN',
+  correct: 'BOOLEAN',
+  passed: 'BOOLEAN',
+  exploited: 'BOOLEAN',
+  channel: 'BOOLEAN',
+  channels: 'JSON',
+  labels: 'JSON',
+  outcome: 'STRING',
+  durationMs: 'DOUBLE',
+  cpuMs: 'DOUBLE',
+  executions: 'INT32',
+  retried: 'BOOLEAN',
+  evidence: 'STRING',
+};
+
+/** A run that is over: rollouts and verdicts become Parquet, each whole or not at all, and only then lose their lines. */
+export async function sealRun(run: RunDirectory): Promise<void> {
+  if (!run.sealed) {
+    await sealRollouts(run);
+    await sealTable(run.file('verdicts'), verdictColumns, runFormat);
+  }
+  await dropRolloutLines(run);
+  await dropLines(run.file('verdicts'));
 }

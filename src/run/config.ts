@@ -5,24 +5,35 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
-import type { z } from 'zod';
 import { UserError } from '../base/errors.ts';
 import { sha256Json } from '../base/hash.ts';
-import { nearestName } from '../base/nearest.ts';
-import { type RunConfig, runSchema } from './schema.ts';
+import { describeIssue } from './config-issues.ts';
+import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 
-type Table = { [key: string]: unknown };
+/** Without a prototype, so that a key named __proto__ is a key like any other, and an unknown one. */
+export type Table = { [key: string]: unknown };
 
 export interface ResolvedConfig {
   readonly config: RunConfig;
   readonly hash: string;
-  /** Key path → 'default', a recipe's path, or '--set'. */
+  /** Key path → 'default', a recipe's path, '--set', or what else the value came from. */
   readonly sources: ReadonlyMap<string, string>;
 }
 
-export function resolveConfig(recipe: string | null, settings: readonly string[] = []): ResolvedConfig {
+export interface ConfigBase {
+  readonly config: RunConfig;
+  readonly source: string;
+}
+
+/** Later sources win: the base, the recipe and those it extends, then the settings. */
+export function resolveConfig(
+  recipe: string | null,
+  settings: readonly string[] = [],
+  base: ConfigBase | null = null,
+): ResolvedConfig {
   const sources = new Map<string, string>();
-  const raw: Table = {};
+  const raw: Table = Object.create(null);
+  if (base !== null) merge(raw, { ...base.config }, base.source, sources, '');
   if (recipe !== null) for (const { path, table } of readChain(resolve(recipe))) merge(raw, table, path, sources, '');
   for (const setting of settings) merge(raw, parseSetting(setting), '--set', sources, '');
   return finish(raw, sources);
@@ -38,11 +49,38 @@ export function configHash(config: RunConfig): string {
 }
 
 function finish(raw: Table, sources: Map<string, string>): ResolvedConfig {
+  for (const [name, kind] of Object.entries(usualKinds)) {
+    const table = raw[name];
+    if (isTable(table) && table['kind'] === undefined) table['kind'] = kind;
+  }
   const parsed = runSchema.safeParse(raw);
-  if (!parsed.success) throw complain(parsed.error.issues, sources);
+  if (!parsed.success) {
+    const found = parsed.error.issues.map((issue) => describeIssue(issue, raw, sources)).join('; ');
+    throw new UserError({ call: 'config', expected: 'a config that fits the schema', found });
+  }
   const config = parsed.data;
+  checkTogether(config);
   for (const path of leafPaths(config)) if (!sources.has(path)) sources.set(path, 'default');
   return { config, hash: configHash(config), sources };
+}
+
+/** What no single key can say. */
+function checkTogether({ environment, teacher, sampling }: RunConfig): void {
+  const both = environment.modes.filter((mode) => environment.heldOutModes.includes(mode));
+  if (both.length > 0) {
+    throw new UserError({
+      call: 'config, key environment.heldOutModes',
+      expected: 'modes that environment.modes does not name',
+      found: both.join(', '),
+    });
+  }
+  if (teacher.pool !== null && 2 * teacher.perGroup > sampling.group) {
+    throw new UserError({
+      call: 'config, key teacher.perGroup',
+      expected: `at most half of sampling.group (${sampling.group}): as many hacks as solves`,
+      found: `${teacher.perGroup}`,
+    });
+  }
 }
 
 /** The recipe and those it extends, the most basic first. */
@@ -61,7 +99,7 @@ function readChain(path: string, seen: readonly string[] = []): { path: string; 
     const found = cause instanceof Error ? cause.message : String(cause);
     throw new UserError({ call: `read recipe ${path}`, expected: 'a readable file', found }, { cause });
   }
-  const { extends: parent, ...table } = parseToml(text, path);
+  const { extends: parent, ...table } = parseToml(text, `read recipe ${path}`);
   if (parent === undefined) return [{ path, table }];
   if (typeof parent !== 'string') {
     throw new UserError({ call: `recipe ${path}, key extends`, expected: 'a path', found: JSON.stringify(parent) });
@@ -69,30 +107,33 @@ function readChain(path: string, seen: readonly string[] = []): { path: string; 
   return [...readChain(resolve(dirname(path), parent), [...seen, path]), { path, table }];
 }
 
-function parseToml(text: string, path: string): Table {
+function parseToml(text: string, call: string): Table {
   try {
     return parse(text);
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call: `read recipe ${path}`, expected: 'TOML', found }, { cause });
+    throw new UserError({ call, expected: 'TOML', found }, { cause });
   }
 }
 
-/** `a.b=c`, the value as TOML where it parses, else as text. */
+/** `a.b=c`, the value as TOML where it parses, else as text; `null` is null, which TOML lacks. */
 function parseSetting(setting: string): Table {
   const equals = setting.indexOf('=');
-  if (equals < 1) {
-    throw new UserError({ call: '--set', expected: 'key.path=value', found: setting });
-  }
-  const keys = setting.slice(0, equals).split('.');
-  const text = setting.slice(equals + 1);
-  let value: unknown = text;
-  try {
-    value = parse(`value = ${text}`)['value'];
-  } catch {
-    value = text;
-  }
+  if (equals < 1) throw new UserError({ call: '--set', expected: 'key.path=value', found: setting });
+  const keys = setting.slice(0, equals).trim().split('.');
+  const value = parseValue(setting.slice(equals + 1));
   return keys.reduceRight<Table>((inner, key, i) => ({ [key]: i === keys.length - 1 ? value : inner }), {});
+}
+
+function parseValue(text: string): unknown {
+  if (text.trim() === 'null') return null;
+  try {
+    const table = parse(`value = ${text}`);
+    return Object.keys(table).length === 1 ? table['value'] : text;
+  } catch {
+    // Not TOML: a bare word such as a path.
+    return text;
+  }
 }
 
 /** Tables are merged key by key; a table that changes its `kind` starts anew. */
@@ -102,8 +143,9 @@ function merge(into: Table, from: Table, source: string, sources: Map<string, st
     const present = into[key];
     if (isTable(value)) {
       const anew = isTable(present) && value['kind'] !== undefined && present['kind'] !== value['kind'];
-      const table: Table = isTable(present) && !anew ? present : {};
+      const table: Table = isTable(present) && !anew ? present : Object.create(null);
       into[key] = table;
+      if (Object.keys(value).length === 0) sources.set(path, source);
       merge(table, value, source, sources, `${path}.`);
     } else {
       into[key] = value;
@@ -112,52 +154,11 @@ function merge(into: Table, from: Table, source: string, sources: Map<string, st
   }
 }
 
-function isTable(value: unknown): value is Table {
+export function isTable(value: unknown): value is Table {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function leafPaths(value: unknown, prefix = ''): string[] {
   if (!isTable(value)) return [prefix.slice(0, -1)];
   return Object.entries(value).flatMap(([key, inner]) => leafPaths(inner, `${prefix}${key}.`));
-}
-
-function complain(issues: readonly z.core.$ZodIssue[], sources: ReadonlyMap<string, string>): UserError {
-  const lines = issues.map((issue) => describeIssue(issue, sources));
-  return new UserError({ call: 'config', expected: 'a config that fits the schema', found: lines.join('; ') });
-}
-
-function describeIssue(issue: z.core.$ZodIssue, sources: ReadonlyMap<string, string>): string {
-  const at = issue.path.map(String).join('.');
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys
-      .map((key) => {
-        const path = at === '' ? key : `${at}.${key}`;
-        const near = nearestName(key, keysAt(issue.path.map(String)));
-        const source = sources.get(path) ?? [...sources].find(([known]) => known.startsWith(`${path}.`))?.[1];
-        const hint = near === undefined || near === null ? '' : `, did you mean ${at === '' ? near : `${at}.${near}`}?`;
-        return `unknown key ${path}${source === undefined ? '' : ` (${source})`}${hint}`;
-      })
-      .join('; ');
-  }
-  return `${at}: ${issue.message}`;
-}
-
-/** Every key that any valid config has at a path. */
-function keysAt(path: readonly string[]): string[] {
-  const keys = new Set<string>();
-  const visit = (schema: unknown, rest: readonly string[]): void => {
-    if (!isTable(schema)) return;
-    const options = schema['options'];
-    if (Array.isArray(options)) for (const option of options) visit(option, rest);
-    const shape = schema['shape'];
-    if (isTable(shape)) {
-      if (rest.length === 0) for (const key of Object.keys(shape)) keys.add(key);
-      else visit(shape[rest[0]], rest.slice(1));
-      return;
-    }
-    const definition = schema['def'];
-    if (isTable(definition)) visit(definition['innerType'], rest);
-  };
-  visit(runSchema, path);
-  return [...keys];
 }

@@ -1,33 +1,25 @@
 /**
- * A run directory, format 1. What is in it:
- *   manifest.json            config, hashes, versions, seed, command, notes; written before the model loads
- *   events.jsonl             one line per event of training: a function of the config, byte for byte
- *   rollouts.jsonl           the gate ledger, one line per rollout (rollouts.parquet once sealed)
- *   verdicts.jsonl           what the grader found, written by the grader only (verdicts.parquet once sealed)
- *   features.f32             features of the trained rollouts, row after row
- *   timings.jsonl            seconds per phase: the only file that depends on the clock
- *   checkpoints/00010/       adapter.safetensors, trainer.safetensors, state.json after 10 updates
- * Files only grow. A checkpoint records their lengths; resuming cuts them back to those and goes on.
+ * A run directory, format 1; docs/run-directory.md describes every file. Growing files only grow. A checkpoint records how
+ * long they were; resuming cuts them back to that and goes on. Verdicts are counted in rows, since they hold durations: a
+ * checkpoint must be a function of the config.
  */
 import {
   closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
-  writeSync,
 } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { writeFileAtomic } from '../base/atomic-file.ts';
 import { UserError } from '../base/errors.ts';
-import { JsonlWriter } from '../base/jsonl.ts';
+import { lockRun } from './lock.ts';
 import type { RunConfig } from './schema.ts';
 
 export const runFormat = 1;
@@ -51,9 +43,20 @@ export interface Manifest {
   readonly parent: { readonly run: string; readonly update: number } | null;
 }
 
-export const ledgers = ['events', 'rollouts', 'verdicts'] as const;
-export type Ledger = (typeof ledgers)[number];
-export type FileLengths = Readonly<Record<Ledger | 'features', number>>;
+/** Growing files whose bytes follow from the config. */
+const exactFiles = {
+  events: 'events.jsonl',
+  rollouts: 'rollouts.jsonl',
+  features: 'features.f32',
+  directions: 'directions.f32',
+} as const;
+type ExactFile = keyof typeof exactFiles;
+
+/** Bytes; for verdicts, rows. */
+export type FileLengths = Readonly<Record<ExactFile | 'verdicts', number>>;
+
+const nothing: FileLengths = { events: 0, rollouts: 0, features: 0, directions: 0, verdicts: 0 };
+const newline = 0x0a;
 
 export class RunDirectory {
   readonly path: string;
@@ -84,12 +87,17 @@ export class RunDirectory {
     return join(this.path, name);
   }
 
-  ledger(name: Ledger): string {
+  ledger(name: 'events' | 'rollouts' | 'verdicts'): string {
     return this.file(`${name}.jsonl`);
   }
 
+  /** The run is over and its tables are Parquet. */
   get sealed(): boolean {
     return existsSync(this.file('rollouts.parquet')) && existsSync(this.file('verdicts.parquet'));
+  }
+
+  get hasManifest(): boolean {
+    return existsSync(this.file('manifest.json'));
   }
 
   async writeManifest(manifest: Manifest): Promise<void> {
@@ -115,91 +123,66 @@ export class RunDirectory {
     return this.file(join('checkpoints', String(update).padStart(5, '0')));
   }
 
-  /** Bytes of each growing file; JSONL counts whole lines, since writers never leave others behind. */
   get lengths(): FileLengths {
-    const size = (path: string): number => (existsSync(path) ? statSync(path).size : 0);
-    const [events, rollouts, verdicts] = ledgers.map((name) => size(this.ledger(name)));
-    return { events, rollouts, verdicts, features: size(this.file('features.f32')) };
+    const size = (name: ExactFile): number => sizeOf(this.file(exactFiles[name]));
+    return {
+      events: size('events'),
+      rollouts: size('rollouts'),
+      features: size('features'),
+      directions: size('directions'),
+      verdicts: countLines(this.ledger('verdicts')).lines,
+    };
   }
 
-  /** Cuts the growing files back to what they were at a checkpoint. */
-  cutTo(lengths: FileLengths): void {
-    const cut = (path: string, length: number): void => {
-      if (!existsSync(path)) writeFileSync(path, '');
-      const { size } = statSync(path);
-      if (size < length) {
-        const found = `${size} bytes`;
-        throw new UserError({
-          call: `resume ${path}`,
-          expected: `at least ${length} bytes`,
-          found,
-          fix: 'The run directory was damaged.',
-        });
-      }
-      truncateSync(path, length);
-    };
-    for (const name of ledgers) cut(this.ledger(name), lengths[name]);
-    cut(this.file('features.f32'), lengths.features);
+  /** Cuts the growing files back to what they were at a checkpoint; without one, to nothing. */
+  cutTo(lengths: FileLengths = nothing): void {
+    for (const name of Object.keys(exactFiles) as ExactFile[]) cutBytes(this.file(exactFiles[name]), lengths[name]);
+    const verdicts = this.ledger('verdicts');
+    const { lines, bytes } = countLines(verdicts, lengths.verdicts);
+    if (lines < lengths.verdicts) throw damaged(verdicts, `${lengths.verdicts} rows`, `${lines}`);
+    cutBytes(verdicts, bytes);
     for (const name of readdirSync(this.file('checkpoints'))) {
       if (name.startsWith('.')) rmSync(join(this.file('checkpoints'), name), { recursive: true });
     }
   }
 
-  /** One process trains a run at a time. */
   lock(): Disposable {
-    const path = this.file('lock.json');
-    if (existsSync(path)) {
-      const { pid, host }: { pid: number; host: string } = JSON.parse(readFileSync(path, 'utf8'));
-      if (host !== hostname() || isAlive(pid)) {
-        throw new UserError({
-          call: `train ${this.path}`,
-          expected: 'a run that nobody trains',
-          found: `process ${pid} on ${host}`,
-          fix: `If it is gone, delete ${path}.`,
-        });
+    return lockRun(this.path);
+  }
+}
+
+function sizeOf(path: string): number {
+  return existsSync(path) ? statSync(path).size : 0;
+}
+
+function cutBytes(path: string, length: number): void {
+  const size = sizeOf(path);
+  if (size < length) throw damaged(path, `at least ${length} bytes`, `${size}`);
+  if (existsSync(path)) truncateSync(path, length);
+  else writeFileSync(path, '');
+}
+
+function damaged(path: string, expected: string, found: string): UserError {
+  return new UserError({ call: `resume ${path}`, expected, found, fix: 'The run directory was damaged.' });
+}
+
+/** Complete lines, at most `limit`, and the bytes they take. */
+function countLines(path: string, limit = Number.POSITIVE_INFINITY): { lines: number; bytes: number } {
+  const counted = { lines: 0, bytes: 0 };
+  if (!existsSync(path)) return counted;
+  const file = openSync(path, 'r');
+  try {
+    const chunk = Buffer.alloc(1 << 16);
+    for (let start = 0, read = 1; read > 0 && counted.lines < limit; start += read) {
+      read = readSync(file, chunk, 0, chunk.length, start);
+      const bytes = chunk.subarray(0, read);
+      for (let at = bytes.indexOf(newline); at >= 0 && counted.lines < limit; at = bytes.indexOf(newline, at + 1)) {
+        counted.lines++;
+        counted.bytes = start + at + 1;
       }
     }
-    writeFileSync(path, JSON.stringify({ pid: process.pid, host: hostname() }));
-    return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+  } finally {
+    closeSync(file);
   }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-}
-
-/** The writers of a live run. */
-export class RunWriters implements Disposable {
-  readonly events: JsonlWriter;
-  readonly rollouts: JsonlWriter;
-  readonly timings: JsonlWriter;
-  readonly #features: number;
-
-  constructor(run: RunDirectory) {
-    this.events = new JsonlWriter(run.ledger('events'));
-    this.rollouts = new JsonlWriter(run.ledger('rollouts'));
-    this.timings = new JsonlWriter(run.file('timings.jsonl'));
-    this.#features = openSync(run.file('features.f32'), 'a');
-  }
-
-  appendFeatures(rows: readonly Float32Array[]): void {
-    for (const row of rows) writeSync(this.#features, new Uint8Array(row.buffer, row.byteOffset, row.byteLength));
-  }
-
-  /** What a checkpoint is about to refer to must be on disk first. */
-  flush(): void {
-    fsyncSync(this.#features);
-  }
-
-  [Symbol.dispose](): void {
-    this.events.close();
-    this.rollouts.close();
-    this.timings.close();
-    closeSync(this.#features);
-  }
+  return counted;
 }

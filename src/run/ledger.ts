@@ -1,5 +1,6 @@
-/** The rows of rollouts.jsonl: everything a screen or an analysis needs about a rollout, and nothing the grader alone knows. */
+/** The rows of the gate ledger: everything a screen or an analysis needs about a rollout, and nothing the grader alone knows. */
 import type { RolloutRecord } from '../grpo/events.ts';
+import type { TableColumns } from './table.ts';
 
 export interface RolloutRow {
   readonly id: string;
@@ -30,16 +31,58 @@ export interface RolloutRow {
   readonly quarantineNorm: number | null;
   /** Row of features.f32, or null. */
   readonly featureRow: number | null;
+  /** Of the completion; null when tokens are not stored. */
+  readonly tokenIds: readonly number[] | null;
+  /** log π_old of each, to four decimals. */
+  readonly tokenLogps: readonly number[] | null;
+  /** One letter per token, k a r: only where the gate decides by token. */
+  readonly tokenRoutes: string | null;
 }
 
-export function rolloutRow(
-  record: RolloutRecord,
-  update: number,
-  prompt: string,
-  featureRow: number | null,
-): RolloutRow {
-  const { rollout, norms, cuts } = record;
+export const rolloutColumns: TableColumns<RolloutRow> = {
+  id: 'STRING',
+  update: 'INT32',
+  problem: 'STRING',
+  group: 'INT32',
+  member: 'INT32',
+  mode: 'STRING',
+  markers: 'STRING',
+  hackable: 'BOOLEAN',
+  source: 'STRING',
+  sampled: 'STRING',
+  prompt: 'STRING',
+  completion: 'STRING',
+  tokens: 'INT32',
+  truncated: 'BOOLEAN',
+  reward: 'DOUBLE',
+  advantage: 'DOUBLE',
+  trained: 'BOOLEAN',
+  score: 'DOUBLE',
+  low: 'DOUBLE',
+  high: 'DOUBLE',
+  zone: 'STRING',
+  meanLogp: 'DOUBLE',
+  ratio: 'DOUBLE',
+  k3: 'DOUBLE',
+  deployedNorm: 'DOUBLE',
+  quarantineNorm: 'DOUBLE',
+  featureRow: 'INT32',
+  tokenIds: 'JSON',
+  tokenLogps: 'JSON',
+  tokenRoutes: 'STRING',
+};
+
+export interface RowNotes {
+  readonly update: number;
+  readonly prompt: string;
+  readonly featureRow: number | null;
+  readonly storeTokens: boolean;
+}
+
+export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
+  const { rollout, norms, cuts, logps, routes } = record;
   const { task } = rollout;
+  const { update, prompt, featureRow, storeTokens } = notes;
   return {
     id: rollout.id,
     update,
@@ -62,11 +105,18 @@ export function rolloutRow(
     low: cuts?.low ?? null,
     high: cuts?.high ?? null,
     zone: record.zone,
-    meanLogp: record.meanLogp,
+    meanLogp: logps === null ? null : meanOf(logps),
     ratio: record.ratio,
     k3: record.k3,
     deployedNorm: norms?.deployed ?? null,
     quarantineNorm: norms?.quarantine ?? null,
     featureRow,
+    tokenIds: storeTokens ? Array.from(rollout.tokens) : null,
+    tokenLogps: storeTokens && logps !== null ? Array.from(logps, (logp) => Math.round(logp * 1e4) / 1e4) : null,
+    tokenRoutes: routes !== null && routes.length > 1 ? routes.map((route) => route[0]).join('') : null,
   };
+}
+
+function meanOf(values: Float32Array): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }

@@ -11,6 +11,9 @@ const share = z.number().min(0).max(1);
 const count = z.number().int().min(0);
 const positive = z.number().int().min(1);
 
+/** What a table with a kind is when it names none. */
+export const usualKinds = { data: 'micro', arm: 'vanilla' } as const;
+
 const device = z
   .strictObject({
     kind: z.enum(['wasm', 'reference', 'cuda']).default('wasm').describe('where tensors live and kernels run'),
@@ -112,7 +115,7 @@ const arm = z
       others: z.enum(['keep', 'absorb']).default('absorb').describe('where rollouts go that are not routed'),
     }),
   ])
-  .prefault({ kind: 'vanilla' });
+  .prefault({ kind: usualKinds.arm });
 
 const sampling = z
   .strictObject({
@@ -170,6 +173,7 @@ const pairs = z
       .default(null)
       .describe('a file, or the name of a shipped set; null: the one for the data'),
     select: z.array(z.string()).default([]).describe('terms as `gq pairs check --select` takes them; empty: all'),
+    generated: positive.default(16).describe('pairs to write, where the gate has the policy write them'),
   })
   .prefault({});
 
@@ -187,6 +191,7 @@ const output = z
   .strictObject({
     checkpointEvery: positive.default(10).describe('updates between checkpoints; 0 and the last are always kept'),
     storeFeatures: z.boolean().default(true).describe('keep the features of every rollout, for replay'),
+    storeTokens: z.boolean().default(true).describe('keep token ids and log-probabilities of every rollout'),
     tokensPerPass: positive.default(16_384).describe('most tokens of one pass: memory against speed'),
     readEvery: positive.default(1).describe('tokens drawn between looks at the device'),
   })
@@ -204,7 +209,7 @@ export const runSchema = z.strictObject({
   updates: positive.default(60).describe('optimiser updates'),
   model: z.string().default('micro').describe('a Hugging Face folder, or "micro": the model in the package'),
   device,
-  data: data.prefault({ kind: 'micro' }),
+  data: data.prefault({ kind: usualKinds.data }),
   environment,
   adapter,
   arm,

@@ -1,0 +1,70 @@
+/**
+ * Rollouts cut into passes by zone. Rollouts of one prompt and one route share their prompt; zones do not share passes, so
+ * that what a zone taught a block can be told apart from what another did.
+ */
+import { routeGroups, routeTokens } from '../adapters/passes.ts';
+import type { BlockCoefficients, Route, Scope } from '../engine/index.ts';
+import type { PackedGroups } from '../model/pack.ts';
+import { cutPasses, type PackedPass, type PassGroup } from './batches.ts';
+import type { GrpoSettings } from './settings.ts';
+import type { UpdateInputs } from './update.ts';
+
+export type Pass = readonly PassGroup<Route>[];
+
+/** Passes of one zone each, so that what a zone teaches can be told apart; routes by token cannot, and share no prompts. */
+export function cutZones(
+  { rollouts, routes }: UpdateInputs,
+  tokensPerPass: number,
+): { zone: Route | null; passes: Pass[] }[] {
+  const routeOf = (index: number): Route => routes[index][0] ?? 'absorb';
+  if (routes.some((own) => own.length > 1)) {
+    return [{ zone: null, passes: cutPasses(rollouts, routeOf, tokensPerPass, false) }];
+  }
+  return (['keep', 'route', 'absorb'] as const).flatMap((zone) => {
+    const own = [...rollouts.keys()].filter((index) => routeOf(index) === zone);
+    const cut = cutPasses(
+      own.map((index) => rollouts[index]),
+      () => zone,
+      tokensPerPass,
+    );
+    const passes = cut.map((pass) =>
+      pass.map((group) => ({ ...group, members: group.members.map((member) => own[member]) })),
+    );
+    return passes.length === 0 ? [] : [{ zone, passes }];
+  });
+}
+
+/** Coefficients of a pass under its routes, or under others in their place. */
+export function coefficientsOf(
+  scope: Scope,
+  pass: Pass,
+  { packed, members }: PackedPass,
+  { routes }: UpdateInputs,
+  { detach }: GrpoSettings,
+  instead: (route: Route) => Route = (route) => route,
+): BlockCoefficients {
+  const byToken = members.some((index) => routes[index].length > 1);
+  if (byToken) return routeTokens(scope, packed, tokenRoutes(packed, members, routes).map(instead), detach);
+  return routeGroups(
+    scope,
+    packed,
+    pass.map(({ key }) => instead(key)),
+    detach,
+  );
+}
+
+/** Whether the KL of this pass is routed apart from its loss: routed rollouts then teach it to both blocks. */
+export function hasOwnKl(pass: Pass, { routes }: UpdateInputs, { klRoute }: GrpoSettings): boolean {
+  return klRoute === 'absorb' && pass.some(({ members }) => members.some((index) => routes[index].includes('route')));
+}
+
+/** A prompt's tokens are absorbed; completion tokens have their own routes. */
+function tokenRoutes(packed: PackedGroups, members: readonly number[], routes: readonly (readonly Route[])[]): Route[] {
+  const perToken = new Array<Route>(packed.tokens).fill('absorb');
+  packed.completions.forEach(({ start }, i) => {
+    routes[members[i]].forEach((route, t) => {
+      perToken[start + t] = route;
+    });
+  });
+  return perToken;
+}

@@ -1,0 +1,23 @@
+/** Seconds spent in each phase of training: the only thing a run records that depends on the clock. */
+import type { Phase } from '../grpo/step.ts';
+
+export class PhaseClock {
+  #phase: Phase | 'other' = 'other';
+  #since = performance.now();
+  #seconds: Record<string, number> = {};
+
+  enter(phase: Phase | 'other'): void {
+    const now = performance.now();
+    this.#seconds[this.#phase] = (this.#seconds[this.#phase] ?? 0) + (now - this.#since) / 1000;
+    this.#phase = phase;
+    this.#since = now;
+  }
+
+  /** Since the last reading. */
+  take(): Readonly<Record<string, number>> {
+    this.enter('other');
+    const seconds = this.#seconds;
+    this.#seconds = {};
+    return seconds;
+  }
+}

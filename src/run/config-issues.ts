@@ -1,0 +1,104 @@
+/** What is wrong with a config, in words: the key, where its value came from, what was found, and the nearest valid name. */
+import type { z } from 'zod';
+import { nearestName } from '../base/nearest.ts';
+import { runSchema } from './schema.ts';
+
+type Issue = z.core.$ZodIssue;
+type Sources = ReadonlyMap<string, string>;
+
+export function describeIssue(issue: Issue, raw: unknown, sources: Sources): string {
+  const path = issue.path.map(String);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => describeUnknown([...path, key], sources)).join('; ');
+  }
+  const at = path.join('.');
+  const found = valueAt(raw, path);
+  const kinds = issue.code === 'invalid_union' ? keysAt(path.slice(0, -1)).get(path[path.length - 1]) : undefined;
+  const valid = issue.code === 'invalid_value' ? issue.values.map(String) : (kinds ?? []);
+  const near = typeof found === 'string' ? nearestName(found, valid) : undefined;
+  const shown = found === undefined ? '' : `, found ${JSON.stringify(found)}${sourceOf(at, sources)}`;
+  return `${at}: ${issue.message}${shown}${near === undefined ? '' : `, did you mean "${near}"?`}`;
+}
+
+function describeUnknown(path: readonly string[], sources: Sources): string {
+  const at = path.join('.');
+  const key = path[path.length - 1];
+  const parent = path.slice(0, -1);
+  const holders = keysAt(parent).get(key);
+  const unknown = `unknown key ${at}${sourceOf(at, sources)}`;
+  if (holders !== undefined) return `${unknown}, only ${parent.join('.')}.kind ${holders.join(' or ')} has it`;
+  const near = nearestName(key, keysAt(parent).keys());
+  if (near !== undefined) return `${unknown}, did you mean ${[...parent, near].join('.')}?`;
+  const elsewhere = allPaths().find((known) => known.split('.').at(-1)?.toLowerCase() === key.toLowerCase());
+  return elsewhere === undefined ? unknown : `${unknown}, did you mean ${elsewhere}?`;
+}
+
+function sourceOf(path: string, sources: Sources): string {
+  const source = sources.get(path) ?? [...sources].find(([known]) => known.startsWith(`${path}.`))?.[1];
+  return source === undefined ? '' : ` (${source})`;
+}
+
+function valueAt(raw: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+    raw,
+  );
+}
+
+/** One key of the schema, with what the reference page says about it. */
+export interface ConfigKey {
+  readonly path: readonly string[];
+  /** The kinds whose table has it; empty where every table has it. */
+  readonly kinds: readonly string[];
+  readonly schema: z.core.$ZodType;
+}
+
+/** Every key that any valid config has, tables that vary by kind included. */
+export function listKeys(): ConfigKey[] {
+  const keys: ConfigKey[] = [];
+  const visit = (schema: unknown, path: readonly string[], kinds: readonly string[]): void => {
+    const inner = tableOf(schema);
+    if (inner === null) keys.push({ path, kinds, schema: schema as z.core.$ZodType });
+    else
+      for (const { shape, kind } of inner) {
+        for (const [key, value] of Object.entries(shape)) visit(value, [...path, key], kind === null ? kinds : [kind]);
+      }
+  };
+  visit(runSchema, [], []);
+  const merged = new Map<string, ConfigKey>();
+  for (const key of keys) {
+    const name = key.path.join('.');
+    const known = merged.get(name);
+    merged.set(name, known === undefined ? key : { ...known, kinds: [...new Set([...known.kinds, ...key.kinds])] });
+  }
+  return [...merged.values()];
+}
+
+function allPaths(): string[] {
+  return listKeys().map(({ path }) => path.join('.'));
+}
+
+/** The keys of a table, with the kinds that have them. */
+function keysAt(path: readonly string[]): Map<string, readonly string[]> {
+  const keys = new Map<string, readonly string[]>();
+  for (const key of listKeys()) {
+    if (key.path.length <= path.length || !path.every((part, i) => key.path[i] === part)) continue;
+    keys.set(key.path[path.length], key.path.length === path.length + 1 ? key.kinds : []);
+  }
+  return keys;
+}
+
+/** The shapes of an object, or of the options of a union of objects; null for anything else. */
+function tableOf(schema: unknown): { shape: Readonly<Record<string, unknown>>; kind: string | null }[] | null {
+  if (!isObject(schema)) return null;
+  const { shape, options, def } = schema;
+  if (isObject(shape)) return [{ shape, kind: null }];
+  if (Array.isArray(options) && options.every((option) => isObject(option) && isObject(option['shape']))) {
+    return options.map((option) => ({ shape: option.shape, kind: String(option.shape.kind.def.values[0]) }));
+  }
+  return isObject(def) && def['innerType'] !== undefined ? tableOf(def['innerType']) : null;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,65 @@
+/**
+ * One process trains a run at a time. The lock names the process and when it started, so that one left behind by a killed
+ * process does not block, even when another process has its number now. It appears whole or not at all.
+ */
+import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { UserError } from '../base/errors.ts';
+
+interface Holder {
+  readonly pid: number;
+  readonly host: string;
+  /** As the system counts it; null where it does not say. */
+  readonly started: string | null;
+}
+
+export function lockRun(directory: string): Disposable {
+  const path = join(directory, 'lock.json');
+  const own: Holder = { pid: process.pid, host: hostname(), started: startOf(process.pid) };
+  const aside = join(directory, `.lock-${process.pid}.json`);
+  writeFileSync(aside, JSON.stringify(own));
+  try {
+    if (existsSync(path) && !isHeld(readHolder(path))) rmSync(path, { force: true });
+    linkSync(aside, path);
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
+    const { pid, host } = readHolder(path);
+    throw new UserError({
+      call: `train ${directory}`,
+      expected: 'a run that nobody trains',
+      found: `process ${pid} on ${host}`,
+      fix: `If it is gone, delete ${path}.`,
+    });
+  } finally {
+    rmSync(aside, { force: true });
+  }
+  return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+}
+
+function readHolder(path: string): Holder {
+  return JSON.parse(readFileSync(path, 'utf8'));
+}
+
+/** A process of another host may be alive for all we know. */
+function isHeld({ pid, host, started }: Holder): boolean {
+  if (host !== hostname()) return true;
+  return isAlive(pid) && startOf(pid) === started;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/** Field 22 of /proc/PID/stat, counted after the name in parentheses. */
+function startOf(pid: number): string | null {
+  const path = `/proc/${pid}/stat`;
+  if (!existsSync(path)) return null;
+  const text = readFileSync(path, 'utf8');
+  return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+}

@@ -1,0 +1,67 @@
+/**
+ * What a run directory holds, for everybody outside training: events, rollouts (live or sealed), features, directions,
+ * timings. Verdicts are not here: their only reader is src/oracle.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { readJsonl } from '../base/jsonl.ts';
+import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/events.ts';
+import { type RunDirectory, runFormat } from './directory.ts';
+import { type RolloutRow, rolloutColumns } from './ledger.ts';
+import { dropLines, readTable, sealTable } from './table.ts';
+
+/** What stands in events.jsonl. */
+export type RunEvent = Expectation | StepEvent | HealEvent | StopEvent;
+
+export async function* readEvents(run: RunDirectory): AsyncGenerator<RunEvent> {
+  for await (const event of readJsonl(run.ledger('events'))) yield event as RunEvent;
+}
+
+export function readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
+  return readTable<RolloutRow>(run.file('rollouts'));
+}
+
+/** Seconds per phase of an update; of one that was done twice, the newest. */
+export async function readTimings(run: RunDirectory): Promise<Map<number, Readonly<Record<string, number>>>> {
+  const timings = new Map<number, Readonly<Record<string, number>>>();
+  for await (const row of readJsonl(run.file('timings.jsonl'))) {
+    const { update, seconds } = row as { update: number; seconds: Record<string, number> };
+    timings.set(update, seconds);
+  }
+  return timings;
+}
+
+/** Rows of modules · rank values; `RolloutRow.featureRow` counts them. */
+export function readFeatures(run: RunDirectory): Float32Array {
+  return readFloats(run.file('features.f32'));
+}
+
+export interface StoredDirection {
+  /** The first update that was routed by it. */
+  readonly update: number;
+  readonly data: Float32Array;
+}
+
+export function readDirections(run: RunDirectory): StoredDirection[] {
+  const { modules, rank } = run.manifest.features;
+  const width = 1 + modules.length * rank;
+  const values = readFloats(run.file('directions.f32'));
+  return Array.from({ length: values.length / width }, (_, row) => ({
+    update: values[row * width],
+    data: values.slice(row * width + 1, (row + 1) * width),
+  }));
+}
+
+function readFloats(path: string): Float32Array {
+  if (!existsSync(path)) return new Float32Array(0);
+  const bytes = readFileSync(path);
+  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+}
+
+/** Rollouts as Parquet beside their lines; dropping the lines is a second act, after everything is sealed. */
+export async function sealRollouts(run: RunDirectory): Promise<void> {
+  await sealTable(run.file('rollouts'), rolloutColumns, runFormat);
+}
+
+export async function dropRolloutLines(run: RunDirectory): Promise<void> {
+  await dropLines(run.file('rollouts'));
+}

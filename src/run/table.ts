@@ -1,0 +1,58 @@
+/**
+ * Tables of rows, as JSON lines while they grow and as Parquet once they are sealed; readers take either form. Columns of
+ * type JSON hold arrays and objects.
+ */
+import { existsSync } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
+import { type BasicType, fileWriter, parquetWriteRows } from 'hyparquet-writer';
+import { syncDirectory } from '../base/atomic-file.ts';
+import { UserError } from '../base/errors.ts';
+import { readJsonl } from '../base/jsonl.ts';
+
+export type TableColumns<Row> = { readonly [Name in keyof Row]-?: BasicType };
+
+const rowsPerRead = 4096;
+
+/** Writes `path`.parquet from `path`.jsonl, whole or not at all. The lines stay. */
+export async function sealTable<Row>(path: string, columns: TableColumns<Row>, format: number): Promise<void> {
+  const temporary = `${path}.parquet.tmp`;
+  await parquetWriteRows({
+    writer: fileWriter(temporary),
+    rows: readJsonl(`${path}.jsonl`) as AsyncIterable<Record<string, unknown>>,
+    columns: Object.entries(columns).map(([name, type]) => ({ name, type: type as BasicType, nullable: true })),
+    rowGroupSize: rowsPerRead,
+    kvMetadata: [{ key: 'gradient-quarantine.format', value: `${format}` }],
+  });
+  {
+    await using file = await open(temporary, 'r+');
+    await file.sync();
+  }
+  await rename(temporary, `${path}.parquet`);
+  syncDirectory(dirname(path));
+}
+
+/** The lines, once their Parquet form is on disk. */
+export async function dropLines(path: string): Promise<void> {
+  if (existsSync(`${path}.parquet`)) await rm(`${path}.jsonl`, { force: true });
+}
+
+/** Rows of `path`.parquet or `path`.jsonl, in order. */
+export async function* readTable<Row>(path: string): AsyncGenerator<Row> {
+  if (existsSync(`${path}.parquet`)) yield* readParquet<Row>(`${path}.parquet`);
+  else if (existsSync(`${path}.jsonl`)) for await (const row of readJsonl(`${path}.jsonl`)) yield row as Row;
+  else throw new UserError({ call: `read ${path}`, expected: 'a .parquet or a .jsonl file', found: 'neither' });
+}
+
+async function* readParquet<Row>(path: string): AsyncGenerator<Row> {
+  const file = await asyncBufferFromFile(path);
+  const metadata = await parquetMetadataAsync(file);
+  const rows = Number(metadata.num_rows);
+  for (let rowStart = 0; rowStart < rows; rowStart += rowsPerRead) {
+    const rowEnd = Math.min(rows, rowStart + rowsPerRead);
+    for (const row of await parquetReadObjects({ file, metadata, rowStart, rowEnd })) {
+      yield Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? null])) as Row;
+    }
+  }
+}
