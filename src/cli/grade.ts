@@ -154,7 +154,7 @@ export function configureGrade(command: Command, context: CommandContext): void 
         .default('original'),
     )
     .option('--python <name>', 'the Python that runs programs (default: python3)')
-    .option('--workers <n>', 'programs side by side (default: the number of cores)', parseCount)
+    .option('--workers <n>', 'programs side by side (default: twice the number of cores)', parseCount)
     .option(
       '--strict <level>',
       'refuse to run below this isolation level, 1 to 3',

@@ -85,7 +85,7 @@ export function configureProblems(command: Command, context: CommandContext): vo
     .argument('<file>', 'problems: the benchmark or LeetCodeDataset, .jsonl or .jsonl.gz')
     .option('--write <file>', 'write the sound problems there, with a manifest of what was dropped and why')
     .option('--python <name>', 'the Python that runs programs (default: python3)')
-    .option('--workers <n>', 'programs side by side (default: the number of cores)', parseCount)
+    .option('--workers <n>', 'programs side by side (default: twice the number of cores)', parseCount)
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',

@@ -31,7 +31,7 @@ export interface PreparedProblem {
 
 const recordOverheadBytes = 64;
 /** Most wrong programs are wrong early, and most right ones are quick: few pauses, the first of them soon. */
-const batchEnds = [1, 4, 16, 64];
+const batchEnds = [1, 8, 64];
 
 function encodeBatches(tests: readonly TestCase[]): readonly Batch[] {
   const ends = [...batchEnds.filter((end) => end < tests.length), tests.length];

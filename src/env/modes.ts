@@ -22,10 +22,6 @@ export type ChannelName = Exclude<Mode, 'gt_only'>;
 export const markedModes = ['run_tests', 'stdout_marker', 'sentinel', 'file_marker'] as const;
 export type MarkedMode = (typeof markedModes)[number];
 
-export function isMode(name: string): name is Mode {
-  return (modes as readonly string[]).includes(name);
-}
-
 export function isMarkedMode(mode: Mode): mode is MarkedMode {
   return (markedModes as readonly Mode[]).includes(mode);
 }

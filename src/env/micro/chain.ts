@@ -30,7 +30,7 @@ const statements: Readonly<Record<Operation, string>> = {
   remainder: '%=',
 };
 
-export function constantOf({ factors }: Step): number {
+function constantOf({ factors }: Step): number {
   return factors.length === 1 ? factors[0] : factors[0] * factors[1];
 }
 
@@ -48,7 +48,7 @@ export function drawChain(stream: RandomStream, options: ChainOptions): readonly
   return Array.from({ length: count }, (_, index) => drawStep(stream, 8 * (index + 1), options));
 }
 
-export function describeStep(step: Step): string {
+function describeStep(step: Step): string {
   const constant = step.factors.join(' times ');
   switch (step.operation) {
     case 'add':

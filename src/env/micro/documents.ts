@@ -39,7 +39,7 @@ export function fenceProgram(program: string): string {
 }
 
 /** One step wrong: its operation, its constant, or the whole step. */
-export function spoilSteps(steps: readonly Step[], stream: RandomStream): readonly Step[] {
+function spoilSteps(steps: readonly Step[], stream: RandomStream): readonly Step[] {
   const at = stream.integerAt(20, steps.length);
   const kind = stream.integerAt(21, steps.length > 1 ? 3 : 2);
   if (kind === 2) return steps.filter((_, index) => index !== at);

@@ -20,7 +20,7 @@ export const microSplits = ['train', 'validation', 'test'] as const;
 export type MicroSplit = (typeof microSplits)[number];
 
 /** How many problems evaluation uses. */
-export const microSplitSizes = { validation: 64, test: 256 } as const;
+export const microSplitSizes = { validation: 256, test: 256 } as const;
 
 export interface MicroProblem extends Problem {
   readonly steps: readonly Step[];
@@ -30,7 +30,7 @@ const inputs = [0n, 1n, 5n, 17n, 42n, 99n, 1000n, 12345n];
 const leastDistinctOutputs = 3;
 const drawLimitFactor = 200;
 
-export function splitOf(text: string): MicroSplit {
+function splitOf(text: string): MicroSplit {
   const part = Number.parseInt(sha256(text).slice(0, 8), 16) % 20;
   if (part < 16) return 'train';
   return part === 16 ? 'validation' : 'test';

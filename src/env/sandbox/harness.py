@@ -206,4 +206,5 @@ def run_program(setup, nonce, source, method, flags, batch):
         # The verdict is latched on the other side; only now do expected values arrive.
         equal = compare_opaque(runner.opaque, read_frame())
         write_all(record(b"q", b"1" if equal else b"0"))
-    finish(0)
+        flush_everything()
+    os._exit(0)

@@ -13,7 +13,7 @@ import { type Ending, type Program, SandboxWorker } from './worker.ts';
 export interface SandboxOptions {
   /** Name or path; python3 by default. */
   readonly python?: string;
-  /** Processes side by side; the number of cores by default. */
+  /** Processes side by side; twice the number of cores by default: a program waits now and then for its next inputs. */
   readonly workers?: number;
   /** Refuse to run below this level. */
   readonly strictLevel?: IsolationLevel;
@@ -50,7 +50,7 @@ export class Sandbox implements AsyncDisposable {
   private constructor(report: SandboxReport, options: SandboxOptions, start: () => SandboxWorker) {
     this.report = report;
     this.#start = start;
-    this.workerCount = options.workers ?? availableParallelism();
+    this.workerCount = options.workers ?? 2 * availableParallelism();
     this.#programsPerWorker = options.programsPerWorker ?? defaultProgramsPerWorker;
     this.#idle = Array.from({ length: this.workerCount }, () => undefined);
   }

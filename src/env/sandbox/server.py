@@ -2,10 +2,11 @@
 
 It holds no program, no input, no output and no expected value: those go between the trusted side and the program on
 descriptors the server never reads (4 in, 5 out, 1 the program's stdout), so a program finds nothing in inherited memory.
-In (fd 0), lines:  S id base64(setup code) | J setup-id cpu-seconds wall-ms | K | F token
-Out (fd 3), JSON lines: {"ready"…} once, {"exit"…} when a program is dead and reaped.
-F ends a program: what is left unread on fd 4 is counted and thrown away, and the token is written on 1 and 5, so that the
-trusted side knows it has read everything. The program is dead by then and cannot have known the token.
+In (fd 0), lines:  S id base64(setup code) | J setup-id cpu-seconds wall-ms | K | D
+Out (fd 3), JSON lines: {"ready"…} once, {"exit"…} when a program is dead and reaped, {"unread"…} in answer to D.
+After a program's death what it left unread on fd 4 is thrown away, and a token is written on 1 and 5, so that the trusted
+side knows it has read everything: the program was dead before the token was drawn. D throws away and counts once more, for
+the trusted side to be sure that a secret does not wait there for the next program.
 """
 import base64
 import gc
@@ -200,11 +201,18 @@ class Server:
         files = self.read_files(names) if names else []
         if names:
             self.clean()
-        report({"exit": os.waitstatus_to_exitcode(status), "stopped": stopped, "files": files,
+        self.discard_unread()
+        for fd in (1, harness.OUT):
+            os.set_blocking(fd, True)
+        token = os.urandom(16).hex()
+        os.write(1, token.encode())
+        os.write(harness.OUT, token.encode())
+        report({"exit": os.waitstatus_to_exitcode(status), "stopped": stopped, "files": files, "token": token,
                 "cpuMs": (usage.ru_utime + usage.ru_stime) * 1000, "wallMs": (time.monotonic() - start) * 1000,
                 "memoryKiB": usage.ru_maxrss})
 
-    def end(self, token):
+    def discard_unread(self):
+        """How many bytes for a dead program were still in the pipe."""
         os.set_blocking(harness.IN, False)
         unread = 0
         try:
@@ -215,10 +223,8 @@ class Server:
                 unread += len(piece)
         except BlockingIOError:
             pass
-        for fd in (1, harness.IN, harness.OUT):
-            os.set_blocking(fd, True)
-        os.write(1, token.encode())
-        os.write(harness.OUT, ("%s%08x" % (token, min(unread, 0xFFFFFFFF))).encode())
+        os.set_blocking(harness.IN, True)
+        return unread
 
     def serve(self):
         report({"ready": {"version": list(sys.version_info[:3]), "layers": self.layers, "work": self.work}})
@@ -230,8 +236,8 @@ class Server:
                 gc.freeze()
             elif operation == "J":
                 self.run(rest[0], int(rest[1]), int(rest[2]))
-            elif operation == "F":
-                self.end(rest[0])
+            elif operation == "D":
+                report({"unread": self.discard_unread()})
             # A late K finds its program already dead.
 
 

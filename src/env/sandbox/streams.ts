@@ -7,21 +7,21 @@ import type { Readable } from 'node:stream';
 
 const stdoutKeptBytes = 64 << 10;
 const stdoutMostBytes = 8 << 20;
-const unreadDigits = 8;
 /** Tag, nonce, length. */
 const headerBytes = 9;
-const closingBytes = 32 + unreadDigits;
+/** A token of 16 random bytes in hexadecimal. */
+const closingBytes = 32;
+
+function mayBeToken(bytes: Buffer): boolean {
+  return bytes.length <= closingBytes && /^[0-9a-f]*$/.test(bytes.toString('latin1'));
+}
 
 /** The last bytes of a stream that can hold a token. */
 class Tail {
   #bytes = Buffer.alloc(0);
-  readonly #size: number;
-  constructor(size: number) {
-    this.#size = size;
-  }
   push(chunk: Buffer): void {
-    const all = chunk.length >= this.#size ? chunk : Buffer.concat([this.#bytes, chunk]);
-    this.#bytes = Buffer.from(all.subarray(Math.max(0, all.length - this.#size)));
+    const all = chunk.length >= closingBytes ? chunk : Buffer.concat([this.#bytes, chunk]);
+    this.#bytes = Buffer.from(all.subarray(Math.max(0, all.length - closingBytes)));
   }
   get text(): string {
     return this.#bytes.toString('latin1');
@@ -30,15 +30,12 @@ class Tail {
 
 abstract class TokenStream<End> {
   protected flooded = false;
-  #tail: Tail;
-  readonly #tailSize: number;
+  #tail = new Tail();
   #token: string | undefined;
   #resolve: (end: End) => void = () => undefined;
   #reject: (error: Error) => void = () => undefined;
 
-  constructor(stream: Readable, tailSize: number) {
-    this.#tailSize = tailSize;
-    this.#tail = new Tail(tailSize);
+  constructor(stream: Readable) {
     stream.on('data', (chunk: Buffer) => {
       this.#tail.push(chunk);
       this.take(chunk);
@@ -48,23 +45,17 @@ abstract class TokenStream<End> {
 
   protected reset(): void {
     this.flooded = false;
-    this.#tail = new Tail(this.#tailSize);
+    this.#tail = new Tail();
     this.#token = undefined;
   }
 
   protected abstract take(chunk: Buffer): void;
-  protected abstract finish(tail: string): End;
+  protected abstract finish(): End;
 
   #check(): void {
-    // The token is the last thing written, with `unreadDigits` after it on the record pipe: the whole tail.
-    const tail = this.#tail.text;
-    if (this.#token === undefined || !tail.startsWith(this.#token) || tail.length < this.#tailSize) return;
+    if (this.#token === undefined || this.#tail.text !== this.#token) return;
     this.#token = undefined;
-    this.#resolve(this.finish(tail));
-  }
-
-  protected get ending(): boolean {
-    return this.#token !== undefined;
+    this.#resolve(this.finish());
   }
 
   end(token: string): Promise<End> {
@@ -81,16 +72,12 @@ abstract class TokenStream<End> {
   }
 }
 
-export class RecordStream extends TokenStream<{ unread: number; flooded: boolean }> {
+export class RecordStream extends TokenStream<{ flooded: boolean }> {
   #pending: Buffer = Buffer.alloc(0);
   #left = 0;
   #stop: () => void = () => undefined;
   #nonce = 0;
   #onRecord: (tag: string, payload: Buffer) => void = () => undefined;
-
-  constructor(stream: Readable) {
-    super(stream, closingBytes);
-  }
 
   /** A record without the nonce is passed on as "forged", and whatever came with it is dropped. */
   begin(nonce: number, largestBytes: number, stop: () => void, onRecord: (tag: string, payload: Buffer) => void): void {
@@ -112,15 +99,16 @@ export class RecordStream extends TokenStream<{ unread: number; flooded: boolean
       return;
     }
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
-    // From here on the end of the stream may be the closing token, which is no record.
-    if (!this.ending) this.#readRecords(this.#pending.length);
+    this.#readRecords(this.#pending.length, false);
   }
 
-  #readRecords(length: number): void {
+  #readRecords(length: number, complete: boolean): void {
     const bytes = this.#pending.subarray(0, length);
     let at = 0;
     while (bytes.length - at >= headerBytes) {
       if (bytes.readUInt32LE(at + 1) !== this.#nonce) {
+        // It may be the closing token, of which the reader has not been told yet.
+        if (!complete && mayBeToken(bytes.subarray(at))) break;
         this.#onRecord('forged', Buffer.alloc(0));
         at = bytes.length;
         break;
@@ -134,9 +122,9 @@ export class RecordStream extends TokenStream<{ unread: number; flooded: boolean
     this.#pending = this.#pending.subarray(at);
   }
 
-  protected finish(tail: string): { unread: number; flooded: boolean } {
-    if (!this.flooded) this.#readRecords(this.#pending.length - closingBytes);
-    return { unread: Number.parseInt(tail.slice(-unreadDigits), 16), flooded: this.flooded };
+  protected finish(): { flooded: boolean } {
+    if (!this.flooded) this.#readRecords(this.#pending.length - closingBytes, true);
+    return { flooded: this.flooded };
   }
 }
 
@@ -145,10 +133,6 @@ export class ProgramOutput extends TokenStream<{ text: string; flooded: boolean 
   #kept = 0;
   #total = 0;
   #stop: () => void = () => undefined;
-
-  constructor(stream: Readable) {
-    super(stream, 32);
-  }
 
   begin(stop: () => void): void {
     this.reset();
@@ -172,7 +156,7 @@ export class ProgramOutput extends TokenStream<{ text: string; flooded: boolean 
   }
 
   protected finish(): { text: string; flooded: boolean } {
-    const printed = Math.min(this.#total - 32, stdoutKeptBytes);
+    const printed = Math.min(this.#total - closingBytes, stdoutKeptBytes);
     return { text: Buffer.concat(this.#chunks).subarray(0, printed).toString('utf8'), flooded: this.flooded };
   }
 }

@@ -59,7 +59,10 @@ interface Ready {
 
 interface RawExit extends Omit<Ending, 'stdout' | 'flooded' | 'files'> {
   readonly files: readonly (readonly [string, string])[];
+  readonly token: string;
 }
+
+type ServerMessage = { readonly ready?: Ready; readonly unread?: number } & Partial<RawExit>;
 
 export function drawNonce(): number {
   return randomBytes(4).readUInt32LE();
@@ -85,7 +88,7 @@ export class SandboxWorker {
   #stderr = '';
   #work = '';
   #lines = '';
-  #onMessage: (message: { ready?: Ready } & Partial<RawExit>) => void = () => undefined;
+  #onMessage: (message: ServerMessage) => void = () => undefined;
   #onFailure: (why: string) => void = () => undefined;
 
   constructor({ python, layers, workParent, memoryBytes }: WorkerOptions) {
@@ -140,7 +143,7 @@ export class SandboxWorker {
     }
   }
 
-  #next(limitMs: number, what: string): Promise<{ ready?: Ready } & Partial<RawExit>> {
+  #next(limitMs: number, what: string): Promise<ServerMessage> {
     return new Promise((resolve, reject) => {
       if (this.failure !== '') return reject(this.#error(what, this.failure));
       this.#timer.set(limitMs, `no answer within ${limitMs} ms (${what})`);
@@ -193,27 +196,31 @@ export class SandboxWorker {
     this.#control.write(`J ${setup} ${program.cpuSeconds} ${program.wallMs}\n`);
     const exit = (await exited) as RawExit;
     silent = true;
-    const { unread, stdout, flooded } = await this.#end();
-    if (unread > 0 && secretSent) this.#fail('a secret stayed unread');
+    const { stdout, flooded } = await this.#end(exit.token);
+    if (secretSent && (await this.#countUnread()) > 0) this.#fail('a secret stayed unread');
     // Bytes still queued here would reach the next program in the middle of its own.
     if (this.#payload.writableLength > 0) this.#fail('inputs stayed unread');
     if (!begun) {
       this.#fail(`a program did not begin: exit ${exit.exit}, stopped "${exit.stopped}". ${this.#stderr}`.trim());
       throw this.#error('a program to begin', this.failure);
     }
+    const { token: _, ...rest } = exit;
     const files = exit.files.map(([name, content]) => [name, Buffer.from(content, 'base64').toString()] as const);
-    return { ...exit, files, stdout, flooded };
+    return { ...rest, files, stdout, flooded };
   }
 
   /** After the program's death: reads what it left in the pipes, up to a token it cannot have known. */
-  async #end(): Promise<{ unread: number; stdout: string; flooded: boolean }> {
-    const token = randomBytes(16).toString('hex');
+  async #end(token: string): Promise<{ stdout: string; flooded: boolean }> {
     this.#timer.set(graceMs, 'the pipes did not drain');
-    const ends = Promise.all([this.#records.end(token), this.#output.end(token)]);
-    this.#control.write(`F ${token}\n`);
-    const [records, output] = await ends;
+    const [records, output] = await Promise.all([this.#records.end(token), this.#output.end(token)]);
     this.#timer.clear();
-    return { unread: records.unread, stdout: output.text, flooded: records.flooded || output.flooded };
+    return { stdout: output.text, flooded: records.flooded || output.flooded };
+  }
+
+  async #countUnread(): Promise<number> {
+    const answer = this.#next(graceMs, 'unread');
+    this.#control.write('D\n');
+    return (await answer).unread ?? 0;
   }
 
   #writeFrame(frame: Buffer): void {
