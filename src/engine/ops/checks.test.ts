@@ -49,6 +49,7 @@ const uses: Readonly<Record<string, Use>> = {
     ),
   logProb: (tape, make) =>
     engine.logProb(tape, make([3, 2], 'hidden'), make([5, 2], 'head'), make([3], 'targets', 'i32')),
+  nextLogits: (tape, make) => engine.nextLogits(tape, make([3, 2], 'hidden'), make([5, 2], 'head')),
   adaptedLinear(tape, make) {
     const [x, weight, bias] = [make([3, 2], 'x'), make([4, 2], 'weight'), make([4], 'bias')];
     const [down, up] = [make([4, 2], 'down'), make([4, 4], 'up')];
@@ -173,6 +174,10 @@ const misshapes: Readonly<Record<string, readonly [argument: string, ...shapes: 
     ['head', [5, 3], [10]],
     ['targets', [4], [3, 1]],
   ],
+  nextLogits: [
+    ['hidden', [3, 3], [2], [3, 2, 2]],
+    ['head', [5, 3], [2]],
+  ],
   adaptedLinear: [
     ['x', [3, 3], [6], [2, 2]],
     ['weight', [3, 2], [4, 3], [8]],
@@ -215,7 +220,7 @@ test('every exported op is in the table above', () => {
   const notOps = new Set(
     ['Arena', 'AdamW', 'Scope', 'Segments', 'Tape', 'Tensor', 'describe', 'sizeOf', 'readFloats', 'tokenIds'].concat(
       ['linearWarmup', 'warmupCosine', 'inverseFrequencies', 'rotaryTable', 'blockScales', 'routeCoefficients'],
-      ['splitAdapter', 'bytesOf'],
+      ['splitAdapter', 'bytesOf', 'readInts', 'segmentColumns'],
     ),
   );
   const ops = Object.keys(engine).filter((name) => !notOps.has(name));

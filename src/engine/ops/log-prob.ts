@@ -9,7 +9,7 @@ import type { Tensor } from '../tensor.ts';
 import { expectFloats, expectShape, expectTensor } from './checks.ts';
 
 /** Most elements of a chunk of logits: as a share of the device's memory, at least so many. */
-const chunkShare = 1 / 256;
+const chunkShare = 1 / 1024;
 const leastChunk = 2 ** 22;
 
 /** hidden [N, C], head [V, C], targets i32 [N] → log-probabilities [N]. */
@@ -71,6 +71,7 @@ function eachChunk(
 /** logits f32 [N, V] of a few tokens, whole, for drawing the next token. Not differentiable. */
 export function nextLogits(tape: Tape, hidden: Tensor, head: Tensor): Tensor {
   expectFloats(tape, 'nextLogits', hidden, head);
+  expectShape('nextLogits hidden', hidden, [-1, -1]);
   expectShape('nextLogits head', head, [-1, hidden.shape[1]]);
   const out = tape.empty([hidden.shape[0], head.shape[0]], 'logits');
   tape.device.kernels.matmul(out, hidden, head, { transposeA: false, transposeB: true, accumulate: false });
