@@ -52,3 +52,18 @@ test('packed rows follow each other, see only themselves, and the device has the
     }),
   );
 });
+
+test('growing gives every row one more key, on the host and on the device', async () => {
+  using scope = new Scope(device);
+  const rows = [0, 1].map((row) => ({
+    ...right,
+    queryStart: row,
+    queryEnd: row + 1,
+    keyStart: 4 * row,
+    keyEnd: 4 * row + 1,
+  }));
+  const segments = new Segments(scope, rows, 2, 8);
+  segments.grow(scope.from(Int32Array.of(0, 0, 0, 0, 0, 1), [6], 'one key'));
+  expect(segments.list.map(({ keyEnd }) => keyEnd)).toEqual([2, 6]);
+  expect(await device.read(segments.tensor)).toEqual(Int32Array.of(0, 1, 0, 2, 0, 2, 1, 2, 0, 2, 4, 6));
+});
