@@ -5,7 +5,7 @@
 import { DeviceError } from '../../base/errors.ts';
 import { WasmDevice } from './device.ts';
 import { Jobs } from './jobs.ts';
-import { canShareMemory, countCores, setEngineFlags, startWorker } from './platform.ts';
+import { canShareMemory, countCores, isNode, setEngineFlags, startWorker } from './platform.ts';
 import { chooseBuild, type LoadModule, loadPackagedModule, type Variant } from './variants.ts';
 import { pageBytes, type WasmMemory, webAssembly } from './webassembly.ts';
 
@@ -39,6 +39,7 @@ export async function createWasmDevice(options: WasmOptions = {}): Promise<WasmD
   const memory = makeMemory(arenaBytes, shared);
   const { module, exports, ...build } = await chooseBuild(variant, memory, shared, loadModule);
   const jobs = new Jobs(exports, memory, threads);
+  if (isNode) jobs.allowSleep();
   const others = Array.from({ length: threads - 1 }, (_, index) => index + 1);
   const workers = await Promise.all(others.map((thread) => startWorker({ module, memory, thread })));
   const arenaEnd = memory.buffer.byteLength - pageBytes;

@@ -114,6 +114,16 @@ export class Jobs {
     return this.scratch;
   }
 
+  /** Lets the main thread sleep while it waits for workers: not on a browser's page. */
+  allowSleep(): void {
+    (this.#exports['allowSleep'] as () => void)();
+  }
+
+  /** Workers that found nothing to do for a while. */
+  get sleepers(): number {
+    return (this.#exports['countSleepers'] as () => number)();
+  }
+
   stop(): void {
     (this.#exports['stopWorkers'] as () => void)();
   }

@@ -2,7 +2,8 @@
 // next shard. The ticket packs (generation, shards, next) into 64 bits, and a claim is one compare-and-swap of it, so
 // that a late worker can never take a shard of a job it has not seen; the job's other fields are read after a claim,
 // when the job cannot end before the claimant has finished. Workers spin a bounded while for the next generation and
-// then sleep on it. The main thread never sleeps (a browser forbids it): it works along and spins for the last shard.
+// then sleep on it. The main thread works along and spins for the last shard; where it may (a browser's page may not) it
+// then sleeps too, which frees its core for a worker that has none.
 import { CONTROL, becomeThread } from './layout';
 import { runShard } from './jobs';
 import { SHARED } from './tile';
@@ -16,6 +17,9 @@ const STOP: usize = CONTROL + 192;
 const FAILED: usize = CONTROL + 256;
 const JOB: usize = CONTROL + 320;
 const POINTER: usize = CONTROL + 324;
+/** Whether the main thread may sleep, and whether it does. */
+const MAY_SLEEP: usize = CONTROL + 384;
+const ASLEEP: usize = CONTROL + 388;
 
 /** About 100 µs: longer than the host needs between two jobs of one step, short enough for an idle device to cool. */
 const SPINS: i32 = 20000;
@@ -34,6 +38,7 @@ function claimShards(): i32 {
     }
     runShard(atomic.load<i32>(JOB), atomic.load<usize>(POINTER), next);
     atomic.add<i32>(DONE, 1);
+    if (SHARED && atomic.load<i32>(ASLEEP) != 0) atomic.notify(DONE, 1);
     ticket = atomic.load<i64>(TICKET);
   }
 }
@@ -52,7 +57,22 @@ export function runJob(job: i32, args: usize, shards: i32): void {
   atomic.store<i64>(TICKET, (generation << 32) | (<i64>shards << 16));
   if (atomic.load<i32>(SLEEPERS) > 0) atomic.notify(GENERATION, -1);
   claimShards();
-  while (atomic.load<i32>(DONE) != shards) if (atomic.load<i32>(FAILED) != 0) unreachable();
+  let spins = SPINS;
+  while (true) {
+    const done = atomic.load<i32>(DONE);
+    if (done == shards) return;
+    if (atomic.load<i32>(FAILED) != 0) unreachable();
+    if (spins-- > 0 || atomic.load<i32>(MAY_SLEEP) == 0) continue;
+    atomic.store<i32>(ASLEEP, 1);
+    // A failed worker notifies nobody, hence the limit of 10 ms.
+    if (SHARED) atomic.wait<i32>(DONE, done, 10_000_000);
+    atomic.store<i32>(ASLEEP, 0);
+  }
+}
+
+/** Called once by a main thread that may sleep. */
+export function allowSleep(): void {
+  atomic.store<i32>(MAY_SLEEP, 1);
 }
 
 /** A worker's whole life. */
@@ -75,6 +95,11 @@ export function stopWorkers(): void {
   atomic.store<i32>(STOP, 1);
   atomic.add<i32>(GENERATION, 1);
   atomic.notify(GENERATION, -1);
+}
+
+/** How many workers are asleep. */
+export function countSleepers(): i32 {
+  return atomic.load<i32>(SLEEPERS);
 }
 
 /** Called by a worker whose loop trapped. */

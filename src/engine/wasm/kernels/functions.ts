@@ -1,4 +1,4 @@
-// exp, log and tanh of four floats, after Cephes (S. L. Moshier): reduce the argument, then a short polynomial. Within 2
+// exp, log and tanh of four floats, after Cephes (S. L. Moshier): reduce the argument, then a short polynomial. Within 1.25
 // units in the last place, infinities and NaN included (exp below 2^−125 is 0). Constants lie in memory: a broadcast load is
 // one instruction, a splat of a literal three in every iteration. Only operations that V8 can join in pairs are used, so
 // a loop that stores two neighbouring results runs on 256 bits where the engine can.
@@ -85,11 +85,11 @@ export function tanh4(x: v128): v128 {
   p = madd(p, z, constant(TANH, 2));
   p = madd(p, z, constant(TANH, 3));
   p = madd(p, z, constant(TANH, 4));
-  const near = madd(f32x4.mul(p, z), x, x);
+  const near = madd(f32x4.mul(p, z), size, size);
   const one = constant(TANH, 5);
   const far = f32x4.sub(one, f32x4.div(constant(TANH, 6), f32x4.add(exp4(f32x4.add(size, size)), one)));
-  const signed = v128.or(far, v128.and(x, constant(TANH, 8)));
-  return v128.bitselect(near, signed, f32x4.lt(size, constant(TANH, 7)));
+  const result = v128.bitselect(near, far, f32x4.lt(size, constant(TANH, 7)));
+  return v128.or(result, v128.and(x, constant(TANH, 8)));
 }
 
 /** 1 / (1 + exp −x). */

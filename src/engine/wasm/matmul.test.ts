@@ -1,0 +1,215 @@
+/** Matrix products against plain float64 loops, and the promise of the same bytes for any threads, layout and cut. */
+import fc from 'fast-check';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { MatmulOptions } from '../kernels.ts';
+import { Scope } from '../scope.ts';
+import { readFloats } from '../transfer.ts';
+import { createWasmDevice, type Variant, type WasmDevice } from './index.ts';
+
+interface Product extends MatmulOptions {
+  readonly batch: number;
+  readonly rows: number;
+  readonly depth: number;
+  readonly columns: number;
+}
+
+const variants: readonly Variant[] = ['plain', 'relaxed', 'wide'];
+const arenaBytes = 2 ** 28;
+const opened: WasmDevice[] = [];
+
+async function open(variant: Variant, threads: number): Promise<WasmDevice> {
+  const device = await createWasmDevice({ variant, threads, arenaBytes });
+  opened.push(device);
+  return device;
+}
+
+afterAll(() => {
+  for (const device of opened) device[Symbol.dispose]();
+});
+
+/** Enough numbers for every case; a, b and c start at different places. */
+const numbers = Float32Array.from({ length: 2 ** 22 }, (_, i) => Math.sin(i * i + 0.1 * i) * 0.5);
+
+function operands({ batch, rows, depth, columns }: Product) {
+  return {
+    a: numbers.slice(1, 1 + batch * rows * depth),
+    b: numbers.slice(77_777, 77_777 + batch * depth * columns),
+    c: numbers.slice(333_333, 333_333 + batch * rows * columns),
+  };
+}
+
+/** Where two results first differ in a bit; −1 for nowhere. */
+function firstDifference(found: Float32Array, expected: Float32Array): number {
+  const [left, right] = [found, expected].map(({ buffer }) => new Int32Array(buffer));
+  return left.length === right.length ? left.findIndex((bits, i) => bits !== right[i]) : 0;
+}
+
+/** The product in float64, with the sum of absolute terms that bounds its rounding error. */
+function naive(product: Product): { exact: Float64Array; size: Float64Array } {
+  const { rows, depth, columns, transposeA, transposeB, accumulate } = product;
+  const { a, b, c } = operands(product);
+  const exact = new Float64Array(c.length);
+  const size = new Float64Array(c.length);
+  for (let i = 0; i < c.length; i++) {
+    const [entry, m, n] = [Math.floor(i / (rows * columns)), Math.floor(i / columns) % rows, i % columns];
+    exact[i] = accumulate ? c[i] : 0;
+    size[i] = Math.abs(exact[i]);
+    for (let k = 0; k < depth; k++) {
+      const left = a[entry * rows * depth + (transposeA ? k * rows + m : m * depth + k)];
+      const right = b[entry * depth * columns + (transposeB ? n * depth + k : k * columns + n)];
+      exact[i] += left * right;
+      size[i] += Math.abs(left * right);
+    }
+  }
+  return { exact, size };
+}
+
+async function multiply(device: WasmDevice, product: Product, frozen = false): Promise<Float32Array> {
+  const { batch, rows, depth, columns, transposeA, transposeB } = product;
+  const { a, b, c } = operands(product);
+  const leading = batch > 1 ? [batch] : [];
+  using scope = new Scope(device);
+  const left = scope.from(a, [...leading, ...(transposeA ? [depth, rows] : [rows, depth])], 'a');
+  const right = scope.from(b, [...leading, ...(transposeB ? [columns, depth] : [depth, columns])], 'b');
+  const out = scope.from(c, [...leading, rows, columns], 'c');
+  if (frozen) device.freeze(right);
+  device.kernels.matmul(out, left, right, product);
+  return await readFloats(out);
+}
+
+function expectClose(found: Float32Array, product: Product): void {
+  const { exact, size } = naive(product);
+  const worst = found.reduce((most, value, i) => {
+    const error = Math.abs(value - exact[i]) / (2 ** -24 * (size[i] || 1));
+    return Number.isNaN(error) ? Number.POSITIVE_INFINITY : Math.max(most, error);
+  }, 0);
+  // In units of half an ulp of Σ|terms|: a sum of blocks of 256 rounds at most this often.
+  expect(worst).toBeLessThanOrEqual(Math.min(product.depth, 256) + Math.ceil(product.depth / 256) + 2);
+}
+
+const flags = [false, true];
+const options = flags.flatMap((transposeA) =>
+  flags.flatMap((transposeB) => flags.map((accumulate) => ({ transposeA, transposeB, accumulate }))),
+);
+const shapes: readonly [number, number, number, number][] = [
+  [1, 1, 1, 1],
+  [1, 0, 3, 4],
+  [1, 3, 0, 4],
+  [1, 3, 4, 0],
+  [1, 7, 5, 3],
+  [1, 6, 16, 16],
+  [1, 33, 300, 17],
+  [1, 129, 257, 65],
+  [5, 9, 20, 11],
+  [3, 70, 40, 33],
+];
+
+for (const variant of variants) {
+  describe(`matmul, ${variant}`, async () => {
+    const device = await open(variant, 2);
+
+    test.each(shapes)('%i products %i×%i×%i, every way round', async (batch, rows, depth, columns) => {
+      for (const option of options) {
+        const product = { batch, rows, depth, columns, ...option };
+        expectClose(await multiply(device, product), product);
+      }
+      expect(device.arena.used).toBe(0);
+    });
+
+    test('random small shapes', async () => {
+      const size = fc.integer({ min: 0, max: 40 });
+      const shape = fc.record({ batch: fc.integer({ min: 1, max: 3 }), rows: size, depth: size, columns: size });
+      await fc.assert(
+        fc.asyncProperty(shape, fc.constantFrom(...options), fc.boolean(), async (dims, option, frozen) => {
+          const product = { ...dims, ...option };
+          expectClose(await multiply(device, product, frozen), product);
+        }),
+        { numRuns: 60 },
+      );
+    });
+
+    test('the same bytes for 1, 2 and 3 threads, frozen or not', async () => {
+      const others = [await open(variant, 1), await open(variant, 3)];
+      const cases: readonly [number, number, number, number][] = [
+        [1, 500, 300, 200],
+        [1, 64, 256, 700],
+        [1, 20, 2000, 60],
+        [1, 8, 400, 1000],
+        [7, 60, 50, 40],
+      ];
+      for (const [batch, rows, depth, columns] of cases) {
+        for (const option of options) {
+          const product = { batch, rows, depth, columns, ...option };
+          const expected = await multiply(device, product);
+          for (const other of others) expect(firstDifference(await multiply(other, product), expected)).toBe(-1);
+          expect(firstDifference(await multiply(device, product, true), expected)).toBe(-1);
+        }
+      }
+    });
+
+    test('a row does not depend on how many rows there are', async () => {
+      const [depth, columns] = [300, 90];
+      const one = { batch: 1, depth, columns, transposeA: false, transposeB: true, accumulate: false };
+      const all = await multiply(device, { ...one, rows: 400 });
+      for (const rows of [1, 5, 31, 33, 129]) {
+        const some = await multiply(device, { ...one, rows });
+        expect(firstDifference(some, all.slice(0, rows * columns))).toBe(-1);
+      }
+    });
+  });
+}
+
+test('relaxed and wide give the same bytes', async () => {
+  const [relaxed, wide] = [await open('relaxed', 1), await open('wide', 2)];
+  for (const option of options) {
+    const product = { batch: 1, rows: 131, depth: 600, columns: 77, ...option };
+    expect(firstDifference(await multiply(wide, product), await multiply(relaxed, product))).toBe(-1);
+  }
+});
+
+test('a product larger than the shared scratch goes in rounds', async () => {
+  const device = await open('wide', 2);
+  const product = { batch: 1, rows: 130, depth: 1100, columns: 2100, ...options[1] };
+  const { exact, size } = naive({ ...product, rows: 1 });
+  const found = await multiply(device, product);
+  for (let n = 0; n < product.columns; n++) expect(Math.abs(found[n] - exact[n])).toBeLessThan(1e-5 * size[n]);
+});
+
+describe('frozen layouts', async () => {
+  const device = await open('wide', 1);
+  const plainWay = { transposeA: false, transposeB: true, accumulate: false };
+
+  test('are made on use, once for each way round, and freed with the weight', () => {
+    using scope = new Scope(device);
+    const [x, y] = [scope.zeros([4, 32], 'x'), scope.zeros([4, 48], 'y')];
+    const weight = scope.zeros([48, 32], 'weight');
+    const before = device.arena.used;
+    device.freeze(weight);
+    expect(device.arena.used).toBe(before);
+    device.kernels.matmul(y, x, weight, plainWay);
+    const once = device.arena.used;
+    expect(once).toBeGreaterThan(before);
+    device.kernels.matmul(y, x, weight.view([48, 32]), plainWay);
+    expect(device.arena.used).toBe(once);
+    device.kernels.matmul(x, y, weight, { ...plainWay, transposeB: false });
+    expect(device.arena.used).toBeGreaterThan(once);
+  });
+
+  test('leave nothing behind', () => expect(device.arena.used).toBe(0));
+
+  test('are done without where the arena has no room', async () => {
+    using scope = new Scope(device);
+    const product = { batch: 1, rows: 9, depth: 128, columns: 200, ...plainWay };
+    const expected = await multiply(device, product);
+    const room = 4 * (product.columns * product.depth + product.rows * (product.depth + product.columns)) + 1024;
+    scope.empty([(device.arena.capacity - device.arena.used - room) / 4], 'all the rest');
+    expect(firstDifference(await multiply(device, product, true), expected)).toBe(-1);
+  });
+
+  test('forbid a later write', () => {
+    using scope = new Scope(device);
+    const weight = scope.zeros([4, 4], 'weight');
+    device.freeze(weight);
+    expect(() => device.write(weight, new Float32Array(16))).toThrow(/frozen/);
+  });
+});

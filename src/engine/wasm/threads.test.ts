@@ -1,0 +1,82 @@
+/** Threads: many jobs with pauses between them, sleep, and an end by themselves. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { Scope } from '../scope.ts';
+import { readFloats } from '../transfer.ts';
+import { createWasmDevice } from './index.ts';
+import { Jobs } from './jobs.ts';
+import { canShareMemory, loadModuleBytes, startWorker } from './platform.ts';
+import { webAssembly } from './webassembly.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test('2,000 jobs with pauses in which workers fall asleep', async () => {
+  using device = await createWasmDevice({ threads: 3, variant: 'plain', arenaBytes: 2 ** 27 });
+  using scope = new Scope(device);
+  const size = 100_000;
+  const one = scope.from(new Float32Array(size).fill(1), [size], 'one');
+  const total = scope.zeros([size], 'total');
+  for (let job = 1; job <= 2000; job++) {
+    device.kernels.add(total, one);
+    if (job % 100 === 0) {
+      await pause(job % 300 === 0 ? 12 : 0);
+      expect((await readFloats(total)).every((value) => value === job)).toBe(true);
+    }
+  }
+});
+
+test('idle workers sleep, and a stop ends them', async () => {
+  const memory = new webAssembly.Memory({ initial: 1024, maximum: 1024, shared: true });
+  const module = await webAssembly.compile(await loadModuleBytes('plain-shared'));
+  const { exports } = new webAssembly.Instance(module, { env: { memory } });
+  const jobs = new Jobs(exports, memory, 3);
+  await Promise.all([1, 2].map((thread) => startWorker({ module, memory, thread })));
+  const untilSleepers = async (count: number) => {
+    while (jobs.sleepers !== count) await pause(1);
+  };
+  await untilSleepers(2);
+  const words = 300_000;
+  jobs.run('fill', 30, [words, 10_000, 7, jobs.reservedBytes, 0, 0, 0, 0]);
+  expect(new Int32Array(memory.buffer, jobs.reservedBytes, words + 1).findIndex((value) => value !== 7)).toBe(words);
+  await untilSleepers(2);
+  jobs.stop();
+  await untilSleepers(0);
+});
+
+test('the build for unshared memory runs alone', async () => {
+  const memory = new webAssembly.Memory({ initial: 1024, maximum: 1024, shared: false });
+  const module = await webAssembly.compile(await loadModuleBytes('relaxed'));
+  const jobs = new Jobs(new webAssembly.Instance(module, { env: { memory } }).exports, memory, 1);
+  jobs.run('fill', 3, [25_000, 10_000, 9, jobs.reservedBytes, 0, 0, 0, 0]);
+  expect(new Int32Array(memory.buffer, jobs.reservedBytes, 25_001).findIndex((value) => value !== 9)).toBe(25_000);
+});
+
+/** The package's own Node runs TypeScript as it is. */
+async function runScript(body: string): Promise<string> {
+  const modules = `import { createWasmDevice } from './src/engine/wasm/index.ts'; import { Scope } from './src/engine/scope.ts';`;
+  const node = join(root, 'node_modules/.bin/node');
+  const args = ['--input-type=module', '--no-warnings', '--eval', `${modules}\n${body}`];
+  const { stdout } = await promisify(execFile)(node, args, { cwd: root, timeout: 50_000 });
+  return stdout.trim();
+}
+
+const useDevice = `
+  const device = await createWasmDevice({ threads: 3, arenaBytes: 2 ** 27 });
+  const scope = new Scope(device);
+  const x = scope.zeros([100_000], 'x');
+  device.kernels.affine(x, x, 1, 2);
+  console.log((await device.read(x))[99_999]);`;
+
+test('a process with an open device ends by itself', async () => {
+  expect(canShareMemory()).toBe(true);
+  expect(await runScript(useDevice)).toBe('2');
+});
+
+test('a process ends after dispose, and dispose may come twice', async () => {
+  const body = `${useDevice} scope[Symbol.dispose](); device[Symbol.dispose](); device[Symbol.dispose](); console.log('ended');`;
+  expect(await runScript(body)).toBe('2\nended');
+});
