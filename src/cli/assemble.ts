@@ -27,7 +27,7 @@ import { Trainer } from '../grpo/train.ts';
 import { Decoder } from '../model/decoder.ts';
 import { ModelFolder } from '../model/folder.ts';
 import { loadWeights } from '../model/weights.ts';
-import { oracleRouter, VerdictLedger } from '../oracle/index.ts';
+import { oracleRouter, type VerdictLedger } from '../oracle/index.ts';
 import { blindRouter, deployedScale } from '../run/arms.ts';
 import { PhaseClock } from '../run/clock.ts';
 import type { RunConfig } from '../run/schema.ts';
@@ -150,20 +150,18 @@ export interface Assembly {
   readonly trainer: Trainer;
   readonly policy: Policy;
   readonly text: ModelText;
-  readonly ledger: VerdictLedger;
   readonly clock: PhaseClock;
 }
 
 export async function assemble(
   config: RunConfig,
   { judge, problems, files, pairs }: RunInputs,
-  verdicts: string,
+  ledger: VerdictLedger,
   resources: Resources,
 ): Promise<Assembly> {
   const model = await loadModel(config, files, resources);
   const adapter = await openAdapter(config, model, pairs);
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm) };
-  const ledger = resources.use(new VerdictLedger(verdicts));
   const tasks = trainingTasks(config, problems, await partitionOf(config, problems), model.text);
   const clock = new PhaseClock();
   const context: StepContext = {
@@ -186,7 +184,7 @@ export async function assemble(
     tokens: model.text.completion(fence(task.problem)),
   }));
   const heal = steps === 0 ? null : { clean, steps, learningRate };
-  return { trainer: new Trainer({ context, reference, heal }), policy, text: model.text, ledger, clock };
+  return { trainer: new Trainer({ context, reference, heal }), policy, text: model.text, clock };
 }
 
 /** The oracle arm is the only one that is given the reading half of the ledger. */

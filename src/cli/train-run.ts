@@ -7,10 +7,10 @@
 import { targetModules } from '../adapters/index.ts';
 import { UserError } from '../base/errors.ts';
 import type { TrainEvent } from '../grpo/events.ts';
-import { sealRun } from '../oracle/index.ts';
+import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import { loadCheckpoint } from '../run/checkpoint.ts';
 import { type Manifest, RunDirectory } from '../run/directory.ts';
-import { type RunEnd, recordRun, resumeFrom } from '../run/record.ts';
+import { type RecordOptions, type RunEnd, recordRun, resumeFrom } from '../run/record.ts';
 import type { RunConfig } from '../run/schema.ts';
 import { problemsHash } from '../run/tasks.ts';
 import { type Assembly, assemble, openInputs, Resources, type RunInputs } from './assemble.ts';
@@ -77,14 +77,24 @@ async function trainOpen(
   const facts = factsOf(config, run, inputs);
   if (newManifest !== null) await run.writeManifest(newManifest(facts));
   else checkFacts(run, facts, output);
-  const assembly = await assemble(config, inputs, run.ledger('verdicts'), resources);
+  const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
+  const assembly = await assemble(config, inputs, ledger, resources);
   const { parent } = run.manifest;
   if (last !== undefined) await resumeFrom(run, assembly.trainer, last);
   else if (parent !== null) {
     const { state } = await loadCheckpoint(RunDirectory.open(parent.run), parent.update);
     assembly.trainer.restore(state);
   }
-  return await drive(config, run, assembly, output, signal);
+  const display = new TrainDisplay(output, ledger, {
+    updates: config.updates,
+    first: assembly.trainer.updatesCompleted,
+  });
+  const result = await drive(config, run, assembly, signal, (event, seconds) => {
+    output.onEvent?.(event);
+    display.show(event, seconds);
+  });
+  display.close(result.end, run.path, assembly.trainer.updatesCompleted);
+  return result;
 }
 
 function onInterrupt(interrupt: () => void): Disposable {
@@ -143,14 +153,14 @@ function withoutThreads(device: string): string {
   return device.replace(/ \d+$/, '');
 }
 
-async function drive(
+/** Trains to the end, or until the signal, and writes everything down. */
+export async function drive(
   config: RunConfig,
   run: RunDirectory,
-  { trainer, policy, text, ledger, clock }: Assembly,
-  output: TrainOutput,
+  { trainer, policy, text, clock }: Assembly,
   signal: AbortSignal,
+  onEvent: RecordOptions['onEvent'],
 ): Promise<TrainResult> {
-  const display = new TrainDisplay(output, ledger, { updates: config.updates, first: trainer.updatesCompleted });
   const { adapter } = policy;
   let holds = true;
   const end = await recordRun({
@@ -162,11 +172,9 @@ async function drive(
     signal,
     onEvent(event, seconds) {
       if (event.kind === 'expectation' && !event.holds) holds = false;
-      output.onEvent?.(event);
-      display.show(event, seconds);
+      onEvent(event, seconds);
     },
     clock,
   });
-  display.close(end, run.path, trainer.updatesCompleted);
   return { end, holds };
 }

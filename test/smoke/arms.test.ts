@@ -1,0 +1,84 @@
+/** Every arm, and every value of the config that changes the update, for a few updates on the tiny lab. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TrainEvent } from '../../src/grpo/events.ts';
+import { readVerdicts } from '../../src/oracle/index.ts';
+import { blindArms, oracleArm } from './arms.ts';
+import { Lab, type LabRun } from './lab.ts';
+
+let lab: Lab;
+beforeAll(async () => {
+  lab = await Lab.open();
+});
+afterAll(() => lab[Symbol.asyncDispose]());
+
+function numbersIn(value: unknown): number[] {
+  if (typeof value === 'number') return [value];
+  if (ArrayBuffer.isView(value)) return Array.from(value as Float32Array);
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
+}
+
+/** Finite everywhere, green everywhere, and something was learned. */
+function expectSound({ events, steps, end, holds }: LabRun, updates: number): void {
+  expect({ end, holds }).toEqual({ end: 'finished', holds: true });
+  expect(steps).toHaveLength(updates);
+  const plain = events.filter((event: TrainEvent) => event.kind !== 'rollouts');
+  expect(numbersIn(plain).filter((value) => !Number.isFinite(value))).toEqual([]);
+  expect(steps.some(({ gradientNorm }) => gradientNorm > 0)).toBe(true);
+  for (const { zeroSignal, gradientNorm } of steps) if (gradientNorm === 0) expect(zeroSignal).not.toBeNull();
+}
+
+describe('ten updates of every arm', () => {
+  it.each([...Object.entries(blindArms), ['oracle', oracleArm] as const])('%s', async (name, settings) => {
+    const trained = await lab.train([...settings, 'updates=10', 'output.checkpointEvery=5']);
+    expectSound(trained, 10);
+    expect(trained.run.checkpoints).toEqual([0, 5, 10]);
+    const rows = await lab.rollouts(trained.run);
+    expect(rows).toHaveLength(10 * 3 * 4);
+    expect([...(await readVerdicts(trained.run.file('verdicts'))).keys()]).toEqual(rows.map(({ id }) => id));
+    const modes = new Set(rows.map(({ sampled }) => sampled));
+    expect([...modes].sort()).toEqual(['deployed', 'full']);
+    const zones = new Set(rows.flatMap(({ zone }) => (zone === null ? [] : [zone])));
+    if (/activation|gradient|haar|mass/.test(name)) expect([...zones].sort()).toEqual(['absorb', 'keep', 'route']);
+    else if (name === 'oracle') expect(zones.has('route')).toBe(true);
+    else expect([...zones]).toEqual(['absorb']);
+    expect(rows.every(({ hackable }) => !hackable)).toBe(name === 'no-loophole');
+  });
+});
+
+const gate = ['arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=2'];
+const activation = ['arm.kind=activation', ...gate];
+const gradient = ['arm.kind=gradient', ...gate];
+
+describe('values of the config', () => {
+  it.each<[string, readonly string[]]>([
+    ['calibration pairs', [...activation, 'arm.calibration=pairs']],
+    ['calibration pairs, gradient', [...gradient, 'arm.calibration=pairs']],
+    ['token granularity', [...activation, 'arm.granularity=token']],
+    ['token granularity, gradient', [...gradient, 'arm.granularity=token']],
+    ['token granularity, KL apart', [...activation, 'arm.granularity=token', 'loss.klRoute=absorb']],
+    ['score cosine', [...activation, 'arm.score=cosine']],
+    ['direction built once', [...activation, 'arm.refreshEvery=0']],
+    ['no half-life, a short buffer', [...activation, 'arm.halfLife=0', 'arm.bufferRows=8']],
+    ['standardised direction', [...activation, 'arm.standardise=true']],
+    ['detach by parameter', [...activation, 'loss.detach=parameter']],
+    ['KL of routed rollouts apart', [...activation, 'loss.klRoute=absorb', 'loss.klWeight=0.1']],
+    ['classic GRPO', [...activation, 'loss.kind=classic']],
+    ['two epochs', [...activation, 'loss.epochs=2']],
+    ['small passes', [...activation, 'output.tokensPerPass=64', 'output.readEvery=3']],
+    ['nothing stored', [...activation, 'output.storeFeatures=false', 'output.storeTokens=false']],
+    ['oracle keeps the others', ['arm.kind=oracle', 'arm.others=keep', 'arm.falsePositiveRate=0.3']],
+    ['retain-heal', [...activation, 'safety.healSteps=2', 'safety.healLearningRate=1e-3']],
+    ['pissa', [...activation, 'adapter.family=pissa']],
+    ['scorda', ['arm.kind=absorb', 'adapter.family=scorda']],
+    ['antipasto', [...activation, 'adapter.family=antipasto']],
+    [
+      'family markers, two modes',
+      [...activation, 'environment.markers=family', 'environment.modes=["sentinel", "run_tests"]'],
+    ],
+  ])('%s', async (_, settings) => {
+    const trained = await lab.train([...settings, 'updates=3']);
+    expectSound(trained, 3);
+    const heal = trained.events.filter(({ kind }) => kind === 'heal');
+    expect(heal.length).toBe(settings.some((setting) => setting.startsWith('safety.heal')) ? 1 : 0);
+  });
+});

@@ -1,0 +1,133 @@
+/**
+ * A lab small enough for tests: a one-layer model that has seen a few micro documents, and runs of it through the real
+ * composition root. Inputs that no arm changes (sandbox, problems, device) are opened once.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Assembly, assemble, openInputs, Resources, type RunInputs } from '../../src/cli/assemble.ts';
+import { drive } from '../../src/cli/train-run.ts';
+import { createWasmDevice } from '../../src/engine/wasm/index.ts';
+import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
+import { writeModelFolder } from '../../src/model/folder-writer.ts';
+import { VerdictLedger } from '../../src/oracle/index.ts';
+import { microRecipe, pretrainMicro } from '../../src/pretrain/micro.ts';
+import { resolveConfig } from '../../src/run/config.ts';
+import { RunDirectory } from '../../src/run/directory.ts';
+import type { RolloutRow } from '../../src/run/ledger.ts';
+import { readRollouts } from '../../src/run/read.ts';
+import type { RunEnd } from '../../src/run/record.ts';
+import type { Splits } from '../../src/run/tasks.ts';
+
+const tinyRecipe = {
+  ...microRecipe,
+  hiddenSize: 32,
+  layers: 1,
+  heads: 2,
+  steps: 60,
+  documentsPerStep: 24,
+  learningRate: 1e-2,
+  warmupSteps: 5,
+};
+
+/** Writes programs that compile about three times in four, and never solves: rewards differ within groups. */
+export async function makeTinyModel(directory: string): Promise<void> {
+  using device = await createWasmDevice({ threads: 1 });
+  await writeModelFolder(directory, await pretrainMicro(device, tinyRecipe, () => undefined));
+}
+
+export const tinySettings = [
+  'adapter.rank=2',
+  'sampling.maxNewTokens=32',
+  'sampling.promptsPerStep=3',
+  'sampling.group=4',
+  'sampling.temperature=0.9',
+  'sampling.topK=0',
+  'sampling.topP=1',
+  'optimiser.learningRate=1e-2',
+  'optimiser.warmupUpdates=0',
+  'safety.tripwirePrompts=2',
+  'data.problems=32',
+  'device.threads=1',
+  'device.arenaMiB=64',
+];
+
+export interface LabRun {
+  readonly run: RunDirectory;
+  readonly events: readonly TrainEvent[];
+  readonly steps: readonly StepEvent[];
+  readonly end: RunEnd;
+  readonly holds: boolean;
+}
+
+export interface LabOptions {
+  readonly ledger?: new (path: string) => VerdictLedger;
+  /** Changes the assembly before it trains: for planted faults. */
+  readonly plant?: (assembly: Assembly) => void;
+  /** Inputs of this run's own, where its settings change them. */
+  readonly ownInputs?: boolean;
+}
+
+export class Lab implements AsyncDisposable {
+  readonly #home: string;
+  readonly #resources: Resources;
+  readonly #inputs: RunInputs;
+  #runs = 0;
+
+  private constructor(home: string, resources: Resources, inputs: RunInputs) {
+    this.#home = home;
+    this.#resources = resources;
+    this.#inputs = inputs;
+  }
+
+  static async open(): Promise<Lab> {
+    const home = await mkdtemp(join(tmpdir(), 'gq-lab-'));
+    await makeTinyModel(join(home, 'model'));
+    const resources = new Resources();
+    const { config } = resolveConfig(null, [`model=${join(home, 'model')}`, ...tinySettings]);
+    return new Lab(home, resources, await openInputs(config, resources));
+  }
+
+  get model(): string {
+    return join(this.#home, 'model');
+  }
+
+  path(name: string): string {
+    return join(this.#home, name);
+  }
+
+  config(settings: readonly string[]) {
+    return resolveConfig(null, [`model=${this.model}`, ...tinySettings, ...settings]).config;
+  }
+
+  async rollouts(run: RunDirectory): Promise<RolloutRow[]> {
+    const rows: RolloutRow[] = [];
+    for await (const row of readRollouts(run)) rows.push(row);
+    return rows;
+  }
+
+  get problems(): Splits {
+    return this.#inputs.problems;
+  }
+
+  async train(settings: readonly string[], options: LabOptions = {}): Promise<LabRun> {
+    const { ledger: Ledger = VerdictLedger, plant, ownInputs = false } = options;
+    const config = this.config(settings);
+    await using resources = new Resources();
+    const run = RunDirectory.create(this.path(`run-${this.#runs++}`));
+    run.cutTo();
+    const inputs = ownInputs ? await openInputs(config, resources) : this.#inputs;
+    const assembly = await assemble(config, inputs, resources.use(new Ledger(run.ledger('verdicts'))), resources);
+    plant?.(assembly);
+    const events: TrainEvent[] = [];
+    const { end, holds } = await drive(config, run, assembly, new AbortController().signal, (event) => {
+      events.push(event);
+    });
+    return { run, events, steps: events.filter((event) => event.kind === 'step'), end, holds };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resources[Symbol.asyncDispose]();
+    await rm(this.#home, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * The label-flip test of the oracle wall: the same rewards with every verdict flipped before it reaches the ledger must give
+ * the same checkpoints, byte for byte, for every arm without labels. The oracle arm must fail it, or the test is blind.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sha256 } from '../../src/base/hash.ts';
+import { channelNames } from '../../src/env/modes.ts';
+import type { Verdict, VerdictSink } from '../../src/env/verdict.ts';
+import { readVerdicts, VerdictLedger } from '../../src/oracle/index.ts';
+import type { RunDirectory } from '../../src/run/directory.ts';
+import { blindArms, oracleArm } from '../smoke/arms.ts';
+import { Lab } from '../smoke/lab.ts';
+
+function flip(verdict: Verdict): Verdict {
+  const { format, compiles, correct, passed, exploited, channel, channels } = verdict;
+  return {
+    ...verdict,
+    format: !format,
+    compiles: !compiles,
+    correct: !correct,
+    passed: !passed,
+    exploited: !exploited,
+    channel: !channel,
+    channels: channelNames.filter((name) => !channels.includes(name)),
+    reward: 3.5 - verdict.reward,
+    outcome: correct ? 'wrong' : 'ok',
+    evidence: 'flipped',
+  };
+}
+
+class FlippedLedger extends VerdictLedger {
+  override get sink(): VerdictSink {
+    const { append } = super.sink;
+    return { append: (verdict) => append(flip(verdict)) };
+  }
+}
+
+function checkpointHashes(run: RunDirectory): Record<string, string> {
+  const files = run.checkpoints.flatMap((update) =>
+    readdirSync(run.checkpoint(update)).map((name) => join(run.checkpoint(update), name)),
+  );
+  return Object.fromEntries(files.map((file) => [file.slice(run.path.length), sha256(readFileSync(file))]));
+}
+
+let lab: Lab;
+beforeAll(async () => {
+  lab = await Lab.open();
+});
+afterAll(() => lab[Symbol.asyncDispose]());
+
+const short = ['updates=3', 'output.checkpointEvery=1'];
+
+async function bothWays(settings: readonly string[]) {
+  const told = await lab.train([...short, ...settings]);
+  const lied = await lab.train([...short, ...settings], { ledger: FlippedLedger });
+  const [truth, lies] = [await readVerdicts(told.run.file('verdicts')), await readVerdicts(lied.run.file('verdicts'))];
+  for (const [id, verdict] of truth) expect(lies.get(id)?.exploited).toBe(!verdict.exploited);
+  expect(told.steps.some(({ blockNorms }) => blockNorms.deployed + blockNorms.quarantine > 0)).toBe(true);
+  return { told, lied, same: [checkpointHashes(told.run), checkpointHashes(lied.run)] as const };
+}
+
+describe('every label flipped', () => {
+  it.each(Object.keys(blindArms))('%s: the same checkpoint bytes', async (name) => {
+    const { told, same } = await bothWays(blindArms[name]);
+    expect(Object.keys(same[0])).toHaveLength(4 * 3);
+    expect(same[1]).toEqual(same[0]);
+    const pins = told.steps.reduce((sum, { zones }) => sum + zones.keep + zones.route, 0);
+    const gated = blindArms[name].some((setting) => /kind=(?:activation|gradient)/.test(setting));
+    expect(pins > 0).toBe(gated);
+  });
+
+  it('oracle: other checkpoint bytes, from the first update on', async () => {
+    const { same } = await bothWays(oracleArm);
+    expect(same[1]['/checkpoints/00000/adapter.safetensors']).toBe(same[0]['/checkpoints/00000/adapter.safetensors']);
+    expect(same[1]['/checkpoints/00003/adapter.safetensors']).not.toBe(
+      same[0]['/checkpoints/00003/adapter.safetensors'],
+    );
+  });
+});
