@@ -1,7 +1,7 @@
 /**
  * Tokens generated per second by batch size: prompts of 64 tokens, 80 new tokens each, sampled at temperature 0.7, plain
  * and with an adapter. The prefill is part of the time; its tokens are not counted, its arithmetic is.
- *   node bench/generate.ts [--device wasm|reference] [--threads N] [--seconds S] [--json]
+ *   node bench/generate.ts [--device wasm|reference] [--threads N] [--seconds S] [--cpu] [--json]
  */
 import { scaleRows } from '../src/adapters/index.ts';
 import { randomStream } from '../src/base/rng.ts';

@@ -20,15 +20,26 @@ export interface BenchOptions {
   readonly json: boolean;
 }
 
+/** With --cpu, for a machine that is busy with other things: the processor time of this process, not the time that passes. */
+let processorTime = false;
+
+function nowMs(): number {
+  if (!processorTime) return performance.now();
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 export async function readOptions(): Promise<BenchOptions> {
   const { values } = parseArgs({
     options: {
       device: { type: 'string', default: 'wasm' },
       threads: { type: 'string' },
       seconds: { type: 'string', default: '1' },
+      cpu: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });
+  processorTime = values.cpu;
   const threads = values.threads === undefined ? {} : { threads: Number(values.threads) };
   const device = values.device === 'reference' ? createReferenceDevice() : await createWasmDevice(threads);
   return { device, secondsPerCase: Number(values.seconds), json: values.json };
@@ -90,10 +101,10 @@ export async function fastest(device: Device, budgetSeconds: number, run: () => 
   let least = Number.POSITIVE_INFINITY;
   const end = performance.now() + budgetSeconds * 1000;
   do {
-    const start = performance.now();
+    const start = nowMs();
     await run();
     await device.sync();
-    least = Math.min(least, performance.now() - start);
+    least = Math.min(least, nowMs() - start);
   } while (performance.now() < end);
   return least / 1000;
 }

@@ -2,7 +2,7 @@
  * Tokens scored per second by batch size: groups of 8 completions of 80 tokens that share a prompt of 64, forward only and
  * with the backward pass into an adapter's gradients. A backward pass counts as the forward's arithmetic once more (frozen
  * weights need no gradient of their own), the adapter's twice more. Every computed token counts, prompts included.
- *   node bench/score.ts [--device wasm|reference] [--threads N] [--seconds S] [--json]
+ *   node bench/score.ts [--device wasm|reference] [--threads N] [--seconds S] [--cpu] [--json]
  */
 import { routeGroups, scaleGroups } from '../src/adapters/index.ts';
 import { type Route, Scope, sum, Tape } from '../src/engine/index.ts';
