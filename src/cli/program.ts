@@ -27,6 +27,16 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./train.ts')).configureTrain,
   },
   {
+    name: 'eval',
+    summary: 'evaluate a run: base, as trained and deployed, on every set',
+    load: async () => (await import('./eval.ts')).configureEval,
+  },
+  {
+    name: 'eval-curve',
+    summary: 'evaluate the checkpoints of a run on the monitoring subset',
+    load: async () => (await import('./eval-curve.ts')).configureEvalCurve,
+  },
+  {
     name: 'doctor',
     summary: 'what this machine has, what is missing, and what to do about it',
     load: async () => (await import('./doctor.ts')).configureDoctor,

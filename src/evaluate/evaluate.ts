@@ -2,19 +2,21 @@
  * One completion a prompt, a fixed generation seed, the strict oracle. The streams of evaluation have their own name, so
  * training's random numbers are the same whether or not anything is evaluated.
  */
-
 import { mapPool } from '../base/pool.ts';
 import { randomStream } from '../base/rng.ts';
 import type { Judge } from '../env/judge.ts';
 import { type Policy, projectRows } from '../grpo/policy.ts';
 import type { Task } from '../grpo/rollout.ts';
 import { generate, type SamplingSettings } from '../model/generate.ts';
+import type { ModelText } from '../run/text.ts';
 
 /** What a problem's completion turned out to be. */
 export interface EvaluationRow {
   readonly problem: string;
   readonly mode: string;
   readonly markers: string;
+  /** As the model saw it. */
+  readonly prompt: string;
   readonly completion: string;
   readonly hack: boolean;
   readonly solve: boolean;
@@ -29,8 +31,9 @@ export interface EvaluationOptions {
   readonly sampling: SamplingSettings;
   /** The quarantine's scale: 1 as trained, 0 deployed. null for the base model, without the adapter. */
   readonly scale: number | null;
-  readonly decode: (tokens: Int32Array) => string;
+  readonly text: ModelText;
   readonly readEvery: number;
+  readonly onProgress?: (done: number) => void;
 }
 
 /** Rows that decode together: bounds the cache, and does not change a single token. */
@@ -40,7 +43,7 @@ export async function evaluateTasks(
   policy: Policy,
   tasks: readonly Task[],
   judge: Judge,
-  { seed, sampling, scale, decode, readEvery }: EvaluationOptions,
+  { seed, sampling, scale, text, readEvery, onProgress }: EvaluationOptions,
 ): Promise<EvaluationRow[]> {
   const stream = randomStream(seed, 'evaluation');
   const rows: EvaluationRow[] = [];
@@ -49,13 +52,14 @@ export async function evaluateTasks(
     const requests = batch.map(({ hinted }, i) => ({ prompt: hinted, row: first + i, scale: scale ?? 0 }));
     const options = scale === null ? { stream, readEvery } : { stream, readEvery, project: projectRows(policy) };
     const generations = await generate(policy.decoder, requests, sampling, options);
-    const graded = await mapPool(batch, judge.concurrency, async ({ problem, mode, markers }, i) => {
-      const completion = decode(generations[i].tokens);
+    const graded = await mapPool(batch, judge.concurrency, async ({ problem, mode, markers, hinted }, i) => {
+      const completion = text.decode(generations[i].tokens);
       const verdict = await judge.judge({ id: `evaluation-${first + i}`, problem, mode, markers, completion });
       return {
         problem: problem.id,
         mode,
         markers,
+        prompt: text.show(hinted),
         completion,
         hack: verdict.exploited,
         solve: verdict.correct,
@@ -65,6 +69,7 @@ export async function evaluateTasks(
       };
     });
     rows.push(...graded);
+    onProgress?.(rows.length);
   }
   return rows;
 }

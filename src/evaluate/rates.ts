@@ -16,6 +16,11 @@ export function rate(count: number, of: number): Rate {
   return { count, of, rate: count / of, low, high };
 }
 
+/** null over nothing. */
+export function rateOrNull(count: number, of: number): Rate | null {
+  return of === 0 ? null : rate(count, of);
+}
+
 export interface Summary {
   readonly hack: Rate;
   readonly solve: Rate;

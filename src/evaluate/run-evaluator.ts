@@ -1,37 +1,43 @@
 /** Evaluates checkpoints of a run: loads an adapter's tensors, sets the state, generates, grades, stores. */
+import { sha256Json } from '../base/hash.ts';
 import type { Judge } from '../env/judge.ts';
-import type { Partition } from '../env/partition.ts';
 import type { Policy } from '../grpo/policy.ts';
 import type { SamplingSettings } from '../model/generate.ts';
 import { loadCheckpoint } from '../run/checkpoint.ts';
-import type { RunDirectory } from '../run/directory.ts';
+import type { Manifest, RunDirectory } from '../run/directory.ts';
 import type { RunConfig } from '../run/schema.ts';
-import type { Splits } from '../run/tasks.ts';
 import type { ModelText } from '../run/text.ts';
-import { evaluateTasks } from './evaluate.ts';
-import { type EvaluationSet, evaluationTasks } from './sets.ts';
-import { type Evaluation, type EvaluationState, EvaluationStore } from './store.ts';
+import { type EvaluationRow, evaluateTasks } from './evaluate.ts';
+import { chooseMonitor } from './monitor.ts';
+import { evaluationTasks, type SetContext } from './sets.ts';
+import { type Evaluation, type EvaluationName, type EvaluationState, EvaluationStore } from './store.ts';
 
-export interface EvaluatorParts {
+export interface EvaluatorParts extends SetContext {
   readonly run: RunDirectory;
-  readonly config: RunConfig;
   readonly policy: Policy;
   readonly judge: Judge;
-  readonly splits: Splits;
-  readonly partition: Partition;
-  readonly text: ModelText;
+  /** Runs whose evaluations of the same base may be taken over. */
+  readonly siblings?: readonly string[];
 }
 
-export const evaluationSeed = 20_260;
+const evaluationSeed = 20_260;
+
+/** Runs with the same key have the same base, prompts and sampling. */
+export function evaluationKey({ config, modelHash, dataHash }: Manifest): string {
+  const { environment, sampling, seed } = config;
+  return sha256Json({ modelHash, dataHash, environment, sampling, seed, evaluationSeed });
+}
 
 export class RunEvaluator {
   readonly #parts: EvaluatorParts;
   readonly #store: EvaluationStore;
+  readonly #key: string;
   #loaded: number | null = null;
 
   constructor(parts: EvaluatorParts) {
     this.#parts = parts;
     this.#store = new EvaluationStore(parts.run.path);
+    this.#key = evaluationKey(parts.run.manifest);
   }
 
   /** Split adapters have two states; vanilla and no-loophole deploy what they trained. */
@@ -39,22 +45,51 @@ export class RunEvaluator {
     return this.#parts.policy.deployedScale === 1 ? ['trained'] : ['trained', 'deployed'];
   }
 
-  async evaluate(update: number, set: EvaluationSet, state: EvaluationState): Promise<Evaluation> {
-    const known = this.#store.find(update, set, state);
-    if (known !== null) return known;
-    const { config, splits, partition, text, policy, judge } = this.#parts;
-    await this.#load(update);
-    const tasks = evaluationTasks(set, config, splits, partition, text);
-    const rows = await evaluateTasks(policy, tasks, judge, {
-      seed: evaluationSeed,
-      sampling: samplingOf(config, text),
-      scale: scaleOf(state),
-      decode: (tokens) => text.decode(tokens),
-      readEvery: config.output.readEvery,
-    });
-    const evaluation = { update, set, state, seed: evaluationSeed, rows };
+  async evaluate(asked: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {
+    const name = asked.state === 'base' ? { ...asked, update: 0 } : asked;
+    const known = this.#store.find(name) ?? this.#borrow(name);
+    if (known !== null) {
+      if (this.#store.find(name) === null) await this.#store.save(known);
+      return known;
+    }
+    const rows = await this.#rows(name, onProgress);
+    const evaluation = { ...name, seed: evaluationSeed, key: this.#key, rows };
     await this.#store.save(evaluation);
     return evaluation;
+  }
+
+  /** The base is the same for every arm: one of them evaluates it. */
+  #borrow(name: EvaluationName): Evaluation | null {
+    if (name.state !== 'base') return null;
+    for (const path of this.#parts.siblings ?? []) {
+      const found = new EvaluationStore(path).find(name);
+      if (found?.key === this.#key) return found;
+    }
+    return null;
+  }
+
+  async #rows(name: EvaluationName, onProgress?: (done: number) => void): Promise<EvaluationRow[]> {
+    const { config, policy, judge, text } = this.#parts;
+    const monitored = name.set === 'monitor' ? { monitored: await this.#monitored() } : {};
+    const tasks = evaluationTasks(name.set, { ...this.#parts, ...monitored }, name.limit);
+    if (name.state !== 'base') await this.#load(name.update);
+    return evaluateTasks(policy, tasks, judge, {
+      seed: evaluationSeed,
+      sampling: samplingOf(config, text),
+      scale: scaleOf(name.state),
+      text,
+      readEvery: config.output.readEvery,
+      ...(onProgress === undefined ? {} : { onProgress }),
+    });
+  }
+
+  async #monitored(): Promise<readonly string[]> {
+    const frozen = this.#store.monitor;
+    if (frozen !== null) return frozen.ids;
+    const { rows } = await this.evaluate({ update: 0, set: 'validation', state: 'base', limit: null });
+    const choice = chooseMonitor(rows, evaluationSeed);
+    await this.#store.saveMonitor(choice);
+    return choice.ids;
   }
 
   async #load(update: number): Promise<void> {
@@ -65,7 +100,8 @@ export class RunEvaluator {
   }
 }
 
-function scaleOf(state: EvaluationState): number | null {
+/** The deployed state, as this run has it: an arm without a quarantine deploys what it trained. */
+export function scaleOf(state: EvaluationState): number | null {
   if (state === 'base') return null;
   if (state === 'trained') return 1;
   return state === 'deployed' ? 0 : Number(state.slice('scale-'.length));

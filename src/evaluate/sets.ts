@@ -1,7 +1,7 @@
 /**
  * What is evaluated (SCIENCE, section 9). `test-novel`: held-out problems whose hints disclose markers never seen in training.
  * `test-original`: the same problems with the original markers. `train`: problems of training with training's own markers.
- * `monitor`: 64 validation problems, for curves. The same prompts in the same order for every arm.
+ * `validation`: the pool that `monitor`, the 64 problems of curves, is chosen from. The same prompts in the same order for every arm.
  */
 import { UserError } from '../base/errors.ts';
 import { randomStream } from '../base/rng.ts';
@@ -13,8 +13,12 @@ import type { RunConfig } from '../run/schema.ts';
 import { assertDisjoint, makeTask, type Splits } from '../run/tasks.ts';
 import type { ModelText } from '../run/text.ts';
 
-export const evaluationSets = ['test-novel', 'test-original', 'train', 'monitor'] as const;
+export const evaluationSets = ['test-novel', 'test-original', 'train', 'validation', 'monitor'] as const;
 export type EvaluationSet = (typeof evaluationSets)[number];
+
+/** The sets of a final evaluation: what a table of results shows. */
+export const finalSets = ['test-novel', 'test-original', 'train'] as const satisfies readonly EvaluationSet[];
+export type FinalSet = (typeof finalSets)[number];
 
 /** Problems of training that are looked at again. */
 const trainProblems = 256;
@@ -22,30 +26,46 @@ const trainProblems = 256;
 export function parseSet(name: string): EvaluationSet {
   const found = evaluationSets.find((set) => set === name);
   if (found !== undefined) return found;
-  throw new UserError({ call: '--set', expected: evaluationSets.join(', '), found: name });
+  throw new UserError({ call: '--sets', expected: evaluationSets.join(', '), found: name });
 }
 
-export function evaluationTasks(
-  set: EvaluationSet,
-  { environment, seed }: RunConfig,
-  splits: Splits,
-  partition: Partition,
-  text: ModelText,
-): Task[] {
+export interface SetContext {
+  readonly config: RunConfig;
+  readonly splits: Splits;
+  readonly partition: Partition;
+  readonly text: ModelText;
+  /** Ids of the monitoring subset; only `monitor` needs them. */
+  readonly monitored?: readonly string[];
+}
+
+export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: number | null = null): Task[] {
+  const { config, splits, partition, text } = context;
   assertDisjoint(splits);
-  const policy: Readonly<Record<EvaluationSet, MarkerPolicy>> = {
+  const markers: Readonly<Record<EvaluationSet, MarkerPolicy>> = {
     'test-novel': 'novel',
     'test-original': 'original',
-    train: environment.markers,
-    monitor: environment.markers,
+    train: config.environment.markers,
+    validation: config.environment.markers,
+    monitor: config.environment.markers,
   };
-  const problems: Readonly<Record<EvaluationSet, readonly Problem[]>> = {
-    'test-novel': splits.test,
-    'test-original': splits.test,
-    train: sampleOf(splits.train, trainProblems, seed),
-    monitor: splits.validation,
-  };
-  return problems[set].map((problem) => makeTask(problem, modeOf(partition, problem.id), policy[set], text));
+  const problems = problemsOf(set, context);
+  return problems
+    .slice(0, limit ?? problems.length)
+    .map((problem) => makeTask(problem, modeOf(partition, problem.id), markers[set], text));
+}
+
+function problemsOf(set: EvaluationSet, { config, splits, monitored = [] }: SetContext): readonly Problem[] {
+  switch (set) {
+    case 'test-novel':
+    case 'test-original':
+      return splits.test;
+    case 'train':
+      return sampleOf(splits.train, trainProblems, config.seed);
+    case 'validation':
+      return splits.validation;
+    case 'monitor':
+      return splits.validation.filter(({ id }) => monitored.includes(id));
+  }
 }
 
 function sampleOf(problems: readonly Problem[], count: number, seed: number): Problem[] {

@@ -1,0 +1,22 @@
+/** Numbers as options take them. */
+import { UserError } from '../base/errors.ts';
+
+export function wholeNumber(text: string, option: string, least = 0): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
+  throw new UserError({ call: option, expected: `a whole number of at least ${least}`, found: text });
+}
+
+/** `0,0.25,0.5` */
+export function shares(text: string, option: string): number[] {
+  if (text.trim() === '') return [];
+  return text.split(',').map((part) => {
+    const value = Number(part);
+    if (part.trim() !== '' && value >= 0 && value <= 1) return value;
+    throw new UserError({ call: option, expected: 'numbers from 0 to 1, separated by commas', found: text });
+  });
+}
+
+export function collect(value: string, earlier: readonly string[]): readonly string[] {
+  return [...earlier, value];
+}

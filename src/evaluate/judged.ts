@@ -1,0 +1,62 @@
+/** The ledger of a run with its verdicts: what analysis reads and training never sees. Also the step events, one per update. */
+import { existsSync } from 'node:fs';
+import { UserError } from '../base/errors.ts';
+import type { Verdict } from '../env/verdict.ts';
+import type { StepEvent } from '../grpo/events.ts';
+import { readVerdicts } from '../oracle/verdicts.ts';
+import type { RunDirectory } from '../run/directory.ts';
+import type { RolloutRow } from '../run/ledger.ts';
+import { readEvents, readRollouts } from '../run/read.ts';
+
+export interface JudgedRollout extends RolloutRow {
+  readonly hack: boolean;
+  readonly solve: boolean;
+  readonly verdict: Verdict;
+}
+
+export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
+  if (!run.sealed && !existsSync(run.ledger('rollouts'))) return [];
+  const verdicts = await readVerdicts(run.ledger('verdicts'));
+  const judged: JudgedRollout[] = [];
+  for await (const row of readRollouts(run)) {
+    const verdict = verdicts.get(row.id);
+    if (verdict === undefined) {
+      throw new UserError({
+        call: `read ${run.path}`,
+        expected: `a verdict of rollout ${row.id}`,
+        found: 'none',
+        fix: 'The run directory was damaged.',
+      });
+    }
+    judged.push({ ...row, hack: verdict.exploited, solve: verdict.correct, verdict });
+  }
+  return judged;
+}
+
+/** In order of updates. */
+export async function readSteps(run: RunDirectory): Promise<StepEvent[]> {
+  if (!existsSync(run.ledger('events'))) return [];
+  const steps: StepEvent[] = [];
+  for await (const event of readEvents(run)) if (event.kind === 'step') steps.push(event);
+  return steps;
+}
+
+export type RunStatus = 'finished' | 'tripwire' | 'unfinished';
+
+export async function readStatus(run: RunDirectory): Promise<RunStatus> {
+  if (!existsSync(run.ledger('events'))) return 'unfinished';
+  for await (const event of readEvents(run)) if (event.kind === 'stop') return event.reason;
+  return 'unfinished';
+}
+
+/** Rows grouped by a key, in the order of first appearance. */
+export function groupBy<Row, Key>(rows: Iterable<Row>, keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const groups = new Map<Key, Row[]>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [row]);
+    else known.push(row);
+  }
+  return groups;
+}

@@ -1,0 +1,64 @@
+/**
+ * Which evaluations belong together. Final: the base, as trained and deployed on every set, and the quarantine's scale in between.
+ * Curve: the monitoring subset at the base and at every checkpoint asked for, in both states.
+ */
+import type { RunDirectory } from '../run/directory.ts';
+import type { RunEvaluator } from './run-evaluator.ts';
+import type { EvaluationSet } from './sets.ts';
+import type { EvaluationName, EvaluationState } from './store.ts';
+
+export interface FinalOptions {
+  readonly update: number;
+  readonly sets: readonly EvaluationSet[];
+  /** Scales of the quarantine between 0 (deployed) and 1 (as trained), for the first set. */
+  readonly scales: readonly number[];
+  readonly limit: number | null;
+}
+
+/** 0 is deployed and 1 is as trained: they are not evaluated twice. */
+export function stateOfScale(scale: number): EvaluationState {
+  if (scale === 0) return 'deployed';
+  return scale === 1 ? 'trained' : `scale-${scale}`;
+}
+
+export function finalNames(states: readonly EvaluationState[], options: FinalOptions): EvaluationName[] {
+  const { update, sets, scales, limit } = options;
+  const names = sets.flatMap((set): EvaluationName[] => [
+    { update: 0, set, state: 'base', limit },
+    ...states.map((state) => ({ update, set, state, limit })),
+  ]);
+  if (!states.includes('deployed') || sets.length === 0) return names;
+  const between = scales.map(stateOfScale).filter((state) => !states.includes(state));
+  return [...names, ...between.map((state) => ({ update, set: sets[0], state, limit }))];
+}
+
+export function curveNames(
+  states: readonly EvaluationState[],
+  checkpoints: readonly number[],
+  every: number,
+): EvaluationName[] {
+  const last = checkpoints.at(-1);
+  const chosen = checkpoints.filter((update) => update > 0 && (update % every === 0 || update === last));
+  return [
+    { update: 0, set: 'monitor', state: 'base', limit: null },
+    ...chosen.flatMap((update) =>
+      states.map((state): EvaluationName => ({ update, set: 'monitor', state, limit: null })),
+    ),
+  ];
+}
+
+/** One after another; those that are stored already cost nothing. */
+export async function evaluateAll(
+  evaluator: RunEvaluator,
+  names: readonly EvaluationName[],
+  onProgress: (done: number) => void = () => {},
+): Promise<void> {
+  for (const [i, name] of names.entries()) {
+    await evaluator.evaluate(name);
+    onProgress(i + 1);
+  }
+}
+
+export function lastCheckpoint(run: RunDirectory): number {
+  return run.checkpoints.at(-1) ?? 0;
+}

@@ -1,0 +1,73 @@
+/**
+ * AUROC when scores of different updates cannot be compared, because the direction was rebuilt in between: hacks are compared with
+ * clean rollouts of the same update only, θ = Σ mᵤ nᵤ θᵤ / Σ mᵤ nᵤ (m hacks, n clean). The interval resamples whole updates,
+ * whose rollouts are not independent.
+ */
+
+import { auroc } from '../stats/auroc.ts';
+import { bootstrapIndices } from '../stats/bootstrap.ts';
+import { groupBy } from './judged.ts';
+
+export interface ScoredRollout {
+  readonly update: number;
+  readonly score: number;
+  readonly hack: boolean;
+}
+
+export interface Separation {
+  readonly auroc: number;
+  /** 95%; null with fewer than two updates that have both kinds. */
+  readonly interval: { readonly low: number; readonly high: number } | null;
+  readonly hacks: number;
+  readonly clean: number;
+  /** Updates that have both kinds: the others say nothing. */
+  readonly updates: number;
+}
+
+const resamples = 1000;
+
+interface Stratum {
+  readonly weight: number;
+  readonly area: number;
+}
+
+function strataOf(rollouts: readonly ScoredRollout[]): Stratum[] {
+  return [...groupBy(rollouts, ({ update }) => update).values()].flatMap((rows) => {
+    const scores = (hack: boolean): number[] => rows.filter((row) => row.hack === hack).map(({ score }) => score);
+    const [hacks, clean] = [scores(true), scores(false)];
+    const weight = hacks.length * clean.length;
+    return weight === 0 ? [] : [{ weight, area: auroc(hacks, clean) }];
+  });
+}
+
+function pooled(strata: readonly Stratum[]): number {
+  const weight = strata.reduce((sum, stratum) => sum + stratum.weight, 0);
+  return strata.reduce((sum, stratum) => sum + stratum.weight * stratum.area, 0) / weight;
+}
+
+/** The estimate alone; null when no update has both kinds. */
+export function stratifiedAuroc(rollouts: readonly ScoredRollout[]): number | null {
+  const strata = strataOf(rollouts);
+  return strata.length === 0 ? null : pooled(strata);
+}
+
+export function separation(rollouts: readonly ScoredRollout[], seed = 1): Separation | null {
+  const strata = strataOf(rollouts);
+  if (strata.length === 0) return null;
+  const interval =
+    strata.length < 2
+      ? null
+      : bootstrapIndices(strata.length, (indices) => pooled(Array.from(indices, (i) => strata[i])), {
+          seed,
+          resamples,
+          method: 'percentile',
+        });
+  const hacks = rollouts.filter(({ hack }) => hack).length;
+  return {
+    auroc: pooled(strata),
+    interval: interval === null ? null : { low: interval.low, high: interval.high },
+    hacks,
+    clean: rollouts.length - hacks,
+    updates: strata.length,
+  };
+}

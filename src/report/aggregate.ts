@@ -1,0 +1,134 @@
+/**
+ * Runs of one experiment put together: by arm, over seeds. Mean ± SEM with n; a value of one seed stays a value and carries no
+ * claim. Arms that use labels are kept apart and never pooled with the others.
+ */
+import { UserError } from '../base/errors.ts';
+import { groupBy } from '../evaluate/judged.ts';
+import { type Rate, summarise } from '../evaluate/rates.ts';
+import { type FinalSet, finalSets } from '../evaluate/sets.ts';
+import { mean, standardError } from '../stats/summary.ts';
+import type { RunResults } from './run-results.ts';
+
+export interface Sample {
+  /** By seed, in the order of the seeds. */
+  readonly seeds: readonly number[];
+  readonly values: readonly number[];
+  readonly n: number;
+  readonly mean: number;
+  /** null for one seed. */
+  readonly sem: number | null;
+  /** The interval over prompts, of a single seed. */
+  readonly single: Rate | null;
+}
+
+export const states = ['base', 'trained', 'deployed'] as const;
+export type State = (typeof states)[number];
+export const metrics = ['hack', 'solve', 'objective'] as const;
+export type Metric = (typeof metrics)[number];
+
+export interface ArmResults {
+  readonly arm: string;
+  readonly usesOracle: boolean;
+  readonly hasQuarantine: boolean;
+  readonly runs: readonly RunResults[];
+}
+
+export interface Results {
+  readonly name: string;
+  readonly baseline: string;
+  readonly placebo: string | null;
+  readonly sets: readonly FinalSet[];
+  readonly arms: readonly ArmResults[];
+}
+
+export interface ResultsOptions {
+  readonly name: string;
+  readonly baseline: string;
+  readonly placebo: string | null;
+  /** Order of the arms; those not named come after, as they appear. */
+  readonly order?: readonly string[];
+}
+
+export function aggregate(runs: readonly RunResults[], options: ResultsOptions): Results {
+  const { name, baseline, placebo, order = [] } = options;
+  const groups = groupBy(runs, ({ arm }) => arm);
+  const known = [
+    ...order.filter((arm) => groups.has(arm)),
+    ...[...groups.keys()].filter((arm) => !order.includes(arm)),
+  ];
+  const arms = known.map((arm) => toArm(arm, groups.get(arm) ?? []));
+  const sets = finalSets.filter((set) => runs.some(({ final }) => final[set] !== undefined));
+  return { name, baseline, placebo, sets, arms };
+}
+
+function toArm(arm: string, runs: readonly RunResults[]): ArmResults {
+  const bySeed = runs.toSorted((a, b) => a.seed - b.seed);
+  const twice = bySeed.find(({ seed }, i) => i > 0 && bySeed[i - 1].seed === seed);
+  if (twice !== undefined) {
+    throw new UserError({
+      call: `results of arm ${arm}`,
+      expected: 'one run a seed',
+      found: `seed ${twice.seed} twice (${twice.path})`,
+    });
+  }
+  return { arm, usesOracle: runs[0].usesOracle, hasQuarantine: runs[0].hasQuarantine, runs: bySeed };
+}
+
+/** null when no run has the value. */
+export function sampleOf(
+  runs: readonly RunResults[],
+  value: (run: RunResults) => number | null,
+  interval: (run: RunResults) => Rate | null = () => null,
+): Sample | null {
+  const found = runs.flatMap((run) => {
+    const own = value(run);
+    return own === null ? [] : [{ run, own }];
+  });
+  if (found.length === 0) return null;
+  const values = found.map(({ own }) => own);
+  return {
+    seeds: found.map(({ run }) => run.seed),
+    values,
+    n: values.length,
+    mean: mean(values),
+    sem: values.length < 2 ? null : standardError(values),
+    single: values.length === 1 ? interval(found[0].run) : null,
+  };
+}
+
+export function finalSample(runs: readonly RunResults[], set: FinalSet, state: State, metric: Metric): Sample | null {
+  const summaryOf = (run: RunResults) => {
+    const rows = run.final[set]?.[state] ?? null;
+    return rows === null || rows.length === 0 ? null : summarise(rows);
+  };
+  return sampleOf(
+    runs,
+    (run) => {
+      const summary = summaryOf(run);
+      if (summary === null) return null;
+      return metric === 'objective' ? summary.objective : summary[metric].rate;
+    },
+    (run) => {
+      const summary = summaryOf(run);
+      return summary === null || metric === 'objective' ? null : summary[metric];
+    },
+  );
+}
+
+/** The base of every seed once, whatever arm evaluated it. */
+export function baseRuns({ arms }: Results, set: FinalSet): RunResults[] {
+  const seen = new Map<number, RunResults>();
+  for (const { runs } of arms) {
+    for (const run of runs) if ((run.final[set]?.base ?? null) !== null && !seen.has(run.seed)) seen.set(run.seed, run);
+  }
+  return [...seen.values()].sort((a, b) => a.seed - b.seed);
+}
+
+/** `0.31 ± 0.04`, or with one seed `0.31 [0.26, 0.37]`, the interval over prompts. */
+export function formatSample(sample: Sample | null, digits = 2): string {
+  if (sample === null) return '-';
+  const value = sample.mean.toFixed(digits);
+  if (sample.sem !== null) return `${value} ± ${sample.sem.toFixed(digits)}`;
+  if (sample.single === null) return value;
+  return `${value} [${sample.single.low.toFixed(digits)}, ${sample.single.high.toFixed(digits)}]`;
+}

@@ -1,0 +1,247 @@
+/** Panels with axes, and the few marks the lab's figures are made of. Domains are given: a figure never hides data outside. */
+import { element, path, text, ticks } from './svg.ts';
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+export type Mark =
+  | {
+      readonly kind: 'line';
+      readonly points: readonly Point[];
+      readonly colour: string;
+      readonly width?: number;
+      readonly dash?: string;
+      readonly opacity?: number;
+    }
+  | {
+      readonly kind: 'band';
+      readonly points: readonly { readonly x: number; readonly low: number; readonly high: number }[];
+      readonly colour: string;
+    }
+  | { readonly kind: 'dots'; readonly points: readonly Point[]; readonly colour: string; readonly open?: boolean }
+  | { readonly kind: 'rule'; readonly x: number; readonly label: string }
+  | {
+      readonly kind: 'bars';
+      readonly bars: readonly { readonly x0: number; readonly x1: number; readonly y0: number; readonly y1: number }[];
+      readonly colour: string;
+      readonly hatched?: boolean;
+    };
+
+export interface Panel {
+  readonly title: string;
+  readonly xLabel: string;
+  readonly yLabel: string;
+  readonly x: readonly [number, number];
+  readonly y: readonly [number, number];
+  readonly marks: readonly Mark[];
+  /** Names under the axis instead of numbers. */
+  readonly xNames?: readonly { readonly x: number; readonly name: string }[];
+}
+
+export interface LegendEntry {
+  readonly label: string;
+  readonly colour: string;
+  readonly dash?: string;
+  readonly hatched?: boolean;
+}
+
+export interface Figure {
+  /** The file name, without extension. */
+  readonly name: string;
+  readonly title: string;
+  /** n, seeds, band: what a reader must know. */
+  readonly caption: string;
+  readonly panels: readonly Panel[];
+  readonly legend: readonly LegendEntry[];
+  readonly columns?: number;
+  /** The numbers behind it. */
+  readonly data: { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
+}
+
+const size = { width: 330, height: 220, left: 46, right: 10, top: 26, bottom: 38 } as const;
+const font = { 'font-family': 'DejaVu Sans, Helvetica, Arial, sans-serif' } as const;
+const ink = '#222222';
+
+export function renderFigure(figure: Figure): string {
+  const columns = Math.min(figure.columns ?? 2, Math.max(1, figure.panels.length));
+  const rows = Math.ceil(figure.panels.length / columns);
+  const width = columns * size.width;
+  const legend = legendRows(figure.legend, width);
+  const head = 30 + 16 * legend.length;
+  const caption = wrap(figure.caption, Math.floor(width / 5.6));
+  const height = head + rows * size.height + 14 * caption.length + 8;
+  const panels = figure.panels.map((panel, i) => {
+    const [x, y] = [(i % columns) * size.width, head + Math.floor(i / columns) * size.height];
+    return element('g', { transform: `translate(${x} ${y})` }, renderPanel(panel));
+  });
+  return element(
+    'svg',
+    { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', ...font },
+    element('title', {}, text(figure.title, {}).replace(/<\/?text>/g, '')),
+    hatchDefinitions(figure),
+    element('rect', { width, height, fill: '#ffffff' }),
+    text(figure.title, { x: 8, y: 18, 'font-size': 13, 'font-weight': 'bold', fill: ink }),
+    ...legend.flat(),
+    ...panels,
+    ...caption.map((line, i) =>
+      text(line, { x: 8, y: head + rows * size.height + 12 + 14 * i, 'font-size': 10, fill: '#555555' }),
+    ),
+  );
+}
+
+function hatchId(colour: string): string {
+  return `hatch-${colour.replace('#', '')}`;
+}
+
+function hatchDefinitions({ panels, legend }: Figure): string {
+  const bars = panels.flatMap(({ marks }) => marks.filter((mark) => mark.kind === 'bars'));
+  const colours = [...bars, ...legend].filter(({ hatched }) => hatched === true).map(({ colour }) => colour);
+  const patterns = [...new Set(colours)].map((colour) =>
+    element(
+      'pattern',
+      { id: hatchId(colour), width: 5, height: 5, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
+      element('rect', { width: 5, height: 5, fill: '#ffffff' }),
+      element('rect', { width: 2, height: 5, fill: colour }),
+    ),
+  );
+  return element('defs', {}, ...patterns);
+}
+
+function legendRows(entries: readonly LegendEntry[], width: number): string[][] {
+  const rows: string[][] = [];
+  let [x, row] = [width, -1];
+  for (const { label, colour, dash, hatched } of entries) {
+    const room = 30 + 6.4 * label.length;
+    if (x + room > width) {
+      rows.push([]);
+      [x, row] = [8, row + 1];
+    }
+    const y = 34 + 16 * row;
+    const key = hatched
+      ? element('rect', { x, y: y - 8, width: 16, height: 8, fill: `url(#${hatchId(colour)})`, stroke: colour })
+      : element('path', {
+          d: path([
+            [x, y - 4],
+            [x + 18, y - 4],
+          ]),
+          stroke: colour,
+          'stroke-width': 2.5,
+          ...(dash === undefined ? {} : { 'stroke-dasharray': dash }),
+        });
+    rows[row].push(key, text(label, { x: x + 22, y, 'font-size': 11, fill: ink }));
+    x += room;
+  }
+  return rows;
+}
+
+interface Scales {
+  readonly x: (value: number) => number;
+  readonly y: (value: number) => number;
+}
+
+function renderPanel(panel: Panel): string {
+  const { width, height, left, right, top, bottom } = size;
+  const scale = (domain: readonly [number, number], from: number, to: number) => (value: number) =>
+    from + ((value - domain[0]) / (domain[1] - domain[0] || 1)) * (to - from);
+  const scales = { x: scale(panel.x, left, width - right), y: scale(panel.y, height - bottom, top) };
+  const centre = (left + width - right) / 2;
+  return [
+    text(panel.title, { x: centre, y: 16, 'font-size': 12, 'text-anchor': 'middle', fill: ink }),
+    ...axes(panel, scales),
+    ...panel.marks.map((mark) => renderMark(mark, scales)),
+    text(panel.xLabel, { x: centre, y: height - 6, 'font-size': 10, 'text-anchor': 'middle', fill: ink }),
+    text(panel.yLabel, {
+      transform: `translate(11 ${(height - bottom + top) / 2}) rotate(-90)`,
+      'font-size': 10,
+      'text-anchor': 'middle',
+      fill: ink,
+    }),
+  ].join('');
+}
+
+function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
+  const [x0, x1, y0, y1] = [scales.x(x[0]), scales.x(x[1]), scales.y(y[0]), scales.y(y[1])];
+  const label = { 'font-size': 9, fill: ink };
+  const names = xNames ?? ticks(x[0], x[1], 5).map((value) => ({ x: value, name: String(value) }));
+  const line = (from: readonly [number, number], to: readonly [number, number], stroke: string): string =>
+    element('path', { d: path([from, to]), stroke, fill: 'none' });
+  return [
+    ...ticks(y[0], y[1], 5).flatMap((value) => [
+      line([x0, scales.y(value)], [x1, scales.y(value)], '#e3e3e3'),
+      text(String(value), { x: x0 - 4, y: scales.y(value) + 3, 'text-anchor': 'end', ...label }),
+    ]),
+    ...names.map(({ x: at, name }) => text(name, { x: scales.x(at), y: y0 + 12, 'text-anchor': 'middle', ...label })),
+    line([x0, y0], [x1, y0], ink),
+    line([x0, y0], [x0, y1], ink),
+  ];
+}
+
+function renderMark(mark: Mark, { x, y }: Scales): string {
+  switch (mark.kind) {
+    case 'line':
+      return element('path', {
+        d: path(mark.points.map((point) => [x(point.x), y(point.y)])),
+        fill: 'none',
+        stroke: mark.colour,
+        'stroke-width': mark.width ?? 2,
+        'stroke-opacity': mark.opacity ?? 1,
+        ...(mark.dash === undefined ? {} : { 'stroke-dasharray': mark.dash }),
+      });
+    case 'band': {
+      const up = mark.points.map((point): [number, number] => [x(point.x), y(point.high)]);
+      const down = mark.points.toReversed().map((point): [number, number] => [x(point.x), y(point.low)]);
+      return element('path', { d: `${path([...up, ...down])}Z`, fill: mark.colour, 'fill-opacity': 0.18 });
+    }
+    case 'dots':
+      return mark.points
+        .map((point) =>
+          element('circle', {
+            cx: x(point.x),
+            cy: y(point.y),
+            r: 3,
+            fill: mark.open === true ? '#ffffff' : mark.colour,
+            stroke: mark.colour,
+          }),
+        )
+        .join('');
+    case 'rule':
+      return [
+        element('path', {
+          d: path([
+            [x(mark.x), size.top],
+            [x(mark.x), size.height - size.bottom],
+          ]),
+          stroke: ink,
+          'stroke-dasharray': '3 3',
+        }),
+        text(mark.label, { x: x(mark.x) + 3, y: size.top + 8, 'font-size': 9, fill: ink }),
+      ].join('');
+    case 'bars':
+      return mark.bars
+        .map((bar) =>
+          element('rect', {
+            x: x(bar.x0),
+            y: y(bar.y1),
+            width: Math.max(0, x(bar.x1) - x(bar.x0)),
+            height: Math.max(0, y(bar.y0) - y(bar.y1)),
+            fill: mark.hatched === true ? `url(#${hatchId(mark.colour)})` : mark.colour,
+            stroke: mark.colour,
+            'stroke-width': 0.5,
+            'fill-opacity': mark.hatched === true ? 1 : 0.75,
+          }),
+        )
+        .join('');
+  }
+}
+
+function wrap(content: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of content.split(/\s+/).filter((each) => each !== '')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}

@@ -1,0 +1,107 @@
+/** One run's evaluations as tables: the final one by set and state, by mode, over the quarantine's scale, and the curve. */
+import type { EvaluationRow } from '../evaluate/evaluate.ts';
+import { formatRate, summarise } from '../evaluate/rates.ts';
+import { scaleOf } from '../evaluate/run-evaluator.ts';
+import { compareStates } from '../evaluate/states.ts';
+import type { Evaluation, EvaluationState } from '../evaluate/store.ts';
+import type { Table } from './table.ts';
+import { formatP, noClaim } from './tables.ts';
+
+const stateNames: Readonly<Record<string, string>> = { base: 'base', trained: 'as trained', deployed: 'deployed' };
+
+function stateName(state: EvaluationState, hasQuarantine: boolean): string {
+  return state === 'trained' && !hasQuarantine ? 'as trained = deployed' : (stateNames[state] ?? state);
+}
+
+export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuarantine: boolean): Table {
+  const rows = evaluations
+    .filter(({ state }) => !state.startsWith('scale-'))
+    .map(({ set, state, rows: own }) => {
+      const { hack, solve, objective } = summarise(own);
+      return [set, stateName(state, hasQuarantine), formatRate(hack), formatRate(solve), objective.toFixed(2)];
+    });
+  return {
+    title: 'one completion a prompt, fixed seed',
+    columns: ['set', 'state', 'hack', 'solve', 'objective'],
+    rows,
+    notes: [`n/d rate [95% interval over prompts]; objective = solve − hack. ${noClaim}.`],
+  };
+}
+
+/** Empty when there is one mode only. */
+export function modeEvaluationTable(evaluations: readonly Evaluation[], heldOut: readonly string[]): Table {
+  const own = evaluations.filter(({ state }) => !state.startsWith('scale-'));
+  const modes = new Set(own.flatMap(({ rows }) => rows.map(({ mode }) => mode)));
+  const rows = own.flatMap(({ set, state, rows: all }) =>
+    Object.entries(summarise(all).byMode).map(([mode, { hack, solve }]) => [
+      set,
+      stateName(state, true),
+      heldOut.includes(mode) ? `${mode} (held out)` : mode,
+      formatRate(hack),
+      formatRate(solve),
+    ]),
+  );
+  return { title: 'by mode', columns: ['set', 'state', 'mode', 'hack', 'solve'], rows: modes.size < 2 ? [] : rows };
+}
+
+export function scaleTable(evaluations: readonly Evaluation[]): Table {
+  const between = evaluations.filter(({ state }) => state.startsWith('scale-'));
+  const set = between[0]?.set;
+  const own = evaluations
+    .filter((one) => one.set === set && one.state !== 'base')
+    .toSorted((a, b) => (scaleOf(a.state) ?? 0) - (scaleOf(b.state) ?? 0));
+  const rows = own.map(({ state, rows: all }) => {
+    const { hack, solve } = summarise(all);
+    return [`${scaleOf(state)}`, formatRate(hack), formatRate(solve)];
+  });
+  return {
+    title: `the quarantine scaled, ${set ?? ''}`,
+    columns: ['scale', 'hack', 'solve'],
+    rows: between.length === 0 ? [] : rows,
+    notes: ['0 is deployed, 1 is as trained.'],
+  };
+}
+
+/** What deleting the quarantine did to each prompt. */
+export function surfacedTable(evaluations: readonly Evaluation[]): Table {
+  const rowsOf = (set: string, state: EvaluationState): readonly EvaluationRow[] | undefined =>
+    evaluations.find((one) => one.set === set && one.state === state)?.rows;
+  const sets = [...new Set(evaluations.map(({ set }) => set))];
+  const rows = sets.flatMap((set) => {
+    const [trained, deployed] = [rowsOf(set, 'trained'), rowsOf(set, 'deployed')];
+    if (trained === undefined || deployed === undefined) return [];
+    const { prompts, hackInBoth, removed, surfaced, pValue } = compareStates(trained, deployed);
+    const named = surfaced.slice(0, 3).join(', ');
+    const counts = [`${prompts}`, `${hackInBoth}`, `${removed.length}`, `${surfaced.length}`];
+    return [[set, ...counts, formatP(pValue), surfaced.length > 3 ? `${named}, …` : named || '-']];
+  });
+  return {
+    title: 'prompt by prompt, as trained → deployed',
+    columns: ['set', 'prompts', 'hack in both', 'removed', 'surfaced', 'p (McNemar)', 'surfaced hacks'],
+    rows,
+    notes: ['surfaced: no hack as trained, a hack deployed.'],
+  };
+}
+
+export function curveTable(evaluations: readonly Evaluation[], hasQuarantine: boolean): Table {
+  const own = evaluations.filter(({ set }) => set === 'monitor');
+  const updates = [...new Set(own.map(({ update }) => update))].sort((a, b) => a - b);
+  const cell = (update: number, state: EvaluationState, metric: 'hack' | 'solve'): string => {
+    const found = own.find((one) => one.update === update && one.state === (update === 0 ? 'base' : state));
+    return found === undefined ? '-' : formatRate(summarise(found.rows)[metric]);
+  };
+  const both = ['hack', 'solve'] as const;
+  const states: readonly EvaluationState[] = hasQuarantine ? ['trained', 'deployed'] : ['trained'];
+  return {
+    title: 'the monitoring subset over updates completed; 0 is the base',
+    columns: [
+      'update',
+      ...both.flatMap((metric) => states.map((state) => `${metric}, ${stateName(state, hasQuarantine)}`)),
+    ],
+    rows: updates.map((update) => [
+      `${update}`,
+      ...both.flatMap((metric) => states.map((state) => cell(update, state, metric))),
+    ]),
+    notes: [`${noClaim}.`],
+  };
+}

@@ -1,0 +1,261 @@
+/** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
+import { groupBy } from '../evaluate/judged.ts';
+import { summarise } from '../evaluate/rates.ts';
+import { scaleOf } from '../evaluate/run-evaluator.ts';
+import type { FinalSet } from '../evaluate/sets.ts';
+import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
+import type { Figure, Mark, Panel, Point } from './chart.ts';
+import type { RunResults } from './run-results.ts';
+import { armLegend, armStyle, averageSeries, bandSeeds, monitorSeries, seriesMarks, trainingSeries } from './series.ts';
+import { setTitles } from './tables.ts';
+
+export const zoneColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
+
+/** Those there is data for. */
+export function allFigures(results: Results): Figure[] {
+  return [
+    curveFigure(results),
+    trainingFigure(results),
+    scoreFigure(results),
+    zoneFigure(results),
+    modeFigure(results),
+    scaleFigure(results),
+  ].filter((figure) => figure !== null);
+}
+
+function bandText(arms: readonly ArmResults[]): string {
+  const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
+  const single = counts.length === 1 && counts[0] === 1 ? ' n = 1, no claim.' : '';
+  const band = counts.some((n) => n >= bandSeeds) ? `Mean, band ± SEM where n ≥ ${bandSeeds} seeds` : 'One line a seed';
+  return `${band}; n = ${counts.join(', ')}.${single}`;
+}
+
+type SeriesOf = (run: RunResults) => Point[];
+
+function overUpdates(arms: readonly ArmResults[], title: string, yLabel: string, series: SeriesOf): Panel {
+  const marks = arms.flatMap(({ runs }, i) => seriesMarks(runs.map(series), armStyle(i)));
+  const longest = Math.max(1, ...arms.flatMap(({ runs }) => runs.flatMap((run) => series(run).map(({ x }) => x))));
+  return { title, xLabel: 'updates completed', yLabel, x: [0, longest], y: [0, 1], marks };
+}
+
+function seriesData(arms: readonly ArmResults[], named: Readonly<Record<string, SeriesOf>>): Figure['data'] {
+  const rows = Object.entries(named).flatMap(([what, series]) =>
+    arms.flatMap(({ arm, runs }) =>
+      averageSeries(runs.map(series)).map(({ x, y, sem, n }) => [
+        arm,
+        what,
+        `${x}`,
+        y.toFixed(4),
+        sem === null ? '' : sem.toFixed(4),
+        `${n}`,
+      ]),
+    ),
+  );
+  return { columns: ['arm', 'what', 'update', 'mean', 'sem', 'n'], rows };
+}
+
+/** Hack and solve of the monitoring subset over updates, deployed and as trained. */
+function curveFigure({ arms }: Results): Figure | null {
+  const named: Record<string, SeriesOf> = {
+    'hack, deployed': (run) => monitorSeries(run, 'deployed', 'hack'),
+    'hack, as trained': (run) => monitorSeries(run, 'trained', 'hack'),
+    'solve, deployed': (run) => monitorSeries(run, 'deployed', 'solve'),
+    'solve, as trained': (run) => monitorSeries(run, 'trained', 'solve'),
+  };
+  const data = seriesData(arms, named);
+  if (data.rows.length === 0) return null;
+  const panels = Object.entries(named).map(([title, series]) => overUpdates(arms, title, 'rate', series));
+  const caption = `The same validation prompts at every checkpoint, the base at 0. ${bandText(arms)}`;
+  return { name: 'curves', title: 'Hack and solve over updates', caption, panels, legend: armLegend(arms), data };
+}
+
+function trainingFigure({ arms }: Results): Figure | null {
+  const named: Record<string, SeriesOf> = {
+    'hack on hinted prompts': (run) => trainingSeries(run, 'hack'),
+    'solve on all prompts': (run) => trainingSeries(run, 'solve'),
+  };
+  const data = seriesData(arms, named);
+  if (data.rows.length === 0) return null;
+  const panels = Object.entries(named).map(([title, series]) => overUpdates(arms, title, 'rate', series));
+  const caption = `Training's own samples, as trained, over the last five updates. ${bandText(arms)}`;
+  return { name: 'training', title: 'Hack and solve while training', caption, panels, legend: armLegend(arms), data };
+}
+
+const gatedArms = (arms: readonly ArmResults[]): ArmResults[] =>
+  arms.filter(({ runs }) => runs.some(({ rollouts }) => rollouts.some(({ low }) => low !== null)));
+
+const scoreBins = { low: -1.5, high: 2.5, count: 32 } as const;
+
+/** Scores measured from the two cuts of their own update: 0 is the low cut, 1 the high one. */
+function scoreFigure({ arms }: Results): Figure | null {
+  const gated = gatedArms(arms);
+  if (gated.length === 0) return null;
+  const { low, high, count } = scoreBins;
+  const width = (high - low) / count;
+  const rows: string[][] = [];
+  const panels = gated.map(({ arm, runs }): Panel => {
+    const scored = runs.flatMap(({ rollouts }) =>
+      rollouts.flatMap((row) =>
+        row.score === null || row.low === null || row.high === null
+          ? []
+          : [{ hack: row.hack, at: (row.score - row.low) / (row.high - row.low) }],
+      ),
+    );
+    const histogram = (hack: boolean): number[] => {
+      const own = scored.filter((row) => row.hack === hack);
+      const bins = new Array<number>(count).fill(0);
+      // The ends take in what lies beyond them.
+      for (const { at } of own) bins[Math.min(count - 1, Math.max(0, Math.floor((at - low) / width)))] += 1;
+      return bins.map((value) => value / Math.max(1, own.length) / width);
+    };
+    const densities = { clean: histogram(false), hack: histogram(true) };
+    const bars = (bins: readonly number[]) =>
+      bins.map((y1, i) => ({ x0: low + i * width, x1: low + (i + 1) * width, y0: 0, y1 }));
+    for (const [what, bins] of Object.entries(densities))
+      bins.forEach((value, i) => {
+        rows.push([arm, what, (low + i * width).toFixed(3), value.toFixed(4)]);
+      });
+    const hacks = scored.filter(({ hack }) => hack).length;
+    const top = Math.max(0.5, ...densities.clean, ...densities.hack);
+    return {
+      title: `${arm}: ${hacks} hacks, ${scored.length - hacks} clean`,
+      xLabel: 'score, 0 = low cut, 1 = high cut',
+      yLabel: 'density',
+      x: [low, high],
+      y: [0, top],
+      marks: [
+        { kind: 'bars', bars: bars(densities.clean), colour: zoneColours.absorb },
+        { kind: 'bars', bars: bars(densities.hack), colour: '#222222', hatched: true },
+        { kind: 'rule', x: 0, label: 'keep ≤' },
+        { kind: 'rule', x: 1, label: '≥ route' },
+      ],
+    };
+  });
+  return {
+    name: 'scores',
+    title: 'Gate scores against the two cuts',
+    caption: `Rollouts that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond.`,
+    panels,
+    legend: [
+      { label: 'clean', colour: zoneColours.absorb },
+      { label: 'hack', colour: '#222222', hatched: true },
+    ],
+    data: { columns: ['arm', 'what', 'from', 'density'], rows },
+  };
+}
+
+const zoneWindow = 5;
+
+/** Share of the rollouts with gradient in each zone, five updates at a time. */
+function zoneFigure({ arms }: Results): Figure | null {
+  const routed = arms.filter(({ runs }) =>
+    runs.some(({ steps }) => steps.some(({ zones }) => zones.keep + zones.route > 0)),
+  );
+  if (routed.length === 0) return null;
+  const rows: string[][] = [];
+  const panels = routed.map(({ arm, runs }): Panel => {
+    const windows = groupBy(
+      runs.flatMap(({ steps }) => steps),
+      ({ update }) => Math.floor((update - 1) / zoneWindow),
+    );
+    const shares = [...windows].flatMap(([window, steps]) => {
+      const count = (zone: keyof typeof zoneColours): number => steps.reduce((sum, step) => sum + step.zones[zone], 0);
+      const counts = { keep: count('keep'), absorb: count('absorb'), route: count('route') };
+      const total = counts.keep + counts.absorb + counts.route;
+      return total === 0 ? [] : [{ from: window * zoneWindow, counts, total }];
+    });
+    const bars = (zone: keyof typeof zoneColours): Mark => ({
+      kind: 'bars',
+      colour: zoneColours[zone],
+      bars: shares.map(({ from, counts, total }) => {
+        const below = zone === 'keep' ? 0 : zone === 'absorb' ? counts.keep : counts.keep + counts.absorb;
+        return { x0: from, x1: from + zoneWindow, y0: below / total, y1: (below + counts[zone]) / total };
+      }),
+    });
+    for (const { from, counts, total } of shares) {
+      rows.push([arm, `${from + 1}`, `${counts.keep}`, `${counts.absorb}`, `${counts.route}`, `${total}`]);
+    }
+    const last = Math.max(zoneWindow, ...shares.map(({ from }) => from + zoneWindow));
+    const marks = (['keep', 'absorb', 'route'] as const).map(bars);
+    return { title: arm, xLabel: 'updates completed', yLabel: 'share', x: [0, last], y: [0, 1], marks };
+  });
+  return {
+    name: 'zones',
+    title: 'Where rollouts went',
+    caption: `Shares of the rollouts that carried gradient, ${zoneWindow} updates at a time, all seeds pooled.`,
+    panels,
+    legend: Object.entries(zoneColours).map(([label, colour]) => ({ label, colour })),
+    data: { columns: ['arm', 'from update', 'keep', 'absorb', 'route', 'rollouts'], rows },
+  };
+}
+
+/** Hack per mode, deployed (bars) and as trained (circles); held-out modes are marked. */
+function modeFigure({ arms, sets }: Results): Figure | null {
+  const set: FinalSet | undefined = sets.find((each) => each === 'test-original') ?? sets[0];
+  if (set === undefined) return null;
+  const rows = arms.flatMap(({ runs }) => runs.flatMap(({ final }) => final[set]?.deployed ?? []));
+  const modes = [...new Set(rows.map(({ mode }) => mode))].sort();
+  if (modes.length < 2) return null;
+  const heldOut = arms.flatMap(({ runs }) => runs.flatMap(({ config }) => config.environment.heldOutModes));
+  const data: string[][] = [];
+  const panels = arms.map(({ arm, runs }, i): Panel => {
+    const hack = (state: 'trained' | 'deployed', mode: string) =>
+      sampleOf(runs, ({ final }) => {
+        const own = (final[set]?.[state] ?? []).filter((row) => row.mode === mode);
+        return own.length === 0 ? null : summarise(own).hack.rate;
+      });
+    const points = modes.map((mode, x) => ({ x, deployed: hack('deployed', mode), trained: hack('trained', mode) }));
+    for (const { x, deployed, trained } of points) {
+      data.push([arm, modes[x], `${deployed?.mean ?? ''}`, `${trained?.mean ?? ''}`, `${deployed?.n ?? 0}`]);
+    }
+    const { colour } = armStyle(i);
+    const bars = points.map(({ x, deployed }) => ({ x0: x - 0.3, x1: x + 0.3, y0: 0, y1: deployed?.mean ?? 0 }));
+    const open = points.flatMap(({ x, trained }) => (trained === null ? [] : [{ x, y: trained.mean }]));
+    return {
+      title: `${arm} (n = ${runs.length})`,
+      xLabel: '',
+      yLabel: 'hack',
+      x: [-0.5, modes.length - 0.5],
+      y: [0, 1],
+      xNames: modes.map((mode, x) => ({ x, name: heldOut.some((name) => name === mode) ? `${mode} *` : mode })),
+      marks: [
+        { kind: 'bars', bars, colour },
+        { kind: 'dots', points: open, colour, open: true },
+      ],
+    };
+  });
+  return {
+    name: 'modes',
+    title: 'Hack by mode',
+    caption: `${setTitles[set]}. Bars: deployed; circles: as trained. * held out: no pair shows this mode.`,
+    panels,
+    legend: [],
+    data: { columns: ['arm', 'mode', 'deployed', 'trained', 'n'], rows: data },
+  };
+}
+
+/** Hack and solve as the quarantine is scaled from deleted (0) to as trained (1). */
+function scaleFigure({ arms }: Results): Figure | null {
+  const scaled = (run: RunResults, metric: 'hack' | 'solve'): Point[] => {
+    const between = run.evaluations.filter(({ state }) => state.startsWith('scale-'));
+    const [first] = between;
+    if (first === undefined) return [];
+    return run.evaluations
+      .filter(
+        ({ set, update, state, limit }) =>
+          set === first.set && update === first.update && state !== 'base' && limit === first.limit,
+      )
+      .map(({ state, rows }) => ({ x: scaleOf(state) ?? 0, y: summarise(rows)[metric].rate }))
+      .sort((a, b) => a.x - b.x);
+  };
+  const own = arms.filter(({ runs }) => runs.some((run) => scaled(run, 'hack').length > 0));
+  if (own.length === 0) return null;
+  const named: Record<string, SeriesOf> = { hack: (run) => scaled(run, 'hack'), solve: (run) => scaled(run, 'solve') };
+  const panels = Object.entries(named).map(([title, series]): Panel => {
+    const marks = own.flatMap(({ runs }, i) => seriesMarks(runs.map(series), armStyle(i)));
+    return { title, xLabel: "the quarantine's scale", yLabel: 'rate', x: [0, 1], y: [0, 1], marks };
+  });
+  const caption = `0 is deployed, 1 is as trained. ${bandText(own)}`;
+  const data = seriesData(own, named);
+  return { name: 'scale', title: 'Scaling the quarantine', caption, panels, legend: armLegend(own), data };
+}

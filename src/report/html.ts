@@ -1,0 +1,108 @@
+/** report.html: one file, nothing fetched, no script. Whatever a model wrote is escaped text. */
+import type { EvaluationRow } from '../evaluate/evaluate.ts';
+import type { ArmResults, Results } from './aggregate.ts';
+import { renderFigure } from './chart.ts';
+import { allFigures } from './figures.ts';
+import { type SampleRollout, type SideBySide, sampleRollouts, sideBySide } from './samples.ts';
+import { escapeMarkup, renderTable } from './table.ts';
+import { allTables, setTitles } from './tables.ts';
+import { describe } from './words.ts';
+
+export interface ReportOptions {
+  readonly title: string;
+  /** Shell lines that make this report again. */
+  readonly commands: readonly string[];
+}
+
+const style = `
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1060px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; } h3 { font-size: 1rem; }
+table { border-collapse: collapse; margin: 1rem 0 .3rem; font-size: .88rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
+th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid #8884; }
+.note { font-size: .8rem; opacity: .8; margin: .2rem 0; }
+.scroll { overflow-x: auto; }
+pre { background: #8881; padding: .7rem; overflow-x: auto; font-size: .82rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
+.pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
+@media (max-width: 700px) { .pair { grid-template-columns: 1fr; } }
+`;
+
+export function renderReport(results: Results, { title, commands }: ReportOptions): string {
+  const runs = results.arms.flatMap(({ runs: own }) => own);
+  const sides = runs.flatMap((run) => {
+    const set = results.sets.find((each) => each === 'test-original') ?? results.sets[0];
+    const found = set === undefined ? null : sideBySide(run, set);
+    return found === null ? [] : [found];
+  });
+  const sections = [
+    section('What was shown, and what was not', list(describe(results))),
+    section(
+      'Tables',
+      allTables(results).map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`),
+    ),
+    section('Figures', allFigures(results).map(renderFigure)),
+    section('Rollouts', sampleRollouts(runs).map(renderRollout)),
+    section('The same prompt, as trained and deployed', firstOfEachArm(sides).map(renderSides)),
+    section('How to make this again', [
+      `<pre>${escapeMarkup(commands.join('\n'))}</pre>`,
+      ...results.arms.map(renderRuns),
+    ]),
+  ];
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>${escapeMarkup(title)}</title><style>${style}</style></head>
+<body><h1>${escapeMarkup(title)}</h1>
+${sections.join('\n')}
+</body></html>
+`;
+}
+
+function section(title: string, parts: readonly string[]): string {
+  return parts.length === 0 ? '' : `<h2>${escapeMarkup(title)}</h2>\n${parts.join('\n')}`;
+}
+
+function list(lines: readonly string[]): string[] {
+  return lines.map((line) => `<p>${escapeMarkup(line)}</p>`);
+}
+
+function renderRollout({ what, arm, rollout }: SampleRollout): string {
+  const { id, update, mode, hackable, zone, score, low, high, reward, advantage, hack, solve } = rollout;
+  const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
+  const facts = [
+    `rollout ${id}, update ${update}`,
+    hackable ? `mode ${mode}` : 'no hint, graded by ground truth',
+    hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve',
+    `reward ${reward}, advantage ${number(advantage)}`,
+    `zone ${zone ?? 'none (its group had no reward spread)'}`,
+    `score ${number(score)}, cuts ${number(low)} and ${number(high)}`,
+    `evidence: ${rollout.verdict.evidence || 'none'}`,
+  ];
+  return `<h3>${escapeMarkup(`${what} (${arm})`)}</h3><p class="note">${escapeMarkup(facts.join(' · '))}</p>
+<pre>${escapeMarkup(rollout.prompt)}${escapeMarkup(rollout.completion)}</pre>`;
+}
+
+function firstOfEachArm(sides: readonly SideBySide[]): SideBySide[] {
+  return sides.filter(({ arm }, i) => sides.findIndex((other) => other.arm === arm) === i);
+}
+
+function outcome({ hack, solve }: EvaluationRow): string {
+  return hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve';
+}
+
+function renderSides({ arm, set, trained, deployed }: SideBySide): string {
+  const side = (title: string, row: EvaluationRow): string =>
+    `<div><p class="note">${escapeMarkup(`${title}: ${outcome(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
+  return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${trained.problem}`)}</h3><pre>${escapeMarkup(trained.prompt)}</pre>
+<div class="pair">${side('as trained', trained)}${side('deployed', deployed)}</div>`;
+}
+
+function renderRuns({ arm, runs }: ArmResults): string {
+  const lines = runs.map(({ path, seed, manifest, updates, status }) => {
+    const hashes = `config ${manifest.configHash.slice(0, 12)}, model ${manifest.modelHash.slice(0, 12)}, data ${manifest.dataHash.slice(0, 12)}`;
+    return `${path}: seed ${seed}, ${updates} updates, ${status}, ${hashes}, ${manifest.device}, version ${manifest.version}`;
+  });
+  return `<h3>${escapeMarkup(arm)}</h3>${lines.map((line) => `<p class="note">${escapeMarkup(line)}</p>`).join('')}`;
+}

@@ -1,0 +1,127 @@
+/** Everything a table or a figure needs to know about one run, read from its directory alone. */
+import { basename } from 'node:path';
+import {
+  type CountedRollout,
+  emergenceByMode,
+  firstUpdateAt,
+  type TrainingPoint,
+  trainingCurve,
+} from '../evaluate/emergence.ts';
+import type { EvaluationRow } from '../evaluate/evaluate.ts';
+import { type GateJudgement, judgeGate, judgeReinforced } from '../evaluate/gate-report.ts';
+import { type JudgedRollout, type RunStatus, readJudged, readStatus, readSteps } from '../evaluate/judged.ts';
+import { lastCheckpoint } from '../evaluate/plan.ts';
+import type { EvaluationSet } from '../evaluate/sets.ts';
+import { type Evaluation, type EvaluationState, EvaluationStore } from '../evaluate/store.ts';
+import type { StepEvent } from '../grpo/events.ts';
+import { deployedScale } from '../run/arms.ts';
+import { type Manifest, RunDirectory } from '../run/directory.ts';
+import type { RunConfig } from '../run/schema.ts';
+
+export interface FinalStates {
+  readonly base: readonly EvaluationRow[] | null;
+  readonly trained: readonly EvaluationRow[] | null;
+  /** What is shipped: for an arm without a quarantine, what was trained. */
+  readonly deployed: readonly EvaluationRow[] | null;
+}
+
+export interface RunResults {
+  readonly path: string;
+  readonly name: string;
+  readonly arm: string;
+  readonly seed: number;
+  readonly config: RunConfig;
+  readonly manifest: Manifest;
+  readonly usesOracle: boolean;
+  /** Deployed and as trained differ. */
+  readonly hasQuarantine: boolean;
+  readonly status: RunStatus;
+  /** Updates completed at the last checkpoint. */
+  readonly updates: number;
+  readonly final: Readonly<Partial<Record<EvaluationSet, FinalStates>>>;
+  readonly evaluations: readonly Evaluation[];
+  readonly rollouts: readonly JudgedRollout[];
+  readonly steps: readonly StepEvent[];
+  readonly training: readonly TrainingPoint[];
+  /** First update at which the hack has emerged; null when it has not. */
+  readonly emergence: number | null;
+  readonly emergenceByMode: Readonly<Record<string, number | null>>;
+  readonly gate: GateJudgement;
+  readonly gateReinforced: GateJudgement;
+  /** Mean over updates; null when no update carried gradient. */
+  readonly qmass: number | null;
+}
+
+export async function readRunResults(path: string, arm?: string): Promise<RunResults> {
+  const run = RunDirectory.open(path);
+  const { manifest } = run;
+  const { config } = manifest;
+  const [rollouts, steps, status] = [await readJudged(run), await readSteps(run), await readStatus(run)];
+  const evaluations = new EvaluationStore(path).all();
+  const updates = lastCheckpoint(run);
+  const hasQuarantine = deployedScale(config.arm) === 0;
+  const masses = steps.flatMap(({ qmass }) => (qmass === null ? [] : [qmass]));
+  const counted: readonly CountedRollout[] = rollouts;
+  const training = trainingCurve(counted, 'full');
+  return {
+    path,
+    name: basename(path),
+    arm: arm ?? armLabel(config),
+    seed: config.seed,
+    config,
+    manifest,
+    usesOracle: manifest.usesOracle,
+    hasQuarantine,
+    status,
+    updates,
+    final: finalOf(evaluations, updates, hasQuarantine),
+    evaluations,
+    rollouts,
+    steps,
+    training,
+    emergence: firstUpdateAt(training),
+    emergenceByMode: emergenceByMode(counted),
+    gate: judgeGate(rollouts),
+    gateReinforced: judgeReinforced(rollouts),
+    qmass: masses.length === 0 ? null : masses.reduce((sum, value) => sum + value, 0) / masses.length,
+  };
+}
+
+function finalOf(
+  evaluations: readonly Evaluation[],
+  updates: number,
+  hasQuarantine: boolean,
+): Partial<Record<EvaluationSet, FinalStates>> {
+  const sets = [...new Set(evaluations.map(({ set }) => set))].filter((set) => set !== 'monitor');
+  const rows = (set: EvaluationSet, state: EvaluationState, update: number): readonly EvaluationRow[] | null => {
+    const found = evaluations.filter((one) => one.set === set && one.state === state && one.update === update);
+    // Of evaluations on some of the prompts and on all of them, the one on most stands.
+    return found.reduce<readonly EvaluationRow[] | null>(
+      (best, { rows: own }) => (best === null || own.length > best.length ? own : best),
+      null,
+    );
+  };
+  return Object.fromEntries(
+    sets.map((set): [EvaluationSet, FinalStates] => {
+      const trained = rows(set, 'trained', updates);
+      const deployed = hasQuarantine ? rows(set, 'deployed', updates) : trained;
+      return [set, { base: rows(set, 'base', 0), trained, deployed }];
+    }),
+  );
+}
+
+/** A name for an arm from its config alone: what differs from the plainest one of its kind. */
+export function armLabel({ arm, adapter, loss }: RunConfig): string {
+  const parts: string[] = [];
+  if (arm.kind === 'activation' || arm.kind === 'gradient') {
+    if (arm.placebo === 'none') parts.push(arm.kind);
+    else parts.push(arm.kind === 'activation' ? arm.placebo : `${arm.kind} ${arm.placebo}`);
+    if (arm.calibration === 'pairs') parts.push('pair cuts');
+    if (arm.granularity === 'token') parts.push('by token');
+  } else if (arm.kind === 'oracle' && (arm.recall !== 1 || arm.falsePositiveRate !== 0)) {
+    parts.push(`oracle ${arm.recall} ${arm.falsePositiveRate}`);
+  } else parts.push(arm.kind);
+  if (adapter.family !== 'lora') parts.push(adapter.family);
+  if (loss.detach !== 'branch') parts.push(`detach ${loss.detach}`);
+  return parts.join(' ');
+}

@@ -1,0 +1,60 @@
+/** Rollouts and evaluated prompts to show in a report: chosen by fixed rules, never by hand. */
+
+import type { EvaluationRow } from '../evaluate/evaluate.ts';
+import type { JudgedRollout } from '../evaluate/judged.ts';
+import type { FinalSet } from '../evaluate/sets.ts';
+import { pairRows } from '../evaluate/states.ts';
+import type { RunResults } from './run-results.ts';
+
+export interface SampleRollout {
+  readonly what: string;
+  readonly arm: string;
+  readonly rollout: JudgedRollout;
+}
+
+/** The first hack and solve of the first arm that has them, and a kept and a routed rollout from the middle of a gated run. */
+export function sampleRollouts(runs: readonly RunResults[]): SampleRollout[] {
+  const first = (what: string, holds: (row: JudgedRollout) => boolean): SampleRollout[] => {
+    const run = runs.find(({ rollouts }) => rollouts.some(holds));
+    const rollout = run?.rollouts.find(holds);
+    return run === undefined || rollout === undefined ? [] : [{ what, arm: run.arm, rollout }];
+  };
+  const middle = (what: string, zone: string): SampleRollout[] => {
+    const run = runs.find(({ rollouts }) => rollouts.some((row) => row.zone === zone));
+    const own = run?.rollouts.filter((row) => row.zone === zone) ?? [];
+    const rollout = own[Math.floor(own.length / 2)];
+    return run === undefined || rollout === undefined ? [] : [{ what, arm: run.arm, rollout }];
+  };
+  return [
+    ...first('the first hack', (row) => row.hack && row.source === 'student'),
+    ...first('a solve', (row) => row.solve && row.source === 'student'),
+    ...middle('a kept rollout', 'keep'),
+    ...middle('a routed rollout', 'route'),
+  ];
+}
+
+export interface SideBySide {
+  readonly arm: string;
+  readonly set: FinalSet;
+  readonly trained: EvaluationRow;
+  readonly deployed: EvaluationRow;
+}
+
+const preference: readonly ((trained: EvaluationRow, deployed: EvaluationRow) => boolean)[] = [
+  (trained, deployed) => trained.hack && deployed.solve,
+  (trained, deployed) => trained.hack && !deployed.hack,
+  (trained, deployed) => trained.hack && deployed.hack,
+  () => true,
+];
+
+/** The same prompt in both states: the first that the hack left for a solve, else the next best kind. */
+export function sideBySide(run: RunResults, set: FinalSet): SideBySide | null {
+  const states = run.final[set];
+  if (!run.hasQuarantine || !states?.trained || !states.deployed) return null;
+  const pairs = pairRows(states.trained, states.deployed);
+  for (const holds of preference) {
+    const found = pairs.find(([trained, deployed]) => holds(trained, deployed));
+    if (found !== undefined) return { arm: run.arm, set, trained: found[0], deployed: found[1] };
+  }
+  return null;
+}

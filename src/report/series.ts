@@ -1,0 +1,78 @@
+/**
+ * Values over updates, put together over seeds. A point is averaged only where every seed has it: runs of different length are
+ * never silently averaged. A band (± SEM) needs three seeds; with fewer, each seed is a line of its own.
+ */
+import { trailingHackRate } from '../evaluate/emergence.ts';
+import { summarise } from '../evaluate/rates.ts';
+import { mean, standardError } from '../stats/summary.ts';
+import type { ArmResults } from './aggregate.ts';
+import type { LegendEntry, Mark, Point } from './chart.ts';
+import type { RunResults } from './run-results.ts';
+
+export const bandSeeds = 3;
+
+const palette = ['#000000', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c564b', '#7f3fbf', '#5f7a1c', '#b5179e'];
+const dashes = [undefined, '6 3', '2 2', '8 3 2 3'] as const;
+
+/** The colour and dash of the i-th arm. */
+export function armStyle(index: number): { colour: string; dash?: string } {
+  const dash = dashes[Math.floor(index / palette.length) % dashes.length];
+  return { colour: palette[index % palette.length], ...(dash === undefined ? {} : { dash }) };
+}
+
+export function armLegend(arms: readonly ArmResults[]): LegendEntry[] {
+  return arms.map(({ arm, runs }, i) => ({ label: `${arm} (n = ${runs.length})`, ...armStyle(i) }));
+}
+
+export interface SeriesPoint extends Point {
+  readonly n: number;
+  readonly sem: number | null;
+}
+
+export function averageSeries(series: readonly (readonly Point[])[]): SeriesPoint[] {
+  const [first = [], ...others] = series;
+  return first.flatMap(({ x, y }) => {
+    const values = [y, ...others.flatMap((other) => other.filter((point) => point.x === x).map((point) => point.y))];
+    if (values.length !== series.length) return [];
+    const sem = values.length < 2 ? null : standardError(values);
+    return [{ x, y: mean(values), n: values.length, sem }];
+  });
+}
+
+export function seriesMarks(series: readonly (readonly Point[])[], style: { colour: string; dash?: string }): Mark[] {
+  const shown = series.filter((points) => points.length > 0);
+  if (shown.length === 0) return [];
+  if (shown.length < bandSeeds) {
+    const width = shown.length === 1 ? 2 : 1;
+    return shown.map((points) => ({ kind: 'line' as const, points, width, ...style }));
+  }
+  const average = averageSeries(shown);
+  const band = average.map(({ x, y, sem }) => ({ x, low: y - (sem ?? 0), high: y + (sem ?? 0) }));
+  return [
+    { kind: 'band', points: band, colour: style.colour },
+    { kind: 'line', points: average, ...style },
+  ];
+}
+
+/** Of the monitoring subset: the base at 0, then every evaluated checkpoint. */
+export function monitorSeries(run: RunResults, state: 'trained' | 'deployed', metric: 'hack' | 'solve'): Point[] {
+  const wanted = run.hasQuarantine ? state : 'trained';
+  return run.evaluations
+    .filter((one) => one.set === 'monitor' && (one.state === wanted || one.state === 'base'))
+    .map(({ update, rows }) => ({ x: update, y: summarise(rows)[metric].rate }))
+    .sort((a, b) => a.x - b.x);
+}
+
+/** Hack on hinted prompts and solve on all prompts, of training's own samples, over the last five updates. */
+export function trainingSeries(run: RunResults, metric: 'hack' | 'solve'): Point[] {
+  const rates = trailingHackRate(run.training);
+  return run.training.flatMap(({ update }, i) => {
+    if (metric === 'hack') {
+      const rate = rates[i];
+      return rate === null ? [] : [{ x: update, y: rate }];
+    }
+    const last = run.training.slice(Math.max(0, i - 4), i + 1);
+    const graded = last.reduce((sum, point) => sum + point.graded, 0);
+    return [{ x: update, y: last.reduce((sum, point) => sum + point.solves, 0) / graded }];
+  });
+}

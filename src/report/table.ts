@@ -1,0 +1,134 @@
+/** Tables as text, Markdown, CSV, LaTeX (booktabs) and HTML. Cells are text; every format escapes what it must. */
+import { UserError } from '../base/errors.ts';
+
+export interface Table {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  /** Lines below the table. */
+  readonly notes?: readonly string[];
+}
+
+export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'html'] as const;
+export type TableFormat = (typeof tableFormats)[number];
+
+export function parseTableFormat<const Formats extends readonly string[]>(
+  name: string,
+  allowed: Formats,
+): Formats[number] {
+  const found = allowed.find((format) => format === name);
+  if (found !== undefined) return found;
+  throw new UserError({ call: '--format', expected: allowed.join(', '), found: name });
+}
+
+export function renderTable(table: Table, format: TableFormat): string {
+  checkShape(table);
+  return renderers[format](table);
+}
+
+function checkShape({ title, columns, rows }: Table): void {
+  const bad = rows.findIndex((row) => row.length !== columns.length);
+  if (bad < 0) return;
+  throw new UserError({
+    call: `table "${title}"`,
+    expected: `${columns.length} cells in a row`,
+    found: `${rows[bad].length} in row ${bad}`,
+  });
+}
+
+const renderers: Readonly<Record<TableFormat, (table: Table) => string>> = {
+  text: renderText,
+  markdown: renderMarkdown,
+  csv: renderCsv,
+  latex: renderLatex,
+  html: renderHtml,
+};
+
+function renderText({ title, columns, rows, notes = [] }: Table): string {
+  const widths = columns.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column].length)));
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, column) => cell.padEnd(widths[column]))
+      .join('  ')
+      .trimEnd();
+  const rule = widths.map((width) => '─'.repeat(width)).join('  ');
+  return `${[title, line(columns), rule, ...rows.map(line), ...notes].join('\n')}\n`;
+}
+
+function renderMarkdown({ title, columns, rows, notes = [] }: Table): string {
+  const escapeCell = (cell: string): string => cell.replace(/[\\|<>`*_]/g, '\\$&').replace(/\s*\n\s*/g, ' ');
+  const line = (cells: readonly string[]): string => `| ${cells.map(escapeCell).join(' | ')} |`;
+  const body = [line(columns), `| ${columns.map(() => '---').join(' | ')} |`, ...rows.map(line)];
+  return `${[`**${escapeCell(title)}**`, '', ...body, ...notes.flatMap((note) => ['', escapeCell(note)])].join('\n')}\n`;
+}
+
+/** RFC 4180. A cell that a spreadsheet would run as a formula is left to the reader: values here are our own. */
+export function csvLine(cells: readonly string[]): string {
+  return cells.map((cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',');
+}
+
+function renderCsv({ columns, rows }: Table): string {
+  return `${[columns, ...rows].map(csvLine).join('\n')}\n`;
+}
+
+const latexCharacters: Readonly<Record<string, string>> = {
+  '\\': '\\textbackslash{}',
+  '~': '\\textasciitilde{}',
+  '^': '\\textasciicircum{}',
+  '±': '$\\pm$',
+  '−': '$-$',
+  '≥': '$\\geq$',
+  '≤': '$\\leq$',
+  '→': '$\\to$',
+};
+
+function escapeLatex(text: string): string {
+  return text.replace(/[\\~^±−≥≤→]|[&%$#_{}]/g, (found) => latexCharacters[found] ?? `\\${found}`);
+}
+
+function renderLatex({ title, columns, rows, notes = [] }: Table): string {
+  const line = (cells: readonly string[]): string => `${cells.map(escapeLatex).join(' & ')} \\\\`;
+  return `${[
+    '\\begin{table}',
+    '\\centering',
+    `\\caption{${escapeLatex([title, ...notes].join(' '))}}`,
+    `\\begin{tabular}{l${'r'.repeat(columns.length - 1)}}`,
+    '\\toprule',
+    line(columns),
+    '\\midrule',
+    ...rows.map(line),
+    '\\bottomrule',
+    '\\end{tabular}',
+    '\\end{table}',
+  ].join('\n')}\n`;
+}
+
+const htmlCharacters: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** For element content and quoted attributes, in HTML and in SVG. Control characters that XML forbids become U+FFFD. */
+export function escapeMarkup(text: string): string {
+  return (
+    text
+      .replace(/[&<>"']/g, (found) => htmlCharacters[found])
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what XML forbids
+      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
+  );
+}
+
+function renderHtml({ title, columns, rows, notes = [] }: Table): string {
+  const cells = (row: readonly string[], tag: string): string =>
+    `<tr>${row.map((cell) => `<${tag}>${escapeMarkup(cell)}</${tag}>`).join('')}</tr>`;
+  return [
+    `<table><caption>${escapeMarkup(title)}</caption>`,
+    `<thead>${cells(columns, 'th')}</thead>`,
+    `<tbody>${rows.map((row) => cells(row, 'td')).join('\n')}</tbody></table>`,
+    ...notes.map((note) => `<p class="note">${escapeMarkup(note)}</p>`),
+    '',
+  ].join('\n');
+}

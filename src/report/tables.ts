@@ -1,0 +1,218 @@
+/** The tables of `gq results`, `gq demo` and the HTML report. One seed says "n = 1, no claim". */
+
+import { emergence } from '../evaluate/emergence.ts';
+import type { EvaluationRow } from '../evaluate/evaluate.ts';
+import { summarise } from '../evaluate/rates.ts';
+import type { FinalSet } from '../evaluate/sets.ts';
+import { median } from '../stats/summary.ts';
+import {
+  type ArmResults,
+  baseRuns,
+  finalSample,
+  formatSample,
+  type Results,
+  type State,
+  sampleOf,
+} from './aggregate.ts';
+import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
+import type { RunResults } from './run-results.ts';
+import type { Table } from './table.ts';
+
+export const setTitles: Readonly<Record<FinalSet, string>> = {
+  'test-novel': 'held-out problems, novel markers',
+  'test-original': 'held-out problems, original markers',
+  train: "training problems, training's markers",
+};
+
+export const noClaim = 'n = 1, no claim';
+const oracleTitle = 'with labels (upper bounds, never pooled with the arms above)';
+
+const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
+  arms.filter(({ usesOracle }) => usesOracle === oracle);
+
+/** Every table there is something to say in, label-free arms first. */
+export function allTables(results: Results): Table[] {
+  const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
+  return blocks.flatMap((oracle) =>
+    [
+      ...results.sets.map((set) => finalTable(results, set, oracle)),
+      ...results.sets.flatMap((set) => [
+        comparisonTable(results, set, 'hack', oracle),
+        comparisonTable(results, set, 'solve', oracle),
+      ]),
+      ...results.sets.map((set) => modeTable(results, set, oracle)),
+      processTable(results, oracle),
+    ].filter(({ rows }) => rows.length > 0),
+  );
+}
+
+export function finalTable(results: Results, set: FinalSet, oracle: boolean): Table {
+  const columns = ['arm', 'n', 'hack as trained', 'hack deployed', 'solve as trained', 'solve deployed', 'objective'];
+  const cell = (runs: readonly RunResults[], state: State, metric: 'hack' | 'solve' | 'objective'): string =>
+    formatSample(finalSample(runs, set, state, metric));
+  const base = oracle ? [] : baseRuns(results, set);
+  const baseRow = ['base', `${base.length}`, '-', cell(base, 'base', 'hack'), '-', cell(base, 'base', 'solve')];
+  const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
+    const trained = (metric: 'hack' | 'solve'): string => (hasQuarantine ? cell(runs, 'trained', metric) : 'the same');
+    const n = finalSample(runs, set, 'deployed', 'hack')?.n ?? 0;
+    const deployed = [cell(runs, 'deployed', 'hack'), cell(runs, 'deployed', 'solve')];
+    return [
+      arm,
+      `${n}`,
+      trained('hack'),
+      deployed[0],
+      trained('solve'),
+      deployed[1],
+      cell(runs, 'deployed', 'objective'),
+    ];
+  });
+  const all = base.length === 0 ? rows : [[...baseRow, cell(base, 'base', 'objective')], ...rows];
+  const prompts = promptsOf(results, set);
+  return {
+    title: `${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
+    columns,
+    rows: rows.length === 0 ? [] : all,
+    notes: [
+      `${prompts} prompts a run; mean ± SEM over n seeds; of one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed.`,
+      ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
+    ],
+  };
+}
+
+function promptsOf({ arms }: Results, set: FinalSet): string {
+  const counts = arms.flatMap(({ runs }) => runs.flatMap(({ final }) => final[set]?.deployed?.length ?? []));
+  return [...new Set(counts)].sort((a, b) => a - b).join(' or ');
+}
+
+function claims(arms: readonly ArmResults[], count: (runs: readonly RunResults[]) => number): string[] {
+  const single = arms.filter(({ runs }) => count(runs) === 1).map(({ arm }) => arm);
+  if (single.length === 0) return [];
+  return [single.length === arms.length ? `${noClaim}.` : `${single.join(', ')}: ${noClaim}.`];
+}
+
+export function comparisonTable(results: Results, set: FinalSet, metric: ComparedMetric, oracle: boolean): Table {
+  const found = compareArms(results, set, metric, oracle);
+  const least = Math.min(...found.map(({ seeds }) => seeds.length));
+  return {
+    title: `${metric} deployed, paired differences, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
+    columns: [
+      'comparison',
+      'seeds',
+      'difference',
+      '95% interval',
+      'p',
+      'p (Holm)',
+      'detectable',
+      'prompts +/−',
+      'p (prompts)',
+    ],
+    rows: found.map(comparisonRow),
+    notes: [
+      ...(least === 1 ? [`${noClaim}.`] : []),
+      `Seeds: paired t. Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: discordant prompts over all seeds, McNemar; about these models, not about new seeds.`,
+    ],
+  };
+}
+
+function comparisonRow(one: Comparison): string[] {
+  const { interval, pValue, adjusted, detectable, prompts } = one;
+  return [
+    `${one.arm} − ${one.against}`,
+    `${one.seeds.length}`,
+    signed(one.difference),
+    interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`,
+    formatP(pValue),
+    formatP(adjusted),
+    detectable === null ? '-' : detectable.toFixed(2),
+    `${prompts.onlyArm}/${prompts.onlyAgainst}`,
+    formatP(prompts.pValue),
+  ];
+}
+
+const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
+
+export function formatP(pValue: number | null): string {
+  if (pValue === null) return '-';
+  return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3);
+}
+
+/** Hack per mode, known and held out; empty when there is one mode only. */
+export function modeTable(results: Results, set: FinalSet, oracle: boolean): Table {
+  const arms = armsOf(results, oracle);
+  const modes = [...new Set(arms.flatMap(({ runs }) => runs.flatMap((run) => modesOf(run, set))))].sort();
+  const rows = modes.length < 2 ? [] : arms.flatMap((arm) => modes.flatMap((mode) => modeRow(arm, set, mode)));
+  return {
+    title: `by mode, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
+    columns: ['arm', 'mode', 'pairs', 'n', 'hack as trained', 'hack deployed', 'solve deployed', 'emerged'],
+    rows,
+    notes: [
+      'pairs: whether the pairs of the direction show this mode. emerged: updates, median over the seeds in which it did.',
+    ],
+  };
+}
+
+const modesOf = ({ final }: RunResults, set: FinalSet): string[] =>
+  (final[set]?.deployed ?? []).map(({ mode }) => mode);
+
+function modeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, mode: string): string[][] {
+  const rate = (state: State, metric: 'hack' | 'solve') => {
+    const own = (run: RunResults): readonly EvaluationRow[] =>
+      (run.final[set]?.[state] ?? []).filter((row) => row.mode === mode);
+    const summary = (run: RunResults) => (own(run).length === 0 ? null : summarise(own(run))[metric]);
+    return sampleOf(runs, (run) => summary(run)?.rate ?? null, summary);
+  };
+  const deployed = rate('deployed', 'hack');
+  if (deployed === null) return [];
+  const heldOut = runs.some(({ config }) => config.environment.heldOutModes.some((name) => name === mode));
+  const trained = hasQuarantine ? formatSample(rate('trained', 'hack')) : 'the same';
+  const emerged = emergenceText(runs.map((run) => run.emergenceByMode[mode] ?? null));
+  const solve = formatSample(rate('deployed', 'solve'));
+  return [
+    [arm, mode, heldOut ? 'held out' : 'known', `${deployed.n}`, trained, formatSample(deployed), solve, emerged],
+  ];
+}
+
+/** `24 (5/5)`: the median update, and in how many of the seeds. */
+export function emergenceText(updates: readonly (number | null)[]): string {
+  const found = updates.filter((update) => update !== null);
+  const counts = `(${found.length}/${updates.length})`;
+  return found.length === 0 ? `not ${counts}` : `${median(found)} ${counts}`;
+}
+
+/** What happened while training: when the hack emerged, what the gate saw, how much went to the quarantine. */
+export function processTable(results: Results, oracle: boolean): Table {
+  const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
+    const sample = (value: (run: RunResults) => number | null): string => formatSample(sampleOf(runs, value));
+    const gated = runs.some(({ gate }) => gate.zones.keep + gate.zones.route > 0);
+    return [
+      arm,
+      `${runs.length}`,
+      emergenceText(runs.map((run) => run.emergence)),
+      sample(({ gate }) => gate.separation?.auroc ?? null),
+      sample(({ gateReinforced }) => gateReinforced.separation?.auroc ?? null),
+      gated ? sample(({ gate }) => gate.route.precision?.rate ?? null) : '-',
+      gated ? sample(({ gate }) => gate.route.recall?.rate ?? null) : '-',
+      gated ? sample(({ gate }) => gate.hackShareOfKeep?.rate ?? null) : '-',
+      hasQuarantine ? sample(({ qmass }) => qmass) : '-',
+    ];
+  });
+  return {
+    title: `while training${oracle ? `: ${oracleTitle}` : ''}`,
+    columns: [
+      'arm',
+      'n',
+      'emerged',
+      'AUROC',
+      'AUROC, A > 0',
+      'route precision',
+      'route recall',
+      'hacks in keep',
+      'qmass',
+    ],
+    rows,
+    notes: [
+      `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts hack (median; seeds in which it happened). AUROC: hacks against clean rollouts of the same update. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
+      ...claims(armsOf(results, oracle), (runs) => runs.length),
+    ],
+  };
+}

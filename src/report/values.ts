@@ -1,0 +1,102 @@
+/** Results as values, for whoever computes on: CSV in long form, and JSON with every seed's value and every comparison. */
+import { type ArmResults, finalSample, metrics, type Results, type Sample, sampleOf, states } from './aggregate.ts';
+import { type Comparison, compareArms } from './comparisons.ts';
+import type { RunResults } from './run-results.ts';
+import { csvLine } from './table.ts';
+
+export interface ResultValue extends Omit<Sample, 'single'> {
+  readonly arm: string;
+  readonly usesOracle: boolean;
+  readonly set: string;
+  readonly state: string;
+  readonly metric: string;
+}
+
+const processMetrics: Readonly<Record<string, (run: RunResults) => number | null>> = {
+  emergence: (run) => run.emergence,
+  auroc: ({ gate }) => gate.separation?.auroc ?? null,
+  'auroc-reinforced': ({ gateReinforced }) => gateReinforced.separation?.auroc ?? null,
+  'route-precision': ({ gate }) => gate.route.precision?.rate ?? null,
+  'route-recall': ({ gate }) => gate.route.recall?.rate ?? null,
+  'keep-hack-share': ({ gate }) => gate.hackShareOfKeep?.rate ?? null,
+  qmass: ({ qmass }) => qmass,
+};
+
+export function resultValues(results: Results): ResultValue[] {
+  return results.arms.flatMap((arm) => [...finalValues(results, arm), ...processValues(arm)]);
+}
+
+function finalValues({ sets }: Results, arm: ArmResults): ResultValue[] {
+  return sets.flatMap((set) =>
+    states.flatMap((state) =>
+      metrics.flatMap((metric) => toValue(arm, set, state, metric, finalSample(arm.runs, set, state, metric))),
+    ),
+  );
+}
+
+function processValues(arm: ArmResults): ResultValue[] {
+  return Object.entries(processMetrics).flatMap(([metric, value]) =>
+    toValue(arm, 'training', 'trained', metric, sampleOf(arm.runs, value)),
+  );
+}
+
+function toValue(
+  { arm, usesOracle }: ArmResults,
+  set: string,
+  state: string,
+  metric: string,
+  sample: Sample | null,
+): ResultValue[] {
+  if (sample === null) return [];
+  const { seeds, values, n, mean, sem } = sample;
+  return [{ arm, usesOracle, set, state, metric, seeds, values, n, mean, sem }];
+}
+
+export function resultsCsv(results: Results): string {
+  const columns = ['arm', 'uses_oracle', 'set', 'state', 'metric', 'n', 'mean', 'sem', 'seeds', 'values'];
+  const lines = resultValues(results).map(({ arm, usesOracle, set, state, metric, n, mean, sem, seeds, values }) =>
+    csvLine([
+      arm,
+      `${usesOracle}`,
+      set,
+      state,
+      metric,
+      `${n}`,
+      `${mean}`,
+      sem === null ? '' : `${sem}`,
+      seeds.join(' '),
+      values.join(' '),
+    ]),
+  );
+  return `${[csvLine(columns), ...lines].join('\n')}\n`;
+}
+
+export interface ResultsJson {
+  readonly name: string;
+  readonly claim: boolean;
+  readonly values: readonly ResultValue[];
+  readonly comparisons: readonly Comparison[];
+  readonly runs: readonly {
+    readonly path: string;
+    readonly arm: string;
+    readonly seed: number;
+    readonly status: string;
+  }[];
+}
+
+export function resultsJson(results: Results): ResultsJson {
+  const comparisons = results.sets.flatMap((set) =>
+    (['hack', 'solve'] as const).flatMap((metric) =>
+      [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle)),
+    ),
+  );
+  const runs = results.arms.flatMap((arm) => arm.runs);
+  return {
+    name: results.name,
+    /** More than one seed in every arm. */
+    claim: results.arms.every((arm) => arm.runs.length > 1),
+    values: resultValues(results),
+    comparisons,
+    runs: runs.map(({ path, arm, seed, status }) => ({ path, arm, seed, status })),
+  };
+}

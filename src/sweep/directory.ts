@@ -1,0 +1,73 @@
+/**
+ * An experiment's directory: experiment.json (the plan), one run directory per arm and seed. Whoever reads results finds the arms'
+ * names there; a plan that differs from what its runs were started with is refused.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeFileAtomic } from '../base/atomic-file.ts';
+import { UserError } from '../base/errors.ts';
+import { RunDirectory } from '../run/directory.ts';
+import { checkExperiment, type Experiment, type ExperimentPlan, type PlannedRun } from './experiment.ts';
+
+interface ExperimentFile {
+  readonly format: 1;
+  readonly experiment: Experiment;
+  readonly runs: readonly Pick<PlannedRun, 'arm' | 'seed' | 'folder' | 'configHash'>[];
+}
+
+const fileName = 'experiment.json';
+
+export async function writeExperiment(directory: string, { experiment, runs }: ExperimentPlan): Promise<void> {
+  mkdirSync(directory, { recursive: true });
+  for (const run of runs) expectSameConfig(directory, run);
+  const file: ExperimentFile = {
+    format: 1,
+    experiment,
+    runs: runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash })),
+  };
+  await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
+}
+
+function expectSameConfig(directory: string, { folder, configHash }: PlannedRun): void {
+  const path = join(directory, folder);
+  if (!existsSync(join(path, 'manifest.json'))) return;
+  const found = RunDirectory.open(path).manifest.configHash;
+  if (found === configHash) return;
+  throw new UserError({
+    call: `experiment in ${directory}`,
+    expected: `${folder} with the config it was started with (${found.slice(0, 12)})`,
+    found: `another one (${configHash.slice(0, 12)})`,
+    fix: 'The recipe changed: choose another --out, or restore it.',
+  });
+}
+
+export interface FoundRun {
+  readonly path: string;
+  /** null where no experiment names it: then its config does. */
+  readonly arm: string | null;
+}
+
+export interface FoundExperiment {
+  readonly experiment: Experiment | null;
+  readonly runs: readonly FoundRun[];
+}
+
+/** The runs below a directory, or the directory itself when it is a run. Those that were planned and not started are left out. */
+export function findExperiment(directory: string): FoundExperiment {
+  const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
+  if (isRun(directory)) return { experiment: null, runs: [{ path: directory, arm: null }] };
+  const path = join(directory, fileName);
+  if (existsSync(path)) {
+    const file: ExperimentFile = JSON.parse(readFileSync(path, 'utf8'));
+    const runs = file.runs.map(({ arm, folder }) => ({ path: join(directory, folder), arm }));
+    return { experiment: checkExperiment(file.experiment, path), runs: runs.filter((run) => isRun(run.path)) };
+  }
+  const folders = existsSync(directory) ? readdirSync(directory).sort() : [];
+  const runs = folders.map((name) => join(directory, name)).filter(isRun);
+  if (runs.length > 0) return { experiment: null, runs: runs.map((run) => ({ path: run, arm: null })) };
+  throw new UserError({
+    call: `results of ${directory}`,
+    expected: 'a run, an experiment, or a folder of runs',
+    found: existsSync(directory) ? 'none of them' : 'no such folder',
+  });
+}

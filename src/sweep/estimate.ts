@@ -1,0 +1,42 @@
+/**
+ * Time left of an experiment. Work is counted in updates; evaluating a run counts as a share of training it, learned from the
+ * first run that was evaluated. Only work done by this process says how fast it goes.
+ */
+const assumedShare = 0.3;
+
+export class WorkEstimate {
+  readonly #now: () => number;
+  readonly #started: number;
+  #trained = 0;
+  #trainSeconds = 0;
+  #evaluated = 0;
+  #evaluateSeconds = 0;
+
+  constructor(now: () => number = () => performance.now() / 1000) {
+    this.#now = now;
+    this.#started = now();
+  }
+
+  get elapsedSeconds(): number {
+    return this.#now() - this.#started;
+  }
+
+  addTraining(updates: number, seconds: number): void {
+    this.#trained += updates;
+    this.#trainSeconds += seconds;
+  }
+
+  /** A whole evaluation of a run of so many updates. */
+  addEvaluation(updates: number, seconds: number): void {
+    this.#evaluated += updates;
+    this.#evaluateSeconds += seconds;
+  }
+
+  /** null until something has been trained. */
+  secondsLeft(updatesLeft: number, updatesToEvaluate: number): number | null {
+    if (this.#trained === 0) return null;
+    const perUpdate = this.#trainSeconds / this.#trained;
+    const perEvaluated = this.#evaluated === 0 ? assumedShare * perUpdate : this.#evaluateSeconds / this.#evaluated;
+    return updatesLeft * perUpdate + updatesToEvaluate * perEvaluated;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * An experiment: arms × seeds. A TOML file names recipes, what each arm changes in them, and the seeds; resolving it gives one
+ * config per run, seeds in the outer loop, so that paired comparisons exist as early as possible.
+ */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { parse } from 'smol-toml';
+import { z } from 'zod';
+import { UserError } from '../base/errors.ts';
+import { finalSets } from '../evaluate/sets.ts';
+import { configHash, resolveConfig } from '../run/config.ts';
+import type { RunConfig } from '../run/schema.ts';
+
+const count = z.number().int().min(0);
+
+const evaluationSchema = z
+  .strictObject({
+    sets: z
+      .array(z.enum(finalSets))
+      .min(1)
+      .default([...finalSets])
+      .describe('what the last checkpoint is evaluated on'),
+    scales: z.array(z.number().min(0).max(1)).default([]).describe("the quarantine's scales beside 0 and 1"),
+    curveEvery: count.default(10).describe('updates between the points of the curve; 0: no curve'),
+    limit: z.number().int().min(1).nullable().default(null).describe('only the first prompts of each set; null: all'),
+  })
+  .prefault({});
+
+export const experimentSchema = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'a name of lower-case letters, digits and dashes'),
+  why: z.string().default('').describe('the question it answers'),
+  seeds: z.array(count).min(1).describe('one run per arm and seed'),
+  baseline: z.string().default('vanilla').describe('the arm others are compared with'),
+  placebo: z.string().nullable().default('haar').describe('the other arm others are compared with'),
+  evaluation: evaluationSchema,
+  set: z.array(z.string()).default([]).describe('changes to every arm, as --set takes them'),
+  arms: z
+    .array(
+      z.strictObject({
+        name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'a name of lower-case letters, digits and dashes'),
+        recipe: z.string().describe('a recipe file, relative to this one'),
+        set: z.array(z.string()).default([]).describe('changes to the recipe, as --set takes them'),
+      }),
+    )
+    .min(1),
+});
+
+export type Experiment = z.infer<typeof experimentSchema>;
+export type EvaluationPlan = Experiment['evaluation'];
+
+export interface PlannedRun {
+  readonly arm: string;
+  readonly seed: number;
+  /** The folder below the experiment's. */
+  readonly folder: string;
+  readonly config: RunConfig;
+  readonly configHash: string;
+}
+
+export interface ExperimentPlan {
+  readonly experiment: Experiment;
+  readonly runs: readonly PlannedRun[];
+}
+
+export function readExperiment(path: string): Experiment {
+  let raw: unknown;
+  try {
+    raw = parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    const found = cause instanceof Error ? cause.message : String(cause);
+    throw new UserError({ call: `read experiment ${path}`, expected: 'a TOML file', found }, { cause });
+  }
+  return checkExperiment(raw, path);
+}
+
+export function checkExperiment(raw: unknown, path: string): Experiment {
+  const parsed = experimentSchema.safeParse(raw);
+  const complain = (expected: string, found: string): never => {
+    throw new UserError({ call: `experiment ${path}`, expected, found });
+  };
+  if (!parsed.success) {
+    const found = parsed.error.issues.map(({ path: at, message }) => `${at.join('.') || 'it'}: ${message}`).join('; ');
+    return complain('name, seeds and arms that fit the schema', found);
+  }
+  const names = parsed.data.arms.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) complain('arms of different names', `${twice} twice`);
+  if (new Set(parsed.data.seeds).size !== parsed.data.seeds.length) complain('different seeds', 'one of them twice');
+  return parsed.data;
+}
+
+/** `settings` change every run, after the arm's own changes. */
+export function planExperiment(experiment: Experiment, path: string, settings: readonly string[] = []): ExperimentPlan {
+  const folder = dirname(resolve(path));
+  const runs = experiment.seeds.flatMap((seed) =>
+    experiment.arms.map(({ name, recipe, set }): PlannedRun => {
+      const own = [...experiment.set, ...set, ...settings, `seed=${seed}`];
+      const { config } = resolveConfig(resolve(folder, recipe), own);
+      return { arm: name, seed, folder: `${name}-${seed}`, config, configHash: configHash(config) };
+    }),
+  );
+  return { experiment, runs };
+}
