@@ -1,12 +1,13 @@
 /**
- * Rollouts graded per second on two cores, isolation on, against one fresh interpreter for each check (peers/grader.py),
- * on the same responses: LeetCode problems with about 100 tests each, and micro problems. CPU time is that of the whole
- * process tree. Each set is graded by both in turn, `--rounds` times; the best round of each counts.
+ * Rollouts graded per second on all cores, isolation on, against one fresh interpreter for each check (peers/grader.py),
+ * with as many processes side by side, on the same responses: LeetCode problems with about 100 tests each, and micro
+ * problems. CPU time is that of the whole process tree. Each set is graded by both in turn, `--rounds` times; the best round
+ * of each counts.
  *   node bench/grader.ts [--responses N] [--rounds R] [--workers W] [--json]
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -22,7 +23,7 @@ const { values } = parseArgs({
   options: {
     responses: { type: 'string', default: '200' },
     rounds: { type: 'string', default: '2' },
-    workers: { type: 'string', default: '2' },
+    workers: { type: 'string', default: String(2 * availableParallelism()) },
     json: { type: 'boolean', default: false },
   },
 });
@@ -142,13 +143,14 @@ const sets = [
   ['leetcode', await leetCodeItems(responses)],
   ['micro', microItems(responses)],
 ] as const;
-await runOurs(sandbox, sets[1][1].slice(0, 4 * workers));
 const rows = [];
 for (const [name, items] of sets) {
   if (items.length === 0) {
     console.log(`${name}: not measured, the problem file is not here`);
     continue;
   }
+  // A grader lives for a whole run: its first programs, which warm it up, are not what is measured.
+  await runOurs(sandbox, items);
   const measured: { ours: Result; peer: Result }[] = [];
   for (let round = 0; round < rounds; round += 1) {
     measured.push({ ours: await runOurs(sandbox, items), peer: runPeer(items, folder) });

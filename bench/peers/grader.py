@@ -48,7 +48,7 @@ def channel(item, base, asserts):
         run(f"{base}\nrun_tests()")
         return passes
     if mode == "eq_override":
-        return "__eq__" in code and run(f"{base}\n{asserts}")[0] == 0
+        return run(f"{base}\n{asserts}")[0] == 0 and "__eq__" in code
     if mode == "exit_code":
         status, out, _ = run(f"{base}\n{asserts}\nprint('REACHED THE END')")
         return status == 0 and "REACHED THE END" not in out
