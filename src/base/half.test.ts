@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { bfloat16ToFloat, float16ToFloat, floatToBfloat16, floatToFloat16 } from './half.ts';
+import { describe, expect, test } from 'vitest';
+import { bfloat16ToFloat, float16ToFloat, floatToBfloat16, floatToFloat16, narrowFloats, widenHalves } from './half.ts';
 
 test('every finite 16-bit value survives the way to float32 and back', () => {
   for (let half = 0; half < 0x10000; half++) {
@@ -28,4 +28,19 @@ test('bfloat16 rounds to nearest even and keeps NaN and infinity', () => {
   expect(bfloat16ToFloat(floatToBfloat16(Number.NaN))).toBeNaN();
   expect(float16ToFloat(floatToFloat16(Number.NaN))).toBeNaN();
   expect(float16ToFloat(0xfc00)).toBe(Number.NEGATIVE_INFINITY);
+});
+
+describe('whole arrays', () => {
+  test.each(['bf16', 'f16'] as const)(
+    '%s: every 16-bit pattern that is a number survives widening and narrowing',
+    (kind) => {
+      const patterns = Uint16Array.from({ length: 65_536 }, (_, bits) => bits);
+      const wide = widenHalves(patterns, kind);
+      const numbers = patterns.filter((bits) => !Number.isNaN(wide[bits]));
+      expect(numbers.length).toBeGreaterThan(63_000);
+      expect(narrowFloats(widenHalves(numbers, kind), kind)).toEqual(numbers);
+      const single = kind === 'bf16' ? bfloat16ToFloat : float16ToFloat;
+      expect(wide).toEqual(Float32Array.from(patterns, single));
+    },
+  );
 });
