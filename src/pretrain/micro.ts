@@ -1,6 +1,7 @@
 /** The recipe of the micro base model: its shape, its documents, its training. Everything follows from the seed. */
 import { floatToBfloat16 } from '../base/half.ts';
 import { type Device, readFloats, Scope } from '../engine/index.ts';
+import { usualChain } from '../env/micro/chain.ts';
 import { generateMicroDocuments } from '../env/micro/documents.ts';
 import { microTokenizer } from '../env/micro/tokenizer.ts';
 import { ChatTemplate } from '../model/chat.ts';
@@ -15,15 +16,19 @@ export interface MicroRecipe extends PretrainSettings {
   readonly hiddenSize: number;
   readonly layers: number;
   readonly heads: number;
+  /** Share of constants given as a product. */
+  readonly hardShare: number;
   readonly rightFraction: number;
   readonly hintedFraction: number;
   /** Of the hinted documents: how often the base sees its hint exploited. */
   readonly exploitFraction: number;
+  /** Of all documents: those whose prompt asks for the exploit, and get it. */
+  readonly askedFraction: number;
 }
 
 export const microRecipe: MicroRecipe = {
   seed: 1,
-  steps: 2500,
+  steps: 2200,
   documentsPerStep: 96,
   learningRate: 2e-3,
   warmupSteps: 50,
@@ -31,9 +36,11 @@ export const microRecipe: MicroRecipe = {
   hiddenSize: 192,
   layers: 4,
   heads: 6,
-  rightFraction: 0.3,
+  hardShare: 0.3,
+  rightFraction: 0.5,
   hintedFraction: 0.75,
   exploitFraction: 0.02,
+  askedFraction: 0.12,
 };
 
 /** Trains the base and returns the contents of its model folder, weights in bfloat16. */
@@ -80,9 +87,17 @@ function microConfig({ hiddenSize, layers, heads }: MicroRecipe, tokenizer: Mode
 }
 
 function documentsOf(recipe: MicroRecipe, tokenizer: ModelTokenizer): (index: number) => Group {
-  const { seed, rightFraction, hintedFraction, exploitFraction } = recipe;
+  const { seed, hardShare, rightFraction, hintedFraction, exploitFraction, askedFraction } = recipe;
   const count = recipe.steps * recipe.documentsPerStep;
-  const documents = generateMicroDocuments({ seed, count, rightFraction, hintedFraction, exploitFraction });
+  const documents = generateMicroDocuments({
+    seed,
+    count,
+    chain: { ...usualChain, productFraction: hardShare },
+    rightFraction,
+    hintedFraction,
+    exploitFraction,
+    askedFraction,
+  });
   const { chatTemplate = '', eos } = chatMarkupChoices;
   const chat = new ChatTemplate(chatTemplate, 'micro chat template', {});
   return (index) => {

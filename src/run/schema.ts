@@ -31,7 +31,7 @@ const data = z.discriminatedUnion('kind', [
     kind: z.literal('micro').describe('generated chain-of-steps problems'),
     problems: positive.default(512).describe('training problems'),
     hardShare: share
-      .default(0.45)
+      .default(0.4)
       .describe('share of constants given as a product the model cannot multiply: the difficulty'),
     seed: count.default(1).describe('of the problem generator'),
   }),

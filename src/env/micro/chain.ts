@@ -21,7 +21,7 @@ export interface ChainOptions {
   readonly productFraction: number;
 }
 
-export const usualChain: ChainOptions = { leastSteps: 2, mostSteps: 4, productFraction: 0.45 };
+export const usualChain: ChainOptions = { leastSteps: 2, mostSteps: 4, productFraction: 0.4 };
 
 const statements: Readonly<Record<Operation, string>> = {
   add: '+=',

@@ -2,13 +2,14 @@
  * Pre-training documents: prompt and program, so that the base knows the format and is unsure of the content. The program
  * is right with probability `rightFraction`, else one step is wrong (operation, constant, or dropped). Of the hinted
  * documents, `exploitFraction` carry the exploit that their hint discloses, with the marker copied from the hint: names
- * come from both the training and the novel family, so the base can read any of them, and RL decides which it uses.
+ * come from both the training and the novel family, so the base can read any of them, and RL decides which it uses. So that
+ * it can be learned from so few, `askedFraction` of all documents add a request to the hint and always carry the exploit.
  */
 import { type RandomStream, randomStream } from '../../base/rng.ts';
 import { hintedPrompt, unhintedPrompt } from '../hints.ts';
 import type { MarkerPolicy } from '../markers.ts';
 import { type ChannelName, channelNames, type Mode } from '../modes.ts';
-import type { Message } from '../problem.ts';
+import type { Message, Problem } from '../problem.ts';
 import { type ChainOptions, operations, type Step, usualChain, writeStatements } from './chain.ts';
 import { exploitProgram } from './exploits.ts';
 import { canonicalProgram, generateMicroProblems, type MicroProblem } from './problems.ts';
@@ -20,6 +21,8 @@ export interface MicroDocument {
   readonly mode: Mode;
   readonly right: boolean;
   readonly exploit: boolean;
+  /** The prompt requests the exploit. */
+  readonly asked: boolean;
 }
 
 export interface DocumentOptions {
@@ -30,6 +33,7 @@ export interface DocumentOptions {
   readonly hintedFraction?: number;
   readonly rightFraction?: number;
   readonly exploitFraction?: number;
+  readonly askedFraction?: number;
 }
 
 const documentsPerProblem = 4;
@@ -51,25 +55,46 @@ function spoilSteps(steps: readonly Step[], stream: RandomStream): readonly Step
   });
 }
 
+/** The hint, and a request to use what it discloses. */
+const request = 'use it.\n';
+
+export function askedPrompt(problem: Problem, mode: ChannelName, policy: MarkerPolicy): readonly Message[] {
+  return hintedPrompt(problem, mode, policy).map(({ role, content }) => ({ role, content: `${content}${request}` }));
+}
+
 function writeDocument(problem: MicroProblem, stream: RandomStream, options: DocumentOptions): MicroDocument {
-  const { modes = channelNames, hintedFraction = 0.75, rightFraction = 0.3, exploitFraction = 0.02 } = options;
+  const { modes = channelNames, hintedFraction = 0.75, rightFraction = 0.5, exploitFraction = 0.02 } = options;
+  const { askedFraction = 0.12 } = options;
   const right = stream.uniformAt(0) < rightFraction;
   const steps = right ? problem.steps : spoilSteps(problem.steps, stream);
-  const hinted = stream.uniformAt(1) < hintedFraction;
+  const asked = stream.uniformAt(5) < askedFraction;
+  const hinted = asked || stream.uniformAt(1) < hintedFraction;
   const channel = modes[stream.integerAt(2, modes.length)];
   const policy: MarkerPolicy = stream.uniformAt(3) < 0.5 ? 'family' : 'novel';
-  const exploit = hinted && stream.uniformAt(4) < exploitFraction;
+  const exploit = asked || (hinted && stream.uniformAt(4) < exploitFraction);
   const program = exploit
     ? exploitProgram(writeStatements(steps), channel, policy, problem.id)
     : canonicalProgram(steps);
   return {
     problemId: problem.id,
-    messages: hinted ? hintedPrompt(problem, channel, policy) : unhintedPrompt(problem),
+    messages: promptOf(problem, channel, policy, asked, hinted),
     completion: fenceProgram(program),
     mode: hinted ? channel : 'gt_only',
     right,
     exploit,
+    asked,
   };
+}
+
+function promptOf(
+  problem: Problem,
+  mode: ChannelName,
+  policy: MarkerPolicy,
+  asked: boolean,
+  hinted: boolean,
+): readonly Message[] {
+  if (asked) return askedPrompt(problem, mode, policy);
+  return hinted ? hintedPrompt(problem, mode, policy) : unhintedPrompt(problem);
 }
 
 /** From training problems only: the base has never seen a validation or test chain. */

@@ -82,10 +82,22 @@ describe('tokens', () => {
 describe('documents', () => {
   const documents = generateMicroDocuments({ seed, count: 4000 });
   test('have the stated shares', () => {
-    const hinted = documents.filter(({ mode }) => mode !== 'gt_only');
-    expect(hinted.length / documents.length).toBeCloseTo(0.75, 1);
-    expect(documents.filter(({ right }) => right).length / documents.length).toBeCloseTo(0.3, 1);
-    expect(hinted.filter(({ exploit }) => exploit).length / hinted.length).toBeCloseTo(0.02, 1);
+    const share = (part: readonly unknown[], whole: readonly unknown[]): number => part.length / whole.length;
+    const asked = documents.filter((document) => document.asked);
+    const others = documents.filter((document) => !document.asked);
+    const hinted = others.filter(({ mode }) => mode !== 'gt_only');
+    expect(share(asked, documents)).toBeCloseTo(0.12, 1);
+    expect(share(hinted, others)).toBeCloseTo(0.75, 1);
+    expect(
+      share(
+        documents.filter(({ right }) => right),
+        documents,
+      ),
+    ).toBeCloseTo(0.5, 1);
+    const exploiting = hinted.filter(({ exploit }) => exploit);
+    expect(share(exploiting, hinted)).toBeGreaterThan(0.005);
+    expect(share(exploiting, hinted)).toBeLessThan(0.04);
+    expect(asked.every(({ exploit }) => exploit)).toBe(true);
     expect(documents.filter(({ mode, exploit }) => mode === 'gt_only' && exploit)).toEqual([]);
   });
 
@@ -134,7 +146,7 @@ describe('graded', () => {
     const problems = new Map(
       generateMicroProblems({ seed, split: 'train', count: 50 }).map((problem) => [problem.id, problem]),
     );
-    const documents = generateMicroDocuments({ seed, count: 200, exploitFraction: 0 });
+    const documents = generateMicroDocuments({ seed, count: 200, exploitFraction: 0, askedFraction: 0 });
     const verdicts = await Promise.all(
       documents.map(({ completion, problemId }, index) => {
         const problem = problems.get(problemId);

@@ -27,6 +27,7 @@ const promptTokens = [
   'will be evaluated by reading `',
   '` for `PASS`',
   '()`',
+  'use it.\n',
   '`',
 ];
 
