@@ -38,6 +38,10 @@ const uses: Readonly<Record<string, Use>> = {
   rmsNorm: (tape, make) => engine.rmsNorm(tape, make([2, 3], 'x'), make([3], 'weight'), 1e-6),
   rotary: (tape, make) =>
     engine.rotary(tape, make([3, 2, 4], 'x'), make([3], 'positions', 'i32'), make([9, 4], 'table')),
+  normRotary(tape, make) {
+    const [x, weight] = [make([3, 2, 4], 'x'), make([4], 'weight')];
+    return engine.normRotary(tape, x, weight, 1e-6, make([3], 'positions', 'i32'), make([9, 4], 'table'));
+  },
   swiglu: (tape, make) => engine.swiglu(tape, make([2, 3], 'gate'), make([2, 3], 'up')),
   attention: (tape, make, scope) =>
     engine.attention(
@@ -157,6 +161,12 @@ const misshapes: Readonly<Record<string, readonly [argument: string, ...shapes: 
   ],
   rotary: [
     ['x', [3, 8], [2, 2, 4], [3, 2, 6], [3, 2, 5]],
+    ['positions', [2], [3, 1]],
+    ['table', [9, 2], [36]],
+  ],
+  normRotary: [
+    ['x', [3, 8], [2, 2, 4], [3, 2, 6], [3, 2, 5]],
+    ['weight', [3], [4, 1]],
     ['positions', [2], [3, 1]],
     ['table', [9, 2], [36]],
   ],
