@@ -1,0 +1,145 @@
+/**
+ * Kills a run at random moments and resumes it each time, through the real command; what it leaves behind must equal, byte for
+ * byte, what an unbroken run leaves. Verdicts must be equal but for durations.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { sha256 } from '../../src/base/hash.ts';
+import { randomStream } from '../../src/base/rng.ts';
+import { readVerdicts } from '../../src/oracle/index.ts';
+import { makeTinyModel, tinySettings } from '../smoke/lab.ts';
+
+const command = fileURLToPath(new URL('../../src/cli/gq.ts', import.meta.url));
+
+export interface KillReport {
+  readonly kills: number;
+  /** Updates that stood in the last checkpoint at each kill. */
+  readonly resumedFrom: readonly number[];
+  readonly differences: readonly string[];
+}
+
+export interface KillOptions {
+  readonly kills: number;
+  readonly updates: number;
+  readonly checkpointEvery: number;
+  readonly seed: number;
+  readonly settings?: readonly string[];
+}
+
+function start(args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [command, 'train', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+interface Life {
+  /** null when it was killed. */
+  readonly code: number | null;
+  readonly text: string;
+  /** When each update was done, in milliseconds of this life. */
+  readonly stepsAtMs: readonly number[];
+}
+
+/** `onStep` is told how many updates this life has done. */
+async function live(child: ChildProcess, onStep: (steps: number) => void = () => undefined): Promise<Life> {
+  const began = performance.now();
+  const stepsAtMs: number[] = [];
+  let text = '';
+  let line = '';
+  child.stdout?.on('data', (chunk) => {
+    const lines = `${line}${chunk}`.split('\n');
+    line = lines.pop() ?? '';
+    for (const each of lines) {
+      if (!each.startsWith('{"kind":"step"')) continue;
+      stepsAtMs.push(performance.now() - began);
+      onStep(stepsAtMs.length);
+    }
+  });
+  child.stderr?.on('data', (chunk) => {
+    text += chunk;
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, text, stepsAtMs }));
+  });
+}
+
+async function liveToTheEnd(child: ChildProcess): Promise<Life> {
+  const life = await live(child);
+  if (life.code !== 0) throw new Error(`gq train ended with ${life.code}:\n${life.text}`);
+  return life;
+}
+
+/** Kills a life some time after its start, or after so many updates. True when it was killed. */
+async function liveUntil(
+  child: ChildProcess,
+  { steps, delayMs }: { steps: number; delayMs: number },
+): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const arm = (done: number): void => {
+    if (done === steps) timer = setTimeout(() => child.kill('SIGKILL'), delayMs);
+  };
+  arm(0);
+  const { code, text } = await live(child, arm);
+  clearTimeout(timer);
+  if (code !== null && code !== 0) throw new Error(`gq train ended with ${code}:\n${text}`);
+  return code === null;
+}
+
+function resumeArguments(run: string, fresh: readonly string[]): readonly string[] {
+  return existsSync(join(run, 'manifest.json')) ? ['--json', '--resume', run] : fresh;
+}
+
+function checkpointsOf(run: string): string[] {
+  const folder = join(run, 'checkpoints');
+  return existsSync(folder) ? readdirSync(folder).filter((name) => /^\d+$/.test(name)) : [];
+}
+
+/** Every file whose bytes follow from the config, and the verdicts without their durations. */
+export async function fingerprint(run: string): Promise<Map<string, string>> {
+  const files = ['events.jsonl', 'rollouts.parquet', 'features.f32', 'directions.f32'];
+  for (const update of checkpointsOf(run)) {
+    for (const name of readdirSync(join(run, 'checkpoints', update))) files.push(join('checkpoints', update, name));
+  }
+  const prints = new Map(files.map((name) => [name, sha256(readFileSync(join(run, name)))]));
+  const verdicts = [...(await readVerdicts(join(run, 'verdicts'))).values()];
+  const lasting = verdicts.map(({ durationMs, cpuMs, executions, retried, ...verdict }) => verdict);
+  return prints.set('verdicts', sha256(JSON.stringify(lasting)));
+}
+
+function compare(found: ReadonlyMap<string, string>, expected: ReadonlyMap<string, string>): string[] {
+  const names = new Set([...found.keys(), ...expected.keys()]);
+  return [...names].filter((name) => found.get(name) !== expected.get(name));
+}
+
+export async function killAndCompare(options: KillOptions): Promise<KillReport> {
+  const { kills, updates, checkpointEvery, seed, settings = [] } = options;
+  const home = mkdtempSync(join(tmpdir(), 'gq-kill-'));
+  try {
+    const model = join(home, 'model');
+    await makeTinyModel(model);
+    const own = [`model=${model}`, ...tinySettings, `updates=${updates}`, `output.checkpointEvery=${checkpointEvery}`];
+    const fresh = ['--json', ...[...own, ...settings].flatMap((setting) => ['--set', setting])];
+    const { stepsAtMs } = await liveToTheEnd(start([...fresh, '--out', join(home, 'whole')]));
+    const run = join(home, 'killed');
+    const again = (): ChildProcess => start(resumeArguments(run, [...fresh, '--out', run]));
+    const stream = randomStream(seed, 'kills');
+    const stepMs = (stepsAtMs[stepsAtMs.length - 1] - stepsAtMs[0]) / (updates - 1);
+    const resumedFrom: number[] = [];
+    for (let kill = 0; kill <= kills; kill++) {
+      const last = Math.max(-1, ...checkpointsOf(run).map(Number));
+      const [kind, when] = [stream.uniformAt(2 * kill), stream.uniformAt(2 * kill + 1)];
+      // Some lives end while starting, some in their first updates, the very last one in the end of the run.
+      const starting = kill < kills && (kind < 0.4 || last >= updates - checkpointEvery);
+      const steps = kill === kills ? updates - Math.max(0, last) : starting ? 0 : 1 + Math.floor(2 * kind);
+      const delayMs = when * (starting ? stepsAtMs[0] : 1.5 * stepMs);
+      if (await liveUntil(again(), { steps, delayMs })) resumedFrom.push(last);
+    }
+    await liveToTheEnd(again());
+    const differences = compare(await fingerprint(run), await fingerprint(join(home, 'whole')));
+    return { kills: resumedFrom.length, resumedFrom, differences };
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
