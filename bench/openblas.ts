@@ -1,0 +1,53 @@
+/** OpenBLAS through koffi, for comparison: only where both happen to be installed. */
+export interface Sgemm {
+  readonly library: string;
+  setThreads(threads: number): void;
+  multiply(c: Float32Array, a: Float32Array, b: Float32Array, shape: Shape): void;
+}
+
+export interface Shape {
+  readonly rows: number;
+  readonly depth: number;
+  readonly columns: number;
+  readonly transposeA: boolean;
+  readonly transposeB: boolean;
+}
+
+interface Koffi {
+  load(path: string): { func(prototype: string): (...values: unknown[]) => unknown };
+}
+
+const libraries = ['libopenblas.so.0', 'libopenblas.so', 'libopenblas.dylib'];
+const prototype =
+  'void cblas_sgemm(int, int, int, int, int, int, float, const float *, int, const float *, int, float, _Inout_ float *, int)';
+
+/** The functions, or what is missing. */
+export async function loadOpenBlas(): Promise<Sgemm | string> {
+  const name = 'koffi';
+  let koffi: Koffi;
+  try {
+    koffi = ((await import(name)) as { default: Koffi }).default;
+  } catch {
+    return 'koffi is not installed';
+  }
+  for (const library of libraries) {
+    try {
+      const loaded = koffi.load(library);
+      const sgemm = loaded.func(prototype);
+      const setThreads = loaded.func('void openblas_set_num_threads(int)');
+      return {
+        library,
+        setThreads: (threads) => void setThreads(threads),
+        multiply(c, a, b, { rows, depth, columns, transposeA, transposeB }) {
+          const [rowMajor, plain, turned] = [101, 111, 112];
+          const [aRow, bRow] = [transposeA ? rows : depth, transposeB ? depth : columns];
+          const ways = [transposeA ? turned : plain, transposeB ? turned : plain];
+          sgemm(rowMajor, ...ways, rows, columns, depth, 1, a, aRow, b, bRow, 0, c, columns);
+        },
+      };
+    } catch {
+      // Not this name; the next one.
+    }
+  }
+  return 'libopenblas is not installed';
+}
