@@ -79,8 +79,12 @@ function conclude({ id, problem, mode, markers }: Rollout, facts: Facts): Verdic
   };
 }
 
+/**
+ * A program cannot send signals: when nobody here sent SIGKILL, the kernel did, at the end of its CPU time or of the
+ * machine's memory. The kernel's two clocks of CPU time differ by some percent.
+ */
 function ranOutOfCpu({ exit, stopped, cpuMs }: Ending, cpuSeconds: number): boolean {
-  return stopped === '' && (exit === -24 || (exit === -9 && cpuMs >= cpuSeconds * 1000 - 100));
+  return stopped === '' && (exit === -24 || (exit === -9 && cpuMs >= cpuSeconds * 500));
 }
 
 function outcomeOf(run: Execution, ending: Ending, cpuSeconds: number): Outcome {

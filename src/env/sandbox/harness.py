@@ -12,7 +12,6 @@ import gc
 import io
 import marshal
 import os
-import random
 import sys
 import types
 
@@ -91,7 +90,6 @@ def new_module(setup):
     except BaseException as error:
         write_all(record(b"X", kind_of(error)))
         os._exit(96)
-    random.seed(0)
     return module.__dict__
 
 

@@ -12,7 +12,6 @@ import os
 import struct
 import sys
 import sysconfig
-import tempfile
 
 libc = ctypes.CDLL(None, use_errno=True)
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 0x4000, 0x40000
@@ -83,8 +82,7 @@ def bind(source, root):
         pass  # locked flags of the outer mount: file permissions and Landlock still hold
 
 
-def enter_private_root(directories, devices):
-    root = tempfile.gettempdir()
+def enter_private_root(root, directories, devices):
     mount(b"tmpfs", root, b"tmpfs", MS_NOSUID | MS_NODEV, b"size=1m,mode=0755")
     for path in directories + devices:
         bind(path, root)
@@ -96,6 +94,12 @@ def enter_private_root(directories, devices):
     os.chdir("/")
     mount(None, "/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
     return "/work"
+
+
+def make_work_directory(parent):
+    path = os.path.join(parent, "gq-work-%d-%s" % (os.getpid(), os.urandom(4).hex()))
+    os.mkdir(path, 0o700)
+    return path
 
 
 def trial(action):
@@ -183,14 +187,14 @@ def enter(wanted, work_parent):
     """Enters every layer in `wanted` that this machine allows. Returns (working directory, report)."""
     report = {}
     if not sys.platform.startswith("linux"):
-        work = tempfile.mkdtemp(prefix="gq-work-", dir=work_parent)
+        work = make_work_directory(work_parent)
         return work, {name: "Linux only" for name in ("namespaces", "privateRoot", "ownUid", "landlock", "noPrivileges")}
     directories, devices = readable_paths()
     work = None
 
     def both():
         enter_namespaces()
-        enter_private_root(directories, devices)
+        enter_private_root(work_parent, directories, devices)
 
     whole = trial(both) if "privateRoot" in wanted and "namespaces" in wanted else "switched off"
     alone = "" if whole == "" or "namespaces" not in wanted else trial(enter_namespaces)
@@ -199,12 +203,12 @@ def enter(wanted, work_parent):
         become_first_process()
         report["namespaces"] = ""
         if whole == "":
-            work = enter_private_root(directories, devices)
+            work = enter_private_root(work_parent, directories, devices)
     else:
         report["namespaces"] = alone or "switched off"
     report["privateRoot"] = whole
     if work is None:
-        work = tempfile.mkdtemp(prefix="gq-work-", dir=work_parent)
+        work = make_work_directory(work_parent)
     os.chmod(work, 0o700)
     if os.getuid() == 0:
         attempt(report, "ownUid", wanted, lambda: take_own_uid(work, directories))

@@ -93,8 +93,9 @@ export class SandboxWorker {
 
   constructor({ python, layers, workParent, memoryBytes }: WorkerOptions) {
     const config = JSON.stringify({ layers, workParent, memoryBytes, ...limits });
-    // No -I: it would ignore PYTHONHASHSEED. The environment holds nothing but what is set here.
-    this.#process = spawn(python.executable, ['-s', '-B', serverFile, config], {
+    // No -I: it would ignore PYTHONHASHSEED, and the environment holds nothing but what is set here. -S: the standard
+    // library only, and nothing that installed packages run at start.
+    this.#process = spawn(python.executable, ['-S', '-B', serverFile, config], {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
       env: { PYTHONHASHSEED: '0', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' },
       cwd: '/',
