@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { curveNames, evaluateAll } from '../evaluate/plan.ts';
 import { summarise } from '../evaluate/rates.ts';
+import { statesOf } from '../evaluate/run-evaluator.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
 import { curveTable } from '../report/evaluation-tables.ts';
 import { renderTable } from '../report/table.ts';
@@ -32,7 +33,7 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
   await using resources = new Resources();
   const device = options.device === undefined ? {} : { device: options.device };
   const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, device);
-  const names = curveNames(evaluator.states, run.checkpoints, every);
+  const names = curveNames(statesOf(config), run.checkpoints, every);
   const bar = new Progress(context.stderr, 'evaluation', names.length);
   await evaluateAll(evaluator, names, (done) => bar.show(done));
   const store = new EvaluationStore(path);

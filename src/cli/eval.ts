@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { evaluateAll, finalNames, lastCheckpoint } from '../evaluate/plan.ts';
 import { summarise } from '../evaluate/rates.ts';
+import { statesOf } from '../evaluate/run-evaluator.ts';
 import { finalSets, parseSet } from '../evaluate/sets.ts';
 import { compareStates } from '../evaluate/states.ts';
 import { type Evaluation, EvaluationStore } from '../evaluate/store.ts';
@@ -46,7 +47,7 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
   await using resources = new Resources();
   const open = await openRun(path, resources, options.device === undefined ? {} : { device: options.device });
   const update = asked ?? lastCheckpoint(open.run);
-  const names = finalNames(open.evaluator.states, { update, sets, scales, limit });
+  const names = finalNames(statesOf(open.config), { update, sets, scales, limit });
   const bar = new Progress(context.stderr, 'evaluation', names.length);
   await evaluateAll(open.evaluator, names, (done) => bar.show(done));
   const store = new EvaluationStore(path);

@@ -17,6 +17,11 @@ interface CommandEntry {
 
 const commands: readonly CommandEntry[] = [
   {
+    name: 'demo',
+    summary: 'the whole question in minutes: three arms, tables, a report',
+    load: async () => (await import('./demo.ts')).configureDemo,
+  },
+  {
     name: 'micro',
     summary: 'make the micro base model',
     load: async () => (await import('./micro.ts')).configureMicro,
@@ -35,6 +40,51 @@ const commands: readonly CommandEntry[] = [
     name: 'eval-curve',
     summary: 'evaluate the checkpoints of a run on the monitoring subset',
     load: async () => (await import('./eval-curve.ts')).configureEvalCurve,
+  },
+  {
+    name: 'experiment',
+    summary: 'train and evaluate arms × seeds, resumed where they stopped',
+    load: async () => (await import('./experiment.ts')).configureExperiment,
+  },
+  {
+    name: 'results',
+    summary: 'tables over seeds, comparisons and figures',
+    load: async () => (await import('./results.ts')).configureResults,
+  },
+  {
+    name: 'gate',
+    summary: 'judge the gate of a run as a classifier',
+    load: async () => (await import('./gate.ts')).configureGate,
+  },
+  {
+    name: 'traces',
+    summary: 'read rollouts of a run in full, mode by mode',
+    load: async () => (await import('./traces.ts')).configureTraces,
+  },
+  {
+    name: 'relearn',
+    summary: 'attack a deployed model: how soon does it learn the hack again?',
+    load: async () => (await import('./relearn.ts')).configureRelearn,
+  },
+  {
+    name: 'config',
+    summary: 'what a recipe resolves to, and where each value came from',
+    load: async () => (await import('./config.ts')).configureConfig,
+  },
+  {
+    name: 'replay',
+    summary: 'the zones another gate would have chosen in a run, without training it',
+    load: async () => (await import('./replay.ts')).configureReplay,
+  },
+  {
+    name: 'pool',
+    summary: 'make demonstrations from a model or a run',
+    load: async () => (await import('./pool.ts')).configurePool,
+  },
+  {
+    name: 'smoke',
+    summary: 'everything that must hold before a real run, in two minutes',
+    load: async () => (await import('./smoke.ts')).configureSmoke,
   },
   {
     name: 'doctor',

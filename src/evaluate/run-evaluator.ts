@@ -3,6 +3,7 @@ import { sha256Json } from '../base/hash.ts';
 import type { Judge } from '../env/judge.ts';
 import type { Policy } from '../grpo/policy.ts';
 import type { SamplingSettings } from '../model/generate.ts';
+import { deployedScale } from '../run/arms.ts';
 import { loadCheckpoint } from '../run/checkpoint.ts';
 import type { Manifest, RunDirectory } from '../run/directory.ts';
 import type { RunConfig } from '../run/schema.ts';
@@ -28,6 +29,11 @@ export function evaluationKey({ config, modelHash, dataHash }: Manifest): string
   return sha256Json({ modelHash, dataHash, environment, sampling, seed, evaluationSeed });
 }
 
+/** Split adapters have two states; vanilla and no-loophole deploy what they trained. */
+export function statesOf({ arm }: RunConfig): readonly EvaluationState[] {
+  return deployedScale(arm) === 1 ? ['trained'] : ['trained', 'deployed'];
+}
+
 export class RunEvaluator {
   readonly #parts: EvaluatorParts;
   readonly #store: EvaluationStore;
@@ -40,17 +46,14 @@ export class RunEvaluator {
     this.#key = evaluationKey(parts.run.manifest);
   }
 
-  /** Split adapters have two states; vanilla and no-loophole deploy what they trained. */
-  get states(): readonly EvaluationState[] {
-    return this.#parts.policy.deployedScale === 1 ? ['trained'] : ['trained', 'deployed'];
-  }
-
   async evaluate(asked: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {
     const name = asked.state === 'base' ? { ...asked, update: 0 } : asked;
-    const known = this.#store.find(name) ?? this.#borrow(name);
-    if (known !== null) {
-      if (this.#store.find(name) === null) await this.#store.save(known);
-      return known;
+    const known = this.#store.find(name);
+    if (known !== null) return known;
+    const borrowed = this.#borrow(name);
+    if (borrowed !== null) {
+      await this.#store.save(borrowed);
+      return borrowed;
     }
     const rows = await this.#rows(name, onProgress);
     const evaluation = { ...name, seed: evaluationSeed, key: this.#key, rows };

@@ -40,6 +40,10 @@ export class EvaluationStore {
     return join(this.#folder, `${String(update).padStart(5, '0')}-${set}${first}-${state}.json`);
   }
 
+  has(name: EvaluationName): boolean {
+    return existsSync(this.#path(name));
+  }
+
   find(name: EvaluationName): Evaluation | null {
     const path = this.#path(name);
     return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Evaluation) : null;

@@ -33,7 +33,7 @@ const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
 /** Every table there is something to say in, label-free arms first. */
 export function allTables(results: Results): Table[] {
   const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
-  return blocks.flatMap((oracle) =>
+  const tables = blocks.flatMap((oracle) =>
     [
       ...results.sets.map((set) => finalTable(results, set, oracle)),
       ...results.sets.flatMap((set) => [
@@ -44,6 +44,17 @@ export function allTables(results: Results): Table[] {
       processTable(results, oracle),
     ].filter(({ rows }) => rows.length > 0),
   );
+  return sayOnce(tables);
+}
+
+/** How a table is to be read stands under the first of its kind; that nothing is claimed stands under each. */
+export function sayOnce(tables: readonly Table[]): Table[] {
+  const said = new Set<string>();
+  return tables.map((table) => {
+    const notes = (table.notes ?? []).filter((note) => note.includes(noClaim) || !said.has(note));
+    for (const note of notes) said.add(note);
+    return { ...table, notes };
+  });
 }
 
 export function finalTable(results: Results, set: FinalSet, oracle: boolean): Table {

@@ -1,0 +1,23 @@
+/** Results of a directory: an experiment, a folder of runs, or one run. */
+import { basename, resolve } from 'node:path';
+import { aggregate, type Results } from './aggregate.ts';
+import { readRunResults } from './run-results.ts';
+
+export interface ResultsSource {
+  readonly name: string | null;
+  readonly baseline: string | null;
+  readonly placebo: string | null;
+  readonly arms: readonly string[];
+  readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
+}
+
+export async function readResults(directory: string, source: ResultsSource): Promise<Results> {
+  const runs = [];
+  for (const { path, arm } of source.runs) runs.push(await readRunResults(path, arm ?? undefined));
+  return aggregate(runs, {
+    name: source.name ?? basename(resolve(directory)),
+    baseline: source.baseline ?? 'vanilla',
+    placebo: source.placebo,
+    order: source.arms,
+  });
+}
