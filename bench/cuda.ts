@@ -162,7 +162,7 @@ function trainStep(device: Device, decoder: Decoder, adapter: LinearAdapter, opt
     packed,
     groups.map(() => 1),
   );
-  using tape = new Tape(device, { learn: optimiser.learn });
+  using tape = new Tape(device, { learn: optimiser.learn, recompute: true });
   const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) });
   tape.backward(sum(tape, logp));
 }

@@ -8,7 +8,7 @@ export { logProb, nextLogits } from './ops/log-prob.ts';
 export { invert, linear, matmul, type Transposes } from './ops/matmul.ts';
 export { rmsNorm } from './ops/normalise.ts';
 export { mean, sum, sumFirst, sumLast } from './ops/reduce.ts';
-export { inverseFrequencies, type Llama3Scaling, rotary, rotaryTable } from './ops/rotary.ts';
+export { inverseFrequencies, type Llama3Scaling, normRotary, rotary, rotaryTable } from './ops/rotary.ts';
 export { blockScales, type Detach, type Route, routeCoefficients } from './ops/routes.ts';
 export {
   adaptedLinear,

@@ -109,6 +109,17 @@ export interface Kernels {
    */
   rotary(out: Tensor, x: Tensor, positions: Tensor, table: Tensor, inverse: boolean): void;
 
+  /** Optional: rmsNorm over the last axis of x [T, H, D], then rotary, in one pass. inverseRms [T · H]. */
+  normRotary?(
+    out: Tensor,
+    inverseRms: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    epsilon: number,
+    positions: Tensor,
+    table: Tensor,
+  ): void;
+
   /**
    * Softmax attention with grouped heads: query head h reads key head ⌊h·K/H⌋. out, q [Tq, H, D]; k, v [Tk, K, D];
    * logSumExp [Tq, H] of the scaled scores. No Tq×Tk matrix is kept.
@@ -145,6 +156,13 @@ export interface Kernels {
    * frozen initial part is subtracted). `column` is 0 or 2R, n is 2R or 4R.
    */
   scaleBlocks(out: Tensor, h: Tensor, coefficients: Tensor, rank: number, column: number): void;
+
+  /**
+   * Optional: devices without it get the same from scaleBlocks and matmul. out [T, N] += (coefficient ∘ ± h) [T, 2R or 4R] ·
+   * weight [2R or 4R, N], coefficients and signs as in scaleBlocks. The added and the subtracted half are summed apart: equal
+   * halves change nothing.
+   */
+  blockProduct?(out: Tensor, h: Tensor, weight: Tensor, coefficients: Tensor, rank: number): void;
 
   /** counters i32 [N, C] += by i32 [C], in place. */
   advance(counters: Tensor, by: Tensor): void;

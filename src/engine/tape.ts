@@ -19,17 +19,28 @@ interface Node {
   readonly backward: Backward;
 }
 
+/** Queues the kernels that compute a tensor again, from these. */
+interface Maker {
+  readonly from: readonly Tensor[];
+  readonly make: () => void;
+}
+
 export interface TapeOptions {
   /** Parameter → where its gradient is added. Without it nothing is recorded. */
   readonly learn?: ReadonlyMap<Tensor, Tensor>;
   /** Count NaN and infinities after every op, for `assertFinite` to report. */
   readonly checkFinite?: boolean;
+  /** Give up results that are cheap to compute again (norms, activations) until the backward pass needs them. */
+  readonly recompute?: boolean;
 }
 
 export class Tape extends Scope {
   readonly recording: boolean;
   readonly #learn: ReadonlyMap<Tensor, Tensor>;
   readonly #checkFinite: boolean;
+  readonly #recompute: boolean;
+  /** How to compute a saved tensor again. */
+  readonly #makers = new Map<Tensor, Maker>();
   readonly #nodes: Node[] = [];
   readonly #needsGradient: Set<Tensor>;
   /** How many pending nodes need a tensor's contents. */
@@ -38,13 +49,14 @@ export class Tape extends Scope {
   readonly #retained = new Set<Tensor>();
   readonly #counts: { op: string; output: Tensor; count: Tensor }[] = [];
 
-  constructor(device: Device, { learn = new Map(), checkFinite = false }: TapeOptions = {}) {
+  constructor(device: Device, { learn = new Map(), checkFinite = false, recompute = false }: TapeOptions = {}) {
     super(device);
     for (const [parameter, gradient] of learn) expectGradient(device, parameter, gradient);
     this.#learn = learn;
     this.recording = learn.size > 0;
     this.#needsGradient = new Set(learn.keys());
     this.#checkFinite = checkFinite;
+    this.#recompute = recompute;
   }
 
   learns(tensor: Tensor): boolean {
@@ -58,6 +70,12 @@ export class Tape extends Scope {
     this.#needsGradient.add(output);
     this.#nodes.push({ op, inputs, output, saved, backward });
     for (const { owner } of saved) this.#saved.set(owner, (this.#saved.get(owner) ?? 0) + 1);
+  }
+
+  /** Ops whose result is cheap call this too: `make` queues the kernels that compute it from tensors the op has saved. */
+  remember(output: Tensor, make: () => void): void {
+    const node = this.#nodes.at(-1);
+    if (this.#recompute && node?.output === output) this.#makers.set(output, { from: node.saved, make });
   }
 
   /** Frees what `body` made, but for what it returns and what the backward pass needs. */
@@ -78,8 +96,7 @@ export class Tape extends Scope {
     const returned = new Set(kept.map(({ owner }) => owner));
     for (const tensor of inner) {
       if (returned.has(tensor)) outer.add(tensor);
-      else if (this.#saved.has(tensor)) this.#retained.add(tensor);
-      else tensor.free();
+      else this.#retire(tensor);
     }
     return result;
   }
@@ -94,8 +111,7 @@ export class Tape extends Scope {
         found: `${tensor.label} ${describe(tensor)}`,
       });
     }
-    if (this.#saved.has(tensor)) this.#retained.add(tensor);
-    else tensor.free();
+    this.#retire(tensor);
   }
 
   /** Adds d loss / d parameter to every gradient of `learn`. A tape runs backward once. */
@@ -139,6 +155,7 @@ export class Tape extends Scope {
   #undo({ op, inputs, output, saved, backward }: Node, gradients: Gradients): void {
     const upstream = gradients.of(output);
     if (upstream !== undefined) {
+      for (const { owner } of saved) this.#wake(owner);
       backward(upstream, gradients);
       if (this.#checkFinite) for (const input of inputs) this.#countGradient(op, input, gradients);
       gradients.drop(output);
@@ -156,6 +173,23 @@ export class Tape extends Scope {
   #countGradient(op: string, input: Tensor, gradients: Gradients): void {
     const gradient = gradients.of(input);
     if (gradient !== undefined) this.#count(`${op} backward`, gradient);
+  }
+
+  #retire(tensor: Tensor): void {
+    if (!this.#saved.has(tensor)) {
+      tensor.free();
+      return;
+    }
+    this.#retained.add(tensor);
+    if (this.#makers.has(tensor)) tensor.sleep();
+  }
+
+  #wake(tensor: Tensor): void {
+    const maker = this.#makers.get(tensor);
+    if (!tensor.asleep || maker === undefined) return;
+    tensor.wake();
+    for (const { owner } of maker.from) this.#wake(owner);
+    maker.make();
   }
 
   #unsave(tensor: Tensor): void {

@@ -30,18 +30,19 @@ export class Tensor {
   readonly shape: Shape;
   readonly dtype: DType;
   readonly label: string;
-  /** Byte offset in the device's arena. */
-  readonly offset: number;
   readonly size: number;
   readonly #owner: Tensor | undefined;
+  /** Bytes from the owner's first one; of an owner, where it lies in the arena. */
+  #start: number;
   #alive = true;
+  #asleep = false;
 
-  private constructor(device: Device, shape: Shape, dtype: DType, label: string, offset: number, owner?: Tensor) {
+  private constructor(device: Device, shape: Shape, dtype: DType, label: string, start: number, owner?: Tensor) {
     this.device = device;
     this.shape = shape;
     this.dtype = dtype;
     this.label = label;
-    this.offset = offset;
+    this.#start = start;
     this.size = sizeOf(shape);
     this.#owner = owner;
   }
@@ -55,8 +56,7 @@ export class Tensor {
         found: `[${shape}]`,
       });
     }
-    const offset = device.arena.alloc(sizeOf(shape) * bytesOf[dtype], `${label} ${dtype}[${shape.join(',')}]`);
-    return new Tensor(device, [...shape], dtype, label, offset);
+    return new Tensor(device, [...shape], dtype, label, allocate(device, shape, dtype, label));
   }
 
   static from(device: Device, data: HostArray, shape: Shape, dtype: DType = 'f32', label = 'tensor'): Tensor {
@@ -81,14 +81,13 @@ export class Tensor {
         found: `[${shape.join(',')}] from element ${start}`,
       });
     }
-    return new Tensor(
-      this.device,
-      [...shape],
-      this.dtype,
-      this.label,
-      this.offset + start * bytesOf[this.dtype],
-      owner,
-    );
+    const from = this.offset - owner.offset + start * bytesOf[this.dtype];
+    return new Tensor(this.device, [...shape], this.dtype, this.label, from, owner);
+  }
+
+  /** Byte offset in the device's arena. */
+  get offset(): number {
+    return this.#owner === undefined ? this.#start : this.#owner.#start + this.#start;
   }
 
   /** Rows `start` to `end` of the first axis, without a copy. */
@@ -111,20 +110,43 @@ export class Tensor {
   }
 
   assertAlive(call: string): void {
-    if (this.alive) return;
+    if (this.alive && !this.owner.#asleep) return;
     throw new ShapeError({
       call,
       expected: `${this.label} ${describe(this)} to be alive`,
-      found: 'a tensor whose scope has ended',
+      found: this.alive ? 'a tensor whose memory was given up to be computed again' : 'a tensor whose scope has ended',
       fix: 'Keep it in the scope that outlives its use.',
     });
+  }
+
+  get asleep(): boolean {
+    return this.owner.#asleep;
+  }
+
+  /** Gives the memory back and stays a handle, until `wake` finds it memory again, of unknown contents. Called by tapes only. */
+  sleep(): void {
+    this.assertAlive('sleep');
+    this.device.release(this);
+    this.#asleep = true;
+  }
+
+  wake(): void {
+    if (!this.#asleep) return;
+    this.#start = allocate(this.device, this.shape, this.dtype, this.label);
+    this.#asleep = false;
   }
 
   /** Called by scopes only. */
   free(): void {
     if (this.isView) throw new ShapeError({ call: `free ${this.label}`, expected: 'an owner', found: 'a view' });
-    this.assertAlive('free');
+    if (!this.#asleep) {
+      this.assertAlive('free');
+      this.device.release(this);
+    }
     this.#alive = false;
-    this.device.release(this);
   }
+}
+
+function allocate(device: Device, shape: Shape, dtype: DType, label: string): number {
+  return device.arena.alloc(sizeOf(shape) * bytesOf[dtype], `${label} ${dtype}[${shape.join(',')}]`);
 }

@@ -12,6 +12,7 @@ import {
   embedding,
   inverseFrequencies,
   linear,
+  normRotary,
   reshape,
   rmsNorm,
   rotary,
@@ -130,8 +131,11 @@ export class Decoder {
       return project(tape, module, input, this.weight(`${module}.weight`), bias);
     };
     const toHeads = (input: Tensor, count: number): Tensor => reshape(tape, input, [tokens, count, headDim]);
-    const turn = (input: Tensor, name: string): Tensor =>
-      rotary(tape, qkNorm ? norm(input, `self_attn.${name}_norm`) : input, batch.positions, this.#rotaryTable);
+    const turn = (input: Tensor, name: string): Tensor => {
+      if (!qkNorm) return rotary(tape, input, batch.positions, this.#rotaryTable);
+      const weight = this.weight(`${at}.self_attn.${name}_norm.weight`);
+      return normRotary(tape, input, weight, rmsNormEpsilon, batch.positions, this.#rotaryTable);
+    };
 
     const attentionInput = norm(x, 'input_layernorm');
     const q = turn(toHeads(apply(attentionInput, 'self_attn.q_proj', qkvBias), heads), 'q');

@@ -206,17 +206,24 @@ function rotations(): OpCase[] {
     [9, 2, 16, scaling],
     [0, 2, 4, null],
     [70, 4, 64, scaling],
-  ].map(([tokens, heads, size, rule]): OpCase => {
+  ].flatMap(([tokens, heads, size, rule]): OpCase[] => {
     const [T, H, D] = [Number(tokens), Number(heads), Number(size)];
-    return {
-      name: `rotary ${T}×${H}×${D}${rule === null ? '' : ' llama3'}`,
-      inputs: { x: learn('x', [T, H, D]), positions: ints(Array.from({ length: T }, (_, t) => (t * 3) % 40)) },
+    const positions = ints(Array.from({ length: T }, (_, t) => (t * 3) % 40));
+    const table = (scope: engine.Scope): engine.Tensor =>
+      engine.rotaryTable(scope, 40, engine.inverseFrequencies(D, 100, rule === null ? null : scaling));
+    const normed: OpCase = {
+      name: `normRotary ${T}×${H}×${D}${rule === null ? '' : ' llama3'}`,
+      inputs: { x: learn('x', [T, H, D]), weight: learn('gain', [D]), positions },
       differences: T < 70,
-      run(tape, { x, positions }, scope) {
-        const frequencies = engine.inverseFrequencies(D, 100, rule === null ? null : scaling);
-        return engine.rotary(tape, x, positions, engine.rotaryTable(scope, 40, frequencies));
-      },
+      run: (tape, { x, weight, positions: at }, scope) => engine.normRotary(tape, x, weight, 1e-5, at, table(scope)),
     };
+    const turned: OpCase = {
+      name: `rotary ${T}×${H}×${D}${rule === null ? '' : ' llama3'}`,
+      inputs: { x: learn('x', [T, H, D]), positions },
+      differences: T < 70,
+      run: (tape, { x, positions: at }, scope) => engine.rotary(tape, x, at, table(scope)),
+    };
+    return [turned, normed];
   });
 }
 

@@ -18,7 +18,7 @@ const mostGroup = 8;
 /** Splits of a row's keys: in float32 always as many, so that a row does not depend on the batch. */
 const exactSplits = 16;
 const mostSplits = 64;
-const blocksPerProcessor = 6;
+const blocksPerProcessor = 3;
 
 interface Heads {
   readonly heads: number;
@@ -76,7 +76,7 @@ export function attentionKernels(queue: Queue, home: () => Device): Pick<Kernels
         queue.launch('flash', 'flashQueryGradient', definitions, queryTiles(segments, heads, 4), queries);
         const keys = [dk, dv, ...inputs, segments.tensor, list, k.shape[0], ...last];
         const grid = [Math.ceil(k.shape[0] / tile), heads.keyHeads] as const;
-        const shape = { grid, block: 32 * warps, sharedBytes: tileBytes(heads, 4) };
+        const shape = { grid, block: 32 * warps, sharedBytes: tileBytes(heads, 6) };
         queue.launch('flash', 'flashKeyGradient', definitions, shape, keys);
         return;
       }

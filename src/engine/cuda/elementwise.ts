@@ -73,14 +73,32 @@ function stridedKernels(queue: Queue): Pick<Kernels, 'rotary' | 'scaleBlocks' | 
   return {
     rotary(out, x, positions, table, inverse) {
       const [, heads, headSize] = x.shape;
-      const pairs = x.size / 2;
-      const parameters = [out, x, positions, table, pairs, heads, headSize, float(inverse ? -1 : 1)];
-      run('elementwise', 'rotary', x.dtype, pairs, parameters);
+      const each = elementsPerAccess(x.dtype);
+      const [name, step] =
+        queue.aligned(out, x) && headSize % (2 * each) === 0
+          ? (['rotaryPacks', each] as const)
+          : (['rotary', 1] as const);
+      const count = x.size / 2 / step;
+      run('elementwise', name, x.dtype, count, [
+        out,
+        x,
+        positions,
+        table,
+        count,
+        heads,
+        headSize,
+        float(inverse ? -1 : 1),
+      ]);
     },
     scaleBlocks(out, h, coefficients, rank, column) {
       const [, width] = out.shape;
-      const parameters = [out, h, coefficients, out.size, width, h.shape[1], rank, column];
-      run('elementwise', 'scaleBlocks', h.dtype, out.size, parameters);
+      const each = elementsPerAccess(h.dtype);
+      const [name, step] =
+        queue.aligned(out, h) && rank % each === 0
+          ? (['scaleBlockPacks', each] as const)
+          : (['scaleBlocks', 1] as const);
+      const count = out.size / step;
+      run('elementwise', name, h.dtype, count, [out, h, coefficients, count, width, h.shape[1], rank, column]);
     },
     advance: (counters, by) => run('convert', 'advance', 'f32', counters.size, [counters, by, counters.size, by.size]),
     adamw(parameter, gradient, m, v, target, squaredNorm, options) {

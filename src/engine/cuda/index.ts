@@ -77,7 +77,7 @@ function joinKernels(queue: Queue, blas: Blas, home: () => Device): Kernels {
     ...elementwiseKernels(queue),
     ...sumKernels(queue, home),
     ...rowKernels(queue),
-    ...normKernels(queue),
+    ...normKernels(queue, home),
     ...lossKernels(queue),
     ...matmulKernels(queue, blas, home),
     ...attentionKernels(queue, home),

@@ -13,7 +13,12 @@ import type { Queue } from './queue.ts';
 /** Up to this depth products are summed in one piece by the device's own kernel. */
 const ownDepth = 256;
 /** Rows and columns of one block's part of the output. */
-const tiles = { small: [32, 32], large: [128, 64], tensor: [128, 128] } as const;
+const tiles = { small: [32, 32], large: [128, 64], tensor: [128, 128], blocks: [128, 64] } as const;
+/** Deepest bottleneck whose tiles fit the shared memory of one block. */
+const mostBlockDepth = 256;
+/** Tiles of columns that one block works through, where there are rows enough to keep the GPU busy. */
+const longStrip = 4;
+const fewRows = 1024;
 const threads = 256;
 const mostAlignment = 256;
 
@@ -30,8 +35,10 @@ function sizesOf(out: Tensor, a: Tensor, { transposeA }: MatmulOptions): Sizes {
   return { batch: out.shape.length === 3 ? out.shape[0] : 1, M, N, K: transposeA ? rows : columns };
 }
 
-export function matmulKernels(queue: Queue, blas: Blas, home: () => Device): Pick<Kernels, 'matmul' | 'invert'> {
-  const kernels: Pick<Kernels, 'matmul' | 'invert'> = {
+type Names = 'matmul' | 'blockProduct' | 'invert';
+
+export function matmulKernels(queue: Queue, blas: Blas, home: () => Device): Pick<Kernels, Names> {
+  return {
     matmul(out, a, b, options) {
       const sizes = sizesOf(out, a, options);
       if (out.size === 0) return;
@@ -53,8 +60,46 @@ export function matmulKernels(queue: Queue, blas: Blas, home: () => Device): Pic
       const shape = { grid: [1], block: threads, sharedBytes: 8 * size } as const;
       queue.launch('matmul', 'invert', [], shape, [out, x, work, size]);
     },
+    blockProduct(out, h, weight, coefficients, rank) {
+      const [rows, columns] = out.shape;
+      const depth = h.shape[1];
+      if (out.size === 0) return;
+      const fits = rank % 16 === 0 && columns % 8 === 0 && depth <= mostBlockDepth;
+      if (out.dtype !== 'bf16' || !fits || !queue.aligned(out, h, weight)) {
+        multiplyBlocks(home(), out, h, weight, coefficients, rank);
+        return;
+      }
+      const [tileRows, tileColumns] = tiles.blocks;
+      const strip = rows <= fewRows ? 1 : longStrip;
+      const grid = [Math.ceil(columns / (strip * tileColumns)), Math.ceil(rows / tileRows)] as const;
+      const stages = Math.min(2, strip);
+      const elements = tileRows * (depth + 8) + stages * (depth + tileRows) * (tileColumns + 8);
+      const parameters = [out, h, weight, coefficients, rows, columns, depth, rank, strip];
+      queue.launch('matmul', 'blockProduct', [], { grid, block: threads, sharedBytes: 2 * elements }, parameters);
+    },
   };
-  return kernels;
+}
+
+/** The change is summed apart, then added. */
+function multiplyBlocks(
+  device: Device,
+  out: Tensor,
+  h: Tensor,
+  weight: Tensor,
+  coefficients: Tensor,
+  rank: number,
+): void {
+  const { kernels } = device;
+  using scope = new Scope(device);
+  const half = 2 * rank;
+  const scaled = scope.empty([h.shape[0], half], 'scaled bottleneck', h.dtype);
+  const change = scope.empty(out.shape, 'change', out.dtype);
+  for (let start = 0; start < h.shape[1]; start += half) {
+    kernels.scaleBlocks(scaled, h, coefficients, rank, start);
+    const options = { transposeA: false, transposeB: false, accumulate: start > 0 };
+    kernels.matmul(change, scaled, weight.rows(start, start + half), options);
+  }
+  kernels.add(out, change);
 }
 
 /** In float32, then rounded to the output's type. */

@@ -26,12 +26,18 @@ const plainSharedBytes = 48 * 1024;
 const wordRange = 2 ** 32;
 const threads = 256;
 
+interface Kernel {
+  readonly handle: Handle;
+  /** Most shared memory it was allowed so far. */
+  sharedBytes: number;
+}
+
 export class Queue implements Disposable {
   readonly gpu: Gpu;
   readonly #compiler: Compiler;
   readonly #base: number;
   readonly #modules = new Map<string, Handle>();
-  readonly #kernels = new Map<string, Handle>();
+  readonly #kernels = new Map<string, Kernel>();
   readonly #words = new Uint32Array(2 * mostParameters);
   readonly #floats = new Float32Array(this.#words.buffer);
   readonly #doubles = new Float64Array(this.#words.buffer);
@@ -98,13 +104,18 @@ export class Queue implements Disposable {
 
   #kernel(file: KernelFile, name: string, definitions: readonly string[], sharedBytes: number): Handle {
     const key = `${file} ${definitions.join(' ')} ${name}`;
-    const known = this.#kernels.get(key);
-    if (known !== undefined) return known;
     const { driver } = this.gpu;
-    const kernel = driver.get<Handle>('cuModuleGetFunction', key, this.#module(file, definitions), name);
-    if (sharedBytes > plainSharedBytes) driver.call('cuFuncSetAttribute', key, kernel, dynamicSharedBytes, sharedBytes);
-    this.#kernels.set(key, kernel);
-    return kernel;
+    let kernel = this.#kernels.get(key);
+    if (kernel === undefined) {
+      const handle = driver.get<Handle>('cuModuleGetFunction', key, this.#module(file, definitions), name);
+      kernel = { handle, sharedBytes: plainSharedBytes };
+      this.#kernels.set(key, kernel);
+    }
+    if (sharedBytes > kernel.sharedBytes) {
+      driver.call('cuFuncSetAttribute', key, kernel.handle, dynamicSharedBytes, sharedBytes);
+      kernel.sharedBytes = sharedBytes;
+    }
+    return kernel.handle;
   }
 
   #module(file: KernelFile, definitions: readonly string[]): Handle {

@@ -8,13 +8,13 @@ import { definitionsOf, double, elementsPerAccess, float, type Parameter, type Q
 
 type Sums = 'sumLast' | 'sumFirst' | 'segmentSum' | 'sumSquares' | 'countNonFinite';
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
-type Norm = 'rmsNorm' | 'rmsNormBackward';
+type Norm = 'rmsNorm' | 'rmsNormBackward' | 'normRotary';
 type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'sample';
 
 const columnsPerBlock = 32;
 const threads = 256;
 const wideThreads = 1024;
-/** Rows of at most so many columns belong to one warp. */
+/** Rows of at most so many columns belong to a warp or a part of one. */
 const shortRow = 1024;
 const mostParts = 512;
 
@@ -84,11 +84,12 @@ export function rowKernels(queue: Queue): Pick<Kernels, Rows> {
   };
 }
 
-export function normKernels(queue: Queue): Pick<Kernels, Norm> {
-  const plan = (rows: number, columns: number): { shape: Shape3; oneWarpEach: number } => {
-    const oneWarpEach = columns <= shortRow;
-    const grid = oneWarpEach ? Math.ceil(rows / (threads / 32)) : rows;
-    return { shape: { grid: [grid], block: threads }, oneWarpEach: oneWarpEach ? 1 : 0 };
+export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Norm> {
+  /** As many lanes as a row has 16-byte pieces, up to a warp; 0 for a block. */
+  const plan = (rows: number, columns: number, each: number): { shape: Shape3; lanes: number } => {
+    if (columns > shortRow) return { shape: { grid: [rows], block: threads }, lanes: 0 };
+    const lanes = Math.min(32, 2 ** Math.ceil(Math.log2(Math.max(1, columns / each))));
+    return { shape: { grid: [Math.ceil(rows / (threads / lanes))], block: threads }, lanes };
   };
   const isWhole = (columns: number, tensors: readonly Tensor[]): number =>
     columns % elementsPerAccess(tensors[0].dtype) === 0 && queue.aligned(...tensors) ? 1 : 0;
@@ -96,23 +97,39 @@ export function normKernels(queue: Queue): Pick<Kernels, Norm> {
     rmsNorm(out, inverseRms, x, weight, epsilon) {
       const [rows, columns] = x.shape;
       if (x.size === 0) return;
-      const { shape, oneWarpEach } = plan(rows, columns);
       const whole = isWhole(columns, [out, x, weight]);
-      const parameters = [out, inverseRms, x, weight, rows, columns, whole, oneWarpEach, float(epsilon)];
+      const { shape, lanes } = plan(rows, columns, whole === 1 ? elementsPerAccess(x.dtype) : 1);
+      const parameters = [out, inverseRms, x, weight, rows, columns, whole, lanes, float(epsilon)];
       queue.launch('rows', 'rmsNorm', definitionsOf(x.dtype), shape, parameters);
+    },
+    normRotary(out, inverseRms, x, weight, epsilon, positions, table) {
+      const [tokens, heads, columns] = x.shape;
+      const lanes = columns / elementsPerAccess(x.dtype);
+      const rows = tokens * heads;
+      if (x.size === 0) return;
+      if (![2, 4, 8, 16, 32].includes(lanes) || !queue.aligned(out, x, weight)) {
+        const flat = [rows, columns];
+        home().kernels.rmsNorm(out.view(flat), inverseRms, x.view(flat), weight, epsilon);
+        home().kernels.rotary(out, out, positions, table, false);
+        return;
+      }
+      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads } as const;
+      const sizes = [rows, heads, columns, lanes, float(epsilon)];
+      const parameters = [out, inverseRms, x, weight, positions, table, ...sizes];
+      queue.launch('rows', 'normRotary', definitionsOf(x.dtype), shape, parameters);
     },
     rmsNormBackward(dx, dWeight, dy, x, weight, inverseRms, accumulate) {
       const [rows, columns] = x.shape;
       if (x.size === 0) return;
-      const { shape, oneWarpEach } = plan(rows, columns);
       const whole = isWhole(columns, [dx, dy, x, weight]);
+      const { shape, lanes } = plan(rows, columns, whole === 1 ? elementsPerAccess(x.dtype) : 1);
       const definitions = definitionsOf(x.dtype);
       if (dWeight !== null) {
         const real = dWeight.dtype === x.dtype ? 1 : 0;
         const blocks = { grid: [Math.ceil(columns / columnsPerBlock)], block: [columnsPerBlock, 32] } as const;
         queue.launch('reduce', 'gainGradient', definitions, blocks, [dWeight, dy, x, inverseRms, rows, columns, real]);
       }
-      const parameters: Parameter[] = [dx, dy, x, weight, inverseRms, rows, columns, whole, oneWarpEach];
+      const parameters: Parameter[] = [dx, dy, x, weight, inverseRms, rows, columns, whole, lanes];
       queue.launch('rows', 'rmsNormBackward', definitions, shape, [...parameters, accumulate ? 1 : 0]);
     },
   };

@@ -3,10 +3,11 @@
  * on the host in float64, so every device turns by the same float32 numbers.
  */
 import { ShapeError } from '../../base/errors.ts';
-import type { Scope } from '../scope.ts';
+import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import { describe, type Tensor } from '../tensor.ts';
 import { expectFloats, expectShape, expectTensor } from './checks.ts';
+import { normBackward, rmsNorm } from './normalise.ts';
 
 /** Llama 3's stretching of long wavelengths. */
 export interface Llama3Scaling {
@@ -44,16 +45,49 @@ export function rotaryTable(scope: Scope, positions: number, frequencies: Float6
   return scope.from(data, [positions, 2 * half], 'rotary table');
 }
 
+function expectTurns(tape: Tape, call: string, x: Tensor, positions: Tensor, table: Tensor): void {
+  expectFloats(tape, call, x);
+  expectTensor(tape, `${call} table`, 'f32', table);
+  expectTensor(tape, call, 'i32', positions);
+  expectShape(call, x, [-1, -1, -1]);
+  const [tokens, , headSize] = x.shape;
+  if (headSize % 2 !== 0) throw new ShapeError({ call, expected: 'an even head size', found: describe(x) });
+  expectShape(`${call} table`, table, [-1, headSize]);
+  expectShape(`${call} positions`, positions, [tokens]);
+}
+
+/** RMSNorm of every head, then its rotation: one kernel where the device has it. x [T, H, D], weight [D]. */
+export function normRotary(
+  tape: Tape,
+  x: Tensor,
+  weight: Tensor,
+  epsilon: number,
+  positions: Tensor,
+  table: Tensor,
+): Tensor {
+  expectTurns(tape, 'normRotary', x, positions, table);
+  expectFloats(tape, 'normRotary', x, weight);
+  const [tokens, heads, headSize] = x.shape;
+  expectShape('normRotary weight', weight, [headSize]);
+  const { kernels } = tape.device;
+  if (kernels.normRotary === undefined) {
+    return rotary(tape, rmsNorm(tape, x, weight, epsilon), positions, table);
+  }
+  const out = tape.empty(x.shape, 'normRotary', x.dtype);
+  const inverseRms = tape.empty([tokens * heads], 'inverse rms');
+  kernels.normRotary(out, inverseRms, x, weight, epsilon, positions, table);
+  tape.record('normRotary', [x, weight], out, [x, weight, inverseRms, positions, table], (dy, gradients) => {
+    using scope = new Scope(tape.device);
+    const turned = scope.empty(x.shape, 'normRotary backward', x.dtype);
+    kernels.rotary(turned, dy, positions, table, true);
+    normBackward(tape, gradients, turned, x, weight, inverseRms);
+  });
+  return out;
+}
+
 /** x [T, H, D], positions i32 [T], table [P, D]. */
 export function rotary(tape: Tape, x: Tensor, positions: Tensor, table: Tensor): Tensor {
-  expectFloats(tape, 'rotary', x);
-  expectTensor(tape, 'rotary table', 'f32', table);
-  expectTensor(tape, 'rotary', 'i32', positions);
-  expectShape('rotary', x, [-1, -1, -1]);
-  const [tokens, , headSize] = x.shape;
-  if (headSize % 2 !== 0) throw new ShapeError({ call: 'rotary', expected: 'an even head size', found: describe(x) });
-  expectShape('rotary table', table, [-1, headSize]);
-  expectShape('rotary positions', positions, [tokens]);
+  expectTurns(tape, 'rotary', x, positions, table);
   const { kernels } = tape.device;
   const out = tape.empty(x.shape, 'rotary', x.dtype);
   kernels.rotary(out, x, positions, table, false);

@@ -78,15 +78,20 @@ export function adaptedLinear(
   const out = tape.empty([tokens, up.shape[1]], 'adaptedLinear', x.dtype);
   const h = tape.empty([tokens, width], 'bottleneck', x.dtype);
   kernels.matmul(h, x, down, { ...plain, transposeB: true });
-  using scope = new Scope(tape.device);
-  const scaled = scope.empty([tokens, 2 * rank], 'scaled bottleneck', x.dtype);
-  kernels.scaleBlocks(scaled, h, forward, rank, 0);
-  kernels.matmul(out, scaled, up.rows(0, 2 * rank), plain);
-  if (width > 2 * rank) {
-    kernels.scaleBlocks(scaled, h, forward, rank, 2 * rank);
-    kernels.matmul(out, scaled, up.rows(2 * rank, width), { ...plain, accumulate: true });
+  if (kernels.blockProduct !== undefined) {
+    kernels.matmul(out, x, weight, { ...plain, transposeB: true });
+    kernels.blockProduct(out, h, up, forward, rank);
+  } else {
+    using scope = new Scope(tape.device);
+    const scaled = scope.empty([tokens, 2 * rank], 'scaled bottleneck', x.dtype);
+    kernels.scaleBlocks(scaled, h, forward, rank, 0);
+    kernels.matmul(out, scaled, up.rows(0, 2 * rank), plain);
+    if (width > 2 * rank) {
+      kernels.scaleBlocks(scaled, h, forward, rank, 2 * rank);
+      kernels.matmul(out, scaled, up.rows(2 * rank, width), { ...plain, accumulate: true });
+    }
+    kernels.matmul(out, x, weight, { transposeA: false, transposeB: true, accumulate: true });
   }
-  kernels.matmul(out, x, weight, { transposeA: false, transposeB: true, accumulate: true });
   if (bias !== null) kernels.binary('add', out, out, bias);
   probe.forward?.(h);
 
@@ -110,8 +115,11 @@ export function adaptedLinear(
     });
     gradients.into(x, (dx, accumulate) => {
       kernels.matmul(dx, dy, weight, { ...plain, accumulate });
-      kernels.scaleBlocks(routed, dh, through, rank, 0);
-      kernels.matmul(dx, routed, down, { ...plain, accumulate: true });
+      if (kernels.blockProduct !== undefined) kernels.blockProduct(dx, dh, down, through, rank);
+      else {
+        kernels.scaleBlocks(routed, dh, through, rank, 0);
+        kernels.matmul(dx, routed, down, { ...plain, accumulate: true });
+      }
     });
     gradients.into(weight, (dw, accumulate) =>
       kernels.matmul(dw, dy, x, { transposeA: true, transposeB: false, accumulate }),

@@ -8,9 +8,11 @@ export function swiglu(tape: Tape, gate: Tensor, up: Tensor): Tensor {
   expectSameShape('swiglu', gate, up);
   const { kernels } = tape.device;
   const out = tape.empty(gate.shape, 'swiglu', gate.dtype);
-  kernels.swiglu(out, gate, up);
+  const make = (): void => kernels.swiglu(out, gate, up);
+  make();
   tape.record('swiglu', [gate, up], out, [gate, up], (dy, gradients) =>
     gradients.overwrite([gate, up], ([dGate, dUp]) => kernels.swigluBackward(dGate, dUp, dy, gate, up)),
   );
+  tape.remember(out, make);
   return out;
 }

@@ -112,6 +112,27 @@ extern "C" __global__ void rotary(real *out, const real *x, const int *positions
   }
 }
 
+// The same for `packed` pairs at a time: half a head is a multiple of that many.
+extern "C" __global__ void rotaryPacks(real *out, const real *x, const int *positions, const float *table, i64 packs, int heads,
+                                       int size, float direction) {
+  int half = size / 2, perRow = half / packed;
+  for (i64 i = firstIndex(); i < packs; i += indexStep()) {
+    int pair = i % perRow * packed;
+    i64 row = i / perRow;
+    const float *angle = table + (i64)positions[row / heads] * size + pair;
+    i64 at = row * size + pair;
+    Pack a = *(const Pack *)(x + at), b = *(const Pack *)(x + at + half), left, right;
+#pragma unroll
+    for (int j = 0; j < packed; j++) {
+      float cosine = angle[j], sine = direction * angle[half + j], first = widen(a.at[j]), second = widen(b.at[j]);
+      narrow(left.at[j], first * cosine - second * sine);
+      narrow(right.at[j], second * cosine + first * sine);
+    }
+    *(Pack *)(out + at) = left;
+    *(Pack *)(out + at + half) = right;
+  }
+}
+
 // out [tokens, width] = ± h [tokens, columns] from `column` on, times the coefficient of its block.
 extern "C" __global__ void scaleBlocks(real *out, const real *h, const float *coefficients, i64 size, int width, int columns,
                                        int rank, int column) {
@@ -120,6 +141,20 @@ extern "C" __global__ void scaleBlocks(real *out, const real *h, const float *co
     int j = column + i % width;
     float sign = j < 2 * rank ? 1.f : -1.f;
     narrow(out[i], sign * widen(h[token * columns + j]) * coefficients[2 * token + j / rank % 2]);
+  }
+}
+
+// The same for `packed` columns at a time: rank, width, columns and column are multiples of that many.
+extern "C" __global__ void scaleBlockPacks(real *out, const real *h, const float *coefficients, i64 packs, int width, int columns,
+                                           int rank, int column) {
+  int perRow = width / packed;
+  for (i64 i = firstIndex(); i < packs; i += indexStep()) {
+    int token = i / perRow, j = column + (int)(i % perRow) * packed;
+    float scale = (j < 2 * rank ? 1.f : -1.f) * coefficients[2 * token + j / rank % 2];
+    Pack in = *(const Pack *)(h + (i64)token * columns + j), result;
+#pragma unroll
+    for (int c = 0; c < packed; c++) narrow(result.at[c], scale * widen(in.at[c]));
+    ((Pack *)out)[i] = result;
   }
 }
 

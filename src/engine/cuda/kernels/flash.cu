@@ -129,25 +129,26 @@ extern "C" __global__ void __launch_bounds__(128) flash(bf16 *out, float *logSum
     awaitCopies<0>();
     __syncthreads();
     if (start + tile < end) fetch(keys, k, keyHeads, keyHead, start + tile, end, slot);
-    bool masked = start + tile > segment.visible(at.start);
+    if (start + tile > segment.visible(at.start)) {
+#pragma unroll
+      for (int j = 0; j < 8; j++)
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+          if (start + 8 * j + lane % 4 * 2 + c % 2 >= visible[c / 2]) scores[j][c] = -infinity;
+    }
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       float top = most[half];
 #pragma unroll
-      for (int j = 0; j < 8; j++)
-#pragma unroll
-        for (int c = 2 * half; c < 2 * half + 2; c++) {
-          if (masked && start + 8 * j + lane % 4 * 2 + c % 2 >= visible[half]) scores[j][c] = -infinity;
-          top = fmaxf(top, scores[j][c]);
-        }
+      for (int j = 0; j < 8; j++) top = fmaxf(top, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
       top = maxFour(top);
-      float shrink = exp2f((most[half] - top) * toLog2), added = 0;
+      float shrink = powerOfTwo((most[half] - top) * toLog2), added = 0, shift = top * toLog2;
       most[half] = top;
 #pragma unroll
       for (int j = 0; j < 8; j++)
 #pragma unroll
         for (int c = 2 * half; c < 2 * half + 2; c++) {
-          scores[j][c] = exp2f((scores[j][c] - top) * toLog2);
+          scores[j][c] = powerOfTwo(scores[j][c] * toLog2 - shift);
           added += scores[j][c];
         }
       total[half] = total[half] * shrink + added;
@@ -206,14 +207,17 @@ extern "C" __global__ void __launch_bounds__(128) flashQueryGradient(bf16 *dq, c
     __syncthreads();
     multiplyRows(slopes, upstream, warp * 16, values);
     bool masked = start + tile > segment.visible(at.start);
+    if (masked) {
+#pragma unroll
+      for (int j = 0; j < 8; j++)
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+          if (start + 8 * j + lane % 4 * 2 + c % 2 >= visible[c / 2]) scores[j][c] = -infinity;
+    }
 #pragma unroll
     for (int j = 0; j < 8; j++)
 #pragma unroll
-      for (int c = 0; c < 4; c++) {
-        float p = exp2f(scores[j][c] * toLog2 - normaliser[c / 2]);
-        if (masked && start + 8 * j + lane % 4 * 2 + c % 2 >= visible[c / 2]) p = 0;
-        slopes[j][c] = p * (slopes[j][c] - mean[c / 2]);
-      }
+      for (int c = 0; c < 4; c++) slopes[j][c] = powerOfTwo(scores[j][c] * toLog2 - normaliser[c / 2]) * (slopes[j][c] - mean[c / 2]);
     addWeighted(sum, slopes, keys);
   }
 #pragma unroll
@@ -221,62 +225,102 @@ extern "C" __global__ void __launch_bounds__(128) flashQueryGradient(bf16 *dq, c
     if (row[half] < segment.queryEnd) storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
 }
 
-// dk and dv of 64 keys: every segment that sees them, every query head of the group, 64 queries at a time; rows of the
-// products are keys. grid: tiles of keys, key heads.
+// What sees a tile of keys, in order: segments, their two parts (prefix, own keys), 64 queries at a time, heads of the group.
+struct Cursor {
+  Segment segment;
+  int index, part, item, items, from, until, seenFrom;
+  __device__ __forceinline__ void seek(const Segment *segments, int count, int firstKey, int lastKey, int group) {
+    for (;;) {
+      if (item < items) return;
+      if (++part == 2) {
+        part = 0;
+        if (++index >= count) return;
+        segment = segments[index];
+      }
+      item = items = 0;
+      from = part == 0 ? segment.prefixStart : segment.keyStart;
+      until = part == 0 ? segment.prefixEnd : segment.keyEnd;
+      if (from >= lastKey || until <= firstKey) continue;
+      // The first query that sees any of these keys; own keys are seen from their own position on.
+      seenFrom = part == 0 ? segment.queryStart : max(segment.queryStart, segment.queryEnd - (until - max(from, firstKey)));
+      items = (segment.queryEnd - seenFrom + tile - 1) / tile * group;
+    }
+  }
+};
+
+// dk and dv of 64 keys: rows of the products are keys. The next queries are on their way while these are worked on.
+// grid: tiles of keys, key heads.
 extern "C" __global__ void __launch_bounds__(128) flashKeyGradient(bf16 *dk, bf16 *dv, const bf16 *dOut, const float *delta,
                                                                    const float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                                    const Segment *segments, int count, int keyCount, int heads,
                                                                    int keyHeads, float scale) {
   extern __shared__ uint4 memory[];
-  bf16 *queries = (bf16 *)memory, *upstream = queries + tile * pitch, *keys = upstream + tile * pitch, *values = keys + tile * pitch;
-  __shared__ float normaliser[tile], mean[tile];
+  constexpr int size = tile * pitch;
+  bf16 *keys = (bf16 *)memory, *values = keys + size, *buffers = values + size;
+  __shared__ float normalisers[2][tile], means[2][tile];
   int firstKey = blockIdx.x * tile, lastKey = min(keyCount, firstKey + tile), keyHead = blockIdx.y, group = heads / keyHeads;
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto same = [](int i) { return i; };
+  auto prepare = [&](const Cursor &at, int which) {
+    int start = at.seenFrom + at.item / group * tile, head = keyHead * group + at.item % group;
+    fetch(buffers + 2 * which * size, q, heads, head, start, at.segment.queryEnd, same);
+    fetch(buffers + (2 * which + 1) * size, dOut, heads, head, start, at.segment.queryEnd, same);
+    if (threadIdx.x < tile) {
+      int query = min(start + (int)threadIdx.x, at.segment.queryEnd - 1);
+      normalisers[which][threadIdx.x] = logSumExp[(i64)query * heads + head] * log2e;
+      means[which][threadIdx.x] = delta[(i64)query * heads + head];
+    }
+  };
   fetch(keys, k, keyHeads, keyHead, firstKey, lastKey, same);
   fetch(values, v, keyHeads, keyHead, firstKey, lastKey, same);
   int key[2] = {firstKey + warp * 16 + lane / 4, firstKey + warp * 16 + lane / 4 + 8};
   float sumKey[2 * steps][4] = {}, sumValue[2 * steps][4] = {}, toLog2 = scale * log2e;
-  for (int s = 0; s < count; s++) {
-    Segment segment = segments[s];
-    for (int part = 0; part < 2; part++) {
-      int from = part == 0 ? segment.prefixStart : segment.keyStart, until = part == 0 ? segment.prefixEnd : segment.keyEnd;
-      if (from >= lastKey || until <= firstKey) continue;
-      // The first query that sees any of these keys; keys of the own part are seen from their own position on.
-      int seenFrom = part == 0 ? segment.queryStart : max(segment.queryStart, segment.queryEnd - (until - max(from, firstKey)));
-      for (int item = 0; item < (segment.queryEnd - seenFrom + tile - 1) / tile * group; item++) {
-        int start = seenFrom + item / group * tile, head = keyHead * group + item % group;
-        __syncthreads();
-        fetch(queries, q, heads, head, start, segment.queryEnd, same);
-        fetch(upstream, dOut, heads, head, start, segment.queryEnd, same);
-        if (threadIdx.x < tile) {
-          int query = min(start + (int)threadIdx.x, segment.queryEnd - 1);
-          normaliser[threadIdx.x] = logSumExp[(i64)query * heads + head] * log2e;
-          mean[threadIdx.x] = delta[(i64)query * heads + head];
+  Cursor now = {{}, -1, 1, 0, 0, 0, 0, 0};
+  now.seek(segments, count, firstKey, lastKey, group);
+  if (now.index < count) prepare(now, 0);
+  for (int which = 0; now.index < count; which ^= 1) {
+    Cursor next = now;
+    next.item++;
+    next.seek(segments, count, firstKey, lastKey, group);
+    if (next.index < count) {
+      prepare(next, which ^ 1);
+      awaitCopies<2>();
+    } else awaitCopies<0>();
+    __syncthreads();
+    const bf16 *queries = buffers + 2 * which * size, *upstream = queries + size;
+    const float *normaliser = normalisers[which], *mean = means[which];
+    const Segment &segment = now.segment;
+    int start = now.seenFrom + now.item / group * tile;
+    float scores[8][4] = {};
+    multiplyRows(scores, keys, warp * 16, queries);
+    bool whole = firstKey >= now.from && lastKey <= now.until && start + tile <= segment.queryEnd &&
+                 (now.part == 0 || lastKey <= now.until - (segment.queryEnd - 1 - start));
+    if (whole) {
+#pragma unroll
+      for (int j = 0; j < 8; j++)
+#pragma unroll
+        for (int c = 0; c < 4; c++) scores[j][c] = powerOfTwo(scores[j][c] * toLog2 - normaliser[8 * j + lane % 4 * 2 + c % 2]);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 8; j++)
+#pragma unroll
+        for (int c = 0; c < 4; c++) {
+          int column = 8 * j + lane % 4 * 2 + c % 2, query = start + column, mine = key[c / 2];
+          bool seen = mine >= now.from && mine < now.until && query < segment.queryEnd &&
+                      (now.part == 0 || mine < now.until - (segment.queryEnd - 1 - query));
+          scores[j][c] = seen ? powerOfTwo(scores[j][c] * toLog2 - normaliser[column]) : 0.f;
         }
-        awaitCopies<0>();
-        __syncthreads();
-        float scores[8][4] = {};
-        multiplyRows(scores, keys, warp * 16, queries);
-#pragma unroll
-        for (int j = 0; j < 8; j++)
-#pragma unroll
-          for (int c = 0; c < 4; c++) {
-            int column = 8 * j + lane % 4 * 2 + c % 2, query = start + column, mine = key[c / 2];
-            bool seen = mine >= from && mine < until && query < segment.queryEnd &&
-                        (part == 0 || mine < until - (segment.queryEnd - 1 - query));
-            scores[j][c] = seen ? exp2f(scores[j][c] * toLog2 - normaliser[column]) : 0.f;
-          }
-        addWeighted(sumValue, scores, upstream);
-        float slopes[8][4] = {};
-        multiplyRows(slopes, values, warp * 16, upstream);
-#pragma unroll
-        for (int j = 0; j < 8; j++)
-#pragma unroll
-          for (int c = 0; c < 4; c++) slopes[j][c] = scores[j][c] * (slopes[j][c] - mean[8 * j + lane % 4 * 2 + c % 2]);
-        addWeighted(sumKey, slopes, queries);
-      }
     }
+    addWeighted(sumValue, scores, upstream);
+    float slopes[8][4] = {};
+    multiplyRows(slopes, values, warp * 16, upstream);
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+#pragma unroll
+      for (int c = 0; c < 4; c++) slopes[j][c] = scores[j][c] * (slopes[j][c] - mean[8 * j + lane % 4 * 2 + c % 2]);
+    addWeighted(sumKey, slopes, queries);
+    __syncthreads();
+    now = next;
   }
   awaitCopies<0>();
 #pragma unroll

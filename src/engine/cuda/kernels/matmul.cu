@@ -186,6 +186,102 @@ MATMUL(matmulNT, false, true)
 MATMUL(matmulTN, true, false)
 MATMUL(matmulTT, true, true)
 
+// out [M, N] (+)= Σ over the first half of h's columns − Σ over its second half of coefficient · h · w: the change of a split
+// adapter in one pass, the halves summed apart, so that equal halves give exactly 0. Column j of h [M, K] takes the coefficient
+// of block ⌊j / rank⌋ mod 2; with K = 2 · rank there is no second half. A block has 128 rows and `strip` tiles of 64 columns, the
+// next tile on its way while one is worked on; 8 warps of 32 × 32. Needs rank to be a multiple of 16 and aligned rows.
+constexpr int blockColumns = 64, blockPitch = blockColumns + 8;
+__device__ __forceinline__ u32 scalePair(u32 pair, float scale) {
+  return packPair(__uint_as_float(pair << 16) * scale, __uint_as_float(pair & 0xffff0000u) * scale);
+}
+__device__ __forceinline__ void multiplyBlock(float (&sum)[2][4][4], const bf16 *left, int pitch, const bf16 *right, int from, int until,
+                                              int warpRow, int warpColumn) {
+  int lane = threadIdx.x % 32;
+#pragma unroll 4
+  for (int k = from; k < until; k += 16) {
+    u32 x[2][4];
+#pragma unroll
+    for (int i = 0; i < 2; i++) loadTiles(x[i], left + (warpRow + 16 * i + lane % 16) * pitch + k + lane / 16 * 8);
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      u32 y[4];
+      loadColumnsAsB<blockPitch>(y, right, k, warpColumn + 16 * j);
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        multiplyAdd(sum[i][2 * j], x[i], y[0], y[1]);
+        multiplyAdd(sum[i][2 * j + 1], x[i], y[2], y[3]);
+      }
+    }
+  }
+}
+extern "C" __global__ void __launch_bounds__(256) blockProduct(bf16 *out, const bf16 *h, const bf16 *w, const float *coefficients, int M,
+                                                               int N, int K, int rank, int strip) {
+  extern __shared__ uint4 memory[];
+  int pitch = K + 8, stage = (K + edge) * blockPitch;
+  bf16 *left = (bf16 *)memory, *stages = left + edge * pitch;
+  int row0 = blockIdx.y * edge, first = blockIdx.x * strip * blockColumns, last = min(N, first + strip * blockColumns);
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warpRow = warp / 2 * 32, warpColumn = warp % 2 * 32;
+  auto prepare = [&](int column0, bf16 *right) {
+    bf16 *sums = right + K * blockPitch;
+    for (int i = threadIdx.x; i < K * blockColumns / 8; i += 256) {
+      int k = i / (blockColumns / 8), column = i % (blockColumns / 8) * 8;
+      bool valid = column0 + column < N;
+      copyAsync(right + k * blockPitch + column, w + (valid ? (i64)k * N + column0 + column : 0), valid);
+    }
+    for (int i = threadIdx.x; i < edge * blockColumns / 8; i += 256) {
+      int row = i / (blockColumns / 8), column = i % (blockColumns / 8) * 8;
+      bool valid = row0 + row < M && column0 + column < N;
+      copyAsync(sums + row * blockPitch + column, out + (valid ? (i64)(row0 + row) * N + column0 + column : 0), valid);
+    }
+    commitCopies();
+  };
+  for (int i = threadIdx.x; i < edge * K / 8; i += 256) {
+    int row = i / (K / 8), k = i % (K / 8) * 8;
+    bool valid = row0 + row < M;
+    copyAsync(left + row * pitch + k, h + (valid ? (i64)(row0 + row) * K + k : 0), valid);
+  }
+  commitCopies();
+  prepare(first, stages);
+  // h is scaled once, where it lies.
+  awaitCopies<1>();
+  __syncthreads();
+  for (int i = threadIdx.x; i < edge * K / 8; i += 256) {
+    int row = i / (K / 8), k = i % (K / 8) * 8;
+    float scale = coefficients[2 * min(M - 1, row0 + row) + k / rank % 2];
+    uint4 *at = (uint4 *)(left + row * pitch + k), value = *at;
+    *at = {scalePair(value.x, scale), scalePair(value.y, scale), scalePair(value.z, scale), scalePair(value.w, scale)};
+  }
+  for (int column0 = first, which = 0; column0 < last; column0 += blockColumns, which ^= 1) {
+    bf16 *right = stages + which * stage, *sums = right + K * blockPitch;
+    if (column0 + blockColumns < last) {
+      prepare(column0 + blockColumns, stages + (which ^ 1) * stage);
+      awaitCopies<1>();
+    } else awaitCopies<0>();
+    __syncthreads();
+    float added[2][4][4] = {}, taken[2][4][4] = {};
+    multiplyBlock(added, left, pitch, right, 0, 2 * rank, warpRow, warpColumn);
+    multiplyBlock(taken, left, pitch, right, 2 * rank, K, warpRow, warpColumn);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+      for (int j = 0; j < 4; j++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+          int row = warpRow + 16 * i + lane / 4 + 8 * half, column = warpColumn + 8 * j + lane % 4 * 2;
+          u32 *pair = (u32 *)(sums + row * blockPitch + column);
+          *pair = packPair(__uint_as_float(*pair << 16) + (added[i][j][2 * half] - taken[i][j][2 * half]),
+                           __uint_as_float(*pair & 0xffff0000u) + (added[i][j][2 * half + 1] - taken[i][j][2 * half + 1]));
+        }
+    __syncthreads();
+    for (int i = threadIdx.x; i < edge * blockColumns / 8; i += 256) {
+      int row = i / (blockColumns / 8), column = i % (blockColumns / 8) * 8;
+      if (row0 + row < M && column0 + column < N)
+        *(uint4 *)(out + (i64)(row0 + row) * N + column0 + column) = *(const uint4 *)(sums + row * blockPitch + column);
+    }
+    __syncthreads();
+  }
+}
+
 // x⁻¹ by Gauss–Jordan elimination with row pivots, in float64: one block; work [2, size, size].
 extern "C" __global__ void invert(float *out, const float *x, double *work, int size) {
   double *inverse = work + (i64)size * size;

@@ -16,9 +16,16 @@ __device__ __forceinline__ void loadTilesTransposed(u32 (&out)[4], const bf16 *r
 
 // sum [16 × 8] += a [16 × 16] · b [16 × 8]
 __device__ __forceinline__ void multiplyAdd(float (&sum)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// 2^x: two units in the last place, which bf16 does not see.
+__device__ __forceinline__ float powerOfTwo(float x) {
+  float out;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
+  return out;
 }
 
 __device__ __forceinline__ u32 packPair(float low, float high) {

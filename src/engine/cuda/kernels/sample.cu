@@ -1,5 +1,5 @@
-// Draws one token per row of logits [rows, columns], as sampling.ts defines it. One block of 32 warps per row; float64 sums in a
-// fixed order. The kept tokens are a prefix of (falling logit, rising id): the prefix ends at one (logit, id), found by counting
+// Draws one token per row of logits [rows, columns], as sampling.ts defines it. One block of 32 warps per row; weights in float32,
+// their sums in float64 in a fixed order. The kept tokens are a prefix of (falling logit, rising id): the prefix ends at one (logit, id), found by counting
 // in ever finer ranges of the logit's bits, then among equal logits by id. Sums over ranges are whole numbers (weights times
 // 2^40), so that they do not depend on the order of the additions.
 constexpr int bins = 1024;
@@ -27,6 +27,20 @@ __device__ __forceinline__ float philoxUniform(u32 key0, u32 key1, u32 position,
   return (words[position % 4] >> 8) * 5.9604644775390625e-8f;
 }
 
+// Calls f(id, logit) for ids from `begin` to `end`, thread `index` of `count` in turn, four neighbours at a time where rows allow it.
+template <class F> __device__ __forceinline__ void eachLogit(const float *row, int columns, int begin, int end, int index, int count, F f) {
+  if (columns % 4 == 0)
+    for (int id = begin + 4 * index; id < end; id += 4 * count) {
+      float4 four = *(const float4 *)(row + id);
+      f(id, four.x);
+      f(id + 1, four.y);
+      f(id + 2, four.z);
+      f(id + 3, four.w);
+    }
+  else
+    for (int id = begin + index; id < end; id += count) f(id, row[id]);
+}
+
 // What is kept: tokens whose key is above `key`, and those at `key` whose id is at most `id`.
 struct Cut {
   u32 key;
@@ -47,12 +61,12 @@ __device__ __forceinline__ Cut cutAt(const float *row, int columns, Cut within, 
     int shift = pass < 3 ? 22 - 10 * pass : 0, width = pass < 3 ? 10 : 2, known = 10 * pass;
     for (int i = threadIdx.x; i < bins; i += blockDim.x) histogram[i] = 0;
     __syncthreads();
-    for (int id = threadIdx.x; id < columns; id += blockDim.x) {
-      u32 key = keyOf(row[id]);
-      if (!kept(within, key, id) || (known > 0 && key >> (32 - known) != prefix)) continue;
-      u64 amount = measure(row[id]);
+    eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int id, float logit) {
+      u32 key = keyOf(logit);
+      if (!kept(within, key, id) || (known > 0 && key >> (32 - known) != prefix)) return;
+      u64 amount = measure(logit);
       if (amount > 0) atomicAdd(&histogram[key >> shift & ((1u << width) - 1)], amount);
-    }
+    });
     __syncthreads();
     if (threadIdx.x == 0) {
       u64 total = reached;
@@ -90,7 +104,7 @@ __device__ __forceinline__ Cut cutAt(const float *row, int columns, Cut within, 
   return {prefix, lastId};
 }
 
-extern "C" __global__ void __launch_bounds__(1024) sample(int *ids, int *tokens, float *logps, const float *logits, const int *slots,
+extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *tokens, float *logps, const float *logits, const int *slots,
                                                           const int *rows, const int *counts, int columns, int history, u32 key0,
                                                           u32 key1, u32 step, float temperature, int topK, double topP, double minP) {
   int b = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -98,42 +112,45 @@ extern "C" __global__ void __launch_bounds__(1024) sample(int *ids, int *tokens,
   // The largest, the smaller id first.
   float most = -infinity;
   int best = columns;
-  for (int id = threadIdx.x; id < columns; id += blockDim.x)
-    if (row[id] > most) {
-      most = row[id];
+  eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int id, float logit) {
+    if (logit > most) {
+      most = logit;
       best = id;
     }
+  });
   __shared__ int firstBest;
   if (threadIdx.x == 0) firstBest = columns;
   float top = maxBlock(most);
   if (most == top && best < columns) atomicMin(&firstBest, best);
   double sum = 0;
-  for (int id = threadIdx.x; id < columns; id += blockDim.x) sum += expf(row[id] - top);
+  eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int, float logit) { sum += expf(logit - top); });
   double normaliser = sumBlock(sum);
   __syncthreads();
   int token = firstBest < columns ? firstBest : 0;
   double truncated = 0;
   if (temperature > 0 && firstBest < columns) {
-    double inverse = 1.0 / temperature;
-    auto weight = [=](float x) { return exp((x - (double)top) * inverse); };
-    auto fixed = [=](float x) { return (u64)(exp((x - (double)top) * inverse) * unit); };
+    float inverse = 1.f / temperature;
+    auto weight = [=](float x) { return (double)expf((x - top) * inverse); };
+    auto fixed = [=](float x) { return (u64)((double)expf((x - top) * inverse) * unit); };
     Cut cut = {0, columns};
     if (topK > 0 && topK < columns) cut = cutAt(row, columns, cut, topK, [](float) { return 1ull; });
     if (topP < 1) {
       double all = 0;
-      for (int id = threadIdx.x; id < columns; id += blockDim.x)
-        if (kept(cut, keyOf(row[id]), id)) all += weight(row[id]);
+      eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int id, float logit) {
+        if (kept(cut, keyOf(logit), id)) all += weight(logit);
+      });
       all = sumBlock(all);
       Cut shorter = cutAt(row, columns, cut, (u64)(topP * all * unit), fixed);
       // Never longer than before, whatever rounding did.
       if (shorter.key > cut.key || (shorter.key == cut.key && shorter.id < cut.id)) cut = shorter;
     }
-    auto keeps = [=](int id) { return kept(cut, keyOf(row[id]), id) && (minP <= 0 || weight(row[id]) >= minP); };
+    auto keeps = [=](int id, float logit) { return kept(cut, keyOf(logit), id) && (minP <= 0 || weight(logit) >= minP); };
     // Warp w has the ids of the w-th 32nd; the unit interval is shared in order of id.
     int share = ((columns + 31) / 32 + 31) / 32 * 32, begin = warp * share, end = min(columns, begin + share);
     double mine = 0;
-    for (int id = begin + lane; id < end; id += 32)
-      if (keeps(id)) mine += weight(row[id]);
+    eachLogit(row, columns, begin, end, lane, 32, [&](int id, float logit) {
+      if (keeps(id, logit)) mine += weight(logit);
+    });
     mine = sumWarp(mine);
     __shared__ double warpSums[32];
     __shared__ int drawn;
@@ -159,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(1024) sample(int *ids, int *tokens,
       int last = -1, found = -1;
       for (int base = begin; base < end && found < 0; base += 32) {
         int id = base + lane;
-        bool keep = id < end && keeps(id);
+        bool keep = id < end && keeps(id, row[id]);
         double until = keep ? weight(row[id]) : 0;
         for (int distance = 1; distance < 32; distance *= 2) {
           double other = __shfl_up_sync(~0u, until, distance);
