@@ -15,7 +15,7 @@ def config(shape: str) -> Qwen3Config:
         head_dim=128,
         vocab_size=151936,
         max_position_embeddings=4096,
-        rope_theta=1_000_000.0,
+        rope_parameters={"rope_type": "default", "rope_theta": 1_000_000.0},
         rms_norm_eps=1e-6,
         tie_word_embeddings=True,
     )
@@ -24,9 +24,17 @@ def config(shape: str) -> Qwen3Config:
 def model(shape: str, dtype: torch.dtype = torch.bfloat16) -> Qwen3ForCausalLM:
     """Made on the GPU: normal weights of 0.02, norms of 1."""
     torch.manual_seed(0)
+    made = config(shape)
+    made._attn_implementation = "sdpa"
+    torch.set_default_dtype(dtype)
     with torch.device("cuda"):
-        made = Qwen3ForCausalLM._from_config(config(shape), dtype=dtype, attn_implementation="sdpa")
-    return made.eval()
+        decoder = Qwen3ForCausalLM(made)
+    torch.set_default_dtype(torch.float32)
+    with torch.no_grad():
+        for name, parameter in decoder.named_parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(0.0, 0.02)
+    return decoder.eval()
 
 
 def seconds(body, repeats: int = 3) -> float:
