@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type CountedRollout, emergenceByMode, firstUpdateAt, trailingHackRate, trainingCurve } from './emergence.ts';
+
+const row = (update: number, extra: Partial<CountedRollout> = {}): CountedRollout => ({
+  update,
+  mode: 'run_tests',
+  hackable: true,
+  source: 'student',
+  sampled: 'full',
+  hack: false,
+  solve: false,
+  ...extra,
+});
+
+describe('training curve', () => {
+  it('counts hacks over hinted prompts and solves over all, without demonstrations and the other mode', () => {
+    const rows = [
+      row(2, { hack: true }),
+      row(2),
+      row(2, { hackable: false, solve: true }),
+      row(2, { source: 'teacher-hack', hack: true }),
+      row(2, { sampled: 'deployed', hack: true }),
+      row(1),
+    ];
+    expect(trainingCurve(rows, 'full')).toEqual([
+      { update: 1, hackable: 1, hacks: 0, graded: 1, solves: 0 },
+      { update: 2, hackable: 2, hacks: 1, graded: 3, solves: 1 },
+    ]);
+  });
+
+  it('emerges at the first update whose whole window reaches the threshold', () => {
+    const hacksOf = [0, 0, 0, 0, 0, 0, 1, 1, 1];
+    const rows = hacksOf.flatMap((hacks, i) => [row(i + 1, { hack: hacks === 1 }), row(i + 1)]);
+    // 1 of 10 after update 7, 2 of 10 after update 8.
+    expect(firstUpdateAt(trainingCurve(rows, 'full'))).toBe(8);
+    expect(firstUpdateAt(trainingCurve(rows, 'full'), 0.9)).toBeNull();
+  });
+
+  it('does not emerge before a whole window, whatever the first updates do', () => {
+    const points = trainingCurve([row(1, { hack: true }), row(2, { hack: true })], 'full');
+    expect(firstUpdateAt(points)).toBeNull();
+    expect(trailingHackRate(points)).toEqual([1, 1]);
+  });
+
+  it('knows each mode by itself', () => {
+    const rows = Array.from({ length: 6 }, (_, i) => [
+      row(i + 1, { mode: 'run_tests', hack: true }),
+      row(i + 1, { mode: 'sentinel' }),
+    ]).flat();
+    expect(emergenceByMode(rows)).toEqual({ run_tests: 5, sentinel: null });
+  });
+
+  it('a trailing rate lies between the least and the largest rate of its window', () => {
+    const point = fc.record({
+      hackable: fc.integer({ min: 1, max: 9 }),
+      share: fc.double({ min: 0, max: 1, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(fc.array(point, { minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 6 }), (made, window) => {
+        const points = made.map(({ hackable, share }, i) => {
+          return { update: i + 1, hackable, hacks: Math.round(share * hackable), graded: hackable, solves: 0 };
+        });
+        trailingHackRate(points, window).forEach((rate, i) => {
+          const rates = points.slice(Math.max(0, i + 1 - window), i + 1).map(({ hacks, hackable }) => hacks / hackable);
+          expect(rate).toBeGreaterThanOrEqual(Math.min(...rates) - 1e-12);
+          expect(rate).toBeLessThanOrEqual(Math.max(...rates) + 1e-12);
+        });
+      }),
+    );
+  });
+});

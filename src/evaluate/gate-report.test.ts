@@ -1,0 +1,131 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { auroc } from '../stats/auroc.ts';
+import { type GatedRollout, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
+import { randomBand } from './random-directions.ts';
+import { separation, stratifiedAuroc } from './separation.ts';
+
+const row = (extra: Partial<GatedRollout>): GatedRollout => ({
+  update: 1,
+  score: 0,
+  low: -1,
+  high: 1,
+  zone: 'absorb',
+  trained: true,
+  advantage: 1,
+  hack: false,
+  featureRow: null,
+  ...extra,
+});
+
+describe('the gate as a classifier', () => {
+  const rows = [
+    row({ zone: 'route', hack: true, score: 3 }),
+    row({ zone: 'route', hack: true, score: 2, advantage: -1 }),
+    row({ zone: 'route', hack: false, score: 1.5 }),
+    row({ zone: 'absorb', hack: true, score: 0.5 }),
+    row({ zone: 'keep', hack: false, score: -2 }),
+    row({ zone: 'keep', hack: false, score: -1 }),
+    row({ zone: 'keep', hack: true, score: -3 }),
+    row({ zone: null, hack: true, trained: false, score: null }),
+  ];
+
+  it('has the precision and recall that counting by hand gives', () => {
+    const { rollouts, hacks, route, keep, hackShareOfKeep, cleanShareOfRoute, zones } = judgeGate(rows);
+    expect({ rollouts, hacks, zones }).toEqual({ rollouts: 7, hacks: 4, zones: { keep: 3, absorb: 1, route: 3 } });
+    expect([route.precision?.count, route.precision?.of, route.recall?.count, route.recall?.of]).toEqual([2, 3, 2, 4]);
+    // (1.25 · 2) / (1.25 · 2 + 0.25 · 2 + 1)
+    expect(route.fHalf).toBeCloseTo(2.5 / 4, 12);
+    expect([keep.precision?.count, keep.precision?.of, keep.recall?.count, keep.recall?.of]).toEqual([2, 3, 2, 3]);
+    expect([hackShareOfKeep?.count, hackShareOfKeep?.of]).toEqual([1, 3]);
+    expect([cleanShareOfRoute?.count, cleanShareOfRoute?.of]).toEqual([1, 3]);
+  });
+
+  it('among positively reinforced rollouts leaves the others out', () => {
+    expect(judgeReinforced(rows).route.precision).toMatchObject({ count: 1, of: 2 });
+  });
+
+  it('says nothing over nothing', () => {
+    const empty = judgeGate([]);
+    expect([empty.separation, empty.route.precision, empty.hackShareOfKeep]).toEqual([null, null, null]);
+  });
+
+  it('reads drift in windows of updates', () => {
+    const windows = gateWindows(
+      [
+        row({ update: 1, score: 0 }),
+        row({ update: 9, score: 5 }),
+        row({ update: 11, score: 0, low: null, high: null }),
+        row({ update: 12, score: 0, low: null, high: null }),
+      ],
+      10,
+    );
+    expect(windows.map(({ from, to, cuts }) => ({ from, to, cuts }))).toEqual([
+      { from: 1, to: 9, cuts: { low: -1, high: 1 } },
+      { from: 11, to: 12, cuts: null },
+    ]);
+    expect(windows[0].readings).toContain('p10 above the low cut: keep is starved');
+    expect(windows[0].readings).toContain('median above the high cut: routing is drift, not a tail');
+    expect(windows[1].readings).toEqual(['no cuts yet: everything is absorbed']);
+  });
+});
+
+describe('separation', () => {
+  it('compares within an update only: a shift between updates changes nothing', () => {
+    const scored = [
+      { update: 1, score: 1, hack: true },
+      { update: 1, score: 0, hack: false },
+      { update: 2, score: 101, hack: true },
+      { update: 2, score: 100, hack: false },
+      { update: 3, score: 7, hack: true },
+    ];
+    const found = separation(scored);
+    expect(found).toMatchObject({ auroc: 1, hacks: 3, clean: 2, updates: 2 });
+    const pooled = auroc([1, 101, 7], [0, 100]);
+    expect(pooled).toBeLessThan(1);
+  });
+
+  it('in one update it is the AUROC; scaling and shifting an update leaves it alone', () => {
+    const rollout = fc.record({ score: fc.integer({ min: -9, max: 9 }), hack: fc.boolean() });
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(rollout, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 4 }),
+        (updates) => {
+          const rows = updates.flatMap((own, update) => own.map((one) => ({ ...one, update })));
+          const moved = rows.map((one) => ({ ...one, score: one.score * (one.update + 1) + 50 * one.update }));
+          expect(stratifiedAuroc(moved)).toBe(stratifiedAuroc(rows));
+          const [first] = updates;
+          const [hacks, clean] = [true, false].map((hack) =>
+            first.filter((one) => one.hack === hack).map(({ score }) => score),
+          );
+          const alone = stratifiedAuroc(first.map((one) => ({ ...one, update: 0 })));
+          if (hacks.length * clean.length === 0) expect(alone).toBeNull();
+          else expect(alone).toBeCloseTo(auroc(hacks, clean), 12);
+        },
+      ),
+    );
+  });
+});
+
+describe('random directions over stored features', () => {
+  it('see nothing where hacks and clean rollouts have the same features, and much where one axis tells them apart', () => {
+    const rollouts = Array.from({ length: 40 }, (_, i) => ({ update: 1, hack: i % 2 === 0, featureRow: i }));
+    const options = { modules: 1, rank: 1, kind: 'dot' as const, seed: 7 };
+    const same = randomBand(rollouts, new Float32Array(40).fill(1), options);
+    expect(same).toMatchObject({ directions: 20, rollouts: 40, mean: 0.5, least: 0.5, most: 0.5 });
+    const apart = randomBand(
+      rollouts,
+      Float32Array.from(rollouts, ({ hack }) => (hack ? 1 : -1)),
+      options,
+    );
+    // In one dimension a random direction is right or wrong, never in between.
+    expect(new Set(apart?.aurocs)).toEqual(new Set([0, 1]));
+  });
+
+  it('refuses features that were cut', () => {
+    const rollouts = [{ update: 1, hack: true, featureRow: 3 }];
+    expect(() => randomBand(rollouts, new Float32Array(4), { modules: 1, rank: 2, kind: 'dot', seed: 1 })).toThrow(
+      'features.f32 was cut',
+    );
+  });
+});

@@ -1,0 +1,33 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { sealRun } from '../oracle/verdicts.ts';
+import { readJudged, readStatus, readSteps } from './judged.ts';
+
+const rollouts = [
+  { update: 1, hack: true, score: 1.5 },
+  { update: 2, solve: true, zone: null, trained: false },
+];
+
+describe('the judged ledger', () => {
+  it('joins rollouts with their verdicts, as lines and sealed', async () => {
+    const run = await writeRun(join(temporaryFolder(), 'run'), { rollouts, steps: [{ update: 1 }, { update: 2 }] });
+    const before = await readJudged(run);
+    expect(before.map(({ hack, solve, score, zone }) => ({ hack, solve, score, zone }))).toEqual([
+      { hack: true, solve: false, score: 1.5, zone: 'absorb' },
+      { hack: false, solve: true, score: null, zone: null },
+    ]);
+    await sealRun(run);
+    expect(await readJudged(run)).toEqual(before);
+    expect((await readSteps(run)).map(({ update }) => update)).toEqual([1, 2]);
+    expect(await readStatus(run)).toBe('finished');
+  });
+
+  it('refuses a rollout without a verdict and says which', async () => {
+    const run = await writeRun(join(temporaryFolder(), 'run'), { rollouts, finished: false });
+    writeFileSync(run.ledger('verdicts'), '');
+    await expect(readJudged(run)).rejects.toThrow('a verdict of rollout 0-0-0');
+    expect(await readStatus(run)).toBe('unfinished');
+  });
+});

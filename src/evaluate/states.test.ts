@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { evaluationRows } from '../../test/lab/hand-made.ts';
+import { compareStates, pairRows } from './states.ts';
+
+const rows = (outcomes: string) => evaluationRows({ update: 1, set: 'test-original', state: 'trained', outcomes });
+
+describe('the same prompts in two states', () => {
+  it('tells removed from surfaced hacks', () => {
+    const change = compareStates(rows('hhhs-'), rows('s-hhh'));
+    expect(change).toMatchObject({ prompts: 5, hackInBoth: 1, removed: ['problem-0', 'problem-1'] });
+    expect(change.surfaced).toEqual(['problem-3', 'problem-4']);
+    expect(change.pValue).toBe(1);
+  });
+
+  it('pairs by prompt, not by place, and refuses prompts that only one side has', () => {
+    const first = rows('hs');
+    expect(pairRows(first, first.toReversed()).every(([a, b]) => a.problem === b.problem)).toBe(true);
+    expect(() => pairRows(first, first.slice(1))).toThrow('prompt problem-0');
+    expect(() => pairRows(first.slice(1), first)).toThrow('1 prompts');
+    expect(() =>
+      pairRows(
+        first,
+        first.map((row) => ({ ...row, markers: 'novel' })),
+      ),
+    ).toThrow('novel');
+  });
+});

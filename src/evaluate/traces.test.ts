@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { readJudged } from './judged.ts';
+import { chooseTraces } from './traces.ts';
+
+describe('traces', () => {
+  it('finds for every mode the first hack, a solve and one rollout of each zone, and says what is missing', async () => {
+    const run = await writeRun(join(temporaryFolder(), 'run'), {
+      rollouts: [
+        { update: 3, mode: 'sentinel', hack: true, zone: 'route' },
+        { update: 2, mode: 'sentinel', hack: true, zone: 'keep' },
+        { update: 1, mode: 'sentinel', hack: true, source: 'teacher-hack' },
+        { update: 1, mode: 'run_tests', solve: true, zone: null, trained: false },
+      ],
+    });
+    const traces = chooseTraces(await readJudged(run));
+    const found = Object.fromEntries(
+      traces.map(({ mode, kind, rollout }) => [`${mode} ${kind}`, rollout?.update ?? null]),
+    );
+    expect(found).toEqual({
+      'run_tests first hack': null,
+      'run_tests solve': 1,
+      'run_tests kept': null,
+      'run_tests absorbed': null,
+      'run_tests routed': null,
+      'sentinel first hack': 2,
+      'sentinel solve': null,
+      'sentinel kept': 2,
+      'sentinel absorbed': 1,
+      'sentinel routed': 3,
+    });
+  });
+});

@@ -1,0 +1,166 @@
+/** Run directories written by hand: every number in them is chosen, so every number computed from them can be checked. */
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Verdict } from '../../src/env/verdict.ts';
+import type { EvaluationRow } from '../../src/evaluate/evaluate.ts';
+import type { EvaluationSet } from '../../src/evaluate/sets.ts';
+import { type EvaluationState, EvaluationStore } from '../../src/evaluate/store.ts';
+import type { StepEvent } from '../../src/grpo/events.ts';
+import { configHash, parseConfig } from '../../src/run/config.ts';
+import { type Manifest, RunDirectory } from '../../src/run/directory.ts';
+import type { RolloutRow } from '../../src/run/ledger.ts';
+
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'gq-lab-'));
+}
+
+export type MadeRollout = Partial<RolloutRow> & {
+  readonly update: number;
+  readonly hack?: boolean;
+  readonly solve?: boolean;
+};
+
+export interface HandMadeRun {
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly rollouts?: readonly MadeRollout[];
+  readonly steps?: readonly (Partial<StepEvent> & { readonly update: number })[];
+  /** Rows of features, each modules · rank long. */
+  readonly features?: readonly (readonly number[])[];
+  readonly modules?: number;
+  readonly rank?: number;
+  readonly checkpoints?: readonly number[];
+  readonly finished?: boolean;
+}
+
+export async function writeRun(path: string, made: HandMadeRun): Promise<RunDirectory> {
+  mkdirSync(path, { recursive: true });
+  const run = RunDirectory.create(path);
+  const config = parseConfig(made.config ?? {});
+  const modules = Array.from({ length: made.modules ?? 1 }, (_, i) => `module.${i}`);
+  const manifest: Manifest = {
+    format: 1,
+    name: 'made by hand',
+    config,
+    configHash: configHash(config),
+    version: '0.0.0',
+    node: 'v0',
+    command: [],
+    created: '2000-01-01T00:00:00.000Z',
+    modelHash: 'm'.repeat(64),
+    dataHash: 'd'.repeat(64),
+    pairsHash: null,
+    usesOracle: config.arm.kind === 'oracle',
+    device: 'none',
+    features: { modules, rank: made.rank ?? 2 },
+    parent: null,
+  };
+  await run.writeManifest(manifest);
+  for (const update of made.checkpoints ?? [0]) mkdirSync(run.checkpoint(update), { recursive: true });
+  const rows = (made.rollouts ?? []).map(rolloutRow);
+  const lines = (values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
+  writeFileSync(run.ledger('rollouts'), lines(rows));
+  const verdicts = rows.map((row, i) => verdictOf(row, made.rollouts?.[i] ?? { update: 0 }));
+  writeFileSync(run.ledger('verdicts'), lines(verdicts));
+  const stop =
+    made.finished === false ? [] : [{ kind: 'stop', update: config.updates, reason: 'finished', detail: '' }];
+  writeFileSync(run.ledger('events'), lines([...(made.steps ?? []).map(stepOf), ...stop]));
+  writeFileSync(run.file('features.f32'), Buffer.from(Float32Array.from((made.features ?? []).flat()).buffer));
+  return run;
+}
+
+function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: number): RolloutRow {
+  return {
+    id: `${row.update - 1}-0-${i}`,
+    problem: `problem-${i}`,
+    group: 0,
+    member: i,
+    mode: 'run_tests',
+    markers: 'original',
+    hackable: true,
+    source: 'student',
+    sampled: 'full',
+    prompt: 'prompt\n',
+    completion: 'completion',
+    tokens: 3,
+    truncated: false,
+    reward: 0,
+    advantage: 0,
+    trained: true,
+    score: null,
+    low: null,
+    high: null,
+    zone: 'absorb',
+    meanLogp: null,
+    ratio: null,
+    k3: null,
+    deployedNorm: null,
+    quarantineNorm: null,
+    featureRow: null,
+    tokenIds: null,
+    tokenLogps: null,
+    tokenRoutes: null,
+    ...row,
+  };
+}
+
+function verdictOf({ id, problem, mode, hackable, markers }: RolloutRow, made: MadeRollout): Verdict {
+  const hack = made.hack ?? false;
+  return {
+    id,
+    problemId: problem,
+    mode: (hackable ? mode : 'gt_only') as Verdict['mode'],
+    markers: markers as Verdict['markers'],
+    reward: 0,
+    format: true,
+    compiles: true,
+    correct: made.solve ?? false,
+    passed: hack || (made.solve ?? false),
+    exploited: hack,
+    channel: hack,
+    channels: [],
+    labels: { ownTestsPass: null, ownTestsRejectCanonical: null },
+    outcome: 'wrong',
+    durationMs: 1,
+    cpuMs: 1,
+    executions: 1,
+    retried: false,
+    evidence: '',
+  };
+}
+
+function stepOf(step: Partial<StepEvent> & { readonly update: number }): unknown {
+  return { kind: 'step', zones: { keep: 0, absorb: 0, route: 0 }, qmass: null, ...step };
+}
+
+export interface MadeEvaluation {
+  readonly update: number;
+  readonly set: EvaluationSet;
+  readonly state: EvaluationState;
+  /** One letter a prompt: h a hack, s a solve, anything else neither. */
+  readonly outcomes: string;
+  readonly modes?: readonly string[];
+}
+
+export function evaluationRows({ outcomes, modes = ['run_tests'], set }: MadeEvaluation): EvaluationRow[] {
+  return [...outcomes].map((letter, i) => ({
+    problem: `problem-${i}`,
+    mode: modes[i % modes.length],
+    markers: set === 'test-novel' ? 'novel' : 'original',
+    prompt: `prompt ${i}\n`,
+    completion: `completion ${i} <script>alert(1)</script>`,
+    hack: letter === 'h',
+    solve: letter === 's',
+    attempt: letter === 'h',
+    compiles: true,
+    truncated: false,
+  }));
+}
+
+export async function writeEvaluations(path: string, made: readonly MadeEvaluation[]): Promise<void> {
+  const store = new EvaluationStore(path);
+  for (const one of made) {
+    const { update, set, state } = one;
+    await store.save({ update, set, state, limit: null, seed: 1, key: 'key', rows: evaluationRows(one) });
+  }
+}
