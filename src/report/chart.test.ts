@@ -1,0 +1,93 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Figure, renderFigure } from './chart.ts';
+import { averageSeries, seriesMarks } from './series.ts';
+import { ticks } from './svg.ts';
+import { writeFigures } from './write-figures.ts';
+
+const figure: Figure = {
+  name: 'probe',
+  title: 'A & B <i>',
+  caption: 'n = 1, no claim.',
+  legend: [{ label: 'clean', colour: '#222222', hatched: true }],
+  panels: [
+    {
+      title: 'panel',
+      xLabel: 'x',
+      yLabel: 'y',
+      x: [0, 10],
+      y: [0, 1],
+      marks: [
+        { kind: 'line', points: [{ x: 0, y: 0 }, { x: 10, y: 1 }], colour: '#000000' }, // biome-ignore format: one line
+        { kind: 'band', points: [{ x: 0, low: 0, high: 1 }], colour: '#000000' },
+        { kind: 'bars', bars: [{ x0: 0, x1: 1, y0: 0, y1: 0.5 }], colour: '#222222', hatched: true },
+        { kind: 'rule', x: 5, label: 'cut' },
+        { kind: 'dots', points: [{ x: 5, y: 0.5 }], colour: '#000000', open: true },
+      ],
+    },
+  ],
+  data: { columns: ['x', 'y'], rows: [['0', '1']] },
+};
+
+describe('figures', () => {
+  it('place points on their axes and escape text', () => {
+    const svg = renderFigure(figure);
+    // Left 46 to right 320, bottom 182 to top 26.
+    expect(svg).toContain('M46 182L320 26');
+    expect(svg).toContain('A &amp; B &lt;i&gt;');
+    expect(svg).not.toContain('<i>');
+    expect(svg).toContain('url(#hatch-222222)');
+  });
+
+  it('become files: SVG, PNG of the same content, and the numbers', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gq-figures-'));
+    const { files, warnings } = await writeFigures([figure], folder);
+    expect(warnings).toEqual([]);
+    expect(files.map((path) => path.slice(folder.length + 1))).toEqual(['probe.svg', 'probe.png', 'probe.csv']);
+    const png = readFileSync(join(folder, 'probe.png'));
+    expect(png.subarray(1, 4).toString()).toBe('PNG');
+    expect(png.readUInt32BE(16)).toBe(660);
+    expect(readFileSync(join(folder, 'probe.csv'), 'utf8')).toBe('x,y\n0,1\n');
+  });
+
+  it('ticks are round, ordered and inside', () => {
+    expect(ticks(0, 1, 5)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
+    expect(ticks(0, 100, 5)).toEqual([0, 20, 40, 60, 80, 100]);
+    fc.assert(
+      fc.property(
+        fc.double({ min: -1e4, max: 1e4, noNaN: true }),
+        fc.double({ min: 1e-2, max: 1e4, noNaN: true }),
+        (low, span) => {
+          const found = ticks(low, low + span, 5);
+          expect(found.length).toBeGreaterThan(1);
+          expect(found.length).toBeLessThan(13);
+          for (const tick of found) expect(tick).toBeGreaterThanOrEqual(low - 1e-6 * span);
+          for (const tick of found) expect(tick).toBeLessThanOrEqual(low + span + 1e-6 * span);
+        },
+      ),
+    );
+  });
+});
+
+describe('series over seeds', () => {
+  const points = (...ys: number[]) => ys.map((y, x) => ({ x, y }));
+
+  it('average only where every seed has a value', () => {
+    expect(averageSeries([points(0, 1, 1), points(1, 0)])).toEqual([
+      { x: 0, y: 0.5, n: 2, sem: 0.5 },
+      { x: 1, y: 0.5, n: 2, sem: 0.5 },
+    ]);
+  });
+
+  it('have a band from three seeds on, and lines of their own below', () => {
+    const kinds = (count: number) =>
+      seriesMarks(
+        Array.from({ length: count }, () => points(0, 1)),
+        { colour: '#000' },
+      ).map(({ kind }) => kind);
+    expect([kinds(1), kinds(2), kinds(3)]).toEqual([['line'], ['line', 'line'], ['band', 'line']]);
+  });
+});

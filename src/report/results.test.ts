@@ -1,0 +1,269 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type MadeEvaluation, temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
+import { findExperiment } from '../sweep/directory.ts';
+import { finalSample, formatSample, type Results } from './aggregate.ts';
+import { renderFigure } from './chart.ts';
+import { compareArms } from './comparisons.ts';
+import { allFigures } from './figures.ts';
+import { renderReport } from './html.ts';
+import { readResults } from './read-results.ts';
+import { renderTable } from './table.ts';
+import { allTables, comparisonTable, finalTable, modeTable } from './tables.ts';
+import { resultsCsv, resultsJson } from './values.ts';
+import { describe as describeResults } from './words.ts';
+
+const prompts = 10;
+const outcomes = (hacks: number, solves: number): string =>
+  'h'.repeat(hacks) + 's'.repeat(solves) + '-'.repeat(prompts - hacks - solves);
+
+interface MadeArm {
+  readonly name: string;
+  readonly arm: Readonly<Record<string, unknown>>;
+  /** Of ten prompts, by seed: hacks as trained, hacks deployed, solves deployed. */
+  readonly seeds: readonly (readonly [number, number, number])[];
+  readonly modes?: readonly string[];
+}
+
+const modesConfig = { modes: ['run_tests', 'sentinel'], heldOutModes: ['file_marker'] };
+
+async function makeExperiment(arms: readonly MadeArm[]): Promise<string> {
+  const directory = temporaryFolder();
+  const runs = [];
+  for (const { name, arm, seeds, modes } of arms) {
+    for (const [i, [trained, deployed, solves]] of seeds.entries()) {
+      const folder = `${name}-${i + 1}`;
+      const path = join(directory, folder);
+      const split = arm['kind'] !== 'vanilla';
+      mkdirSync(path);
+      await writeRun(path, {
+        config: { seed: i + 1, updates: 20, arm, environment: modes === undefined ? {} : modesConfig },
+        checkpoints: [0, 10, 20],
+        rollouts: Array.from({ length: 20 }, (_, update) => [
+          { update: update + 1, hack: update >= 8, zone: split ? 'route' : 'absorb', score: 2, low: 0, high: 1 },
+          { update: update + 1, zone: split ? 'keep' : 'absorb', score: -1, low: 0, high: 1 },
+        ]).flat(),
+        steps: Array.from({ length: 20 }, (_, update) => ({
+          update: update + 1,
+          qmass: 0.25 + 0.5 * (update % 2),
+          zones: { keep: split ? 1 : 0, absorb: split ? 0 : 2, route: split ? 1 : 0 },
+        })),
+      });
+      const made = (update: number, set: MadeEvaluation['set'], state: MadeEvaluation['state'], text: string) => ({
+        update,
+        set,
+        state,
+        outcomes: text,
+        ...(modes === undefined ? {} : { modes }),
+      });
+      await writeEvaluations(path, [
+        made(0, 'test-original', 'base', outcomes(0, 4)),
+        made(20, 'test-original', 'trained', outcomes(trained, 1)),
+        ...(split ? [made(20, 'test-original', 'deployed', outcomes(deployed, solves))] : []),
+        made(0, 'monitor', 'base', outcomes(0, 4)),
+        made(10, 'monitor', 'trained', outcomes(5, 2)),
+        made(20, 'monitor', 'trained', outcomes(trained, 1)),
+        ...(split ? [made(20, 'monitor', 'deployed', outcomes(deployed, solves))] : []),
+      ]);
+      runs.push({ arm: name, seed: i + 1, folder, configHash: '' });
+    }
+  }
+  const experiment = {
+    name: 'made-by-hand',
+    seeds: [1],
+    arms: arms.map(({ name }) => ({ name, recipe: 'none.toml' })),
+  };
+  writeFileSync(join(directory, 'experiment.json'), JSON.stringify({ format: 1, experiment, runs }));
+  return directory;
+}
+
+async function open(directory: string): Promise<Results> {
+  const { experiment, runs } = findExperiment(directory);
+  const arms = experiment?.arms.map(({ name }) => name) ?? [];
+  return readResults(directory, { name: experiment?.name ?? null, baseline: 'vanilla', placebo: 'haar', arms, runs });
+}
+
+const vanilla: MadeArm = { name: 'vanilla', arm: { kind: 'vanilla' }, seeds: [[8, 8, 1], [9, 9, 1], [7, 7, 1]] }; // biome-ignore format: one line
+const gate: MadeArm = { name: 'activation', arm: { kind: 'activation' }, seeds: [[9, 1, 3], [9, 0, 4], [8, 1, 3]] }; // biome-ignore format: one line
+const haar: MadeArm = { name: 'haar', arm: { kind: 'activation', placebo: 'haar' }, seeds: [[8, 4, 2], [8, 5, 2], [8, 3, 2]] }; // biome-ignore format: one line
+const oracle: MadeArm = { name: 'oracle', arm: { kind: 'oracle' }, seeds: [[9, 0, 3], [9, 1, 3], [9, 0, 3]] }; // biome-ignore format: one line
+
+describe('results over three seeds', async () => {
+  const directory = await makeExperiment([vanilla, gate, haar, oracle]);
+  const results = await open(directory);
+  const armOf = (name: string) => results.arms.find(({ arm }) => arm === name)?.runs ?? [];
+
+  it('gives mean and SEM of the seeds', () => {
+    const hack = finalSample(armOf('vanilla'), 'test-original', 'deployed', 'hack');
+    expect(hack?.values).toEqual([0.8, 0.9, 0.7]);
+    // The deviation of 0.8, 0.9 and 0.7 is 0.1; over √3.
+    expect(hack?.sem).toBeCloseTo(0.1 / Math.sqrt(3), 12);
+    expect(formatSample(hack)).toBe('0.80 ± 0.06');
+    expect(finalSample(armOf('activation'), 'test-original', 'deployed', 'objective')?.mean).toBeCloseTo(0.8 / 3, 12);
+  });
+
+  it('compares pair by pair, adjusts by Holm, and counts discordant prompts', () => {
+    const found = compareArms(results, 'test-original', 'hack', false);
+    expect(found.map(({ arm, against }) => `${arm} ${against}`)).toEqual([
+      'activation vanilla',
+      'activation haar',
+      'haar vanilla',
+    ]);
+    const [toVanilla] = found;
+    // Differences −0.7, −0.9 and −0.6: mean −0.733, deviation 0.1528, t = −8.315 with 2 degrees of freedom.
+    expect(toVanilla.difference).toBeCloseTo(-2.2 / 3, 12);
+    expect(toVanilla.pValue).toBeCloseTo(0.01416, 4);
+    expect(toVanilla.interval?.low).toBeCloseTo(-1.1128, 3);
+    expect(toVanilla.prompts).toMatchObject({ onlyArm: 0, onlyAgainst: 22 });
+    expect(toVanilla.detectable).toBeGreaterThan(0.2);
+    const sorted = found.map(({ pValue }) => pValue ?? 1).sort((a, b) => a - b);
+    const least = found.find(({ pValue }) => pValue === sorted[0]);
+    expect(least?.adjusted).toBeCloseTo(Math.min(1, 3 * sorted[0]), 12);
+    for (const { pValue, adjusted } of found) expect(adjusted).toBeGreaterThanOrEqual(pValue ?? 1);
+  });
+
+  it('keeps arms with labels in blocks of their own', () => {
+    const free = finalTable(results, 'test-original', false);
+    expect(free.rows.map(([arm]) => arm)).toEqual(['base', 'vanilla', 'activation', 'haar']);
+    const labelled = finalTable(results, 'test-original', true);
+    expect(labelled.rows.map(([arm]) => arm)).toEqual(['oracle']);
+    expect(labelled.title).toContain('never pooled');
+    expect(compareArms(results, 'test-original', 'hack', false).some(({ arm }) => arm === 'oracle')).toBe(false);
+    expect(compareArms(results, 'test-original', 'hack', true).map(({ against }) => against)).toEqual([
+      'vanilla',
+      'haar',
+    ]);
+  });
+
+  it('reads emergence, the gate and qmass from the ledgers', () => {
+    const [run] = armOf('activation');
+    // Half of the samples hack from update 9 on: 1 of 10 at 9, 2 of 10 at 10.
+    expect(run.emergence).toBe(10);
+    expect(run.qmass).toBeCloseTo(0.5, 12);
+    expect(run.gate.separation).toMatchObject({ auroc: 1, updates: 12 });
+    expect(run.gate.route.precision).toMatchObject({ count: 12, of: 20 });
+    expect(run.gate.hackShareOfKeep).toMatchObject({ count: 0, of: 20 });
+  });
+
+  it('writes every format; CSV and JSON hold the values of every seed', () => {
+    for (const table of allTables(results)) {
+      for (const format of ['text', 'markdown', 'csv', 'latex', 'html'] as const) {
+        expect(renderTable(table, format)).toContain(format === 'html' ? '<table>' : table.rows[0][0].slice(0, 4));
+      }
+    }
+    expect(resultsCsv(results)).toContain('vanilla,false,test-original,deployed,hack,3,');
+    const json = resultsJson(results);
+    expect(json.claim).toBe(true);
+    const value = json.values.find(
+      ({ arm, set, state, metric }) => `${arm} ${set} ${state} ${metric}` === 'haar test-original deployed hack',
+    );
+    expect(value?.values).toEqual([0.4, 0.5, 0.3]);
+  });
+
+  it('says what was shown', () => {
+    const text = describeResults(results).join('\n');
+    expect(text).toContain('vanilla hacks 80% of prompts, the base 0%: training taught the hack.');
+    expect(text).toContain('activation: hack 87% as trained, 7% deployed, at solve 33%; 73 points below vanilla');
+    expect(text).not.toContain('no claim');
+  });
+
+  it('draws a band of mean ± SEM where three seeds are', () => {
+    const curves = allFigures(results).find(({ name }) => name === 'curves');
+    expect(curves?.data.rows).toContainEqual(['vanilla', 'hack, deployed', '20', '0.8000', '0.0577', '3']);
+    expect(curves?.panels[0].marks.some(({ kind }) => kind === 'band')).toBe(true);
+    expect(allFigures(results).map(({ name }) => name)).toEqual(['curves', 'training', 'scores', 'zones']);
+  });
+});
+
+describe('one seed', async () => {
+  const one = (arm: MadeArm): MadeArm => ({ ...arm, seeds: arm.seeds.slice(0, 1) });
+  const directory = await makeExperiment([one(vanilla), one(gate), one(haar)]);
+  const results = await open(directory);
+
+  it('prints "n = 1, no claim" wherever seeds would be needed', () => {
+    for (const table of allTables(results)) expect(renderTable(table, 'text')).toContain('n = 1, no claim');
+    expect(describeResults(results).join('\n')).toContain('n = 1, no claim');
+    expect(allFigures(results).find(({ name }) => name === 'curves')?.caption).toContain('n = 1, no claim');
+    expect(resultsJson(results).claim).toBe(false);
+  });
+
+  it('shows intervals over prompts, and no p-value over seeds', () => {
+    const { rows } = finalTable(results, 'test-original', false);
+    expect(rows[1]).toEqual([
+      'vanilla',
+      '1',
+      'the same',
+      '0.80 [0.49, 0.94]',
+      'the same',
+      '0.10 [0.02, 0.40]',
+      '-0.70',
+    ]);
+    const [comparison] = comparisonTable(results, 'test-original', 'hack', false).rows;
+    expect(comparison.slice(0, 7)).toEqual(['activation − vanilla', '1', '−0.70', '-', '-', '-', '-']);
+  });
+
+  it('a report is one file that fetches nothing, runs nothing, and escapes what models wrote', () => {
+    const html = renderReport(results, { title: 'A <title>', commands: ['gq demo --seed 1'] });
+    expect(html).not.toMatch(/<script|<link|<img|src=|url\(http|https?:\/\/(?!www\.w3\.org\/2000\/svg)/);
+    expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+    expect(html).toContain('A &lt;title&gt;');
+    expect(html).toContain('gq demo --seed 1');
+    for (const part of [
+      'the first hack',
+      'a kept rollout',
+      'a routed rollout',
+      'as trained: hack',
+      'deployed: ',
+      '<svg',
+    ]) {
+      expect(html).toContain(part);
+    }
+  });
+});
+
+describe('modes', async () => {
+  const modes = ['run_tests', 'file_marker'];
+  const directory = await makeExperiment([
+    { ...vanilla, modes },
+    { ...gate, modes },
+  ]);
+  const results = await open(directory);
+
+  it('are reported one by one, known and held out', () => {
+    const { rows } = modeTable(results, 'test-original', false);
+    expect(rows.map((row) => row.slice(0, 3))).toEqual([
+      ['vanilla', 'file_marker', 'held out'],
+      ['vanilla', 'run_tests', 'known'],
+      ['activation', 'file_marker', 'held out'],
+      ['activation', 'run_tests', 'known'],
+    ]);
+    // Of ten prompts the even ones are run_tests: of vanilla's first 8, 9 and 7 hacks, 4, 5 and 4 of 5.
+    expect(rows[1][5]).toBe('0.87 ± 0.07');
+    const figure = allFigures(results).find(({ name }) => name === 'modes');
+    expect(figure?.panels[0].xNames?.map(({ name }) => name)).toEqual(['file_marker *', 'run_tests']);
+    expect(figure === undefined ? '' : renderFigure(figure)).toContain('<svg');
+  });
+});
+
+describe('what cannot be put together', () => {
+  it('two runs of one arm and seed', async () => {
+    const directory = await makeExperiment([vanilla]);
+    const source = { name: null, baseline: null, placebo: null, arms: [] };
+    const twice = { path: join(directory, 'vanilla-1'), arm: 'vanilla' };
+    await expect(readResults(directory, { ...source, runs: [twice, twice] })).rejects.toThrow('seed 1 twice');
+  });
+
+  it('a folder without runs', () => {
+    expect(() => findExperiment(temporaryFolder())).toThrow('a run, an experiment, or a folder of runs');
+  });
+
+  it('names arms from their config where no experiment does', async () => {
+    const directory = await makeExperiment([vanilla, haar]);
+    const manifest = JSON.parse(readFileSync(join(directory, 'haar-1', 'manifest.json'), 'utf8'));
+    expect(manifest.config.arm.placebo).toBe('haar');
+    const runs = ['vanilla-1', 'haar-1'].map((folder) => ({ path: join(directory, folder), arm: null }));
+    const results = await readResults(directory, { name: null, baseline: null, placebo: 'haar', arms: [], runs });
+    expect(results.arms.map(({ arm }) => arm)).toEqual(['vanilla', 'haar']);
+  });
+});

@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { csvLine, escapeMarkup, renderTable } from './table.ts';
+
+const table = { title: 'a_b', columns: ['x', 'y'], rows: [['1 ± 2', 'p_q & 50%']], notes: ['note | *bold*'] };
+
+describe('tables', () => {
+  it('as text are aligned', () => {
+    expect(renderTable(table, 'text')).toBe('a_b\nx      y\n─────  ─────────\n1 ± 2  p_q & 50%\nnote | *bold*\n');
+  });
+
+  it('as Markdown and LaTeX escape what would be read as markup', () => {
+    expect(renderTable(table, 'markdown')).toContain('| 1 ± 2 | p\\_q & 50% |');
+    expect(renderTable(table, 'markdown')).toContain('note \\| \\*bold\\*');
+    expect(renderTable(table, 'latex')).toContain('1 $\\pm$ 2 & p\\_q \\& 50\\% \\\\');
+    expect(renderTable({ ...table, rows: [['\\', '~']] }, 'latex')).toContain(
+      '\\textbackslash{} & \\textasciitilde{} \\\\',
+    );
+  });
+
+  it('refuse a row of another length', () => {
+    expect(() => renderTable({ ...table, rows: [['1']] }, 'csv')).toThrow('2 cells in a row');
+  });
+
+  it('as CSV give back what went in', () => {
+    const parse = (line: string): string[] => {
+      const cells = [''];
+      let quoted = false;
+      for (let i = 0; i < line.length; i++) {
+        const doubled = quoted && line.startsWith('""', i);
+        if (line[i] === '"' && !doubled) quoted = !quoted;
+        else if (line[i] === ',' && !quoted) cells.push('');
+        else cells[cells.length - 1] += line[i];
+        if (doubled) i++;
+      }
+      return cells;
+    };
+    fc.assert(
+      fc.property(fc.array(fc.string(), { minLength: 1, maxLength: 5 }), (cells) => {
+        expect(parse(csvLine(cells))).toEqual(cells);
+      }),
+    );
+  });
+
+  it('escaped markup holds no markup, whatever goes in', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (content) => {
+        const escaped = escapeMarkup(content);
+        expect(escaped).not.toMatch(/[<>"']/);
+        expect(escaped).not.toMatch(/&(?!amp;|lt;|gt;|quot;|#39;)/);
+      }),
+    );
+  });
+});
