@@ -105,9 +105,13 @@ export async function openProblems(config: RunConfig, judge: Judge): Promise<Spl
   return splitProblems(config, sound);
 }
 
+/** The file, or the shipped set, that a config means. */
+export function pairSetOf({ pairs, data }: RunConfig): string {
+  return pairs.file ?? (data.kind === 'micro' ? 'micro' : 'hack');
+}
+
 export async function openPairs(config: RunConfig, text: ModelText): Promise<{ pairs: TokenPair[]; hash: string }> {
-  const name = config.pairs.file ?? (config.data.kind === 'micro' ? 'micro' : 'hack');
-  const { pairs, hash } = await loadPairs(name, config.pairs.select);
+  const { pairs, hash } = await loadPairs(pairSetOf(config), config.pairs.select);
   const tokens = pairs.map(({ prompt, hack, clean }) => ({
     prompt: text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
     hack: text.completion(hack),

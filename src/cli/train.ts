@@ -8,6 +8,7 @@ import type { RunEnd } from '../run/record.ts';
 import type { RunConfig } from '../run/schema.ts';
 import { type CommandContext, examplesText } from './command.ts';
 import { trainRun } from './train-run.ts';
+import { collect } from './values.ts';
 
 interface TrainOptions {
   readonly set: readonly string[];
@@ -39,11 +40,6 @@ export function configureTrain(command: Command, context: CommandContext): void 
       ),
     )
     .action((recipe: string | undefined, options: TrainOptions) => runTrain(recipe, options, context));
-}
-
-/** Gathers an option that may be repeated. */
-export function collect(value: string, earlier: readonly string[]): readonly string[] {
-  return [...earlier, value];
 }
 
 async function runTrain(recipe: string | undefined, options: TrainOptions, context: CommandContext): Promise<void> {

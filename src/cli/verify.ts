@@ -8,6 +8,7 @@ import { checksJson, renderChecks } from './check-table.ts';
 import type { CommandContext } from './command.ts';
 import { examplesText } from './command.ts';
 import { deviceNames, openDevice } from './devices.ts';
+import { configureEnvironmentChecks } from './verify-environment.ts';
 
 interface VerifyOptions {
   readonly device: string;
@@ -61,4 +62,5 @@ export function configureVerify(command: Command, context: CommandContext): void
   add('adapters')
     .description('zero start, routes, mixed batches, ablation, packing and sampling, on a tiny random model')
     .action((options: VerifyOptions) => adapters(options, context));
+  configureEnvironmentChecks(command, context);
 }

@@ -42,7 +42,7 @@ export class Gate {
   readonly #buffer: FeatureBuffer;
   #direction: Direction;
   /** Mean scores of the clean and the hack pairs under the current direction. */
-  #pairCuts: { low: number; high: number } | null = null;
+  #pairCuts: GateState['pairCuts'] = null;
 
   constructor(settings: GateSettings, direction: Direction) {
     this.settings = settings;
@@ -52,6 +52,16 @@ export class Gate {
 
   get direction(): Direction {
     return this.#direction;
+  }
+
+  get pairCuts(): GateState['pairCuts'] {
+    return this.#pairCuts;
+  }
+
+  /** A direction and what the pairs score under it, as an earlier gate had them. */
+  point(direction: Float32Array, pairCuts: GateState['pairCuts']): void {
+    this.#direction = { ...this.#direction, data: direction };
+    this.#pairCuts = pairCuts;
   }
 
   /** A new direction (or the old one, for a placebo), and how it sees the pairs. */
@@ -93,8 +103,7 @@ export class Gate {
 
   restore({ buffer, direction, pairCuts }: GateState): void {
     this.#buffer.restore(buffer);
-    this.#direction = { ...this.#direction, data: direction };
-    this.#pairCuts = pairCuts;
+    this.point(direction, pairCuts);
   }
 }
 

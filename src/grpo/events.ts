@@ -66,7 +66,9 @@ export interface DirectionEvent {
   readonly kind: 'direction';
   /** The first update that is routed by it. */
   readonly update: number;
-  readonly data: Float32Array;
+  readonly direction: Float32Array;
+  /** Mean scores of the clean and the hack pairs under it. */
+  readonly pairCuts: { readonly low: number; readonly high: number } | null;
 }
 
 /** One row of the gate ledger. */

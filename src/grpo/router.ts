@@ -33,8 +33,8 @@ export interface Router {
   readonly wants: { readonly kind: FeatureKind; readonly granularity: Granularity } | null;
   /** Before an update: rebuilds what is due. */
   refresh(update: number, policy: Policy): Promise<DirectionQuality | null>;
-  /** null for a router without one. */
-  readonly direction: Float32Array | null;
+  /** With the scores of clean and hack pairs under it; null for a router without one. */
+  readonly direction: Pick<GateState, 'direction' | 'pairCuts'> | null;
   route(input: RoutingInput): Routing;
   readonly state: GateState | null;
   restore(state: GateState | null): void;
@@ -70,7 +70,7 @@ export function gateRouter({ gate, kind, granularity, rebuild, refreshEvery }: G
       return due ? rebuild(policy) : null;
     },
     get direction() {
-      return gate.direction.data;
+      return { direction: gate.direction.data, pairCuts: gate.pairCuts };
     },
     route({ features, lengths }) {
       if (features === null) return absorbAll(lengths);

@@ -77,7 +77,7 @@ export class Trainer {
     if (referenceLogp !== null) this.#tripwire.watch(referenceLogp, outcome.rollouts.at(-1)?.text ?? '');
     this.#update = update + 1;
     if (direction !== null && router.direction !== null) {
-      yield { kind: 'direction', update: this.#update, data: router.direction };
+      yield { kind: 'direction', update: this.#update, ...router.direction };
     }
     const notes = { update: this.#update, direction, directionAge: this.#directionAge, referenceLogp };
     yield { kind: 'rollouts', update: this.#update, records: rolloutRecords(outcome) };

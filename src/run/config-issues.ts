@@ -51,6 +51,8 @@ export interface ConfigKey {
   /** The kinds whose table has it; empty where every table has it. */
   readonly kinds: readonly string[];
   readonly schema: z.core.$ZodType;
+  /** The schema under each kind, in the order of `kinds`. */
+  readonly variants: readonly z.core.$ZodType[];
 }
 
 /** Every key that any valid config has, tables that vary by kind included. */
@@ -58,20 +60,29 @@ export function listKeys(): ConfigKey[] {
   const keys: ConfigKey[] = [];
   const visit = (schema: unknown, path: readonly string[], kinds: readonly string[]): void => {
     const inner = tableOf(schema);
-    if (inner === null) keys.push({ path, kinds, schema: schema as z.core.$ZodType });
+    if (inner === null) keys.push({ path, kinds, ...both(schema as z.core.$ZodType) });
     else
       for (const { shape, kind } of inner) {
         for (const [key, value] of Object.entries(shape)) visit(value, [...path, key], kind === null ? kinds : [kind]);
       }
   };
+  const both = (schema: z.core.$ZodType) => ({ schema, variants: [schema] });
   visit(runSchema, [], []);
   const merged = new Map<string, ConfigKey>();
   for (const key of keys) {
     const name = key.path.join('.');
     const known = merged.get(name);
-    merged.set(name, known === undefined ? key : { ...known, kinds: [...new Set([...known.kinds, ...key.kinds])] });
+    merged.set(name, known === undefined ? key : joinKeys(known, key));
   }
   return [...merged.values()];
+}
+
+function joinKeys(first: ConfigKey, second: ConfigKey): ConfigKey {
+  const [kinds, variants] = [
+    [...first.kinds, ...second.kinds],
+    [...first.variants, ...second.variants],
+  ];
+  return { ...first, kinds, variants };
 }
 
 function allPaths(): string[] {

@@ -38,16 +38,19 @@ export function readFeatures(run: RunDirectory): Float32Array {
 export interface StoredDirection {
   /** The first update that was routed by it. */
   readonly update: number;
-  readonly data: Float32Array;
+  readonly direction: Float32Array;
+  /** Mean scores of the clean and the hack pairs under it. */
+  readonly pairCuts: { readonly low: number; readonly high: number };
 }
 
 export function readDirections(run: RunDirectory): StoredDirection[] {
   const { modules, rank } = run.manifest.features;
-  const width = 1 + modules.length * rank;
+  const width = 3 + modules.length * rank;
   const values = readFloats(run.file('directions.f32'));
   return Array.from({ length: values.length / width }, (_, row) => ({
     update: values[row * width],
-    data: values.slice(row * width + 1, (row + 1) * width),
+    pairCuts: { low: values[row * width + 1], high: values[row * width + 2] },
+    direction: values.slice(row * width + 3, (row + 1) * width),
   }));
 }
 

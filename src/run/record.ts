@@ -62,7 +62,7 @@ export async function recordRun(options: RecordOptions): Promise<RunEnd> {
 
 function write(writers: RunWriters, event: TrainEvent, options: RecordOptions): void {
   if (event.kind === 'rollouts') writeRollouts(writers, event, options);
-  else if (event.kind === 'direction') writers.appendDirection(event.update, event.data);
+  else if (event.kind === 'direction') writers.appendDirection(event);
   else writers.events.append(event);
 }
 

@@ -147,11 +147,11 @@ const loss = z
 
 const optimiser = z
   .strictObject({
-    learningRate: z.number().gt(0).default(7e-5),
+    learningRate: z.number().gt(0).default(7e-5).describe('at the end of the warm-up'),
     warmupUpdates: count.default(10).describe('linear, then cosine to 0'),
-    beta1: z.number().min(0).lt(1).default(0.9),
-    beta2: z.number().min(0).lt(1).default(0.99),
-    epsilon: z.number().gt(0).default(1e-8),
+    beta1: z.number().min(0).lt(1).default(0.9).describe('decay of the first moment'),
+    beta2: z.number().min(0).lt(1).default(0.99).describe('decay of the second moment'),
+    epsilon: z.number().gt(0).default(1e-8).describe('added to the root of the second moment'),
     maxGradientNorm: z.number().gt(0).default(1).describe('global clip'),
     decayToInitial: z.number().min(0).default(0.1).describe('decoupled decay toward the initial values'),
   })
@@ -183,7 +183,7 @@ const safety = z
     tripwireNats: z.number().gt(0).default(5).describe('fall of the reference set that stops a run'),
     tripwirePrompts: count.default(8).describe('reference completions; 0: no tripwire'),
     healSteps: count.default(0).describe('steps of retain-heal after training'),
-    healLearningRate: z.number().gt(0).default(1e-4),
+    healLearningRate: z.number().gt(0).default(1e-4).describe('constant while healing'),
   })
   .prefault({});
 

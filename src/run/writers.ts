@@ -1,6 +1,7 @@
 /** The growing files of a live run, as training appends to them; and making them durable before a checkpoint counts on them. */
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { JsonlWriter } from '../base/jsonl.ts';
+import type { DirectionEvent } from '../grpo/events.ts';
 import type { RunDirectory } from './directory.ts';
 
 export class RunWriters implements Disposable {
@@ -29,9 +30,10 @@ export class RunWriters implements Disposable {
     return fstatSync(this.#features).size;
   }
 
-  /** A row of directions.f32: the first update that uses it, then the direction. */
-  appendDirection(update: number, direction: Float32Array): void {
-    writeFloats(this.#directions, Float32Array.of(update, ...direction));
+  /** A row of directions.f32: the first update that uses it, the two scores of the pairs, then the direction. */
+  appendDirection({ update, direction, pairCuts }: DirectionEvent): void {
+    const { low, high } = pairCuts ?? { low: Number.NaN, high: Number.NaN };
+    writeFloats(this.#directions, Float32Array.of(update, low, high, ...direction));
   }
 
   /** What a checkpoint is about to refer to must be on disk first. */

@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sha256 } from '../../src/base/hash.ts';
 import { randomStream } from '../../src/base/rng.ts';
+import { makeTinyModel } from '../../src/cli/smoke.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
-import { makeTinyModel, tinySettings } from '../smoke/lab.ts';
+import { tinySettings } from '../smoke/lab.ts';
 
 const command = fileURLToPath(new URL('../../src/cli/gq.ts', import.meta.url));
 
@@ -118,7 +119,7 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
   const home = mkdtempSync(join(tmpdir(), 'gq-kill-'));
   try {
     const model = join(home, 'model');
-    await makeTinyModel(model);
+    await makeTinyModel(model, 'wasm');
     const own = [`model=${model}`, ...tinySettings, `updates=${updates}`, `output.checkpointEvery=${checkpointEvery}`];
     const fresh = ['--json', ...[...own, ...settings].flatMap((setting) => ['--set', setting])];
     const { stepsAtMs } = await liveToTheEnd(start([...fresh, '--out', join(home, 'whole')]));

@@ -6,35 +6,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Assembly, assemble, openInputs, Resources, type RunInputs } from '../../src/cli/assemble.ts';
+import { makeTinyModel } from '../../src/cli/smoke.ts';
 import { drive } from '../../src/cli/train-run.ts';
-import { createWasmDevice } from '../../src/engine/wasm/index.ts';
 import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
-import { writeModelFolder } from '../../src/model/folder-writer.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
-import { microRecipe, pretrainMicro } from '../../src/pretrain/micro.ts';
 import { resolveConfig } from '../../src/run/config.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
 import { readRollouts } from '../../src/run/read.ts';
 import type { RunEnd } from '../../src/run/record.ts';
 import type { Splits } from '../../src/run/tasks.ts';
-
-const tinyRecipe = {
-  ...microRecipe,
-  hiddenSize: 32,
-  layers: 1,
-  heads: 2,
-  steps: 60,
-  documentsPerStep: 24,
-  learningRate: 1e-2,
-  warmupSteps: 5,
-};
-
-/** Writes programs that compile about three times in four, and never solves: rewards differ within groups. */
-export async function makeTinyModel(directory: string): Promise<void> {
-  using device = await createWasmDevice({ threads: 1 });
-  await writeModelFolder(directory, await pretrainMicro(device, tinyRecipe, () => undefined));
-}
 
 export const tinySettings = [
   'adapter.rank=2',
@@ -82,7 +63,7 @@ export class Lab implements AsyncDisposable {
 
   static async open(): Promise<Lab> {
     const home = await mkdtemp(join(tmpdir(), 'gq-lab-'));
-    await makeTinyModel(join(home, 'model'));
+    await makeTinyModel(join(home, 'model'), 'wasm');
     const resources = new Resources();
     const { config } = resolveConfig(null, [`model=${join(home, 'model')}`, ...tinySettings]);
     return new Lab(home, resources, await openInputs(config, resources));

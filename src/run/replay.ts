@@ -1,0 +1,179 @@
+/**
+ * Offline gate replay: the zones that another gate would have chosen over the stored features of a run, and how they differ
+ * from what was chosen. Nothing is trained again: the rollouts are those that the original gate's policy sampled, so this is a
+ * counterfactual on the same rollouts.
+ */
+import { UserError } from '../base/errors.ts';
+import type { Route } from '../engine/index.ts';
+import { Gate, haarDirection } from '../gates/index.ts';
+import { gateRouter, massMatchedRouter, type Router } from '../grpo/router.ts';
+import { isGateArm } from './arms.ts';
+import { resolveConfig } from './config.ts';
+import type { RunDirectory } from './directory.ts';
+import type { RolloutRow } from './ledger.ts';
+import { readDirections, readFeatures, readRollouts, type StoredDirection } from './read.ts';
+
+export const zones = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
+export type ZoneTable<T> = Readonly<Record<Route, T>>;
+
+export interface ReplayWindow {
+  /** First and last update. */
+  readonly from: number;
+  readonly to: number;
+  readonly rollouts: number;
+  /** Rollouts in the same zone. */
+  readonly agree: number;
+  readonly before: ZoneTable<number>;
+  readonly after: ZoneTable<number>;
+}
+
+export interface Replay extends ReplayWindow {
+  /** matrix[before][after]: rollouts. */
+  readonly matrix: ZoneTable<ZoneTable<number>>;
+  readonly windows: readonly ReplayWindow[];
+}
+
+export interface ReplayOptions {
+  /** Changes of the gate's keys, `tail=0.2`. */
+  readonly gate: readonly string[];
+  /** Of a random direction; the run's own seed without one. */
+  readonly seed?: number;
+  readonly windowUpdates: number;
+}
+
+interface ReplayedRow {
+  readonly update: number;
+  readonly before: Route;
+  readonly after: Route;
+}
+
+export async function replayGate(run: RunDirectory, { gate, seed, windowUpdates }: ReplayOptions): Promise<Replay> {
+  const router = await openReplayRouter(run, gate, seed);
+  const features = readFeatures(run);
+  const { modules, rank } = run.manifest.features;
+  const width = modules.length * rank;
+  const replayed: ReplayedRow[] = [];
+  for await (const rows of storedUpdates(run)) {
+    const [{ update }] = rows;
+    router.point(update);
+    const data = new Float32Array(rows.length * width);
+    rows.forEach(({ featureRow }, i) => {
+      data.set(features.subarray((featureRow ?? 0) * width, ((featureRow ?? 0) + 1) * width), i * width);
+    });
+    const { routes } = router.router.route({
+      update: update - 1,
+      ids: rows.map(({ id }) => id),
+      advantages: Float32Array.from(rows, ({ advantage }) => advantage),
+      features: { rows: rows.length, modules: modules.length, rank, data },
+      lengths: rows.map(({ tokens }) => tokens),
+    });
+    rows.forEach(({ zone }, i) => {
+      replayed.push({ update, before: zone as Route, after: routes[i][0] });
+    });
+  }
+  if (replayed.length === 0) throw complain(run, 'stored features of rollouts', 'none');
+  return summarise(replayed, windowUpdates);
+}
+
+/** The rows with features of one update after another. */
+async function* storedUpdates(run: RunDirectory): AsyncGenerator<RolloutRow[]> {
+  let rows: RolloutRow[] = [];
+  for await (const row of readRollouts(run)) {
+    if (row.featureRow === null) continue;
+    if (rows.length > 0 && rows[0].update !== row.update) {
+      yield rows;
+      rows = [];
+    }
+    rows.push(row);
+  }
+  if (rows.length > 0) yield rows;
+}
+
+/** Keys that decide what was measured, which replay cannot change. */
+const fixedKeys = ['kind', 'granularity', 'standardise', 'generatedPairs'] as const;
+
+async function openReplayRouter(
+  run: RunDirectory,
+  gate: readonly string[],
+  haarSeed: number | undefined,
+): Promise<{ router: Router; point: (update: number) => void }> {
+  const original = run.manifest.config;
+  const { arm, seed } = resolveConfig(
+    null,
+    gate.map((term) => `arm.${term}`),
+    { config: original, source: run.path },
+  ).config;
+  const { features } = run.manifest;
+  if (!isGateArm(arm) || !isGateArm(original.arm)) throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
+  if (original.arm.granularity === 'token')
+    throw complain(run, 'one score per rollout', 'a gate that decides by token');
+  const was: Readonly<Record<string, unknown>> = original.arm;
+  const is: Readonly<Record<string, unknown>> = arm;
+  for (const key of fixedKeys) if (is[key] !== was[key]) throw complain(run, `arm.${key} as it was`, `${is[key]}`);
+  const random = arm.placebo === 'haar' && (original.arm.placebo !== 'haar' || haarSeed !== undefined);
+  if (arm.calibration === 'pairs' && (random || arm.score !== original.arm.score)) {
+    throw complain(
+      run,
+      'scores of the pairs under this direction and score',
+      'none stored',
+      'Use quantile calibration.',
+    );
+  }
+  const settings = { ...arm, halfLife: arm.halfLife === 0 ? null : arm.halfLife };
+  const own = new Gate(settings, haarDirection(features.modules.length, features.rank, haarSeed ?? seed));
+  const options = { gate: own, kind: arm.kind, granularity: arm.granularity, refreshEvery: null };
+  const inner = gateRouter({
+    ...options,
+    rebuild: () => Promise.reject(new RangeError('nothing is rebuilt in a replay')),
+  });
+  const directions = random ? [] : usableDirections(run, arm.refreshEvery, original.arm.refreshEvery);
+  return {
+    router: arm.placebo === 'mass-matched' ? massMatchedRouter(inner, seed) : inner,
+    point(update) {
+      const stored = directions.findLast((direction) => direction.update <= update);
+      if (stored !== undefined) own.point(stored.direction, stored.pairCuts);
+      else if (!random) throw complain(run, `a direction stored for update ${update}`, 'none');
+    },
+  };
+}
+
+/** Those that a gate with this cadence would have had. */
+function usableDirections(run: RunDirectory, cadence: number, original: number): StoredDirection[] {
+  const stored = readDirections(run);
+  if (cadence === 0) return stored.slice(0, 1);
+  if (original === 0 ? cadence !== original : cadence % original !== 0) {
+    throw complain(run, `a multiple of the run's arm.refreshEvery (${original}), or 0`, `${cadence}`);
+  }
+  return stored.filter(({ update }) => (update - 1) % cadence === 0);
+}
+
+function complain(run: RunDirectory, expected: string, found: string, fix?: string): UserError {
+  return new UserError({ call: `replay ${run.path}`, expected, found, ...(fix === undefined ? {} : { fix }) });
+}
+
+function summarise(rows: readonly ReplayedRow[], windowUpdates: number): Replay {
+  const of = (before: Route, after: Route): number =>
+    rows.filter((row) => row.before === before && row.after === after).length;
+  const matrix = tableOf((before) => tableOf((after) => of(before, after)));
+  const byWindow = new Map<number, ReplayedRow[]>();
+  for (const row of rows) {
+    const index = Math.floor((row.update - 1) / windowUpdates);
+    byWindow.set(index, [...(byWindow.get(index) ?? []), row]);
+  }
+  return { ...windowOf(rows), matrix, windows: [...byWindow.values()].map(windowOf) };
+}
+
+function windowOf(rows: readonly ReplayedRow[]): ReplayWindow {
+  return {
+    from: rows[0].update,
+    to: rows[rows.length - 1].update,
+    rollouts: rows.length,
+    agree: rows.filter(({ before, after }) => before === after).length,
+    before: tableOf((zone) => rows.filter(({ before }) => before === zone).length),
+    after: tableOf((zone) => rows.filter(({ after }) => after === zone).length),
+  };
+}
+
+function tableOf<T>(value: (zone: Route) => T): ZoneTable<T> {
+  return { keep: value('keep'), absorb: value('absorb'), route: value('route') };
+}
