@@ -8,6 +8,7 @@ import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
 import type { HostArray, Tensor } from '../tensor.ts';
 import { readSlab, writeSlab } from '../transfer.ts';
+import { FrozenLayouts } from './frozen.ts';
 import type { Jobs } from './jobs.ts';
 import { wasmKernels } from './kernels.ts';
 import { Matmul } from './matmul.ts';
@@ -36,7 +37,7 @@ export class WasmDevice implements Device {
   readonly #memory: WasmMemory;
   readonly #jobs: Jobs;
   readonly #workers: readonly RunningWorker[];
-  readonly #matmul: Matmul;
+  readonly #frozen: FrozenLayouts;
   #disposed = false;
 
   constructor({ variant, gflops, memory, arenaEnd, jobs, workers }: Parts) {
@@ -47,12 +48,12 @@ export class WasmDevice implements Device {
     this.#memory = memory;
     this.#jobs = jobs;
     this.#workers = workers;
-    this.#matmul = new Matmul(jobs, this.arena);
-    this.kernels = wasmKernels(jobs, this.#matmul, memory);
+    this.#frozen = new FrozenLayouts(this.arena);
+    this.kernels = wasmKernels(jobs, new Matmul(jobs, this.#frozen), memory);
   }
 
   write(target: Tensor, data: HostArray): void {
-    if (this.#matmul.isFrozen(target)) {
+    if (this.#frozen.isFrozen(target)) {
       throw new DeviceError({
         call: `write ${target.label}`,
         expected: 'a tensor whose contents may change',
@@ -68,11 +69,11 @@ export class WasmDevice implements Device {
   }
 
   freeze(tensor: Tensor): void {
-    if (tensor.dtype === 'f32') this.#matmul.freeze(tensor);
+    if (tensor.dtype === 'f32') this.#frozen.freeze(tensor);
   }
 
   release(tensor: Tensor): void {
-    this.#matmul.release(tensor);
+    this.#frozen.release(tensor);
     this.arena.free(tensor.offset);
   }
 

@@ -1,11 +1,11 @@
 /**
- * Planning of matrix products: which way B is read, how the product is cut into shards, and the packed layouts kept for
- * frozen weights. All of it follows from shapes; a frozen layout only saves the packing, never changes a byte.
+ * Planning of matrix products: which way B is read and how the product is cut into shards. All of it follows from shapes;
+ * a frozen layout only saves the packing, never changes a byte.
  */
-import type { Arena } from '../arena.ts';
 import type { MatmulOptions } from '../kernels.ts';
 import type { Tensor } from '../tensor.ts';
 import { runElements } from './elementwise.ts';
+import type { FrozenLayouts } from './frozen.ts';
 import { type Jobs, maxShards, pieces } from './jobs.ts';
 
 const blockDepth = 256;
@@ -23,9 +23,6 @@ const shallow = 1024;
 const copyRows = 64;
 /** Columns of one job. */
 const mostColumns = 2 ** 22;
-/** Frozen layouts may take this part of the arena. */
-const frozenShare = 1 / 4;
-
 /** In the order of kernels/gemm.ts. 'packed by the shard' is for products of one row of shards: nobody packs twice. */
 const waysB = ['packed', 'in place', 'packed by the shard'] as const;
 type WayB = (typeof waysB)[number];
@@ -45,26 +42,13 @@ interface Round extends Product {
   readonly accumulate: boolean;
 }
 
-interface Layout {
-  readonly offset: number;
-  readonly bytes: number;
-}
-
-interface Frozen {
-  readonly start: number;
-  readonly end: number;
-  readonly layouts: Map<string, Layout>;
-}
-
 export class Matmul {
   readonly #jobs: Jobs;
-  readonly #arena: Arena;
-  readonly #frozen = new Map<Tensor, Frozen[]>();
-  #frozenBytes = 0;
+  readonly #frozen: FrozenLayouts;
 
-  constructor(jobs: Jobs, arena: Arena) {
+  constructor(jobs: Jobs, frozen: FrozenLayouts) {
     this.#jobs = jobs;
-    this.#arena = arena;
+    this.#frozen = frozen;
   }
 
   run(out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions): void {
@@ -77,7 +61,7 @@ export class Matmul {
     const whole = { ...product, c: out.offset, a: a.offset, b: b.offset, accumulate: options.accumulate };
     const layout = this.#frozenLayout(b, product, options.transposeB);
     if (layout !== undefined) {
-      this.#multiply(product, { ...whole, b: layout.offset }, options, 'packed');
+      this.#multiply(product, { ...whole, b: layout }, options, 'packed');
       return;
     }
     const way = this.#wayOf(product, options);
@@ -85,31 +69,6 @@ export class Matmul {
       if (way === 'packed') this.#pack(this.#jobs.scratch, product, round, options.transposeB);
       this.#multiply(product, way === 'packed' ? { ...round, b: this.#jobs.scratch } : round, options, way);
     }
-  }
-
-  freeze(tensor: Tensor): void {
-    const ranges = this.#frozen.get(tensor.owner) ?? [];
-    ranges.push({ start: tensor.offset, end: tensor.offset + tensor.size * 4, layouts: new Map() });
-    this.#frozen.set(tensor.owner, ranges);
-  }
-
-  isFrozen(tensor: Tensor): boolean {
-    return this.#frozenRange(tensor) !== undefined;
-  }
-
-  release(tensor: Tensor): void {
-    for (const { layouts } of this.#frozen.get(tensor) ?? []) {
-      for (const { offset, bytes } of layouts.values()) {
-        this.#arena.free(offset);
-        this.#frozenBytes -= bytes;
-      }
-    }
-    this.#frozen.delete(tensor);
-  }
-
-  #frozenRange(tensor: Tensor): Frozen | undefined {
-    const end = tensor.offset + tensor.size * 4;
-    return this.#frozen.get(tensor.owner)?.find((range) => range.start <= tensor.offset && end <= range.end);
   }
 
   #wholeTiles(columns: number): number {
@@ -120,21 +79,13 @@ export class Matmul {
     return Math.ceil(columns / this.#jobs.tileColumns) * this.#jobs.tileColumns;
   }
 
-  /** Made on first use; undefined where b is not a frozen matrix or the arena has no room. */
-  #frozenLayout(b: Tensor, product: Product, transposeB: boolean): Layout | undefined {
-    if (this.#frozen.size === 0 || product.batch > 1) return undefined;
-    const range = this.#frozenRange(b);
-    if (range === undefined) return undefined;
-    const key = `${b.offset} ${product.depth} ${product.columns} ${transposeB}`;
-    const known = range.layouts.get(key);
-    if (known !== undefined) return known;
+  #frozenLayout(b: Tensor, product: Product, transposeB: boolean): number | undefined {
+    if (product.batch > 1) return undefined;
     const bytes = product.depth * this.#paddedColumns(product.columns) * 4;
-    if (this.#frozenBytes + bytes > this.#arena.capacity * frozenShare || !this.#arena.fits(bytes)) return undefined;
-    const layout = { offset: this.#arena.alloc(bytes, `packed ${b.label}`), bytes };
-    this.#frozenBytes += bytes;
-    range.layouts.set(key, layout);
-    this.#pack(layout.offset, product, { ...product, c: 0, a: 0, b: b.offset, accumulate: false }, transposeB);
-    return layout;
+    const name = `${product.depth}×${product.columns}${transposeB ? 'ᵀ' : ''}`;
+    return this.#frozen.find(b, name, bytes, (offset) =>
+      this.#pack(offset, product, { ...product, c: 0, a: 0, b: b.offset, accumulate: false }, transposeB),
+    );
   }
 
   /** How a B without a frozen layout is read. */

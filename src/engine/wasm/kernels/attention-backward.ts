@@ -4,7 +4,7 @@
 import { AttentionJob, ITEM_BYTES, Item, MOST_ROWS, MOST_SIZE, wholeTiles } from './attention';
 import { multiplyBlock } from './block';
 import { exp4 } from './functions';
-import { putPair, sumLanes } from './lanes';
+import { broadcast, putPair, sumLanes } from './lanes';
 import { scratch } from './layout';
 import { packBlock } from './pack';
 import { TILE_COLUMNS, madd } from './tile';
@@ -31,9 +31,9 @@ function dot(a: usize, b: usize, bytes: usize): f32 {
 function slopeRow(weights: usize, slopes: usize, visible: i32, columns: i32, scale: f32, logSumExp: f32, mean: f32): void {
   const bytes = <usize>columns * 4;
   for (let i = <usize>visible * 4; i < bytes; i += 4) store<f32>(weights + i, -Infinity);
-  const by = f32x4.splat(scale);
-  const shift = f32x4.splat(-logSumExp);
-  const middle = f32x4.splat(mean);
+  const by = broadcast(scale, 0);
+  const shift = broadcast(-logSumExp, 1);
+  const middle = broadcast(mean, 2);
   for (let i: usize = 0; i < bytes; i += 32) {
     const p0 = exp4(madd(v128.load(weights + i), by, shift));
     const p1 = exp4(madd(v128.load(weights + i, 16), by, shift));

@@ -4,10 +4,10 @@
 // host's plan and one key head; an item is a run of queries of one segment.
 import { multiplyBlock } from './block';
 import { exp4, expOf, logOf } from './functions';
-import { maxLanes, put, putPair, sumLanes } from './lanes';
+import { broadcast, maxLanes, put, putPair, sumLanes } from './lanes';
 import { scratch } from './layout';
 import { packBlock } from './pack';
-import { TILE_COLUMNS, madd } from './tile';
+import { TILE_COLUMNS, madd, tile1x32 } from './tile';
 
 @unmanaged
 export class AttentionJob {
@@ -102,7 +102,7 @@ function scaleRow(row: usize, size: i32, factor: f32): void {
 function softmaxRow(scores: usize, visible: i32, columns: i32, scale: f32, maximum: usize, sum: usize, first: bool): f32 {
   const bytes = <usize>columns * 4;
   for (let i = <usize>visible * 4; i < bytes; i += 4) store<f32>(scores + i, -Infinity);
-  const by = f32x4.splat(scale);
+  const by = broadcast(scale, 0);
   let top0 = f32x4.splat(-Infinity);
   let top1 = top0;
   for (let i: usize = 0; i < bytes; i += 32) {
@@ -111,7 +111,7 @@ function softmaxRow(scores: usize, visible: i32, columns: i32, scale: f32, maxim
   }
   const before: f32 = first ? -Infinity : load<f32>(maximum);
   const now = max(before, maxLanes(f32x4.pmax(top0, top1)) * scale);
-  const shift = f32x4.splat(-now);
+  const shift = broadcast(-now, 1);
   let total0 = f32x4.splat(0);
   let total1 = total0;
   for (let i: usize = 0; i < bytes; i += 32) {
@@ -142,7 +142,16 @@ function addBlock(
     if (!first && factor != 1) scaleRow(out + row * outRow, job.size, factor);
   }
   const vRow = <usize>job.keyHeads * job.size * 4;
-  multiplyBlock(scores, KEYS_ROW, 4, v, vRow, TILE_COLUMNS * 4, out, outRow, rows, job.size, columns, !first);
+  let done = 0;
+  if (rows == 1) {
+    for (; done + 32 <= job.size; done += 32) {
+      tile1x32(scores, KEYS_ROW, 4, v + done * 4, vRow, out + done * 4, outRow, columns, !first);
+    }
+  }
+  const at = <usize>done * 4;
+  multiplyBlock(
+    scores, KEYS_ROW, 4, v + at, vRow, TILE_COLUMNS * 4, out + at, outRow, rows, job.size - done, columns, !first,
+  );
 }
 
 /** Packed keys and scores have room for whole tiles: no edge to handle apart. */

@@ -1,6 +1,7 @@
 // What every kernel does with four lanes: whole vectors, a last part of one, sums over lanes. Loads may run past the end
 // of a tensor (the memory has room after the arena, and lanes past the end are dropped or masked); stores never do.
 // Sums have a fixed order.
+import { tileScratch } from './layout';
 
 /** All ones in the lanes of the first `bytes` bytes. */
 // @ts-ignore: decorator
@@ -23,6 +24,17 @@ export function put(address: usize, value: v128, bytes: usize): void {
 export function putPair(address: usize, first: v128, second: v128): void {
   v128.store(address, first);
   v128.store(address, second, 16);
+}
+
+/**
+ * A number in all lanes, for loops of pairs: V8 joins two broadcasts from memory, and stumbles over two splats of a value
+ * it holds in a register. `slot` tells apart the numbers of one loop.
+ */
+// @ts-ignore: decorator
+@inline
+export function broadcast(value: f32, slot: usize): v128 {
+  store<f32>(tileScratch() + slot * 4, value);
+  return v128.load32_splat(tileScratch() + slot * 4);
 }
 
 export function putPart(address: usize, value: v128, bytes: usize): void {

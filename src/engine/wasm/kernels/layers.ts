@@ -1,6 +1,6 @@
 // RMSNorm, rotary position, log-softmax of the target, and the scaling of adapter blocks. A shard is a run of rows.
 import { exp4, expOf, logOf } from './functions';
-import { maskOf, maxLanes, put, putPair, sumLanes } from './lanes';
+import { broadcast, maskOf, maxLanes, put, putPair, sumLanes } from './lanes';
 import { scratch } from './layout';
 import { madd } from './tile';
 
@@ -50,9 +50,11 @@ export function rmsNorm(args: usize, shard: i32): void {
     const inverse: f32 = 1 / Mathf.sqrt(dotRow(x, x, x, bytes, false) / <f32>job.columns + job.epsilon);
     store<f32>(job.inverseRms + row * 4, inverse);
     const r = f32x4.splat(inverse);
-    for (let i: usize = 0; i < bytes; i += 16) {
-      put(out + i, f32x4.mul(f32x4.mul(v128.load(x + i), r), v128.load(job.weight + i)), bytes - i);
-    }
+    const weight = job.weight;
+    const whole = bytes & ~15;
+    let i: usize = 0;
+    for (; i < whole; i += 16) v128.store(out + i, f32x4.mul(f32x4.mul(v128.load(x + i), r), v128.load(weight + i)));
+    for (; i < bytes; i += 16) put(out + i, f32x4.mul(f32x4.mul(v128.load(x + i), r), v128.load(weight + i)), bytes - i);
   }
 }
 
@@ -184,7 +186,7 @@ function maxRow(x: usize, bytes: usize): f32 {
 
 /** Σ exp(x − top): blocks of 4 KiB, whose terms go through the scratch, in f32; their sum in f64. */
 function sumExpRow(x: usize, bytes: usize, top: f32): f64 {
-  const shift = f32x4.splat(top);
+  const shift = broadcast(top, 0);
   const terms = scratch();
   let total: f64 = 0;
   for (let block: usize = 0; block < bytes; block += 4096) {
@@ -227,8 +229,8 @@ export function logSoftmaxGatherBackward(args: usize, shard: i32): void {
     const upstream = load<f32>(job.logp + row * 4);
     const atTarget = x + <usize>load<i32>(job.targets + row * 4) * 4;
     const hit = upstream * (1 - expOf(load<f32>(atTarget) - logSumExp));
-    const shift = f32x4.splat(logSumExp);
-    const factor = f32x4.splat(-upstream);
+    const shift = broadcast(logSumExp, 0);
+    const factor = broadcast(-upstream, 1);
     const pairs = bytes & ~31;
     let i: usize = 0;
     for (; i < pairs; i += 32) {

@@ -1,0 +1,74 @@
+/**
+ * Weights that will not change, and their packed layouts: one for each way round they are used as the right side of a
+ * product, made on first use, kept in the arena, freed with the weight. A layout saves the packing and changes no byte.
+ */
+import type { Arena } from '../arena.ts';
+import { bytesOf, type Tensor } from '../tensor.ts';
+
+/** Layouts may take this part of the arena. */
+const arenaShare = 1 / 4;
+
+interface Layout {
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+interface FrozenRange {
+  readonly start: number;
+  readonly end: number;
+  readonly layouts: Map<string, Layout>;
+}
+
+export class FrozenLayouts {
+  readonly #arena: Arena;
+  readonly #ranges = new Map<Tensor, FrozenRange[]>();
+  #bytes = 0;
+
+  constructor(arena: Arena) {
+    this.#arena = arena;
+  }
+
+  freeze(tensor: Tensor): void {
+    const ranges = this.#ranges.get(tensor.owner) ?? [];
+    ranges.push({ start: tensor.offset, end: endOf(tensor), layouts: new Map() });
+    this.#ranges.set(tensor.owner, ranges);
+  }
+
+  isFrozen(tensor: Tensor): boolean {
+    return this.#rangeOf(tensor) !== undefined;
+  }
+
+  release(tensor: Tensor): void {
+    for (const { layouts } of this.#ranges.get(tensor) ?? []) {
+      for (const { offset, bytes } of layouts.values()) {
+        this.#arena.free(offset);
+        this.#bytes -= bytes;
+      }
+    }
+    this.#ranges.delete(tensor);
+  }
+
+  /** Where the layout of this name lies, after `make` if it is new; undefined if not frozen, or if there is no room. */
+  find(tensor: Tensor, name: string, bytes: number, make: (offset: number) => void): number | undefined {
+    const range = this.#rangeOf(tensor);
+    if (range === undefined) return undefined;
+    const key = `${tensor.offset} ${name}`;
+    const known = range.layouts.get(key);
+    if (known !== undefined) return known.offset;
+    if (this.#bytes + bytes > this.#arena.capacity * arenaShare || !this.#arena.fits(bytes)) return undefined;
+    const offset = this.#arena.alloc(bytes, `packed ${tensor.label}`);
+    this.#bytes += bytes;
+    range.layouts.set(key, { offset, bytes });
+    make(offset);
+    return offset;
+  }
+
+  #rangeOf(tensor: Tensor): FrozenRange | undefined {
+    const ranges = this.#ranges.get(tensor.owner);
+    return ranges?.find(({ start, end }) => start <= tensor.offset && endOf(tensor) <= end);
+  }
+}
+
+function endOf(tensor: Tensor): number {
+  return tensor.offset + tensor.size * bytesOf[tensor.dtype];
+}
