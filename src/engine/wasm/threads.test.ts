@@ -29,12 +29,29 @@ test('2,000 jobs with pauses in which workers fall asleep', async () => {
   }
 });
 
-test('idle workers sleep, and a stop ends them', async () => {
+/** Jobs over three threads, without a device around them. */
+async function startJobs() {
   const memory = new webAssembly.Memory({ initial: 1024, maximum: 1024, shared: true });
   const module = await webAssembly.compile(await loadModuleBytes('plain-shared'));
-  const { exports } = new webAssembly.Instance(module, { env: { memory } });
-  const jobs = new Jobs(exports, memory, 3);
+  const jobs = new Jobs(new webAssembly.Instance(module, { env: { memory } }).exports, memory, 3);
   await Promise.all([1, 2].map((thread) => startWorker({ module, memory, thread })));
+  return { jobs, memory };
+}
+
+test('every one of many small shards runs exactly once', async () => {
+  const { jobs, memory } = await startJobs();
+  const [shards, each, runs] = [60_000, 4, 300];
+  const size = shards * each;
+  const [one, total] = [jobs.reservedBytes, jobs.reservedBytes + size * 4];
+  new Float32Array(memory.buffer, one, size).fill(1);
+  // total += one: a shard that ran twice or not at all would show.
+  for (let run = 0; run < runs; run++) jobs.run('binary', shards, [size, each, 0, total, total, one, 0, size]);
+  expect(new Float32Array(memory.buffer, total, size).findIndex((value) => value !== runs)).toBe(-1);
+  jobs.stop();
+});
+
+test('idle workers sleep, and a stop ends them', async () => {
+  const { jobs, memory } = await startJobs();
   const untilSleepers = async (count: number) => {
     while (jobs.sleepers !== count) await pause(1);
   };
