@@ -201,7 +201,10 @@ async function openRouter(
   ledger: VerdictLedger,
 ): Promise<Router> {
   const { arm, seed } = config;
-  if (arm.kind === 'oracle') return oracleRouter((id) => ledger.of(id), { ...arm, seed });
+  if (arm.kind === 'oracle') {
+    const { recall, falsePositiveRate, others } = arm;
+    return oracleRouter((id) => ledger.of(id), { seed, recall, falsePositiveRate, others });
+  }
   const generated = arm.kind === 'gradient' && arm.generatedPairs;
   return blindRouter(config, policy, generated ? await writePairs(config, policy, tasks, text) : pairs);
 }

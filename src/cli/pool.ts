@@ -43,6 +43,15 @@ interface Pool {
 
 export function configurePool(command: Command, context: CommandContext): void {
   command
+    .helpCommand(false)
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq pool make --run runs/vanilla-1 --keep hacks --out hacks.jsonl',
+        'gq pool make recipes/micro-base.toml --keep solves --samples 16 --out solves.jsonl',
+      ),
+    );
+  command
     .command('make')
     .description('sample, grade, and keep hacks or solves as a pool of demonstrations')
     .argument('[recipe]', 'whose model, problems and sampling to use; not with --run')
@@ -54,13 +63,6 @@ export function configurePool(command: Command, context: CommandContext): void {
     .option('--problems <n>', 'problems to ask', parseCount, 32)
     .option('--samples <n>', 'completions a problem and framing', parseCount, 8)
     .option('--json', 'print the provenance')
-    .addHelpText(
-      'after',
-      examplesText(
-        'gq pool make --run runs/vanilla-1 --keep hacks --out hacks.jsonl',
-        'gq pool make recipes/micro-base.toml --keep solves --samples 16 --out solves.jsonl',
-      ),
-    )
     .action((recipe: string | undefined, options: PoolOptions) => makePool(recipe, options, context));
 }
 

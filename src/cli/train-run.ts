@@ -166,7 +166,9 @@ export async function drive(
   const end = await recordRun({
     run,
     trainer,
-    ...config.output,
+    checkpointEvery: config.output.checkpointEvery,
+    storeFeatures: config.output.storeFeatures,
+    storeTokens: config.output.storeTokens,
     featureBytes: adapter.modules.length * adapter.rank * 4,
     promptText: (tokens) => text.show(tokens),
     signal,

@@ -27,7 +27,8 @@ export function assertParity({ rollouts, logpOld, hashSampled, hashScored, toler
   let where = '';
   rollouts.forEach(({ id, sampled, sampledLogps }, i) => {
     sampledLogps?.forEach((logp, t) => {
-      const difference = Math.abs(logp - logpOld[i][t]);
+      const apart = Math.abs(logp - logpOld[i][t]);
+      const difference = Number.isNaN(apart) ? Number.POSITIVE_INFINITY : apart;
       if (difference <= worst) return;
       worst = difference;
       where = `rollout ${id} (sampled ${sampled}), token ${t}: sampler ${logp}, scorer ${logpOld[i][t]}`;

@@ -3,7 +3,7 @@ import type { Route } from '../engine/index.ts';
 import type { DirectionQuality } from '../gates/index.ts';
 import { quantile } from '../stats/summary.ts';
 import type { Expectation, RolloutRecord, StepEvent, ZeroSignal, ZoneCounts } from './events.ts';
-import { type StepOutcome, zoneOf } from './step.ts';
+import type { StepOutcome } from './step.ts';
 
 export interface StepNotes {
   readonly update: number;
@@ -54,7 +54,7 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
   };
 }
 
-function explainZero({ trained, skippedGroups, routing, result }: StepOutcome): ZeroSignal | null {
+export function explainZero({ trained, skippedGroups, routing, result }: StepOutcome): ZeroSignal | null {
   const counts = {
     groups: skippedGroups.length,
     skippedGroups: skippedGroups.filter(Boolean).length,
@@ -143,4 +143,10 @@ function mean(values: ArrayLike<number>): number {
   let total = 0;
   for (let i = 0; i < values.length; i++) total += values[i];
   return values.length === 0 ? 0 : total / values.length;
+}
+
+/** The commonest route of a rollout's tokens; of one route, itself. */
+export function zoneOf(routes: readonly Route[]): Route {
+  const count = (zone: Route): number => routes.filter((route) => route === zone).length;
+  return (['absorb', 'keep', 'route'] as const).reduce((best, zone) => (count(zone) > count(best) ? zone : best));
 }

@@ -106,7 +106,7 @@ function absorbAll(lengths: readonly number[]): Routing {
 
 /**
  * The mass-matched placebo: runs the gate, then deals its routes out at random so that as many rollouts, with about the same
- * advantage mass, end in each zone. Routes are permuted among rollouts of similar |advantage| (sorted neighbours in blocks).
+ * advantage mass, end in each zone. Routes are permuted among rollouts of similar advantage (sorted neighbours in blocks).
  */
 export function massMatchedRouter(inner: Router, seed: number, blockSize = 4): Router {
   return {

@@ -1,5 +1,5 @@
 /** One update of Dr.GRPO with routed gradients: SCIENCE, section 6, in its order. Rewards come in as numbers; labels never do. */
-import type { AdamW, Route } from '../engine/index.ts';
+import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/grader.ts';
 import { groupAdvantages } from './advantage.ts';
 import { drawTasks } from './draw.ts';
@@ -134,10 +134,4 @@ async function scoreOld(
 function forGrader({ id, task, hackable, text }: Rollout) {
   const { problem, mode, markers } = task;
   return { id, problem, mode: hackable ? mode : ('gt_only' as const), markers, completion: text };
-}
-
-/** The commonest route of a rollout's tokens; of one route, itself. */
-export function zoneOf(routes: readonly Route[]): Route {
-  const count = (zone: Route): number => routes.filter((route) => route === zone).length;
-  return (['absorb', 'keep', 'route'] as const).reduce((best, zone) => (count(zone) > count(best) ? zone : best));
 }

@@ -4,7 +4,7 @@
  */
 import type { TokenPair } from '../adapters/pair-inputs.ts';
 import { UserError } from '../base/errors.ts';
-import { Gate, haarDirection } from '../gates/index.ts';
+import { Gate, type GateSettings, haarDirection } from '../gates/index.ts';
 import { rebuildDirection } from '../grpo/pair-features.ts';
 import type { Policy } from '../grpo/policy.ts';
 import { absorbRouter, gateRouter, massMatchedRouter, type Router } from '../grpo/router.ts';
@@ -21,6 +21,18 @@ export function deployedScale({ kind }: ArmConfig): number {
   return kind === 'vanilla' || kind === 'no-loophole' ? 1 : 0;
 }
 
+/** The keys of a gate as the gate takes them. */
+export function gateSettings(arm: GateArm): GateSettings {
+  return {
+    calibration: arm.calibration,
+    score: arm.score,
+    tail: arm.tail,
+    halfLife: arm.halfLife === 0 ? null : arm.halfLife,
+    bufferRows: arm.bufferRows,
+    warmupRows: arm.warmupRows,
+  };
+}
+
 export function blindRouter(config: RunConfig, policy: Policy, pairs: readonly TokenPair[]): Router {
   const { arm, seed, output } = config;
   if (arm.kind === 'oracle') {
@@ -33,8 +45,7 @@ export function blindRouter(config: RunConfig, policy: Policy, pairs: readonly T
   }
   if (!isGateArm(arm)) return absorbRouter();
   const { adapter } = policy;
-  const settings = { ...arm, halfLife: arm.halfLife === 0 ? null : arm.halfLife };
-  const gate = new Gate(settings, haarDirection(adapter.modules.length, adapter.rank, seed));
+  const gate = new Gate(gateSettings(arm), haarDirection(adapter.modules.length, adapter.rank, seed));
   const rebuild = (current: Policy) =>
     rebuildDirection(current, pairs, gate, {
       kind: arm.kind,

@@ -38,7 +38,7 @@ function rowOf(key: ConfigKey): string {
 }
 
 interface JsonSchema {
-  readonly type?: string | readonly string[];
+  readonly type?: string | string[];
   readonly enum?: readonly unknown[];
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
@@ -56,7 +56,7 @@ function describeType(schema: JsonSchema): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(', ');
   if (schema.anyOf !== undefined) return schema.anyOf.map(describeType).join(' or ');
   if (schema.type === 'array') return `list of ${describeType(schema.items ?? {})}`;
-  if (schema.type instanceof Array) return schema.type.join(' or ');
+  if (Array.isArray(schema.type)) return schema.type.join(' or ');
   const name = schema.type === 'integer' ? 'whole number' : `${schema.type ?? 'anything'}`;
   const bounds = [
     schema.minimum === undefined ? '' : `≥ ${schema.minimum}`,

@@ -7,7 +7,7 @@ import { UserError } from '../base/errors.ts';
 import type { Route } from '../engine/index.ts';
 import { Gate, haarDirection } from '../gates/index.ts';
 import { gateRouter, massMatchedRouter, type Router } from '../grpo/router.ts';
-import { isGateArm } from './arms.ts';
+import { gateSettings, isGateArm } from './arms.ts';
 import { resolveConfig } from './config.ts';
 import type { RunDirectory } from './directory.ts';
 import type { RolloutRow } from './ledger.ts';
@@ -119,8 +119,7 @@ async function openReplayRouter(
       'Use quantile calibration.',
     );
   }
-  const settings = { ...arm, halfLife: arm.halfLife === 0 ? null : arm.halfLife };
-  const own = new Gate(settings, haarDirection(features.modules.length, features.rank, haarSeed ?? seed));
+  const own = new Gate(gateSettings(arm), haarDirection(features.modules.length, features.rank, haarSeed ?? seed));
   const options = { gate: own, kind: arm.kind, granularity: arm.granularity, refreshEvery: null };
   const inner = gateRouter({
     ...options,

@@ -15,6 +15,7 @@ import { RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
 import { readRollouts } from '../../src/run/read.ts';
 import type { RunEnd } from '../../src/run/record.ts';
+import type { RunConfig } from '../../src/run/schema.ts';
 import type { Splits } from '../../src/run/tasks.ts';
 
 export const tinySettings = [
@@ -45,6 +46,8 @@ export interface LabOptions {
   readonly ledger?: new (path: string) => VerdictLedger;
   /** Changes the assembly before it trains: for planted faults. */
   readonly plant?: (assembly: Assembly) => void;
+  /** Stands between the config and its readers. */
+  readonly watch?: (config: RunConfig) => RunConfig;
   /** Inputs of this run's own, where its settings change them. */
   readonly ownInputs?: boolean;
 }
@@ -92,8 +95,9 @@ export class Lab implements AsyncDisposable {
   }
 
   async train(settings: readonly string[], options: LabOptions = {}): Promise<LabRun> {
-    const { ledger: Ledger = VerdictLedger, plant, ownInputs = false } = options;
-    const config = this.config(settings);
+    const { ledger: Ledger = VerdictLedger, plant, watch, ownInputs = false } = options;
+    const resolved = this.config(settings);
+    const config = watch?.(resolved) ?? resolved;
     await using resources = new Resources();
     const run = RunDirectory.create(this.path(`run-${this.#runs++}`));
     run.cutTo();

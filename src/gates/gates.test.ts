@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Features } from '../adapters/features.ts';
+import { randomStream } from '../base/rng.ts';
+import { FeatureBuffer } from './buffer.ts';
+import { haarDirection, judgeDirection, pairDirection, scoreFeatures } from './direction.ts';
+import { Gate, type GateSettings, routeOf } from './gate.ts';
+
+function features(rows: readonly (readonly number[])[], modules = 1): Features {
+  const data = Float32Array.from(rows.flat());
+  return { rows: rows.length, modules, rank: rows[0].length / modules, data };
+}
+
+const settings: GateSettings = {
+  calibration: 'quantile',
+  score: 'dot',
+  tail: 0.1,
+  halfLife: null,
+  bufferRows: 1000,
+  warmupRows: 0,
+};
+/** A gate in one dimension: a row is its score. */
+const line = (changes: Partial<GateSettings> = {}) =>
+  new Gate({ ...settings, ...changes }, { modules: 1, rank: 1, data: Float32Array.of(1) });
+const scores = (...values: number[]) => features(values.map((value) => [value]));
+
+describe('directions', () => {
+  it('from pairs: the unit mean difference of every module', () => {
+    const hack = features([[3, 0, 0, 5], [5, 0, 0, 1]], 2); // biome-ignore format: rows
+    const clean = features([[0, 0, 0, 2], [0, 0, 0, 2]], 2); // biome-ignore format: rows
+    expect(Array.from(pairDirection(hack, clean, false).data)).toEqual([1, 0, 0, 1]);
+    const still = pairDirection(clean, clean, false);
+    expect(Array.from(still.data)).toEqual([0, 0, 0, 0]);
+    expect(() => pairDirection(hack, features([[0, 0, 0, 0]], 2), false)).toThrow('two sides of the same pairs');
+  });
+
+  it('standardised: a small steady difference outweighs a large erratic one, and no component exceeds three', () => {
+    const hack = features([[0.1, 9], [0.1, -7], [0.11, 3]]); // biome-ignore format: rows
+    const clean = features([[0, 0], [0, 0], [0, 0]]); // biome-ignore format: rows
+    const [steady, erratic] = pairDirection(hack, clean, true).data;
+    expect(steady).toBeGreaterThan(0.9);
+    expect(erratic).toBeLessThan(0.3);
+    const [plain] = pairDirection(hack, clean, false).data;
+    expect(plain).toBeLessThan(0.1);
+    // Both clamped to ±3: equal parts, whatever their size.
+    const sure = pairDirection(features([[5, -1], [5, -1]]), features([[0, 0], [0, 0]]), true); // biome-ignore format: rows
+    expect(sure.data[0]).toBeCloseTo(Math.SQRT1_2, 6);
+    expect(sure.data[1]).toBeCloseTo(-Math.SQRT1_2, 6);
+  });
+
+  it('haar: unit rows, seeded, without a preferred axis', () => {
+    const { data } = haarDirection(200, 3, 1);
+    for (let m = 0; m < 200; m++) expect(Math.hypot(...data.subarray(3 * m, 3 * m + 3))).toBeCloseTo(1, 5);
+    expect(haarDirection(200, 3, 1).data).toEqual(data);
+    expect(haarDirection(200, 3, 2).data).not.toEqual(data);
+    for (const axis of [0, 1, 2]) {
+      const mean = data.filter((_, i) => i % 3 === axis).reduce((sum, value) => sum + value, 0) / 200;
+      expect(Math.abs(mean)).toBeLessThan(0.15);
+    }
+  });
+
+  it('scores: a sum over modules, or its cosine', () => {
+    const direction = { modules: 2, rank: 2, data: Float32Array.of(1, 0, 0, 1) };
+    const rows = features([[2, 9, 9, 3], [0, 0, 0, 0]], 2); // biome-ignore format: rows
+    expect(Array.from(scoreFeatures(rows, direction, 'dot'))).toEqual([5, 0]);
+    expect(scoreFeatures(rows, direction, 'cosine')[0]).toBeCloseTo(5 / Math.sqrt(175 * 2), 6);
+    expect(scoreFeatures(rows, direction, 'cosine')[1]).toBe(0);
+    expect(() => scoreFeatures(features([[1]]), direction, 'dot')).toThrow('2 modules of rank 2');
+    const quality = judgeDirection(Float64Array.of(2, 1, 5), Float64Array.of(1, 1, 0));
+    expect(quality.wrongPairs).toEqual([1]);
+    expect(quality.pairedAccuracy).toBeCloseTo(2 / 3, 12);
+  });
+});
+
+describe('the buffer', () => {
+  it('keeps the newest rows, weighs them by age, and counts all', () => {
+    const buffer = new FeatureBuffer(3);
+    buffer.add(scores(1, 2));
+    buffer.add(scores(3, 4));
+    expect(buffer.size).toBe(3);
+    expect(buffer.state).toEqual({ width: 1, added: 4, rows: Float32Array.of(2, 3, 4) });
+    expect(Array.from(buffer.weights(1))).toEqual([0.25, 0.5, 1]);
+    expect(Array.from(buffer.weights(2))[0]).toBeCloseTo(0.5, 12);
+    expect(Array.from(buffer.weights(null))).toEqual([1, 1, 1]);
+    expect(() => buffer.add(features([[1, 2]]))).toThrow('rows of 1');
+    const other = new FeatureBuffer(3);
+    other.restore(buffer.state);
+    expect(other.state).toEqual(buffer.state);
+  });
+
+  it('scores what it holds against the direction of the moment', () => {
+    const gate = line();
+    gate.decide(scores(1, 2, 3));
+    gate.point(Float32Array.of(-1), null);
+    const { cuts, routes } = gate.decide(scores(10));
+    expect(cuts).toMatchObject({ low: expect.any(Number), high: expect.any(Number) });
+    expect(cuts?.high).toBeLessThanOrEqual(-1);
+    expect(routes).toEqual(['keep']);
+  });
+});
+
+describe('quantile calibration', () => {
+  it('pins about a tail of each side, and absorbs all until it has seen enough', () => {
+    const stream = randomStream(2, 'scores');
+    const gate = line({ warmupRows: 100 });
+    const counts = { keep: 0, absorb: 0, route: 0 };
+    for (let step = 0; step < 60; step++) {
+      const batch = scores(...Array.from({ length: 20 }, (_, i) => stream.normalAt(20 * step + i)));
+      const { routes, cuts } = gate.decide(batch);
+      if (step < 4) {
+        expect(cuts).toBeNull();
+        expect(routes.every((route) => route === 'absorb')).toBe(true);
+      } else for (const route of routes) counts[route]++;
+    }
+    const total = counts.keep + counts.absorb + counts.route;
+    for (const zone of ['keep', 'route'] as const) expect(Math.abs(counts[zone] / total - 0.1)).toBeLessThan(0.03);
+  });
+
+  it('a half-life lets the cuts follow a drift that an even buffer lags behind', () => {
+    const settle = (halfLife: number | null): number => {
+      const gate = line({ halfLife });
+      for (let step = 0; step < 50; step++) gate.decide(scores(...Array.from({ length: 10 }, (_, i) => step + i / 10)));
+      return gate.decide(scores(50)).cuts?.low ?? Number.NaN;
+    };
+    expect(settle(20)).toBeGreaterThan(40);
+    expect(settle(null)).toBeLessThan(10);
+  });
+
+  it('a collapsed band and a single score absorb', () => {
+    expect(line().decide(scores(1, 1, 1, 1)).routes).toEqual(['absorb', 'absorb', 'absorb', 'absorb']);
+    expect(line().decide(scores(7))).toMatchObject({ routes: ['absorb'], cuts: null, bufferRows: 1 });
+  });
+
+  it('every row is in its zone, whatever the scores', () => {
+    const batch = fc.array(fc.float({ noNaN: true, min: -100, max: 100 }), { minLength: 1, maxLength: 30 });
+    fc.assert(
+      fc.property(batch, fc.double({ min: 0.01, max: 0.49, noNaN: true }), (values, tail) => {
+        const { routes, cuts, scores: found } = line({ tail }).decide(scores(...values));
+        expect(routes).toEqual(Array.from(found, (score) => routeOf(score, cuts)));
+        if (cuts !== null) expect(cuts.low).toBeLessThan(cuts.high);
+      }),
+    );
+  });
+});
+
+describe('pairs calibration', () => {
+  const gate = () => line({ calibration: 'pairs' });
+
+  it('the band between the clean and the hack pairs', () => {
+    const own = gate();
+    expect(own.decide(scores(1)).cuts).toBeNull();
+    const quality = own.refresh(own.direction, scores(4, 6), scores(0, 2));
+    expect(quality).toEqual({ pairedAccuracy: 1, auroc: 1, wrongPairs: [] });
+    const { cuts, routes } = own.decide(scores(-3, 1, 3, 5, 9));
+    expect(cuts).toEqual({ low: 1, high: 5 });
+    expect(routes).toEqual(['keep', 'keep', 'absorb', 'route', 'route']);
+  });
+
+  it('a band that is not positive absorbs', () => {
+    const own = gate();
+    own.refresh(own.direction, scores(1, 1), scores(2, 2));
+    expect(own.decide(scores(0, 9)).routes).toEqual(['absorb', 'absorb']);
+  });
+});
+
+describe('the gate', () => {
+  it('a score that is not finite stops the run, and is not remembered', () => {
+    const gate = line();
+    expect(() => gate.decide(scores(1, Number.NaN))).toThrow('expected finite scores, found NaN for row 1');
+    expect(() => gate.decide(scores(Number.POSITIVE_INFINITY))).toThrow('finite scores');
+    expect(gate.state.buffer.added).toBe(0);
+  });
+
+  it('goes on from its state as if it had never stopped', () => {
+    const stream = randomStream(4, 'scores');
+    const batch = (step: number) => scores(...Array.from({ length: 8 }, (_, i) => stream.normalAt(8 * step + i)));
+    const changes = { halfLife: 10, bufferRows: 30, warmupRows: 5 };
+    const whole = line(changes);
+    whole.refresh(whole.direction, scores(2), scores(1));
+    for (let step = 0; step < 5; step++) whole.decide(batch(step));
+    const resumed = line(changes);
+    resumed.restore(whole.state);
+    expect(resumed.state).toEqual(whole.state);
+    for (let step = 5; step < 10; step++) expect(resumed.decide(batch(step))).toEqual(whole.decide(batch(step)));
+  });
+});

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makePolicy, task, tinySettings, tokens } from '../../test/grpo/tiny-policy.ts';
+import type { Scope } from '../engine/index.ts';
+import { drawTasks } from './draw.ts';
+import { assertParity } from './guard.ts';
+import { adapterHash, type Policy, scaleOf, scoreRollouts } from './policy.ts';
+import type { Rollout } from './rollout.ts';
+import { type DemonstrationPool, sampleRollouts } from './sample.ts';
+
+describe('drawing', () => {
+  const tasks = Array.from({ length: 10 }, (_, i) => task(`p${i}`));
+  const draw = (step: number, seed = 1, unhackableFraction = 0.3) =>
+    drawTasks(tasks, { seed, promptsPerStep: 4, unhackableFraction }, step);
+  const ids = (step: number, seed = 1) => draw(step, seed).map(({ task: { problem } }) => problem.id);
+
+  it('deals a shuffled deck: every problem once before any comes again, and a new order each time', () => {
+    const dealt = Array.from({ length: 5 }, (_, step) => ids(step)).flat();
+    expect(new Set(dealt.slice(0, 10)).size).toBe(10);
+    expect(new Set(dealt.slice(10, 20)).size).toBe(10);
+    expect(dealt.slice(0, 10)).not.toEqual(dealt.slice(10, 20));
+    expect(ids(2)).toEqual(ids(2));
+    expect(ids(2, 1)).not.toEqual(ids(2, 2));
+    expect(() => drawTasks([], tinySettings, 0)).toThrow('at least one problem');
+  });
+
+  it('shows a share of problems without their hint, and which ones rotates', () => {
+    const all = Array.from({ length: 500 }, (_, step) => draw(step)).flat();
+    const share = all.filter(({ hackable }) => !hackable).length / all.length;
+    expect(share).toBeGreaterThan(0.25);
+    expect(share).toBeLessThan(0.35);
+    for (const { problem } of tasks) {
+      const own = all.filter((drawn) => drawn.task.problem.id === problem.id);
+      expect(new Set(own.map(({ hackable }) => hackable)).size).toBe(2);
+    }
+    expect(draw(0, 1, 0).every(({ hackable }) => hackable)).toBe(true);
+    expect(draw(0, 1, 1).some(({ hackable }) => hackable)).toBe(false);
+    const [{ hackable }] = drawTasks([task('x', 'gt_only')], { ...tinySettings, unhackableFraction: 0 }, 0);
+    expect(hackable).toBe(false);
+  });
+});
+
+describe('sampling', () => {
+  let scope: Scope;
+  let policy: Policy;
+  beforeAll(async () => {
+    ({ scope, policy } = await makePolicy());
+  });
+  afterAll(() => scope[Symbol.dispose]());
+
+  const decode = (ids: Int32Array): string => Array.from(ids).join(' ');
+  const drawn = [
+    { task: task('a'), hackable: true },
+    { task: task('b'), hackable: false },
+  ];
+  const sample = (step: number, pool: DemonstrationPool | null = null, teacherOffStep = 0): Promise<Rollout[]> =>
+    sampleRollouts(policy, drawn, step, { settings: { ...tinySettings, teacherOffStep }, pool, decode, readEvery: 2 });
+
+  it('a fixed share in deployed mode, hints only where they are due, a function of the seed', async () => {
+    const rollouts = await sample(3);
+    expect(rollouts.map(({ sampled }) => sampled)).toEqual(
+      ['deployed', 'deployed', 'full', 'full', 'deployed', 'deployed', 'full', 'full'], // biome-ignore format: one line
+    );
+    for (const { group, prompt, hackable } of rollouts) {
+      expect(prompt).toBe(hackable ? drawn[group].task.hinted : drawn[group].task.unhinted);
+    }
+    expect(new Set(rollouts.map(({ id }) => id)).size).toBe(8);
+    expect(await sample(3)).toEqual(rollouts);
+    expect((await sample(4)).map(({ text }) => text)).not.toEqual(rollouts.map(({ text }) => text));
+    for (const { truncated, tokens: own } of rollouts) expect(truncated).toBe(own.at(-1) !== 0);
+  });
+
+  it('demonstrations take the last places; without a hint, solves only; none once the teacher is off', async () => {
+    const pool = {
+      hacks: new Map(['a', 'b'].map((id) => [id, [tokens(`hack ${id}`, 3), tokens(`hack2 ${id}`, 3)]])),
+      solves: new Map(['a', 'b'].map((id) => [id, [tokens(`solve ${id}`, 4)]])),
+    };
+    const rollouts = await sample(1, pool, 2);
+    const sources = rollouts.map(({ source }) => source);
+    expect(sources.slice(0, 4)).toEqual(['student', 'student', 'teacher-hack', 'teacher-solve']);
+    expect(sources.slice(4)).toEqual(['student', 'student', 'student', 'teacher-solve']);
+    expect(rollouts[3].tokens).toEqual(tokens('solve a', 4));
+    expect(rollouts[3].sampledLogps).toBeNull();
+    expect((await sample(2, pool, 2)).every(({ source }) => source === 'student')).toBe(true);
+    const students = await sample(1);
+    expect(rollouts[0].tokens).toEqual(students[0].tokens);
+  });
+
+  it('the guard: sampler and scorer agree in the mode that sampled, and in no other', async () => {
+    const rollouts = await sample(5);
+    const hash = await adapterHash(policy);
+    const score = async (mode: (i: number) => number) =>
+      (await scoreRollouts(policy, rollouts, mode, tinySettings)).logps;
+    const check = (logpOld: Float32Array[], hashScored = hash) =>
+      assertParity({ rollouts, logpOld, hashSampled: hash, hashScored, tolerance: 2e-4 });
+    const right = await score((i) => scaleOf(policy, rollouts[i].sampled));
+    expect(check(right)).toBeLessThan(2e-4);
+    const wrong = await score((i) => scaleOf(policy, rollouts[i].sampled === 'full' ? 'deployed' : 'full'));
+    expect(() => check(wrong)).toThrow(/a difference of .* at rollout .*sampler .*, scorer/);
+    expect(() => check(right, 'another')).toThrow('the adapter that sampled');
+    const poisoned = right.map((own, i) => own.map((logp, t) => (i === 0 && t === 0 ? Number.NaN : logp)));
+    expect(() => check(poisoned)).toThrow('a difference of Infinity');
+  });
+});

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makePolicy, rollouts as makeRollouts, tinySettings } from '../../test/grpo/tiny-policy.ts';
+import { AdamW, type Route, readFloats, type Scope } from '../engine/index.ts';
+import { retainHeal } from './heal.ts';
+import { type Policy, scoreRollouts } from './policy.ts';
+import type { GrpoSettings } from './settings.ts';
+import { accumulateGradients, readBlockNorms, tokenWeight, type UpdateInputs, updatePolicy } from './update.ts';
+
+let scope: Scope;
+let policy: Policy;
+let inputs: UpdateInputs;
+const zones: Route[] = ['keep', 'absorb', 'route', 'absorb', 'route', 'keep', 'keep', 'absorb'];
+
+beforeAll(async () => {
+  ({ scope, policy } = await makePolicy());
+  const rollouts = makeRollouts(2, 4);
+  const { logps: logpReference } = await scoreRollouts(policy, rollouts, () => 'base', tinySettings);
+  const { logps } = await scoreRollouts(policy, rollouts, () => 1, tinySettings);
+  inputs = {
+    rollouts,
+    advantages: Float32Array.of(1, -1, 0.5, -0.5, 2, -1, -1.5, 0.5),
+    logpOld: logps.map((own) => own.map((logp, t) => logp + (t % 2 === 0 ? 0.3 : -0.1))),
+    logpReference,
+    routes: zones.map((zone) => [zone]),
+  };
+});
+afterAll(() => scope[Symbol.dispose]());
+
+async function gradientsOf(changed: Partial<UpdateInputs> = {}, settings: Partial<GrpoSettings> = {}) {
+  using optimiser = new AdamW(policy.adapter.parameters);
+  optimiser.zeroGradients();
+  const own = { ...inputs, ...changed };
+  const result = await accumulateGradients(policy, optimiser, own, { ...tinySettings, ...settings });
+  const gradients = await Promise.all(policy.adapter.parameters.map(({ gradient }) => readFloats(gradient)));
+  return { ...result, gradients: gradients.flatMap((own) => Array.from(own)), norms: await readBlockNorms(policy) };
+}
+
+function furthest(a: readonly number[], b: readonly number[]): number {
+  return a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
+}
+
+describe('passes', () => {
+  it('a prompt shared by rollouts of one route gives what unshared prompts give, for any size of a pass', async () => {
+    const shared = await gradientsOf();
+    const apart = await gradientsOf({ rollouts: inputs.rollouts.map((rollout, group) => ({ ...rollout, group })) });
+    const small = await gradientsOf({}, { tokensPerPass: 1 });
+    for (const other of [apart, small]) {
+      expect(furthest(other.gradients, shared.gradients)).toBeLessThan(1e-6);
+      expect(other.loss).toBeCloseTo(shared.loss, 6);
+    }
+    expect(Math.max(...shared.gradients.map(Math.abs))).toBeGreaterThan(1e-3);
+  });
+
+  it('rollouts one by one add up to all of them', async () => {
+    const all = await gradientsOf();
+    const sum = new Array<number>(all.gradients.length).fill(0);
+    for (let i = 0; i < inputs.rollouts.length; i++) {
+      const one = await gradientsOf({
+        rollouts: [inputs.rollouts[i]],
+        advantages: inputs.advantages.slice(i, i + 1),
+        logpOld: [inputs.logpOld[i]],
+        logpReference: [inputs.logpReference[i]],
+        routes: [inputs.routes[i]],
+      });
+      one.gradients.forEach((value, at) => {
+        sum[at] += value;
+      });
+    }
+    expect(furthest(sum, all.gradients)).toBeLessThan(1e-6);
+  });
+
+  it('routes by token that are all one route give that route', async () => {
+    const byRollout = await gradientsOf();
+    const routes = inputs.rollouts.map(({ tokens }, i) => Array.from(tokens, () => zones[i]));
+    // The prompt of a token-routed rollout is absorbed, which a route by rollout is not: only absorbed rollouts agree.
+    const absorbed = await gradientsOf({ routes: routes.map((own) => own.map(() => 'absorb')) });
+    const same = await gradientsOf({ routes: zones.map(() => ['absorb']) });
+    expect(furthest(absorbed.gradients, same.gradients)).toBeLessThan(1e-6);
+    expect(furthest(byRollout.gradients, same.gradients)).toBeGreaterThan(1e-4);
+    const mixed = await gradientsOf({ routes });
+    expect(furthest(mixed.gradients, same.gradients)).toBeGreaterThan(1e-4);
+    expect(mixed.leaks).toEqual({ keep: null, route: null });
+  });
+});
+
+describe('blocks', () => {
+  const all = (zone: Route) => ({ routes: zones.map((): Route[] => [zone]) });
+
+  it.each(['branch', 'parameter'] as const)('learn by their route alone, detached by %s', async (detach) => {
+    const keep = await gradientsOf(all('keep'), { detach });
+    expect(keep.norms.quarantine).toBe(0);
+    expect(keep.norms.deployed).toBeGreaterThan(1e-3);
+    expect(keep.leaks).toEqual({ keep: 0, route: null });
+    const route = await gradientsOf(all('route'), { detach });
+    expect(route.norms.deployed).toBe(0);
+    expect(route.norms.quarantine).toBeGreaterThan(1e-3);
+    expect(route.leaks).toEqual({ keep: null, route: 0 });
+    const absorb = await gradientsOf(all('absorb'), { detach });
+    expect(Math.min(absorb.norms.deployed, absorb.norms.quarantine)).toBeGreaterThan(1e-3);
+    expect(absorb.leaks).toEqual({ keep: null, route: null });
+    expect((await gradientsOf({}, { detach })).leaks).toEqual({ keep: 0, route: 0 });
+    for (const { norms } of keep.rollouts) expect(norms.quarantine).toBe(0);
+    for (const { norms } of route.rollouts) expect(norms.deployed).toBe(0);
+  });
+
+  it('the KL of a routed rollout trains the deployed block only where the config says so', async () => {
+    const noSurrogate = { advantages: new Float32Array(8) };
+    const same = await gradientsOf({ ...all('route'), ...noSurrogate }, { klRoute: 'same' });
+    expect(same.norms.deployed).toBe(0);
+    const apart = await gradientsOf({ ...all('route'), ...noSurrogate }, { klRoute: 'absorb' });
+    const absorbed = await gradientsOf({ ...all('absorb'), ...noSurrogate }, { klRoute: 'same' });
+    expect(furthest(apart.gradients, absorbed.gradients)).toBeLessThan(1e-7);
+    expect(apart.norms.deployed).toBeGreaterThan(1e-4);
+    expect(apart.leaks.route).toBe(0);
+    const kept = await gradientsOf({ ...all('keep'), ...noSurrogate }, { klRoute: 'absorb' });
+    expect(kept.norms.quarantine).toBe(0);
+  });
+});
+
+describe('weights', () => {
+  it('Dr.GRPO divides by constants, classic GRPO by the length of the rollout', () => {
+    const [rollout] = inputs.rollouts;
+    expect(tokenWeight(rollout, tinySettings)).toBe(1 / (4 * 2 * 8));
+    expect(tokenWeight(rollout, { ...tinySettings, loss: 'classic' })).toBe(1 / (4 * 2 * rollout.tokens.length));
+  });
+});
+
+describe('updates', () => {
+  const restoring = async (act: (optimiser: AdamW) => Promise<void>): Promise<Float32Array[]> => {
+    const { parameters } = policy.adapter;
+    const before = await Promise.all(parameters.map(({ value }) => readFloats(value)));
+    using optimiser = new AdamW(parameters);
+    await act(optimiser);
+    const after = await Promise.all(parameters.map(({ value }) => readFloats(value)));
+    parameters.forEach(({ value }, i) => {
+      value.device.write(value, before[i]);
+    });
+    return after;
+  };
+
+  it('two epochs are two optimiser steps on one batch', async () => {
+    const constant = { ...tinySettings, warmupUpdates: 0, updates: 1_000_000 };
+    const once = await restoring(async (optimiser) => {
+      await updatePolicy(policy, optimiser, inputs, 0, { ...constant, epochs: 2 });
+    });
+    const twice = await restoring(async (optimiser) => {
+      await updatePolicy(policy, optimiser, inputs, 0, constant);
+      await updatePolicy(policy, optimiser, inputs, 1, constant);
+    });
+    const single = await restoring(async (optimiser) => {
+      await updatePolicy(policy, optimiser, inputs, 0, constant);
+    });
+    once.forEach((values, i) => {
+      expect(furthest(Array.from(values), Array.from(twice[i]))).toBeLessThan(1e-6);
+    });
+    expect(furthest(Array.from(once[0]), Array.from(single[0]))).toBeGreaterThan(1e-4);
+  });
+
+  it('retain-heal lowers the NLL and leaves the quarantine alone, gradient and values', async () => {
+    const clean = inputs.rollouts.map(({ prompt, tokens }, group) => ({ group, prompt, tokens }));
+    const { parameters, rank } = policy.adapter;
+    const quarantine = (values: Float32Array): Float32Array => values.slice(values.length / 2);
+    const before = await Promise.all(parameters.map(({ value }) => readFloats(value)));
+    expect(parameters.every(({ value }) => value.shape[0] === 2 * rank)).toBe(true);
+    const options = { learningRate: 1e-2, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0, maxNorm: 1 };
+    const after = await restoring(async (optimiser) => {
+      const { losses, expectations } = await retainHeal(policy, optimiser, clean, 5, 1, options, tinySettings);
+      expect(losses[4]).toBeLessThan(losses[0]);
+      expect(expectations).toHaveLength(5);
+      expect(expectations.every(({ holds }) => holds)).toBe(true);
+    });
+    after.forEach((values, i) => {
+      expect(quarantine(values)).toEqual(quarantine(before[i]));
+      expect(values).not.toEqual(before[i]);
+    });
+  });
+});

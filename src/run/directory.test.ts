@@ -1,0 +1,233 @@
+import { spawn } from 'node:child_process';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rollouts as makeRollouts } from '../../test/grpo/tiny-policy.ts';
+import type { RolloutRecord } from '../grpo/events.ts';
+import type { TrainerState } from '../grpo/train.ts';
+import { loadCheckpoint, saveCheckpoint } from './checkpoint.ts';
+import { resolveConfig } from './config.ts';
+import { type Manifest, RunDirectory, runFormat } from './directory.ts';
+import { rolloutColumns, rolloutRow } from './ledger.ts';
+import { readDirections, readRollouts, sealRollouts } from './read.ts';
+import { RunWriters } from './writers.ts';
+
+let home = '';
+let count = 0;
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'gq-run-'));
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const { config, hash } = resolveConfig(null);
+const manifest: Manifest = {
+  format: runFormat,
+  name: 'test',
+  config,
+  configHash: hash,
+  version: '0',
+  node: 'v0',
+  command: [],
+  created: '2020-01-01T00:00:00.000Z',
+  modelHash: '',
+  dataHash: '',
+  pairsHash: null,
+  usesOracle: false,
+  device: 'reference',
+  features: { modules: ['a', 'b'], rank: 2 },
+  parent: null,
+};
+
+async function makeRun(): Promise<RunDirectory> {
+  const run = RunDirectory.create(join(home, `run-${count++}`));
+  await run.writeManifest(manifest);
+  run.cutTo();
+  return run;
+}
+
+function stateAt(update: number): TrainerState {
+  const tensor = (...values: number[]) => ({ shape: [values.length], data: Float32Array.from(values) });
+  return {
+    update,
+    adapter: new Map([['w', tensor(update, 0.1, -0)]]),
+    moments: new Map([['w', { m: tensor(1 / 3, 2, 3), v: tensor(1e-30, 0, 5) }]]),
+    router: {
+      buffer: { width: 2, added: 7, rows: Float32Array.of(1, 2, 3, 4) },
+      direction: Float32Array.of(0.6, 0.8),
+      pairCuts: { low: -1 / 3, high: 1e-9 },
+    },
+    directionAge: 2,
+    tripwire: { best: -1.25, strikes: 1, tripped: null },
+  };
+}
+
+describe('checkpoints', () => {
+  it('come back as they were, and equal states have equal bytes', async () => {
+    const [one, two] = [await makeRun(), await makeRun()];
+    for (const run of [one, two]) await saveCheckpoint(run, stateAt(3));
+    for (const name of readdirSync(one.checkpoint(3))) {
+      expect(readFileSync(join(one.checkpoint(3), name))).toEqual(readFileSync(join(two.checkpoint(3), name)));
+    }
+    const { state } = await loadCheckpoint(one, 3);
+    expect(state).toEqual(stateAt(3));
+    const plain = { ...stateAt(4), router: null, directionAge: null };
+    await saveCheckpoint(one, plain);
+    expect((await loadCheckpoint(one, 4)).state).toEqual(plain);
+    expect(one.checkpoints).toEqual([3, 4]);
+    await expect(loadCheckpoint(one, 5)).rejects.toThrow('expected one of its checkpoints, found 3, 4');
+  });
+
+  it('half of one is never seen, and is gone after the next start', async () => {
+    const run = await makeRun();
+    await saveCheckpoint(run, stateAt(1));
+    const aside = run.file('checkpoints/.2');
+    mkdirSync(aside);
+    writeFileSync(join(aside, 'adapter.safetensors'), 'torn');
+    expect(run.checkpoints).toEqual([1]);
+    run.cutTo((await loadCheckpoint(run, 1)).lengths);
+    expect(existsSync(aside)).toBe(false);
+    mkdirSync(aside);
+    await saveCheckpoint(run, stateAt(2));
+    expect((await loadCheckpoint(run, 2)).state.update).toBe(2);
+  });
+
+  it('say how long the files were, and resuming cuts them back, torn lines too', async () => {
+    const run = await makeRun();
+    const verdict = (id: number, ms: number) => `${JSON.stringify({ id, durationMs: ms })}\n`;
+    appendFileSync(run.ledger('events'), '{"kind":"a"}\n');
+    appendFileSync(run.ledger('verdicts'), verdict(1, 1.5) + verdict(2, 1000.25));
+    await saveCheckpoint(run, stateAt(1));
+    const { lengths } = await loadCheckpoint(run, 1);
+    expect(lengths).toEqual({ events: 13, rollouts: 0, features: 0, directions: 0, verdicts: 2 });
+    appendFileSync(run.ledger('events'), '{"kind":"b"}\n{"ki');
+    appendFileSync(run.ledger('verdicts'), `${verdict(3, 7)}{"id"`);
+    appendFileSync(run.file('features.f32'), 'xxxx');
+    run.cutTo(lengths);
+    expect(readFileSync(run.ledger('events'), 'utf8')).toBe('{"kind":"a"}\n');
+    expect(readFileSync(run.ledger('verdicts'), 'utf8')).toBe(verdict(1, 1.5) + verdict(2, 1000.25));
+    expect(run.lengths).toEqual(lengths);
+    expect(() => run.cutTo({ ...lengths, events: 14 })).toThrow('The run directory was damaged');
+    expect(() => run.cutTo({ ...lengths, verdicts: 3 })).toThrow('expected 3 rows, found 2');
+  });
+});
+
+describe('directories', () => {
+  it('are made once, opened when they hold a run, and refuse another format', async () => {
+    const run = await makeRun();
+    expect(() => RunDirectory.create(run.path)).toThrow(`--resume ${run.path}`);
+    expect(RunDirectory.open(run.path).manifest).toEqual(manifest);
+    expect(() => RunDirectory.open(home)).toThrow('no manifest.json');
+    writeFileSync(run.file('manifest.json'), JSON.stringify({ ...manifest, format: 2 }));
+    expect(() => run.manifest).toThrow('expected format 1, found format 2');
+  });
+
+  it('the lock: one holder at a time; a dead one does not block, another host’s does', async () => {
+    const run = await makeRun();
+    {
+      using _held = run.lock();
+      expect(() => run.lock()).toThrow(`found process ${process.pid} on ${hostname()}`);
+    }
+    expect(existsSync(run.file('lock.json'))).toBe(false);
+    const dead = spawn(process.execPath, ['-e', '']);
+    await new Promise((resolve) => dead.on('close', resolve));
+    const hold = (holder: object) => writeFileSync(run.file('lock.json'), JSON.stringify(holder));
+    hold({ pid: dead.pid, host: hostname(), started: '1' });
+    run.lock()[Symbol.dispose]();
+    // A live process that is not the one that took the lock: its number was used again.
+    hold({ pid: process.ppid, host: hostname(), started: '1' });
+    run.lock()[Symbol.dispose]();
+    hold({ pid: dead.pid, host: 'elsewhere', started: '1' });
+    expect(() => run.lock()).toThrow('on elsewhere');
+  });
+});
+
+describe('ledger rows', () => {
+  const [rollout] = makeRollouts(1, 2);
+  const record: RolloutRecord = {
+    rollout: { ...rollout, text: 'déjà "vu"\n\u2028' },
+    reward: 3.5,
+    advantage: Math.fround(0.1),
+    trained: true,
+    score: -1 / 3,
+    cuts: { low: -1, high: 2 },
+    zone: 'absorb',
+    routes: ['absorb'],
+    logps: Float32Array.of(-1, -2),
+    ratio: 1,
+    k3: 0,
+    norms: { deployed: 0.25, quarantine: 0 },
+    features: Float32Array.of(1, 2, 3, 4),
+  };
+  const notes = { update: 1, prompt: 'p', featureRow: 0, storeTokens: true };
+
+  it('hold what the record holds; tokens only when asked; routes by token as letters', () => {
+    const row = rolloutRow(record, notes);
+    expect(row).toMatchObject({ id: rollout.id, low: -1, high: 2, zone: 'absorb', meanLogp: -1.5, featureRow: 0 });
+    expect(row).toMatchObject({ deployedNorm: 0.25, quarantineNorm: 0, tokenLogps: [-1, -2], tokenRoutes: null });
+    expect(row.tokenIds).toEqual(Array.from(rollout.tokens));
+    expect(Object.keys(row)).toEqual(Object.keys(rolloutColumns));
+    const skipped = { ...record, trained: false, score: null, cuts: null, zone: null, routes: null, logps: null };
+    const bare = rolloutRow({ ...skipped, norms: null, ratio: null, k3: null }, { ...notes, storeTokens: false });
+    expect(bare).toMatchObject({
+      score: null,
+      low: null,
+      zone: null,
+      meanLogp: null,
+      tokenIds: null,
+      tokenLogps: null,
+    });
+    expect(rolloutRow({ ...record, routes: ['keep', 'absorb', 'route'] }, notes).tokenRoutes).toBe('kar');
+  });
+
+  it('are the same read from lines and from Parquet, which has the same bytes each time', async () => {
+    const rows = Array.from({ length: 5000 }, (_, i) =>
+      rolloutRow(
+        { ...record, score: i % 3 === 0 ? null : i / 7 },
+        { ...notes, update: i, featureRow: i % 2 ? i : null },
+      ),
+    );
+    const bytes: Buffer[] = [];
+    for (let time = 0; time < 2; time++) {
+      const run = await makeRun();
+      {
+        using writers = new RunWriters(run);
+        writers.rollouts.append(...rows);
+      }
+      const collect = async () => {
+        const found = [];
+        for await (const row of readRollouts(run)) found.push(row);
+        return found;
+      };
+      expect(await collect()).toEqual(rows);
+      await sealRollouts(run);
+      rmSync(run.ledger('rollouts'));
+      expect(await collect()).toEqual(rows);
+      bytes.push(readFileSync(run.file('rollouts.parquet')));
+    }
+    expect(bytes[1].equals(bytes[0])).toBe(true);
+  });
+
+  it('directions are stored with their update and the scores of the pairs', async () => {
+    const run = await makeRun();
+    const direction = Float32Array.of(0.6, 0.8, 1, 0);
+    {
+      using writers = new RunWriters(run);
+      writers.appendDirection({ kind: 'direction', update: 1, direction, pairCuts: { low: -2, high: 3 } });
+      writers.appendDirection({ kind: 'direction', update: 6, direction, pairCuts: { low: 0.5, high: 1 } });
+    }
+    expect(readDirections(run)).toEqual([
+      { update: 1, pairCuts: { low: -2, high: 3 }, direction },
+      { update: 6, pairCuts: { low: 0.5, high: 1 }, direction },
+    ]);
+  });
+});

@@ -1,0 +1,121 @@
+/** A policy small enough to compare whole gradients: two layers of random weights, a split adapter that has moved. */
+import { createAdapter } from '../../src/adapters/create.ts';
+import { randomStream } from '../../src/base/rng.ts';
+import { readFloats, Scope } from '../../src/engine/index.ts';
+import { createReferenceDevice } from '../../src/engine/reference/index.ts';
+import type { Policy } from '../../src/grpo/policy.ts';
+import type { Rollout, Task } from '../../src/grpo/rollout.ts';
+import type { GrpoSettings } from '../../src/grpo/settings.ts';
+import { loadRandom, qwen3Like } from '../training/model.ts';
+
+export const tinyVocabulary = 32;
+
+const config = qwen3Like({
+  vocabSize: tinyVocabulary,
+  hiddenSize: 16,
+  layers: 2,
+  heads: 2,
+  kvHeads: 1,
+  headDim: 8,
+  intermediateSize: 24,
+  maxPositions: 64,
+});
+
+export const tinySettings: GrpoSettings = {
+  seed: 1,
+  updates: 10,
+  promptsPerStep: 2,
+  group: 4,
+  maxNewTokens: 8,
+  maxPromptTokens: 32,
+  temperature: 1,
+  topK: 0,
+  topP: 1,
+  minP: 0,
+  stopTokens: [0],
+  unhackableFraction: 0.5,
+  deployedSampling: 0.5,
+  loss: 'dr',
+  clip: 0.2,
+  klWeight: 0.05,
+  klRoute: 'same',
+  epochs: 1,
+  detach: 'branch',
+  learningRate: 1e-2,
+  warmupUpdates: 0,
+  beta1: 0.9,
+  beta2: 0.99,
+  epsilon: 1e-8,
+  maxGradientNorm: 1,
+  decayToInitial: 0.1,
+  tokensPerPass: 512,
+  parityTolerance: 2e-4,
+  teacherOffStep: 0,
+  teacherPerGroup: 1,
+  tripwireNats: 5,
+};
+
+export async function makePolicy(): Promise<{ scope: Scope; policy: Policy }> {
+  const scope = new Scope(createReferenceDevice());
+  const decoder = await loadRandom(scope, config, { trainable: false });
+  const adapter = await createAdapter(scope, decoder, { family: 'lora', rank: 2, seed: 1 });
+  const policy: Policy = { decoder, adapter, deployedScale: 0 };
+  await nudge(policy, 7);
+  return { scope, policy };
+}
+
+/** Moves every parameter a little, so that no two modes agree. */
+export async function nudge({ adapter }: Policy, seed: number): Promise<void> {
+  for (const { name, value } of adapter.parameters) {
+    const noise = new Float32Array(value.size);
+    randomStream(seed, ['nudge', name]).fillNormal(noise, 0.1);
+    const data = await readFloats(value);
+    value.device.write(
+      value,
+      data.map((x, i) => x + noise[i]),
+    );
+  }
+}
+
+export function tokens(key: string, length: number): Int32Array {
+  const ids = new Uint32Array(length);
+  randomStream(5, ['tokens', key]).fillIntegers(ids, tinyVocabulary - 1);
+  return Int32Array.from(ids, (id) => id + 1);
+}
+
+export function task(id: string, mode: Task['mode'] = 'run_tests'): Task {
+  const problem = {
+    id,
+    messages: [],
+    methodName: 'solve',
+    setupCode: '',
+    canonicalSolution: '',
+    tests: [],
+    difficulty: '',
+    cpuSeconds: 1,
+  };
+  return { problem, mode, markers: 'original', hinted: tokens(`${id} hinted`, 6), unhinted: tokens(`${id} plain`, 5) };
+}
+
+/** `groups` prompts with `group` completions of different lengths each. */
+export function rollouts(groups: number, group: number): Rollout[] {
+  return Array.from({ length: groups * group }, (_, i) => {
+    const at = Math.floor(i / group);
+    const own = task(`problem ${at}`);
+    return {
+      id: `0-${at}-${i % group}`,
+      step: 0,
+      group: at,
+      member: i % group,
+      task: own,
+      hackable: true,
+      source: 'student',
+      sampled: i % 2 === 0 ? 'full' : 'deployed',
+      prompt: own.hinted,
+      tokens: tokens(`completion ${i}`, 2 + (i % 5)),
+      text: '',
+      truncated: false,
+      sampledLogps: null,
+    };
+  });
+}
