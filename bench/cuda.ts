@@ -172,6 +172,7 @@ async function benchTrain(scope: Scope, decoder: Decoder, profile: boolean): Pro
   using own = new Scope(device);
   const adapter = randomAdapter(own);
   using optimiser = new AdamW(adapter.parameters);
+  device.arena.peak = device.arena.used;
   trainStep(device, decoder, adapter, optimiser);
   await device.sync();
   const seconds: number[] = [];

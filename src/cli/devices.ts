@@ -8,6 +8,8 @@ export interface DeviceOptions {
   readonly threads?: number;
   readonly variant?: 'auto' | 'plain' | 'relaxed' | 'wide';
   readonly arenaMiB?: number;
+  /** Of the cuda device: bf16 for speed, f32 for parity with the others. */
+  readonly precision?: 'bf16' | 'f32';
 }
 
 const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Device>>> = {
@@ -18,6 +20,11 @@ const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Devic
       variant,
       ...(threads === 0 ? {} : { threads }),
       ...arenaOf(arenaMiB),
+    }),
+  cuda: async ({ precision = 'bf16', arenaMiB }) =>
+    (await import('../engine/cuda/index.ts')).createCudaDevice({
+      precision,
+      ...(arenaMiB === undefined ? {} : { memoryBytes: arenaMiB * 2 ** 20 }),
     }),
 };
 

@@ -11,7 +11,7 @@ export interface GpuFacts {
   readonly totalBytes: number;
 }
 
-export function readFacts(driver: Driver, ordinal: number): GpuFacts {
+function readFacts(driver: Driver, ordinal: number): GpuFacts {
   const device = driver.get<number>('cuDeviceGet', `GPU ${ordinal}`, ordinal);
   const text = Buffer.alloc(256);
   driver.call('cuDeviceGetName', `GPU ${ordinal}`, text, text.length, device);
