@@ -70,7 +70,7 @@ export interface OpenModel extends ModelFiles {
   readonly decoder: Decoder;
 }
 
-export async function openModelFiles(config: RunConfig, resources: Resources): Promise<ModelFiles> {
+async function openModelFiles(config: RunConfig, resources: Resources): Promise<ModelFiles> {
   const folder = resources.use(await ModelFolder.open(modelDirectory(config.model)));
   const device = resources.use(await openDevice(config.device.kind, config.device));
   const hashes = await Promise.all(folder.weights.files.map(({ path }) => sha256File(path)));

@@ -1,6 +1,4 @@
-export { type BufferState, FeatureBuffer } from './buffer.ts';
 export {
-  type Direction,
   type DirectionQuality,
   haarDirection,
   judgeDirection,
@@ -8,4 +6,4 @@ export {
   type ScoreKind,
   scoreFeatures,
 } from './direction.ts';
-export { Gate, type GateDecision, type GateSettings, type GateState, routeOf } from './gate.ts';
+export { Gate, type GateSettings, type GateState } from './gate.ts';

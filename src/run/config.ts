@@ -11,7 +11,7 @@ import { describeIssue } from './config-issues.ts';
 import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 
 /** Without a prototype, so that a key named __proto__ is a key like any other, and an unknown one. */
-export type Table = { [key: string]: unknown };
+type Table = { [key: string]: unknown };
 
 export interface ResolvedConfig {
   readonly config: RunConfig;
@@ -154,7 +154,7 @@ function merge(into: Table, from: Table, source: string, sources: Map<string, st
   }
 }
 
-export function isTable(value: unknown): value is Table {
+function isTable(value: unknown): value is Table {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -19,7 +19,7 @@ import { loadCheckpoint, saveCheckpoint } from './checkpoint.ts';
 import { resolveConfig } from './config.ts';
 import { type Manifest, RunDirectory, runFormat } from './directory.ts';
 import { rolloutColumns, rolloutRow } from './ledger.ts';
-import { readDirections, readRollouts, sealRollouts } from './read.ts';
+import { readDirections, readRollouts, readTimings, sealRollouts } from './read.ts';
 import { RunWriters } from './writers.ts';
 
 let home = '';
@@ -215,6 +215,15 @@ describe('ledger rows', () => {
       bytes.push(readFileSync(run.file('rollouts.parquet')));
     }
     expect(bytes[1].equals(bytes[0])).toBe(true);
+  });
+
+  it('of timings of an update that was done twice, the newest count', async () => {
+    const run = await makeRun();
+    {
+      using writers = new RunWriters(run);
+      writers.timings.append({ update: 1, seconds: { sample: 1 } }, { update: 1, seconds: { sample: 2 } });
+    }
+    expect(await readTimings(run)).toEqual(new Map([[1, { sample: 2 }]]));
   });
 
   it('directions are stored with their update and the scores of the pairs', async () => {

@@ -8,7 +8,7 @@ import type { Rollout, Task } from '../../src/grpo/rollout.ts';
 import type { GrpoSettings } from '../../src/grpo/settings.ts';
 import { loadRandom, qwen3Like } from '../training/model.ts';
 
-export const tinyVocabulary = 32;
+const tinyVocabulary = 32;
 
 const config = qwen3Like({
   vocabSize: tinyVocabulary,
@@ -65,7 +65,7 @@ export async function makePolicy(): Promise<{ scope: Scope; policy: Policy }> {
 }
 
 /** Moves every parameter a little, so that no two modes agree. */
-export async function nudge({ adapter }: Policy, seed: number): Promise<void> {
+async function nudge({ adapter }: Policy, seed: number): Promise<void> {
   for (const { name, value } of adapter.parameters) {
     const noise = new Float32Array(value.size);
     randomStream(seed, ['nudge', name]).fillNormal(noise, 0.1);

@@ -1,0 +1,301 @@
+/** The commands around a run, on the tiny lab: train, interrupt, resume, fork, replay, pool, verify, smoke, config. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { TrainDisplay } from '../../src/cli/train-display.ts';
+import type { StepEvent } from '../../src/grpo/events.ts';
+import type { VerdictLedger } from '../../src/oracle/index.ts';
+import { RunDirectory } from '../../src/run/directory.ts';
+import { fingerprint } from '../resume/kill.ts';
+import { Lab, tinySettings } from './lab.ts';
+
+const command = fileURLToPath(new URL('../../src/cli/gq.ts', import.meta.url));
+let lab: Lab;
+let train: string[];
+beforeAll(async () => {
+  lab = await Lab.open();
+  const gate = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=3'];
+  const settings = [`model=${lab.model}`, ...tinySettings, ...gate, 'updates=6', 'output.checkpointEvery=3'];
+  train = ['train', ...settings.flatMap((setting) => ['--set', setting])];
+  expect(await gq([...train, '--out', lab.path('whole')])).toMatchObject({ code: 0 });
+});
+afterAll(() => lab[Symbol.asyncDispose]());
+
+async function gq(argv: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', ''];
+  const sink = (add: (text: string) => void) => ({ write: add });
+  const streams = { stdout: sink((text) => (out += text)), stderr: sink((text) => (err += text)) };
+  return { code: await runCli(argv, streams), out, err };
+}
+
+function read(child: ChildProcess): { text: () => string; ended: Promise<number | null> } {
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      text += chunk;
+    });
+  }
+  return { text: () => text, ended: new Promise((resolve) => child.on('close', resolve)) };
+}
+
+describe('gq train', () => {
+  it('prints a table with counts as n/d, time left, a legend, and seals the run', async () => {
+    const { code, out } = await gq([...train, '--set', 'seed=2', '--out', lab.path('table')]);
+    expect(code).toBe(0);
+    const rows = out.split('\n').filter((line) => /^ +\d+ /.test(line));
+    expect(rows).toHaveLength(6);
+    for (const row of rows) expect(row).toMatch(/\d+\/\d+ +\d+\/12 +\d\/3 .* \d\/6, \d+ s left$/);
+    expect(out).toContain('finished: 6 updates in ');
+    expect(out).toContain('hack: exploited / rollouts whose prompt disclosed a loophole');
+    const run = RunDirectory.open(lab.path('table'));
+    expect(run.sealed).toBe(true);
+    expect(existsSync(run.ledger('rollouts'))).toBe(false);
+    expect(run.manifest).toMatchObject({ usesOracle: false, parent: null, config: { seed: 2 } });
+    expect(run.manifest.features.modules).toEqual([...run.manifest.features.modules].sort());
+  });
+
+  it('--json prints every event as a line', async () => {
+    const { out } = await gq([...train, '--json', '--set', 'updates=2', '--out', lab.path('json')]);
+    const events = out.trimEnd().split('\n').map((line) => JSON.parse(line)); // biome-ignore format: one line
+    const stored = readFileSync(lab.path('json/events.jsonl'), 'utf8').trimEnd().split('\n');
+    expect(events).toEqual(stored.map((line) => JSON.parse(line)));
+    expect(events.at(-1)).toMatchObject({ kind: 'stop', reason: 'finished' });
+  });
+
+  it('Ctrl-C finishes the update, saves, says how to go on; going on equals never having stopped', async () => {
+    const path = lab.path('interrupted');
+    const child = spawn(process.execPath, [command, ...train, '--out', path], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const { text, ended } = read(child);
+    child.stdout.on('data', () => {
+      if (/^ +1 /m.test(text()) && !child.killed) child.kill('SIGINT');
+    });
+    expect(await ended).toBe(0);
+    expect(text()).toContain('interrupted: finishing this update, then saving');
+    const saved = Number(/saved after (\d+) updates; go on with: gq train --resume/.exec(text())?.[1]);
+    expect(saved).toBeGreaterThan(0);
+    expect(saved).toBeLessThan(6);
+    const run = RunDirectory.open(path);
+    expect(run.checkpoints).toContain(saved);
+    expect(existsSync(run.file('lock.json'))).toBe(false);
+    expect(await gq(['train', '--resume', path])).toMatchObject({ code: 0 });
+    const [found, whole] = [await fingerprint(path), await fingerprint(lab.path('whole'))];
+    for (const [name, print] of whole) expect({ name, print: found.get(name) }).toEqual({ name, print });
+  });
+
+  it('a finished run is not resumed, a run in the way is not overwritten, and changes need a fork', async () => {
+    const whole = lab.path('whole');
+    const before = await fingerprint(whole);
+    expect(await gq(['train', '--resume', whole])).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('is finished'),
+    });
+    expect(await fingerprint(whole)).toEqual(before);
+    expect(await gq([...train, '--out', whole])).toMatchObject({ code: 2, err: expect.stringContaining('--resume') });
+    const changed = await gq(['train', '--resume', whole, '--set', 'seed=3']);
+    expect(changed).toMatchObject({ code: 2, err: expect.stringContaining('--fork RUN@UPDATE') });
+    expect(await gq(['train', '--fork', whole])).toMatchObject({ code: 2, err: expect.stringContaining('RUN@UPDATE') });
+  });
+
+  it('a fork starts from the checkpoint, with its own config and its parent in the manifest', async () => {
+    const [path, parent] = [lab.path('forked'), lab.path('whole')];
+    const fork = ['train', '--fork', `${parent}@3`, '--set', 'optimiser.learningRate=1e-3', '--out', path];
+    expect(await gq(fork)).toMatchObject({ code: 0 });
+    const run = RunDirectory.open(path);
+    expect(run.checkpoints).toEqual([3, 6]);
+    expect(run.manifest.parent).toEqual({ run: parent, update: 3 });
+    expect(run.manifest.config.optimiser.learningRate).toBe(1e-3);
+    const adapter = (folder: string) => readFileSync(`${folder}/checkpoints/00003/adapter.safetensors`);
+    expect(adapter(path).equals(adapter(parent))).toBe(true);
+    const missing = await gq(['train', '--fork', `${parent}@4`, '--out', lab.path('nowhere')]);
+    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('found 0, 3, 6') });
+  });
+});
+
+describe('on a terminal', () => {
+  it('a progress line is rewritten under the table; elsewhere there are no control characters', async () => {
+    const events = readFileSync(lab.path('whole/events.jsonl'), 'utf8').trimEnd().split('\n');
+    const steps = events.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'step') as StepEvent[];
+    const ledger = { of: () => undefined, forget: () => undefined } as unknown as VerdictLedger;
+    for (const isTTY of [true, false]) {
+      let out = '';
+      const stdout = { isTTY, write: (text: string) => (out += text) };
+      const display = new TrainDisplay({ stdout, stderr: stdout, json: false }, ledger, { updates: 6, first: 0 });
+      for (const step of steps) display.show(step, { sample: 1 });
+      display.close('interrupted', 'runs/x', 6);
+      expect(out.includes('\r\u001b[K')).toBe(isTTY);
+      expect(out.match(/\d\/6, \d+ s left/g)).toHaveLength(6);
+      expect(out).toContain('saved after 6 updates; go on with: gq train --resume runs/x');
+    }
+  });
+});
+
+describe('gq replay', () => {
+  const replay = async (...options: string[]) => {
+    const { code, out, err } = await gq(['replay', lab.path('whole'), ...options, '--json']);
+    return { code, err, ...(code === 0 ? JSON.parse(out) : {}) };
+  };
+
+  it('the same gate chooses the same zones; others differ as they should', async () => {
+    const same = await replay();
+    expect(same.rollouts).toBeGreaterThan(20);
+    expect(same.agree).toBe(same.rollouts);
+    expect(same.before).toEqual(same.after);
+    expect(same.before.keep + same.before.route).toBeGreaterThan(0);
+    const wider = await replay('--gate', 'tail=0.4', '--window', '2');
+    expect(wider.after.absorb).toBeLessThan(same.after.absorb);
+    expect(wider.matrix.keep.route + wider.matrix.route.keep).toBe(0);
+    expect(wider.windows).toHaveLength(3);
+    const random = await replay('--gate', 'placebo=haar', '--seed', '7');
+    expect(random.agree).toBeLessThan(random.rollouts);
+    for (const gate of ['score=cosine', 'halfLife=0', 'calibration=pairs', 'refreshEvery=0', 'placebo=mass-matched']) {
+      expect((await replay('--gate', gate)).rollouts).toBe(same.rollouts);
+    }
+    const { out } = await gq(['replay', lab.path('whole'), '--gate', 'tail=0.3']);
+    expect(out).toContain('rollouts in the same zone; a counterfactual on the same rollouts');
+  });
+
+  it.each([
+    ['taill=0.3', 'did you mean arm.tail?'],
+    ['refreshEvery=2', 'a multiple of the run'],
+    ['kind=gradient', 'expected arm.kind as it was'],
+    ['standardise=true', 'expected arm.standardise as it was'],
+  ])('refuses %s', async (gate, message) => {
+    expect(await replay('--gate', gate)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+  });
+});
+
+describe('gq pool make', () => {
+  it('from a run: what the grader paid for, once each, without held-out modes and demonstrations', async () => {
+    const whole = RunDirectory.open(lab.path('whole'));
+    const out = lab.path('taken.jsonl');
+    expect(await gq(['pool', 'make', '--run', whole.path, '--out', out])).toMatchObject({ code: 1 });
+    const [row] = await lab.rollouts(whole);
+    const run = RunDirectory.create(lab.path('paid'));
+    await run.writeManifest(whole.manifest);
+    const known = { correct: false, exploited: false, mode: 'run_tests', markers: 'original' };
+    const cases = [
+      { completion: 'solve', correct: true },
+      { completion: 'hack', exploited: true },
+      { completion: 'hack', exploited: true },
+      { completion: 'unknown mode', exploited: true, mode: 'sentinel' },
+      { completion: 'demonstration', exploited: true, source: 'teacher-hack' },
+      { completion: 'failure' },
+    ];
+    const write = (name: 'rollouts' | 'verdicts', rows: readonly object[]): void =>
+      writeFileSync(run.ledger(name), rows.map((each) => `${JSON.stringify(each)}\n`).join(''));
+    write(
+      'rollouts',
+      cases.map((each, i) => ({ ...row, source: 'student', ...each, id: `${i}` })),
+    );
+    write(
+      'verdicts',
+      cases.map((each, i) => ({ ...known, ...each, id: `${i}` })),
+    );
+    expect(await gq(['pool', 'make', '--run', run.path, '--out', out])).toMatchObject({ code: 0 });
+    const entries = readFileSync(out, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const common = { problem: row.problem, mode: 'run_tests', markers: 'original' };
+    expect(entries).toEqual([
+      { ...common, completion: 'solve', label: 'solve' },
+      { ...common, completion: 'hack', label: 'hack' },
+    ]);
+    const provenance = JSON.parse(readFileSync(`${out}.provenance.json`, 'utf8'));
+    expect(provenance).toMatchObject({ run: run.path, hacks: 1, solves: 1, configHash: whole.manifest.configHash });
+    await gq(['pool', 'make', '--run', run.path, '--keep', 'hacks', '--out', out]);
+    expect(readFileSync(out, 'utf8')).not.toContain('"solve"');
+  });
+
+  it('from a model: sampled, graded, kept only where the label holds', async () => {
+    const out = lab.path('sampled.jsonl');
+    const recipe = fileURLToPath(new URL('../../recipes/micro-base.toml', import.meta.url));
+    const argv = [
+      'pool',
+      'make',
+      recipe,
+      '--problems',
+      '6',
+      '--samples',
+      '4',
+      '--keep',
+      'hacks',
+      '--out',
+      out,
+      '--json',
+    ];
+    const { code, out: text } = await gq([...argv, '--set', `model=${lab.model}`, '--set', 'device.arenaMiB=64']);
+    const provenance = JSON.parse(text);
+    expect(provenance).toMatchObject({ model: lab.model, solves: 0, samples: 4, seed: 1 });
+    const lines = readFileSync(out, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '');
+    expect(lines).toHaveLength(provenance.hacks);
+    expect(code).toBe(provenance.hacks === 0 ? 1 : 0);
+    const both = await gq(['pool', 'make', recipe, '--run', lab.path('whole'), '--out', out]);
+    expect(both).toMatchObject({ code: 2, err: expect.stringContaining('a recipe or --run') });
+  });
+});
+
+describe('gq verify and gq smoke', () => {
+  it.each(['rewards', 'markers', 'partition', 'science'])('verify %s passes', async (name) => {
+    const { code, out } = await gq(['verify', name, '--json']);
+    const { checks } = JSON.parse(out);
+    expect(checks.length).toBeGreaterThan(3);
+    expect(checks.filter(({ pass }: { pass: boolean }) => !pass)).toEqual([]);
+    expect(code).toBe(0);
+  });
+
+  it('verify science finds what is wrong with a run', async () => {
+    const path = lab.path('json');
+    expect((await gq(['verify', 'science', path])).code).toBe(0);
+    const run = RunDirectory.open(path);
+    const { manifest } = run;
+    await run.writeManifest({ ...manifest, usesOracle: true, dataHash: 'another', configHash: 'another' });
+    const { code, out } = await gq(['verify', 'science', path]);
+    expect(code).toBe(1);
+    for (const name of ['config hash', 'data hash', 'labels are used where it says so']) {
+      expect(out).toMatch(new RegExp(`${name} .*FAIL`));
+    }
+    await run.writeManifest(manifest);
+  });
+
+  it('a recipe whose pairs know a held-out mode fails verify science', async () => {
+    const path = lab.path('heldout');
+    const settings = ['environment.heldOutModes=["sentinel"]', 'updates=1'].flatMap((setting) => ['--set', setting]);
+    expect(await gq([...train, ...settings, '--out', path])).toMatchObject({ code: 0 });
+    const { code, out } = await gq(['verify', 'science', path]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/know nothing of held-out modes .*FAIL: sentinel 1/);
+  });
+
+  it('smoke runs every part', async () => {
+    const { code, out } = await gq(['smoke', '--json']);
+    const { parts } = JSON.parse(out);
+    const names = parts.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(['rewards', 'markers', 'partition', 'science', 'adapters', 'parity', 'run']);
+    for (const { name, checks } of parts) {
+      const failed = checks.filter(({ pass }: { pass: boolean }) => !pass);
+      expect({ name, failed, some: checks.length > 0 }).toEqual({ name, failed: [], some: true });
+    }
+    expect(code).toBe(0);
+  });
+});
+
+describe('gq config', () => {
+  it('prints every key with its value and source', async () => {
+    const recipe = fileURLToPath(new URL('../../recipes/micro-haar.toml', import.meta.url));
+    const { out } = await gq(['config', recipe, '--set', 'seed=5']);
+    expect(out).toMatch(/^seed +5 +--set$/m);
+    expect(out).toMatch(/^arm\.placebo +"haar" +.*micro-haar\.toml$/m);
+    expect(out).toMatch(/^sampling\.group +8 +.*micro-base\.toml$/m);
+    expect(out).toMatch(/^loss\.clip +0\.2 +default$/m);
+    const { config, hash, sources } = JSON.parse((await gq(['config', recipe, '--json'])).out);
+    expect(config.arm.kind).toBe('activation');
+    expect(hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(sources['loss.clip']).toBe('default');
+    expect(await gq(['config', recipe, '--set', 'sead=1'])).toMatchObject({ code: 2, err: expect.stringContaining('did you mean seed?') }); // biome-ignore format: one line
+  });
+});
