@@ -13,7 +13,7 @@ import { loadProblems } from '../env/importers/load.ts';
 import { Judge } from '../env/judge.ts';
 import { framePrompts } from '../env/pairs/framing.ts';
 import { loadPairs } from '../env/pairs/load.ts';
-import { importPool } from '../env/pools.ts';
+import { importPool, type PoolEntry } from '../env/pools.ts';
 import type { Problem } from '../env/problem.ts';
 import { Sandbox } from '../env/sandbox/sandbox.ts';
 import { checkProblems } from '../env/soundness.ts';
@@ -32,7 +32,7 @@ import { blindRouter, deployedScale } from '../run/arms.ts';
 import { PhaseClock } from '../run/clock.ts';
 import type { RunConfig } from '../run/schema.ts';
 import { grpoSettings } from '../run/settings.ts';
-import { partitionOf, type Splits, splitProblems, trainingTasks } from '../run/tasks.ts';
+import { assertPromptsFit, partitionOf, type Splits, splitProblems, trainingTasks } from '../run/tasks.ts';
 import { type ModelText, modelText } from '../run/text.ts';
 import { openDevice } from './devices.ts';
 
@@ -99,9 +99,14 @@ export async function openJudge({ environment }: RunConfig, resources: Resources
   return new Judge(resources.use(sandbox));
 }
 
-export async function openProblems(config: RunConfig, judge: Judge): Promise<Splits> {
+/** Told what was left out, and why. */
+export type Warn = (message: string) => void;
+const silent: Warn = () => undefined;
+
+export async function openProblems(config: RunConfig, judge: Judge, warn: Warn = silent): Promise<Splits> {
   if (config.data.kind === 'micro') return splitProblems(config, []);
-  const { sound } = await checkProblems(await loadProblems(config.data.path), judge);
+  const { sound, unsound } = await checkProblems(await loadProblems(config.data.path), judge);
+  for (const { id, reason } of unsound) warn(`problem ${id} is left out: ${reason}`);
   return splitProblems(config, sound);
 }
 
@@ -142,9 +147,9 @@ export interface RunInputs {
   readonly pairsHash: string;
 }
 
-export async function openInputs(config: RunConfig, resources: Resources): Promise<RunInputs> {
+export async function openInputs(config: RunConfig, resources: Resources, warn: Warn = silent): Promise<RunInputs> {
   const judge = await openJudge(config, resources);
-  const problems = await openProblems(config, judge);
+  const problems = await openProblems(config, judge, warn);
   const files = await openModelFiles(config, resources);
   const { pairs, hash: pairsHash } = await openPairs(config, files.text);
   return { judge, problems, files, pairs, pairsHash };
@@ -162,11 +167,14 @@ export async function assemble(
   { judge, problems, files, pairs }: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
+  warn: Warn = silent,
 ): Promise<Assembly> {
   const model = await loadModel(config, files, resources);
   const adapter = await openAdapter(config, model, pairs);
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm) };
-  const tasks = trainingTasks(config, problems, await partitionOf(config, problems), model.text);
+  const partition = await partitionOf(config, problems);
+  const tasks = trainingTasks(config, problems, partition, model.text);
+  assertPromptsFit(tasks, config.sampling.maxPromptTokens);
   const clock = new PhaseClock();
   const context: StepContext = {
     policy,
@@ -175,7 +183,7 @@ export async function assemble(
     grader: createGrader(judge, ledger.sink),
     router: await openRouter(config, policy, tasks, pairs, model.text, ledger),
     settings: grpoSettings(config, model.text.stopTokens),
-    pool: await openPool(config, problems.train, judge, model.text),
+    pool: await openPool(config, tasks, judge, model.text, warn),
     decode: (tokens) => model.text.decode(tokens),
     readEvery: config.output.readEvery,
     enter: (phase) => clock.enter(phase),
@@ -231,19 +239,27 @@ function fence({ canonicalSolution }: Problem): string {
   return `\`\`\`python\n${canonicalSolution.trimEnd()}\n\`\`\``;
 }
 
+/** Demonstrations of a run's own problems; hacks of the problem's own mode and markers only, and never of a held-out mode. */
 async function openPool(
-  { teacher }: RunConfig,
-  problems: readonly Problem[],
+  { teacher, environment }: RunConfig,
+  tasks: readonly Task[],
   judge: Judge,
   text: ModelText,
+  warn: Warn,
 ): Promise<DemonstrationPool | null> {
   if (teacher.pool === null) return null;
-  const { hacks, solves } = await importPool(
-    teacher.pool,
-    new Map(problems.map((problem) => [problem.id, problem])),
-    judge,
-  );
+  const byId = new Map(tasks.map((task) => [task.problem.id, task]));
+  const problems = new Map(tasks.map(({ problem }) => [problem.id, problem]));
+  const { hacks, solves, refused } = await importPool(teacher.pool, problems, judge);
+  for (const { line, reason } of refused) warn(`${teacher.pool}, line ${line}, is left out: ${reason}`);
+  const fits = ({ problem, mode, markers, label }: PoolEntry): boolean => {
+    const task = byId.get(problem);
+    const own = mode === task?.mode && markers === task.markers && !environment.heldOutModes.includes(mode);
+    return label === 'solve' || own;
+  };
   const tokenize = (entries: typeof hacks) =>
-    new Map([...entries].map(([id, own]) => [id, own.map(({ completion }) => text.completion(completion))]));
+    new Map(
+      [...entries].map(([id, own]) => [id, own.filter(fits).map(({ completion }) => text.completion(completion))]),
+    );
   return { hacks: tokenize(hacks), solves: tokenize(solves) };
 }

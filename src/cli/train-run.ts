@@ -73,12 +73,13 @@ async function trainOpen(
   await using resources = new Resources();
   const last = run.checkpoints.at(-1);
   run.cutTo(last === undefined ? undefined : (await loadCheckpoint(run, last)).lengths);
-  const inputs = await openInputs(config, resources);
+  const warn = (message: string): unknown => output.stderr.write(`${message}\n`);
+  const inputs = await openInputs(config, resources, warn);
   const facts = factsOf(config, run, inputs);
   if (newManifest !== null) await run.writeManifest(newManifest(facts));
   else checkFacts(run, facts, output);
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
-  const assembly = await assemble(config, inputs, ledger, resources);
+  const assembly = await assemble(config, inputs, ledger, resources, warn);
   const { parent } = run.manifest;
   if (last !== undefined) await resumeFrom(run, assembly.trainer, last);
   else if (parent !== null) {

@@ -45,6 +45,10 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
+  it('retain-heal of an arm without a quarantine', () => {
+    expect(() => resolveConfig(null, ['safety.healSteps=3'])).toThrow('key safety.healSteps: expected 0 for an arm');
+  });
+
   it('a pool with more demonstrations than places', () => {
     const settings = ['teacher.pool=x', 'teacher.perGroup=5', 'sampling.group=8'];
     expect(() => resolveConfig(null, settings)).toThrow(

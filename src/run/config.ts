@@ -65,13 +65,20 @@ function finish(raw: Table, sources: Map<string, string>): ResolvedConfig {
 }
 
 /** What no single key can say. */
-function checkTogether({ environment, teacher, sampling }: RunConfig): void {
+function checkTogether({ environment, teacher, sampling, arm, safety }: RunConfig): void {
   const both = environment.modes.filter((mode) => environment.heldOutModes.includes(mode));
   if (both.length > 0) {
     throw new UserError({
       call: 'config, key environment.heldOutModes',
       expected: 'modes that environment.modes does not name',
       found: both.join(', '),
+    });
+  }
+  if (safety.healSteps > 0 && (arm.kind === 'vanilla' || arm.kind === 'no-loophole')) {
+    throw new UserError({
+      call: 'config, key safety.healSteps',
+      expected: '0 for an arm that deploys everything it trains',
+      found: `${safety.healSteps} with arm ${arm.kind}`,
     });
   }
   if (teacher.pool !== null && 2 * teacher.perGroup > sampling.group) {

@@ -77,6 +77,19 @@ export function trainingTasks(config: RunConfig, splits: Splits, partition: Part
   });
 }
 
+/** A prompt over the limit is an error, never filtered: a run must not choose its problems by their length. */
+export function assertPromptsFit(tasks: readonly Task[], limit: number): void {
+  for (const { problem, hinted, unhinted } of tasks) {
+    const longest = Math.max(hinted.length, unhinted.length);
+    if (longest <= limit) continue;
+    throw new UserError({
+      call: `prompt of problem ${problem.id}`,
+      expected: `at most ${limit} tokens (sampling.maxPromptTokens)`,
+      found: `${longest}`,
+    });
+  }
+}
+
 export function problemsHash(problems: readonly Problem[]): string {
   return sha256Json(problems.map(({ id, messages, canonicalSolution }) => ({ id, messages, canonicalSolution })));
 }

@@ -106,6 +106,12 @@ describe('demonstrations', () => {
         { ...entry, label: 'solve', completion: fence(canonicalSolution) },
         { ...entry, label: 'hack', completion: fence(hack) },
         { ...entry, label: 'hack', completion: fence(canonicalSolution) },
+        {
+          ...entry,
+          label: 'hack',
+          mode: 'sentinel',
+          completion: fence(exploitProgram([], 'sentinel', 'original', id)),
+        },
       ];
     });
     const path = lab.path('pool.jsonl');
