@@ -43,7 +43,7 @@ export type JobName =
 
 type RunShards = (job: number, args: number, shards: number) => void;
 
-export const maxShards = 65535;
+export const maxShards = 60_000;
 
 /** How many equal pieces of at least `least` elements `size` elements make. */
 export function pieces(size: number, least: number): { count: number; each: number } {

@@ -1,9 +1,10 @@
 // Jobs over threads. A job is a kernel id, a pointer to its arguments and a number of shards; whoever is free claims the
-// next shard. The ticket packs (generation, shards, next) into 64 bits, and a claim is one compare-and-swap of it, so
-// that a late worker can never take a shard of a job it has not seen; the job's other fields are read after a claim,
-// when the job cannot end before the claimant has finished. Workers spin a bounded while for the next generation and
-// then sleep on it. The main thread works along and spins for the last shard; where it may (a browser's page may not) it
-// then sleeps too, which frees its core for a worker that has none.
+// next shard. The ticket packs (generation, shards, next) into 64 bits, and a claim is one atomic addition to it, so that
+// a late worker can never take a shard of a job it has not seen; the job's other fields are read after a claim, when the
+// job cannot end before the claimant has finished. The count of finished shards is never reset: a job ends when it has
+// grown by its shards. Workers spin a bounded while for the next generation and then sleep on it. The main thread works
+// along and spins for the last shard; where it may (a browser's page may not) it then sleeps too, which frees its core
+// for a worker that has none.
 import { CONTROL, becomeThread } from './layout';
 import { runShard } from './jobs';
 import { SHARED } from './tile';
@@ -26,20 +27,15 @@ const SPINS: i32 = 20000;
 
 /** Works on whatever shard is next until none is left; returns the generation it saw last. */
 function claimShards(): i32 {
-  let ticket = atomic.load<i64>(TICKET);
   while (true) {
+    // Past the last shard `next` grows on, once a call: shards stay far enough below 2^16 for it.
+    const ticket = atomic.add<i64>(TICKET, 1);
     const next = <i32>(ticket & 0xffff);
     const shards = <i32>((ticket >> 16) & 0xffff);
     if (next >= shards) return <i32>(ticket >> 32);
-    const seen = atomic.cmpxchg<i64>(TICKET, ticket, ticket + 1);
-    if (seen != ticket) {
-      ticket = seen;
-      continue;
-    }
     runShard(atomic.load<i32>(JOB), atomic.load<usize>(POINTER), next);
     atomic.add<i32>(DONE, 1);
     if (SHARED && atomic.load<i32>(ASLEEP) != 0) atomic.notify(DONE, 1);
-    ticket = atomic.load<i64>(TICKET);
   }
 }
 
@@ -48,11 +44,11 @@ export function runAlone(job: i32, args: usize, shards: i32): void {
   for (let shard = 0; shard < shards; shard++) runShard(job, args, shard);
 }
 
-/** Main thread, with the workers. At most 65,535 shards. Traps when a worker has failed. */
+/** Main thread, with the workers. At most 60,000 shards. Traps when a worker has failed, or ran what nobody asked for. */
 export function runJob(job: i32, args: usize, shards: i32): void {
   atomic.store<i32>(JOB, job);
   atomic.store<usize>(POINTER, args);
-  atomic.store<i32>(DONE, 0);
+  const end = atomic.load<i32>(DONE) + shards;
   const generation = <i64>(atomic.load<i32>(GENERATION) + 1);
   atomic.store<i64>(TICKET, (generation << 32) | (<i64>shards << 16));
   if (atomic.load<i32>(SLEEPERS) > 0) atomic.notify(GENERATION, -1);
@@ -60,8 +56,8 @@ export function runJob(job: i32, args: usize, shards: i32): void {
   let spins = SPINS;
   while (true) {
     const done = atomic.load<i32>(DONE);
-    if (done == shards) return;
-    if (atomic.load<i32>(FAILED) != 0) unreachable();
+    if (done == end) return;
+    if (atomic.load<i32>(FAILED) != 0 || done - end > 0) unreachable();
     if (spins-- > 0 || atomic.load<i32>(MAY_SLEEP) == 0) continue;
     atomic.store<i32>(ASLEEP, 1);
     // A failed worker notifies nobody, hence the limit of 10 ms.
