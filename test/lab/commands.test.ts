@@ -1,0 +1,120 @@
+/** The commands of the lab from end to end, on the shipped base with a few updates: what they write, and that they go on. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { temporaryFolder } from './hand-made.ts';
+
+async function gq(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  const written = { out: '', err: '' };
+  const code = await runCli(argv, {
+    stdout: { write: (text) => (written.out += text) },
+    stderr: { write: (text) => (written.err += text) },
+  });
+  return { code, ...written };
+}
+
+const small = ['updates=2', 'sampling.promptsPerStep=6', 'sampling.group=4', 'output.checkpointEvery=2'];
+const settings = small.flatMap((setting) => ['--set', setting]);
+const folder = temporaryFolder();
+const recipe = join(folder, 'tryout.toml');
+const out = join(folder, 'tryout');
+const experiment = ['experiment', recipe, '--out', out, ...settings];
+
+beforeAll(() => {
+  const arm = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;
+  const evaluation = '[evaluation]\nlimit = 6\ncurveEvery = 2\nscales = [0.5]\nsets = ["test-original"]\n';
+  const head = 'name = "tryout"\nseeds = [1]\n';
+  writeFileSync(recipe, head + evaluation + ['vanilla', 'activation', 'oracle'].map(arm).join(''));
+});
+
+describe('the lab', () => {
+  it('runs an experiment, and once more without training anything', async () => {
+    const first = await gq(...experiment);
+    expect(first, first.err).toMatchObject({ code: 0, out: `3 runs in ${out}; see: gq results ${out}\n` });
+    expect(readdirSync(join(out, 'activation-1', 'evaluations')).sort()).toEqual([
+      '00000-monitor-base.json',
+      '00000-test-original-first6-base.json',
+      '00000-validation-base.json',
+      '00002-monitor-deployed.json',
+      '00002-monitor-trained.json',
+      '00002-test-original-first6-deployed.json',
+      '00002-test-original-first6-scale-0.5.json',
+      '00002-test-original-first6-trained.json',
+      'monitor.json',
+    ]);
+    const base = (arm: string) => readFileSync(join(out, `${arm}-1`, 'evaluations', '00000-monitor-base.json'), 'utf8');
+    expect(base('activation')).toBe(base('vanilla'));
+    const files = readdirSync(out, { recursive: true, encoding: 'utf8' });
+    const times = () =>
+      files.filter((file) => file !== 'experiment.json').map((file) => statSync(join(out, file)).mtimeMs);
+    const before = times();
+    expect(await gq(...experiment)).toMatchObject({ code: 0 });
+    expect(times()).toEqual(before);
+  }, 180_000);
+
+  it('refuses to go on under another config', async () => {
+    const { code, err } = await gq('experiment', recipe, '--out', out, ...settings, '--set', 'loss.clip=0.3');
+    expect(code).toBe(2);
+    expect(err).toContain('vanilla-1 with the config it was started with');
+  });
+
+  it('prints results in every format and writes figures', async () => {
+    const text = await gq('results', out);
+    expect(text.code).toBe(0);
+    expect(text.out).toContain('n = 1, no claim');
+    expect(text.out.indexOf('with labels')).toBeGreaterThan(text.out.indexOf('while training'));
+    expect(readdirSync(join(out, 'figures'))).toContain('curves.png');
+    for (const format of ['markdown', 'csv', 'latex', 'json']) {
+      expect(await gq('results', out, '--format', format, '--no-figures')).toMatchObject({ code: 0 });
+    }
+    expect(await gq('results', out, '--format', 'word')).toMatchObject({ code: 2 });
+  });
+
+  it('judges the gate and shows traces', async () => {
+    const gate = await gq('gate', join(out, 'activation-1'), '--json');
+    expect(gate.code).toBe(0);
+    expect(JSON.parse(gate.out)).toHaveProperty('all.zones.route');
+    const traces = await gq('traces', join(out, 'activation-1'));
+    expect(traces.out).toContain('━━ run_tests: first hack');
+    expect(traces.out).toContain('<|im_start|>');
+  });
+
+  it('evaluates a run again from what is stored, and more prompts on demand', async () => {
+    const run = join(out, 'activation-1');
+    const found = await gq('eval', run, '--sets', 'test-original', '--limit', '6', '--json');
+    const { sets } = JSON.parse(found.out);
+    expect(Object.keys(sets[0].states)).toEqual(['base', 'trained', 'deployed']);
+    expect(sets[0].states.base.hack.of).toBe(6);
+    const more = JSON.parse((await gq('eval', run, '--sets', 'test-original', '--limit', '8', '--json')).out).sets[0];
+    expect(more.states.base.hack.of).toBe(8);
+    const curve = await gq('eval-curve', run, '--every', '2');
+    expect(curve.out).toMatch(/64 of 256 validation prompts/);
+    expect(await gq('eval', join(folder, 'nothing'))).toMatchObject({ code: 2 });
+  }, 60_000);
+
+  it('attacks what was deployed, and refuses an arm that has nothing to delete', async () => {
+    const attack = join(folder, 'attack');
+    const { code, out: text } = await gq('relearn', join(out, 'activation-1'), '--updates', '2', '--out', attack);
+    // Two updates teach no hack: there is nothing to relearn, and the command says so.
+    expect(text).toMatch(/nothing to relearn|relearning the hack/);
+    expect(code).toBe(text.includes('nothing to relearn') ? 1 : 0);
+    expect(existsSync(join(attack, 'deployed', 'model.safetensors'))).toBe(true);
+    expect(await gq('relearn', join(out, 'vanilla-1'))).toMatchObject({ code: 2 });
+  }, 120_000);
+});
+
+describe('gq demo', () => {
+  it('ends with the tables, the words and a report', async () => {
+    const directory = join(folder, 'demo');
+    mkdirSync(directory);
+    const { code, out: text } = await gq('demo', '--quick', '--out', directory, ...settings);
+    expect(code).toBe(0);
+    for (const part of ['held-out problems, novel markers', 'while training', 'n = 1, no claim', 'report.html']) {
+      expect(text).toContain(part);
+    }
+    const html = readFileSync(join(directory, 'report.html'), 'utf8');
+    expect(html).toContain('gq demo --quick --seed 1');
+    expect(html).not.toContain('<script');
+  }, 180_000);
+});

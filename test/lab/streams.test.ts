@@ -1,0 +1,49 @@
+/** Evaluation between updates, on the very policy that is trained, changes nothing about training: the shipped base, three updates. */
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { assemble, openInputs, Resources } from '../../src/cli/assemble.ts';
+import { type EvaluationRow, evaluateTasks } from '../../src/evaluate/evaluate.ts';
+import { evaluationTasks } from '../../src/evaluate/sets.ts';
+import { VerdictLedger } from '../../src/oracle/index.ts';
+import { resolveConfig } from '../../src/run/config.ts';
+import { partitionOf } from '../../src/run/tasks.ts';
+import { temporaryFolder } from './hand-made.ts';
+
+const settings = ['updates=3', 'sampling.promptsPerStep=4', 'sampling.group=4', 'device.threads=1', 'arm.warmupRows=1'];
+
+async function train(evaluateBetween: boolean): Promise<{ hashes: string[]; rows: EvaluationRow[] }> {
+  const { config } = resolveConfig('recipes/micro-activation.toml', settings);
+  await using resources = new Resources();
+  const inputs = await openInputs(config, resources);
+  const ledger = resources.use(new VerdictLedger(join(temporaryFolder(), 'verdicts.jsonl')));
+  const { trainer, policy, text } = await assemble(config, inputs, ledger, resources);
+  const partition = await partitionOf(config, inputs.problems);
+  const tasks = evaluationTasks('test-novel', { config, splits: inputs.problems, partition, text }, 8);
+  const hashes: string[] = [];
+  const rows: EvaluationRow[] = [];
+  for await (const event of trainer.train()) {
+    if (event.kind !== 'step') continue;
+    hashes.push(`${event.adapterHash} ${event.loss} ${event.meanReward}`);
+    if (!evaluateBetween) continue;
+    const sampling = { ...config.sampling, stopTokens: text.stopTokens };
+    for (const scale of [null, 1, 0]) {
+      const options = { seed: 1, sampling, scale, text, readEvery: 1 };
+      rows.push(...(await evaluateTasks(policy, tasks, inputs.judge, options)));
+    }
+  }
+  return { hashes, rows };
+}
+
+describe('evaluation beside training', () => {
+  it('leaves every update as it would have been, and gives the same rows each time', async () => {
+    const [alone, evaluated] = [await train(false), await train(true)];
+    expect(alone.hashes).toHaveLength(3);
+    expect(evaluated.hashes).toEqual(alone.hashes);
+    expect(new Set(alone.hashes).size).toBe(3);
+    expect(evaluated.rows).toHaveLength(72);
+    // The base does not change while the adapter is trained: its rows are the same before every update.
+    const base = (update: number) => evaluated.rows.slice(24 * update, 24 * update + 8);
+    expect(base(1)).toEqual(base(0));
+    expect(base(2)).toEqual(base(0));
+  }, 120_000);
+});
