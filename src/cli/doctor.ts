@@ -5,6 +5,7 @@ import { examplesText } from './command.ts';
 import type { Finding } from './findings.ts';
 import {
   inspectCores,
+  inspectGpu,
   inspectMemory,
   inspectNode,
   inspectNvidia,
@@ -23,6 +24,7 @@ async function inspectMachine(): Promise<readonly Finding[]> {
     await inspectPython(),
     await inspectSandbox(),
     inspectNvidia(usualNvidiaPlaces(process.env)),
+    await inspectGpu(),
   ];
 }
 
@@ -33,10 +35,12 @@ export function isHealthy(findings: readonly Finding[]): boolean {
 
 export function renderFindings(findings: readonly Finding[]): string {
   const nameWidth = Math.max(...findings.map(({ name }) => name.length));
-  const lines = findings.flatMap(({ name, status, required, detail, todo }) => {
+  const lines = findings.flatMap(({ name, status, required, detail, todo, notes = [] }) => {
     const state = status === 'missing' && !required ? 'missing (optional)' : status;
     const line = `${name.padEnd(nameWidth)}  ${state.padEnd('missing (optional)'.length)}  ${detail}`;
-    return todo === undefined ? [line] : [line, `${' '.repeat(nameWidth)}  → ${todo}`];
+    const indent = ' '.repeat(nameWidth);
+    const more = notes.map((note) => `${indent}  · ${note}`);
+    return todo === undefined ? [line, ...more] : [line, ...more, `${indent}  → ${todo}`];
   });
   const verdict = isHealthy(findings) ? 'Everything required is here.' : 'Something required is missing: see above.';
   return `${[...lines, verdict].join('\n')}\n`;

@@ -4,8 +4,10 @@
  */
 import { availableParallelism, freemem, totalmem } from 'node:os';
 import { DeviceError, GraderError, UserError } from '../base/errors.ts';
+import { inspectCuda } from '../engine/cuda/index.ts';
 import type { WasmOptions } from '../engine/wasm/index.ts';
 import { createWasmDevice } from '../engine/wasm/index.ts';
+import { type LayerName, layerCovers } from '../env/sandbox/isolation.ts';
 import { findPython } from '../env/sandbox/python.ts';
 import type { SandboxOptions } from '../env/sandbox/sandbox.ts';
 import { Sandbox } from '../env/sandbox/sandbox.ts';
@@ -19,6 +21,8 @@ export interface Finding {
   /** One line for a person. */
   readonly detail: string;
   readonly todo?: string;
+  /** More lines, for a reader who wants to know. */
+  readonly notes?: readonly string[];
   /** The same facts for a program. */
   readonly values: Readonly<Record<string, string | number | boolean>>;
 }
@@ -113,12 +117,35 @@ export async function inspectSandbox(options: SandboxOptions = {}): Promise<Find
       ...part,
       status: level > 0 ? 'found' : 'missing',
       detail: `level ${level} of 3: ${active.length === 0 ? 'resource limits only' : active.join(', ')}`,
+      notes: active.map((name) => `${name}: ${layerCovers[name as LayerName]}`),
       ...(gaps !== '' && { todo: `Not contained here: ${gaps}. Run untrusted programs where these layers work.` }),
       values: { level, layers: active.join(' '), escapes: escapes.join('; ') },
     };
   } catch (error) {
     return missing(part, error);
   }
+}
+
+/** The GPU as the cuda device sees it: libraries, versions, memory. */
+export async function inspectGpu(): Promise<Finding> {
+  const { usable, gpus, driverVersion, compilerVersion, libraries, problems } = await inspectCuda();
+  const named = { name: 'cuda', required: false };
+  if (!usable) {
+    const absent = Object.entries(libraries).flatMap(([name, path]) => (path === null ? [name] : []));
+    const detail = absent.length > 0 ? `not found: ${absent.join(', ')}` : (problems[0] ?? 'no GPU');
+    const todo =
+      'Needed for the cuda device only: the NVIDIA driver, and the CUDA toolkit 12 or 13 (CUDA_HOME names another place).';
+    return { ...named, status: 'missing', detail, todo, values: { libraries: absent.join(' ') } };
+  }
+  const cards = gpus.map(
+    ({ name, freeBytes, totalBytes }) => `${name} (${gibibytes(freeBytes)} of ${gibibytes(totalBytes)} GiB free)`,
+  );
+  const detail = `${cards.join(', ')}, driver for CUDA ${driverVersion}, NVRTC ${compilerVersion}`;
+  return { ...named, status: 'found', detail, values: { gpus: gpus.length } };
+}
+
+function gibibytes(bytes: number): string {
+  return (bytes / 2 ** 30).toFixed(0);
 }
 
 export function inspectNvidia(places: NvidiaPlaces): Finding {

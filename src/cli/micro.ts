@@ -16,6 +16,7 @@ interface PretrainOptions {
 }
 
 export function configureMicro(command: Command, context: CommandContext): void {
+  command.addHelpText('after', examplesText('gq micro pretrain --to models/micro'));
   command
     .command('pretrain')
     .description('train the micro base model from scratch and write it as a model folder')

@@ -7,7 +7,8 @@ import { loadProblems } from './load.ts';
 import { readRecords } from './records.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gq-importers-test-'));
-const data = (name: string) => fileURLToPath(new URL(`../../../test/data/${name}`, import.meta.url));
+const dataFolder = fileURLToPath(new URL('../../../test/data', import.meta.url));
+const data = (name: string) => join(dataFolder, name);
 
 async function loadLines(...records: unknown[]) {
   const path = join(folder, 'problems.jsonl');
