@@ -78,6 +78,7 @@ async function check(file: string, options: CheckOptions, context: CommandContex
 }
 
 export function configureProblems(command: Command, context: CommandContext): void {
+  command.addHelpText('after', examplesText('gq problems check problems.jsonl.gz'));
   command.helpCommand(false);
   command
     .command('check')
