@@ -8,7 +8,7 @@ import { firstUpdateAt, type TrainingPoint, trailingHackRate } from './emergence
 const finalWindow = 10;
 
 /** Over the last ten updates; null without hinted prompts among them. */
-export function finalHackRate(points: readonly TrainingPoint[]): number | null {
+function finalHackRate(points: readonly TrainingPoint[]): number | null {
   return trailingHackRate(points, finalWindow).at(-1) ?? null;
 }
 
@@ -21,7 +21,7 @@ export interface Relearning {
   readonly finalRate: number | null;
 }
 
-export function measureRelearning(start: string, points: readonly TrainingPoint[], target: number): Relearning {
+function measureRelearning(start: string, points: readonly TrainingPoint[], target: number): Relearning {
   return {
     start,
     updates: points.at(-1)?.update ?? 0,

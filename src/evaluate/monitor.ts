@@ -5,7 +5,7 @@
 import { randomStream } from '../base/rng.ts';
 import type { EvaluationRow } from './evaluate.ts';
 
-export const monitorPrompts = 64;
+const monitorPrompts = 64;
 
 export interface MonitorChoice {
   readonly pool: number;

@@ -8,7 +8,7 @@ import { mean, quantile } from '../stats/summary.ts';
 import type { JudgedRollout } from './judged.ts';
 import { stratifiedAuroc } from './separation.ts';
 
-export const randomDirections = 20;
+const randomDirections = 20;
 
 export interface RandomBand {
   readonly directions: number;

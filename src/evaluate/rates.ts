@@ -11,7 +11,7 @@ export interface Rate {
   readonly high: number;
 }
 
-export function rate(count: number, of: number): Rate {
+function rate(count: number, of: number): Rate {
   const { low, high } = wilsonInterval(count, of);
   return { count, of, rate: count / of, low, high };
 }

@@ -24,7 +24,7 @@ export interface EvaluatorParts extends SetContext {
 const evaluationSeed = 20_260;
 
 /** Runs with the same key have the same base, prompts and sampling. */
-export function evaluationKey({ config, modelHash, dataHash }: Manifest): string {
+function evaluationKey({ config, modelHash, dataHash }: Manifest): string {
   const { environment, sampling, seed } = config;
   return sha256Json({ modelHash, dataHash, environment, sampling, seed, evaluationSeed });
 }

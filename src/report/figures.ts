@@ -9,7 +9,7 @@ import type { RunResults } from './run-results.ts';
 import { armLegend, armStyle, averageSeries, bandSeeds, monitorSeries, seriesMarks, trainingSeries } from './series.ts';
 import { setTitles } from './tables.ts';
 
-export const zoneColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
+const zoneColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
 
 /** Those there is data for. */
 export function allFigures(results: Results): Figure[] {

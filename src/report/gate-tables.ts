@@ -9,7 +9,7 @@ const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRat
 const short = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
 const number = (value: number | null, digits = 2): string => (value === null ? '-' : value.toFixed(digits));
 
-export function aurocText(separation: Separation | null): string {
+function aurocText(separation: Separation | null): string {
   if (separation === null) return '-';
   const { auroc, interval } = separation;
   return interval === null

@@ -111,7 +111,7 @@ function finalOf(
 }
 
 /** A name for an arm from its config alone: what differs from the plainest one of its kind. */
-export function armLabel({ arm, adapter, loss }: RunConfig): string {
+function armLabel({ arm, adapter, loss }: RunConfig): string {
   const parts: string[] = [];
   if (arm.kind === 'activation' || arm.kind === 'gradient') {
     if (arm.placebo === 'none') parts.push(arm.kind);

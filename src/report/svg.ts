@@ -15,7 +15,7 @@ export function text(content: string, attributes: Attributes): string {
 }
 
 /** At most two decimals: a figure has no use for more, and the bytes stay the same everywhere. */
-export function formatNumber(value: number): string {
+function formatNumber(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 

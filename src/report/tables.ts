@@ -184,7 +184,7 @@ function modeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, mode: 
 }
 
 /** `24 (5/5)`: the median update, and in how many of the seeds. */
-export function emergenceText(updates: readonly (number | null)[]): string {
+function emergenceText(updates: readonly (number | null)[]): string {
   const found = updates.filter((update) => update !== null);
   const counts = `(${found.length}/${updates.length})`;
   return found.length === 0 ? `not ${counts}` : `${median(found)} ${counts}`;

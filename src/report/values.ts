@@ -22,7 +22,7 @@ const processMetrics: Readonly<Record<string, (run: RunResults) => number | null
   qmass: ({ qmass }) => qmass,
 };
 
-export function resultValues(results: Results): ResultValue[] {
+function resultValues(results: Results): ResultValue[] {
   return results.arms.flatMap((arm) => [...finalValues(results, arm), ...processValues(arm)]);
 }
 
