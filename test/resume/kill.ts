@@ -72,17 +72,21 @@ async function liveToTheEnd(child: ChildProcess): Promise<Life> {
   return life;
 }
 
-/** Kills a life some time after its start, or after so many updates. True when it was killed. */
-async function liveUntil(
-  child: ChildProcess,
-  { steps, delayMs }: { steps: number; delayMs: number },
-): Promise<boolean> {
+interface Death {
+  /** Updates to wait for, then milliseconds; the next update is the latest moment, so that a fast machine cannot outrun it. */
+  readonly steps: number;
+  readonly delayMs: number;
+}
+
+/** True when the life was killed, false when it came to its own end first. */
+async function liveUntil(child: ChildProcess, { steps, delayMs }: Death): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const arm = (done: number): void => {
+  const watch = (done: number): void => {
     if (done === steps) timer = setTimeout(() => child.kill('SIGKILL'), delayMs);
+    else if (done > steps) child.kill('SIGKILL');
   };
-  arm(0);
-  const { code, text } = await live(child, arm);
+  watch(0);
+  const { code, text } = await live(child, watch);
   clearTimeout(timer);
   if (code !== null && code !== 0) throw new Error(`gq train ended with ${code}:\n${text}`);
   return code === null;
@@ -131,9 +135,12 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
     for (let kill = 0; kill <= kills; kill++) {
       const last = Math.max(-1, ...checkpointsOf(run).map(Number));
       const [kind, when] = [stream.uniformAt(2 * kill), stream.uniformAt(2 * kill + 1)];
-      // Some lives end while starting, some in their first updates, the very last one in the end of the run.
-      const starting = kill < kills && (kind < 0.4 || last >= updates - checkpointEvery);
-      const steps = kill === kills ? updates - Math.max(0, last) : starting ? 0 : 1 + Math.floor(2 * kind);
+      // Some lives end while starting, some in an update, some after a checkpoint, the very last one in the end of the run;
+      // checkpoints are made often enough for the kills to spread over the whole run, and no oftener.
+      const behind = last < (kill / kills) * (updates - 2 * checkpointEvery);
+      const starting = kill < kills && !behind && kind < 0.6;
+      const early = starting ? 0 : behind ? checkpointEvery : 1;
+      const steps = kill === kills ? updates - Math.max(0, last) : early;
       const delayMs = when * (starting ? stepsAtMs[0] : 1.5 * stepMs);
       if (await liveUntil(again(), { steps, delayMs })) resumedFrom.push(last);
     }

@@ -8,7 +8,7 @@ import { Lab, type LabRun } from './lab.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
-});
+}, 120_000);
 afterAll(() => lab[Symbol.asyncDispose]());
 
 function numbersIn(value: unknown): number[] {

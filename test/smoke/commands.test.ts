@@ -20,7 +20,7 @@ beforeAll(async () => {
   const settings = [`model=${lab.model}`, ...tinySettings, ...gate, 'updates=6', 'output.checkpointEvery=3'];
   train = ['train', ...settings.flatMap((setting) => ['--set', setting])];
   expect(await gq([...train, '--out', lab.path('whole')])).toMatchObject({ code: 0 });
-});
+}, 120_000);
 afterAll(() => lab[Symbol.asyncDispose]());
 
 async function gq(argv: readonly string[]): Promise<{ code: number; out: string; err: string }> {

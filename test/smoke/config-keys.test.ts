@@ -10,7 +10,7 @@ import { Lab } from './lab.ts';
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
-});
+}, 120_000);
 afterAll(() => lab[Symbol.asyncDispose]());
 
 /** Notes are for people, who find them in the manifest. */

@@ -47,7 +47,7 @@ function checkpointHashes(run: RunDirectory): Record<string, string> {
 let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
-});
+}, 120_000);
 afterAll(() => lab[Symbol.asyncDispose]());
 
 const short = ['updates=3', 'output.checkpointEvery=1'];
