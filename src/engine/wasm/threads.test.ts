@@ -50,6 +50,17 @@ test('every one of many small shards runs exactly once', async () => {
   jobs.stop();
 });
 
+test('a main thread that sleeps over the last shard goes on with the right count', async () => {
+  const { jobs, memory } = await startJobs();
+  jobs.allowSleep();
+  const [size, runs] = [3_000_000, 200];
+  const [one, total] = [jobs.reservedBytes, jobs.reservedBytes + size * 4];
+  new Float32Array(memory.buffer, one, size).fill(1);
+  for (let run = 0; run < runs; run++) jobs.run('binary', 3, [size, size / 3, 0, total, total, one, 0, size]);
+  expect(new Float32Array(memory.buffer, total, size).findIndex((value) => value !== runs)).toBe(-1);
+  jobs.stop();
+});
+
 test('idle workers sleep, and a stop ends them', async () => {
   const { jobs, memory } = await startJobs();
   const untilSleepers = async (count: number) => {
