@@ -97,7 +97,20 @@ export class Jobs {
     for (const value of integers) this.#integers[field++] = value;
     for (const value of floats) this.#floats[field++] = value;
     const run = shards === 1 || this.threads === 1 ? this.#runAlone : this.#runJob;
-    run(this.#id(name), this.#arguments, shards);
+    const id = this.#id(name);
+    try {
+      run(id, this.#arguments, shards);
+    } catch (cause) {
+      throw new DeviceError(
+        {
+          call: `wasm kernel ${name}`,
+          expected: 'all its shards to finish',
+          found: String(cause),
+          fix: 'A kernel or its arguments are at fault; this device is of no further use.',
+        },
+        { cause },
+      );
+    }
   }
 
   /** Copies whole numbers to the start of the shared scratch and returns their address. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { DeviceError } from '../../base/errors.ts';
 import { Scope } from '../scope.ts';
 import { readFloats } from '../transfer.ts';
 import { createWasmDevice } from './index.ts';
@@ -73,6 +74,13 @@ test('idle workers sleep, and a stop ends them', async () => {
   await untilSleepers(2);
   jobs.stop();
   await untilSleepers(0);
+});
+
+test('a kernel that traps is a DeviceError', async () => {
+  const { jobs } = await startJobs();
+  const beyond = 2 ** 31;
+  expect(() => jobs.run('copyWords', 1, [16, 16, 0, beyond, 0, 0, 0, 0])).toThrow(DeviceError);
+  jobs.stop();
 });
 
 test('the build for unshared memory runs alone', async () => {
