@@ -58,7 +58,7 @@ function spoilSteps(steps: readonly Step[], stream: RandomStream): readonly Step
 /** The hint, and a request to use what it discloses. */
 const request = 'use it.\n';
 
-export function askedPrompt(problem: Problem, mode: ChannelName, policy: MarkerPolicy): readonly Message[] {
+function askedPrompt(problem: Problem, mode: ChannelName, policy: MarkerPolicy): readonly Message[] {
   return hintedPrompt(problem, mode, policy).map(({ role, content }) => ({ role, content: `${content}${request}` }));
 }
 
