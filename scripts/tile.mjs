@@ -89,6 +89,13 @@ ${indices(rows)
 
 ${tileFunction(1, 32, 'tile1x32')}
 
+/** A tile of all ${rows} rows. */
+// @ts-ignore: decorator
+@inline
+export function wholeTile(${parameters}): void {
+  tile${rows}(a, aRow, aStep, b, bStep, c, cRow, depth, accumulate);
+}
+
 /** A tile of 1 to ${rows} rows. */
 export function tile(height: i32, ${parameters}): void {
   switch (height) {

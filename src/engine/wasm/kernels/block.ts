@@ -1,7 +1,7 @@
 // C [rows, columns] (+)= A [rows, depth] · B [depth, columns], one tile at a time. Every element of C is one chain of
 // madd over k in rising order, whatever the tile it falls into, so the way a product is cut never shows in its bytes.
 // B is read past its last column up to a whole tile (the memory has room after the arena); what comes of it is dropped.
-import { TILE_COLUMNS, TILE_ROWS, tile } from './tile';
+import { TILE_COLUMNS, TILE_ROWS, tile, wholeTile } from './tile';
 import { tileScratch } from './layout';
 
 const TILE_STRIDE: usize = TILE_COLUMNS * 4;
@@ -32,12 +32,20 @@ export function multiplyBlock(
     const width = min(TILE_COLUMNS, columns - column);
     let from = a;
     let to = c + <usize>column * 4;
-    for (let row = 0; row < rows; row += TILE_ROWS) {
-      const height = min(TILE_ROWS, rows - row);
-      if (width < TILE_COLUMNS) edgeTile(height, width, from, aRow, aStep, b, bStep, to, cRow, depth, accumulate);
-      else tile(height, from, aRow, aStep, b, bStep, to, cRow, depth, accumulate);
-      from += TILE_ROWS * aRow;
-      to += TILE_ROWS * cRow;
+    let row = 0;
+    if (width == TILE_COLUMNS) {
+      for (; row + TILE_ROWS <= rows; row += TILE_ROWS) {
+        wholeTile(from, aRow, aStep, b, bStep, to, cRow, depth, accumulate);
+        from += TILE_ROWS * aRow;
+        to += TILE_ROWS * cRow;
+      }
+      if (row < rows) tile(rows - row, from, aRow, aStep, b, bStep, to, cRow, depth, accumulate);
+    } else {
+      for (; row < rows; row += TILE_ROWS) {
+        edgeTile(min(TILE_ROWS, rows - row), width, from, aRow, aStep, b, bStep, to, cRow, depth, accumulate);
+        from += TILE_ROWS * aRow;
+        to += TILE_ROWS * cRow;
+      }
     }
     b += bPanel;
   }
