@@ -2,8 +2,8 @@
  * Writes `kernels/tile.ts`, the part of the kernels that differs between variants: constants, and one function for each
  * height of the register tile, C [rows, columns] (+)= A [rows, depth] · B [depth, columns] with every accumulator in a
  * local. AssemblyScript has no arrays of v128 locals, hence this file. Three rules keep V8's code at its peak: one step
- * of k per iteration, all loads of a row of C before its stores (else revectorize gives up), and one offset that moves
- * along the rows of A instead of a pointer each. A tile of one row and 32 columns, for single queries, hides more latency.
+ * of k per iteration, all loads of a row of C before its stores (else revectorize gives up), and a pointer for each row of
+ * A instead of one offset for all. A tile of one row and 32 columns, for single queries, hides more latency.
  */
 export const variants = {
   plain: { rows: 4, columns: 8, relaxed: false },
@@ -23,21 +23,22 @@ export function ${name}(
 ): void {
   ${each((r, v) => `let c${r}_${v} = f32x4.splat(0);`).join('\n  ')}
   ${indices(rows)
-    .map((r) => `const a${r} = a + ${r} * aRow;`)
+    .map((r) => `let a${r} = a + ${r} * aRow;`)
     .join('\n  ')}
-  let along: usize = 0;
   for (let k = 0; k < depth; k++) {
     ${vectors.map((v) => `const b${v} = v128.load(b, ${16 * v});`).join('\n    ')}
     ${indices(rows)
       .map((r) =>
         [
-          `const s${r} = v128.load32_splat(a${r} + along);`,
+          `const s${r} = v128.load32_splat(a${r});`,
           ...vectors.map((v) => `c${r}_${v} = madd(s${r}, b${v}, c${r}_${v});`),
         ].join('\n    '),
       )
       .join('\n    ')}
     b += bStep;
-    along += aStep;
+    ${indices(rows)
+      .map((r) => `a${r} += aStep;`)
+      .join('\n    ')}
   }
   ${indices(rows)
     .map((r) => `const p${r} = c + ${r} * cRow;`)
