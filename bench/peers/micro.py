@@ -43,9 +43,19 @@ class Adapter:
         self.b = self.b0.clone().requires_grad_()
 
     def change(self, x, block):
+        """One block by itself, so that its branch can be detached."""
         rows = slice(0, self.rank) if block == 0 else slice(self.rank, 2 * self.rank)
         h = x @ self.a[rows].T
-        return h, h @ self.b[:, rows].T - (x @ self.a0[rows].T) @ self.b0[:, rows].T
+        return h @ self.b[:, rows].T - (x @ self.a0[rows].T) @ self.b0[:, rows].T
+
+    def both(self, x, quarantine):
+        """Both blocks at once, for passes without gradients; also the bottleneck of the deployed block."""
+        h, h0 = x @ self.a.T, x @ self.a0.T
+        deployed = h[..., : self.rank]
+        if quarantine is not None:
+            scale = torch.cat([torch.ones_like(quarantine).expand(-1, -1, self.rank), quarantine.expand(-1, -1, self.rank)], -1)
+            h, h0 = h * scale, h0 * scale
+        return deployed, h @ self.b.T - h0 @ self.b0.T
 
 
 class Pass:
@@ -90,12 +100,13 @@ class Decoder:
         if call is None:
             return y
         adapter = self.adapters[name]
-        h, deployed = adapter.change(x, 0)
-        if call.pool is not None:
-            call.features.append((h * call.pool).sum(1) / call.pool.sum(1))
-        y = y + gate(deployed, call.deployed_learns)
-        _, quarantine = adapter.change(x, 1)
-        quarantine = gate(quarantine, call.quarantine_learns)
+        if not torch.is_grad_enabled():
+            h, change = adapter.both(x, call.quarantine)
+            if call.pool is not None:
+                call.features.append((h * call.pool).sum(1) / call.pool.sum(1))
+            return y + change
+        y = y + gate(adapter.change(x, 0), call.deployed_learns)
+        quarantine = gate(adapter.change(x, 1), call.quarantine_learns)
         return y + (quarantine if call.quarantine is None else quarantine * call.quarantine)
 
     def rotate(self, x, positions):
