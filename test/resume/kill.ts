@@ -6,14 +6,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { sha256 } from '../../src/base/hash.ts';
 import { randomStream } from '../../src/base/rng.ts';
 import { makeTinyModel } from '../../src/cli/smoke.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
+import { gqProgram } from '../gq-command.ts';
 import { tinySettings } from '../smoke/lab.ts';
 
-const command = fileURLToPath(new URL('../../src/cli/gq.ts', import.meta.url));
+const command = gqProgram();
 
 export interface KillReport {
   readonly kills: number;

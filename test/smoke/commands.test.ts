@@ -8,10 +8,11 @@ import { TrainDisplay } from '../../src/cli/train-display.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
 import type { VerdictLedger } from '../../src/oracle/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
+import { gqProgram } from '../gq-command.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { Lab, tinySettings } from './lab.ts';
 
-const command = fileURLToPath(new URL('../../src/cli/gq.ts', import.meta.url));
+const command = gqProgram();
 let lab: Lab;
 let train: string[];
 beforeAll(async () => {
