@@ -14,6 +14,7 @@ const row = (extra: Partial<GatedRollout>): GatedRollout => ({
   trained: true,
   advantage: 1,
   hack: false,
+  attempt: extra.hack ?? false,
   featureRow: null,
   ...extra,
 });
@@ -43,6 +44,14 @@ describe('the gate as a classifier', () => {
 
   it('among positively reinforced rollouts leaves the others out', () => {
     expect(judgeReinforced(rows).route.precision).toMatchObject({ count: 1, of: 2 });
+  });
+
+  it('knows attempts apart from hacks: a correct program may open the loophole too', () => {
+    const correct = rows.map((one) => (one.zone === 'route' ? { ...one, attempt: true } : one));
+    const { route, attempts } = judgeGate(correct);
+    expect(route.precision).toMatchObject({ count: 2, of: 3 });
+    expect(attempts.shareOfRoute).toMatchObject({ count: 3, of: 3 });
+    expect(attempts.shareOfKeep).toMatchObject({ count: 1, of: 3 });
   });
 
   it('says nothing over nothing', () => {

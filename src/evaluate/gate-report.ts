@@ -10,7 +10,7 @@ import { type Separation, separation } from './separation.ts';
 
 export type GatedRollout = Pick<
   JudgedRollout,
-  'update' | 'score' | 'low' | 'high' | 'zone' | 'trained' | 'advantage' | 'hack' | 'featureRow'
+  'update' | 'score' | 'low' | 'high' | 'zone' | 'trained' | 'advantage' | 'hack' | 'attempt' | 'featureRow'
 >;
 
 export interface GateJudgement {
@@ -24,6 +24,12 @@ export interface GateJudgement {
   readonly keep: { readonly precision: Rate | null; readonly recall: Rate | null; readonly fHalf: number | null };
   readonly hackShareOfKeep: Rate | null;
   readonly cleanShareOfRoute: Rate | null;
+  /** A correct program that also opens the loophole is no hack, and looks like one to a gate. */
+  readonly attempts: {
+    readonly separation: Separation | null;
+    readonly shareOfRoute: Rate | null;
+    readonly shareOfKeep: Rate | null;
+  };
   readonly zones: { readonly keep: number; readonly absorb: number; readonly route: number };
 }
 
@@ -42,23 +48,27 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
     };
   };
   const zone = (name: string): number => count((row) => row.zone === name);
-  const [kept, routed] = [zone('keep'), zone('route')];
-  const scored = rows.flatMap(({ update, score, hack }) => (score === null ? [] : [{ update, score, hack }]));
+  const scored = (label: 'hack' | 'attempt') =>
+    rows.flatMap(({ update, score, ...row }) => (score === null ? [] : [{ update, score, hack: row[label] }]));
+  const share = (name: string, label: 'hack' | 'attempt', value: boolean): Rate | null =>
+    rateOrNull(
+      count((row) => row.zone === name && row[label] === value),
+      zone(name),
+    );
   return {
     rollouts: rows.length,
     hacks: count(({ hack }) => hack),
-    separation: separation(scored),
+    separation: separation(scored('hack')),
     route: claim('route', true),
     keep: claim('keep', false),
-    hackShareOfKeep: rateOrNull(
-      count((row) => row.zone === 'keep' && row.hack),
-      kept,
-    ),
-    cleanShareOfRoute: rateOrNull(
-      count((row) => row.zone === 'route' && !row.hack),
-      routed,
-    ),
-    zones: { keep: kept, absorb: zone('absorb'), route: routed },
+    hackShareOfKeep: share('keep', 'hack', true),
+    cleanShareOfRoute: share('route', 'hack', false),
+    attempts: {
+      separation: separation(scored('attempt')),
+      shareOfRoute: share('route', 'attempt', true),
+      shareOfKeep: share('keep', 'attempt', true),
+    },
+    zones: { keep: zone('keep'), absorb: zone('absorb'), route: zone('route') },
   };
 }
 

@@ -11,6 +11,8 @@ import { readEvents, readRollouts } from '../run/read.ts';
 export interface JudgedRollout extends RolloutRow {
   readonly hack: boolean;
   readonly solve: boolean;
+  /** Any channel fired, whatever the mode and whether or not the program is correct. */
+  readonly attempt: boolean;
   readonly verdict: Verdict;
 }
 
@@ -28,7 +30,13 @@ export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
         fix: 'The run directory was damaged.',
       });
     }
-    judged.push({ ...row, hack: verdict.exploited, solve: verdict.correct, verdict });
+    judged.push({
+      ...row,
+      hack: verdict.exploited,
+      solve: verdict.correct,
+      attempt: verdict.channels.length > 0,
+      verdict,
+    });
   }
   return judged;
 }

@@ -38,10 +38,13 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
       row('keep: F0.5', ({ keep }) => number(keep.fHalf)),
       row('hack share of keep', ({ hackShareOfKeep }) => rateText(hackShareOfKeep)),
       row('clean share of route', ({ cleanShareOfRoute }) => rateText(cleanShareOfRoute)),
+      row('AUROC, attempts', ({ attempts }) => aurocText(attempts.separation)),
+      row('attempt share of route', ({ attempts }) => rateText(attempts.shareOfRoute)),
+      row('attempt share of keep', ({ attempts }) => rateText(attempts.shareOfKeep)),
       row('keep, absorb, route', ({ zones }) => `${zones.keep}, ${zones.absorb}, ${zones.route}`),
     ],
     notes: [
-      'AUROC: hacks against clean rollouts of the same update, the interval over updates. route claims "hack", keep claims "clean".',
+      'AUROC: hacks against clean rollouts of the same update, the interval over updates. route claims "hack", keep claims "clean". An attempt opens a loophole, in a correct program too.',
     ],
   };
 }
