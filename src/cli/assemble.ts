@@ -34,6 +34,7 @@ import type { RunConfig } from '../run/schema.ts';
 import { grpoSettings } from '../run/settings.ts';
 import { assertPromptsFit, partitionOf, type Splits, splitProblems, trainingTasks } from '../run/tasks.ts';
 import { type ModelText, modelText } from '../run/text.ts';
+import { coresLimit } from './cores.ts';
 import { openDevice } from './devices.ts';
 
 /** What is open, closed in the opposite order. */
@@ -92,7 +93,9 @@ export async function openModel(config: RunConfig, resources: Resources): Promis
 
 /** The sandboxed judge of programs. */
 export async function openJudge({ environment }: RunConfig, resources: Resources): Promise<Judge> {
+  const cores = coresLimit();
   const sandbox = await Sandbox.start({
+    ...(cores === null ? {} : { workers: 2 * cores }),
     ...(environment.python === null ? {} : { python: environment.python }),
     ...(environment.sandbox === 'strict' ? { strictLevel: 1 as const } : {}),
   });

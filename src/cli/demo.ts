@@ -74,7 +74,7 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
     directory,
     ...settings,
   ].join(' ');
-  if (!(await executeExperiment(plan, directory, command, context))) return;
+  if (!(await executeExperiment(plan, directory, { again: command, jobs: 1 }, context))) return;
   const results = await openResults(directory);
   const tables = demoTables(results).map((table) => renderTable(table, 'text'));
   context.stdout.write(`\n${[...tables, `${describe(results).join('\n')}\n`].join('\n')}`);

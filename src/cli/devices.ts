@@ -2,9 +2,10 @@
 import { UserError } from '../base/errors.ts';
 import { nearestName } from '../base/nearest.ts';
 import type { Device } from '../engine/index.ts';
+import { coresLimit } from './cores.ts';
 
 export interface DeviceOptions {
-  /** 0: as many as there are cores. */
+  /** 0: as many as there are cores for this process. */
   readonly threads?: number;
   readonly variant?: 'auto' | 'plain' | 'relaxed' | 'wide';
   readonly arenaMiB?: number;
@@ -15,12 +16,14 @@ export interface DeviceOptions {
 const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Device>>> = {
   reference: async ({ arenaMiB }) =>
     (await import('../engine/reference/index.ts')).createReferenceDevice(arenaOf(arenaMiB)),
-  wasm: async ({ threads = 0, variant = 'auto', arenaMiB }) =>
-    (await import('../engine/wasm/index.ts')).createWasmDevice({
+  wasm: async ({ threads: asked = 0, variant = 'auto', arenaMiB }) => {
+    const threads = asked === 0 ? coresLimit() : asked;
+    return (await import('../engine/wasm/index.ts')).createWasmDevice({
       variant,
-      ...(threads === 0 ? {} : { threads }),
+      ...(threads === null ? {} : { threads }),
       ...arenaOf(arenaMiB),
-    }),
+    });
+  },
   cuda: async ({ precision = 'bf16', arenaMiB }) =>
     (await import('../engine/cuda/index.ts')).createCudaDevice({
       precision,

@@ -8,6 +8,7 @@ import { curveTable } from '../report/evaluation-tables.ts';
 import { renderTable } from '../report/table.ts';
 import { Resources } from './assemble.ts';
 import { type CommandContext, examplesText } from './command.ts';
+import { onInterrupt } from './interrupt.ts';
 import { openRun } from './open-run.ts';
 import { Progress } from './progress.ts';
 import { wholeNumber } from './values.ts';
@@ -35,7 +36,16 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
   const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, device);
   const names = curveNames(statesOf(config), run.checkpoints, every);
   const bar = new Progress(context.stderr, 'evaluation', names.length);
-  await evaluateAll(evaluator, names, (done) => bar.show(done));
+  using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
+  const end = await evaluateAll(evaluator, names, {
+    onProgress: (done) => bar.show(done),
+    signal: interruption.signal,
+  });
+  if (end === 'interrupted') {
+    context.stdout.write(`interrupted; what is done is kept, go on with: gq eval-curve ${path} and the same options\n`);
+    context.exitCode = 1;
+    return;
+  }
   const store = new EvaluationStore(path);
   const found = names.flatMap((name) => store.find(name) ?? []);
   const { monitor } = store;

@@ -10,6 +10,7 @@ import { finalEvaluationTable, modeEvaluationTable, scaleTable, surfacedTable } 
 import { renderTable } from '../report/table.ts';
 import { Resources } from './assemble.ts';
 import { type CommandContext, examplesText } from './command.ts';
+import { onInterrupt } from './interrupt.ts';
 import { type OpenRun, openRun } from './open-run.ts';
 import { Progress } from './progress.ts';
 import { shares, wholeNumber } from './values.ts';
@@ -49,7 +50,16 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
   const update = asked ?? lastCheckpoint(open.run);
   const names = finalNames(statesOf(open.config), { update, sets, scales, limit });
   const bar = new Progress(context.stderr, 'evaluation', names.length);
-  await evaluateAll(open.evaluator, names, (done) => bar.show(done));
+  using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
+  const end = await evaluateAll(open.evaluator, names, {
+    onProgress: (done) => bar.show(done),
+    signal: interruption.signal,
+  });
+  if (end === 'interrupted') {
+    context.stdout.write(`interrupted; what is done is kept, go on with: gq eval ${path} and the same options\n`);
+    context.exitCode = 1;
+    return;
+  }
   const store = new EvaluationStore(path);
   const evaluations = names.flatMap((name) => store.find(name) ?? []);
   context.stdout.write(

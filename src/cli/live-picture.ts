@@ -73,6 +73,11 @@ export class LivePicture {
     if (this.#terminal) this.#redraw();
   }
 
+  /** Another run in the place of a line. */
+  change(index: number, line: PictureLine): void {
+    this.#lines[index] = { ...line, history: [], note: 'waiting' };
+  }
+
   step(index: number, update: number, history: readonly Tally[], secondsLeft: number | null): void {
     const line = this.#lines[index];
     line.history = history;

@@ -15,6 +15,7 @@ import type { RunConfig } from '../run/schema.ts';
 import { problemsHash } from '../run/tasks.ts';
 import { type Assembly, assemble, openInputs, Resources, type RunInputs } from './assemble.ts';
 import type { CommandContext } from './command.ts';
+import { onInterrupt } from './interrupt.ts';
 import { TrainDisplay } from './train-display.ts';
 import { readVersion } from './version.ts';
 
@@ -45,13 +46,8 @@ export async function trainRun(
 ): Promise<TrainResult> {
   using _lock = run.lock();
   if (run.sealed) return finishSealed(run, output);
-  const stop = new AbortController();
-  using _signals = onInterrupt(() => {
-    if (stop.signal.aborted) process.exit(130);
-    output.stderr.write('\ninterrupted: finishing this update, then saving (again to quit at once)\n');
-    stop.abort();
-  });
-  const result = await trainOpen(config, run, output, newManifest, stop.signal);
+  using interruption = onInterrupt(output.stderr, 'finishing this update, then saving');
+  const result = await trainOpen(config, run, output, newManifest, interruption.signal);
   if (result.end !== 'interrupted') await sealRun(run);
   return result;
 }
@@ -96,17 +92,6 @@ async function trainOpen(
   });
   display.close(result.end, run.path, assembly.trainer.updatesCompleted);
   return result;
-}
-
-function onInterrupt(interrupt: () => void): Disposable {
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
-  return {
-    [Symbol.dispose]() {
-      process.off('SIGINT', interrupt);
-      process.off('SIGTERM', interrupt);
-    },
-  };
 }
 
 function factsOf(

@@ -47,16 +47,24 @@ export function curveNames(
   ];
 }
 
+export interface EvaluateAllOptions {
+  readonly onProgress?: (done: number) => void;
+  /** Looked at between evaluations: what is done is stored. */
+  readonly signal?: AbortSignal;
+}
+
 /** One after another; those that are stored already cost nothing. */
 export async function evaluateAll(
-  evaluator: RunEvaluator,
+  evaluator: Pick<RunEvaluator, 'evaluate'>,
   names: readonly EvaluationName[],
-  onProgress: (done: number) => void = () => {},
-): Promise<void> {
+  { onProgress, signal }: EvaluateAllOptions = {},
+): Promise<'finished' | 'interrupted'> {
   for (const [i, name] of names.entries()) {
+    if (signal?.aborted) return 'interrupted';
     await evaluator.evaluate(name);
-    onProgress(i + 1);
+    onProgress?.(i + 1);
   }
+  return 'finished';
 }
 
 export function lastCheckpoint(run: RunDirectory): number {

@@ -85,10 +85,11 @@ describe('running one', () => {
       },
       async evaluate({ folder }, _path, _plan, siblings) {
         done.push(`evaluate ${folder} beside ${siblings.length}`);
+        return 'finished';
       },
     };
-    const end = await runExperiment(plan, directory, worker);
-    expect(end).toEqual({ end: 'interrupted', tripped: [] });
+    const end = await runExperiment(plan, directory, () => worker);
+    expect(end).toEqual({ end: 'interrupted', tripped: [], failed: [] });
     expect(done).toEqual([
       'train vanilla-3',
       'evaluate vanilla-3 beside 3',
