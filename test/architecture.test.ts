@@ -87,9 +87,13 @@ describe('planted violations are caught', () => {
     [
       'src/env/grade.ts',
       `import { spawn } from 'node:child_process';`,
-      'only env/sandbox may import node:child_process',
+      'only env/sandbox and sweep may import node:child_process',
     ],
-    ['src/cli/doctor.ts', `import { spawn } from 'child_process';`, 'only env/sandbox may import node:child_process'],
+    [
+      'src/cli/doctor.ts',
+      `import { spawn } from 'child_process';`,
+      'only env/sandbox and sweep may import node:child_process',
+    ],
     ['src/run/pool.ts', `await import('node:worker_threads');`, 'only engine/wasm may import node:worker_threads'],
     ['src/base/math.ts', `import { mean } from 'simple-statistics';`, 'simple-statistics is not a runtime dependency'],
     ['src/base/self.ts', `import 'gradient-quarantine/stats';`, 'gradient-quarantine is not a runtime dependency'],

@@ -110,7 +110,7 @@ async function runJobs(
   const environment = { [coresVariable]: `${coresEach(Math.min(jobs, plan.runs.length))}` };
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'every run is saving');
   const { signal } = interruption;
-  return runSideBySide(plan, jobs, signal, (index, slot) =>
+  return await runSideBySide(plan, jobs, signal, (index, slot) =>
     runJob({ plan, index, directory }, { program, environment, reports: picture.inSlot(index, slot), signal }),
   );
 }

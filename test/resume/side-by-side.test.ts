@@ -1,0 +1,125 @@
+/**
+ * An experiment as a process that is stopped from outside: side by side or one after another, interrupted while training or
+ * while evaluating, or killed. It must say how to go on, and end with the same bytes as one that was left alone.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makeTinyModel } from '../../src/cli/smoke.ts';
+import { gqProgram } from '../gq-command.ts';
+import { temporaryFolder } from '../lab/hand-made.ts';
+import { tinySettings } from '../smoke/lab.ts';
+import { fingerprint } from './kill.ts';
+
+const home = temporaryFolder();
+const recipe = join(home, 'pair.toml');
+const runs = ['vanilla-1', 'activation-1', 'vanilla-2', 'activation-2'];
+const updates = 12;
+const settings = [`model=${join(home, 'model')}`, ...tinySettings, `updates=${updates}`, 'output.checkpointEvery=2'];
+
+beforeAll(async () => {
+  await makeTinyModel(join(home, 'model'), 'wasm');
+  const arm = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;
+  const evaluation = '[evaluation]\nlimit = 6\ncurveEvery = 2\nsets = ["test-original"]\n';
+  writeFileSync(recipe, `name = "pair"\nseeds = [1, 2]\n${evaluation}${['vanilla', 'activation'].map(arm).join('')}`);
+}, 120_000);
+
+interface Life {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function live(
+  out: string,
+  jobs: number,
+  onText: (text: string, child: ChildProcess) => void = () => {},
+): Promise<Life> {
+  const sets = settings.flatMap((setting) => ['--set', setting]);
+  const args = [gqProgram(), 'experiment', recipe, '--out', out, '--jobs', `${jobs}`, ...sets];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const text = { out: '', err: '' };
+  child.stdout.on('data', (chunk) => (text.out += chunk));
+  child.stderr.on('data', (chunk) => {
+    text.err += chunk;
+    onText(text.err, child);
+  });
+  return new Promise((done, fail) => {
+    child.on('error', fail);
+    child.on('close', (code) => done({ code, ...text }));
+  });
+}
+
+const evaluationsOf = (out: string, run: string): string[] => readdirSync(join(out, run, 'evaluations')).sort();
+
+async function expectSame(found: string, whole: string): Promise<void> {
+  for (const run of runs) {
+    expect(await fingerprint(join(found, run))).toEqual(await fingerprint(join(whole, run)));
+    expect(evaluationsOf(found, run)).toEqual(evaluationsOf(whole, run));
+    for (const name of evaluationsOf(whole, run)) {
+      const text = (out: string) => readFileSync(join(out, run, 'evaluations', name), 'utf8');
+      expect(text(found)).toBe(text(whole));
+    }
+  }
+}
+
+/** Sends the signal once, when the text matches. */
+const once = (pattern: RegExp, signal: NodeJS.Signals) => {
+  let sent = false;
+  return (text: string, child: ChildProcess): void => {
+    if (sent || !pattern.test(text)) return;
+    sent = true;
+    child.kill(signal);
+  };
+};
+
+describe('an experiment that is stopped', () => {
+  const whole = join(home, 'whole');
+
+  beforeAll(async () => {
+    const life = await live(whole, 1);
+    expect(life, life.err).toMatchObject({ code: 0 });
+  }, 240_000);
+
+  it('side by side gives the same bytes, after an interruption while training too', async () => {
+    const out = join(home, 'side');
+    const first = await live(out, 2, once(/update 10\/12/, 'SIGINT'));
+    expect(first, first.err).toMatchObject({ code: 1 });
+    expect(first.out).toContain(`interrupted; go on with: gq experiment ${recipe} --out ${out} --set 'model=`);
+    expect(first.out).toContain('--jobs 2');
+    const done = runs.filter((run) => existsSync(join(out, run, 'evaluations')));
+    expect(done.length).toBeLessThan(runs.length);
+    const second = await live(out, 2);
+    expect(second, second.err).toMatchObject({ code: 0 });
+    expect(second.err).toContain('left in all');
+    await expectSame(out, whole);
+  }, 240_000);
+
+  it('goes on after an interruption while evaluating: what was evaluated is kept', async () => {
+    const out = join(home, 'evaluating');
+    const first = await live(out, 1, once(/evaluating \d+ times/, 'SIGINT'));
+    expect(first, first.err).toMatchObject({ code: 1 });
+    expect(first.err).toContain('interrupted: finishing this evaluation');
+    expect(first.out).toContain('interrupted; go on with: gq experiment');
+    expect(existsSync(join(out, 'activation-1'))).toBe(false);
+    const second = await live(out, 3);
+    expect(second, second.err).toMatchObject({ code: 0 });
+    await expectSame(out, whole);
+  }, 240_000);
+
+  it('leaves no process behind when it is killed', async () => {
+    const out = join(home, 'killed');
+    const first = await live(out, 2, once(/update 10\/12/, 'SIGKILL'));
+    expect(first.code).toBe(null);
+    // The runs notice that nobody listens any more, save and stop; until then their folders are locked.
+    let again = await live(out, 2);
+    for (let i = 0; i < 20 && again.code !== 0; i++) {
+      await sleep(500);
+      again = await live(out, 2);
+    }
+    expect(again, again.err).toMatchObject({ code: 0 });
+    await expectSame(out, whole);
+  }, 240_000);
+});
