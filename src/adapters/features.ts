@@ -74,7 +74,7 @@ export async function gradientFeatures(
   decoder: Decoder,
   adapter: Adapter,
   packed: PackedGroups,
-  spans: readonly Span[] = wholeRollouts(packed),
+  { spans = wholeRollouts(packed), recompute = false }: { spans?: readonly Span[]; recompute?: boolean } = {},
 ): Promise<Features> {
   const rows = spans.length;
   const ranges = rangesOf(scope, spans);
@@ -83,7 +83,7 @@ export async function gradientFeatures(
   const gradients = new Map(adapter.modules.map(({ name }) => [name, scope.zeros(shape, `gradient feature ${name}`)]));
   const learn = new Map(adapter.modules.map(({ name }) => [lookup(ones, name), lookup(gradients, name)]));
 
-  using tape = new Tape(scope.device, { learn });
+  using tape = new Tape(scope.device, { learn, recompute });
   const coefficients = scaleGroups(
     scope,
     packed,

@@ -31,11 +31,12 @@ import { oracleRouter, type VerdictLedger } from '../oracle/index.ts';
 import { blindRouter, deployedScale } from '../run/arms.ts';
 import { PhaseClock } from '../run/clock.ts';
 import type { RunConfig } from '../run/schema.ts';
-import { grpoSettings } from '../run/settings.ts';
+import { grpoSettings, paceOf } from '../run/settings.ts';
 import { assertPromptsFit, partitionOf, type Splits, splitProblems, trainingTasks } from '../run/tasks.ts';
 import { type ModelText, modelText } from '../run/text.ts';
 import { coresLimit } from './cores.ts';
 import { openDevice } from './devices.ts';
+import { deviceOptions, openRunDevice } from './run-device.ts';
 
 /** What is open, closed in the opposite order. */
 export class Resources implements AsyncDisposable {
@@ -71,11 +72,11 @@ export interface OpenModel extends ModelFiles {
   readonly decoder: Decoder;
 }
 
-async function openModelFiles(config: RunConfig, resources: Resources): Promise<ModelFiles> {
+/** The files of a model, checked and hashed. */
+async function openFolder(config: RunConfig, resources: Resources): Promise<Omit<ModelFiles, 'device'>> {
   const folder = resources.use(await ModelFolder.open(modelDirectory(config.model)));
-  const device = resources.use(await openDevice(config.device.kind, config.device));
   const hashes = await Promise.all(folder.weights.files.map(({ path }) => sha256File(path)));
-  return { device, folder, text: modelText(folder, config.environment.enableThinking), hash: hashes.join(' ') };
+  return { folder, text: modelText(folder, config.environment.enableThinking), hash: hashes.join(' ') };
 }
 
 async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: Resources): Promise<OpenModel> {
@@ -88,7 +89,9 @@ async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: 
 }
 
 export async function openModel(config: RunConfig, resources: Resources): Promise<OpenModel> {
-  return loadModel(config, await openModelFiles(config, resources), resources);
+  const files = await openFolder(config, resources);
+  const device = resources.use(await openDevice(config.device.kind, deviceOptions(config)));
+  return loadModel(config, { ...files, device }, resources);
 }
 
 /** The sandboxed judge of programs. */
@@ -153,9 +156,11 @@ export interface RunInputs {
 export async function openInputs(config: RunConfig, resources: Resources, warn: Warn = silent): Promise<RunInputs> {
   const judge = await openJudge(config, resources);
   const problems = await openProblems(config, judge, warn);
-  const files = await openModelFiles(config, resources);
+  const files = await openFolder(config, resources);
   const { pairs, hash: pairsHash } = await openPairs(config, files.text);
-  return { judge, problems, files, pairs, pairsHash };
+  const tasks = trainingTasks(config, problems, await partitionOf(config, problems), files.text);
+  const device = resources.use(await openRunDevice(config, files.folder.config, tasks, warn));
+  return { judge, problems, files: { ...files, device }, pairs, pairsHash };
 }
 
 export interface Assembly {
@@ -174,7 +179,8 @@ export async function assemble(
 ): Promise<Assembly> {
   const model = await loadModel(config, files, resources);
   const adapter = await openAdapter(config, model, pairs);
-  const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm) };
+  const { recompute } = config.output;
+  const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm), recompute };
   const partition = await partitionOf(config, problems);
   const tasks = trainingTasks(config, problems, partition, model.text);
   assertPromptsFit(tasks, config.sampling.maxPromptTokens);
@@ -188,7 +194,7 @@ export async function assemble(
     settings: grpoSettings(config, model.text.stopTokens),
     pool: await openPool(config, tasks, judge, model.text, warn),
     decode: (tokens) => model.text.decode(tokens),
-    readEvery: config.output.readEvery,
+    pace: paceOf(config),
     enter: (phase) => clock.enter(phase),
   };
   const { healSteps: steps, healLearningRate: learningRate, tripwirePrompts } = config.safety;
@@ -235,7 +241,7 @@ async function writePairs(
     .slice(0, config.pairs.generated)
     .map(({ hack, clean }) => ({ hack: text.prompt(hack), clean: text.prompt(clean) }));
   const sampling = grpoSettings(config, text.stopTokens);
-  return generatePairs(policy, prompts, { seed: config.seed, sampling, readEvery: config.output.readEvery });
+  return generatePairs(policy, prompts, { seed: config.seed, sampling, pace: paceOf(config) });
 }
 
 function fence({ canonicalSolution }: Problem): string {

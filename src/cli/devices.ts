@@ -1,5 +1,5 @@
 /** The devices a command can be told to use. What was asked for works or the command fails; there is no other device instead. */
-import { UserError } from '../base/errors.ts';
+import { DeviceError, UserError } from '../base/errors.ts';
 import { nearestName } from '../base/nearest.ts';
 import type { Device } from '../engine/index.ts';
 import { coresLimit } from './cores.ts';
@@ -11,6 +11,8 @@ export interface DeviceOptions {
   readonly arenaMiB?: number;
   /** Of the cuda device: bf16 for speed, f32 for parity with the others. */
   readonly precision?: 'bf16' | 'f32';
+  /** A folder with the CUDA libraries, looked at first. */
+  readonly libraries?: string;
 }
 
 const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Device>>> = {
@@ -24,12 +26,23 @@ const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Devic
       ...arenaOf(arenaMiB),
     });
   },
-  cuda: async ({ precision = 'bf16', arenaMiB }) =>
-    (await import('../engine/cuda/index.ts')).createCudaDevice({
+  cuda: openCuda,
+};
+
+/** A machine without what the device needs is the caller's to change: one message, no stack. */
+async function openCuda({ precision = 'bf16', arenaMiB, libraries }: DeviceOptions): Promise<Device> {
+  const { createCudaDevice } = await import('../engine/cuda/index.ts');
+  try {
+    return await createCudaDevice({
       precision,
       ...(arenaMiB === undefined ? {} : { memoryBytes: arenaMiB * 2 ** 20 }),
-    }),
-};
+      ...(libraries === undefined ? {} : { libraries }),
+    });
+  } catch (error) {
+    if (error instanceof DeviceError) throw new UserError(error.complaint, { cause: error });
+    throw error;
+  }
+}
 
 export const deviceNames = Object.keys(openers);
 

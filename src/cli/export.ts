@@ -54,7 +54,7 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
   const { Scope } = await import('../engine/index.ts');
   const { checkpoint, model } = await resolveExport(path, options);
   await using folder = await ModelFolder.open(model);
-  using device = await openDevice(options.device);
+  using device = await openDevice(options.device, { precision: 'f32' });
   using scope = new Scope(device);
   const adapter = restoreAdapter(scope, folder.config, checkpoint);
   const decoder = await openDecoder(scope, folder);

@@ -38,7 +38,7 @@ async function runPretrain(options: PretrainOptions, context: CommandContext): P
     seed: whole(options.seed, '--seed'),
     steps: whole(options.steps, '--steps'),
   };
-  using device = await openDevice(options.device);
+  using device = await openDevice(options.device, { precision: 'f32' });
   const bar = new Progress(context.stderr, 'pretrain step', recipe.steps);
   const losses: number[] = [];
   const contents = await pretrainMicro(device, recipe, ({ step, loss }) => {

@@ -17,7 +17,7 @@ import { parseConfig, resolveConfig } from '../run/config.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { readRollouts } from '../run/read.ts';
 import type { RunConfig } from '../run/schema.ts';
-import { grpoSettings } from '../run/settings.ts';
+import { grpoSettings, paceOf } from '../run/settings.ts';
 import { partitionOf, trainingTasks } from '../run/tasks.ts';
 import { type OpenModel, openJudge, openModel, openProblems, Resources } from './assemble.ts';
 import { type CommandContext, examplesText } from './command.ts';
@@ -156,7 +156,7 @@ async function sampleEntries(
   const requests = places.map((task, row) => ({ prompt: prompts.get(task) ?? task.unhinted, row, scale: 0 }));
   const generations = await generate(decoder, requests, grpoSettings(config, text.stopTokens), {
     stream: randomStream(config.seed, ['pool', label]),
-    readEvery: config.output.readEvery,
+    ...paceOf(config),
   });
   const entries = await mapPool(places, judge.concurrency, async ({ problem, mode, markers }, i) => {
     const completion = text.decode(generations[i].tokens);

@@ -51,7 +51,7 @@ const tinyRecipe = {
 
 /** A model of one layer that has seen a few documents: most of its programs compile, so rewards differ within groups. */
 export async function makeTinyModel(directory: string, device: string): Promise<void> {
-  using own = await openDevice(device, { threads: 1 });
+  using own = await openDevice(device, { threads: 1, precision: 'f32' });
   await writeModelFolder(directory, await pretrainMicro(own, tinyRecipe, () => undefined));
 }
 
@@ -70,7 +70,6 @@ const runSettings = [
   'arm.tail=0.2',
   'arm.refreshEvery=2',
   'data.problems=32',
-  'device.arenaMiB=64',
 ];
 
 export function configureSmoke(command: Command, context: CommandContext): void {
@@ -128,7 +127,7 @@ function smokeParts({ device, golden }: SmokeOptions, context: CommandContext): 
 
 async function reportAdapters(name: string): Promise<VerifyReport> {
   const { verifyAdapters } = await import('../evaluate/invariants.ts');
-  using device = await openDevice(name);
+  using device = await openDevice(name, { precision: 'f32' });
   return { checks: (await verifyAdapters(device)).checks, notes: '' };
 }
 
@@ -139,7 +138,7 @@ async function reportParity(name: string, golden: string | undefined): Promise<V
     return { checks: [], notes: 'left out: no stored values here; name a folder of them with --golden\n' };
   }
   const { verifyParity } = await import('../evaluate/parity.ts');
-  using device = await openDevice(name);
+  using device = await openDevice(name, { precision: 'f32' });
   return { checks: (await verifyParity(device, directory)).checks, notes: '' };
 }
 

@@ -29,13 +29,13 @@ function show(report: Report, title: string, { json }: VerifyOptions, context: C
 
 async function parity(directory: string, options: VerifyOptions, context: CommandContext): Promise<void> {
   const { verifyParity } = await import('../evaluate/parity.ts');
-  using device = await openDevice(options.device);
+  using device = await openDevice(options.device, { precision: 'f32' });
   show(await verifyParity(device, directory), 'Parity', options, context);
 }
 
 async function adapters(options: VerifyOptions, context: CommandContext): Promise<void> {
   const { verifyAdapters } = await import('../evaluate/invariants.ts');
-  using device = await openDevice(options.device);
+  using device = await openDevice(options.device, { precision: 'f32' });
   show(await verifyAdapters(device), 'Adapter invariants', options, context);
 }
 

@@ -7,7 +7,7 @@ import { randomStream } from '../base/rng.ts';
 import type { Judge } from '../env/judge.ts';
 import { type Policy, projectRows } from '../grpo/policy.ts';
 import type { Task } from '../grpo/rollout.ts';
-import { generate, type SamplingSettings } from '../model/generate.ts';
+import { generate, type Pace, type SamplingSettings } from '../model/generate.ts';
 import type { ModelText } from '../run/text.ts';
 
 /** What a problem's completion turned out to be. */
@@ -32,7 +32,7 @@ export interface EvaluationOptions {
   /** The quarantine's scale: 1 as trained, 0 deployed. null for the base model, without the adapter. */
   readonly scale: number | null;
   readonly text: ModelText;
-  readonly readEvery: number;
+  readonly pace: Pace;
   readonly onProgress?: (done: number) => void;
 }
 
@@ -43,14 +43,14 @@ export async function evaluateTasks(
   policy: Policy,
   tasks: readonly Task[],
   judge: Judge,
-  { seed, sampling, scale, text, readEvery, onProgress }: EvaluationOptions,
+  { seed, sampling, scale, text, pace, onProgress }: EvaluationOptions,
 ): Promise<EvaluationRow[]> {
   const stream = randomStream(seed, 'evaluation');
   const rows: EvaluationRow[] = [];
   for (let first = 0; first < tasks.length; first += rowsTogether) {
     const batch = tasks.slice(first, first + rowsTogether);
     const requests = batch.map(({ hinted }, i) => ({ prompt: hinted, row: first + i, scale: scale ?? 0 }));
-    const options = scale === null ? { stream, readEvery } : { stream, readEvery, project: projectRows(policy) };
+    const options = scale === null ? { stream, ...pace } : { stream, ...pace, project: projectRows(policy) };
     const generations = await generate(policy.decoder, requests, sampling, options);
     const graded = await mapPool(batch, judge.concurrency, async ({ problem, mode, markers, hinted }, i) => {
       const completion = text.decode(generations[i].tokens);

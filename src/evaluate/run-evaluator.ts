@@ -7,6 +7,7 @@ import { deployedScale } from '../run/arms.ts';
 import { loadCheckpoint } from '../run/checkpoint.ts';
 import type { Manifest, RunDirectory } from '../run/directory.ts';
 import type { RunConfig } from '../run/schema.ts';
+import { paceOf } from '../run/settings.ts';
 import type { ModelText } from '../run/text.ts';
 import { type EvaluationRow, evaluateTasks } from './evaluate.ts';
 import { chooseMonitor } from './monitor.ts';
@@ -81,7 +82,7 @@ export class RunEvaluator {
       sampling: samplingOf(config, text),
       scale: scaleOf(name.state),
       text,
-      readEvery: config.output.readEvery,
+      pace: paceOf(config),
       ...(onProgress === undefined ? {} : { onProgress }),
     });
   }

@@ -8,7 +8,7 @@
 import type { TokenPair } from '../adapters/pair-inputs.ts';
 import { UserError } from '../base/errors.ts';
 import { randomStream } from '../base/rng.ts';
-import { type GenerateRequest, generate, type SamplingSettings } from '../model/generate.ts';
+import { type GenerateRequest, generate, type Pace, type SamplingSettings } from '../model/generate.ts';
 import { type Policy, projectRows, scaleOf } from './policy.ts';
 
 /** One problem under both framings, as token ids. */
@@ -20,15 +20,14 @@ export interface FramedTokens {
 export interface GenerateOptions {
   readonly seed: number;
   readonly sampling: SamplingSettings;
-  /** Tokens to draw between looks at the device. */
-  readonly readEvery?: number;
+  readonly pace?: Pace;
 }
 
 /** One pair per problem, in order. */
 export async function generatePairs(
   policy: Policy,
   prompts: readonly FramedTokens[],
-  { seed, sampling, readEvery = 1 }: GenerateOptions,
+  { seed, sampling, pace = {} }: GenerateOptions,
 ): Promise<TokenPair[]> {
   const scale = scaleOf(policy, 'deployed');
   const requests = prompts.flatMap(({ hack, clean }, i): GenerateRequest[] => [
@@ -38,7 +37,7 @@ export async function generatePairs(
   const generations = await generate(policy.decoder, requests, sampling, {
     stream: randomStream(seed, 'generated pairs'),
     project: projectRows(policy),
-    readEvery,
+    ...pace,
   });
   const pairs = prompts.map(({ clean }, i) => ({
     prompt: clean,

@@ -1,6 +1,7 @@
 /**
  * The policy-parity guard: the sampler and the scorer must be the same policy. Every update compares their log-probabilities
- * for the same tokens and the adapter's hash on both sides; beyond the tolerance the run stops with the numbers.
+ * for the same tokens (the largest difference, or the mean one where rounding makes single tokens jump) and the adapter's hash
+ * on both sides; beyond the tolerance the run stops with the numbers.
  */
 import { DeviceError } from '../base/errors.ts';
 import type { Rollout } from './rollout.ts';
@@ -11,10 +12,11 @@ export interface ParityInputs {
   readonly hashSampled: string;
   readonly hashScored: string;
   readonly tolerance: number;
+  readonly over: 'largest' | 'mean';
 }
 
 /** The largest difference seen. */
-export function assertParity({ rollouts, logpOld, hashSampled, hashScored, tolerance }: ParityInputs): number {
+export function assertParity({ rollouts, logpOld, hashSampled, hashScored, tolerance, over }: ParityInputs): number {
   if (hashSampled !== hashScored) {
     throw new DeviceError({
       call: 'policy parity',
@@ -24,21 +26,26 @@ export function assertParity({ rollouts, logpOld, hashSampled, hashScored, toler
     });
   }
   let worst = 0;
+  let sum = 0;
+  let count = 0;
   let where = '';
   rollouts.forEach(({ id, sampled, sampledLogps }, i) => {
     sampledLogps?.forEach((logp, t) => {
       const apart = Math.abs(logp - logpOld[i][t]);
       const difference = Number.isNaN(apart) ? Number.POSITIVE_INFINITY : apart;
+      sum += difference;
+      count++;
       if (difference <= worst) return;
       worst = difference;
       where = `rollout ${id} (sampled ${sampled}), token ${t}: sampler ${logp}, scorer ${logpOld[i][t]}`;
     });
   });
-  if (worst <= tolerance) return worst;
+  const judged = over === 'largest' ? worst : sum / Math.max(1, count);
+  if (judged <= tolerance) return worst;
   throw new DeviceError({
     call: 'policy parity',
-    expected: `log-probabilities within ${tolerance}`,
-    found: `a difference of ${worst} at ${where}`,
+    expected: `log-probabilities within ${tolerance}, the ${over} difference`,
+    found: `${judged}; the largest is ${worst} at ${where}`,
     fix: 'log π_old must be scored in the mode that sampled the rollout, by the same adapter.',
   });
 }

@@ -42,7 +42,7 @@ export async function retainHeal(
 }
 
 async function accumulateNll(
-  { decoder, adapter }: Policy,
+  { decoder, adapter, recompute = false }: Policy,
   optimiser: AdamW,
   clean: readonly PromptedCompletion[],
   { tokensPerPass, detach }: GrpoSettings,
@@ -50,7 +50,7 @@ async function accumulateNll(
   let total = 0;
   for (const pass of cutPasses(clean, () => 'keep', tokensPerPass)) {
     using scope = new Scope(decoder.head.device);
-    using tape = new Tape(scope.device, { learn: optimiser.learn });
+    using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
     const { packed, members } = packPass(scope, decoder.config, clean, pass);
     const coefficients = routeGroups(
       scope,

@@ -153,7 +153,9 @@ describe('pairs that the policy writes', () => {
         expect(side.length).toBeLessThanOrEqual(6);
       }
     }
-    expect(await generatePairs(policy, prompts, { seed: 1, sampling, readEvery: 3 })).toEqual(first);
+    expect(await generatePairs(policy, prompts, { seed: 1, sampling, pace: { readEvery: 3, rowStep: 2 } })).toEqual(
+      first,
+    );
     expect(await generatePairs(policy, prompts, { seed: 2, sampling })).not.toEqual(first);
     expect((await generatePairs(policy, prompts.slice(0, 2), { seed: 1, sampling }))[1]).toEqual(first[1]);
     expect((await featuresOf(first, 'gradient')).hack.rows).toBe(6);

@@ -2,10 +2,10 @@
  * The policy: a frozen decoder with an adapter, and the ways training looks at it. `deployedScale` is the quarantine's
  * scale in deployed mode: 0 for split adapters, 1 for vanilla, which deploys everything it trained.
  */
+import { createHash } from 'node:crypto';
 import type { Adapter } from '../adapters/adapter.ts';
 import { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from '../adapters/features.ts';
 import { scaleGroups, scaleRows } from '../adapters/passes.ts';
-import { sha256 } from '../base/hash.ts';
 import { readFloats, Scope, Tape } from '../engine/index.ts';
 import type { Decoder } from '../model/decoder.ts';
 import type { PackedGroups, Span } from '../model/pack.ts';
@@ -17,6 +17,8 @@ export interface Policy {
   readonly decoder: Decoder;
   readonly adapter: Adapter;
   readonly deployedScale: number;
+  /** Passes that learn give up what is cheap to compute again. */
+  readonly recompute?: boolean;
 }
 
 export function scaleOf({ deployedScale }: Policy, mode: SampledMode): number {
@@ -70,7 +72,7 @@ export async function scoreRollouts(
 
 /** Gradient features (SCIENCE, section 4) under deployed mode, one group per rollout. */
 export async function probeGradients(
-  { decoder, adapter }: Policy,
+  { decoder, adapter, recompute = false }: Policy,
   rollouts: readonly PromptedCompletion[],
   granularity: Granularity,
   tokensPerPass: number,
@@ -80,7 +82,8 @@ export async function probeGradients(
     using scope = new Scope(decoder.head.device);
     const { packed, members } = packPass(scope, decoder.config, rollouts, pass);
     const spans = granularity === 'token' ? featureSpans(packed, 'token') : wholeRollouts(packed);
-    splitRows(await gradientFeatures(scope, decoder, adapter, packed, spans), packed, members, granularity, features);
+    const rows = await gradientFeatures(scope, decoder, adapter, packed, { spans, recompute });
+    splitRows(rows, packed, members, granularity, features);
   }
   return features;
 }
@@ -121,12 +124,9 @@ export function joinFeatures({ modules, rank }: Adapter, rows: readonly Float32A
   return { rows: data.length / width, modules: modules.length, rank, data };
 }
 
-/** Of every trainable value: changes whenever the policy does. */
+/** Of every trainable value: changes whenever the policy does. Each is hashed as soon as it is read, beside the device's work. */
 export async function adapterHash({ adapter }: Policy): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for (const { value } of adapter.parameters) {
-    const data = await readFloats(value);
-    parts.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
-  }
-  return sha256(Buffer.concat(parts));
+  const hash = createHash('sha256');
+  for (const { value } of adapter.parameters) hash.update(await readFloats(value));
+  return hash.digest('hex');
 }

@@ -53,7 +53,12 @@ describe('sampling', () => {
     { task: task('b'), hackable: false },
   ];
   const sample = (step: number, pool: DemonstrationPool | null = null, teacherOffStep = 0): Promise<Rollout[]> =>
-    sampleRollouts(policy, drawn, step, { settings: { ...tinySettings, teacherOffStep }, pool, decode, readEvery: 2 });
+    sampleRollouts(policy, drawn, step, {
+      settings: { ...tinySettings, teacherOffStep },
+      pool,
+      decode,
+      pace: { readEvery: 2 },
+    });
 
   it('a fixed share in deployed mode, hints only where they are due, a function of the seed', async () => {
     const rollouts = await sample(3);
@@ -90,14 +95,19 @@ describe('sampling', () => {
     const hash = await adapterHash(policy);
     const score = async (mode: (i: number) => number) =>
       (await scoreRollouts(policy, rollouts, mode, tinySettings)).logps;
-    const check = (logpOld: Float32Array[], hashScored = hash) =>
-      assertParity({ rollouts, logpOld, hashSampled: hash, hashScored, tolerance: 2e-4 });
+    const check = (logpOld: Float32Array[], hashScored = hash, over: 'largest' | 'mean' = 'largest') =>
+      assertParity({ rollouts, logpOld, hashSampled: hash, hashScored, tolerance: 2e-4, over });
     const right = await score((i) => scaleOf(policy, rollouts[i].sampled));
     expect(check(right)).toBeLessThan(2e-4);
     const wrong = await score((i) => scaleOf(policy, rollouts[i].sampled === 'full' ? 'deployed' : 'full'));
-    expect(() => check(wrong)).toThrow(/a difference of .* at rollout .*sampler .*, scorer/);
+    expect(() => check(wrong)).toThrow(/the largest is .* at rollout .*sampler .*, scorer/);
     expect(() => check(right, 'another')).toThrow('the adapter that sampled');
     const poisoned = right.map((own, i) => own.map((logp, t) => (i === 0 && t === 0 ? Number.NaN : logp)));
-    expect(() => check(poisoned)).toThrow('a difference of Infinity');
+    expect(() => check(poisoned)).toThrow('found Infinity');
+    expect(() => check(poisoned, hash, 'mean')).toThrow('found Infinity');
+    expect(() => check(wrong, hash, 'mean')).toThrow('the mean difference');
+    const jump = right.map((own, i) => own.map((logp, t) => (i === 0 && t === 0 ? logp + 1e-3 : logp)));
+    expect(() => check(jump)).toThrow('policy parity');
+    expect(check(jump, hash, 'mean')).toBeCloseTo(1e-3, 5);
   });
 });

@@ -3,7 +3,7 @@
  * teacher phase the last members of a group are demonstrations from pools; an unhinted prompt takes solves only.
  */
 import { randomStream } from '../base/rng.ts';
-import { type GenerateRequest, generate } from '../model/generate.ts';
+import { type GenerateRequest, generate, type Pace } from '../model/generate.ts';
 import type { DrawnTask } from './draw.ts';
 import { type Policy, projectRows, scaleOf } from './policy.ts';
 import { type Rollout, rolloutId, type SampledMode, type Source } from './rollout.ts';
@@ -19,8 +19,7 @@ export interface SampleOptions {
   readonly settings: GrpoSettings;
   readonly pool: DemonstrationPool | null;
   readonly decode: (tokens: Int32Array) => string;
-  /** Tokens to draw between looks at the device. */
-  readonly readEvery: number;
+  readonly pace: Pace;
 }
 
 interface Place {
@@ -35,7 +34,7 @@ export async function sampleRollouts(
   policy: Policy,
   drawn: readonly DrawnTask[],
   step: number,
-  { settings, pool, decode, readEvery }: SampleOptions,
+  { settings, pool, decode, pace }: SampleOptions,
 ): Promise<Rollout[]> {
   const places = drawn.flatMap((task, group) => placesOf(task, group, step, settings, pool));
   const students = places.filter(({ demonstration }) => demonstration === null);
@@ -50,7 +49,7 @@ export async function sampleRollouts(
   const generations = await generate(policy.decoder, requests, settings, {
     stream,
     project: projectRows(policy),
-    readEvery,
+    ...pace,
   });
 
   let next = 0;

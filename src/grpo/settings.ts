@@ -32,8 +32,9 @@ export interface GrpoSettings {
   readonly decayToInitial: number;
   /** Most packed tokens in one pass; gradients of several passes add up. */
   readonly tokensPerPass: number;
-  /** Largest allowed difference between the sampler's and the scorer's log-probabilities. */
+  /** Allowed difference between the sampler's and the scorer's log-probabilities: of the worst token, or on average. */
   readonly parityTolerance: number;
+  readonly parityOver: 'largest' | 'mean';
   readonly teacherOffStep: number;
   readonly teacherPerGroup: number;
   /** Stop when the reference set's mean token log-probability is this far below its best, twice in a row. */

@@ -1,6 +1,7 @@
 /** One update of Dr.GRPO with routed gradients: SCIENCE, section 6, in its order. Rewards come in as numbers; labels never do. */
 import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/grader.ts';
+import type { Pace } from '../model/generate.ts';
 import { groupAdvantages } from './advantage.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
@@ -20,7 +21,7 @@ export interface StepContext {
   readonly settings: GrpoSettings;
   readonly pool: DemonstrationPool | null;
   readonly decode: (tokens: Int32Array) => string;
-  readonly readEvery: number;
+  readonly pace: Pace;
   /** Told when a phase begins: for clocks and progress. */
   readonly enter: (phase: Phase) => void;
 }
@@ -48,8 +49,10 @@ export async function step(context: StepContext, update: number): Promise<StepOu
 
   enter('sample');
   const drawn = drawTasks(context.tasks, settings, update);
-  const hashSampled = await adapterHash(policy);
-  const rollouts = await sampleRollouts(policy, drawn, update, context);
+  const [hashSampled, rollouts] = await Promise.all([
+    adapterHash(policy),
+    sampleRollouts(policy, drawn, update, context),
+  ]);
 
   enter('grade');
   const rewards = await grader.grade(rollouts.map(forGrader));
@@ -68,6 +71,7 @@ export async function step(context: StepContext, update: number): Promise<StepOu
     hashSampled,
     hashScored: hash,
     tolerance: settings.parityTolerance,
+    over: settings.parityOver,
   });
 
   enter('route');

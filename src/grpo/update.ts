@@ -95,7 +95,7 @@ export async function accumulateGradients(
 }
 
 async function backwardPass(
-  { decoder, adapter }: Policy,
+  { decoder, adapter, recompute = false }: Policy,
   optimiser: AdamW,
   pass: Pass,
   inputs: UpdateInputs,
@@ -103,7 +103,7 @@ async function backwardPass(
   reports: RolloutReport[],
 ): Promise<number> {
   using scope = new Scope(decoder.head.device);
-  using tape = new Tape(scope.device, { learn: optimiser.learn });
+  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
   const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
   const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings);
   const energy = new GradientEnergy(scope, adapter.rank, packed.completions);
@@ -148,14 +148,14 @@ async function backwardPass(
 
 /** β k3 of a pass, with both blocks learning where they would be routed. */
 async function backwardKl(
-  { decoder, adapter }: Policy,
+  { decoder, adapter, recompute = false }: Policy,
   optimiser: AdamW,
   pass: Pass,
   inputs: UpdateInputs,
   settings: GrpoSettings,
 ): Promise<number> {
   using scope = new Scope(decoder.head.device);
-  using tape = new Tape(scope.device, { learn: optimiser.learn });
+  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
   const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
   const both = (route: Route): Route => (route === 'route' ? 'absorb' : route);
   const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings, both);

@@ -59,6 +59,12 @@ test('looking seldom changes nothing', async () => {
   expect((await run(requests, { readEvery: 5 })).text).toBe((await run(requests, {})).text);
 });
 
+test('prompts computed in passes of few tokens, or one by one, change nothing', async () => {
+  const whole = (await run(requests, {})).text;
+  expect((await run(requests, { tokensPerPass: 7 })).text).toBe(whole);
+  expect((await run(requests, { tokensPerPass: 1, readEvery: 3, rowStep: 2 })).text).toBe(whole);
+});
+
 test('batches that shrink in steps have those sizes only, and change nothing', async () => {
   const steps = await run(requests, { rowStep: 4 });
   expect(steps.text).toBe((await run(requests, {})).text);

@@ -10,7 +10,7 @@ import { embedding, nextLogits, readFloats, Scope, Tape, type Tensor } from '../
 import { DecodeBatch, type RowState } from './decode-batch.ts';
 import type { Decoder, Project } from './decoder.ts';
 import { KeyValueCache } from './kv-cache.ts';
-import { expectFits, packGroups } from './pack.ts';
+import { expectFits, packGroups, type Span } from './pack.ts';
 
 export interface GenerateRequest {
   readonly prompt: Int32Array;
@@ -48,15 +48,21 @@ export interface Generation {
   readonly finish: 'stop' | 'length';
 }
 
-export interface GenerateOptions {
-  /** Key and step of the rows' streams. */
-  readonly stream: RandomStream;
-  /** Makes the projection of a pass from one scale per token. */
-  readonly project?: (scope: Scope, scales: Float32Array) => Project;
+/** How the work is cut. None of it changes a token. */
+export interface Pace {
   /** How many tokens to draw between looks: 1 on devices whose memory the host sees. */
   readonly readEvery?: number;
   /** Batches shrink to multiples of this only (finished rows keep it full), so that a device can replay their steps. Default 1. */
   readonly rowStep?: number;
+  /** Most tokens of prompts in one pass, but for a single longer prompt. Default: all. */
+  readonly tokensPerPass?: number;
+}
+
+export interface GenerateOptions extends Pace {
+  /** Key and step of the rows' streams. */
+  readonly stream: RandomStream;
+  /** Makes the projection of a pass from one scale per token. */
+  readonly project?: (scope: Scope, scales: Float32Array) => Project;
 }
 
 export async function generate(
@@ -113,6 +119,8 @@ class GenerationRun {
   readonly #options: GenerateOptions;
   readonly #cache: KeyValueCache;
   readonly #prompts: { prompt: Int32Array; scale: number; start: number }[] = [];
+  /** By request: which of the distinct prompts is its own. */
+  readonly #promptOf: readonly number[];
   readonly #rows: RowState[];
   readonly #batch: DecodeBatch;
   readonly #finish: (Generation['finish'] | null)[];
@@ -133,11 +141,11 @@ class GenerationRun {
     this.#requests = requests;
     this.#settings = settings;
     this.#options = options;
-    const promptOf = requests.map((request) => this.#distinct(request));
+    this.#promptOf = requests.map((request) => this.#distinct(request));
     const promptTokens = this.#prompts.reduce((sum, { prompt }) => sum + prompt.length, 0);
     this.#cache = new KeyValueCache(scope, decoder.config, promptTokens, requests.length, settings.maxNewTokens);
     this.#rows = requests.map(({ prompt, row, scale }, slot) => {
-      const { start } = this.#prompts[promptOf[slot]];
+      const { start } = this.#prompts[this.#promptOf[slot]];
       return { slot, row, scale, prompt: { start, end: start + prompt.length }, room: this.#cache.room(slot) };
     });
     this.#batch = new DecodeBatch(scope, requests.length, settings.maxNewTokens, this.#cache.slots);
@@ -152,27 +160,64 @@ class GenerationRun {
   prefill(): void {
     const { device } = this.#scope;
     using scope = new Scope(device);
-    const groups = this.#prompts.map(({ prompt }) => ({ prompt, completions: [] }));
-    const packed = packGroups(scope, this.#decoder.config, groups);
-    const scales = new Float32Array(packed.tokens);
-    this.#prompts.forEach(({ prompt, scale, start }) => {
-      scales.fill(scale, start, start + prompt.length);
+    const { head } = this.#decoder;
+    const last = scope.empty([this.#prompts.length, head.shape[1]], 'last hidden states', device.floats[0]);
+    for (const { start, end } of this.#promptPasses()) this.#prefillPass(start, end, last.rows(start, end));
+    this.#batch.fill(this.#rows, 0, null);
+    const own = scope.from(Int32Array.from(this.#promptOf), [this.#rows.length], 'prompts of rows');
+    using tape = new Tape(device);
+    this.#draw(nextLogits(tape, embedding(tape, last, own), head));
+    this.#drawn = 1;
+  }
+
+  /** Runs of prompts that are computed together. */
+  #promptPasses(): Span[] {
+    const { tokensPerPass = Number.POSITIVE_INFINITY } = this.#options;
+    const passes: { start: number; end: number; tokens: number }[] = [];
+    this.#prompts.forEach(({ prompt }, i) => {
+      const current = passes.at(-1);
+      if (current === undefined || current.tokens + prompt.length > tokensPerPass) {
+        passes.push({ start: i, end: i + 1, tokens: prompt.length });
+      } else {
+        current.end = i + 1;
+        current.tokens += prompt.length;
+      }
     });
-    const slots = scope.from(Int32Array.from(scales.keys()), [packed.tokens], 'prompt slots');
+    return passes;
+  }
+
+  /** Stores the keys and values of some prompts, and the hidden state of each one's last token. */
+  #prefillPass(start: number, end: number, last: Tensor): void {
+    const { device } = this.#scope;
+    using scope = new Scope(device);
+    const prompts = this.#prompts.slice(start, end);
+    const packed = packGroups(
+      scope,
+      this.#decoder.config,
+      prompts.map(({ prompt }) => ({ prompt, completions: [] })),
+    );
+    const scales = new Float32Array(packed.tokens);
+    packed.prompts.forEach((span, i) => {
+      scales.fill(prompts[i].scale, span.start, span.end);
+    });
+    const firstSlot = prompts[0].start;
+    const slots = scope.from(
+      Int32Array.from(scales, (_, t) => firstSlot + t),
+      [packed.tokens],
+      'prompt slots',
+    );
     const project = this.#options.project?.(scope, scales);
     using tape = new Tape(device);
     const hidden = this.#decoder.forward(tape, packed.batch, {
       ...(project === undefined ? {} : { project }),
       keyValues: this.#cache.store(slots, 'pass'),
     });
-    this.#batch.fill(this.#rows, 0, null);
-    const last = scope.from(
-      Int32Array.from(this.#rows, ({ prompt }) => prompt.end - 1),
-      [this.#rows.length],
+    const ends = scope.from(
+      Int32Array.from(packed.prompts, (span) => span.end - 1),
+      [prompts.length],
       'last tokens',
     );
-    this.#draw(nextLogits(tape, embedding(tape, hidden, last), this.#decoder.head));
-    this.#drawn = 1;
+    device.kernels.gatherRows(last, hidden, ends);
   }
 
   /** Feeds the last token of every row and draws the next. */

@@ -22,7 +22,19 @@ const device = z
       .enum(['auto', 'plain', 'relaxed', 'wide'])
       .default('auto')
       .describe('wasm kernels; plain gives the same bytes on every machine'),
-    arenaMiB: positive.default(1024).describe('memory for tensors'),
+    arenaMiB: positive
+      .nullable()
+      .default(null)
+      .describe('memory for tensors, at most; null: 1024, on cuda as much as the run needs of what is free'),
+    precision: z
+      .enum(['bf16', 'f32'])
+      .default('bf16')
+      .describe('of the cuda device: bf16 for speed, f32 for parity with the others'),
+    libraries: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('a folder with the CUDA libraries, looked at before the usual places'),
   })
   .prefault({});
 
@@ -179,7 +191,14 @@ const pairs = z
 
 const safety = z
   .strictObject({
-    parityTolerance: z.number().gt(0).default(2e-4).describe('between the sampler and the scorer, in log-probability'),
+    parityTolerance: z
+      .number()
+      .gt(0)
+      .nullable()
+      .default(null)
+      .describe(
+        'between the sampler and the scorer, in log-probability: the largest difference in float32 (null: 2e-4), the mean one in bf16 (null: 0.1)',
+      ),
     tripwireNats: z.number().gt(0).default(5).describe('fall of the reference set that stops a run'),
     tripwirePrompts: count.default(8).describe('reference completions; 0: no tripwire'),
     healSteps: count.default(0).describe('steps of retain-heal after training'),
@@ -193,7 +212,18 @@ const output = z
     storeFeatures: z.boolean().default(true).describe('keep the features of every rollout, for replay'),
     storeTokens: z.boolean().default(true).describe('keep token ids and log-probabilities of every rollout'),
     tokensPerPass: positive.default(16_384).describe('most tokens of one pass: memory against speed'),
-    readEvery: positive.default(1).describe('tokens drawn between looks at the device'),
+    recompute: z
+      .boolean()
+      .default(false)
+      .describe('give up norms and activations that are cheap to compute again: less memory, a little slower'),
+    readEvery: positive
+      .nullable()
+      .default(null)
+      .describe('tokens drawn between looks at the device; null: 1, on cuda 16'),
+    rowStep: positive
+      .nullable()
+      .default(null)
+      .describe('a batch shrinks to multiples of this as rows finish; null: 1, on cuda 32'),
   })
   .prefault({});
 

@@ -50,6 +50,7 @@ export const tinySettings: GrpoSettings = {
   decayToInitial: 0.1,
   tokensPerPass: 512,
   parityTolerance: 2e-4,
+  parityOver: 'largest',
   teacherOffStep: 0,
   teacherPerGroup: 1,
   tripwireNats: 5,

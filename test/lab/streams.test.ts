@@ -27,7 +27,7 @@ async function train(evaluateBetween: boolean): Promise<{ hashes: string[]; rows
     if (!evaluateBetween) continue;
     const sampling = { ...config.sampling, stopTokens: text.stopTokens };
     for (const scale of [null, 1, 0]) {
-      const options = { seed: 1, sampling, scale, text, readEvery: 1 };
+      const options = { seed: 1, sampling, scale, text, pace: {} };
       rows.push(...(await evaluateTasks(policy, tasks, inputs.judge, options)));
     }
   }
