@@ -1,7 +1,7 @@
 /**
  * The gate: one score, two ordered cuts (SCIENCE, section 5). score ≤ low → keep, ≥ high → route, else absorb. With
- * `quantile` calibration the cuts are the tails q and 1 − q of the scores of the whole run, recency-weighted; everything is
- * absorbed until enough scores are in. With `pairs` calibration the cuts are the mean scores of the clean and of the hack
+ * `quantile` calibration the cuts are the tails q and 1 − q of the scores of the whole run (the lower one may have a share of its
+ * own), recency-weighted; everything is absorbed until enough scores are in. With `pairs` calibration the cuts are the mean scores of the clean and of the hack
  * pairs; a band that is not positive absorbs everything. It sees numbers: never text, rewards or labels.
  */
 import type { Features } from '../adapters/features.ts';
@@ -14,8 +14,10 @@ import { type Direction, type DirectionQuality, judgeDirection, type ScoreKind, 
 export interface GateSettings {
   readonly calibration: 'quantile' | 'pairs';
   readonly score: ScoreKind;
-  /** Share of the scores in each tail. */
+  /** Share of the scores in the upper tail: routed. */
   readonly tail: number;
+  /** In the lower tail: kept. null: as in the upper one. */
+  readonly keepTail: number | null;
   /** In rows; null for no decay. */
   readonly halfLife: number | null;
   readonly bufferRows: number;
@@ -86,14 +88,15 @@ export class Gate {
   }
 
   #cuts(): GateDecision['cuts'] {
-    const { calibration, tail, halfLife, score, warmupRows } = this.settings;
+    const { calibration, tail, keepTail, halfLife, score, warmupRows } = this.settings;
     if (calibration === 'pairs') {
       return this.#pairCuts !== null && this.#pairCuts.low < this.#pairCuts.high ? this.#pairCuts : null;
     }
     if (this.#buffer.size < Math.max(1, warmupRows)) return null;
     const scores = this.#buffer.scores(this.#direction, score);
     const weights = this.#buffer.weights(halfLife);
-    const [low, high] = [weightedQuantile(scores, weights, tail), weightedQuantile(scores, weights, 1 - tail)];
+    const low = weightedQuantile(scores, weights, keepTail ?? tail);
+    const high = weightedQuantile(scores, weights, 1 - tail);
     return low < high ? { low, high } : null;
   }
 

@@ -15,6 +15,7 @@ const settings: GateSettings = {
   calibration: 'quantile',
   score: 'dot',
   tail: 0.1,
+  keepTail: null,
   halfLife: null,
   bufferRows: 1000,
   warmupRows: 0,
@@ -114,6 +115,17 @@ describe('quantile calibration', () => {
     }
     const total = counts.keep + counts.absorb + counts.route;
     for (const zone of ['keep', 'route'] as const) expect(Math.abs(counts[zone] / total - 0.1)).toBeLessThan(0.03);
+  });
+
+  it('keeps another share than it routes where it is told so', () => {
+    const values = Array.from({ length: 100 }, (_, i) => i);
+    const zones = (changes: Partial<GateSettings>) => {
+      const { routes } = line(changes).decide(scores(...values));
+      return (['keep', 'route'] as const).map((zone) => routes.filter((route) => route === zone).length);
+    };
+    expect(zones({ tail: 0.3 })).toEqual([30, 30]);
+    expect(zones({ tail: 0.3, keepTail: 0.02 })).toEqual([2, 30]);
+    expect(zones({ tail: 0.02, keepTail: 0.3 })).toEqual([30, 2]);
   });
 
   it('a half-life lets the cuts follow a drift that an even buffer lags behind', () => {

@@ -25,6 +25,7 @@ const settings: GateSettings = {
   calibration: 'quantile',
   score: 'dot',
   tail: 0.1,
+  keepTail: null,
   halfLife: null,
   bufferRows: 64,
   warmupRows: 0,

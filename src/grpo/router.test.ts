@@ -9,7 +9,7 @@ import { Tripwire } from './tripwire.ts';
 
 const gateOf = (tail = 0.25) =>
   new Gate(
-    { calibration: 'quantile', score: 'dot', tail, halfLife: null, bufferRows: 500, warmupRows: 0 },
+    { calibration: 'quantile', score: 'dot', tail, keepTail: null, halfLife: null, bufferRows: 500, warmupRows: 0 },
     { modules: 1, rank: 1, data: Float32Array.of(1) },
   );
 const routerOf = (granularity: 'rollout' | 'token', refreshEvery: number | null = 5, rebuilt: number[] = []) =>

@@ -27,6 +27,7 @@ export function gateSettings(arm: GateArm): GateSettings {
     calibration: arm.calibration,
     score: arm.score,
     tail: arm.tail,
+    keepTail: arm.keepTail,
     halfLife: arm.halfLife === 0 ? null : arm.halfLife,
     bufferRows: arm.bufferRows,
     warmupRows: arm.warmupRows,

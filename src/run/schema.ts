@@ -101,7 +101,14 @@ const gateKeys = {
   calibration: z.enum(['quantile', 'pairs']).default('quantile').describe('where the two cuts come from'),
   granularity: z.enum(['rollout', 'token']).default('rollout').describe('what gets a route of its own'),
   score: z.enum(['dot', 'cosine']).default('dot').describe('feature · direction, or the cosine'),
-  tail: z.number().gt(0).lt(0.5).default(0.1).describe('share of the scores in each tail'),
+  tail: z.number().gt(0).lt(0.5).default(0.1).describe('share of the scores in the upper tail: routed'),
+  keepTail: z
+    .number()
+    .min(0)
+    .lt(0.5)
+    .nullable()
+    .default(null)
+    .describe('share of the scores in the lower tail: kept; null: as in the upper one'),
   halfLife: count.default(96).describe('of a score in the buffer, in rollouts; 0: none'),
   bufferRows: positive.default(8192).describe('scores kept'),
   warmupRows: count.default(64).describe('scores needed before anything is pinned'),
