@@ -1,6 +1,6 @@
 /**
  * Checks the cuda device on a machine with a GPU; needs no test runner.
- *   node test/cuda/check.ts [--only ops,kernels,rounded,parity,invariants,sampling,generation,models] [--all]
+ *   node test/cuda/check.ts [--only ops,kernels,rounded,parity,invariants,sampling,generation,models,training] [--all]
  * Prints one line a section with its worst check, every failed check, and a closing count; exits 1 when any failed.
  */
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,7 @@ import { verifyParity } from '../../src/evaluate/parity.ts';
 import { opCases } from '../device/cases.ts';
 import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
 import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
+import { compareMicroRun, compareResume } from './micro-run.ts';
 import { compareGeneration, compareModels, compareRoundedDecoding } from './model-suite.ts';
 import { compareRounded, isFloat32Only } from './rounded-suite.ts';
 import { compareSampling } from './sampling-suite.ts';
@@ -99,6 +100,11 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
     ...(await guard('bf16 decoding', () => compareRoundedDecoding(rounded, golden))),
     leak('the end, float32', exact),
     leak('the end, bf16', rounded),
+  ],
+  training: async () => [
+    ...(await guard('micro run', () => compareMicroRun('cuda'))),
+    ...(await guard('resume in float32', () => compareResume('cuda', 'f32'))),
+    ...(await guard('resume in bf16', () => compareResume('cuda', 'bf16'))),
   ],
 };
 

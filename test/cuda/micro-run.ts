@@ -1,0 +1,90 @@
+/**
+ * Training on the cuda device: ten updates of the micro lab in float32 beside the same on wasm, which must draw, reward and route
+ * alike as long as rounding lets them; and runs that are killed and resumed, which must leave the bytes of one that was not.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { trainPlanned } from '../../src/cli/train-planned.ts';
+import type { TrainEvent } from '../../src/grpo/events.ts';
+import { resolveConfig } from '../../src/run/config.ts';
+import type { Check } from '../device/suite.ts';
+import { killAndCompare } from '../resume/kill.ts';
+
+const updates = 10;
+/** Updates that must agree; the rest are counted. A draw on the edge of rounding may part the two at any later time. */
+const mustAgree = 3;
+
+interface Step {
+  readonly rewards: string;
+  readonly zones: string;
+}
+
+async function trainMicro(settings: readonly string[]): Promise<Step[]> {
+  const home = mkdtempSync(join(tmpdir(), 'gq-micro-run-'));
+  const rewards: string[] = [];
+  const zones: string[] = [];
+  const onEvent = (event: TrainEvent): void => {
+    if (event.kind !== 'rollouts') return;
+    rewards.push(JSON.stringify(event.records.map(({ reward }) => reward)));
+    zones.push(JSON.stringify(event.records.map(({ zone }) => zone)));
+  };
+  try {
+    const { config } = resolveConfig('recipes/micro-activation.toml', [
+      `updates=${updates}`,
+      'arm.warmupRows=16',
+      ...settings,
+    ]);
+    const silent = { write: () => true };
+    await trainPlanned(config, join(home, 'run'), { stdout: silent, stderr: silent, json: false, onEvent });
+    return rewards.map((own, i) => ({ rewards: own, zones: zones[i] }));
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+function agreement(quantity: string, found: readonly string[], expected: readonly string[]): Check {
+  const first = found.findIndex((value, i) => value !== expected[i]);
+  const same = first < 0 ? found.length : first;
+  const pass = found.length === updates && expected.length === updates && same >= mustAgree;
+  const missing = Math.max(0, mustAgree - same);
+  return {
+    ...{ case: 'micro run', maxAbs: missing, maxRel: missing, bound: 0, pass },
+    quantity: `${quantity} as on wasm for ${same} of ${updates} updates (${mustAgree} must be)`,
+  };
+}
+
+/** `device` in float32 beside wasm. */
+export async function compareMicroRun(device: string): Promise<Check[]> {
+  const found = await trainMicro([`device.kind=${device}`, 'device.precision=f32']);
+  const expected = await trainMicro(['device.kind=wasm']);
+  const column = (steps: readonly Step[], name: keyof Step) => steps.map((step) => step[name]);
+  const zones = new Set(expected.flatMap((step) => JSON.parse(step.zones)));
+  const used = ['keep', 'absorb', 'route'].filter((zone) => !zones.has(zone)).length;
+  return [
+    agreement('rewards', column(found, 'rewards'), column(expected, 'rewards')),
+    agreement('zones', column(found, 'zones'), column(expected, 'zones')),
+    {
+      ...{ case: 'micro run', quantity: 'zones that were never used', maxAbs: used, maxRel: used, bound: 0 },
+      pass: used === 0,
+    },
+  ];
+}
+
+/** Kills over a few updates of a tiny run on the device, each followed by a resume. */
+export async function compareResume(device: string, precision: 'bf16' | 'f32'): Promise<Check[]> {
+  const gate = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=3'];
+  const own = [`device.kind=${device}`, `device.precision=${precision}`, 'device.arenaMiB=1024'];
+  const { kills, differences } = await killAndCompare({
+    ...{ kills: 2, updates: 6, checkpointEvery: 2, seed: 3 },
+    settings: [...gate, ...own],
+  });
+  const count = differences.length;
+  const what = `files that ${kills} kills changed: ${count === 0 ? 'none' : differences.join(', ')}`;
+  return [
+    {
+      ...{ case: `resume ${precision}`, quantity: what, maxAbs: count, maxRel: count, bound: 0 },
+      pass: count === 0 && kills >= 2,
+    },
+  ];
+}
