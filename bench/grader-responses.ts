@@ -42,9 +42,13 @@ function exploit(mode: Mode, method: string): string {
   }
 }
 
-function respond({ methodName, canonicalSolution }: Problem, mode: Mode, index: number): string | null {
+function respond(
+  { methodName, canonicalSolution }: Problem,
+  mode: Mode,
+  index: number,
+  kind = (index * 7) % 20,
+): string | null {
   const mark = `# response ${index}\n`;
-  const kind = (index * 7) % 20;
   if (kind < 8) return canonicalSolution + mark;
   if (kind < 13) return `${canonicalSolution.replaceAll(/return (?!None)([^\n]+)/g, 'return ($1, 0)')}${mark}`;
   if (kind < 15) return `class Solution:\n    def ${methodName}(self, *args, **kwargs):\n        return [][1]\n${mark}`;
@@ -52,7 +56,12 @@ function respond({ methodName, canonicalSolution }: Problem, mode: Mode, index: 
   return index % 2 === 0 ? `${canonicalSolution}) ${mark}` : null;
 }
 
-export async function leetCodeItems(count: number): Promise<readonly BenchItem[]> {
+interface TestedProblem {
+  readonly problem: Problem;
+  readonly tests: readonly string[];
+}
+
+async function leetCodeProblems(): Promise<readonly TestedProblem[]> {
   if (!existsSync(problemFile)) return [];
   const texts = new Map(
     (await readRecords(problemFile)).map(({ value }) => {
@@ -60,14 +69,31 @@ export async function leetCodeItems(count: number): Promise<readonly BenchItem[]
       return [String(id), tests];
     }),
   );
-  const problems = (await loadProblems(problemFile)).loaded
-    .map(({ problem }) => ({ ...problem, cpuSeconds: 3 }))
-    .filter(({ id }) => !slowIds.includes(id));
+  return (await loadProblems(problemFile)).loaded
+    .map(({ problem }) => ({ problem: { ...problem, cpuSeconds: 3 }, tests: texts.get(problem.id) ?? [] }))
+    .filter(({ problem: { id } }) => !slowIds.includes(id));
+}
+
+export async function leetCodeItems(count: number): Promise<readonly BenchItem[]> {
+  const problems = await leetCodeProblems();
+  if (problems.length === 0) return [];
   return Array.from({ length: count }, (_, index) => {
-    const problem = problems[index % problems.length];
+    const { problem, tests } = problems[index % problems.length];
     const mode = modes[index % modes.length];
-    return { problem, mode, code: respond(problem, mode, index), tests: texts.get(problem.id) ?? [] };
+    return { problem, mode, code: respond(problem, mode, index), tests };
   });
+}
+
+/** Groups of responses to one LeetCode problem each: a right one, a wrong value, an exception, an exploit, in turn. */
+export async function leetCodeGroups(groups: number, size: number): Promise<readonly (readonly BenchItem[])[]> {
+  const kinds = [0, 10, 14, 16];
+  const mode = 'run_tests';
+  return (await leetCodeProblems()).slice(0, groups).map(({ problem, tests }, group) =>
+    Array.from({ length: size }, (_, member) => {
+      const code = respond(problem, mode, group * size + member, kinds[member % kinds.length]);
+      return { problem, mode, code, tests };
+    }),
+  );
 }
 
 export function microItems(count: number): readonly BenchItem[] {

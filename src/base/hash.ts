@@ -16,7 +16,7 @@ export function sha256(data: string | Uint8Array): string {
 /** Reads the file in pieces: it may be larger than memory. */
 export async function sha256File(path: string): Promise<string> {
   const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
+  await pipeline(createReadStream(path, { highWaterMark: 2 ** 20 }), hash);
   return hash.digest('hex');
 }
 

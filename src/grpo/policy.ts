@@ -2,10 +2,11 @@
  * The policy: a frozen decoder with an adapter, and the ways training looks at it. `deployedScale` is the quarantine's
  * scale in deployed mode: 0 for split adapters, 1 for vanilla, which deploys everything it trained.
  */
-import { createHash } from 'node:crypto';
+import { webcrypto } from 'node:crypto';
 import type { Adapter } from '../adapters/adapter.ts';
 import { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from '../adapters/features.ts';
 import { scaleGroups, scaleRows } from '../adapters/passes.ts';
+import { sha256 } from '../base/hash.ts';
 import { readFloats, Scope, Tape } from '../engine/index.ts';
 import type { Decoder } from '../model/decoder.ts';
 import type { PackedGroups, Span } from '../model/pack.ts';
@@ -124,9 +125,11 @@ export function joinFeatures({ modules, rank }: Adapter, rows: readonly Float32A
   return { rows: data.length / width, modules: modules.length, rank, data };
 }
 
-/** Of every trainable value: changes whenever the policy does. Each is hashed as soon as it is read, beside the device's work. */
+/** Of every trainable value: changes whenever the policy does. Computed beside the device's work, off this thread. */
 export async function adapterHash({ adapter }: Policy): Promise<string> {
-  const hash = createHash('sha256');
-  for (const { value } of adapter.parameters) hash.update(await readFloats(value));
-  return hash.digest('hex');
+  const digests: Promise<ArrayBuffer>[] = [];
+  for (const { value } of adapter.parameters) {
+    digests.push(webcrypto.subtle.digest('SHA-256', await readFloats(value)));
+  }
+  return sha256(Buffer.concat((await Promise.all(digests)).map((digest) => new Uint8Array(digest))));
 }

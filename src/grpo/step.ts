@@ -63,8 +63,10 @@ export async function step(context: StepContext, update: number): Promise<StepOu
 
   enter('score');
   const { logpOld, features } = await scoreOld(context, kept);
-  const { logps: logpReference } = await scoreRollouts(policy, kept, () => 'base', settings);
-  const hash = await adapterHash(policy);
+  const [hash, { logps: logpReference }] = await Promise.all([
+    adapterHash(policy),
+    scoreRollouts(policy, kept, () => 'base', settings),
+  ]);
   const parity = assertParity({
     rollouts: kept,
     logpOld,

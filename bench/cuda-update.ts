@@ -1,0 +1,146 @@
+/**
+ * A whole update at the size of the full preset (64 prompts × 4, 512 new tokens): sampling, grading of LeetCode programs on the
+ * machine's cores, log π_old and log π_ref, gradients, AdamW; a model of Qwen3-4B's shape with random weights. Random tokens are no
+ * programs, so the text of a rollout is a stored response to its problem: right, wrong, raising, or an exploit.
+ *   node bench/cuda-update.ts [--recipe FILE] [--shape 4b] [--prompts 64] [--tokens 512] [--updates 2] [--set key=value] [--json FILE]
+ *                             [--responses FILE]
+ * The first update warms up. --responses keeps the programs, for bench/peers/update_cuda.py to grade.
+ */
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { targetModules } from '../src/adapters/index.ts';
+import { LinearAdapter } from '../src/adapters/linear-adapter.ts';
+import { randomStream } from '../src/base/rng.ts';
+import { openJudge, Resources } from '../src/cli/assemble.ts';
+import { openRunDevice } from '../src/cli/run-device.ts';
+import { AdamW, Scope } from '../src/engine/index.ts';
+import { createGrader } from '../src/env/grader.ts';
+import { drawTasks } from '../src/grpo/draw.ts';
+import type { Policy } from '../src/grpo/policy.ts';
+import type { Task } from '../src/grpo/rollout.ts';
+import { type StepContext, step } from '../src/grpo/step.ts';
+import { Decoder } from '../src/model/index.ts';
+import { blindRouter, deployedScale } from '../src/run/arms.ts';
+import { PhaseClock } from '../src/run/clock.ts';
+import { resolveConfig } from '../src/run/config.ts';
+import { grpoSettings, paceOf } from '../src/run/settings.ts';
+import { type BenchItem, leetCodeGroups } from './grader-responses.ts';
+import { qwen3Shapes, randomWeights } from './qwen3-shapes.ts';
+
+const { values } = parseArgs({
+  options: {
+    recipe: { type: 'string', default: 'recipes/qwen3-4b-full-vanilla.toml' },
+    shape: { type: 'string', default: '4b' },
+    prompts: { type: 'string', default: '64' },
+    promptTokens: { type: 'string', default: '400' },
+    tokens: { type: 'string', default: '512' },
+    updates: { type: 'string', default: '2' },
+    set: { type: 'string', multiple: true, default: [] },
+    json: { type: 'string' },
+    responses: { type: 'string' },
+  },
+});
+const shape = qwen3Shapes[values.shape];
+const { config } = resolveConfig(values.recipe, [
+  'data.path=unused',
+  `sampling.promptsPerStep=${values.prompts}`,
+  `sampling.maxNewTokens=${values.tokens}`,
+  ...values.set,
+]);
+const { rank } = config.adapter;
+const settings = grpoSettings(config, []);
+
+function randomIds(name: string, length: number): Int32Array {
+  const ids = new Int32Array(length);
+  randomStream(1, ['bench', name]).fillIntegers(ids, 150_000);
+  return ids;
+}
+
+/** At a start that takes a second to make: the same uniform numbers for every module. */
+function randomAdapter(scope: Scope): LinearAdapter {
+  const pool = new Float32Array(2 ** 20);
+  randomStream(1, 'adapter').fillUniform(pool, -1, 1);
+  const cut = (size: number, scale: number): Float32Array =>
+    Float32Array.from({ length: size }, (_, i) => scale * pool[i % pool.length]);
+  return new LinearAdapter(scope, 'lora', rank, targetModules(shape, config.adapter.targets), (module) => ({
+    A0: cut(2 * rank * module.inputs, module.inputs ** -0.5),
+    B0: cut(module.outputs * 2 * rank, (2 * rank) ** -0.5),
+  }));
+}
+
+const groups = await leetCodeGroups(settings.promptsPerStep, settings.group);
+if (groups.length < settings.promptsPerStep) {
+  throw new Error(`cuda-update: ${settings.promptsPerStep} LeetCode problems are needed, found ${groups.length}`);
+}
+const byId = new Map(groups.map((items) => [items[0].problem.id, items]));
+const tasks = groups.map(([{ problem, mode }]): Task => {
+  const prompt = randomIds(problem.id, Number(values.promptTokens));
+  return { problem, mode, markers: 'original', hinted: prompt, unhinted: prompt };
+});
+if (values.responses !== undefined) {
+  const line = ({ problem, mode, code, tests }: BenchItem): string => {
+    const { setupCode: setup, methodName: method, canonicalSolution: canonical } = problem;
+    return JSON.stringify({ code, setup, tests, method, canonical, mode });
+  };
+  writeFileSync(values.responses, `${groups.flat().map(line).join('\n')}\n`);
+}
+
+/** The stored responses of an update's groups, in the order in which its rollouts are made. */
+function responder(update: number): () => string {
+  const texts = drawTasks(tasks, settings, update).flatMap(({ task }) => byId.get(task.problem.id) ?? []);
+  let next = 0;
+  return () => {
+    const { code } = texts[next++];
+    // Different in every update, so that no verdict is remembered.
+    return code === null ? 'I do not know.' : `\`\`\`python\n${code}\n# update ${update}\n\`\`\``;
+  };
+}
+
+await using resources = new Resources();
+const judge = await openJudge(config, resources);
+const device = resources.use(await openRunDevice(config, shape, tasks, (plan) => console.log(plan)));
+const scope = resources.use(new Scope(device));
+const maxPositions = config.sampling.maxPromptTokens + settings.maxNewTokens;
+const decoder = await Decoder.load(scope, shape, randomWeights(shape), { maxPositions });
+const adapter = randomAdapter(scope);
+const { recompute } = config.output;
+const policy: Policy = { decoder, adapter, deployedScale: deployedScale(config.arm), recompute };
+const pairs = Array.from({ length: 16 }, (_, i) => ({
+  prompt: randomIds(`pair ${i}`, 300),
+  hack: randomIds(`hack ${i}`, 120),
+  clean: randomIds(`clean ${i}`, 120),
+}));
+const clock = new PhaseClock();
+let respond = responder(0);
+const context: StepContext = {
+  policy,
+  optimiser: resources.use(new AdamW(adapter.parameters)),
+  tasks,
+  grader: createGrader(judge, { append: () => undefined }),
+  router: blindRouter(config, policy, pairs),
+  settings,
+  pool: null,
+  decode: () => respond(),
+  pace: paceOf(config),
+  enter: (phase) => clock.enter(phase),
+};
+
+const rows: Record<string, unknown>[] = [];
+for (let update = 0; update < Number(values.updates); update++) {
+  await context.router.refresh(update, policy);
+  await device.sync();
+  clock.take();
+  respond = responder(update);
+  const { rollouts, trained, parity, result } = await step(context, update);
+  await device.sync();
+  const seconds = clock.take();
+  const total = Object.values(seconds).reduce((sum, value) => sum + value, 0);
+  const tokens = rollouts.reduce((sum, rollout) => sum + rollout.tokens.length, 0);
+  const { loss, gradientNorm } = result ?? { loss: null, gradientNorm: null };
+  rows.push({ update, total, ...seconds, tokens, trained: trained.length, parity, loss, gradientNorm });
+  console.log(JSON.stringify(rows.at(-1)));
+}
+const peakGiB = device.arena.peak / 2 ** 30;
+const summary = { what: 'one update', arm: config.arm.kind, shape: values.shape, peakGiB, rows };
+console.log(JSON.stringify(summary));
+if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(summary, null, 1));
