@@ -57,6 +57,8 @@ async function runResults(directory: string, options: ResultsOptions, context: C
   const unfinished = results.arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
   for (const { path, updates } of unfinished)
     context.stderr.write(`${path} is not finished (${updates} updates saved)\n`);
+  const { missing } = findExperiment(directory);
+  if (missing.length > 0) context.stderr.write(`not started yet: ${missing.join(', ')}\n`);
   if (options.figures === false) return;
   const folder = typeof options.figures === 'string' ? options.figures : join(directory, 'figures');
   const { files, warnings } = await writeFigures(allFigures(results), folder);

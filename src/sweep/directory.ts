@@ -1,6 +1,7 @@
 /**
  * An experiment's directory: experiment.json (the plan), one run directory per arm and seed. Whoever reads results finds the arms'
- * names there; a plan that differs from what its runs were started with is refused.
+ * names there; a plan that differs from what its runs were started with is refused. Some of an experiment's arms and seeds after
+ * others: what was started earlier stays in the plan.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,17 +21,24 @@ const fileName = 'experiment.json';
 export async function writeExperiment(directory: string, { experiment, runs }: ExperimentPlan): Promise<void> {
   mkdirSync(directory, { recursive: true });
   for (const run of runs) expectSameConfig(directory, run);
-  const file: ExperimentFile = {
-    format: 1,
-    experiment,
-    runs: runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash })),
-  };
+  const planned = runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash }));
+  const earlier = startedEarlier(directory).filter(({ folder }) => !planned.some((run) => run.folder === folder));
+  const file: ExperimentFile = { format: 1, experiment, runs: [...earlier, ...planned] };
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
 }
 
+function startedEarlier(directory: string): ExperimentFile['runs'] {
+  const path = join(directory, fileName);
+  if (!existsSync(path)) return [];
+  const { runs }: ExperimentFile = JSON.parse(readFileSync(path, 'utf8'));
+  return runs.filter(({ folder }) => isRun(join(directory, folder)));
+}
+
+const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
+
 function expectSameConfig(directory: string, { folder, configHash }: PlannedRun): void {
   const path = join(directory, folder);
-  if (!existsSync(join(path, 'manifest.json'))) return;
+  if (!isRun(path)) return;
   const found = RunDirectory.open(path).manifest.configHash;
   if (found === configHash) return;
   throw new UserError({
@@ -50,21 +58,23 @@ export interface FoundRun {
 export interface FoundExperiment {
   readonly experiment: Experiment | null;
   readonly runs: readonly FoundRun[];
+  /** Planned, and not started yet. */
+  readonly missing: readonly string[];
 }
 
-/** The runs below a directory, or the directory itself when it is a run. Those that were planned and not started are left out. */
+/** The runs below a directory, or the directory itself when it is a run. */
 export function findExperiment(directory: string): FoundExperiment {
-  const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
-  if (isRun(directory)) return { experiment: null, runs: [{ path: directory, arm: null }] };
+  if (isRun(directory)) return { experiment: null, runs: [{ path: directory, arm: null }], missing: [] };
   const path = join(directory, fileName);
   if (existsSync(path)) {
     const file: ExperimentFile = JSON.parse(readFileSync(path, 'utf8'));
     const runs = file.runs.map(({ arm, folder }) => ({ path: join(directory, folder), arm }));
-    return { experiment: checkExperiment(file.experiment, path), runs: runs.filter((run) => isRun(run.path)) };
+    const missing = runs.filter((run) => !isRun(run.path)).map((run) => run.path);
+    return { experiment: checkExperiment(file.experiment, path), runs: runs.filter((run) => isRun(run.path)), missing };
   }
   const folders = existsSync(directory) ? readdirSync(directory).sort() : [];
   const runs = folders.map((name) => join(directory, name)).filter(isRun);
-  if (runs.length > 0) return { experiment: null, runs: runs.map((run) => ({ path: run, arm: null })) };
+  if (runs.length > 0) return { experiment: null, runs: runs.map((run) => ({ path: run, arm: null })), missing: [] };
   throw new UserError({
     call: `results of ${directory}`,
     expected: 'a run, an experiment, or a folder of runs',

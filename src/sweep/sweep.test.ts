@@ -1,12 +1,14 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { sealRun } from '../oracle/verdicts.ts';
-import { writeExperiment } from './directory.ts';
+import { compareArms } from '../report/comparisons.ts';
+import { readResults } from '../report/read-results.ts';
+import { findExperiment, writeExperiment } from './directory.ts';
 import { WorkEstimate } from './estimate.ts';
 import { checkExperiment, planExperiment, readExperiment } from './experiment.ts';
-import { type ExperimentWorker, runExperiment } from './run-experiment.ts';
+import { type ExperimentWorker, runExperiment, runSideBySide } from './run-experiment.ts';
 
 function recipeFolder(): string {
   const folder = temporaryFolder();
@@ -61,6 +63,86 @@ describe('an experiment', () => {
     await writeRun(join(directory, 'vanilla-3'), { config: { updates: 99 } });
     const plan = planExperiment(readExperiment(path), path);
     await expect(writeExperiment(directory, plan)).rejects.toThrow('vanilla-3 with the config it was started with');
+  });
+});
+
+describe('an experiment in parts', () => {
+  const path = join(recipeFolder(), 'both.toml');
+  const plan = planExperiment(readExperiment(path), path);
+  const only = (...folders: string[]) => ({
+    ...plan,
+    runs: plan.runs.filter(({ folder }) => folders.includes(folder)),
+  });
+  const start = (directory: string, folder: string) => {
+    const [{ config }] = plan.runs.filter((run) => run.folder === folder);
+    return writeRun(join(directory, folder), { config, checkpoints: [0, 5] });
+  };
+
+  it('keeps in its plan what was started earlier, and names what is not started', async () => {
+    const directory = temporaryFolder();
+    await writeExperiment(directory, only('vanilla-3', 'gate-3'));
+    await start(directory, 'gate-3');
+    await writeExperiment(directory, only('gate-4'));
+    expect(findExperiment(directory)).toMatchObject({
+      runs: [{ path: join(directory, 'gate-3'), arm: 'gate' }],
+      missing: [join(directory, 'gate-4')],
+    });
+  });
+
+  it('has results while it is unfinished: seeds that both arms have are compared', async () => {
+    const directory = temporaryFolder();
+    await writeExperiment(directory, plan);
+    const set = 'test-original' as const;
+    for (const [folder, outcomes] of [
+      ['vanilla-3', 'hhh-'],
+      ['vanilla-4', 'hh--'],
+      ['gate-3', 'h---'],
+    ]) {
+      await start(directory, folder);
+      const state = folder.startsWith('gate') ? ('deployed' as const) : ('trained' as const);
+      await writeEvaluations(join(directory, folder), [{ update: 5, set, state, outcomes }]);
+    }
+    const { runs, missing } = findExperiment(directory);
+    expect(missing).toEqual([join(directory, 'gate-4')]);
+    const source = { name: 'x', baseline: 'vanilla', placebo: 'haar', arms: ['vanilla', 'gate'] };
+    const [comparison] = compareArms(await readResults(directory, { ...source, runs }), set, 'hack', false);
+    expect(comparison).toMatchObject({ arm: 'gate', against: 'vanilla', seeds: [3], difference: -0.5, pValue: null });
+  });
+});
+
+describe('side by side', () => {
+  const path = join(recipeFolder(), 'both.toml');
+  const plan = planExperiment(readExperiment(path), path);
+
+  it('never has more at a time than it may, in the order of the plan; a failure leaves the others alone', async () => {
+    const started: number[] = [];
+    let [now, most] = [0, 0];
+    const end = await runSideBySide(plan, 2, new AbortController().signal, async (index, slot) => {
+      started.push(index);
+      now++;
+      most = Math.max(most, now);
+      expect(slot).toBeLessThan(2);
+      await new Promise((resolve) => setTimeout(resolve, 5 * (1 + slot)));
+      now--;
+      if (index === 1) return { end: 'failed', detail: 'no reason' };
+      return { end: index === 2 ? 'tripwire' : 'finished', detail: '' };
+    });
+    expect(started).toEqual([0, 1, 2, 3]);
+    expect(most).toBe(2);
+    const failed = [{ folder: 'gate-3', detail: 'no reason' }];
+    expect(end).toEqual({ end: 'finished', tripped: ['vanilla-4'], failed });
+  });
+
+  it('starts nothing more once it is interrupted', async () => {
+    const stop = new AbortController();
+    const started: number[] = [];
+    const end = await runSideBySide(plan, 1, stop.signal, async (index) => {
+      started.push(index);
+      if (index === 1) stop.abort();
+      return { end: index === 1 ? 'interrupted' : 'finished', detail: '' };
+    });
+    expect(started).toEqual([0, 1]);
+    expect(end.end).toBe('interrupted');
   });
 });
 
