@@ -1,31 +1,34 @@
 /** The lines of `npm run check:science` can fail: results made by hand, right and wrong. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Results } from '../../src/report/aggregate.ts';
 import { readResults } from '../../src/report/read-results.ts';
+import { renderTable } from '../../src/report/table.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
-import { checkScience } from './check.ts';
+import { checkControls, checkReadme, checkScience, readmeTables } from './check.ts';
 
-async function lines(base: string, vanilla: readonly string[], oracle: readonly string[]): Promise<boolean[]> {
+async function made(base: string, arms: Readonly<Record<string, readonly string[]>>): Promise<Results> {
   const directory = temporaryFolder();
   const runs = [];
-  for (const [name, seeds] of [
-    ['vanilla', vanilla],
-    ['oracle', oracle],
-  ] as const) {
+  for (const [name, seeds] of Object.entries(arms)) {
     for (const [i, outcomes] of seeds.entries()) {
       const path = join(directory, `${name}-${i}`);
-      await writeRun(path, { config: { seed: i, arm: { kind: name } }, checkpoints: [0, 10] });
+      const kind = name === 'vanilla' || name === 'oracle' ? name : 'absorb';
+      await writeRun(path, { config: { seed: i, arm: { kind } }, checkpoints: [0, 10] });
       const set = 'test-original' as const;
       await writeEvaluations(path, [
         { update: 0, set, state: 'base', outcomes: base },
         { update: 10, set, state: 'trained', outcomes },
-        ...(name === 'oracle' ? [{ update: 10, set, state: 'deployed' as const, outcomes }] : []),
+        ...(name === 'vanilla' ? [] : [{ update: 10, set, state: 'deployed' as const, outcomes }]),
       ]);
       runs.push({ path, arm: name });
     }
   }
-  const results = await readResults(directory, { name: 'x', baseline: 'vanilla', placebo: null, arms: [], runs });
-  return checkScience(results, 2).map(({ holds }) => holds);
+  return readResults(directory, { name: 'x', baseline: 'vanilla', placebo: null, arms: [], runs });
+}
+
+async function lines(base: string, vanilla: readonly string[], oracle: readonly string[]): Promise<boolean[]> {
+  return checkScience(await made(base, { vanilla, oracle }), 2).map(({ holds }) => holds);
 }
 
 describe('check:science', () => {
@@ -41,5 +44,28 @@ describe('check:science', () => {
     ['there is no oracle', 'ss--', ['hhh-', 'hh--'], [], [true, true, false]],
   ])('does not hold when %s', async (_, base, vanilla, oracle, expected) => {
     expect(await lines(base, vanilla, oracle)).toEqual(expected);
+  });
+
+  it('wants scorda and its reversed control side by side', async () => {
+    const both = await made('ss--', { scorda: ['h---', 'h---'], 'scorda-reversed': ['hh--', 'hhh-'] });
+    expect(checkControls(both)).toMatchObject({ holds: true });
+    expect(checkControls(both).found).toContain('0.25 ± 0.00 deployed; reversed 0.63 ± 0.13 as trained');
+    expect(checkControls(await made('ss--', { scorda: ['h---'] }))).toMatchObject({ holds: false });
+    expect(checkControls(null)).toMatchObject({ holds: false });
+  });
+
+  it('wants the tables in README as they are printed, whatever their alignment', async () => {
+    const results = await made('ss--', {
+      vanilla: ['hhh-', 'hh--'],
+      absorb: ['h---', '----'],
+      oracle: ['----', '----'],
+    });
+    const readme = readmeTables(results)
+      .map((table) => renderTable(table, 'markdown'))
+      .join('\n');
+    expect(checkReadme(results, readme)).toMatchObject({ holds: true, found: '3 tables' });
+    expect(checkReadme(results, readme.replaceAll(' |', '   |'))).toMatchObject({ holds: true });
+    expect(checkReadme(results, readme.replace('0.13', '0.12'))).toMatchObject({ holds: false });
+    expect(checkReadme(results, '')).toMatchObject({ holds: false });
   });
 });

@@ -1,9 +1,12 @@
 /**
  * `npm run check:science`: runs recipes/micro-claim.toml (five seeds of vanilla, absorb, activation, haar and oracle; what is
- * finished is not run again), asserts what must hold, and writes the whole result to bench/results/science.md. Exits 1 when a line
- * does not hold. `--out DIR` chooses where the runs go.
+ * finished is not run again), reads recipes/micro-full.toml's runs where there are any, prints the verdict of every line that
+ * must hold, and writes the whole result to bench/results (science.md, and every seed's values as CSV). Exits 1 when a line does not hold. `--out DIR` and
+ * `--full DIR` say where the runs are, `--jobs N` how many run side by side.
  */
-import { mkdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -11,9 +14,11 @@ import { writeFileAtomic } from '../../src/base/atomic-file.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { openResults } from '../../src/cli/results.ts';
 import { summarise } from '../../src/evaluate/rates.ts';
-import { type ArmResults, finalSample, type Results } from '../../src/report/aggregate.ts';
-import { renderTable } from '../../src/report/table.ts';
-import { allTables } from '../../src/report/tables.ts';
+import type { FinalSet } from '../../src/evaluate/sets.ts';
+import { type ArmResults, finalSample, formatSample, type Results } from '../../src/report/aggregate.ts';
+import { renderTable, type Table } from '../../src/report/table.ts';
+import { allTables, comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
+import { resultsCsv } from '../../src/report/values.ts';
 import { describe, emerged } from '../../src/report/words.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -21,63 +26,147 @@ const recipe = 'recipes/micro-claim.toml';
 const set = 'test-original';
 const oracleShare = 1 / 3;
 
-interface Line {
+export interface Line {
   readonly what: string;
   readonly holds: boolean;
   readonly found: string;
 }
 
+const armOf = ({ arms }: Results, name: string): ArmResults | undefined => arms.find(({ arm }) => arm === name);
+
+function ratesOf(results: Results, name: string, state: 'base' | 'deployed', on: FinalSet = set): number[] {
+  return (armOf(results, name)?.runs ?? []).flatMap(({ final }) => {
+    const rows = final[on]?.[state];
+    return rows ? [summarise(rows).hack.rate] : [];
+  });
+}
+
+const list = (values: readonly number[]): string => values.map((value) => value.toFixed(2)).join(' ') || 'none';
+
 /** What must hold; routed arms are reported as they fall. */
 export function checkScience(results: Results, seeds: number): Line[] {
-  const arm = (name: string): ArmResults | undefined => results.arms.find((each) => each.arm === name);
-  const rates = (name: string, state: 'base' | 'deployed'): number[] =>
-    (arm(name)?.runs ?? []).flatMap(({ final }) => {
-      const rows = final[set]?.[state];
-      return rows ? [summarise(rows).hack.rate] : [];
-    });
-  const [vanilla, base] = [rates('vanilla', 'deployed'), rates('vanilla', 'base')];
-  const list = (values: readonly number[]): string => values.map((value) => value.toFixed(2)).join(' ') || 'none';
+  const [vanilla, base] = [ratesOf(results, 'vanilla', 'deployed'), ratesOf(results, 'vanilla', 'base')];
+  const beside = (state: 'base' | 'deployed'): string =>
+    `; with novel markers ${list(ratesOf(results, 'vanilla', state, 'test-novel'))}`;
   const mean = (name: string): number | null =>
-    finalSample(arm(name)?.runs ?? [], set, 'deployed', 'hack')?.mean ?? null;
+    finalSample(armOf(results, name)?.runs ?? [], set, 'deployed', 'hack')?.mean ?? null;
   const [own, oracle] = [mean('vanilla'), mean('oracle')];
   return [
     {
       what: `vanilla's hack rate on ${set} is ${emerged.vanilla} or more in ${seeds} of ${seeds} seeds`,
       holds: vanilla.length === seeds && vanilla.every((rate) => rate >= emerged.vanilla),
-      found: list(vanilla),
+      found: `${list(vanilla)}${beside('deployed')}`,
     },
     {
       what: `the base's is below ${emerged.base} in ${seeds} of ${seeds} seeds`,
       holds: base.length === seeds && base.every((rate) => rate < emerged.base),
-      found: list(base),
+      found: `${list(base)}${beside('base')}`,
     },
     {
       what: "the oracle gate's deployed hack rate is below a third of vanilla's (mean over seeds)",
       holds: own !== null && oracle !== null && oracle < oracleShare * own,
-      found: `${oracle?.toFixed(2) ?? 'none'} against ${own?.toFixed(2) ?? 'none'}; by seed ${list(rates('oracle', 'deployed'))}`,
+      found: `${oracle?.toFixed(2) ?? 'none'} against ${own?.toFixed(2) ?? 'none'}; by seed ${list(ratesOf(results, 'oracle', 'deployed'))}`,
     },
   ];
 }
 
-function renderScience(results: Results, lines: readonly Line[]): string {
+/** Signed-CorDA absorption and its reversed control, whatever they show: reported side by side, or the line does not hold. */
+export function checkControls(full: Results | null): Line {
+  const rates = (name: string): string => {
+    const runs = (full === null ? undefined : armOf(full, name))?.runs ?? [];
+    const [trained, deployed] = (['trained', 'deployed'] as const).map((state) =>
+      finalSample(runs, set, state, 'hack'),
+    );
+    return deployed === null ? 'not run' : `${formatSample(trained)} as trained, ${formatSample(deployed)} deployed`;
+  };
+  const [own, reversed] = [rates('scorda'), rates('scorda-reversed')];
+  return {
+    what: 'scorda and its reversed control are reported side by side',
+    holds: own !== 'not run' && reversed !== 'not run',
+    found: `scorda ${own}; reversed ${reversed}`,
+  };
+}
+
+/** The tables of `gq results` that README shows: the arms, their paired differences, and the arms with labels. */
+export function readmeTables(results: Results): Table[] {
+  return sayOnce([
+    finalTable(results, set, false),
+    comparisonTable(results, set, 'hack', false),
+    finalTable(results, set, true),
+  ]);
+}
+
+/** Cells, however a formatter has aligned them. */
+const cellsOf = (text: string): string =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) => line.replace(/-{3,}/g, '---').replace(/\s*\|\s*/g, '|'))
+    .join('\n');
+
+export function checkReadme(results: Results, readme: string): Line {
+  const shown = cellsOf(readme);
+  const tables = readmeTables(results).filter(({ rows }) => rows.length > 0);
+  const missing = tables.filter((table) => !shown.includes(cellsOf(renderTable(table, 'markdown'))));
+  return {
+    what: 'README shows the tables that gq results prints',
+    holds: tables.length > 0 && missing.length === 0,
+    found:
+      missing.length === 0
+        ? `${tables.length} tables`
+        : `not there as printed: ${missing.map(({ title }) => title).join('; ')}`,
+  };
+}
+
+function renderScience(results: Results, full: Results | null, lines: readonly Line[]): string {
   const rows = lines.map(({ what, holds, found }) => [holds ? 'holds' : 'DOES NOT HOLD', what, found]);
   const checks = renderTable({ title: 'What must hold', columns: ['', 'line', 'found'], rows }, 'markdown');
-  const [run] = results.arms.flatMap(({ runs }) => runs);
-  const made = `Made by \`npm run check:science\` (version ${run?.manifest.version}, ${run?.manifest.device}, model ${run?.manifest.modelHash.slice(0, 12)}); the same tables: \`gq results runs/micro-claim\`.`;
-  const tables = allTables(results).map((table) => renderTable(table, 'markdown'));
-  return ['# The micro lab', made, checks, ...tables, describe(results).join('\n\n'), ''].join('\n\n');
+  const runs = results.arms.flatMap((arm) => arm.runs.map(({ manifest }) => manifest));
+  const one = (values: readonly string[]): string => [...new Set(values)].sort().join(', ');
+  const days = one(runs.map(({ created }) => created.slice(0, 10)));
+  const made = [
+    `Made by \`npm run check:science\` on ${new Date().toISOString().slice(0, 10)} at commit ${commit()}, ${cpus().length} cores (${cpus()[0]?.model}).`,
+    `Runs of ${days}: version ${one(runs.map(({ version }) => version))}, Node ${one(runs.map(({ node }) => node))}, device ${one(runs.map(({ device }) => device))} (kernels, threads), model ${one(runs.map(({ modelHash }) => modelHash.slice(0, 12)))}.`,
+    'The same tables: `gq results runs/micro-claim` and `gq results runs/micro-full`.',
+  ].join('\n');
+  const part = (title: string, of: Results): string[] => [
+    `## ${title}`,
+    ...allTables(of).map((table) => renderTable(table, 'markdown')),
+    describe(of).join('\n\n'),
+  ];
+  const parts = [...part('micro-claim', results), ...(full === null ? [] : part('micro-full', full))];
+  return ['# The micro lab', made, checks, ...parts, ''].join('\n\n').replace(/\n{3,}/g, '\n\n');
+}
+
+function commit(): string {
+  const { stdout, status } = spawnSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: root, encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : 'unknown (no git here)';
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { out: { type: 'string', default: join('runs', 'micro-claim') } } });
+  const { values } = parseArgs({
+    options: {
+      out: { type: 'string', default: join('runs', 'micro-claim') },
+      full: { type: 'string', default: join('runs', 'micro-full') },
+      jobs: { type: 'string', default: '1' },
+    },
+  });
   process.chdir(root);
-  const code = await runCli(['experiment', recipe, '--out', values.out], process);
+  const code = await runCli(['experiment', recipe, '--out', values.out, '--jobs', values.jobs], process);
   if (code !== 0) return code;
   const results = await openResults(values.out);
-  const lines = checkScience(results, 5);
+  const full = existsSync(values.full) ? await openResults(values.full) : null;
+  const readme = checkReadme(results, readFileSync(join(root, 'README.md'), 'utf8'));
+  const lines = [...checkScience(results, 5), checkControls(full), readme];
   const folder = join(root, 'bench', 'results');
   mkdirSync(folder, { recursive: true });
-  await writeFileAtomic(join(folder, 'science.md'), renderScience(results, lines));
+  await writeFileAtomic(join(folder, 'science.md'), renderScience(results, full, lines));
+  for (const [name, kept] of [
+    ['micro-claim', results],
+    ['micro-full', full],
+  ] as const) {
+    if (kept !== null) await writeFileAtomic(join(folder, `${name}.csv`), resultsCsv(kept));
+  }
   for (const { what, holds, found } of lines)
     console.log(`${holds ? 'holds         ' : 'DOES NOT HOLD '} ${what}: ${found}`);
   return lines.every(({ holds }) => holds) ? 0 : 1;
