@@ -5,7 +5,7 @@
 import { DeviceError } from '../../base/errors.ts';
 import { WasmDevice } from './device.ts';
 import { Jobs } from './jobs.ts';
-import { canShareMemory, countCores, isNode, setEngineFlags, startWorker } from './platform.ts';
+import { canShareMemory, countCores, isNode, setEngineFlags, settleRegisters, startWorker } from './platform.ts';
 import { chooseBuild, type LoadModule, loadPackagedModule, type Variant } from './variants.ts';
 import { pageBytes, type WasmMemory, webAssembly } from './webassembly.ts';
 
@@ -38,7 +38,9 @@ export async function createWasmDevice(options: WasmOptions = {}): Promise<WasmD
   const shared = canShareMemory();
   const memory = makeMemory(arenaBytes, shared);
   const { module, exports, ...build } = await chooseBuild(variant, memory, shared, loadModule);
-  const jobs = new Jobs(exports, memory, threads);
+  const settle = await settleRegisters();
+  settle();
+  const jobs = new Jobs(exports, memory, threads, settle);
   if (isNode) jobs.allowSleep();
   const others = Array.from({ length: threads - 1 }, (_, index) => index + 1);
   const workers = await Promise.all(others.map((thread) => startWorker({ module, memory, thread })));

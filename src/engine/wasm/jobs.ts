@@ -70,11 +70,19 @@ export class Jobs {
   readonly #floats: Float32Array;
   readonly #staged: Int32Array;
   readonly #ids = new Map<JobName, number>();
+  readonly #settle: () => void;
 
-  constructor(exports: Readonly<Record<string, unknown>>, memory: WasmMemory, threads: number) {
+  /** `settle` is called after every job: see platform.ts. */
+  constructor(
+    exports: Readonly<Record<string, unknown>>,
+    memory: WasmMemory,
+    threads: number,
+    settle: () => void = () => {},
+  ) {
     const figure = (name: string) => (exports[name] as WasmGlobal).value;
     this.#exports = exports;
     this.threads = threads;
+    this.#settle = settle;
     this.tileRows = figure('TILE_ROWS');
     this.tileColumns = figure('TILE_COLUMNS');
     this.scratch = figure('SHARED_SCRATCH');
@@ -100,6 +108,7 @@ export class Jobs {
     const id = this.#id(name);
     try {
       run(id, this.#arguments, shards);
+      this.#settle();
     } catch (cause) {
       throw new DeviceError(
         {

@@ -15,12 +15,14 @@ const columnBlock = 512;
 /** Work worth a shard: about 20 µs of one core. */
 const shardFlops = 2e6;
 const goodShardCount = 16;
+/** Of products that pack A: fewer, so that each packed panel of B serves more rows. */
+const goodPackingCount = 8;
 /** A packed panel is not used often enough by so few rows to pay for its packing. */
 const fewRows = 32;
 /** And half as few where B is deep: reading it column tile by column tile then waits for memory. */
 const shallow = 1024;
-/** From so many rows on, a transposed A is turned round first. */
-const copyRows = 64;
+/** From so many rows on, a transposed A is packed first. */
+const manyRows = 64;
 /** Columns of one job. */
 const mostColumns = 2 ** 22;
 /** In the order of kernels/gemm.ts. 'packed by the shard' is for products of one row of shards: nobody packs twice. */
@@ -144,8 +146,8 @@ export class Matmul {
   }
 
   #multiply(product: Product, round: Round, options: MatmulOptions, way: WayB): void {
-    const grid = this.#grid(round, way);
-    const copyA = options.transposeA && round.rows > copyRows && round.columns > 2 * this.#jobs.tileColumns;
+    const packA = options.transposeA && round.rows > manyRows && round.columns > 2 * this.#jobs.tileColumns;
+    const grid = this.#grid(round, way, packA);
     const packed = way === 'packed';
     const bBatch = packed ? this.#paddedColumns(round.columns) * round.depth : product.depth * product.columns;
     this.#jobs.run('gemm', grid.rowBlocks * grid.columnBlocks * round.batch, [
@@ -166,15 +168,15 @@ export class Matmul {
       product.rows * product.depth * 4,
       bBatch * 4,
       options.transposeA ? 1 : 0,
-      copyA ? 1 : 0,
+      packA ? 1 : 0,
       waysB.indexOf(way),
       options.transposeB ? 1 : 0,
       round.accumulate ? 1 : 0,
     ]);
   }
 
-  /** Shards big enough to be worth a claim, and enough of them to keep the cores level. */
-  #grid({ batch, rows, columns, depth }: Product, way: WayB) {
+  /** Shards big enough to be worth a claim, and enough of them to keep the cores level. What packs A is cut by rows. */
+  #grid({ batch, rows, columns, depth }: Product, way: WayB, packA: boolean) {
     const { tileRows, tileColumns } = this.#jobs;
     // A shard that packs for itself keeps its columns to itself, and wide enough to be read along the rows.
     const alone = way === 'packed by the shard';
@@ -182,9 +184,10 @@ export class Matmul {
     let columnBlocks = Math.ceil(columns / columnBlock);
     let rowBlocks = Math.min(Math.ceil(rows / rowBlock), Math.floor(maxShards / columnBlocks / batch));
     const flops = 2 * batch * rows * columns * depth;
-    const wanted = Math.min(goodShardCount, Math.floor(flops / shardFlops));
+    const wanted = Math.min(packA ? goodPackingCount : goodShardCount, Math.floor(flops / shardFlops));
     while (batch * rowBlocks * columnBlocks < wanted) {
-      const byColumns = alone || columns / columnBlocks > 8 * tileColumns || rows / rowBlocks <= 4 * tileRows;
+      const wide = !packA && columns / columnBlocks > 8 * tileColumns;
+      const byColumns = alone || wide || rows / rowBlocks <= 4 * tileRows;
       if (byColumns && columns / columnBlocks <= leastColumns) break;
       if (byColumns) columnBlocks++;
       else rowBlocks++;

@@ -28,6 +28,14 @@ export function multiplyBlock(
   a: usize, aRow: usize, aStep: usize, b: usize, bStep: usize, bPanel: usize, c: usize, cRow: usize, rows: i32,
   columns: i32, depth: i32, accumulate: bool,
 ): void {
+  multiplyTiles(a, aRow, aStep, TILE_ROWS * aRow, b, bStep, bPanel, c, cRow, rows, columns, depth, accumulate);
+}
+
+/** The same where neighbouring row tiles of A lie `aTile` apart. */
+export function multiplyTiles(
+  a: usize, aRow: usize, aStep: usize, aTile: usize, b: usize, bStep: usize, bPanel: usize, c: usize, cRow: usize,
+  rows: i32, columns: i32, depth: i32, accumulate: bool,
+): void {
   for (let column = 0; column < columns; column += TILE_COLUMNS) {
     const width = min(TILE_COLUMNS, columns - column);
     let from = a;
@@ -36,14 +44,14 @@ export function multiplyBlock(
     if (width == TILE_COLUMNS) {
       for (; row + TILE_ROWS <= rows; row += TILE_ROWS) {
         wholeTile(from, aRow, aStep, b, bStep, to, cRow, depth, accumulate);
-        from += TILE_ROWS * aRow;
+        from += aTile;
         to += TILE_ROWS * cRow;
       }
       if (row < rows) tile(rows - row, from, aRow, aStep, b, bStep, to, cRow, depth, accumulate);
     } else {
       for (; row < rows; row += TILE_ROWS) {
         edgeTile(min(TILE_ROWS, rows - row), width, from, aRow, aStep, b, bStep, to, cRow, depth, accumulate);
-        from += TILE_ROWS * aRow;
+        from += aTile;
         to += TILE_ROWS * cRow;
       }
     }

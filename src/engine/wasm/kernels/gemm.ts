@@ -1,10 +1,10 @@
-// C [M, N] (+)= A · B over a fixed grid of shards. A is read in place, or copied the right way round first; B is read in
+// C [M, N] (+)= A · B over a fixed grid of shards. A is read in place, or packed first where it lies the other way round; B is read in
 // place, or from packed panels made beforehand, or packed by the shard itself where no other shard needs its columns.
 // Blocks of 256 along k are summed one after another into C.
-import { multiplyBlock } from './block';
+import { multiplyTiles } from './block';
 import { scratch } from './layout';
-import { BLOCK_DEPTH, packBlock, transposeCopy } from './pack';
-import { TILE_COLUMNS } from './tile';
+import { BLOCK_DEPTH, TILE_STEP, packBlock, packTiles } from './pack';
+import { TILE_COLUMNS, TILE_ROWS } from './tile';
 
 @unmanaged
 class GemmJob {
@@ -26,9 +26,9 @@ class GemmJob {
   cBatch: usize;
   aBatch: usize;
   bBatch: usize;
-  /** A lies as [depth, rows]. `copyA`: turn it round first. */
+  /** A lies as [depth, rows]. `packA`: in tiles of its own first. */
   transposedA: i32;
-  copyA: i32;
+  packA: i32;
   /** How B is read, and whether it lies as [columns, depth]. */
   wayB: i32;
   transposedB: i32;
@@ -39,9 +39,7 @@ class GemmJob {
 const PACKED: i32 = 0;
 const IN_PLACE: i32 = 1;
 
-/** Rows of a transposed copy are kept off multiples of 4 KiB. */
-const COPY_ROW: usize = BLOCK_DEPTH * 4 + 64;
-/** Where a shard packs its own columns: behind a copy of up to 240 rows of A. */
+/** Where a shard packs its own columns: behind up to 256 packed rows of A. */
 const OWN_PANELS: usize = 1 << 18;
 
 export function gemm(args: usize, shard: i32): void {
@@ -64,24 +62,26 @@ export function gemm(args: usize, shard: i32): void {
     let aBlock = a + start * alongDepth;
     let aRow = alongRows;
     let aStep = alongDepth;
-    if (job.copyA) {
-      transposeCopy(aBlock, job.aRow, scratch(), COPY_ROW, depth, rows);
+    let aTile = TILE_ROWS * alongRows;
+    if (job.packA) {
+      packTiles(aBlock, job.aRow, scratch(), depth, rows);
       aBlock = scratch();
-      aRow = COPY_ROW;
-      aStep = 4;
+      aRow = 4;
+      aStep = TILE_STEP;
+      aTile = depth * TILE_STEP;
     }
     const panel = <usize>depth * TILE_COLUMNS * 4;
     if (job.wayB == PACKED) {
       const block = b + (<usize>start * paddedColumns + <usize>column * depth) * 4;
-      multiplyBlock(aBlock, aRow, aStep, block, TILE_COLUMNS * 4, panel, c, job.cRow, rows, columns, depth, accumulate);
+      multiplyTiles(aBlock, aRow, aStep, aTile, block, TILE_COLUMNS * 4, panel, c, job.cRow, rows, columns, depth, accumulate);
     } else if (job.wayB == IN_PLACE) {
       const block = b + start * job.bRow + column * 4;
-      multiplyBlock(aBlock, aRow, aStep, block, job.bRow, TILE_COLUMNS * 4, c, job.cRow, rows, columns, depth, accumulate);
+      multiplyTiles(aBlock, aRow, aStep, aTile, block, job.bRow, TILE_COLUMNS * 4, c, job.cRow, rows, columns, depth, accumulate);
     } else {
       const own = scratch() + OWN_PANELS;
       const from = job.transposedB ? b + column * job.bRow + start * 4 : b + start * job.bRow + column * 4;
       packBlock(from, job.bRow, job.transposedB != 0, own, depth, columns);
-      multiplyBlock(aBlock, aRow, aStep, own, TILE_COLUMNS * 4, panel, c, job.cRow, rows, columns, depth, accumulate);
+      multiplyTiles(aBlock, aRow, aStep, aTile, own, TILE_COLUMNS * 4, panel, c, job.cRow, rows, columns, depth, accumulate);
     }
   }
 }

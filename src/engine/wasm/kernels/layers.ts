@@ -1,5 +1,5 @@
 // RMSNorm, rotary position, log-softmax of the target, and the scaling of adapter blocks. A shard is a run of rows.
-import { exp4, expOf, logOf } from './functions';
+import { exp4, expOf, logOf, rootOf } from './functions';
 import { broadcast, maskOf, maxLanes, put, putPair, sumLanes } from './lanes';
 import { scratch } from './layout';
 import { madd } from './tile';
@@ -47,7 +47,7 @@ export function rmsNorm(args: usize, shard: i32): void {
   for (let row = shard * job.each; row < last; row++) {
     const x = job.x + row * bytes;
     const out = job.out + row * bytes;
-    const inverse: f32 = 1 / Mathf.sqrt(dotRow(x, x, x, bytes, false) / <f32>job.columns + job.epsilon);
+    const inverse: f32 = 1 / rootOf(dotRow(x, x, x, bytes, false) / <f32>job.columns + job.epsilon);
     store<f32>(job.inverseRms + row * 4, inverse);
     const r = f32x4.splat(inverse);
     const weight = job.weight;

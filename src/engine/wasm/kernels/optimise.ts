@@ -1,4 +1,5 @@
 // AdamW (Loshchilov & Hutter, 2019) with clipping by the global norm, and the inverse of a small matrix.
+import { rootOf } from './functions';
 import { put } from './lanes';
 import { SHARED_SCRATCH } from './layout';
 import { madd } from './tile';
@@ -33,7 +34,7 @@ export function adamw(args: usize, shard: i32): void {
   const job = changetype<AdamWJob>(args);
   const start = <usize>shard * job.each * 4;
   const end = start + <usize>min(job.each, job.size - shard * job.each) * 4;
-  const clip = f32x4.splat(min<f32>(1, job.maxNorm / (Mathf.sqrt(load<f32>(job.squaredNorm)) + 1e-6)));
+  const clip = f32x4.splat(min<f32>(1, job.maxNorm / (rootOf(load<f32>(job.squaredNorm)) + 1e-6)));
   const beta1 = f32x4.splat(job.beta1);
   const beta2 = f32x4.splat(job.beta2);
   const rest1 = f32x4.splat(job.rest1);

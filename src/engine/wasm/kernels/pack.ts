@@ -1,12 +1,12 @@
 // The packed layout of B [depth, columns]: blocks of 256 rows; in a block, panels as wide as the register tile; in a
-// panel, row after row. The last panel is filled up with zeros. Also the transposing copy that both packing and the
-// weight gradients use.
-import { TILE_COLUMNS } from './tile';
+// panel, row after row. The last panel is filled up with zeros. An A that lies as [depth, rows] is packed alike, in tiles of
+// the register tile's height, for the weight gradients.
+import { TILE_COLUMNS, TILE_ROWS } from './tile';
 
 export const BLOCK_DEPTH: i32 = 256;
 
 /** to [columns, rows] = from [rows, columns] transposed; strides in bytes. */
-export function transposeCopy(from: usize, fromRow: usize, to: usize, toRow: usize, rows: i32, columns: i32): void {
+function transposeCopy(from: usize, fromRow: usize, to: usize, toRow: usize, rows: i32, columns: i32): void {
   let row = 0;
   for (; row + 4 <= rows; row += 4) {
     let column = 0;
@@ -35,6 +35,26 @@ export function transposeCopy(from: usize, fromRow: usize, to: usize, toRow: usi
   for (; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
       store<f32>(to + column * toRow + row * 4, load<f32>(from + row * fromRow + column * 4));
+    }
+  }
+}
+
+/** Bytes of one step of k in a packed tile of A: 8, 16 or 24. */
+export const TILE_STEP: usize = TILE_ROWS * 4;
+
+/** A [depth, rows] in tiles of TILE_ROWS rows, row after row of the source. The last tile's missing rows are never used. */
+export function packTiles(from: usize, fromRow: usize, to: usize, depth: i32, rows: i32): void {
+  const tile = <usize>depth * TILE_STEP;
+  const tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+  for (let step = 0; step < depth; step++) {
+    let source = from + step * fromRow;
+    let target = to + step * TILE_STEP;
+    for (let i = 0; i < tiles; i++) {
+      store<i64>(target, load<i64>(source));
+      if (TILE_ROWS > 2) store<i64>(target, load<i64>(source, 8), 8);
+      if (TILE_ROWS > 4) store<i64>(target, load<i64>(source, 16), 16);
+      source += TILE_STEP;
+      target += tile;
     }
   }
 }
