@@ -1,14 +1,15 @@
 /**
- * GFLOP/s of matrix products by kernel variant and threads, against the processor's own peak and OpenBLAS where it is
- * installed. Each figure is the best of many short runs. In a shape M×K×N, "bᵀ" and "aᵀ" are operands that lie the other
- * way round, and "frozen" a weight whose packed layout is kept.
+ * GFLOP/s of matrix products by kernel variant and threads, as shares of the processor's own 256-bit peak, and of OpenBLAS
+ * where it is installed. Products and the peak are timed in turns: a share is the median of a product's rate over the peak
+ * right before and after it; the GFLOP/s beside it are those of the fastest turn. In a shape M×K×N, "bᵀ" and "aᵀ" are
+ * operands that lie the other way round, and "frozen" a weight whose packed layout is kept.
  *   node bench/gemm.ts [--variant plain|relaxed|wide] [--threads 1,2] [--seconds 0.25] [--only text]
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Scope } from '../src/engine/index.ts';
 import { createWasmDevice, type Variant } from '../src/engine/wasm/index.ts';
-import { measureNativePeaks, type Peak } from './native-peak.ts';
+import { type NativePeak, openNativePeak } from './native-peak.ts';
 import { loadOpenBlas, type Sgemm, type Shape } from './openblas.ts';
 
 interface Case extends Shape {
@@ -48,23 +49,51 @@ const cases: Case[] = shapes
   )
   .filter(({ name }) => name.includes(options.only));
 
-/** GFLOP/s of the fastest call. */
-function fastest({ rows, depth, columns }: Shape, call: () => void): number {
-  let bestMs = Number.POSITIVE_INFINITY;
+interface Rate {
+  readonly gflops: number;
+  /** Of the peak beside it; undefined where there is none to measure. */
+  readonly share: number | undefined;
+}
+
+const peak = await openNativePeak();
+/** Calls of one turn take about this long. */
+const turnMs = 2;
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}
+
+function peakNow(threads: number): number | undefined {
+  return typeof peak === 'string' ? undefined : (peak as NativePeak).measure(threads);
+}
+
+function timeCalls(count: number, call: () => void): number {
+  const start = performance.now();
+  for (let i = 0; i < count; i++) call();
+  return performance.now() - start;
+}
+
+function rateOf({ rows, depth, columns }: Shape, threads: number, call: () => void): Rate {
+  const flops = 2 * rows * depth * columns;
+  const calls = Math.max(1, Math.round(turnMs / timeCalls(2, call) / 2));
+  const turns: { gflops: number; share: number }[] = [];
   const end = performance.now() + seconds * 1000;
-  while (performance.now() < end) {
-    const start = performance.now();
+  while (performance.now() < end || turns.length < 5) {
+    const before = peakNow(threads) ?? 1;
     call();
-    bestMs = Math.min(bestMs, performance.now() - start);
+    const gflops = (calls * flops) / timeCalls(calls, call) / 1e6;
+    turns.push({ gflops, share: (2 * gflops) / (before + (peakNow(threads) ?? 1)) });
   }
-  return (2 * rows * depth * columns) / bestMs / 1e6;
+  const share = typeof peak === 'string' ? undefined : median(turns.map((turn) => turn.share));
+  return { gflops: Math.max(...turns.map(({ gflops }) => gflops)), share };
 }
 
 const operand = (size: number) => Float32Array.from({ length: size }, (_, i) => Math.sin(i));
 
-async function measureVariant(variant: Variant, threads: number): Promise<Map<string, number>> {
+async function measureVariant(variant: Variant, threads: number): Promise<Map<string, Rate>> {
   using device = await createWasmDevice({ variant, threads });
-  const results = new Map<string, number>();
+  const results = new Map<string, Rate>();
   for (const product of cases) {
     const { rows, depth, columns, transposeA, transposeB, frozen } = product;
     using scope = new Scope(device);
@@ -73,43 +102,32 @@ async function measureVariant(variant: Variant, threads: number): Promise<Map<st
     const c = scope.empty([rows, columns], 'c');
     if (frozen) device.freeze(b);
     const call = () => device.kernels.matmul(c, a, b, { transposeA, transposeB, accumulate: false });
-    results.set(product.name, fastest(product, call));
+    results.set(product.name, rateOf(product, threads, call));
   }
   return results;
 }
 
-function measureOpenBlas(blas: Sgemm, threads: number): Map<string, number> {
+function measureOpenBlas(blas: Sgemm, threads: number): Map<string, Rate> {
   blas.setThreads(threads);
-  const results = new Map<string, number>();
+  const results = new Map<string, Rate>();
   for (const product of cases.filter(({ frozen }) => !frozen)) {
     const { rows, depth, columns } = product;
     const [a, b, c] = [operand(rows * depth), operand(depth * columns), new Float32Array(rows * columns)];
     results.set(
       product.name,
-      fastest(product, () => blas.multiply(c, a, b, product)),
+      rateOf(product, threads, () => blas.multiply(c, a, b, product)),
     );
   }
   return results;
 }
 
-function peakOf(peaks: readonly Peak[], threads: number, bits: number): number | undefined {
-  return peaks.find((peak) => peak.threads === threads && peak.bits === bits)?.gflops;
-}
-
-function printTable(
-  threads: number,
-  columns: ReadonlyMap<string, ReadonlyMap<string, number>>,
-  peaks: readonly Peak[],
-) {
-  const widths = [256, 512].filter((bits) => peakOf(peaks, threads, bits) !== undefined);
-  const cell = (gflops: number | undefined) => {
-    if (gflops === undefined) return '';
-    const shares = widths.map((bits) => `${Math.round((100 * gflops) / (peakOf(peaks, threads, bits) ?? 1))}%`);
-    return [gflops.toFixed(1), ...shares].join(' / ');
+function printTable(threads: number, columns: ReadonlyMap<string, ReadonlyMap<string, Rate>>): void {
+  const cell = (rate: Rate | undefined): string => {
+    if (rate === undefined) return '';
+    const share = rate.share === undefined ? '' : ` / ${Math.round(100 * rate.share)}%`;
+    return `${rate.gflops.toFixed(1)}${share}`;
   };
-  const note =
-    widths.length > 0 ? ` (GFLOP/s${widths.map((bits) => ` / share of the ${bits}-bit peak`).join('')})` : '';
-  console.log(`\n${threads} thread${threads > 1 ? 's' : ''}${note}`);
+  console.log(`\n${threads} thread${threads > 1 ? 's' : ''} (GFLOP/s at best / median share of the peak)`);
   console.log(['M×K×N'.padEnd(28), ...[...columns.keys()].map((name) => name.padStart(18))].join(''));
   for (const { name } of cases) {
     const cells = [...columns.values()].map((column) => cell(column.get(name)).padStart(18));
@@ -117,19 +135,25 @@ function printTable(
   }
 }
 
-const peaks = measureNativePeaks(threadCounts);
 console.log(`Node ${process.version}, ${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`);
-if (peaks === undefined) console.log('native peak: no C compiler (cc) here');
-for (const { bits, threads, gflops } of peaks ?? []) {
-  console.log(`native peak, ${bits} bit, ${threads} thread(s): ${gflops.toFixed(1)} GFLOP/s`);
-}
+if (typeof peak === 'string') console.log(`native peak: not measured, ${peak}`);
 const blas = await loadOpenBlas();
 console.log(typeof blas === 'string' ? `OpenBLAS: not installed (${blas})` : `OpenBLAS: ${blas.library}`);
+// OpenBLAS first: after 256-bit code of V8 its old-style instructions would wait (see src/engine/wasm/platform.ts).
+const peers = new Map<number, ReadonlyMap<string, Rate>>();
+if (typeof blas !== 'string') for (const threads of threadCounts) peers.set(threads, measureOpenBlas(blas, threads));
 for (const threads of threadCounts) {
-  const columns = new Map<string, ReadonlyMap<string, number>>();
+  const peaks = Array.from({ length: 100 }, () => peakNow(threads) ?? 0);
+  if (typeof peak !== 'string') {
+    console.log(
+      `native peak, ${threads} thread(s): median ${median(peaks).toFixed(1)}, best ${Math.max(...peaks).toFixed(1)}`,
+    );
+  }
+  const columns = new Map<string, ReadonlyMap<string, Rate>>();
   for (const variant of options.variant.split(',') as Variant[]) {
     columns.set(variant, await measureVariant(variant, threads));
   }
-  if (typeof blas !== 'string') columns.set('OpenBLAS', measureOpenBlas(blas, threads));
-  printTable(threads, columns, peaks ?? []);
+  const peer = peers.get(threads);
+  if (peer !== undefined) columns.set('OpenBLAS', peer);
+  printTable(threads, columns);
 }

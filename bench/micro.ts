@@ -14,6 +14,7 @@ import { assemble, modelDirectory, openInputs, Resources } from '../src/cli/asse
 import type { RolloutRecord } from '../src/grpo/events.ts';
 import { VerdictLedger } from '../src/oracle/index.ts';
 import { resolveConfig } from '../src/run/config.ts';
+import { bestOpenBlasCore } from './openblas.ts';
 
 const warmup = 2;
 
@@ -139,7 +140,14 @@ function runPeer(): PeerReport | string {
 function runThreads(python: string, batches: string, threads: string): PeerReport | string {
   const script = join(import.meta.dirname, 'peers', 'micro.py');
   const args = [script, '--model', modelDirectory(config.model), '--batches', batches, '--threads', threads];
-  const env = { ...process.env, OMP_NUM_THREADS: threads, OPENBLAS_NUM_THREADS: threads, OMP_WAIT_POLICY: 'passive' };
+  const core = bestOpenBlasCore();
+  const env = {
+    ...process.env,
+    OMP_NUM_THREADS: threads,
+    OPENBLAS_NUM_THREADS: threads,
+    OMP_WAIT_POLICY: 'passive',
+    ...(core === undefined ? {} : { OPENBLAS_CORETYPE: core }),
+  };
   const { status, stdout, stderr } = spawnSync(python, args, { encoding: 'utf8', maxBuffer: 1 << 28, env });
   if (status === 0) return { ...(JSON.parse(stdout) as PeerReport), threads };
   return `PyTorch did not run: ${stderr.trim().split('\n').at(-1) ?? `exit status ${status}`}`;

@@ -1,7 +1,8 @@
 /**
  * Tokens per second of a 3.25M-parameter decoder (width 256, 4 layers, vocabulary 256) by kernel variant and threads:
  * forward+backward of 32 rows of 128 tokens with all weights learning, and with a frozen base and split adapters of rank 8;
- * and decoding 64 rows of 128 tokens over a key/value cache. `peak` is the share of the device's own GFLOP/s.
+ * and decoding 64 rows of 128 tokens over a key/value cache. `share` is the median of a run's GFLOP/s over the processor's
+ * own peak, measured right before and after it; tokens/s are those of the fastest run.
  *   node bench/train.ts [--variant plain|relaxed|wide] [--threads N] [--seconds S] [--only text]
  */
 import { parseArgs } from 'node:util';
@@ -27,6 +28,7 @@ import {
   qwen3Like,
   splitAdapters,
 } from '../test/training/model.ts';
+import { openNativePeak } from './native-peak.ts';
 
 const [rows, rowLength, decodeRows, rank] = [32, 128, 64, 8];
 const config = qwen3Like({
@@ -50,10 +52,11 @@ interface Result {
   readonly fastest: Fastest;
 }
 
-/** Of one run, in seconds. On a busy machine the processor time of a single thread is what a quiet one would take. */
 interface Fastest {
+  /** Seconds of one run: the least time of each of its parts, summed. */
   readonly wall: number;
-  readonly processor: number;
+  /** Median over runs of seconds × the native peak beside the run: what a run costs in GFLOP of the processor. */
+  readonly peakGflop: number | undefined;
 }
 
 const { values: options } = parseArgs({
@@ -66,25 +69,35 @@ const { values: options } = parseArgs({
 });
 const budget = Number(options.seconds);
 
-/**
- * A run of `steps` parts. The least time of each part over as many runs as fit the budget (at least two, after one that warms
- * up), summed: a part is short enough to meet a quiet moment.
- */
-function timeRuns(steps: number, run: (step: number) => void): Fastest {
-  const [wall, processor] = [new Float64Array(steps).fill(1e9), new Float64Array(steps).fill(1e9)];
+const peak = await openNativePeak();
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}
+
+/** A run has `steps` parts, each short enough to meet a quiet moment; as many runs as fit the budget, after one to warm up. */
+function timeRuns(threads: number, steps: number, run: (step: number) => void): Fastest {
+  const least = new Float64Array(steps).fill(1e9);
+  const costs: number[] = [];
+  const peakNow = (): number =>
+    typeof peak === 'string' ? 0 : median(Array.from({ length: 5 }, () => peak.measure(threads)));
   for (let step = 0; step < steps; step++) run(step);
   const end = performance.now() + budget * 1000;
-  for (let runs = 0; runs < 2 || performance.now() < end; runs++) {
+  while (costs.length < 3 || performance.now() < end) {
+    const before = peakNow();
+    let total = 0;
     for (let step = 0; step < steps; step++) {
-      const [start, before] = [performance.now(), process.cpuUsage()];
+      const start = performance.now();
       run(step);
-      const { user, system } = process.cpuUsage(before);
-      wall[step] = Math.min(wall[step], (performance.now() - start) / 1e3);
-      processor[step] = Math.min(processor[step], (user + system) / 1e6);
+      const seconds = (performance.now() - start) / 1e3;
+      least[step] = Math.min(least[step], seconds);
+      total += seconds;
     }
+    costs.push((total * (before + peakNow())) / 2);
   }
-  const sum = (parts: Float64Array): number => parts.reduce((total, part) => total + part, 0);
-  return { wall: sum(wall), processor: sum(processor) };
+  const wall = least.reduce((sum, part) => sum + part, 0);
+  return { wall, peakGflop: typeof peak === 'string' ? undefined : median(costs) };
 }
 
 const texts = Array.from({ length: rows }, (_, row) =>
@@ -97,7 +110,7 @@ async function trainAll(device: WasmDevice): Promise<Result> {
   const parameters = allWeights(scope, decoder);
   const learn = new Map(parameters.map(({ value, gradient }) => [value, gradient]));
   const batch = nextTokenBatch(scope, config, texts);
-  const fastest = timeRuns(1, () => {
+  const fastest = timeRuns(device.threads, 1, () => {
     using tape = new Tape(device, { learn });
     tape.backward(nextTokenLoss(tape, decoder, batch));
   });
@@ -112,7 +125,7 @@ async function trainAdapters(device: WasmDevice): Promise<Result> {
   const batch = nextTokenBatch(scope, config, texts);
   const routes = Array.from({ length: batch.count }, (_, t) => (['keep', 'absorb', 'route'] as const)[t % 3]);
   const coefficients: BlockCoefficients = routeCoefficients(scope, routes, 'branch');
-  const fastest = timeRuns(1, () => {
+  const fastest = timeRuns(device.threads, 1, () => {
     using tape = new Tape(device, { learn });
     tape.backward(nextTokenLoss(tape, decoder, batch, { project: adapters.project(coefficients) }));
   });
@@ -151,7 +164,7 @@ async function decode(device: WasmDevice): Promise<Result> {
   using scope = new Scope(device);
   const decoder = await loadRandom(scope, config, { trainable: false });
   const cache = new KeyValueCache(scope, config, 0, decodeRows, rowLength);
-  const fastest = timeRuns(rowLength, (t) => decodeStep(decoder, cache, t));
+  const fastest = timeRuns(device.threads, rowLength, (t) => decodeStep(decoder, cache, t));
   return { what: `decode ${decodeRows} rows`, tokens: decodeRows * rowLength, flopsPerToken: forwardFlops, fastest };
 }
 
@@ -161,9 +174,8 @@ const variants = available.filter((variant: Variant) => options.variant === unde
 console.log(
   `${(countParameters(config) / 1e6).toFixed(2)}M parameters (${(inLayers / 1e6).toFixed(2)}M in layers), rows of ${rowLength}`,
 );
-console.log(
-  'node      variant  threads  what                        tokens/s  GFLOP/s  peak  tokens/s by processor time',
-);
+if (typeof peak === 'string') console.log(`shares of the native peak: not measured, ${peak}`);
+console.log('node      variant  threads  what                        tokens/s  GFLOP/s  share');
 for (const variant of variants) {
   for (const threads of options.threads.split(',').map(Number)) {
     using device = await createWasmDevice({ variant, threads });
@@ -173,17 +185,11 @@ for (const variant of variants) {
   }
 }
 
-function print({ variant, threads, gflops }: WasmDevice, { what, tokens, flopsPerToken, fastest }: Result): void {
-  const rate = (flopsPerToken * tokens) / fastest.wall / 1e9;
-  const perSecond = (seconds: number): string =>
-    Math.round(tokens / seconds)
-      .toLocaleString('en')
-      .padStart(9);
-  const peak = `${((100 * rate) / (threads * gflops)).toFixed(0).padStart(4)}%`;
-  // Workers spin between jobs: with more threads the processor time says nothing.
-  const processor = threads === 1 ? perSecond(fastest.processor) : '';
+function print({ variant, threads }: WasmDevice, { what, tokens, flopsPerToken, fastest }: Result): void {
+  const gflop = (flopsPerToken * tokens) / 1e9;
+  const perSecond = Math.round(tokens / fastest.wall).toLocaleString('en');
+  const share = fastest.peakGflop === undefined ? '' : `${((100 * gflop) / fastest.peakGflop).toFixed(0)}%`;
   const place = `${process.version.padEnd(9)} ${variant.padEnd(8)} ${String(threads).padStart(7)}`;
-  console.log(
-    `${place}  ${what.padEnd(26)} ${perSecond(fastest.wall)} ${rate.toFixed(1).padStart(8)} ${peak} ${processor}`,
-  );
+  const rate = (gflop / fastest.wall).toFixed(1);
+  console.log(`${place}  ${what.padEnd(26)} ${perSecond.padStart(9)} ${rate.padStart(8)} ${share.padStart(6)}`);
 }
