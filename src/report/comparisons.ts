@@ -26,6 +26,8 @@ export interface Comparison {
   readonly seeds: readonly number[];
   /** Deployed, arm − against. */
   readonly difference: number;
+  /** Seeds in which the arm is below what it is compared with. */
+  readonly below: number;
   readonly interval: { readonly low: number; readonly high: number } | null;
   readonly pValue: number | null;
   readonly test: 'paired t' | 'sign flip' | null;
@@ -67,6 +69,7 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
       against: against.arm,
       seeds,
       difference: mean(differences),
+      below: differences.filter((difference) => difference < 0).length,
       ...overSeeds(differences),
       adjusted: null,
       prompts: overPrompts(arm, against, seeds, set, metric),

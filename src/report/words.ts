@@ -52,10 +52,10 @@ function describeArms(results: Results, set: FinalSet): string[] {
       const text = `${arm.arm}${arm.usesOracle ? ' (uses labels)' : ''}: hack ${percent(trained.mean)} as trained, ${percent(deployed.mean)} deployed, at solve ${percent(solve?.mean ?? 0)}`;
       const tests = compared
         .filter((one) => one.arm === arm.arm)
-        .map(({ against, difference, adjusted, seeds }) => {
+        .map(({ against, difference, below, adjusted, seeds }) => {
           const points = `${Math.abs(100 * difference).toFixed(0)} points ${difference < 0 ? 'below' : 'above'} ${against}`;
           if (seeds.length < 2) return points;
-          return `${points} (p = ${formatP(adjusted)} after Holm, ${seeds.length} seeds)`;
+          return `${points} (below it in ${below} of ${seeds.length} seeds; p = ${formatP(adjusted)} after Holm)`;
         });
       return [`${[text, ...tests].join('; ')}.`];
     });
