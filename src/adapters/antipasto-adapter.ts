@@ -6,10 +6,8 @@
  */
 import { ShapeError, UserError } from '../base/errors.ts';
 import {
-  adaptedLinear,
   add,
   invert,
-  linear,
   matmul,
   multiply,
   type Parameter,
@@ -24,6 +22,7 @@ import {
 import type { Project } from '../model/decoder.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 import type { InitialFactors } from './families.ts';
+import { projectAdapted } from './project.ts';
 import type { TargetModule } from './targets.ts';
 import { transpose } from './transpose.ts';
 
@@ -89,11 +88,10 @@ export class AntipastoAdapter implements Adapter {
   }
 
   project({ coefficients, probe }: AdapterPass): Project {
-    return (tape, module, x, weight, bias) => {
+    return projectAdapted(coefficients, probe, (tape, module) => {
       const frozen = this.#frozen.get(module);
-      if (frozen === undefined) return linear(tape, x, weight, bias);
-      return adaptedLinear(tape, x, weight, bias, this.#effective(tape, frozen), coefficients, probe?.(module));
-    };
+      return frozen === undefined ? undefined : this.#effective(tape, frozen);
+    });
   }
 
   /** down = (V_d; R V_q) and up = diag(tanh g) · S Uᵀ, on the tape. */

@@ -3,10 +3,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Device, linear, readFloats, Scope, Tape } from '../engine/index.ts';
+import { type Device, readFloats, Scope, Tape } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { Lab, smallLab } from '../evaluate/lab.ts';
-import { type Project, packRows, SafetensorsFile, writeSafetensors } from '../model/index.ts';
+import { type Project, packRows, plainProject, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import { readCheckpoint, restoreAdapter, writeCheckpoint } from './checkpoint.ts';
 import { createAdapter } from './create.ts';
 import { type Family, families } from './families.ts';
@@ -33,9 +33,9 @@ const pairs: readonly TokenPair[] = [
 async function meanInput(row: Int32Array, module: string, count: number): Promise<number[]> {
   let inputs: Promise<Float32Array> | undefined;
   let width = 0;
-  const project: Project = (tape, name, x, weight, bias) => {
-    if (name === module) [inputs, width] = [readFloats(x), x.shape[1]];
-    return linear(tape, x, weight, bias);
+  const project: Project = (tape, x, layers, onto) => {
+    if (layers.some((layer) => layer.module === module)) [inputs, width] = [readFloats(x), x.shape[1]];
+    return plainProject(tape, x, layers, onto);
   };
   using tape = new Tape(device);
   lab.decoder.forward(tape, packRows(tape, lab.decoder.config, [row]), { project });

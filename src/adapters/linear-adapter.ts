@@ -4,8 +4,7 @@
  */
 import { ShapeError, UserError } from '../base/errors.ts';
 import {
-  adaptedLinear,
-  linear,
+  type DType,
   type Parameter,
   readFloats,
   type Scope,
@@ -16,7 +15,8 @@ import {
 import type { Project } from '../model/decoder.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 import type { InitialFactors, LinearFamily } from './families.ts';
-import type { TargetModule } from './targets.ts';
+import { projectAdapted } from './project.ts';
+import { defaultTargets, type TargetModule } from './targets.ts';
 import { transpose } from './transpose.ts';
 
 export class LinearAdapter implements Adapter {
@@ -24,9 +24,9 @@ export class LinearAdapter implements Adapter {
   readonly rank: number;
   readonly modules: readonly TargetModule[];
   readonly parameters: readonly Parameter[];
-  readonly #blocks: ReadonlyMap<string, SplitAdapter>;
-  /** What passes compute with: the blocks themselves, or their factors rounded to the activations' float. */
-  readonly #rounded: ReadonlyMap<string, SplitAdapter>;
+  readonly #factors: Factors;
+  /** What passes compute with: the factors themselves, or rounded to the activations' float. */
+  readonly #rounded: Factors;
 
   constructor(
     scope: Scope,
@@ -38,10 +38,11 @@ export class LinearAdapter implements Adapter {
     this.family = family;
     this.rank = rank;
     this.modules = modules;
-    const blocks = new Map<string, SplitAdapter>();
-    for (const module of modules) blocks.set(module.name, upload(scope, rank, module, initial(module)));
-    this.#blocks = blocks;
-    this.#rounded = new Map([...blocks].map(([name, block]) => [name, rounded(scope, block)]));
+    const [dtype] = scope.device.floats;
+    this.#factors = new Factors(scope, rank, modules, 'f32');
+    this.#rounded = dtype === 'f32' ? this.#factors : new Factors(scope, rank, modules, dtype);
+    const { blocks } = this.#factors;
+    for (const module of modules) write(this.block(module.name), rank, module, initial(module));
     this.parameters = [...blocks].flatMap(([name, { down, up, learnDown, learnUp }]): Parameter[] => [
       {
         name: `${name}.A`,
@@ -59,10 +60,7 @@ export class LinearAdapter implements Adapter {
   }
 
   block(module: string): SplitAdapter {
-    const block = this.#blocks.get(module);
-    if (block === undefined)
-      throw new ShapeError({ call: 'adapter block', expected: 'a target module', found: module });
-    return block;
+    return lookup(this.#factors.blocks, module);
   }
 
   blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[] {
@@ -71,16 +69,14 @@ export class LinearAdapter implements Adapter {
   }
 
   project({ coefficients, probe }: AdapterPass): Project {
-    for (const [name, { down, up }] of this.#rounded) {
-      const exact = this.block(name);
-      if (down !== exact.down) down.device.kernels.copy(down, exact.down);
-      if (up !== exact.up) up.device.kernels.copy(up, exact.up);
-    }
-    return (tape, module, x, weight, bias) => {
-      const block = this.#rounded.get(module);
-      if (block === undefined) return linear(tape, x, weight, bias);
-      return adaptedLinear(tape, x, weight, bias, block, coefficients, probe?.(module));
-    };
+    if (this.#rounded !== this.#factors) this.#rounded.round(this.#factors);
+    return projectAdapted(coefficients, probe, (_tape, module) => {
+      const rounded = this.#rounded.blocks.get(module);
+      const exact = this.#factors.blocks.get(module);
+      return rounded === undefined || exact === undefined
+        ? undefined
+        : { ...exact, down: rounded.down, up: rounded.up };
+    });
   }
 
   /** B A − B0 A0 of the deployed block, folded exactly: rank 2R. */
@@ -102,7 +98,7 @@ export class LinearAdapter implements Adapter {
 
   async tensors(): Promise<Map<string, StoredTensor>> {
     const stored = new Map<string, StoredTensor>();
-    for (const [name, { down, up }] of this.#blocks) {
+    for (const [name, { down, up }] of this.#factors.blocks) {
       const [downs, ups] = [await readFloats(down), await readFloats(up)];
       const half = 2 * this.rank;
       const [inputs, outputs] = [down.shape[1], up.shape[1]];
@@ -116,7 +112,7 @@ export class LinearAdapter implements Adapter {
   }
 
   load(tensors: ReadonlyMap<string, StoredTensor>): void {
-    for (const [name, { down, up }] of this.#blocks) {
+    for (const [name, { down, up }] of this.#factors.blocks) {
       const [inputs, outputs] = [down.shape[1], up.shape[1]];
       const half = 2 * this.rank;
       const part = (suffix: string, shape: readonly number[]): Float32Array => {
@@ -141,25 +137,57 @@ export class LinearAdapter implements Adapter {
   }
 }
 
-function rounded(scope: Scope, block: SplitAdapter): SplitAdapter {
-  const [dtype] = scope.device.floats;
-  if (dtype === block.down.dtype) return block;
-  const like = ({ shape, label }: Tensor): Tensor => scope.empty(shape, `rounded ${label}`, dtype);
-  return { ...block, down: like(block.down), up: like(block.up) };
+/** The factors of all modules in one piece: those of layers that share an input side by side, so that they can be multiplied together. */
+class Factors {
+  readonly blocks: ReadonlyMap<string, SplitAdapter>;
+  readonly #whole: readonly [Tensor, Tensor];
+
+  constructor(scope: Scope, rank: number, modules: readonly TargetModule[], dtype: DType) {
+    const ordered = inModelOrder(modules);
+    const downs = scope.stack(
+      ordered.map(({ inputs }) => [4 * rank, inputs]),
+      'adapter down factors',
+      dtype,
+    );
+    const ups = scope.stack(
+      ordered.map(({ outputs }) => [4 * rank, outputs]),
+      'adapter up factors',
+      dtype,
+    );
+    const blocks = new Map(ordered.map(({ name }, i) => [name, splitAdapter(rank, downs[i], ups[i])]));
+    this.blocks = new Map(modules.map(({ name }) => [name, lookup(blocks, name)]));
+    this.#whole = [downs[0].owner, ups[0].owner];
+  }
+
+  round(exact: Factors): void {
+    this.#whole.forEach((whole, i) => {
+      whole.device.kernels.copy(whole, exact.#whole[i]);
+    });
+  }
 }
 
-function upload(scope: Scope, rank: number, module: TargetModule, { A0, B0 }: InitialFactors): SplitAdapter {
+function lookup(blocks: ReadonlyMap<string, SplitAdapter>, module: string): SplitAdapter {
+  const block = blocks.get(module);
+  if (block === undefined) throw new ShapeError({ call: 'adapter block', expected: 'a target module', found: module });
+  return block;
+}
+
+/** Layer by layer, and in a layer as the decoder applies them. */
+function inModelOrder(modules: readonly TargetModule[]): TargetModule[] {
+  const place = ({ name }: TargetModule): number => {
+    const kind = defaultTargets.findIndex((target) => name.endsWith(`.${target}`));
+    return Number(/\.layers\.(\d+)\./.exec(name)?.[1] ?? 0) * defaultTargets.length + kind;
+  };
+  return [...modules].sort((a, b) => place(a) - place(b));
+}
+
+function write({ down, up }: SplitAdapter, rank: number, module: TargetModule, { A0, B0 }: InitialFactors): void {
   const twice = (data: Float32Array): Float32Array => {
     const both = new Float32Array(2 * data.length);
     both.set(data);
     both.set(data, data.length);
     return both;
   };
-  const down = scope.from(twice(A0), [4 * rank, module.inputs], `${module.name} down`);
-  const up = scope.from(
-    twice(transpose(B0, module.outputs, 2 * rank)),
-    [4 * rank, module.outputs],
-    `${module.name} up`,
-  );
-  return splitAdapter(rank, down, up);
+  down.device.write(down, twice(A0));
+  up.device.write(up, twice(transpose(B0, module.outputs, 2 * rank)));
 }

@@ -3,8 +3,8 @@
  * the mean over the clean completion's, under base mode. The two completions of a pair share its prompt.
  */
 import { ShapeError, UserError } from '../base/errors.ts';
-import { linear, readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
-import type { Decoder, Project } from '../model/decoder.ts';
+import { readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
+import { type Decoder, type Project, plainProject } from '../model/decoder.ts';
 import { packGroups } from '../model/pack.ts';
 import type { TargetModule } from './targets.ts';
 
@@ -76,13 +76,13 @@ async function meanInputs(
   const ranges = scope.from(flat, [spans.length, 2], 'completions of pairs');
   const wanted = new Set(modules.map(({ name }) => name));
   const sums = new Map<string, Tensor>();
-  const project: Project = (tape, module, x, weight, bias) => {
-    if (wanted.has(module)) {
+  const project: Project = (tape, x, layers, onto) => {
+    for (const { module } of layers.filter((layer) => wanted.has(layer.module))) {
       const sum = scope.empty([spans.length, x.shape[1]], `summed input of ${module}`);
       device.kernels.segmentSum(sum, x, ranges);
       sums.set(module, sum);
     }
-    return linear(tape, x, weight, bias);
+    return plainProject(tape, x, layers, onto);
   };
   using tape = new Tape(device);
   decoder.forward(tape, packed.batch, { project });

@@ -7,6 +7,7 @@ import { Tensor } from './tensor.ts';
 
 /** Turns the gradient of a node's output into gradients of its inputs. */
 export type Backward = (dy: Tensor, gradients: Gradients) => void;
+export type JointBackward = (dys: readonly Tensor[], gradients: Gradients) => void;
 
 interface Slot {
   tensor: Tensor;

@@ -5,13 +5,15 @@ export { attention } from './ops/attention.ts';
 export * from './ops/elementwise.ts';
 export { embedding, tokenIds } from './ops/embedding.ts';
 export { logProb, nextLogits } from './ops/log-prob.ts';
-export { invert, linear, matmul, type Transposes } from './ops/matmul.ts';
+export { invert, type LinearWeights, linear, linears, matmul, type Transposes } from './ops/matmul.ts';
 export { rmsNorm } from './ops/normalise.ts';
 export { mean, sum, sumFirst, sumLast } from './ops/reduce.ts';
 export { inverseFrequencies, type Llama3Scaling, normRotary, rotary, rotaryTable } from './ops/rotary.ts';
 export { blockScales, type Detach, type Route, routeCoefficients } from './ops/routes.ts';
 export {
+  type AdaptedLayer,
   adaptedLinear,
+  adaptedLinears,
   type BlockCoefficients,
   type BottleneckProbe,
   type SplitAdapter,

@@ -80,6 +80,11 @@ export interface Kernels {
    */
   matmul(out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions): void;
 
+  /** Optional: out = addend + op(a) · op(b) in one pass, all of one float. The addend may be the output. */
+  matmulOnto?(out: Tensor, addend: Tensor, a: Tensor, b: Tensor, options: Omit<MatmulOptions, 'accumulate'>): void;
+  /** Optional: outs[i] [M, Nᵢ] = x [M, K] · weights[i] [Nᵢ, K]ᵀ: products that share an input, together. All of one float. */
+  products?(outs: readonly Tensor[], x: Tensor, weights: readonly Tensor[]): void;
+
   /** out [N, N] = x⁻¹ by elimination with row pivots. N is small (an adapter's rank); a singular x gives infinities or NaN. */
   invert(out: Tensor, x: Tensor): void;
 
@@ -120,6 +125,17 @@ export interface Kernels {
     table: Tensor,
   ): void;
 
+  /** Optional, with normRotary: dx = its gradient, the weight frozen. dx, dy, x [T, H, D]. */
+  normRotaryBackward?(
+    dx: Tensor,
+    dy: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    inverseRms: Tensor,
+    positions: Tensor,
+    table: Tensor,
+  ): void;
+
   /**
    * Softmax attention with grouped heads: query head h reads key head ⌊h·K/H⌋. out, q [Tq, H, D]; k, v [Tk, K, D];
    * logSumExp [Tq, H] of the scaled scores. No Tq×Tk matrix is kept.
@@ -150,6 +166,11 @@ export interface Kernels {
   /** logits becomes dLogits = dLogp · (1[v = target] − exp(logits − logSumExp)), in place. */
   logSoftmaxGatherBackward(logits: Tensor, logSumExp: Tensor, targets: Tensor, dLogp: Tensor): void;
 
+  /** Optional, with scaleRows: logp as above, and slope [N, V] = 1[v = target] − exp(logits − logSumExp) in an activation's float. */
+  logSoftmaxSlope?(slope: Tensor, logp: Tensor, logits: Tensor, targets: Tensor): void;
+  /** out [N, C] = x [N, C] · scales [N]: a number per row. In place. */
+  scaleRows?(out: Tensor, x: Tensor, scales: Tensor): void;
+
   /**
    * Per-token scaling of adapter blocks: out [T, n] = ± h [T, 2R or 4R] (n columns from `column` on) times coefficients [T, 2].
    * Column j of h takes the coefficient of block ⌊j / R⌋ mod 2 (0 deployed, 1 quarantine), and a minus from 2R on (the
@@ -158,11 +179,18 @@ export interface Kernels {
   scaleBlocks(out: Tensor, h: Tensor, coefficients: Tensor, rank: number, column: number): void;
 
   /**
-   * Optional: devices without it get the same from scaleBlocks and matmul. out [T, N] += (coefficient ∘ ± h) [T, 2R or 4R] ·
-   * weight [2R or 4R, N], coefficients and signs as in scaleBlocks. The added and the subtracted half are summed apart: equal
-   * halves change nothing.
+   * Optional: devices without it get the same from scaleBlocks and matmul. out [T, N] = addend + (coefficient ∘ ± h) [T, 2R or 4R]
+   * · weight [2R or 4R, N], coefficients and signs as in scaleBlocks; a null addend is zero, it may be the output. The added and
+   * the subtracted half are summed apart: equal halves change nothing.
    */
-  blockProduct?(out: Tensor, h: Tensor, weight: Tensor, coefficients: Tensor, rank: number): void;
+  blockProduct?(
+    out: Tensor,
+    addend: Tensor | null,
+    h: Tensor,
+    weight: Tensor,
+    coefficients: Tensor,
+    rank: number,
+  ): void;
 
   /** counters i32 [N, C] += by i32 [C], in place. */
   advance(counters: Tensor, by: Tensor): void;

@@ -1,6 +1,6 @@
 /** Owns tensors and frees them when it ends: `using scope = new Scope(device)`. Functions borrow; scopes free. */
 import type { Device } from './device.ts';
-import { type DType, type HostArray, type Shape, Tensor } from './tensor.ts';
+import { type DType, type HostArray, type Shape, sizeOf, Tensor } from './tensor.ts';
 
 export class Scope implements Disposable {
   readonly device: Device;
@@ -14,6 +14,17 @@ export class Scope implements Disposable {
   /** Memory is not cleared. */
   empty(shape: Shape, label: string, dtype: DType = 'f32'): Tensor {
     return this.own(Tensor.empty(this.device, shape, dtype, label));
+  }
+
+  /** Tensors that lie side by side in memory: a device may treat neighbours as one. */
+  stack(shapes: readonly Shape[], label: string, dtype: DType = 'f32'): Tensor[] {
+    const all = this.empty([shapes.reduce((sum, shape) => sum + sizeOf(shape), 0)], label, dtype);
+    let start = 0;
+    return shapes.map((shape) => {
+      const part = all.view(shape, start);
+      start += part.size;
+      return part;
+    });
   }
 
   zeros(shape: Shape, label: string): Tensor {

@@ -7,16 +7,16 @@
  */
 import { ShapeError } from '../base/errors.ts';
 import type { Device } from './device.ts';
-import { type Backward, Gradients } from './gradients.ts';
+import { type Backward, Gradients, type JointBackward } from './gradients.ts';
 import { Scope } from './scope.ts';
 import { describe, Tensor } from './tensor.ts';
 
 interface Node {
   readonly op: string;
   readonly inputs: readonly Tensor[];
-  readonly output: Tensor;
+  readonly outputs: readonly Tensor[];
   readonly saved: readonly Tensor[];
-  readonly backward: Backward;
+  readonly backward: JointBackward;
 }
 
 /** Queues the kernels that compute a tensor again, from these. */
@@ -65,17 +65,30 @@ export class Tape extends Scope {
 
   /** Ops call this once, after queueing their kernels. `saved` lists the tensors that `backward` will read. */
   record(op: string, inputs: readonly Tensor[], output: Tensor, saved: readonly Tensor[], backward: Backward): void {
-    if (this.#checkFinite && output.dtype === 'f32') this.#count(op, output);
+    this.recordJointly(op, inputs, [output], saved, ([dy], gradients) => backward(dy, gradients));
+  }
+
+  /** The same for an op with several outputs: `backward` gets the gradients of all of them, zeros where nothing came. */
+  recordJointly(
+    op: string,
+    inputs: readonly Tensor[],
+    outputs: readonly Tensor[],
+    saved: readonly Tensor[],
+    backward: JointBackward,
+  ): void {
+    if (this.#checkFinite) {
+      for (const output of outputs) if (output.dtype === 'f32') this.#count(op, output);
+    }
     if (!inputs.some((input) => this.learns(input))) return;
-    this.#needsGradient.add(output);
-    this.#nodes.push({ op, inputs, output, saved, backward });
+    for (const output of outputs) this.#needsGradient.add(output);
+    this.#nodes.push({ op, inputs, outputs, saved, backward });
     for (const { owner } of saved) this.#saved.set(owner, (this.#saved.get(owner) ?? 0) + 1);
   }
 
   /** Ops whose result is cheap call this too: `make` queues the kernels that compute it from tensors the op has saved. */
   remember(output: Tensor, make: () => void): void {
     const node = this.#nodes.at(-1);
-    if (this.#recompute && node?.output === output) this.#makers.set(output, { from: node.saved, make });
+    if (this.#recompute && node?.outputs[0] === output) this.#makers.set(output, { from: node.saved, make });
   }
 
   /** Frees what `body` made, but for what it returns and what the backward pass needs. */
@@ -152,13 +165,14 @@ export class Tape extends Scope {
     super[Symbol.dispose]();
   }
 
-  #undo({ op, inputs, output, saved, backward }: Node, gradients: Gradients): void {
-    const upstream = gradients.of(output);
-    if (upstream !== undefined) {
+  #undo({ op, inputs, outputs, saved, backward }: Node, gradients: Gradients): void {
+    if (outputs.some((output) => gradients.of(output) !== undefined)) {
+      using scope = new Scope(this.device);
       for (const { owner } of saved) this.#wake(owner);
+      const upstream = outputs.map((output) => gradients.of(output) ?? zerosLike(scope, output));
       backward(upstream, gradients);
       if (this.#checkFinite) for (const input of inputs) this.#countGradient(op, input, gradients);
-      gradients.drop(output);
+      for (const output of outputs) gradients.drop(output);
     }
     for (const tensor of saved) this.#unsave(tensor.owner);
   }
@@ -201,6 +215,12 @@ export class Tape extends Scope {
     this.#saved.delete(tensor);
     if (this.#retained.delete(tensor)) tensor.free();
   }
+}
+
+function zerosLike(scope: Scope, { shape, label, dtype }: Tensor): Tensor {
+  const zeros = scope.empty(shape, `no gradient of ${label}`, dtype);
+  scope.device.kernels.fill(zeros, 0);
+  return zeros;
 }
 
 function expectGradient(device: Device, parameter: Tensor, gradient: Tensor): void {

@@ -156,15 +156,17 @@ async function certifyPeft(
 ): Promise<ExportedPart> {
   const { changes, tensors } = await readPeft(directory);
   using scope = new Scope(device);
-  const project: Project = (tape, module, x, weight, bias) => {
-    const plain = linear(tape, x, weight, bias);
-    const change = changes.get(module);
-    if (change === undefined) return plain;
-    const { rank, down, up } = change;
-    const downs = scope.from(down, [rank, down.length / rank], `${module} lora_A`);
-    const ups = scope.from(up, [rank, up.length / rank], `${module} lora_B`);
-    return add(tape, plain, matmul(tape, linear(tape, x, downs), ups));
-  };
+  const project: Project = (tape, x, layers, onto) =>
+    layers.map(({ module, weight, bias }) => {
+      const plain = linear(tape, x, weight, bias);
+      const change = changes.get(module);
+      if (change === undefined) return onto === null ? plain : add(tape, onto, plain);
+      const { rank, down, up } = change;
+      const downs = scope.from(down, [rank, down.length / rank], `${module} lora_A`);
+      const ups = scope.from(up, [rank, up.length / rank], `${module} lora_B`);
+      const changed = add(tape, plain, matmul(tape, linear(tape, x, downs), ups));
+      return onto === null ? changed : add(tape, onto, changed);
+    });
   const found = await probeLogits(device, decoder, rows, () => project);
   const quarantineFound = [...changes].flatMap(([module, { rank, down, up }]) =>
     [...vectorsOf(`${module} lora_A row`, down, rank), ...vectorsOf(`${module} lora_B column`, up, rank)].flatMap(

@@ -7,11 +7,12 @@
  */
 import { ShapeError } from '../base/errors.ts';
 import {
-  add,
   attention,
   embedding,
   inverseFrequencies,
+  type LinearWeights,
   linear,
+  linears,
   normRotary,
   reshape,
   rmsNorm,
@@ -33,8 +34,18 @@ export interface TokenBatch {
   readonly segments: Segments;
 }
 
-/** Applies the linear layer `module` (such as `model.layers.0.self_attn.q_proj`) to x [T, C]. */
-export type Project = (tape: Tape, module: string, x: Tensor, weight: Tensor, bias: Tensor | null) => Tensor;
+/** A linear layer by its name, such as `model.layers.0.self_attn.q_proj`. */
+export interface LinearModule extends LinearWeights {
+  readonly module: string;
+}
+
+/** Applies linear layers that share their input x [T, C]. What a single layer gives is added to `onto` where that is given. */
+export type Project = (
+  tape: Tape,
+  x: Tensor,
+  layers: readonly LinearModule[],
+  onto: Tensor | null,
+) => readonly Tensor[];
 
 /** Takes a layer's new keys and values [T, K, D] and returns those to attend to. */
 export type KeyValues = (layer: number, k: Tensor, v: Tensor) => readonly [Tensor, Tensor];
@@ -44,7 +55,10 @@ export interface ForwardOptions {
   readonly keyValues?: KeyValues;
 }
 
-const plainProject: Project = (tape, _module, x, weight, bias) => linear(tape, x, weight, bias);
+export const plainProject: Project = (tape, x, layers, onto) => {
+  if (onto === null) return linears(tape, x, layers);
+  return layers.map(({ weight, bias }) => linear(tape, x, weight, bias, onto));
+};
 const ownKeyValues: KeyValues = (_layer, k, v) => [k, v];
 
 function upload(scope: Scope, { name, shape, dtype, data }: LoadedWeight): Tensor {
@@ -125,11 +139,20 @@ export class Decoder {
     const at = `model.layers.${layer}`;
     const norm = (input: Tensor, name: string): Tensor =>
       rmsNorm(tape, input, this.weight(`${at}.${name}.weight`), rmsNormEpsilon);
-    const apply = (input: Tensor, name: string, biased = false): Tensor => {
+    const layerOf = (name: string, biased = false): LinearModule => {
       const module = `${at}.${name}`;
       const bias = biased ? this.weight(`${module}.bias`) : null;
-      return project(tape, module, input, this.weight(`${module}.weight`), bias);
+      return { module, weight: this.weight(`${module}.weight`), bias };
     };
+    const apply = (input: Tensor, names: readonly string[], biased = false): readonly Tensor[] =>
+      project(
+        tape,
+        input,
+        names.map((name) => layerOf(name, biased)),
+        null,
+      );
+    const applyOnto = (residual: Tensor, input: Tensor, name: string): Tensor =>
+      project(tape, input, [layerOf(name)], residual)[0];
     const toHeads = (input: Tensor, count: number): Tensor => reshape(tape, input, [tokens, count, headDim]);
     const turn = (input: Tensor, name: string): Tensor => {
       if (!qkNorm) return rotary(tape, input, batch.positions, this.#rotaryTable);
@@ -138,15 +161,17 @@ export class Decoder {
     };
 
     const attentionInput = norm(x, 'input_layernorm');
-    const q = turn(toHeads(apply(attentionInput, 'self_attn.q_proj', qkvBias), heads), 'q');
-    const k = turn(toHeads(apply(attentionInput, 'self_attn.k_proj', qkvBias), kvHeads), 'k');
-    const v = toHeads(apply(attentionInput, 'self_attn.v_proj', qkvBias), kvHeads);
+    const names = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
+    const [queries, ownKeys, ownValues] = apply(attentionInput, names, qkvBias);
+    const q = turn(toHeads(queries, heads), 'q');
+    const k = turn(toHeads(ownKeys, kvHeads), 'k');
+    const v = toHeads(ownValues, kvHeads);
     const [keys, values] = keyValues(layer, k, v);
     const attended = attention(tape, q, keys, values, batch.segments);
-    const afterAttention = add(tape, x, apply(reshape(tape, attended, [tokens, heads * headDim]), 'self_attn.o_proj'));
+    const afterAttention = applyOnto(x, reshape(tape, attended, [tokens, heads * headDim]), 'self_attn.o_proj');
 
     const mlpInput = norm(afterAttention, 'post_attention_layernorm');
-    const activated = swiglu(tape, apply(mlpInput, 'mlp.gate_proj'), apply(mlpInput, 'mlp.up_proj'));
-    return add(tape, afterAttention, apply(activated, 'mlp.down_proj'));
+    const [gate, up] = apply(mlpInput, ['mlp.gate_proj', 'mlp.up_proj']);
+    return applyOnto(afterAttention, swiglu(tape, gate, up), 'mlp.down_proj');
   }
 }

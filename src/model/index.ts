@@ -1,6 +1,14 @@
 export { type ChatMessage, type ChatOptions, ChatTemplate } from './chat.ts';
 export { type Architecture, configJson, type DecoderConfig, type ParsedConfig, parseConfig } from './config.ts';
-export { Decoder, type ForwardOptions, type KeyValues, type Project, type TokenBatch } from './decoder.ts';
+export {
+  Decoder,
+  type ForwardOptions,
+  type KeyValues,
+  type LinearModule,
+  type Project,
+  plainProject,
+  type TokenBatch,
+} from './decoder.ts';
 export {
   type DeviceName,
   describeModel,

@@ -1,5 +1,13 @@
 /** The split adapter: every route, both ways to detach, mixed in one batch. */
-import { adaptedLinear, blockScales, type Detach, type Route, routeCoefficients } from '../../src/engine/index.ts';
+import {
+  adaptedLinear,
+  adaptedLinears,
+  add,
+  blockScales,
+  type Detach,
+  type Route,
+  routeCoefficients,
+} from '../../src/engine/index.ts';
 import { frozen, half, learn, type OpCase } from './case.ts';
 
 const mixed: readonly Route[] = ['keep', 'absorb', 'route'];
@@ -50,11 +58,48 @@ function adapterCase(
   };
 }
 
+/** Two layers of one input whose factors lie side by side, the first added to something; what `run` returns is their sum. */
+function sharedInputCase(tokens: number, channels: number, outputs: number, rank: number): OpCase {
+  const depth = 4 * rank;
+  return {
+    name: `adaptedLinears ${tokens}×${channels}→2×${outputs} rank ${rank}`,
+    inputs: {
+      x: learn('x', [tokens, channels]),
+      onto: learn('onto', [tokens, outputs]),
+      weights: frozen('w', [2 * outputs, channels]),
+      downs: frozen('downs', [2 * depth, channels]),
+      ups: frozen('ups', [2 * depth, outputs]),
+      ...Object.fromEntries([0, 1].map((i) => [`down${i}`, half(`down${i}`, [depth, channels])])),
+      ...Object.fromEntries([0, 1].map((i) => [`up${i}`, half(`up${i}`, [depth, outputs])])),
+    },
+    differences: false,
+    run(tape, { x, onto, weights, downs, ups, ...learning }, scope) {
+      const layers = [0, 1].map((i) => ({
+        weight: weights.rows(i * outputs, (i + 1) * outputs),
+        bias: null,
+        adapter: {
+          rank,
+          down: downs.rows(i * depth, (i + 1) * depth),
+          up: ups.rows(i * depth, (i + 1) * depth),
+          learnDown: learning[`down${i}½`],
+          learnUp: learning[`up${i}½`],
+        },
+      }));
+      const routes = Array.from({ length: tokens }, (_, t) => mixed[t % 3]);
+      const coefficients = routeCoefficients(scope, routes, 'branch');
+      const [first, second] = adaptedLinears(tape, x, layers, coefficients, onto);
+      return add(tape, first, second);
+    },
+  };
+}
+
 export function adapterCases(): OpCase[] {
-  return sizes.flatMap((size) => [
+  const together = [sharedInputCase(5, 6, 4, 2), sharedInputCase(140, 320, 136, 16), sharedInputCase(70, 320, 64, 32)];
+  const alone = sizes.flatMap((size) => [
     adapterCase(size, 'keep', ['keep'], 'branch'),
     adapterCase(size, 'mixed routes', mixed, 'branch'),
     adapterCase(size, 'mixed routes', mixed, 'parameter'),
     adapterCase(size, 'quarantine scale 0.3', 0.3, 'branch'),
   ]);
+  return [...alone, ...together];
 }

@@ -73,6 +73,8 @@ export function attentionCases(): OpCase[] {
     [packed(Array.from({ length: 20 }, (_, i) => 1 + ((i * 7) % 13))), 3, 3, 10],
     [shared(6, [4, 1, 5]), 4, 2, 8],
     [shared(50, [20, 64, 3, 17]), 6, 3, 32],
+    [shared(70, [65, 20, 130]), 4, 2, 128],
+    [shared(140, [3, 64]), 2, 2, 64],
     [decode([1, 5, 3], 6, 4), 4, 2, 8],
     [
       decode(

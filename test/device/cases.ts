@@ -198,6 +198,52 @@ function layers(): OpCase[] {
   return cases;
 }
 
+/** Weights that lie side by side, as a decoder's do; and a product added to something. */
+function sharedInputs(): OpCase[] {
+  const widths: readonly [number, number, readonly number[]][] = [
+    [3, 5, [4, 2, 1]],
+    [70, 320, [128, 64, 64]],
+    [64, 264, [72, 72]],
+    [300, 320, [64, 64, 64]],
+  ];
+  const together = widths.flatMap(([rows, channels, outputs]) =>
+    outputs.map(
+      (_, which): OpCase => ({
+        name: `linears ${rows}×${channels}→${outputs.join('+')}, ${which}`,
+        inputs: {
+          x: frozen('x', [rows, channels]),
+          weights: frozen('w', [outputs.reduce((sum, width) => sum + width, 0), channels]),
+        },
+        differences: false,
+        run(tape, { x, weights }) {
+          let start = 0;
+          const layers = outputs.map((width) => {
+            start += width;
+            return { weight: weights.rows(start - width, start), bias: null };
+          });
+          return engine.linears(tape, x, layers)[which];
+        },
+      }),
+    ),
+  );
+  const onto = [
+    [5, 7, 3],
+    [70, 320, 128],
+  ].map(
+    ([rows, channels, outputs]): OpCase => ({
+      name: `linear onto ${rows}×${channels}→${outputs}`,
+      inputs: {
+        x: learn('x', [rows, channels]),
+        weight: learn('w', [outputs, channels]),
+        onto: learn('onto', [rows, outputs]),
+      },
+      differences: rows < 50,
+      run: (tape, { x, weight, onto: sum }) => engine.linear(tape, x, weight, null, sum),
+    }),
+  );
+  return [...together, ...onto];
+}
+
 function rotations(): OpCase[] {
   const scaling = { factor: 8, lowFrequencyFactor: 1, highFrequencyFactor: 4, originalMaxPositions: 64 };
   return [
@@ -217,13 +263,18 @@ function rotations(): OpCase[] {
       differences: T < 70,
       run: (tape, { x, weight, positions: at }, scope) => engine.normRotary(tape, x, weight, 1e-5, at, table(scope)),
     };
+    const gained: OpCase = {
+      ...normed,
+      name: `${normed.name} with a frozen gain`,
+      inputs: { x: learn('x', [T, H, D]), weight: frozen('gain', [D]), positions },
+    };
     const turned: OpCase = {
       name: `rotary ${T}×${H}×${D}${rule === null ? '' : ' llama3'}`,
       inputs: { x: learn('x', [T, H, D]), positions },
       differences: T < 70,
       run: (tape, { x, positions: at }, scope) => engine.rotary(tape, x, at, table(scope)),
     };
-    return [turned, normed];
+    return [turned, normed, gained];
   });
 }
 
@@ -262,6 +313,7 @@ export function opCases(): OpCase[] {
     ...products(),
     ...inverses(),
     ...layers(),
+    ...sharedInputs(),
     ...rotations(),
     ...tokens(),
     ...attentionCases(),

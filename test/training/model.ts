@@ -1,7 +1,7 @@
 /** Small decoders with random weights and what it takes to train them, for the training tests and the benchmark. */
 import { randomStream } from '../../src/base/rng.ts';
 import {
-  adaptedLinear,
+  adaptedLinears,
   affine,
   type BlockCoefficients,
   logProb,
@@ -103,10 +103,13 @@ export function splitAdapters(scope: Scope, config: DecoderConfig, rank: number)
   }
   return {
     parameters,
-    project: (coefficients) => (tape, module, x, weight, bias) => {
-      const adapter = adapters.get(module);
-      if (adapter === undefined) throw new Error(`no adapter for ${module}`);
-      return adaptedLinear(tape, x, weight, bias, adapter, coefficients);
+    project: (coefficients) => (tape, x, layers, onto) => {
+      const adapted = layers.map((layer) => {
+        const adapter = adapters.get(layer.module);
+        if (adapter === undefined) throw new Error(`no adapter for ${layer.module}`);
+        return { ...layer, adapter };
+      });
+      return adaptedLinears(tape, x, adapted, coefficients, onto);
     },
   };
 }

@@ -1,24 +1,30 @@
 /**
  * Which attention kernel: one query per row over a cache (decoding) splits the keys over blocks; bf16 with heads of at most 128
- * runs on tensor cores; everything else one warp per row. All read the segments from device memory.
+ * runs on tensor cores, on Hopper by warpgroups; everything else one warp per row. All read the segments from device memory.
  */
 import { DeviceError } from '../../base/errors.ts';
 import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
 import { Scope } from '../scope.ts';
 import type { Segments } from '../segments.ts';
-import { describe, type Tensor } from '../tensor.ts';
+import { type DType, describe, type Tensor } from '../tensor.ts';
 import { definitionsOf, elementsPerAccess, float, type Parameter, type Queue, type Shape3 } from './queue.ts';
 
 const tile = 64;
 const warps = 4;
 const mostHead = 256;
 const mostFlashHead = 128;
+/** What warpgroups multiply: this GPU only, and heads of whole panels. */
+const hopper = 90;
+const panel = 64;
+const panelAlignment = 1024;
 const mostGroup = 8;
 /** Splits of a row's keys: in float32 always as many, so that a row does not depend on the batch. */
 const exactSplits = 16;
 const mostSplits = 64;
 const blocksPerProcessor = 3;
+/** Tiles of 16 keys a decoding warp has room for. */
+const decodeStages = 3;
 
 interface Heads {
   readonly heads: number;
@@ -45,9 +51,10 @@ export function attentionKernels(queue: Queue, home: () => Device): Pick<Kernels
       const heads = headsOf(q, k);
       if (decodes(q, segments, heads)) decode(queue, home(), out, logSumExp, q, k, v, segments, heads, scale);
       else if (usesTensorCores(queue, q, k, v, out)) {
-        const shape = queryTiles(segments, heads, 3);
+        const flash = flashOf(queue, heads);
+        const shape = queryTiles(segments, heads, flash.bytes(3));
         const counts = [segments.tensor, segments.list.length, heads.heads, heads.keyHeads, float(scale)];
-        queue.launch('flash', 'flash', flashDefinitions(heads), shape, [out, logSumExp, q, k, v, ...counts]);
+        queue.launch(flash.file, 'flash', flashDefinitions(heads), shape, [out, logSumExp, q, k, v, ...counts]);
       } else {
         const rows = q.shape[0] * heads.heads;
         const parameters = [out, logSumExp, q, k, v, ...plainParameters(segments, rows, heads, scale)];
@@ -66,18 +73,23 @@ export function attentionKernels(queue: Queue, home: () => Device): Pick<Kernels
       using scope = new Scope(device);
       const delta = scope.empty([rows], 'attention delta');
       const plain = definitionsOf(q.dtype);
-      queue.launch('attention', 'attendDelta', plain, perWarp(rows), [delta, dOut, out, rows, heads.size]);
+      const lanes = queue.aligned(dOut, out) ? lanesOf(q.dtype, heads) : 0;
+      const perRow = { grid: [Math.ceil((rows * (lanes || 32)) / (32 * warps))], block: 32 * warps } as const;
+      queue.launch('attention', 'attendDelta', plain, perRow, [delta, dOut, out, rows, heads.size, lanes]);
       const inputs = [dOut, delta, logSumExp, q, k, v];
       const list = segments.list.length;
       if (usesTensorCores(queue, q, k, v, dOut, dq, dk, dv)) {
+        const flash = flashOf(queue, heads);
         const definitions = flashDefinitions(heads);
         const last = [heads.heads, heads.keyHeads, float(scale)];
         const queries = [dq, ...inputs, segments.tensor, list, ...last];
-        queue.launch('flash', 'flashQueryGradient', definitions, queryTiles(segments, heads, 4), queries);
-        const keys = [dk, dv, ...inputs, segments.tensor, list, k.shape[0], ...last];
-        const grid = [Math.ceil(k.shape[0] / tile), heads.keyHeads] as const;
-        const shape = { grid, block: 32 * warps, sharedBytes: tileBytes(heads, 6) };
-        queue.launch('flash', 'flashKeyGradient', definitions, shape, keys);
+        const perTile = queryTiles(segments, heads, flash.bytes(flash.queryBuffers));
+        queue.launch(flash.file, 'flashQueryGradient', definitions, perTile, queries);
+        const spread = Math.max(1, segments.list.filter((row) => row.queryEnd - row.queryStart > tile).length);
+        const keys = [dk, dv, ...inputs, segments.tensor, list, k.shape[0], ...last, spread];
+        const grid = [heads.keyHeads, Math.ceil(k.shape[0] / tile / spread) * spread] as const;
+        const shape = { grid, block: 32 * warps, sharedBytes: flash.bytes(6) };
+        queue.launch(flash.file, 'flashKeyGradient', definitions, shape, keys);
         return;
       }
       const keyRows = k.shape[0] * heads.keyHeads;
@@ -106,23 +118,38 @@ function flashDefinitions({ size }: Heads): readonly string[] {
   return ['REAL_BF16', `HEAD=${size}`];
 }
 
-function tileBytes({ size }: Heads, tiles: number): number {
-  return tiles * tile * (Math.ceil(size / 16) * 16 + 8) * 2;
+interface Flash {
+  readonly file: 'flash' | 'hopper';
+  /** Tiles in shared memory while the gradient of queries is computed. */
+  readonly queryBuffers: number;
+  bytes(tiles: number): number;
+}
+
+function flashOf({ gpu }: Queue, { size }: Heads): Flash {
+  if (gpu.facts.capability === hopper && size % panel === 0) {
+    return { file: 'hopper', queryBuffers: 6, bytes: (tiles) => tiles * tile * size * 2 + panelAlignment };
+  }
+  return { file: 'flash', queryBuffers: 4, bytes: (tiles) => tiles * tile * (Math.ceil(size / 16) * 16 + 8) * 2 };
 }
 
 /** Every segment starts a tile of its own: at most one partial tile each. */
-function queryTiles(segments: Segments, heads: Heads, tiles: number): Shape3 {
+function queryTiles(segments: Segments, heads: Heads, sharedBytes: number): Shape3 {
   const count = segments.list.reduce(
     (sum, { queryStart, queryEnd }) => sum + Math.ceil((queryEnd - queryStart) / tile),
     0,
   );
-  return { grid: [count, heads.heads], block: 32 * warps, sharedBytes: tileBytes(heads, tiles) };
+  return { grid: [count, heads.heads], block: 32 * warps, sharedBytes };
+}
+
+/** How many lanes of a warp hold a head, 16 bytes each; 0 where they cannot. */
+function lanesOf(dtype: DType, { size }: Heads): number {
+  const lanes = size / elementsPerAccess(dtype);
+  return [2, 4, 8, 16, 32].includes(lanes) ? lanes : 0;
 }
 
 /** One query each, and a head whose values spread evenly over the lanes of a warp. */
-function decodes(q: Tensor, segments: Segments, { heads, keyHeads, size }: Heads): boolean {
-  const lanes = size / elementsPerAccess(q.dtype);
-  const fits = [2, 4, 8, 16, 32].includes(lanes) && heads / keyHeads <= mostGroup;
+function decodes(q: Tensor, segments: Segments, heads: Heads): boolean {
+  const fits = lanesOf(q.dtype, heads) > 0 && heads.heads / heads.keyHeads <= mostGroup;
   return fits && segments.list.every(({ queryStart, queryEnd }) => queryEnd - queryStart === 1);
 }
 
@@ -146,7 +173,10 @@ function decode(
   const partial = scope.empty([splits > 1 ? rows * heads * splits * (size + 2) : 0], 'parts of decoding');
   const shape = { grid: [splits, keyHeads, rows], block: 32 * warps } as const;
   const parameters = [out, logSumExp, partial, q, k, v, segments.tensor, keyHeads, float(scale)];
-  queue.launch('decode', 'decodeParts', definitions, shape, parameters);
+  if (q.dtype === 'bf16' && size <= mostFlashHead && queue.aligned(q, k, v)) {
+    const sharedBytes = warps * decodeStages * 2 * 16 * (size + 8) * 2;
+    queue.launch('decode', 'decodeTiles', definitions, { ...shape, sharedBytes }, parameters);
+  } else queue.launch('decode', 'decodeParts', definitions, shape, parameters);
   if (splits === 1) return;
   const join = { grid: [rows * heads], block: Math.ceil(size / 32) * 32 } as const;
   queue.launch('decode', 'decodeJoin', definitions, join, [out, logSumExp, partial, splits]);

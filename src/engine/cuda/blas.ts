@@ -25,12 +25,16 @@ export interface Product {
   readonly transposeA: boolean;
   readonly transposeB: boolean;
   readonly outType: 'f32' | 'bf16';
+  /** All products of a batch have the same a. */
+  readonly sharedA: boolean;
   /** Largest powers of two, at most 256, that divide the addresses of a, b and out. */
   readonly alignments: readonly [number, number, number];
 }
 
 export interface Addresses {
   readonly out: number;
+  /** What the product is added to, of the output's shape; null for nothing. May be the output itself. */
+  readonly addend: number | null;
   readonly a: number;
   readonly b: number;
 }
@@ -87,7 +91,7 @@ export class Blas implements Disposable {
   }
 
   /** False where the library has nothing for the shape. */
-  multiply(product: Product, { out, a, b }: Addresses, accumulate: boolean): boolean {
+  multiply(product: Product, { out, addend, a, b }: Addresses): boolean {
     const key = Object.values(product).join(' ');
     let plan = this.#plans.get(key);
     if (plan === undefined) {
@@ -97,9 +101,9 @@ export class Blas implements Disposable {
     if (plan === null) return false;
     const { descriptor: description, left, right, out: target, algorithm } = plan;
     const { address, bytes } = this.#workspace;
-    const beta = accumulate ? this.#one : this.#zero;
+    const beta = addend === null ? this.#zero : this.#one;
     const code = this.#calls['multiply'](
-      ...[this.#handle, description, this.#one, b, left, a, right, beta, out, target, out, target],
+      ...[this.#handle, description, this.#one, b, left, a, right, beta, addend ?? out, target, out, target],
       ...[algorithm, address, bytes, this.#stream],
     );
     if (code !== 0) this.#fail('cublasLtMatmul', key, code);
@@ -107,12 +111,12 @@ export class Blas implements Disposable {
   }
 
   #plan(product: Product): Plan | null {
-    const { batch, rows, columns, depth, transposeA, transposeB, outType } = product;
+    const { batch, rows, columns, depth, transposeA, transposeB, outType, sharedA } = product;
     const description = this.#make('describe', computeFloat32, types.f32);
     this.#set('setDescriptor', description, descriptor.transposeA, Int32Array.of(transposeB ? 1 : 0));
     this.#set('setDescriptor', description, descriptor.transposeB, Int32Array.of(transposeA ? 1 : 0));
     const left = this.#layout('bf16', transposeB ? [depth, columns] : [columns, depth], batch);
-    const right = this.#layout('bf16', transposeA ? [rows, depth] : [depth, rows], batch);
+    const right = this.#layout('bf16', transposeA ? [rows, depth] : [depth, rows], batch, sharedA);
     const out = this.#layout(outType, [columns, rows], batch);
     const wish = this.#make('prefer');
     const [alignA, alignB, alignOut] = product.alignments;
@@ -130,11 +134,17 @@ export class Blas implements Disposable {
     return { descriptor: description, left, right, out, algorithm: Buffer.from(results.subarray(0, 64)) };
   }
 
-  #layout(type: keyof typeof types, [rows, columns]: readonly [number, number], batch: number): Handle {
+  #layout(type: keyof typeof types, shape: readonly [number, number], batch: number, shared = false): Handle {
+    const [rows, columns] = shape;
     const layout = this.#make('layout', types[type], rows, columns, rows);
     if (batch > 1) {
       this.#set('setLayout', layout, layoutAttribute.batchCount, Int32Array.of(batch));
-      this.#set('setLayout', layout, layoutAttribute.batchStride, BigInt64Array.of(BigInt(rows * columns)));
+      this.#set(
+        'setLayout',
+        layout,
+        layoutAttribute.batchStride,
+        BigInt64Array.of(BigInt(shared ? 0 : rows * columns)),
+      );
     }
     return layout;
   }

@@ -13,6 +13,11 @@ import type { Environment } from './libraries.ts';
 
 type Native = (...parameters: readonly unknown[]) => number;
 const sharedParts = ['common', 'mma', 'segments'];
+const ownParts: Partial<Record<KernelFile, readonly string[]>> = {
+  flash: ['flash'],
+  hopper: ['flash', 'warpgroup'],
+  change: ['warpgroup'],
+};
 
 export const kernelFiles = [
   'elementwise',
@@ -23,6 +28,8 @@ export const kernelFiles = [
   'attention',
   'decode',
   'flash',
+  'hopper',
+  'change',
   'sample',
 ] as const;
 export type KernelFile = (typeof kernelFiles)[number];
@@ -34,7 +41,7 @@ export function defaultCacheFolder(environment: Environment): string {
 
 export function readKernelSource(file: KernelFile): string {
   const urls = [
-    ...sharedParts.map((part) => new URL(`./kernels/${part}.cuh`, import.meta.url)),
+    ...[...sharedParts, ...(ownParts[file] ?? [])].map((part) => new URL(`./kernels/${part}.cuh`, import.meta.url)),
     new URL(`./kernels/${file}.cu`, import.meta.url),
   ];
   return urls.map((url) => readFileSync(url, 'utf8')).join('\n');

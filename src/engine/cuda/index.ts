@@ -15,6 +15,7 @@ import { Gpu } from './gpu.ts';
 import { Graphs } from './graphs.ts';
 import { importKoffi, libraryFolders, loadLibrary } from './libraries.ts';
 import { matmulKernels } from './matmul.ts';
+import { productKernels } from './products.ts';
 import { Queue } from './queue.ts';
 import { Readback } from './readback.ts';
 import { lossKernels, normKernels, rowKernels, sumKernels } from './reduce.ts';
@@ -80,6 +81,7 @@ function joinKernels(queue: Queue, blas: Blas, home: () => Device): Kernels {
     ...normKernels(queue, home),
     ...lossKernels(queue),
     ...matmulKernels(queue, blas, home),
+    ...productKernels(queue, blas, home),
     ...attentionKernels(queue, home),
   };
 }

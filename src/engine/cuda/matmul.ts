@@ -11,31 +11,26 @@ import type { Blas } from './blas.ts';
 import type { Queue } from './queue.ts';
 
 /** Up to this depth products are summed in one piece by the device's own kernel. */
-const ownDepth = 256;
+export const ownDepth = 256;
 /** Rows and columns of one block's part of the output. */
-const tiles = { small: [32, 32], large: [128, 64], tensor: [128, 128], blocks: [128, 64] } as const;
-/** Deepest bottleneck whose tiles fit the shared memory of one block. */
-const mostBlockDepth = 256;
-/** Tiles of columns that one block works through, where there are rows enough to keep the GPU busy. */
-const longStrip = 4;
-const fewRows = 1024;
+const tiles = { small: [32, 32], large: [128, 64], tensor: [128, 128] } as const;
 const threads = 256;
 const mostAlignment = 256;
 
-interface Sizes {
+export interface Sizes {
   readonly batch: number;
   readonly M: number;
   readonly N: number;
   readonly K: number;
 }
 
-function sizesOf(out: Tensor, a: Tensor, { transposeA }: MatmulOptions): Sizes {
+function sizesOf(out: Tensor, a: Tensor, { transposeA }: Pick<MatmulOptions, 'transposeA'>): Sizes {
   const [M, N] = out.shape.slice(-2);
   const [rows, columns] = a.shape.slice(-2);
   return { batch: out.shape.length === 3 ? out.shape[0] : 1, M, N, K: transposeA ? rows : columns };
 }
 
-type Names = 'matmul' | 'blockProduct' | 'invert';
+type Names = 'matmul' | 'matmulOnto' | 'invert';
 
 export function matmulKernels(queue: Queue, blas: Blas, home: () => Device): Pick<Kernels, Names> {
   return {
@@ -48,9 +43,19 @@ export function matmulKernels(queue: Queue, blas: Blas, home: () => Device): Pic
       }
       if (a.dtype !== b.dtype || (a.dtype === 'f32' && out.dtype !== 'f32')) widened(home(), out, a, b, options);
       else if (a.dtype === 'f32') multiplyF32(queue, out, a, b, options, sizes);
-      else if (sizes.K <= ownDepth || !multiplyLarge(queue, blas, out, a, b, options, sizes)) {
+      else if (
+        sizes.K <= ownDepth ||
+        !multiplyLarge(queue, blas, out, options.accumulate ? out : null, a, b, options, sizes)
+      ) {
         multiplyBf16(queue, out, a, b, options, sizes);
       }
+    },
+    matmulOnto(out, addend, a, b, options) {
+      const sizes = sizesOf(out, a, options);
+      const large = [out, a, b].every(({ dtype }) => dtype === 'bf16') && sizes.K > ownDepth && out.size > 0;
+      if (large && multiplyLarge(queue, blas, out, addend, a, b, options, sizes)) return;
+      home().kernels.copy(out, addend);
+      home().kernels.matmul(out, a, b, { ...options, accumulate: true });
     },
     invert(out, x) {
       const [size] = x.shape;
@@ -60,46 +65,7 @@ export function matmulKernels(queue: Queue, blas: Blas, home: () => Device): Pic
       const shape = { grid: [1], block: threads, sharedBytes: 8 * size } as const;
       queue.launch('matmul', 'invert', [], shape, [out, x, work, size]);
     },
-    blockProduct(out, h, weight, coefficients, rank) {
-      const [rows, columns] = out.shape;
-      const depth = h.shape[1];
-      if (out.size === 0) return;
-      const fits = rank % 16 === 0 && columns % 8 === 0 && depth <= mostBlockDepth;
-      if (out.dtype !== 'bf16' || !fits || !queue.aligned(out, h, weight)) {
-        multiplyBlocks(home(), out, h, weight, coefficients, rank);
-        return;
-      }
-      const [tileRows, tileColumns] = tiles.blocks;
-      const strip = rows <= fewRows ? 1 : longStrip;
-      const grid = [Math.ceil(columns / (strip * tileColumns)), Math.ceil(rows / tileRows)] as const;
-      const stages = Math.min(2, strip);
-      const elements = tileRows * (depth + 8) + stages * (depth + tileRows) * (tileColumns + 8);
-      const parameters = [out, h, weight, coefficients, rows, columns, depth, rank, strip];
-      queue.launch('matmul', 'blockProduct', [], { grid, block: threads, sharedBytes: 2 * elements }, parameters);
-    },
   };
-}
-
-/** The change is summed apart, then added. */
-function multiplyBlocks(
-  device: Device,
-  out: Tensor,
-  h: Tensor,
-  weight: Tensor,
-  coefficients: Tensor,
-  rank: number,
-): void {
-  const { kernels } = device;
-  using scope = new Scope(device);
-  const half = 2 * rank;
-  const scaled = scope.empty([h.shape[0], half], 'scaled bottleneck', h.dtype);
-  const change = scope.empty(out.shape, 'change', out.dtype);
-  for (let start = 0; start < h.shape[1]; start += half) {
-    kernels.scaleBlocks(scaled, h, coefficients, rank, start);
-    const options = { transposeA: false, transposeB: false, accumulate: start > 0 };
-    kernels.matmul(change, scaled, weight.rows(start, start + half), options);
-  }
-  kernels.add(out, change);
 }
 
 /** In float32, then rounded to the output's type. */
@@ -146,20 +112,25 @@ function multiplyBf16(queue: Queue, out: Tensor, a: Tensor, b: Tensor, options: 
   queue.launch('matmul', name, [], shape, [out, a, b, M, N, K, ...flags]);
 }
 
-function multiplyLarge(
+/** Through the library; false where it has nothing for the shape. With `sharedA` all products of the batch have the same a. */
+export function multiplyLarge(
   queue: Queue,
   blas: Blas,
   out: Tensor,
+  addend: Tensor | null,
   a: Tensor,
   b: Tensor,
-  { transposeA, transposeB, accumulate }: MatmulOptions,
+  { transposeA, transposeB }: Omit<MatmulOptions, 'accumulate'>,
   { batch, M, N, K }: Sizes,
+  sharedA = false,
 ): boolean {
   const outType = out.dtype === 'f32' ? 'f32' : 'bf16';
-  const addresses = { out: queue.address(out), a: queue.address(a), b: queue.address(b) };
-  const alignments = [addresses.a, addresses.b, addresses.out].map(alignmentOf) as [number, number, number];
-  const product = { batch, rows: M, columns: N, depth: K, transposeA, transposeB, outType, alignments } as const;
-  return blas.multiply(product, addresses, accumulate);
+  const [to, from] = [queue.address(out), addend === null ? null : queue.address(addend)];
+  const addresses = { out: to, addend: from, a: queue.address(a), b: queue.address(b) };
+  const target = Math.min(alignmentOf(to), alignmentOf(from ?? to));
+  const alignments = [alignmentOf(addresses.a), alignmentOf(addresses.b), target] as const;
+  const shape = { batch, rows: M, columns: N, depth: K, transposeA, transposeB };
+  return blas.multiply({ ...shape, outType, sharedA, alignments }, addresses);
 }
 
 function alignmentOf(address: number): number {

@@ -8,8 +8,8 @@ import { definitionsOf, double, elementsPerAccess, float, type Parameter, type Q
 
 type Sums = 'sumLast' | 'sumFirst' | 'segmentSum' | 'sumSquares' | 'countNonFinite';
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
-type Norm = 'rmsNorm' | 'rmsNormBackward' | 'normRotary';
-type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'sample';
+type Norm = 'rmsNorm' | 'rmsNormBackward' | 'normRotary' | 'normRotaryBackward';
+type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'logSoftmaxSlope' | 'scaleRows' | 'sample';
 
 const columnsPerBlock = 32;
 const threads = 256;
@@ -17,6 +17,9 @@ const wideThreads = 1024;
 /** Rows of at most so many columns belong to a warp or a part of one. */
 const shortRow = 1024;
 const mostParts = 512;
+/** So many long rows keep the GPU busy with a warp each, which holds its row in so many pieces. */
+const manyRows = 1024;
+const mostPieces = 16;
 
 export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums> {
   const columns = (count: number, rows = 1): Shape3 => ({
@@ -98,6 +101,13 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
       const [rows, columns] = x.shape;
       if (x.size === 0) return;
       const whole = isWhole(columns, [out, x, weight]);
+      const pieces = Math.ceil(columns / elementsPerAccess(x.dtype) / 32);
+      if (x.dtype === 'bf16' && whole === 1 && columns > shortRow && rows >= manyRows && pieces <= mostPieces) {
+        const definitions = [...definitionsOf(x.dtype), `PACKS=${pieces}`];
+        const parameters = [out, inverseRms, x, weight, rows, columns, float(epsilon)];
+        queue.launch('rows', 'rmsNormRows', definitions, { grid: [Math.ceil(rows / 8)], block: threads }, parameters);
+        return;
+      }
       const { shape, lanes } = plan(rows, columns, whole === 1 ? elementsPerAccess(x.dtype) : 1);
       const parameters = [out, inverseRms, x, weight, rows, columns, whole, lanes, float(epsilon)];
       queue.launch('rows', 'rmsNorm', definitionsOf(x.dtype), shape, parameters);
@@ -107,7 +117,7 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
       const lanes = columns / elementsPerAccess(x.dtype);
       const rows = tokens * heads;
       if (x.size === 0) return;
-      if (![2, 4, 8, 16, 32].includes(lanes) || !queue.aligned(out, x, weight)) {
+      if (![2, 4, 8, 16, 32].includes(lanes) || !queue.aligned(out, x, weight, table)) {
         const flat = [rows, columns];
         home().kernels.rmsNorm(out.view(flat), inverseRms, x.view(flat), weight, epsilon);
         home().kernels.rotary(out, out, positions, table, false);
@@ -117,6 +127,23 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
       const sizes = [rows, heads, columns, lanes, float(epsilon)];
       const parameters = [out, inverseRms, x, weight, positions, table, ...sizes];
       queue.launch('rows', 'normRotary', definitionsOf(x.dtype), shape, parameters);
+    },
+    normRotaryBackward(dx, dy, x, weight, inverseRms, positions, table) {
+      const [tokens, heads, columns] = x.shape;
+      const lanes = columns / elementsPerAccess(x.dtype);
+      const rows = tokens * heads;
+      if (x.size === 0) return;
+      if (![2, 4, 8, 16, 32].includes(lanes) || !queue.aligned(dx, dy, x, weight, table)) {
+        using scope = new Scope(home());
+        const [flat, turned] = [[rows, columns], scope.empty(x.shape, 'turned back', x.dtype)];
+        const { kernels } = home();
+        kernels.rotary(turned, dy, positions, table, true);
+        kernels.rmsNormBackward(dx.view(flat), null, turned.view(flat), x.view(flat), weight, inverseRms, false);
+        return;
+      }
+      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads } as const;
+      const parameters = [dx, dy, x, weight, inverseRms, positions, table, rows, heads, columns, lanes];
+      queue.launch('rows', 'normRotaryBackward', definitionsOf(x.dtype), shape, parameters);
     },
     rmsNormBackward(dx, dWeight, dy, x, weight, inverseRms, accumulate) {
       const [rows, columns] = x.shape;
@@ -139,14 +166,32 @@ export function lossKernels(queue: Queue): Pick<Kernels, Loss> {
   return {
     logSoftmaxGather(logp, logSumExp, logits, targets) {
       if (logp.size === 0) return;
+      const columns = logits.shape[1];
+      const whole = columns % 4 === 0 && queue.aligned(logits) ? 1 : 0;
       const shape = { grid: [logp.size], block: wideThreads } as const;
-      queue.launch('rows', 'logSoftmaxGather', [], shape, [logp, logSumExp, logits, targets, logits.shape[1]]);
+      queue.launch('rows', 'logSoftmaxGather', [], shape, [logp, logSumExp, logits, targets, columns, whole]);
     },
     logSoftmaxGatherBackward(logits, logSumExp, targets, dLogp) {
       const [rows, columns] = logits.shape;
       if (logits.size === 0) return;
       const shape = { grid: [Math.min(32, Math.ceil(columns / threads)), rows], block: threads } as const;
       queue.launch('rows', 'logSoftmaxGatherBackward', [], shape, [logits, logSumExp, targets, dLogp, columns]);
+    },
+    logSoftmaxSlope(slope, logp, logits, targets) {
+      if (logp.size === 0) return;
+      const columns = logits.shape[1];
+      const whole = columns % 4 === 0 && queue.aligned(slope, logits) ? 1 : 0;
+      const shape = { grid: [logp.size], block: wideThreads } as const;
+      const parameters = [slope, logp, logits, targets, columns, whole];
+      queue.launch('rows', 'logSoftmaxSlope', definitionsOf(slope.dtype), shape, parameters);
+    },
+    scaleRows(out, x, scales) {
+      if (x.size === 0) return;
+      const [rows] = x.shape;
+      const columns = x.size / rows;
+      const whole = columns % elementsPerAccess(x.dtype) === 0 && queue.aligned(out, x) ? 1 : 0;
+      const shape = { grid: [rows], block: threads } as const;
+      queue.launch('rows', 'scaleRows', definitionsOf(x.dtype), shape, [out, x, scales, columns, whole]);
     },
     sample(ids, tokens, logps, logits, slots, rows, counts, options) {
       if (ids.size === 0) return;

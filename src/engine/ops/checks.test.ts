@@ -34,6 +34,12 @@ const uses: Readonly<Record<string, Use>> = {
   matmul: (tape, make) => engine.matmul(tape, make([2, 3], 'a'), make([3, 4], 'b')),
   invert: (tape, make) => engine.invert(tape, make([2, 2], 'matrix')),
   linear: (tape, make) => engine.linear(tape, make([2, 3], 'x'), make([4, 3], 'weight'), make([4], 'bias')),
+  linears(tape, make) {
+    const [x, onto] = [make([2, 3], 'x'), make([2, 4], 'onto')];
+    const layers = ['first', 'second'].map((label) => ({ weight: make([4, 3], label), bias: null }));
+    const [first, second] = engine.linears(tape, x, layers);
+    return engine.add(tape, engine.linear(tape, x, layers[0].weight, null, onto), engine.add(tape, first, second));
+  },
   embedding: (tape, make) => engine.embedding(tape, make([5, 2], 'table'), make([3], 'ids', 'i32')),
   rmsNorm: (tape, make) => engine.rmsNorm(tape, make([2, 3], 'x'), make([3], 'weight'), 1e-6),
   rotary: (tape, make) =>
@@ -60,6 +66,13 @@ const uses: Readonly<Record<string, Use>> = {
     const [forward, through, learn] = ['forward', 'through', 'learn'].map((label) => make([3, 2], label));
     const adapter = { rank: 1, down, up, learnDown: down, learnUp: up };
     return engine.adaptedLinear(tape, x, weight, bias, adapter, { forward, through, learn });
+  },
+  adaptedLinears(tape, make) {
+    const [x, weight, onto] = [make([3, 2], 'x'), make([4, 2], 'weight'), make([3, 4], 'onto')];
+    const [down, up] = [make([4, 2], 'down'), make([4, 4], 'up')];
+    const [forward, through, learn] = ['forward', 'through', 'learn'].map((label) => make([3, 2], label));
+    const layer = { weight, bias: null, adapter: { rank: 1, down, up, learnDown: down, learnUp: up } };
+    return engine.adaptedLinears(tape, x, [layer, layer], { forward, through, learn }, onto)[0];
   },
 };
 
@@ -115,6 +128,9 @@ function failureOf(body: () => void): unknown {
   return undefined;
 }
 
+/** Ops over several layers complain in the name of the one. */
+const nameOf = (op: string): string => op.replace(/linears$/i, (name) => name.slice(0, -1));
+
 for (const [op, use] of Object.entries(uses)) {
   describe(op, () => {
     const labels = runWith(use, null, null);
@@ -125,7 +141,7 @@ for (const [op, use] of Object.entries(uses)) {
         const failure = failureOf(() => runWith(use, argument, slip));
         expect(failure).toBeInstanceOf(slip.kind === 'device' ? DeviceError : ShapeError);
         const { call, expected, found } = (failure as ShapeError).complaint;
-        expect(call).toContain(op);
+        expect(call).toContain(nameOf(op));
         expect(`${expected} ${found}`).toContain(label);
         expect(device.arena.used).toBe(before);
       });

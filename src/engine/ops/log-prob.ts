@@ -20,6 +20,9 @@ export function logProb(tape: Tape, hidden: Tensor, head: Tensor, targets: Tenso
   const [tokens, channels] = hidden.shape;
   expectShape('logProb head', head, [-1, channels]);
   expectShape('logProb targets', targets, [tokens]);
+  if (tape.device.kernels.logSoftmaxSlope !== undefined && tape.learns(hidden) && !tape.learns(head)) {
+    return logProbWithSlope(tape, hidden, head, targets);
+  }
   const { kernels } = tape.device;
   const out = tape.empty([tokens], 'log-probabilities');
   const logSumExp = tape.empty([tokens], 'log-sum-exp');
@@ -41,6 +44,27 @@ export function logProb(tape: Tape, hidden: Tensor, head: Tensor, targets: Tenso
         kernels.matmul(dHead, dLogits, slice(hidden), { transposeA: true, transposeB: false, accumulate }),
       );
     }),
+  );
+  return out;
+}
+
+/**
+ * Where the head is frozen: d log p / d hidden = head[target] − Σ softmax · head does not depend on what comes back, so it is computed
+ * at once from the logits at hand, and the backward pass only scales its rows.
+ */
+function logProbWithSlope(tape: Tape, hidden: Tensor, head: Tensor, targets: Tensor): Tensor {
+  const { kernels } = tape.device;
+  const out = tape.empty([hidden.shape[0]], 'log-probabilities');
+  const slope = tape.empty(hidden.shape, 'slope of log-probabilities', hidden.dtype);
+  eachChunk(tape, hidden, head, (start, end, logits) => {
+    using scope = new Scope(tape.device);
+    const dLogits = scope.empty(logits.shape, 'logits gradient', hidden.dtype);
+    kernels.logSoftmaxSlope?.(dLogits, out.rows(start, end), logits, targets.rows(start, end));
+    const options = { transposeA: false, transposeB: false, accumulate: false };
+    kernels.matmul(slope.rows(start, end), dLogits, head, options);
+  });
+  tape.record('logProb', [hidden], out, [slope], (dy, gradients) =>
+    gradients.overwrite([hidden], ([dHidden]) => kernels.scaleRows?.(dHidden, slope, dy)),
   );
   return out;
 }

@@ -4,6 +4,7 @@ import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import { describe, type Tensor } from '../tensor.ts';
 import { expectAxes, expectFloats, expectShape, expectTensor } from './checks.ts';
+import { add } from './elementwise.ts';
 
 export interface Transposes {
   readonly transposeA?: boolean;
@@ -47,24 +48,42 @@ export function matmul(
   return out;
 }
 
-/** y [..., O] = x [..., C] · weight [O, C]ᵀ + bias [O]. */
-export function linear(tape: Tape, x: Tensor, weight: Tensor, bias: Tensor | null = null): Tensor {
-  expectFloats(tape, 'linear', x, weight, ...(bias === null ? [] : [bias]));
+/** A linear layer: weight [O, C] and bias [O] or null. */
+export interface LinearWeights {
+  readonly weight: Tensor;
+  readonly bias: Tensor | null;
+}
+
+/** y [..., O] = x [..., C] · weight [O, C]ᵀ + bias [O], added to `onto` [..., O] where it is given. */
+export function linear(
+  tape: Tape,
+  x: Tensor,
+  weight: Tensor,
+  bias: Tensor | null = null,
+  onto: Tensor | null = null,
+): Tensor {
+  expectFloats(tape, 'linear', x, weight, ...[bias, onto].filter((tensor) => tensor !== null));
   expectAxes('linear', x, 1);
   const { kernels } = tape.device;
   const columns = x.shape[x.shape.length - 1];
   expectShape(`linear with ${x.label} ${describe(x)}`, weight, [-1, columns]);
   const outputs = weight.shape[0];
   if (bias !== null) expectShape('linear bias', bias, [outputs]);
+  if (onto !== null) expectShape('linear onto', onto, [...x.shape.slice(0, -1), outputs]);
+  if (onto !== null && (bias !== null || kernels.matmulOnto === undefined))
+    return add(tape, onto, linear(tape, x, weight, bias));
   const rows = x.shape.slice(0, -1).reduce((product, axis) => product * axis, 1);
   const flat = x.view([rows, columns]);
   const out = tape.empty([...x.shape.slice(0, -1), outputs], 'linear', x.dtype);
-  kernels.matmul(out.view([rows, outputs]), flat, weight, { transposeA: false, transposeB: true, accumulate: false });
+  const target = out.view([rows, outputs]);
+  if (onto === null) kernels.matmul(target, flat, weight, { transposeA: false, transposeB: true, accumulate: false });
+  else kernels.matmulOnto?.(target, onto.view([rows, outputs]), flat, weight, { transposeA: false, transposeB: true });
   if (bias !== null) kernels.binary('add', out, out, bias);
-  const inputs = bias === null ? [x, weight] : [x, weight, bias];
+  const inputs = [x, weight, ...[bias, onto].filter((tensor) => tensor !== null)];
   const saved = [...(tape.learns(weight) ? [x] : []), weight];
   tape.record('linear', inputs, out, saved, (dy, gradients) => {
     const upstream = dy.view([rows, weight.shape[0]]);
+    if (onto !== null) gradients.pass(onto, out);
     gradients.into(x, (dx, accumulate) =>
       kernels.matmul(dx.view(flat.shape), upstream, weight, { transposeA: false, transposeB: false, accumulate }),
     );
@@ -74,6 +93,27 @@ export function linear(tape: Tape, x: Tensor, weight: Tensor, bias: Tensor | nul
     if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, upstream, accumulate));
   });
   return out;
+}
+
+/** Layers that share their input x [T, C], each as `linear`: where nothing learns, together if the device can. */
+export function linears(tape: Tape, x: Tensor, layers: readonly LinearWeights[]): Tensor[] {
+  const { kernels } = tape.device;
+  const weights = layers.map(({ weight }) => weight);
+  const biased = layers.some(({ bias }) => bias !== null);
+  if (kernels.products === undefined || layers.length < 2 || biased || [x, ...weights].some((t) => tape.learns(t))) {
+    return layers.map(({ weight, bias }) => linear(tape, x, weight, bias));
+  }
+  expectFloats(tape, 'linears', x, ...weights);
+  expectShape('linears', x, [-1, -1]);
+  const [rows, columns] = x.shape;
+  for (const weight of weights) expectShape('linears weight', weight, [-1, columns]);
+  const outs = tape.stack(
+    weights.map(({ shape }) => [rows, shape[0]]),
+    'linear',
+    x.dtype,
+  );
+  kernels.products(outs, x, weights);
+  return outs;
 }
 
 /** M⁻¹ of a small square matrix; dM = −M⁻ᵀ dY M⁻ᵀ. */

@@ -77,6 +77,10 @@ export function normRotary(
   const inverseRms = tape.empty([tokens * heads], 'inverse rms');
   kernels.normRotary(out, inverseRms, x, weight, epsilon, positions, table);
   tape.record('normRotary', [x, weight], out, [x, weight, inverseRms, positions, table], (dy, gradients) => {
+    if (kernels.normRotaryBackward !== undefined && !gradients.wants(weight)) {
+      gradients.overwrite([x], ([dx]) => kernels.normRotaryBackward?.(dx, dy, x, weight, inverseRms, positions, table));
+      return;
+    }
     using scope = new Scope(tape.device);
     const turned = scope.empty(x.shape, 'normRotary backward', x.dtype);
     kernels.rotary(turned, dy, positions, table, true);

@@ -8,10 +8,13 @@
  * Per token and block there are three coefficients c: `forward` (how much of the branch is in y), `through` (how much
  * gradient passes through the branch to x) and `learn` (how much of it trains the block).
  */
+import type { Gradients } from '../gradients.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
 import { expectFloats, expectShape, expectTensor } from './checks.ts';
+import { add } from './elementwise.ts';
+import type { LinearWeights } from './matmul.ts';
 
 export interface SplitAdapter {
   readonly rank: number;
@@ -49,6 +52,12 @@ export function splitAdapter(rank: number, down: Tensor, up: Tensor): SplitAdapt
   return { rank, down, up, learnDown: down.rows(0, 2 * rank), learnUp: up.rows(0, 2 * rank) };
 }
 
+/** A linear layer with its adapter and what looks at it. */
+export interface AdaptedLayer extends LinearWeights {
+  readonly adapter: SplitAdapter;
+  readonly probe?: BottleneckProbe;
+}
+
 const plain = { transposeA: false, transposeB: false, accumulate: false };
 
 /** x [T, C], weight [O, C], bias [O] or null → y [T, O]. */
@@ -61,77 +70,176 @@ export function adaptedLinear(
   coefficients: BlockCoefficients,
   probe: BottleneckProbe = {},
 ): Tensor {
-  const { rank, down, up, learnDown, learnUp } = adapter;
-  const { forward, through, learn } = coefficients;
-  expectFloats(tape, 'adaptedLinear', x, weight, down, up, ...(bias === null ? [] : [bias]));
-  expectTensor(tape, 'adaptedLinear', 'f32', forward, through, learn, learnDown, learnUp);
-  const width = down.shape[0] === 2 * rank ? 2 * rank : 4 * rank;
-  expectShape('adaptedLinear down', down, [width, -1]);
-  expectShape('adaptedLinear up', up, [width, -1]);
-  expectShape('adaptedLinear x', x, [-1, down.shape[1]]);
-  expectShape('adaptedLinear weight', weight, [up.shape[1], down.shape[1]]);
-  const [tokens] = x.shape;
-  if (bias !== null) expectShape('adaptedLinear bias', bias, [up.shape[1]]);
-  for (const coefficient of [forward, through, learn]) expectShape('adaptedLinear routes', coefficient, [tokens, 2]);
-  const { kernels } = tape.device;
+  return adaptedLinears(tape, x, [{ weight, bias, adapter, probe }], coefficients)[0];
+}
 
-  const out = tape.empty([tokens, up.shape[1]], 'adaptedLinear', x.dtype);
-  const h = tape.empty([tokens, width], 'bottleneck', x.dtype);
-  kernels.matmul(h, x, down, { ...plain, transposeB: true });
-  if (kernels.blockProduct !== undefined) {
-    kernels.matmul(out, x, weight, { ...plain, transposeB: true });
-    kernels.blockProduct(out, h, up, forward, rank);
-  } else {
+/** Layers that share their input x [T, C]: y [T, O] of each. The first one's is added to `onto` [T, O] where that is given. */
+export function adaptedLinears(
+  tape: Tape,
+  x: Tensor,
+  layers: readonly AdaptedLayer[],
+  coefficients: BlockCoefficients,
+  onto: Tensor | null = null,
+): Tensor[] {
+  const { kernels } = tape.device;
+  expectLayers(tape, x, layers, coefficients, onto);
+  if (onto !== null && (kernels.blockProduct === undefined || layers[0].bias !== null)) {
+    const [first, ...rest] = adaptedLinears(tape, x, layers, coefficients);
+    return [add(tape, onto, first), ...rest];
+  }
+  const [tokens] = x.shape;
+  const downs = layers.map(({ adapter }) => adapter.down);
+  const shapes = downs.map(({ shape }) => [tokens, shape[0]]);
+  const hs =
+    kernels.products === undefined
+      ? shapes.map((shape) => tape.empty(shape, 'bottleneck', x.dtype))
+      : tape.stack(shapes, 'bottleneck', x.dtype);
+  if (kernels.products !== undefined) kernels.products(hs, x, downs);
+  const outs = layers.map((layer, i) => {
+    if (kernels.products === undefined) kernels.matmul(hs[i], x, downs[i], { ...plain, transposeB: true });
+    const out = apply(tape, x, layer, hs[i], coefficients.forward, i === 0 ? onto : null);
+    layer.probe?.forward?.(hs[i]);
+    return out;
+  });
+
+  const inputs = layers.flatMap(({ weight, bias, adapter, probe }) =>
+    [weight, adapter.learnDown, adapter.learnUp, bias, probe?.scale?.ones ?? null].filter((t) => t !== null),
+  );
+  const saved = layers.flatMap(({ weight, adapter }, i) => [hs[i], weight, adapter.down, adapter.up]);
+  const all = [x, ...(onto === null ? [] : [onto]), ...inputs];
+  tape.recordJointly('adaptedLinear', all, outs, [x, ...saved, ...Object.values(coefficients)], (dys, gradients) => {
+    if (onto !== null) gradients.pass(onto, outs[0]);
+    undo(tape, x, layers, hs, coefficients, dys, gradients);
+  });
+  return outs;
+}
+
+function expectLayers(
+  tape: Tape,
+  x: Tensor,
+  layers: readonly AdaptedLayer[],
+  { forward, through, learn }: BlockCoefficients,
+  onto: Tensor | null,
+): void {
+  const [tokens] = x.shape;
+  for (const { weight, bias, adapter } of layers) {
+    const { rank, down, up, learnDown, learnUp } = adapter;
+    expectFloats(tape, 'adaptedLinear', x, weight, down, up, ...(bias === null ? [] : [bias]));
+    expectTensor(tape, 'adaptedLinear', 'f32', forward, through, learn, learnDown, learnUp);
+    const width = down.shape[0] === 2 * rank ? 2 * rank : 4 * rank;
+    expectShape('adaptedLinear down', down, [width, -1]);
+    expectShape('adaptedLinear up', up, [width, -1]);
+    expectShape('adaptedLinear x', x, [-1, down.shape[1]]);
+    expectShape('adaptedLinear weight', weight, [up.shape[1], down.shape[1]]);
+    if (bias !== null) expectShape('adaptedLinear bias', bias, [up.shape[1]]);
+  }
+  for (const coefficient of [forward, through, learn]) expectShape('adaptedLinear routes', coefficient, [tokens, 2]);
+  if (onto === null) return;
+  expectFloats(tape, 'adaptedLinear onto', x, onto);
+  expectShape('adaptedLinear onto', onto, [tokens, layers[0].weight.shape[0]]);
+}
+
+/** y = W x + upᵀ (± c ∘ h), the change first. */
+function apply(
+  tape: Tape,
+  x: Tensor,
+  { weight, bias, adapter }: AdaptedLayer,
+  h: Tensor,
+  forward: Tensor,
+  onto: Tensor | null,
+): Tensor {
+  const { kernels } = tape.device;
+  const { rank, up } = adapter;
+  const out = tape.empty([x.shape[0], up.shape[1]], 'adaptedLinear', x.dtype);
+  if (kernels.blockProduct !== undefined) kernels.blockProduct(out, onto, h, up, forward, rank);
+  else {
     using scope = new Scope(tape.device);
-    const scaled = scope.empty([tokens, 2 * rank], 'scaled bottleneck', x.dtype);
+    const scaled = scope.empty([x.shape[0], 2 * rank], 'scaled bottleneck', x.dtype);
     kernels.scaleBlocks(scaled, h, forward, rank, 0);
     kernels.matmul(out, scaled, up.rows(0, 2 * rank), plain);
-    if (width > 2 * rank) {
+    if (up.shape[0] > 2 * rank) {
       kernels.scaleBlocks(scaled, h, forward, rank, 2 * rank);
-      kernels.matmul(out, scaled, up.rows(2 * rank, width), { ...plain, accumulate: true });
+      kernels.matmul(out, scaled, up.rows(2 * rank, up.shape[0]), { ...plain, accumulate: true });
     }
-    kernels.matmul(out, x, weight, { transposeA: false, transposeB: true, accumulate: true });
   }
+  kernels.matmul(out, x, weight, { transposeA: false, transposeB: true, accumulate: true });
   if (bias !== null) kernels.binary('add', out, out, bias);
-  probe.forward?.(h);
+  return out;
+}
 
-  const optional = [bias, probe.scale?.ones ?? null].filter((tensor) => tensor !== null);
-  const inputs = [x, weight, learnDown, learnUp, ...optional];
-  const saved = [x, h, weight, down, up, forward, through, learn];
-  tape.record('adaptedLinear', inputs, out, saved, (dy, gradients) => {
-    using scope = new Scope(tape.device);
-    const dh = scope.empty(h.shape, 'bottleneck gradient', x.dtype);
-    const routed = scope.empty(h.shape, 'routed bottleneck gradient', x.dtype);
-    const learning = scope.empty([tokens, 2 * rank], 'learning part', x.dtype);
-    kernels.matmul(dh, dy, up, { ...plain, transposeB: true });
-    gradients.into(learnUp, (dUp, accumulate) => {
-      kernels.scaleBlocks(learning, h, learn, rank, 0);
-      kernels.matmul(dUp, learning, dy, { transposeA: true, transposeB: false, accumulate });
-    });
-    gradients.into(learnDown, (dDown, accumulate) => {
-      kernels.scaleBlocks(learning, dh, learn, rank, 0);
-      kernels.matmul(dDown, learning, x, { transposeA: true, transposeB: false, accumulate });
-      probe.learning?.(learning);
-    });
+/** The gradients of everything that learns, the last layer's first. */
+function undo(
+  tape: Tape,
+  x: Tensor,
+  layers: readonly AdaptedLayer[],
+  hs: readonly Tensor[],
+  coefficients: BlockCoefficients,
+  dys: readonly Tensor[],
+  gradients: Gradients,
+): void {
+  const { kernels } = tape.device;
+  using scope = new Scope(tape.device);
+  const dhs = hs.map((h) => scope.empty(h.shape, 'bottleneck gradient', x.dtype));
+  for (let i = layers.length - 1; i >= 0; i--) {
+    const { weight, adapter } = layers[i];
+    const { rank, down } = adapter;
+    const [dy, dh] = [dys[i], dhs[i]];
+    kernels.matmul(dh, dy, adapter.up, { ...plain, transposeB: true });
+    learnLayer(tape, x, layers[i], hs[i], coefficients, dy, dh, gradients);
+    if (kernels.blockProduct !== undefined) continue;
     gradients.into(x, (dx, accumulate) => {
+      const routed = scope.empty(dh.shape, 'routed bottleneck gradient', x.dtype);
       kernels.matmul(dx, dy, weight, { ...plain, accumulate });
-      if (kernels.blockProduct !== undefined) kernels.blockProduct(dx, dh, down, through, rank);
-      else {
-        kernels.scaleBlocks(routed, dh, through, rank, 0);
-        kernels.matmul(dx, routed, down, { ...plain, accumulate: true });
-      }
+      kernels.scaleBlocks(routed, dh, coefficients.through, rank, 0);
+      kernels.matmul(dx, routed, down, { ...plain, accumulate: true });
     });
-    gradients.into(weight, (dw, accumulate) =>
-      kernels.matmul(dw, dy, x, { transposeA: true, transposeB: false, accumulate }),
-    );
-    if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, dy, accumulate));
-    if (probe.scale === undefined) return;
-    const { ones, ranges } = probe.scale;
-    gradients.overwrite([ones], ([dOnes]) => {
-      kernels.scaleBlocks(routed, dh, forward, rank, 0);
-      kernels.binary('multiply', routed, routed, h);
-      kernels.segmentSum(dOnes, routed, ranges);
+  }
+  if (kernels.blockProduct === undefined) return;
+  gradients.into(x, (dx, accumulate) => {
+    layers.forEach(({ adapter }, i) => {
+      const addend = accumulate || i > 0 ? dx : null;
+      kernels.blockProduct?.(dx, addend, dhs[i], adapter.down, coefficients.through, adapter.rank);
+    });
+    layers.forEach(({ weight }, i) => {
+      kernels.matmul(dx, dys[i], weight, { ...plain, accumulate: true });
     });
   });
-  return out;
+}
+
+/** What a layer's own parameters, and the scale of a probe, get. */
+function learnLayer(
+  tape: Tape,
+  x: Tensor,
+  { weight, bias, adapter, probe }: AdaptedLayer,
+  h: Tensor,
+  { forward, learn }: BlockCoefficients,
+  dy: Tensor,
+  dh: Tensor,
+  gradients: Gradients,
+): void {
+  const { kernels } = tape.device;
+  const { rank, learnDown, learnUp } = adapter;
+  using scope = new Scope(tape.device);
+  const learning = scope.empty([x.shape[0], 2 * rank], 'learning part', x.dtype);
+  gradients.into(learnUp, (dUp, accumulate) => {
+    kernels.scaleBlocks(learning, h, learn, rank, 0);
+    kernels.matmul(dUp, learning, dy, { transposeA: true, transposeB: false, accumulate });
+  });
+  gradients.into(learnDown, (dDown, accumulate) => {
+    kernels.scaleBlocks(learning, dh, learn, rank, 0);
+    kernels.matmul(dDown, learning, x, { transposeA: true, transposeB: false, accumulate });
+    probe?.learning?.(learning);
+  });
+  gradients.into(weight, (dw, accumulate) =>
+    kernels.matmul(dw, dy, x, { transposeA: true, transposeB: false, accumulate }),
+  );
+  if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, dy, accumulate));
+  if (probe?.scale === undefined) return;
+  const { ones, ranges } = probe.scale;
+  gradients.overwrite([ones], ([dOnes]) => {
+    const routed = scope.empty(h.shape, 'routed bottleneck gradient', x.dtype);
+    kernels.scaleBlocks(routed, dh, forward, rank, 0);
+    kernels.binary('multiply', routed, routed, h);
+    kernels.segmentSum(dOnes, routed, ranges);
+  });
 }

@@ -44,14 +44,21 @@ extern "C" __global__ void attend(real *out, float *logSumExp, const real *q, co
   for (int i = 0; i < mostSlices && lane + 32 * i < size; i++) narrow(target[lane + 32 * i], sum[i] / total);
 }
 
-// delta = Σ dOut ∘ out of every row.
-extern "C" __global__ void attendDelta(float *delta, const real *dOut, const real *out, int rows, int size) {
-  i64 row = (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-  if (row >= rows) return;
+// delta = Σ dOut ∘ out of every row. A row belongs to `lanes` neighbouring threads that read 16 bytes each, or, where that is 0, to a warp.
+extern "C" __global__ void attendDelta(float *delta, const real *dOut, const real *out, int rows, int size, int lanes) {
+  int width = lanes > 0 ? lanes : 32, lane = threadIdx.x % width;
+  i64 row = (i64)blockIdx.x * (blockDim.x / width) + threadIdx.x / width;
+  bool valid = row < rows;
+  if (!valid) row = rows - 1;
   float sum = 0;
-  for (int d = threadIdx.x % 32; d < size; d += 32) sum += widen(dOut[row * size + d]) * widen(out[row * size + d]);
-  sum = sumWarp(sum);
-  if (threadIdx.x % 32 == 0) delta[row] = sum;
+  if (lanes > 0) {
+    Pack x = ((const Pack *)(dOut + row * size))[lane], y = ((const Pack *)(out + row * size))[lane];
+#pragma unroll
+    for (int j = 0; j < packed; j++) sum += widen(x.at[j]) * widen(y.at[j]);
+  } else
+    for (int d = lane; d < size; d += 32) sum += widen(dOut[row * size + d]) * widen(out[row * size + d]);
+  for (int step = width / 2; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  if (valid && lane == 0) delta[row] = sum;
 }
 
 extern "C" __global__ void attendQueryGradient(real *dq, const real *dOut, const float *delta, const float *logSumExp, const real *q,

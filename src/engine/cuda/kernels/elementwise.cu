@@ -172,6 +172,18 @@ extern "C" __global__ void scatterPacks(Pack *out, const Pack *x, const int *ind
   for (i64 i = firstIndex(); i < size; i += indexStep()) out[(i64)index[i / columns] * columns + i % columns] = x[i];
 }
 
+// Columns of x [rows, columns] to up to three outputs, the second from `firstEnd` on, the third from `secondEnd` on; all in 16-byte pieces.
+extern "C" __global__ void splitColumns(Pack *first, Pack *second, Pack *third, const Pack *x, i64 size, int columns, int firstEnd,
+                                        int secondEnd) {
+  for (i64 i = firstIndex(); i < size; i += indexStep()) {
+    i64 row = i / columns;
+    int column = i % columns;
+    if (column < firstEnd) first[row * firstEnd + column] = x[i];
+    else if (column < secondEnd) second[row * (secondEnd - firstEnd) + column - firstEnd] = x[i];
+    else third[row * (columns - secondEnd) + column - secondEnd] = x[i];
+  }
+}
+
 // One block per row of x. The first row that names an index adds all rows that name it, in order.
 extern "C" __global__ void scatterAddRows(real *out, const real *x, const int *index, int rows, int columns) {
   int row = blockIdx.x, target = index[row];

@@ -1,8 +1,7 @@
 // Attention over segments on tensor cores, bf16, without the score matrix (Dao et al. 2022, 2023). Compiled for -DHEAD.
 // A block is 4 warps; a warp owns 16 rows of a 64-row tile. Scores stay in registers: the layout in which a product leaves the
 // tensor cores is the one in which the next product takes it.
-constexpr int tile = 64, width = (HEAD + 15) / 16 * 16, pitch = width + 8, steps = width / 16, threads = 128;
-constexpr float log2e = 1.4426950408889634f;
+constexpr int pitch = width + 8;
 
 // Rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end`, to shared memory; zeros beyond.
 template <class Slot>
@@ -18,35 +17,6 @@ __device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int he
       for (int j = 0; j < 8; j++) target[j].bits = valid && column + j < HEAD ? from[j].bits : 0;
   }
   commitCopies();
-}
-
-// Which 64 queries this block works on: tiles are counted over the segments, largest index first.
-struct Tile {
-  Segment segment;
-  int start;
-  bool valid;
-};
-__device__ __forceinline__ Tile findTile(const Segment *segments, int count) {
-  __shared__ Tile found;
-  int wanted = gridDim.x - 1 - blockIdx.x, lane = threadIdx.x;
-  if (threadIdx.x == 0) found.valid = false;
-  __syncthreads();
-  if (threadIdx.x < 32) {
-    int before = 0;
-    for (int base = 0; base < count && before <= wanted; base += 32) {
-      Segment segment = base + lane < count ? segments[base + lane] : Segment{};
-      int tiles = (segment.queries() + tile - 1) / tile, until = tiles;
-      for (int step = 1; step < 32; step *= 2) {
-        int other = __shfl_up_sync(~0u, until, step);
-        if (lane >= step) until += other;
-      }
-      int first = before + until - tiles;
-      if (wanted >= first && wanted < first + tiles) found = {segment, segment.queryStart + (wanted - first) * tile, true};
-      before += __shfl_sync(~0u, until, 31);
-    }
-  }
-  __syncthreads();
-  return found;
 }
 
 // sum [16 × 64] = rows of `left` (this warp's 16) · rows of `right` (64), over the head.
@@ -79,27 +49,6 @@ __device__ __forceinline__ void addWeighted(float (&sum)[2 * steps][4], const fl
     }
   }
 }
-__device__ __forceinline__ void storeRow(bf16 *to, const float (&sum)[2 * steps][4], int half, float scale) {
-#pragma unroll
-  for (int j = 0; j < 2 * steps; j++) {
-    int column = 8 * j + threadIdx.x % 4 * 2;
-    if (HEAD % 2 == 0) {
-      if (column < HEAD) *(u32 *)(to + column) = packPair(sum[j][2 * half] * scale, sum[j][2 * half + 1] * scale);
-    } else {
-      if (column < HEAD) narrow(to[column], sum[j][2 * half] * scale);
-      if (column + 1 < HEAD) narrow(to[column + 1], sum[j][2 * half + 1] * scale);
-    }
-  }
-}
-__device__ __forceinline__ float sumFour(float x) {
-  x += __shfl_xor_sync(~0u, x, 1);
-  return x + __shfl_xor_sync(~0u, x, 2);
-}
-__device__ __forceinline__ float maxFour(float x) {
-  x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
-  return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
-}
-
 // grid: tiles of queries (an upper bound), heads.
 extern "C" __global__ void __launch_bounds__(128) flash(bf16 *out, float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                         const Segment *segments, int count, int heads, int keyHeads, float scale) {
@@ -225,44 +174,22 @@ extern "C" __global__ void __launch_bounds__(128) flashQueryGradient(bf16 *dq, c
     if (row[half] < segment.queryEnd) storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
 }
 
-// What sees a tile of keys, in order: segments, their two parts (prefix, own keys), 64 queries at a time, heads of the group.
-struct Cursor {
-  Segment segment;
-  int index, part, item, items, from, until, seenFrom;
-  __device__ __forceinline__ void seek(const Segment *segments, int count, int firstKey, int lastKey, int group) {
-    for (;;) {
-      if (item < items) return;
-      if (++part == 2) {
-        part = 0;
-        if (++index >= count) return;
-        segment = segments[index];
-      }
-      item = items = 0;
-      from = part == 0 ? segment.prefixStart : segment.keyStart;
-      until = part == 0 ? segment.prefixEnd : segment.keyEnd;
-      if (from >= lastKey || until <= firstKey) continue;
-      // The first query that sees any of these keys; own keys are seen from their own position on.
-      seenFrom = part == 0 ? segment.queryStart : max(segment.queryStart, segment.queryEnd - (until - max(from, firstKey)));
-      items = (segment.queryEnd - seenFrom + tile - 1) / tile * group;
-    }
-  }
-};
-
 // dk and dv of 64 keys: rows of the products are keys. The next queries are on their way while these are worked on.
-// grid: tiles of keys, key heads.
+// grid: key heads, tiles of keys.
 extern "C" __global__ void __launch_bounds__(128) flashKeyGradient(bf16 *dk, bf16 *dv, const bf16 *dOut, const float *delta,
                                                                    const float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                                    const Segment *segments, int count, int keyCount, int heads,
-                                                                   int keyHeads, float scale) {
+                                                                   int keyHeads, float scale, int spread) {
   extern __shared__ uint4 memory[];
   constexpr int size = tile * pitch;
   bf16 *keys = (bf16 *)memory, *values = keys + size, *buffers = values + size;
   __shared__ float normalisers[2][tile], means[2][tile];
-  int firstKey = blockIdx.x * tile, lastKey = min(keyCount, firstKey + tile), keyHead = blockIdx.y, group = heads / keyHeads;
+  int firstKey = keyTile(spread) * tile, lastKey = min(keyCount, firstKey + tile), keyHead = blockIdx.x, group = heads / keyHeads;
+  if (firstKey >= keyCount) return;
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto same = [](int i) { return i; };
   auto prepare = [&](const Cursor &at, int which) {
-    int start = at.seenFrom + at.item / group * tile, head = keyHead * group + at.item % group;
+    int start = at.start, head = keyHead * group + at.head;
     fetch(buffers + 2 * which * size, q, heads, head, start, at.segment.queryEnd, same);
     fetch(buffers + (2 * which + 1) * size, dOut, heads, head, start, at.segment.queryEnd, same);
     if (threadIdx.x < tile) {
@@ -275,12 +202,11 @@ extern "C" __global__ void __launch_bounds__(128) flashKeyGradient(bf16 *dk, bf1
   fetch(values, v, keyHeads, keyHead, firstKey, lastKey, same);
   int key[2] = {firstKey + warp * 16 + lane / 4, firstKey + warp * 16 + lane / 4 + 8};
   float sumKey[2 * steps][4] = {}, sumValue[2 * steps][4] = {}, toLog2 = scale * log2e;
-  Cursor now = {{}, -1, 1, 0, 0, 0, 0, 0};
+  Cursor now = unstarted();
   now.seek(segments, count, firstKey, lastKey, group);
   if (now.index < count) prepare(now, 0);
   for (int which = 0; now.index < count; which ^= 1) {
     Cursor next = now;
-    next.item++;
     next.seek(segments, count, firstKey, lastKey, group);
     if (next.index < count) {
       prepare(next, which ^ 1);
@@ -290,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(128) flashKeyGradient(bf16 *dk, bf1
     const bf16 *queries = buffers + 2 * which * size, *upstream = queries + size;
     const float *normaliser = normalisers[which], *mean = means[which];
     const Segment &segment = now.segment;
-    int start = now.seenFrom + now.item / group * tile;
+    int start = now.start;
     float scores[8][4] = {};
     multiplyRows(scores, keys, warp * 16, queries);
     bool whole = firstKey >= now.from && lastKey <= now.until && start + tile <= segment.queryEnd &&

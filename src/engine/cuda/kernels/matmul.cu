@@ -186,7 +186,7 @@ MATMUL(matmulNT, false, true)
 MATMUL(matmulTN, true, false)
 MATMUL(matmulTT, true, true)
 
-// out [M, N] (+)= Σ over the first half of h's columns − Σ over its second half of coefficient · h · w: the change of a split
+// out [M, N] = addend (nothing where null; may be out itself) + Σ over the first half of h's columns − Σ over its second half of coefficient · h · w: the change of a split
 // adapter in one pass, the halves summed apart, so that equal halves give exactly 0. Column j of h [M, K] takes the coefficient
 // of block ⌊j / rank⌋ mod 2; with K = 2 · rank there is no second half. A block has 128 rows and `strip` tiles of 64 columns, the
 // next tile on its way while one is worked on; 8 warps of 32 × 32. Needs rank to be a multiple of 16 and aligned rows.
@@ -214,8 +214,8 @@ __device__ __forceinline__ void multiplyBlock(float (&sum)[2][4][4], const bf16 
     }
   }
 }
-extern "C" __global__ void __launch_bounds__(256) blockProduct(bf16 *out, const bf16 *h, const bf16 *w, const float *coefficients, int M,
-                                                               int N, int K, int rank, int strip) {
+extern "C" __global__ void __launch_bounds__(256) blockProduct(bf16 *out, const bf16 *addend, const bf16 *h, const bf16 *w,
+                                                               const float *coefficients, int M, int N, int K, int rank, int strip) {
   extern __shared__ uint4 memory[];
   int pitch = K + 8, stage = (K + edge) * blockPitch;
   bf16 *left = (bf16 *)memory, *stages = left + edge * pitch;
@@ -230,8 +230,8 @@ extern "C" __global__ void __launch_bounds__(256) blockProduct(bf16 *out, const 
     }
     for (int i = threadIdx.x; i < edge * blockColumns / 8; i += 256) {
       int row = i / (blockColumns / 8), column = i % (blockColumns / 8) * 8;
-      bool valid = row0 + row < M && column0 + column < N;
-      copyAsync(sums + row * blockPitch + column, out + (valid ? (i64)(row0 + row) * N + column0 + column : 0), valid);
+      bool valid = addend != nullptr && row0 + row < M && column0 + column < N;
+      copyAsync(sums + row * blockPitch + column, valid ? addend + (i64)(row0 + row) * N + column0 + column : w, valid);
     }
     commitCopies();
   };

@@ -36,6 +36,45 @@ __device__ __forceinline__ void store(real *to, const float (&values)[packed], i
   } else narrow(to[0], values[0]);
 }
 
+__device__ __forceinline__ void loadFloats(float (&values)[packed], const float *from) {
+#pragma unroll
+  for (int j = 0; j < packed; j += 4) {
+    float4 four = *(const float4 *)(from + j);
+    values[j] = four.x, values[j + 1] = four.y, values[j + 2] = four.z, values[j + 3] = four.w;
+  }
+}
+
+#ifdef PACKS
+// Many long rows, a warp each: the row stays in registers, at most PACKS 16-byte pieces a lane.
+extern "C" __global__ void __launch_bounds__(256) rmsNormRows(real *out, float *inverseRms, const real *x, const real *weight, i64 rows,
+                                                              int columns, float epsilon) {
+  i64 row = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+  int lane = threadIdx.x % 32, pieces = columns / packed;
+  if (row >= rows) return;
+  const Pack *source = (const Pack *)(x + row * columns);
+  Pack held[PACKS];
+  float squares = 0;
+#pragma unroll
+  for (int i = 0; i < PACKS; i++)
+    if (lane + 32 * i < pieces) held[i] = source[lane + 32 * i];
+#pragma unroll
+  for (int i = 0; i < PACKS; i++)
+    if (lane + 32 * i < pieces)
+#pragma unroll
+      for (int j = 0; j < packed; j++) squares += widen(held[i].at[j]) * widen(held[i].at[j]);
+  float r = 1.f / sqrtf(sumWarp(squares) / columns + epsilon);
+  if (lane == 0) inverseRms[row] = r;
+#pragma unroll
+  for (int i = 0; i < PACKS; i++)
+    if (lane + 32 * i < pieces) {
+      Pack gains = ((const Pack *)weight)[lane + 32 * i], result;
+#pragma unroll
+      for (int j = 0; j < packed; j++) narrow(result.at[j], widen(held[i].at[j]) * r * widen(gains.at[j]));
+      ((Pack *)(out + row * columns))[lane + 32 * i] = result;
+    }
+}
+#endif
+
 extern "C" __global__ void rmsNorm(real *out, float *inverseRms, const real *x, const real *weight, i64 rows, int columns,
                                    int whole, int lanes, float epsilon) {
   Lane at = lane(lanes);
@@ -74,12 +113,15 @@ extern "C" __global__ void normRotary(real *out, float *inverseRms, const real *
   float r = 1.f / sqrtf(sumRow(squares, lanes) / columns + epsilon);
   bool second = column >= half;
   const float *angle = table + (i64)positions[at.row / heads] * columns + (second ? column - half : column);
+  float cosines[packed], sines[packed];
+  loadFloats(cosines, angle);
+  loadFloats(sines, angle + half);
 #pragma unroll
   for (int j = 0; j < packed; j++) {
     real rounded;
     narrow(rounded, values[j] * r * gains[j]);
     float own = widen(rounded), other = __shfl_xor_sync(~0u, own, lanes / 2);
-    values[j] = own * angle[j] + (second ? other : -other) * angle[half + j];
+    values[j] = own * cosines[j] + (second ? other : -other) * sines[j];
   }
   if (!valid) return;
   if (at.index == 0) inverseRms[at.row] = r;
@@ -114,11 +156,51 @@ extern "C" __global__ void rmsNormBackward(real *dx, const real *dy, const real 
   });
 }
 
-// logits are always float32 here. One block per row; one pass finds the largest and the sum together.
-extern "C" __global__ void logSoftmaxGather(float *logp, float *logSumExp, const float *logits, const int *targets, int columns) {
-  const float *row = logits + (i64)blockIdx.x * columns;
+// The gradient of normRotary: dy [tokens, heads, columns] is turned back, then goes through the norm. Lanes as there.
+extern "C" __global__ void normRotaryBackward(real *dx, const real *dy, const real *x, const real *weight, const float *inverseRms,
+                                              const int *positions, const float *table, i64 rows, int heads, int columns, int lanes) {
+  Lane at = lane(lanes);
+  bool valid = at.row < rows;
+  if (!valid) at.row = rows - 1;
+  int column = at.index * packed, half = columns / 2;
+  bool second = column >= half;
+  const float *angle = table + (i64)positions[at.row / heads] * columns + (second ? column - half : column);
+  float values[packed], gains[packed], upstream[packed], r = inverseRms[at.row], sum = 0;
+  load(values, x + at.row * columns + column, packed);
+  load(gains, weight + column, packed);
+  load(upstream, dy + at.row * columns + column, packed);
+  float cosines[packed], sines[packed];
+  loadFloats(cosines, angle);
+  loadFloats(sines, angle + half);
+#pragma unroll
+  for (int j = 0; j < packed; j++) {
+    float other = __shfl_xor_sync(~0u, upstream[j], lanes / 2);
+    upstream[j] = (upstream[j] * cosines[j] + (second ? -other : other) * sines[j]) * gains[j];
+    sum += upstream[j] * values[j];
+  }
+  float mean = sumRow(sum, lanes) * r / columns;
+#pragma unroll
+  for (int j = 0; j < packed; j++) values[j] = r * (upstream[j] - values[j] * r * mean);
+  if (valid) store(dx + at.row * columns + column, values, packed);
+}
+
+// logits are always float32 here. One block per row, four columns at a time where `whole`; one pass finds the largest and the sum.
+struct Normaliser {
+  float top, logTotal;
+};
+__device__ __forceinline__ Normaliser normaliserOf(const float *row, int columns, int whole) {
   float most = -infinity, sum = 0;
-  for (int c = threadIdx.x; c < columns; c += blockDim.x) {
+  int fours = whole ? columns / 4 : 0;
+  for (int i = threadIdx.x; i < fours; i += blockDim.x) {
+    float4 four = ((const float4 *)row)[i];
+    float top = fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w));
+    if (top > most) {
+      sum *= expf(most - top);
+      most = top;
+    }
+    if (most > -infinity) sum += expf(four.x - most) + expf(four.y - most) + expf(four.z - most) + expf(four.w - most);
+  }
+  for (int c = 4 * fours + threadIdx.x; c < columns; c += blockDim.x) {
     float value = row[c];
     if (value > most) {
       sum = sum * expf(most - value) + 1.f;
@@ -127,10 +209,16 @@ extern "C" __global__ void logSoftmaxGather(float *logp, float *logSumExp, const
   }
   float top = maxBlock(most);
   float total = sumBlock(most == -infinity ? 0.f : sum * expf(most - top));
+  return {top, logf(total)};
+}
+
+extern "C" __global__ void __launch_bounds__(1024) logSoftmaxGather(float *logp, float *logSumExp, const float *logits, const int *targets,
+                                                                    int columns, int whole) {
+  const float *row = logits + (i64)blockIdx.x * columns;
+  Normaliser by = normaliserOf(row, columns, whole);
   if (threadIdx.x != 0) return;
-  float logTotal = logf(total);
-  logSumExp[blockIdx.x] = top + logTotal;
-  logp[blockIdx.x] = row[targets[blockIdx.x]] - top - logTotal;
+  logSumExp[blockIdx.x] = by.top + by.logTotal;
+  logp[blockIdx.x] = row[targets[blockIdx.x]] - by.top - by.logTotal;
 }
 
 extern "C" __global__ void logSoftmaxGatherBackward(float *logits, const float *logSumExp, const int *targets, const float *dLogp,
@@ -140,4 +228,39 @@ extern "C" __global__ void logSoftmaxGatherBackward(float *logits, const float *
   float *values = logits + (i64)row * columns;
   for (int c = firstIndex(); c < columns; c += indexStep())
     values[c] = upstream * ((c == target ? 1.f : 0.f) - expf(values[c] - normaliser));
+}
+
+// logp of the target and slope [rows, columns] = 1[c = target] − softmax.
+struct alignas(4 * sizeof(real)) RealFour {
+  real at[4];
+};
+extern "C" __global__ void __launch_bounds__(1024) logSoftmaxSlope(real *slope, float *logp, const float *logits, const int *targets,
+                                                                   int columns, int whole) {
+  const float *row = logits + (i64)blockIdx.x * columns;
+  real *out = slope + (i64)blockIdx.x * columns;
+  int target = targets[blockIdx.x], fours = whole ? columns / 4 : 0;
+  Normaliser by = normaliserOf(row, columns, whole);
+  if (threadIdx.x == 0) logp[blockIdx.x] = row[target] - by.top - by.logTotal;
+  float normaliser = by.top + by.logTotal;
+  auto slopeOf = [&](int c, float value) { return (c == target ? 1.f : 0.f) - expf(value - normaliser); };
+  for (int i = threadIdx.x; i < fours; i += blockDim.x) {
+    float4 four = ((const float4 *)row)[i];
+    float values[4] = {four.x, four.y, four.z, four.w};
+    RealFour result;
+#pragma unroll
+    for (int j = 0; j < 4; j++) narrow(result.at[j], slopeOf(4 * i + j, values[j]));
+    ((RealFour *)out)[i] = result;
+  }
+  for (int c = 4 * fours + threadIdx.x; c < columns; c += blockDim.x) narrow(out[c], slopeOf(c, row[c]));
+}
+
+// out [rows, columns] = x · scales [rows]. One block per row.
+extern "C" __global__ void scaleRows(real *out, const real *x, const float *scales, int columns, int whole) {
+  i64 base = (i64)blockIdx.x * columns;
+  float scale = scales[blockIdx.x], values[packed];
+  eachColumn(lane(0), columns, whole, [&](int c, int count) {
+    load(values, x + base + c, count);
+    for (int j = 0; j < count; j++) values[j] *= scale;
+    store(out + base + c, values, count);
+  });
 }

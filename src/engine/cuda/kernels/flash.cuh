@@ -1,0 +1,86 @@
+// What both kinds of attention on tensor cores share: tiles of 64 rows, found among the segments, and how rows are stored. Compiled
+// for -DHEAD. Scores stay in registers: the layout in which a product leaves the tensor cores is the one in which the next takes it.
+constexpr int tile = 64, width = (HEAD + 15) / 16 * 16, steps = width / 16, threads = 128;
+constexpr float log2e = 1.4426950408889634f;
+
+// Which 64 queries this block works on: tiles are counted over the segments, largest index first.
+struct Tile {
+  Segment segment;
+  int start;
+  bool valid;
+};
+__device__ __forceinline__ Tile findTile(const Segment *segments, int count) {
+  __shared__ Tile found;
+  int wanted = gridDim.x - 1 - blockIdx.x, lane = threadIdx.x;
+  if (threadIdx.x == 0) found.valid = false;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    int before = 0;
+    for (int base = 0; base < count && before <= wanted; base += 32) {
+      Segment segment = base + lane < count ? segments[base + lane] : Segment{};
+      int tiles = (segment.queries() + tile - 1) / tile, until = tiles;
+      for (int step = 1; step < 32; step *= 2) {
+        int other = __shfl_up_sync(~0u, until, step);
+        if (lane >= step) until += other;
+      }
+      int first = before + until - tiles;
+      if (wanted >= first && wanted < first + tiles) found = {segment, segment.queryStart + (wanted - first) * tile, true};
+      before += __shfl_sync(~0u, until, 31);
+    }
+  }
+  __syncthreads();
+  return found;
+}
+
+__device__ __forceinline__ void storeRow(bf16 *to, const float (&sum)[2 * steps][4], int half, float scale) {
+#pragma unroll
+  for (int j = 0; j < 2 * steps; j++) {
+    int column = 8 * j + threadIdx.x % 4 * 2;
+    if (HEAD % 2 == 0) {
+      if (column < HEAD) *(u32 *)(to + column) = packPair(sum[j][2 * half] * scale, sum[j][2 * half + 1] * scale);
+    } else {
+      if (column < HEAD) narrow(to[column], sum[j][2 * half] * scale);
+      if (column + 1 < HEAD) narrow(to[column + 1], sum[j][2 * half + 1] * scale);
+    }
+  }
+}
+__device__ __forceinline__ float sumFour(float x) {
+  x += __shfl_xor_sync(~0u, x, 1);
+  return x + __shfl_xor_sync(~0u, x, 2);
+}
+__device__ __forceinline__ float maxFour(float x) {
+  x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+  return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+}
+
+// What sees a tile of keys, in order: segments, their two parts (prefix, own keys), 64 queries at a time, heads of the group. A prefix
+// that lies right before the own keys is one part with them.
+struct Cursor {
+  Segment segment;
+  int index, part, start, head, from, until;
+  __device__ __forceinline__ void seek(const Segment *segments, int count, int firstKey, int lastKey, int group) {
+    if (index >= 0 && ++head < group) return;
+    head = 0;
+    start += tile;
+    while (index < 0 || start >= segment.queryEnd) {
+      if (++part == 2) {
+        part = 0;
+        if (++index >= count) return;
+        segment = segments[index];
+      }
+      bool joined = segment.prefixEnd == segment.keyStart;
+      from = part == 0 || joined ? segment.prefixStart : segment.keyStart;
+      until = part == 1 ? segment.keyEnd : joined ? from : segment.prefixEnd;
+      start = segment.queryEnd;
+      if (from >= until || from >= lastKey || until <= firstKey) continue;
+      // The first query that sees any of these keys; own keys are seen from their own position on.
+      start = part == 0 ? segment.queryStart : max(segment.queryStart, segment.queryEnd - (until - max(from, firstKey)));
+    }
+  }
+};
+// Before the first seek.
+__device__ __forceinline__ Cursor unstarted() { return {{}, -1, 1, 0, 0, 0, 0}; }
+
+// Blocks of one key head after the other take a tile each: of `spread` equal parts of the keys, the first tile of every part first, as
+// what is seen by most takes longest.
+__device__ __forceinline__ int keyTile(int spread) { return blockIdx.y % spread * (gridDim.y / spread) + blockIdx.y / spread; }

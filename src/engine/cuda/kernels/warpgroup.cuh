@@ -1,0 +1,53 @@
+// Hopper's tensor-core steps: four warps together multiply a 64-row A, from registers or shared memory, by a B in shared memory.
+// A matrix lies in panels of 64 columns: 64 rows of 128 bytes, the 16-byte pieces of a row swapped by its number (the 128-byte swizzle).
+// Sums leave in the layout of mma.sync: a warp has 16 rows; lane l has rows l / 4 and l / 4 + 8, columns 2 (l % 4) + {0, 1} of every 8.
+constexpr int panelElements = 64 * 64, panelBytes = 2 * panelElements, groupBytes = 1024;
+
+__device__ __forceinline__ u64 describePanels(const bf16 *start) {
+  u64 address = sharedAddress(start);
+  return (address & 0x3ffff) >> 4 | (u64)(panelBytes >> 4) << 16 | (u64)(groupBytes >> 4) << 32 | 1ull << 62;
+}
+// Before the first product, and whenever registers it reads were written.
+__device__ __forceinline__ void beginProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void commitProducts() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int pending> __device__ __forceinline__ void awaitProducts() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+// Nothing that reads or writes these sums may move across: the compiler does not know when a product ends.
+template <int blocks> __device__ __forceinline__ void holdSums(float (&sum)[blocks][4]) {
+#pragma unroll
+  for (int j = 0; j < blocks; j++)
+#pragma unroll
+    for (int c = 0; c < 4; c++) asm volatile("" : "+f"(sum[j][c])::"memory");
+}
+// What ordinary stores and copies wrote becomes visible to the products.
+__device__ __forceinline__ void showShared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+#define FOUR(s, j) "+f"(s[j][0]), "+f"(s[j][1]), "+f"(s[j][2]), "+f"(s[j][3])
+#define THIRTY_TWO(s, j) \
+  FOUR(s, j), FOUR(s, j + 1), FOUR(s, j + 2), FOUR(s, j + 3), FOUR(s, j + 4), FOUR(s, j + 5), FOUR(s, j + 6), FOUR(s, j + 7)
+#define NAMES_32                                                                                                    \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
+  "%30,%31"
+#define NAMES_64                                                                                                              \
+  NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59," \
+           "%60,%61,%62,%63"
+
+// sum [64 × 64] (+)= a [64 × 16] · b [64 × 16]ᵀ, both in shared memory.
+__device__ __forceinline__ void multiplyShared(float (&sum)[8][4], u64 a, u64 b, bool add) {
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %34, 0;\n"
+               "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_32 "}, %32, %33, p, 1, 1, 0, 0;}"
+               : THIRTY_TWO(sum, 0)
+               : "l"(a), "l"(b), "r"((int)add));
+}
+// sum [64 × 64 or 128] += a [64 × 16] in registers · b [16 × 64 or 128] in shared memory.
+__device__ __forceinline__ void multiplyRegisters(float (&sum)[8][4], const u32 (&a)[4], u64 b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_32 "}, {%32,%33,%34,%35}, %36, 1, 1, 1, 1;"
+               : THIRTY_TWO(sum, 0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+__device__ __forceinline__ void multiplyRegisters(float (&sum)[16][4], const u32 (&a)[4], u64 b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" NAMES_64 "}, {%64,%65,%66,%67}, %68, 1, 1, 1, 1;"
+               : THIRTY_TWO(sum, 0), THIRTY_TWO(sum, 8)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}

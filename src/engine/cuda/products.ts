@@ -1,0 +1,143 @@
+/**
+ * Products that belong together: several weights that share an input, and the change of a split adapter. Weights that lie side by
+ * side in memory are one matrix, or a batch of equal ones: one product where a few rows would not keep the GPU busy.
+ */
+import type { Device } from '../device.ts';
+import type { Kernels } from '../kernels.ts';
+import { Scope } from '../scope.ts';
+import { bytesOf, type Tensor } from '../tensor.ts';
+import type { Blas } from './blas.ts';
+import { multiplyLarge, ownDepth } from './matmul.ts';
+import { definitionsOf, elementsPerAccess, type Queue } from './queue.ts';
+
+/** Rows and columns of one block's part of a change. */
+const [tileRows, tileColumns] = [128, 64];
+/** Deepest bottleneck whose tiles fit the shared memory of one block. */
+const mostBlockDepth = 256;
+/** A block works through as many tiles of columns as leave this many blocks. */
+const blocksPerProcessor = 4;
+const threads = 256;
+/** Up to so many rows or columns, a product alone leaves processors idle. */
+const fewRows = 256;
+const fewColumns = 256;
+const mostSplit = 3;
+/** What warpgroups multiply: this GPU only, in panels of 64 columns. */
+const hopper = 90;
+const panel = 64;
+const panelAlignment = 1024;
+
+const transposed = { transposeA: false, transposeB: true } as const;
+
+export function productKernels(
+  queue: Queue,
+  blas: Blas,
+  home: () => Device,
+): Pick<Kernels, 'products' | 'blockProduct'> {
+  return {
+    products(outs, x, weights) {
+      if (multiplyBatch(queue, blas, outs, x, weights) || multiplyJoined(queue, blas, home(), outs, x, weights)) return;
+      outs.forEach((out, i) => {
+        home().kernels.matmul(out, x, weights[i], { ...transposed, accumulate: false });
+      });
+    },
+    blockProduct(out, addend, h, weight, coefficients, rank) {
+      const [rows, columns] = out.shape;
+      const depth = h.shape[1];
+      if (out.size === 0) return;
+      const fits = rank % 16 === 0 && columns % 8 === 0 && depth <= mostBlockDepth;
+      if (out.dtype !== 'bf16' || !fits || !queue.aligned(out, addend ?? out, h, weight)) {
+        multiplyBlocks(home(), out, addend, h, weight, coefficients, rank);
+        return;
+      }
+      const { capability, multiprocessors } = queue.gpu.facts;
+      const [across, along] = [Math.ceil(columns / tileColumns), Math.ceil(rows / tileRows)];
+      const strip = Math.max(1, Math.ceil((across * along) / (blocksPerProcessor * multiprocessors)));
+      const grid = [Math.ceil(across / strip), along] as const;
+      const stages = Math.min(2, strip);
+      const parameters = [out, addend, h, weight, coefficients, rows, columns];
+      if (capability === hopper) {
+        const left = 2 * Math.ceil(depth / panel) * panel * panel;
+        const elements = left + stages * (depth * tileColumns + tileRows * (tileColumns + 8));
+        const shape = { grid, block: threads, sharedBytes: 2 * elements + panelAlignment };
+        queue.launch('change', 'blockProduct', [`DEPTH=${depth}`, `RANK=${rank}`], shape, [...parameters, strip]);
+        return;
+      }
+      const elements = tileRows * (depth + 8) + stages * (depth + tileRows) * (tileColumns + 8);
+      const shape = { grid, block: threads, sharedBytes: 2 * elements };
+      queue.launch('matmul', 'blockProduct', [], shape, [...parameters, depth, rank, strip]);
+    },
+  };
+}
+
+/** Each begins where the one before it ends. */
+function sideBySide(tensors: readonly Tensor[]): boolean {
+  return tensors.every(({ offset }, i) => {
+    if (i === 0) return true;
+    const before = tensors[i - 1];
+    return before.offset + before.size * bytesOf[before.dtype] === offset;
+  });
+}
+
+/** Equal weights as one batch; false where they are not, or where each alone is large enough. */
+function multiplyBatch(
+  queue: Queue,
+  blas: Blas,
+  outs: readonly Tensor[],
+  x: Tensor,
+  weights: readonly Tensor[],
+): boolean {
+  const [N, K] = weights[0].shape;
+  const [M] = x.shape;
+  const equal = weights.every(({ shape }) => shape[0] === N);
+  const small = M <= fewRows || N <= fewColumns;
+  if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || N === 0 || !equal || !small) return false;
+  if (!sideBySide(weights) || !sideBySide(outs)) return false;
+  return multiplyLarge(queue, blas, outs[0], null, x, weights[0], transposed, { batch: outs.length, M, N, K }, true);
+}
+
+/** A few rows: one product with all weights, then its columns go where they belong. */
+function multiplyJoined(
+  queue: Queue,
+  blas: Blas,
+  device: Device,
+  outs: readonly Tensor[],
+  x: Tensor,
+  weights: readonly Tensor[],
+): boolean {
+  const [M, K] = x.shape;
+  const each = elementsPerAccess(x.dtype);
+  const whole = outs.every(({ shape }) => shape[1] % each === 0) && queue.aligned(...outs);
+  if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || M > fewRows) return false;
+  if (!whole || outs.length > mostSplit || !sideBySide(weights)) return false;
+  const N = weights.reduce((sum, { shape }) => sum + shape[0], 0);
+  using scope = new Scope(device);
+  const joined = scope.empty([M, N], 'joined products', x.dtype);
+  if (!multiplyLarge(queue, blas, joined, null, x, weights[0], transposed, { batch: 1, M, N, K })) return false;
+  const [first, second] = [weights[0].shape[0] / each, (weights[0].shape[0] + weights[1].shape[0]) / each];
+  const parameters = [outs[0], outs[1], outs[2] ?? null, joined, (M * N) / each, N / each, first, second];
+  queue.launch('elementwise', 'splitColumns', definitionsOf(x.dtype), queue.over((M * N) / each), parameters);
+  return true;
+}
+
+/** The change is summed apart, then added. */
+function multiplyBlocks(
+  device: Device,
+  out: Tensor,
+  addend: Tensor | null,
+  h: Tensor,
+  weight: Tensor,
+  coefficients: Tensor,
+  rank: number,
+): void {
+  const { kernels } = device;
+  using scope = new Scope(device);
+  const half = 2 * rank;
+  const scaled = scope.empty([h.shape[0], half], 'scaled bottleneck', h.dtype);
+  const change = addend === null ? out : scope.empty(out.shape, 'change', out.dtype);
+  for (let start = 0; start < h.shape[1]; start += half) {
+    kernels.scaleBlocks(scaled, h, coefficients, rank, start);
+    const options = { transposeA: false, transposeB: false, accumulate: start > 0 };
+    kernels.matmul(change, scaled, weight.rows(start, start + half), options);
+  }
+  if (addend !== null) kernels.binary('add', out, addend, change);
+}
