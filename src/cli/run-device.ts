@@ -33,7 +33,7 @@ export async function openRunDevice(
   const budget = await budgetOf(config);
   if (budget === null) return openDevice(kind, options);
   const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
-  const plan = await planMemory({ config, decoder, tasks, floats, fused: true });
+  const plan = await planMemory({ config, decoder, tasks, floats });
   assertFits(plan, budget, config);
   show(renderPlan(plan, budget));
   return openDevice(kind, { ...options, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });

@@ -28,11 +28,9 @@ class CountingArena extends Arena {
 export interface CountingOptions {
   readonly floats: readonly DType[];
   readonly capacity: number;
-  /** Whether it has the kernels that devices may leave out. */
-  readonly fused: boolean;
+  /** Of the kernels that devices may leave out, which it has; default: all. */
+  readonly has?: (kernel: string) => boolean;
 }
-
-const optionalKernels = ['normRotary', 'blockProduct'];
 
 export class CountingDevice implements Device {
   readonly name = 'counting';
@@ -41,12 +39,12 @@ export class CountingDevice implements Device {
   readonly kernels: Kernels;
   readonly #seen = new Set<string>();
 
-  constructor({ floats, capacity, fused }: CountingOptions) {
+  constructor({ floats, capacity, has = () => true }: CountingOptions) {
     this.floats = floats;
     this.arena = new CountingArena(capacity);
     const nothing = (): void => undefined;
     this.kernels = new Proxy({} as Kernels, {
-      get: (_target, name) => (fused || !optionalKernels.includes(String(name)) ? nothing : undefined),
+      get: (_target, name) => (has(String(name)) ? nothing : undefined),
     });
   }
 

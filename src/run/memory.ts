@@ -37,8 +37,8 @@ export interface Rehearsal {
   readonly decoder: DecoderConfig;
   readonly tasks: readonly Task[];
   readonly floats: readonly DType[];
-  /** Whether the device has the kernels that devices may leave out. */
-  readonly fused: boolean;
+  /** Of the kernels that devices may leave out, which the device has; default: all. */
+  readonly has?: (kernel: string) => boolean;
 }
 
 const gibibyte = 2 ** 30;
@@ -48,8 +48,8 @@ const marginShare = 0.05;
 const leastMarginBytes = gibibyte / 2;
 
 export async function planMemory(rehearsal: Rehearsal): Promise<MemoryPlan> {
-  const { config, floats, fused } = rehearsal;
-  const device = new CountingDevice({ floats, capacity: nominalBytes, fused });
+  const { config, floats, has } = rehearsal;
+  const device = new CountingDevice({ floats, capacity: nominalBytes, ...(has === undefined ? {} : { has }) });
   using scope = new Scope(device);
   const standing: MemoryPart[] = [];
   const stand = async <T>(name: string, make: () => T | Promise<T>): Promise<T> => {

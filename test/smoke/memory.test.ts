@@ -2,11 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../../src/base/errors.ts';
 import { assemble, openInputs, Resources } from '../../src/cli/assemble.ts';
+import { runCli } from '../../src/cli/program.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { type MemoryPlan, planMemory } from '../../src/run/memory.ts';
 import { assertFits, renderPlan } from '../../src/run/memory-budget.ts';
 import { partitionOf, trainingTasks } from '../../src/run/tasks.ts';
-import { Lab } from './lab.ts';
+import { Lab, tinySettings } from './lab.ts';
 
 let lab: Lab;
 beforeAll(async () => {
@@ -26,7 +27,13 @@ async function compare(settings: readonly string[]): Promise<{ used: number; pla
   const { trainer } = await assemble(config, inputs, ledger, resources);
   for await (const event of trainer.train()) if (event.kind === 'step') ledger.forget();
   const tasks = trainingTasks(config, inputs.problems, await partitionOf(config, inputs.problems), text);
-  const plan = await planMemory({ config, decoder: folder.config, tasks, floats: device.floats, fused: false });
+  const plan = await planMemory({
+    config,
+    decoder: folder.config,
+    tasks,
+    floats: device.floats,
+    has: (kernel) => kernel in device.kernels,
+  });
   return { used: device.arena.peak, plan };
 }
 
@@ -42,6 +49,22 @@ describe('the plan', () => {
     const { used, plan } = await compare(settings);
     expect(used).toBeLessThanOrEqual(1.03 * planned(plan));
     expect(used).toBeGreaterThan(0.6 * planned(plan));
+  });
+});
+
+describe('gq train on a GPU that is too small', () => {
+  it('says what to lower and exits 2, before it looks for the GPU', { timeout: 60_000 }, async () => {
+    let [out, err] = ['', ''];
+    const streams = {
+      stdout: { write: (text: string) => (out += text) },
+      stderr: { write: (text: string) => (err += text) },
+    };
+    const settings = [`model=${lab.model}`, ...tinySettings, 'device.kind=cuda', 'device.arenaMiB=8'];
+    const argv = ['train', ...settings.flatMap((setting) => ['--set', setting]), '--out', lab.path('too-small')];
+    expect(await runCli(argv, streams)).toBe(2);
+    expect(err).toMatch(/^gq: memory of the device: expected a run that fits into 0\.01 GiB \(in device\.arenaMiB\)/);
+    expect(err).not.toContain('    at ');
+    expect(out).toBe('');
   });
 });
 
