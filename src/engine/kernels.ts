@@ -179,15 +179,15 @@ export interface Kernels {
   scaleBlocks(out: Tensor, h: Tensor, coefficients: Tensor, rank: number, column: number): void;
 
   /**
-   * Optional: devices without it get the same from scaleBlocks and matmul. out [T, N] = addend + (coefficient ∘ ± h) [T, 2R or 4R]
-   * · weight [2R or 4R, N], coefficients and signs as in scaleBlocks; a null addend is zero, it may be the output. The added and
-   * the subtracted half are summed apart: equal halves change nothing.
+   * Optional: devices without it get the same from scaleBlocks and matmul. out [T, N] = addend + Σ over i of (coefficient ∘ ± hs[i])
+   * [T, 2R or 4R] · weights[i] [2R or 4R, N], coefficients and signs as in scaleBlocks; a null addend is zero, it may be the output.
+   * The added and the subtracted half are summed apart: equal halves change nothing.
    */
   blockProduct?(
     out: Tensor,
     addend: Tensor | null,
-    h: Tensor,
-    weight: Tensor,
+    hs: readonly Tensor[],
+    weights: readonly Tensor[],
     coefficients: Tensor,
     rank: number,
   ): void;

@@ -1,6 +1,6 @@
 /**
  * Checks the cuda device on a machine with a GPU; needs no test runner.
- *   node test/cuda/check.ts [--only ops,kernels,rounded,parity,invariants,sampling,generation,models,training] [--all]
+ *   node test/cuda/check.ts [--only ops,kernels,rounded,large,parity,invariants,sampling,generation,models,training,races,coverage] [--all]
  * Prints one line a section with its worst check, every failed check, and a closing count; exits 1 when any failed.
  */
 import { fileURLToPath } from 'node:url';
@@ -13,9 +13,11 @@ import { verifyParity } from '../../src/evaluate/parity.ts';
 import { opCases } from '../device/cases.ts';
 import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
 import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
+import { compareCoverage } from './coverage.ts';
+import { largeCases } from './large-suite.ts';
 import { compareMicroRun, compareResume } from './micro-run.ts';
 import { compareGeneration, compareModels, compareRoundedDecoding } from './model-suite.ts';
-import { compareRounded, isFloat32Only } from './rounded-suite.ts';
+import { compareRounded, compareTwice, isFloat32Only } from './rounded-suite.ts';
 import { compareSampling } from './sampling-suite.ts';
 
 const golden = fileURLToPath(new URL('../golden', import.meta.url));
@@ -87,6 +89,12 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
         return [...(await compareRounded(rounded, reference, op, bound)), leak(op.name, rounded)];
       },
     ),
+  large: () =>
+    each(largeCases(), async (op) => [
+      ...(await compareRounded(rounded, exact, op, roundedBound)),
+      ...(await compareTwice(rounded, op)),
+      leak(op.name, rounded),
+    ]),
   parity: () => guard('parity', async () => (await verifyParity(exact, golden)).checks),
   invariants: () => guard('invariants', async () => (await verifyAdapters(exact)).checks),
   sampling: () =>
@@ -108,11 +116,31 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
   ],
 };
 
-const chosen = options.only?.split(',') ?? Object.keys(sections);
+/** Small shapes of every kernel that shares memory between threads: what a race checker gets through in a minute. */
+const racing =
+  /(^matmul (17×33×9|65×513×129)|^invert 33|^sumFirst|^sumLast|^sum |^mean|^rmsNorm|^normRotary|^logProb (60|9)|^embedding 60)/;
+const racingToo = /(70\+33\+129|prompt (50|70|140)|decode 33|linears? .*(70|140)×320|130×192)/;
+
+const extra: typeof sections = {
+  races: async () => [
+    ...(await each(
+      opCases().filter(({ name }) => racing.test(name) || racingToo.test(name)),
+      async (op) => [
+        ...compareOutcomes(op.name, await runCase(exact, op), await runCase(reference, op), float32Bound),
+        ...(isFloat32Only(op) ? [] : await compareRounded(rounded, reference, op, roundedBound)),
+      ],
+    )),
+    ...(await guard('sampling', () => compareSampling(exact, 2, 1000))),
+  ],
+  coverage: () => guard('coverage', async () => compareCoverage([exact, rounded])),
+};
+
+const everything = { ...sections, ...extra };
+const chosen = options.only?.split(',') ?? [...Object.keys(sections), 'coverage'];
 let [passed, failed] = [0, 0];
 for (const name of chosen) {
   const start = performance.now();
-  const checks = await sections[name]();
+  const checks = await everything[name]();
   const bad = checks.filter(({ pass }) => !pass);
   passed += checks.length - bad.length;
   failed += bad.length;

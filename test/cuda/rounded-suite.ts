@@ -6,7 +6,7 @@
 import { bfloat16ToFloat, floatToBfloat16 } from '../../src/base/half.ts';
 import { type Device, multiply, readFloats, Scope, sum, Tape, type Tensor } from '../../src/engine/index.ts';
 import { type OpCase, type Outcome, outputWeights } from '../device/case.ts';
-import { type Check, runCase } from '../device/suite.ts';
+import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
 
 /** Ops that are float32 by contract. */
 export const isFloat32Only = ({ name }: OpCase): boolean => /^(sum|mean|sumFirst|sumLast|invert)\b/.test(name);
@@ -85,4 +85,11 @@ export async function compareRounded(device: Device, reference: Device, op: OpCa
     compareByNorm(op.name, `d ${name}`, found.gradients[name], expected.gradients[name], bound),
   );
   return [outputs, ...gradients];
+}
+
+/** The same bytes every time. */
+export async function compareTwice(device: Device, op: OpCase): Promise<Check[]> {
+  const same = rounded(op);
+  const [first, second] = [await runRounded(device, same), await runRounded(device, same)];
+  return compareOutcomes(`${op.name}, twice`, second, first, 0);
 }

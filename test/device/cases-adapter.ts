@@ -59,7 +59,7 @@ function adapterCase(
 }
 
 /** Two layers of one input whose factors lie side by side, the first added to something; what `run` returns is their sum. */
-function sharedInputCase(tokens: number, channels: number, outputs: number, rank: number): OpCase {
+export function sharedInputCase(tokens: number, channels: number, outputs: number, rank: number): OpCase {
   const depth = 4 * rank;
   return {
     name: `adaptedLinears ${tokens}×${channels}→2×${outputs} rank ${rank}`,

@@ -92,6 +92,11 @@ export class CudaDevice implements Device {
     return this.#parts.readback.reached();
   }
 
+  /** File and name of every kernel launched so far: for checks. */
+  get launched(): readonly string[] {
+    return this.#parts.queue.launched;
+  }
+
   /** Blocks the thread until everything queued is done: for measurements. */
   wait(): void {
     this.#parts.gpu.driver.call('cuStreamSynchronize', 'waiting', this.#parts.gpu.stream);

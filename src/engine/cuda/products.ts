@@ -14,6 +14,8 @@ import { definitionsOf, elementsPerAccess, type Queue } from './queue.ts';
 const [tileRows, tileColumns] = [128, 64];
 /** Deepest bottleneck whose tiles fit the shared memory of one block. */
 const mostBlockDepth = 256;
+/** Up to this depth there is room for three. */
+const mostSharedDepth = 128;
 /** A block works through as many tiles of columns as leave this many blocks. */
 const blocksPerProcessor = 4;
 const threads = 256;
@@ -40,33 +42,56 @@ export function productKernels(
         home().kernels.matmul(out, x, weights[i], { ...transposed, accumulate: false });
       });
     },
-    blockProduct(out, addend, h, weight, coefficients, rank) {
-      const [rows, columns] = out.shape;
-      const depth = h.shape[1];
+    blockProduct(out, addend, hs, weights, coefficients, rank) {
+      const depth = hs[0].shape[1];
       if (out.size === 0) return;
-      const fits = rank % 16 === 0 && columns % 8 === 0 && depth <= mostBlockDepth;
-      if (out.dtype !== 'bf16' || !fits || !queue.aligned(out, addend ?? out, h, weight)) {
-        multiplyBlocks(home(), out, addend, h, weight, coefficients, rank);
-        return;
+      const fits = rank % 16 === 0 && out.shape[1] % 8 === 0 && depth <= mostBlockDepth;
+      const byOwnKernel = out.dtype === 'bf16' && fits && queue.aligned(out, addend ?? out, ...hs, ...weights);
+      const together = byOwnKernel && queue.gpu.facts.capability === hopper ? mostParts(depth) : 1;
+      for (let start = 0; start < hs.length; start += together) {
+        const before = start === 0 ? addend : out;
+        const [some, theirs] = [hs, weights].map((all) => all.slice(start, start + together));
+        if (byOwnKernel) changeBlocks(queue, out, before, some, theirs, coefficients, rank);
+        else multiplyBlocks(home(), out, before, some[0], theirs[0], coefficients, rank);
       }
-      const { capability, multiprocessors } = queue.gpu.facts;
-      const [across, along] = [Math.ceil(columns / tileColumns), Math.ceil(rows / tileRows)];
-      const strip = Math.max(1, Math.ceil((across * along) / (blocksPerProcessor * multiprocessors)));
-      const grid = [Math.ceil(across / strip), along] as const;
-      const stages = Math.min(2, strip);
-      const parameters = [out, addend, h, weight, coefficients, rows, columns];
-      if (capability === hopper) {
-        const left = 2 * Math.ceil(depth / panel) * panel * panel;
-        const elements = left + stages * (depth * tileColumns + tileRows * (tileColumns + 8));
-        const shape = { grid, block: threads, sharedBytes: 2 * elements + panelAlignment };
-        queue.launch('change', 'blockProduct', [`DEPTH=${depth}`, `RANK=${rank}`], shape, [...parameters, strip]);
-        return;
-      }
-      const elements = tileRows * (depth + 8) + stages * (depth + tileRows) * (tileColumns + 8);
-      const shape = { grid, block: threads, sharedBytes: 2 * elements };
-      queue.launch('matmul', 'blockProduct', [], shape, [...parameters, depth, rank, strip]);
     },
   };
+}
+
+/** How many bottlenecks one block has room for. */
+function mostParts(depth: number): number {
+  return depth <= mostSharedDepth ? mostSplit : 1;
+}
+
+/** out = addend + the change of up to three bottlenecks on Hopper, of one elsewhere. */
+function changeBlocks(
+  queue: Queue,
+  out: Tensor,
+  addend: Tensor | null,
+  hs: readonly Tensor[],
+  weights: readonly Tensor[],
+  coefficients: Tensor,
+  rank: number,
+): void {
+  const [rows, columns] = out.shape;
+  const depth = hs[0].shape[1];
+  const { capability, multiprocessors } = queue.gpu.facts;
+  const [across, along] = [Math.ceil(columns / tileColumns), Math.ceil(rows / tileRows)];
+  const strip = Math.max(1, Math.ceil((across * along) / (blocksPerProcessor * multiprocessors)));
+  const grid = [Math.ceil(across / strip), along] as const;
+  const sizes = [coefficients, rows, columns];
+  if (capability === hopper) {
+    const left = 2 * Math.ceil(depth / panel) * panel * panel;
+    const elements = hs.length * left + 3 * depth * tileColumns + tileRows * (tileColumns + 8);
+    const shape = { grid, block: threads, sharedBytes: 2 * elements + panelAlignment };
+    const pairs = [0, 1, 2].flatMap((i) => [hs[i] ?? null, weights[i] ?? null]);
+    const definitions = [`DEPTH=${depth}`, `RANK=${rank}`, `PARTS=${hs.length}`];
+    queue.launch('change', 'blockProduct', definitions, shape, [out, addend, ...pairs, ...sizes, strip]);
+    return;
+  }
+  const elements = tileRows * (depth + 8) + Math.min(2, strip) * (depth + tileRows) * (tileColumns + 8);
+  const shape = { grid, block: threads, sharedBytes: 2 * elements };
+  queue.launch('matmul', 'blockProduct', [], shape, [out, addend, hs[0], weights[0], ...sizes, depth, rank, strip]);
 }
 
 /** Each begins where the one before it ends. */

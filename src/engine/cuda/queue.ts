@@ -51,6 +51,11 @@ export class Queue implements Disposable {
     this.#addresses = BigUint64Array.from({ length: mostParameters }, (_, i) => start + BigInt(8 * i));
   }
 
+  /** File and name of every kernel launched so far, for checks. */
+  get launched(): string[] {
+    return [...new Set([...this.#kernels.keys()].map((key) => [key.split(' ')[0], key.split(' ').at(-1)].join(' ')))];
+  }
+
   address(tensor: Tensor): number {
     return this.#base + tensor.offset;
   }

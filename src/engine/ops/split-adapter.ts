@@ -8,6 +8,7 @@
  * Per token and block there are three coefficients c: `forward` (how much of the branch is in y), `through` (how much
  * gradient passes through the branch to x) and `learn` (how much of it trains the block).
  */
+import { ShapeError } from '../../base/errors.ts';
 import type { Gradients } from '../gradients.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
@@ -126,7 +127,12 @@ function expectLayers(
     const { rank, down, up, learnDown, learnUp } = adapter;
     expectFloats(tape, 'adaptedLinear', x, weight, down, up, ...(bias === null ? [] : [bias]));
     expectTensor(tape, 'adaptedLinear', 'f32', forward, through, learn, learnDown, learnUp);
-    const width = down.shape[0] === 2 * rank ? 2 * rank : 4 * rank;
+    const [first] = layers;
+    if (rank !== first.adapter.rank) {
+      const [expected, found] = [`rank ${first.adapter.rank} in all layers`, `rank ${rank}`];
+      throw new ShapeError({ call: 'adaptedLinear', expected, found });
+    }
+    const width = first.adapter.down.shape[0] === 2 * rank ? 2 * rank : 4 * rank;
     expectShape('adaptedLinear down', down, [width, -1]);
     expectShape('adaptedLinear up', up, [width, -1]);
     expectShape('adaptedLinear x', x, [-1, down.shape[1]]);
@@ -151,7 +157,7 @@ function apply(
   const { kernels } = tape.device;
   const { rank, up } = adapter;
   const out = tape.empty([x.shape[0], up.shape[1]], 'adaptedLinear', x.dtype);
-  if (kernels.blockProduct !== undefined) kernels.blockProduct(out, onto, h, up, forward, rank);
+  if (kernels.blockProduct !== undefined) kernels.blockProduct(out, onto, [h], [up], forward, rank);
   else {
     using scope = new Scope(tape.device);
     const scaled = scope.empty([x.shape[0], 2 * rank], 'scaled bottleneck', x.dtype);
@@ -196,10 +202,8 @@ function undo(
   }
   if (kernels.blockProduct === undefined) return;
   gradients.into(x, (dx, accumulate) => {
-    layers.forEach(({ adapter }, i) => {
-      const addend = accumulate || i > 0 ? dx : null;
-      kernels.blockProduct?.(dx, addend, dhs[i], adapter.down, coefficients.through, adapter.rank);
-    });
+    const downs = layers.map(({ adapter }) => adapter.down);
+    kernels.blockProduct?.(dx, accumulate ? dx : null, dhs, downs, coefficients.through, layers[0].adapter.rank);
     layers.forEach(({ weight }, i) => {
       kernels.matmul(dx, dys[i], weight, { ...plain, accumulate: true });
     });

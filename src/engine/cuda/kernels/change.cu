@@ -1,96 +1,130 @@
-// blockProduct of matmul.cu for Hopper: the change of a split adapter in one pass. A block is two warpgroups of 64 rows each and works
-// through `strip` tiles of 64 columns; the next tile is on its way while one is worked on. Compiled for -DDEPTH and -DRANK.
-constexpr int rowsPerBlock = 128, columnsPerTile = 64, sumPitch = columnsPerTile + 8;
+// blockProduct of matmul.cu for Hopper: the change of one or several (PARTS) split adapters in one pass. A block is two warpgroups of 64
+// rows each and works through `strip` tiles of 64 columns; weights are copied two steps ahead, a step being one part of one tile.
+// Compiled for -DDEPTH, -DRANK and -DPARTS.
+constexpr int rowsPerBlock = 128, columnsPerTile = 64, sumPitch = columnsPerTile + 8, stages = 3, chunks = DEPTH / 8;
+constexpr int leftElements = 2 * ((DEPTH + 63) / 64) * panelElements, rightElements = DEPTH * columnsPerTile;
+constexpr bool twoHalves = DEPTH > 2 * RANK;
 
-// sum [64 × 64] (+)= a [64 × 16] · b [16 × 64], both in shared memory.
-__device__ __forceinline__ void multiplyColumns(float (&sum)[8][4], u64 a, u64 b, bool add) {
-  asm volatile("{.reg .pred p; setp.ne.b32 p, %34, 0;\n"
-               "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_32 "}, %32, %33, p, 1, 1, 0, 1;}"
-               : THIRTY_TWO(sum, 0)
-               : "l"(a), "l"(b), "r"((int)add));
-}
 __device__ __forceinline__ u32 scalePair(u32 pair, float scale) {
   return packPair(__uint_as_float(pair << 16) * scale, __uint_as_float(pair & 0xffff0000u) * scale);
 }
+__device__ __forceinline__ u32 addPairs(u32 a, u32 b) {
+  return packPair(__uint_as_float(a << 16) + __uint_as_float(b << 16), __uint_as_float(a & 0xffff0000u) + __uint_as_float(b & 0xffff0000u));
+}
 
-// out [M, N] = addend (nothing where null; may be out itself) + Σ over the first half of h's columns − Σ over its second half of
-// coefficient · h · w. Column j of h [M, DEPTH] takes the coefficient of block ⌊j / RANK⌋ mod 2.
-extern "C" __global__ void __launch_bounds__(256, 2) blockProduct(bf16 *out, const bf16 *addend, const bf16 *h, const bf16 *w,
-                                                                  const float *coefficients, int M, int N, int strip) {
+// sum [64 × 64] (+)= the 2 · RANK columns of h from `first` on · those rows of w. Queued only.
+template <bool add, int first> __device__ __forceinline__ void multiplyHalf(float (&sum)[8][4], const bf16 *h, const bf16 *w) {
+  auto left = [&](int k) { return describePanels(h + k / 64 * panelElements + k % 64); };
+  multiplyShared<add, true>(sum, left(first), describePanels(w + first * 64));
+#pragma unroll
+  for (int k = first + 16; k < first + 2 * RANK; k += 16) multiplyShared<true, true>(sum, left(k), describePanels(w + k * 64));
+}
+
+// out [M, N] = addend (nothing where null; may be out itself) + Σ over parts of Σ over the first half of h's columns − Σ over its second
+// half of coefficient · h · w. Column j of h [M, DEPTH] takes the coefficient of block ⌊j / RANK⌋ mod 2.
+extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
+    blockProduct(bf16 *out, const bf16 *addend, const bf16 *h0, const bf16 *w0, const bf16 *h1, const bf16 *w1, const bf16 *h2,
+                 const bf16 *w2, const float *coefficients, int M, int N, int strip) {
   extern __shared__ uint4 memory[];
-  constexpr int half = (DEPTH + 63) / 64 * panelElements, stage = DEPTH * columnsPerTile + rowsPerBlock * sumPitch, chunks = DEPTH / 8;
-  bf16 *left = (bf16 *)(((u64)memory + groupBytes - 1) / groupBytes * groupBytes), *stages = left + 2 * half;
-  int row0 = blockIdx.y * rowsPerBlock, first = blockIdx.x * strip * columnsPerTile, last = min(N, first + strip * columnsPerTile);
+  bf16 *left = (bf16 *)(((u64)memory + groupBytes - 1) / groupBytes * groupBytes), *right = left + PARTS * leftElements;
+  bf16 *sums = right + stages * rightElements;
+  const bf16 *hs[3] = {h0, h1, h2}, *ws[3] = {w0, w1, w2};
+  int row0 = blockIdx.y * rowsPerBlock, first = blockIdx.x * strip * columnsPerTile;
+  int tiles = (min(N, first + strip * columnsPerTile) - first + columnsPerTile - 1) / columnsPerTile;
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, chunk = threadIdx.x % 8, firstRow = threadIdx.x / 8;
-  auto prepare = [&](int column0, bf16 *right) {
-    bf16 *sums = right + DEPTH * columnsPerTile;
-    int column = column0 + chunk * 8;
+  // Where 8 columns of a row of h lie.
+  auto place = [&](int part, int row, int k) {
+    return left + part * leftElements + row / 64 * (leftElements / 2) + k / 64 * panelElements + row % 64 * 64 + (k / 8 ^ row) % 8 * 8;
+  };
 #pragma unroll
-    for (int k = firstRow; k < DEPTH; k += 32)
-      copyAsync(right + k * 64 + (chunk ^ k) % 8 * 8, w + (column < N ? (i64)k * N + column : 0), column < N);
-    if (addend != nullptr)
+  for (int part = 0; part < PARTS; part++)
+#pragma unroll 4
+    for (int i = threadIdx.x; i < rowsPerBlock * chunks; i += 256) {
+      int row = i / chunks, k = i % chunks * 8;
+      bool valid = row0 + row < M;
+      copyAsync(place(part, row, k), hs[part] + (valid ? (i64)(row0 + row) * DEPTH + k : 0), valid);
+    }
+  commitCopies();
+  auto prepare = [&](int tile, int part, int stage) {
+    int column = first + tile * columnsPerTile + chunk * 8;
+    bf16 *to = right + stage * rightElements;
+    const bf16 *w = ws[0];
 #pragma unroll
-      for (int row = firstRow; row < rowsPerBlock; row += 32) {
-        bool valid = row0 + row < M && column < N;
-        copyAsync(sums + row * sumPitch + chunk * 8, addend + (valid ? (i64)(row0 + row) * N + column : 0), valid);
-      }
+    for (int p = 1; p < PARTS; p++)
+      if (part == p) w = ws[p];
+    if (tile < tiles)
+#pragma unroll
+      for (int k = firstRow; k < DEPTH; k += 32)
+        copyAsync(to + k * 64 + (chunk ^ k) % 8 * 8, w + (column < N ? (i64)k * N + column : 0), column < N);
     commitCopies();
   };
-  // Where 8 columns of a row of h lie.
-  auto place = [&](int row, int k) {
-    return left + row / 64 * half + k / 64 * panelElements + row % 64 * 64 + (k / 8 ^ row) % 8 * 8;
+  prepare(0, 0, 0);
+  prepare(1 / PARTS, 1 % PARTS, 1);
+  // What is added to comes a tile ahead, in registers.
+  uint4 earlier[4] = {};
+  auto fetchAddend = [&](int tile) {
+    int column = first + tile * columnsPerTile + chunk * 8;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      int row = row0 + firstRow + 32 * i;
+      if (row < M && column < N && tile < tiles) earlier[i] = *(const uint4 *)(addend + (i64)row * N + column);
+    }
   };
-#pragma unroll 4
-  for (int i = threadIdx.x; i < rowsPerBlock * chunks; i += 256) {
-    int row = i / chunks, k = i % chunks * 8;
-    bool valid = row0 + row < M;
-    copyAsync(place(row, k), h + (valid ? (i64)(row0 + row) * DEPTH + k : 0), valid);
-  }
-  commitCopies();
-  prepare(first, stages);
+  if (addend != nullptr) fetchAddend(0);
   // h is scaled once, where it lies.
-  awaitCopies<1>();
+  awaitCopies<2>();
   __syncthreads();
+#pragma unroll
+  for (int part = 0; part < PARTS; part++)
 #pragma unroll 4
-  for (int i = threadIdx.x; i < rowsPerBlock * chunks; i += 256) {
-    int row = i / chunks, k = i % chunks * 8;
-    float scale = coefficients[2 * min(M - 1, row0 + row) + k / RANK % 2];
-    uint4 *at = (uint4 *)place(row, k), value = *at;
-    *at = {scalePair(value.x, scale), scalePair(value.y, scale), scalePair(value.z, scale), scalePair(value.w, scale)};
-  }
-  const bf16 *own = left + warp / 4 * half;
-  for (int column0 = first, which = 0; column0 < last; column0 += columnsPerTile, which ^= 1) {
-    bf16 *right = stages + which * stage, *sums = right + DEPTH * columnsPerTile;
-    awaitCopies<0>();
-    showShared();
-    __syncthreads();
-    if (column0 + columnsPerTile < last) prepare(column0 + columnsPerTile, stages + (which ^ 1) * stage);
-    float added[8][4], taken[8][4] = {};
-    beginProducts();
-    holdSums(taken);
+    for (int i = threadIdx.x; i < rowsPerBlock * chunks; i += 256) {
+      int row = i / chunks, k = i % chunks * 8;
+      float scale = coefficients[2 * min(M - 1, row0 + row) + k / RANK % 2];
+      uint4 *at = (uint4 *)place(part, row, k), value = *at;
+      *at = {scalePair(value.x, scale), scalePair(value.y, scale), scalePair(value.z, scale), scalePair(value.w, scale)};
+    }
+  const bf16 *own = left + warp / 4 * (leftElements / 2);
+  for (int tile = 0, stage = 0; tile < tiles; tile++) {
+    float added[8][4], taken[8][4];
 #pragma unroll
-    for (int k = 0; k < 2 * RANK; k += 16)
-      multiplyColumns(added, describePanels(own + k / 64 * panelElements + k % 64), describePanels(right + k * 64), k > 0);
-#pragma unroll
-    for (int k = 2 * RANK; k < DEPTH; k += 16)
-      multiplyColumns(taken, describePanels(own + k / 64 * panelElements + k % 64), describePanels(right + k * 64), k > 2 * RANK);
-    commitProducts();
-    awaitProducts<0>();
-    holdSums(added);
-    holdSums(taken);
+    for (int part = 0; part < PARTS; part++) {
+      awaitCopies<1>();
+      showShared();
+      __syncthreads();
+      prepare(tile + (part + 2) / PARTS, (part + 2) % PARTS, (stage + 2) % stages);
+      const bf16 *h = own + part * leftElements, *w = right + stage * rightElements;
+      beginProducts();
+      if (part > 0) holdSums(added);
+      if (part > 0 && twoHalves) holdSums(taken);
+      if (part == 0) multiplyHalf<false, 0>(added, h, w);
+      else multiplyHalf<true, 0>(added, h, w);
+      if (twoHalves && part == 0) multiplyHalf<false, DEPTH - 2 * RANK>(taken, h, w);
+      if (twoHalves && part > 0) multiplyHalf<true, DEPTH - 2 * RANK>(taken, h, w);
+      commitProducts();
+      awaitProducts<0>();
+      holdSums(added);
+      if (twoHalves) holdSums(taken);
+      stage = (stage + 1) % stages;
+    }
 #pragma unroll
     for (int j = 0; j < 8; j++)
 #pragma unroll
-      for (int part = 0; part < 2; part++) {
-        int row = warp * 16 + lane / 4 + 8 * part, column = 8 * j + lane % 4 * 2;
-        u32 *pair = (u32 *)(sums + row * sumPitch + column), earlier = addend == nullptr ? 0 : *pair;
-        *pair = packPair(__uint_as_float(earlier << 16) + (added[j][2 * part] - taken[j][2 * part]),
-                         __uint_as_float(earlier & 0xffff0000u) + (added[j][2 * part + 1] - taken[j][2 * part + 1]));
+      for (int c = 0; c < 4; c += 2) {
+        int row = warp * 16 + lane / 4 + 4 * c, column = 8 * j + lane % 4 * 2;
+        float low = twoHalves ? added[j][c] - taken[j][c] : added[j][c], high = twoHalves ? added[j][c + 1] - taken[j][c + 1] : added[j][c + 1];
+        *(u32 *)(sums + row * sumPitch + column) = packPair(low, high);
       }
     __syncthreads();
 #pragma unroll
-    for (int row = firstRow; row < rowsPerBlock; row += 32)
-      if (row0 + row < M && column0 + chunk * 8 < N)
-        *(uint4 *)(out + (i64)(row0 + row) * N + column0 + chunk * 8) = *(const uint4 *)(sums + row * sumPitch + chunk * 8);
+    for (int i = 0; i < 4; i++) {
+      int row = firstRow + 32 * i, column = first + tile * columnsPerTile + chunk * 8;
+      uint4 value = *(const uint4 *)(sums + row * sumPitch + chunk * 8);
+      if (addend != nullptr)
+        value = {addPairs(value.x, earlier[i].x), addPairs(value.y, earlier[i].y), addPairs(value.z, earlier[i].z),
+                 addPairs(value.w, earlier[i].w)};
+      if (row0 + row < M && column < N) *(uint4 *)(out + (i64)(row0 + row) * N + column) = value;
+    }
+    if (addend != nullptr) fetchAddend(tile + 1);
   }
+  awaitCopies<0>();
 }

@@ -14,18 +14,18 @@ __device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int he
 #pragma unroll
   for (int pass = 0; pass < tile / rowsPerPass; pass++) {
     int row = first + pass * rowsPerPass;
-    bool valid = start + row < end;
-    copyAsync(target + row * 64 + (chunk ^ row) % 8 * 8, valid ? column + (i64)slot(start + row) * heads * HEAD : x, valid);
+    copyAsync(target + row * 64 + (chunk ^ row) % 8 * 8, column + (i64)slot(start + row) * (heads * HEAD), start + row < end);
   }
   commitCopies();
 }
 
 // sum [64 × 64] = rows of `left` · rows of `right`, over the head. Queued only.
 __device__ __forceinline__ void multiplyRows(float (&sum)[8][4], const bf16 *left, const bf16 *right) {
+  multiplyShared<false, false>(sum, describePanels(left), describePanels(right));
 #pragma unroll
-  for (int s = 0; s < HEAD / 16; s++) {
+  for (int s = 1; s < HEAD / 16; s++) {
     int at = s / 4 * panelElements + s % 4 * 16;
-    multiplyShared(sum, describePanels(left + at), describePanels(right + at), s > 0);
+    multiplyShared<true, false>(sum, describePanels(left + at), describePanels(right + at));
   }
   commitProducts();
 }
@@ -47,6 +47,7 @@ template <int pending> __device__ __forceinline__ void awaitTiles() {
   __syncthreads();
 }
 
+// Weights are added up beside the product of the next scores. grid: tiles of queries (an upper bound), heads.
 extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                            const Segment *segments, int count, int heads, int keyHeads, float scale) {
   extern __shared__ uint4 memory[];
@@ -66,17 +67,20 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
   float sum[2 * steps][4] = {}, most[2] = {-infinity, -infinity}, total[2] = {0, 0};
   float toLog2 = scale * log2e;
   fetch(keys, k, keyHeads, keyHead, 0, end, slot);
+  u32 weights[4][4] = {};
   for (int start = 0; start < end; start += tile) {
-    awaitTiles<0>();
-    fetch(values, v, keyHeads, keyHead, start, end, slot);
     float scores[8][4];
+    awaitTiles<0>();
     beginProducts();
+    holdSums(sum);
+    addWeighted(sum, weights, start == 0 ? keys : values);
     multiplyRows(scores, queries, keys);
     awaitProducts<0>();
+    holdSums(sum);
     holdSums(scores);
     __syncthreads();
+    fetch(values, v, keyHeads, keyHead, start, end, slot);
     if (start + tile < end) fetch(keys, k, keyHeads, keyHead, start + tile, end, slot);
-    else commitCopies();
     if (start + tile > segment.visible(at.start)) {
 #pragma unroll
       for (int j = 0; j < 8; j++)
@@ -106,16 +110,14 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
         sum[j][2 * half + 1] *= shrink;
       }
     }
-    u32 weights[4][4];
     packWeights(weights, scores);
-    awaitTiles<1>();
-    beginProducts();
-    holdSums(sum);
-    addWeighted(sum, weights, values);
-    awaitProducts<0>();
-    holdSums(sum);
   }
-  awaitCopies<0>();
+  awaitTiles<0>();
+  beginProducts();
+  holdSums(sum);
+  addWeighted(sum, weights, values);
+  awaitProducts<0>();
+  holdSums(sum);
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     float whole = sumFour(total[half]);
@@ -126,8 +128,8 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
   }
 }
 
-// dq of 64 queries. Two buffers of keys and values: the next are on their way while these are worked on, and a sum is only waited
-// for when its buffer is needed.
+// dq of 64 queries. Two buffers of keys and values: the next are on their way while these are worked on, and weights are added up
+// beside the products of the next scores.
 extern "C" __global__ void __launch_bounds__(128, 2) flashQueryGradient(bf16 *dq, const bf16 *dOut, const float *delta, const float *logSumExp,
                                                                         const bf16 *q, const bf16 *k, const bf16 *v, const Segment *segments,
                                                                         int count, int heads, int keyHeads, float scale) {
@@ -157,15 +159,20 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashQueryGradient(bf16 *dq
     mean[half] = delta[(i64)query * heads + head];
   }
   float sum[2 * steps][4] = {};
+  u32 weights[4][4] = {};
+  const bf16 *earlier = buffers;
   for (int start = 0, which = 0; start < end; start += tile, which ^= 1) {
     const bf16 *keys = buffers + 2 * which * tileElements, *values = keys + tileElements;
     float scores[8][4], slopes[8][4];
     awaitTiles<0>();
     beginProducts();
+    holdSums(sum);
+    addWeighted(sum, weights, earlier);
     multiplyRows(scores, queries, keys);
     multiplyRows(slopes, upstream, values);
-    // The last sum read the other buffer.
+    // The earlier keys' buffer is free.
     awaitProducts<2>();
+    holdSums(sum);
     __syncthreads();
     if (start + tile < end) prepare(start + tile, which ^ 1);
     awaitProducts<1>();
@@ -187,11 +194,12 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashQueryGradient(bf16 *dq
     for (int j = 0; j < 8; j++)
 #pragma unroll
       for (int c = 0; c < 4; c++) scores[j][c] *= slopes[j][c] - mean[c / 2];
-    u32 weights[4][4];
     packWeights(weights, scores);
-    beginProducts();
-    addWeighted(sum, weights, keys);
+    earlier = keys;
   }
+  beginProducts();
+  holdSums(sum);
+  addWeighted(sum, weights, earlier);
   awaitProducts<0>();
   holdSums(sum);
 #pragma unroll
@@ -245,16 +253,21 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashKeyGradient(bf16 *dk, 
   __syncthreads();
   prepare(0);
   float sumKey[2 * steps][4] = {}, sumValue[2 * steps][4] = {}, toLog2 = scale * log2e;
+  u32 changes[4][4] = {};
+  const bf16 *earlier = keys;
   for (int i = 0; items[i % 4].valid; i++) {
     const bf16 *queries = buffers + i % 2 * 2 * tileElements, *upstream = queries + tileElements;
     const float *normaliser = normalisers[i % 2] + lane % 4 * 2, *mean = means[i % 2] + lane % 4 * 2;
     float scores[8][4], slopes[8][4];
     awaitTiles<0>();
     beginProducts();
+    holdSums(sumKey);
+    addWeighted(sumKey, changes, earlier);
     multiplyRows(scores, keys, queries);
     multiplyRows(slopes, values, upstream);
-    // The last sums read the other buffer.
+    // The earlier queries' buffer is free.
     awaitProducts<2>();
+    holdSums(sumKey);
     __syncthreads();
     prepare(i + 1);
     if (threadIdx.x == 0 && items[(i + 1) % 4].valid) find(i + 2);
@@ -274,14 +287,16 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashKeyGradient(bf16 *dk, 
 #pragma unroll
         for (int c = 0; c < 4; c++) {
           int query = item.start + 8 * j + lane % 4 * 2 + c % 2, mine = firstKey + warp * 16 + lane / 4 + c / 2 * 8;
-          bool seen = mine >= item.from && mine < item.until && query < item.queryEnd &&
-                      (item.part == 0 || mine < item.until - (item.queryEnd - 1 - query));
-          scores[j][c] = seen ? powerOfTwo(scores[j][c] * toLog2 - normaliser[8 * j + c % 2]) : 0.f;
+          bool seen = (mine >= item.from) & (mine < item.until) & (query < item.queryEnd) &
+                      ((item.part == 0) | (mine < item.until - (item.queryEnd - 1 - query)));
+          float chance = powerOfTwo(scores[j][c] * toLog2 - normaliser[8 * j + c % 2]);
+          scores[j][c] = seen ? chance : 0.f;
         }
     }
     u32 weights[4][4];
     packWeights(weights, scores);
     beginProducts();
+    holdSums(sumValue);
     addWeighted(sumValue, weights, upstream);
     awaitProducts<1>();
     holdSums(slopes);
@@ -289,14 +304,16 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashKeyGradient(bf16 *dk, 
     for (int j = 0; j < 8; j++)
 #pragma unroll
       for (int c = 0; c < 4; c++) scores[j][c] *= slopes[j][c] - mean[8 * j + c % 2];
-    u32 changes[4][4];
     packWeights(changes, scores);
-    beginProducts();
-    addWeighted(sumKey, changes, queries);
+    earlier = queries;
+    awaitProducts<0>();
+    holdSums(sumValue);
   }
-  awaitCopies<0>();
+  awaitTiles<0>();
+  beginProducts();
+  holdSums(sumKey);
+  addWeighted(sumKey, changes, earlier);
   awaitProducts<0>();
-  holdSums(sumValue);
   holdSums(sumKey);
 #pragma unroll
   for (int half = 0; half < 2; half++) {

@@ -98,34 +98,99 @@ extern "C" __global__ void rmsNorm(real *out, float *inverseRms, const real *x, 
 }
 
 // RMSNorm of every head, then its rotation: x [tokens, heads, columns]. A row's lanes hold `packed` columns each, so that the other
-// half of a pair is lanes / 2 away.
-extern "C" __global__ void normRotary(real *out, float *inverseRms, const real *x, const real *weight, const int *positions,
-                                      const float *table, i64 rows, int heads, int columns, int lanes, float epsilon) {
-  Lane at = lane(lanes);
-  bool valid = at.row < rows;
-  if (!valid) at.row = rows - 1;
-  int column = at.index * packed, half = columns / 2;
-  float values[packed], gains[packed], squares = 0;
-  load(values, x + at.row * columns + column, packed);
-  load(gains, weight + column, packed);
-#pragma unroll
-  for (int j = 0; j < packed; j++) squares += values[j] * values[j];
-  float r = 1.f / sqrtf(sumRow(squares, lanes) / columns + epsilon);
-  bool second = column >= half;
-  const float *angle = table + (i64)positions[at.row / heads] * columns + (second ? column - half : column);
+// half of a pair is lanes / 2 away; they take `each` neighbouring heads of a token, which turn by the same angles.
+struct Turn {
+  i64 row;
+  int column;
+  bool valid, second;
   float cosines[packed], sines[packed];
-  loadFloats(cosines, angle);
-  loadFloats(sines, angle + half);
+};
+template <int each>
+__device__ __forceinline__ Turn turnOf(const int *positions, const float *table, i64 rows, int heads, int columns, int lanes) {
+  Lane at = lane(lanes);
+  Turn turn;
+  turn.valid = at.row * each < rows;
+  turn.row = turn.valid ? at.row * each : rows - each;
+  turn.column = at.index * packed;
+  turn.second = turn.column >= columns / 2;
+  const float *angle = table + (i64)positions[turn.row / heads] * columns + (turn.second ? turn.column - columns / 2 : turn.column);
+  loadFloats(turn.cosines, angle);
+  loadFloats(turn.sines, angle + columns / 2);
+  return turn;
+}
+__device__ __forceinline__ void widenPack(float (&values)[packed], const Pack &pack) {
 #pragma unroll
-  for (int j = 0; j < packed; j++) {
-    real rounded;
-    narrow(rounded, values[j] * r * gains[j]);
-    float own = widen(rounded), other = __shfl_xor_sync(~0u, own, lanes / 2);
-    values[j] = own * cosines[j] + (second ? other : -other) * sines[j];
+  for (int j = 0; j < packed; j++) values[j] = widen(pack.at[j]);
+}
+template <int each>
+__device__ __forceinline__ void turnHeads(real *out, float *inverseRms, const real *x, const real *weight, const int *positions,
+                                          const float *table, i64 rows, int heads, int columns, int lanes, float epsilon) {
+  Turn turn = turnOf<each>(positions, table, rows, heads, columns, lanes);
+  Pack held[each];
+#pragma unroll
+  for (int i = 0; i < each; i++) held[i] = *(const Pack *)(x + (turn.row + i) * columns + turn.column);
+  float gains[packed], values[packed];
+  load(gains, weight + turn.column, packed);
+#pragma unroll
+  for (int i = 0; i < each; i++) {
+    widenPack(values, held[i]);
+    float squares = 0;
+#pragma unroll
+    for (int j = 0; j < packed; j++) squares += values[j] * values[j];
+    float r = 1.f / sqrtf(sumRow(squares, lanes) / columns + epsilon);
+#pragma unroll
+    for (int j = 0; j < packed; j++) {
+      real rounded;
+      narrow(rounded, values[j] * r * gains[j]);
+      float own = widen(rounded), other = __shfl_xor_sync(~0u, own, lanes / 2);
+      values[j] = own * turn.cosines[j] + (turn.second ? other : -other) * turn.sines[j];
+    }
+    if (!turn.valid) continue;
+    if (turn.column == 0) inverseRms[turn.row + i] = r;
+    store(out + (turn.row + i) * columns + turn.column, values, packed);
   }
-  if (!valid) return;
-  if (at.index == 0) inverseRms[at.row] = r;
-  store(out + at.row * columns + column, values, packed);
+}
+extern "C" __global__ void normRotary(real *out, float *inverseRms, const real *x, const real *weight, const int *positions,
+                                      const float *table, i64 rows, int heads, int columns, int lanes, int each, float epsilon) {
+  if (each == 4) turnHeads<4>(out, inverseRms, x, weight, positions, table, rows, heads, columns, lanes, epsilon);
+  else turnHeads<1>(out, inverseRms, x, weight, positions, table, rows, heads, columns, lanes, epsilon);
+}
+
+// The gradient of normRotary: dy [tokens, heads, columns] is turned back, then goes through the norm.
+template <int each>
+__device__ __forceinline__ void turnHeadsBack(real *dx, const real *dy, const real *x, const real *weight, const float *inverseRms,
+                                              const int *positions, const float *table, i64 rows, int heads, int columns, int lanes) {
+  Turn turn = turnOf<each>(positions, table, rows, heads, columns, lanes);
+  Pack held[each], came[each];
+#pragma unroll
+  for (int i = 0; i < each; i++) {
+    held[i] = *(const Pack *)(x + (turn.row + i) * columns + turn.column);
+    came[i] = *(const Pack *)(dy + (turn.row + i) * columns + turn.column);
+  }
+  float gains[packed], values[packed], upstream[packed];
+  load(gains, weight + turn.column, packed);
+#pragma unroll
+  for (int i = 0; i < each; i++) {
+    widenPack(values, held[i]);
+    widenPack(upstream, came[i]);
+    float r = inverseRms[turn.row + i], sum = 0;
+#pragma unroll
+    for (int j = 0; j < packed; j++) {
+      float other = __shfl_xor_sync(~0u, upstream[j], lanes / 2);
+      upstream[j] = (upstream[j] * turn.cosines[j] + (turn.second ? -other : other) * turn.sines[j]) * gains[j];
+      sum += upstream[j] * values[j];
+    }
+    float mean = sumRow(sum, lanes) * r / columns;
+#pragma unroll
+    for (int j = 0; j < packed; j++) values[j] = r * (upstream[j] - values[j] * r * mean);
+    if (turn.valid) store(dx + (turn.row + i) * columns + turn.column, values, packed);
+  }
+}
+extern "C" __global__ void normRotaryBackward(real *dx, const real *dy, const real *x, const real *weight, const float *inverseRms,
+                                              const int *positions, const float *table, i64 rows, int heads, int columns, int lanes,
+                                              int each) {
+  if (each == 4) turnHeadsBack<4>(dx, dy, x, weight, inverseRms, positions, table, rows, heads, columns, lanes);
+  else turnHeadsBack<1>(dx, dy, x, weight, inverseRms, positions, table, rows, heads, columns, lanes);
 }
 
 extern "C" __global__ void rmsNormBackward(real *dx, const real *dy, const real *x, const real *weight, const float *inverseRms,
@@ -154,34 +219,6 @@ extern "C" __global__ void rmsNormBackward(real *dx, const real *dy, const real 
     }
     store(dx + base + c, values, count);
   });
-}
-
-// The gradient of normRotary: dy [tokens, heads, columns] is turned back, then goes through the norm. Lanes as there.
-extern "C" __global__ void normRotaryBackward(real *dx, const real *dy, const real *x, const real *weight, const float *inverseRms,
-                                              const int *positions, const float *table, i64 rows, int heads, int columns, int lanes) {
-  Lane at = lane(lanes);
-  bool valid = at.row < rows;
-  if (!valid) at.row = rows - 1;
-  int column = at.index * packed, half = columns / 2;
-  bool second = column >= half;
-  const float *angle = table + (i64)positions[at.row / heads] * columns + (second ? column - half : column);
-  float values[packed], gains[packed], upstream[packed], r = inverseRms[at.row], sum = 0;
-  load(values, x + at.row * columns + column, packed);
-  load(gains, weight + column, packed);
-  load(upstream, dy + at.row * columns + column, packed);
-  float cosines[packed], sines[packed];
-  loadFloats(cosines, angle);
-  loadFloats(sines, angle + half);
-#pragma unroll
-  for (int j = 0; j < packed; j++) {
-    float other = __shfl_xor_sync(~0u, upstream[j], lanes / 2);
-    upstream[j] = (upstream[j] * cosines[j] + (second ? -other : other) * sines[j]) * gains[j];
-    sum += upstream[j] * values[j];
-  }
-  float mean = sumRow(sum, lanes) * r / columns;
-#pragma unroll
-  for (int j = 0; j < packed; j++) values[j] = r * (upstream[j] - values[j] * r * mean);
-  if (valid) store(dx + at.row * columns + column, values, packed);
 }
 
 // logits are always float32 here. One block per row, four columns at a time where `whole`; one pass finds the largest and the sum.

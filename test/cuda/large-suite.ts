@@ -1,0 +1,69 @@
+/**
+ * Shapes too large for the reference device, at which kernels take paths of their own: many tiles, long strips, heads together. The
+ * bf16 device is compared with the float32 one, which smaller shapes have held against the reference.
+ */
+import { attention, normRotary, rmsNorm, rotaryTable, type Segment, Segments } from '../../src/engine/index.ts';
+import { frozen, ints, learn, type OpCase } from '../device/case.ts';
+import { sharedInputCase } from '../device/cases-adapter.ts';
+
+/** Prompts, each followed by the completions that see it; the first completion of a prompt lies right behind it. */
+function groups(prompts: number, prompt: number, completions: readonly number[]): Segment[] {
+  const segments: Segment[] = [];
+  let at = 0;
+  for (let i = 0; i < prompts; i++) {
+    const [prefixStart, prefixEnd] = [at, at + prompt];
+    for (const length of [prompt, ...completions]) {
+      const first = at === prefixStart;
+      const own = { queryStart: at, queryEnd: at + length, keyStart: at, keyEnd: at + length };
+      segments.push({ ...own, prefixStart: first ? 0 : prefixStart, prefixEnd: first ? 0 : prefixEnd });
+      at += length;
+    }
+  }
+  return segments;
+}
+
+function attentionCase(
+  name: string,
+  segments: readonly Segment[],
+  heads: number,
+  keyHeads: number,
+  size: number,
+): OpCase {
+  const tokens = segments.at(-1)?.queryEnd ?? 0;
+  return {
+    name: `attention ${name}, ${heads}/${keyHeads} heads of ${size}`,
+    inputs: {
+      q: learn('q', [tokens, heads, size]),
+      k: learn('k', [tokens, keyHeads, size]),
+      v: learn('v', [tokens, keyHeads, size]),
+    },
+    differences: false,
+    run: (tape, { q, k, v }, scope) => attention(tape, q, k, v, new Segments(scope, segments, tokens, tokens)),
+  };
+}
+
+export function largeCases(): OpCase[] {
+  const tokens = 4200;
+  const positions = ints(Array.from({ length: tokens }, (_, t) => (t * 3) % 40));
+  const frequencies = Float64Array.from({ length: 8 }, (_, i) => 100 ** (-i / 8));
+  return [
+    attentionCase('packed 3 of 700', groups(3, 1, [699]), 8, 2, 128),
+    attentionCase('groups of 2', groups(2, 150, [300, 77]), 4, 1, 64),
+    attentionCase('groups of 2', groups(2, 150, [300, 77]), 4, 2, 96),
+    {
+      name: `normRotary ${tokens}×4×16`,
+      inputs: { x: learn('x', [tokens, 4, 16]), weight: frozen('gain', [16]), positions },
+      differences: false,
+      run: (tape, { x, weight, positions: at }, scope) =>
+        normRotary(tape, x, weight, 1e-5, at, rotaryTable(scope, 40, frequencies)),
+    },
+    {
+      name: 'rmsNorm 1100×2560',
+      inputs: { x: learn('x', [1100, 2560]), weight: learn('gain', [2560]) },
+      differences: false,
+      run: (tape, { x, weight }) => rmsNorm(tape, x, weight, 1e-5),
+    },
+    sharedInputCase(1100, 320, 4096, 32),
+    sharedInputCase(200, 4096, 264, 32),
+  ];
+}
