@@ -98,7 +98,13 @@ function responder(update: number): () => string {
 
 await using resources = new Resources();
 const judge = await openJudge(config, resources);
-const device = resources.use(await openRunDevice(config, shape, tasks, (plan) => console.log(plan)));
+const planned = {
+  decoder: shape,
+  tasks: async () => tasks,
+  work: 'training',
+  show: (plan: string) => console.log(plan),
+} as const;
+const device = resources.use(await openRunDevice(config, planned));
 const scope = resources.use(new Scope(device));
 const maxPositions = config.sampling.maxPromptTokens + settings.maxNewTokens;
 const decoder = await Decoder.load(scope, shape, randomWeights(shape), { maxPositions });

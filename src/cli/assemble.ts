@@ -17,6 +17,7 @@ import { importPool, type PoolEntry } from '../env/pools.ts';
 import type { Problem } from '../env/problem.ts';
 import { Sandbox } from '../env/sandbox/sandbox.ts';
 import { checkProblems } from '../env/soundness.ts';
+import { rowsTogether } from '../evaluate/evaluate.ts';
 import { generatePairs } from '../grpo/generated-pairs.ts';
 import type { Policy } from '../grpo/policy.ts';
 import type { Task } from '../grpo/rollout.ts';
@@ -88,9 +89,23 @@ async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: 
   return { ...files, scope, decoder: await Decoder.load(scope, folder.config, weights, { maxPositions }) };
 }
 
-export async function openModel(config: RunConfig, resources: Resources): Promise<OpenModel> {
+/** With `tasks`, on a device with as much memory as evaluating them needs; without, with as much as it takes by itself. */
+export async function openModel(
+  config: RunConfig,
+  resources: Resources,
+  tasks?: (text: ModelText) => Promise<readonly Task[]>,
+): Promise<OpenModel> {
   const files = await openFolder(config, resources);
-  const device = resources.use(await openDevice(config.device.kind, deviceOptions(config)));
+  const open = () =>
+    tasks === undefined
+      ? openDevice(config.device.kind, deviceOptions(config))
+      : openRunDevice(config, {
+          decoder: files.folder.config,
+          tasks: () => tasks(files.text),
+          work: { rowsTogether },
+          show: silent,
+        });
+  const device = resources.use(await open());
   return loadModel(config, { ...files, device }, resources);
 }
 
@@ -158,8 +173,9 @@ export async function openInputs(config: RunConfig, resources: Resources, warn: 
   const problems = await openProblems(config, judge, warn);
   const files = await openFolder(config, resources);
   const { pairs, hash: pairsHash } = await openPairs(config, files.text);
-  const tasks = trainingTasks(config, problems, await partitionOf(config, problems), files.text);
-  const device = resources.use(await openRunDevice(config, files.folder.config, tasks, warn));
+  const tasks = async () => trainingTasks(config, problems, await partitionOf(config, problems), files.text);
+  const planned = { decoder: files.folder.config, tasks, work: 'training', show: warn } as const;
+  const device = resources.use(await openRunDevice(config, planned));
   return { judge, problems, files: { ...files, device }, pairs, pairsHash };
 }
 

@@ -7,7 +7,7 @@ import { deployedScale } from '../run/arms.ts';
 import { parseConfig } from '../run/config.ts';
 import { RunDirectory } from '../run/directory.ts';
 import type { RunConfig } from '../run/schema.ts';
-import { partitionOf } from '../run/tasks.ts';
+import { partitionOf, trainingTasks } from '../run/tasks.ts';
 import { openAdapter, openJudge, openModel, openPairs, openProblems, type Resources } from './assemble.ts';
 import { deviceNames } from './devices.ts';
 
@@ -30,11 +30,12 @@ export async function openRun(path: string, resources: Resources, options: OpenR
   const config = withDevice(parseConfig(run.manifest.config), options.device);
   const judge = await openJudge(config, resources);
   const splits = await openProblems(config, judge);
-  const model = await openModel(config, resources);
+  const partition = await partitionOf(config, splits);
+  const everything = { ...splits, train: Object.values(splits).flat() };
+  const model = await openModel(config, resources, async (text) => trainingTasks(config, everything, partition, text));
   const { pairs } = await openPairs(config, model.text);
   const adapter = await openAdapter(config, model, pairs);
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm) };
-  const partition = await partitionOf(config, splits);
   const parts = { run, config, policy, judge, splits, partition, text: model.text, siblings: options.siblings ?? [] };
   const hasQuarantine = policy.deployedScale === 0;
   return { run, config, hasQuarantine, evaluator: new RunEvaluator(parts) };

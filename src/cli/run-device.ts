@@ -6,7 +6,7 @@ import { inspectCuda } from '../engine/cuda/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { Task } from '../grpo/rollout.ts';
 import type { DecoderConfig } from '../model/config.ts';
-import { planMemory } from '../run/memory.ts';
+import { planMemory, type Work } from '../run/memory.ts';
 import { assertFits, type Budget, renderPlan } from '../run/memory-budget.ts';
 import type { RunConfig } from '../run/schema.ts';
 import { type DeviceOptions, openDevice } from './devices.ts';
@@ -20,20 +20,26 @@ export function deviceOptions({ device }: RunConfig): DeviceOptions {
   };
 }
 
-/** `show` is given the plan in words, where there is one. */
-export async function openRunDevice(
-  config: RunConfig,
-  decoder: DecoderConfig,
-  tasks: readonly Task[],
-  show: (plan: string) => void,
-): Promise<Device> {
+export interface PlannedWork {
+  readonly decoder: DecoderConfig;
+  /** Whose prompts it will see; asked for only where memory is planned. */
+  readonly tasks: () => Promise<readonly Task[]>;
+  readonly work: Work;
+  /** Is given the plan in words, where there is one. */
+  readonly show: (plan: string) => void;
+}
+
+export async function openRunDevice(config: RunConfig, planned: PlannedWork): Promise<Device> {
   const { kind, precision } = config.device;
   const options = deviceOptions(config);
-  if (kind !== 'cuda' || tasks.length === 0) return openDevice(kind, options);
+  if (kind !== 'cuda') return openDevice(kind, options);
+  const { decoder, work, show } = planned;
+  const tasks = await planned.tasks();
+  if (tasks.length === 0) return openDevice(kind, options);
   const budget = await budgetOf(config);
   if (budget === null) return openDevice(kind, options);
   const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
-  const plan = await planMemory({ config, decoder, tasks, floats });
+  const plan = await planMemory({ config, decoder, tasks, floats }, work);
   assertFits(plan, budget, config);
   show(renderPlan(plan, budget));
   return openDevice(kind, { ...options, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });

@@ -6,6 +6,7 @@
 
 import { targetModules } from '../adapters/index.ts';
 import { UserError } from '../base/errors.ts';
+import type { Device } from '../engine/index.ts';
 import type { TrainEvent } from '../grpo/events.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import { loadCheckpoint } from '../run/checkpoint.ts';
@@ -99,7 +100,6 @@ function factsOf(
   { path }: RunDirectory,
   { files, problems, pairsHash }: RunInputs,
 ): ManifestInputs {
-  const device = files.device as { variant?: string; threads?: number };
   const modules = targetModules(files.folder.config, adapter.targets).map(({ name }) => name);
   return {
     name: path.split(/[\\/]/).at(-1) ?? path,
@@ -109,9 +109,20 @@ function factsOf(
     modelHash: files.hash,
     dataHash: problemsHash(Object.values(problems).flat()),
     pairsHash,
-    device: [files.device.name, device.variant, device.threads].filter((part) => part !== undefined).join(' '),
+    device: describeDevice(files.device),
     features: { modules: modules.sort(), rank: adapter.rank },
   };
+}
+
+/** What its bytes depend on: the kernels of a wasm device, the GPU and the precision of a cuda one. */
+function describeDevice(device: Device): string {
+  const { name, variant, threads, facts } = device as Device & {
+    variant?: string;
+    threads?: number;
+    facts?: { name: string };
+  };
+  const gpu = facts === undefined ? [] : [facts.name, device.floats[0]];
+  return [name, ...gpu, variant, threads].filter((part) => part !== undefined).join(' ');
 }
 
 /** A run goes on with what it began with, or not at all. */

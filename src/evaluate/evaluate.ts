@@ -37,7 +37,7 @@ export interface EvaluationOptions {
 }
 
 /** Rows that decode together: bounds the cache, and does not change a single token. */
-const rowsTogether = 128;
+export const rowsTogether = 128;
 
 export async function evaluateTasks(
   policy: Policy,

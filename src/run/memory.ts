@@ -47,7 +47,10 @@ const nominalBytes = 16 * gibibyte;
 const marginShare = 0.05;
 const leastMarginBytes = gibibyte / 2;
 
-export async function planMemory(rehearsal: Rehearsal): Promise<MemoryPlan> {
+/** Of training, or of evaluation with so many rows together. */
+export type Work = 'training' | { readonly rowsTogether: number };
+
+export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'): Promise<MemoryPlan> {
   const { config, floats, has } = rehearsal;
   const device = new CountingDevice({ floats, capacity: nominalBytes, ...(has === undefined ? {} : { has }) });
   using scope = new Scope(device);
@@ -60,19 +63,23 @@ export async function planMemory(rehearsal: Rehearsal): Promise<MemoryPlan> {
   };
   const decoder = await stand('weights', () => rehearseWeights(scope, rehearsal));
   const adapter = await stand('adapter and its gradients', () => rehearseAdapter(scope, rehearsal));
-  using optimiser = await stand('optimiser', () => new AdamW(adapter.parameters));
-  const base = device.arena.highest;
-  const phases: MemoryPart[] = [];
-  const measure = async (name: string, body: () => Promise<unknown>): Promise<void> => {
-    device.arena.highest = base;
-    await body();
-    phases.push({ name, bytes: device.arena.highest - base });
-  };
   const { recompute } = config.output;
   const policy: Policy = { decoder, adapter, deployedScale: deployedScale(config.arm), recompute };
-  await rehearseUpdate(rehearsal, policy, optimiser, measure);
+  using optimiser = work === 'training' ? await stand('optimiser', () => new AdamW(adapter.parameters)) : undefined;
+  const base = device.arena.highest;
+  const phases: MemoryPart[] = [];
+  const measure: Measure = async (name, body) => {
+    device.arena.highest = base;
+    const result = await body();
+    phases.push({ name, bytes: device.arena.highest - base });
+    return result;
+  };
+  if (work !== 'training') await rehearseEvaluation(rehearsal, policy, work.rowsTogether, measure);
+  else if (optimiser !== undefined) await rehearseUpdate(rehearsal, policy, optimiser, measure);
   return totalOf(standing, phases, base);
 }
+
+type Measure = <T>(name: string, body: () => Promise<T>) => Promise<T>;
 
 function totalOf(standing: readonly MemoryPart[], phases: readonly MemoryPart[], base: number): MemoryPlan {
   const needed = base + Math.max(...phases.map(({ bytes }) => bytes));
@@ -98,19 +105,28 @@ function rehearseAdapter(scope: Scope, { config, decoder }: Rehearsal) {
   return assembleAdapter(scope, family, rank, modules, factors);
 }
 
+/** One completion of each of the longest prompts. */
+async function rehearseEvaluation(
+  { config, tasks }: Rehearsal,
+  policy: Policy,
+  rowsTogether: number,
+  measure: Measure,
+): Promise<void> {
+  const settings = { ...grpoSettings(config, []), group: 1 };
+  const options = { settings, pool: null, decode: () => '', pace: paceOf(config) };
+  await measure('sampling', () => sampleRollouts(policy, longestTasks(tasks, rowsTogether), 0, options));
+}
+
 async function rehearseUpdate(
   { config, tasks }: Rehearsal,
   policy: Policy,
   optimiser: AdamW,
-  measure: (name: string, body: () => Promise<unknown>) => Promise<void>,
+  measure: Measure,
 ): Promise<void> {
   const settings = { ...grpoSettings(config, []), epochs: 1 };
   const options = { settings, pool: null, decode: () => '', pace: paceOf(config) };
   const drawn = longestTasks(tasks, settings.promptsPerStep);
-  let sampled: Rollout[] = [];
-  await measure('sampling', async () => {
-    sampled = await sampleRollouts(policy, drawn, 0, options);
-  });
+  const sampled = await measure('sampling', () => sampleRollouts(policy, drawn, 0, options));
   const rollouts = fillPass(sampled, settings.maxNewTokens, settings.tokensPerPass);
   const gate = isGateArm(config.arm) ? config.arm : null;
   await measure('scoring', () =>

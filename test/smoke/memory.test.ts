@@ -55,6 +55,21 @@ describe('the plan', () => {
   });
 });
 
+describe('the plan of an evaluation', () => {
+  it('has no optimiser, and grows with the rows that decode together', async () => {
+    const config = lab.config(['data.problems=16']);
+    await using resources = new Resources();
+    const { folder, text } = (await openInputs(config, resources)).files;
+    const tasks = trainingTasks(config, lab.problems, await partitionOf(config, lab.problems), text);
+    const plan = (rowsTogether: number) =>
+      planMemory({ config, decoder: folder.config, tasks, floats: ['f32'] }, { rowsTogether });
+    const [few, many] = [await plan(8), await plan(64)];
+    expect(few.standing.map(({ name }) => name)).toEqual(['weights', 'adapter and its gradients']);
+    expect(few.phases).toHaveLength(1);
+    expect(many.phases[0].bytes).toBeGreaterThan(2 * few.phases[0].bytes);
+  });
+});
+
 describe('gq train on a GPU that is too small', () => {
   it('says what to lower and exits 2, before it looks for the GPU', { timeout: 60_000 }, async () => {
     let [out, err] = ['', ''];
