@@ -55,7 +55,7 @@ function describeArms(results: Results, set: FinalSet): string[] {
         .map(({ against, difference, below, adjusted, seeds }) => {
           const points = `${Math.abs(100 * difference).toFixed(0)} points ${difference < 0 ? 'below' : 'above'} ${against}`;
           if (seeds.length < 2) return points;
-          return `${points} (below it in ${below} of ${seeds.length} seeds; p = ${formatP(adjusted)} after Holm)`;
+          return `${points} (below it in ${below} of ${seeds.length} seeds; p ${equalsP(adjusted)} after Holm)`;
         });
       return [`${[text, ...tests].join('; ')}.`];
     });
@@ -88,5 +88,10 @@ function describeLimits(results: Results): string[] {
         ]),
   ];
 }
+
+const equalsP = (pValue: number | null): string => {
+  const text = formatP(pValue);
+  return text.startsWith('<') ? text : `= ${text}`;
+};
 
 const percent = (rate: number): string => `${(100 * rate).toFixed(0)}%`;

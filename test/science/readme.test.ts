@@ -1,0 +1,98 @@
+/**
+ * README's numbers against what is kept in bench/results: its tables stand in the output of `npm run check:science`, and the cells
+ * of its arms follow from the values of every seed.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { mean, standardError } from '../../src/stats/summary.ts';
+
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const readme = read('README.md');
+
+/** The cells of every Markdown table, table by table. */
+function tablesOf(text: string): string[][][] {
+  const blocks = text.split('\n').reduce<string[][]>((all, line) => {
+    if (line.startsWith('|')) all.at(-1)?.push(line);
+    else all.push([]);
+    return all;
+  }, []);
+  return blocks
+    .filter((lines) => lines.length > 2)
+    .map((lines) =>
+      [lines[0], ...lines.slice(2)].map((line) =>
+        line
+          .split('|')
+          .slice(1, -1)
+          .map((cell) => cell.trim()),
+      ),
+    );
+}
+
+const shown = tablesOf(readme).filter(([[first]]) => first === 'arm' || first === 'comparison');
+
+type Values = ReadonlyMap<string, readonly number[]>;
+
+/** arm/state/metric → one value a seed, on held-out problems with original markers. */
+function keptValues(): Values {
+  const [columns, ...lines] = read('bench/results/micro-claim.csv')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(','));
+  const at = (line: readonly string[], name: string): string => line[columns.indexOf(name)];
+  return new Map(
+    lines
+      .filter((line) => at(line, 'set') === 'test-original')
+      .map((line) => [
+        `${at(line, 'arm')}/${at(line, 'state')}/${at(line, 'metric')}`,
+        at(line, 'values').split(' ').map(Number),
+      ]),
+  );
+}
+
+describe("README's results", () => {
+  const values = keptValues();
+  const of = (arm: string, state: string, metric: string): readonly number[] =>
+    values.get(`${arm}/${state}/${metric}`) ?? [];
+  const cell = (...key: [string, string, string]): string =>
+    `${mean(of(...key)).toFixed(2)} ± ${standardError(of(...key)).toFixed(2)}`;
+
+  it('has the tables of the kept output of check:science', () => {
+    expect(shown.map(([[first]]) => first)).toEqual(['arm', 'comparison', 'arm']);
+    const kept = tablesOf(read('bench/results/science.md')).map((table) => JSON.stringify(table));
+    for (const table of shown) expect(kept).toContain(JSON.stringify(table));
+  });
+
+  it('has the arms of five seeds, every cell from the values of the seeds', () => {
+    const rows = shown.filter(([[first]]) => first === 'arm').flatMap(([, ...arms]) => arms);
+    expect(rows.map(([arm]) => arm)).toEqual(['base', 'vanilla', 'absorb', 'activation', 'haar', 'oracle']);
+    for (const [arm, n, hackTrained, hack, solveTrained, solve, objective] of rows) {
+      const [own, state] = arm === 'base' ? ['vanilla', 'base'] : [arm, 'deployed'];
+      expect(of(own, state, 'hack'), arm).toHaveLength(5);
+      expect([n, hack, solve, objective]).toEqual([
+        '5',
+        cell(own, state, 'hack'),
+        cell(own, state, 'solve'),
+        cell(own, state, 'objective'),
+      ]);
+      const trained = [cell(own, 'trained', 'hack'), cell(own, 'trained', 'solve')];
+      const same = arm === 'base' ? ['-', '-'] : arm === 'vanilla' ? ['the same', 'the same'] : trained;
+      expect([hackTrained, solveTrained]).toEqual(same);
+    }
+  });
+
+  it('has the paired differences of the seeds', () => {
+    const [, ...rows] = shown.find(([[first]]) => first === 'comparison') ?? [];
+    expect(rows.length).toBeGreaterThan(0);
+    for (const [comparison, seeds, difference] of rows) {
+      const [own, other] = comparison.split(' − ').map((arm) => of(arm, 'deployed', 'hack'));
+      const found = mean(own.map((value, i) => value - other[i]));
+      expect([seeds, difference]).toEqual(['5', `${found < 0 ? '−' : '+'}${Math.abs(found).toFixed(2)}`]);
+    }
+  });
+
+  it('links figures and pages that exist', () => {
+    const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)].map(([, path]) => path).filter((path) => !path.includes(':'));
+    expect(links).toContain('docs/figures/micro-claim-curves.svg');
+    for (const path of links) expect(existsSync(new URL(`../../${path}`, import.meta.url)), path).toBe(true);
+  });
+});
