@@ -125,11 +125,13 @@ export function joinFeatures({ modules, rank }: Adapter, rows: readonly Float32A
   return { rows: data.length / width, modules: modules.length, rank, data };
 }
 
-/** Of every trainable value: changes whenever the policy does. Computed beside the device's work, off this thread. */
+/**
+ * Of every trainable value: changes whenever the policy does. All are asked for at once, before a device gets more work to finish
+ * first, and hashed off this thread while it works.
+ */
 export async function adapterHash({ adapter }: Policy): Promise<string> {
-  const digests: Promise<ArrayBuffer>[] = [];
-  for (const { value } of adapter.parameters) {
-    digests.push(webcrypto.subtle.digest('SHA-256', await readFloats(value)));
-  }
-  return sha256(Buffer.concat((await Promise.all(digests)).map((digest) => new Uint8Array(digest))));
+  const digests = await Promise.all(
+    adapter.parameters.map(async ({ value }) => webcrypto.subtle.digest('SHA-256', await readFloats(value))),
+  );
+  return sha256(Buffer.concat(digests.map((digest) => new Uint8Array(digest))));
 }
