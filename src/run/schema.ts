@@ -204,7 +204,7 @@ const safety = z
       .nullable()
       .default(null)
       .describe(
-        'between the sampler and the scorer, in log-probability: the largest difference in float32 (null: 2e-4), the mean one in bf16 (null: 0.1)',
+        'between the sampler and the scorer, in log-probability: the largest difference in float32 (null: 2e-4), the mean one in bf16 (null: 0.05)',
       ),
     tripwireNats: z.number().gt(0).default(5).describe('fall of the reference set that stops a run'),
     tripwirePrompts: count.default(8).describe('reference completions; 0: no tripwire'),

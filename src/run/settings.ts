@@ -17,7 +17,7 @@ export function paceOf({ device, output }: RunConfig): Required<Pace> {
 function parityOf({ device, safety }: RunConfig): Pick<GrpoSettings, 'parityTolerance' | 'parityOver'> {
   const rounded = device.kind === 'cuda' && device.precision === 'bf16';
   return rounded
-    ? { parityTolerance: safety.parityTolerance ?? 0.1, parityOver: 'mean' }
+    ? { parityTolerance: safety.parityTolerance ?? 0.05, parityOver: 'mean' }
     : { parityTolerance: safety.parityTolerance ?? 2e-4, parityOver: 'largest' };
 }
 
