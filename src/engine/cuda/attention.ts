@@ -52,9 +52,9 @@ export function attentionKernels(queue: Queue, home: () => Device): Pick<Kernels
       if (decodes(q, segments, heads)) decode(queue, home(), out, logSumExp, q, k, v, segments, heads, scale);
       else if (usesTensorCores(queue, q, k, v, out)) {
         const flash = flashOf(queue, heads);
-        const shape = queryTiles(segments, heads, flash.bytes(3));
         const counts = [segments.tensor, segments.list.length, heads.heads, heads.keyHeads, float(scale)];
-        queue.launch(flash.file, 'flash', flashDefinitions(heads), shape, [out, logSumExp, q, k, v, ...counts]);
+        const parameters = [out, logSumExp, q, k, v, ...counts];
+        queue.launch(flash.file, 'flash', flash.definitions, flash.forward(segments), parameters);
       } else {
         const rows = q.shape[0] * heads.heads;
         const parameters = [out, logSumExp, q, k, v, ...plainParameters(segments, rows, heads, scale)];
@@ -80,16 +80,12 @@ export function attentionKernels(queue: Queue, home: () => Device): Pick<Kernels
       const list = segments.list.length;
       if (usesTensorCores(queue, q, k, v, dOut, dq, dk, dv)) {
         const flash = flashOf(queue, heads);
-        const definitions = flashDefinitions(heads);
         const last = [heads.heads, heads.keyHeads, float(scale)];
         const queries = [dq, ...inputs, segments.tensor, list, ...last];
-        const perTile = queryTiles(segments, heads, flash.bytes(flash.queryBuffers));
-        queue.launch(flash.file, 'flashQueryGradient', definitions, perTile, queries);
+        queue.launch(flash.file, 'flashQueryGradient', flash.definitions, flash.forQueries(segments), queries);
         const spread = Math.max(1, segments.list.filter((row) => row.queryEnd - row.queryStart > tile).length);
         const keys = [dk, dv, ...inputs, segments.tensor, list, k.shape[0], ...last, spread];
-        const grid = [heads.keyHeads, Math.ceil(k.shape[0] / tile / spread) * spread] as const;
-        const shape = { grid, block: 32 * warps, sharedBytes: flash.bytes(6) };
-        queue.launch(flash.file, 'flashKeyGradient', definitions, shape, keys);
+        queue.launch(flash.file, 'flashKeyGradient', flash.definitions, flash.forKeys(k.shape[0], spread), keys);
         return;
       }
       const keyRows = k.shape[0] * heads.keyHeads;
@@ -114,31 +110,56 @@ function usesTensorCores(queue: Queue, q: Tensor, ...others: readonly Tensor[]):
   return q.dtype === 'bf16' && q.shape[2] <= mostFlashHead && queue.aligned(q, ...others);
 }
 
-function flashDefinitions({ size }: Heads): readonly string[] {
-  return ['REAL_BF16', `HEAD=${size}`];
-}
-
+/** The kernels on tensor cores: which file, compiled for what, and their blocks. */
 interface Flash {
   readonly file: 'flash' | 'hopper';
-  /** Tiles in shared memory while the gradient of queries is computed. */
-  readonly queryBuffers: number;
-  bytes(tiles: number): number;
+  readonly definitions: readonly string[];
+  forward(segments: Segments): Shape3;
+  forQueries(segments: Segments): Shape3;
+  /** `spread` parts of the keys, whose first tiles go first. */
+  forKeys(keys: number, spread: number): Shape3;
 }
 
-function flashOf({ gpu }: Queue, { size }: Heads): Flash {
+function flashOf({ gpu }: Queue, { heads, keyHeads, size }: Heads): Flash {
+  const block = 32 * warps;
+  const spreadTiles = (keys: number, each: number, spread: number): number => Math.ceil(keys / each / spread) * spread;
   if (gpu.facts.capability === hopper && size % panel === 0) {
-    return { file: 'hopper', queryBuffers: 6, bytes: (tiles) => tiles * tile * size * 2 + panelAlignment };
+    // Pairs of query heads share keys where there are pairs; buffers are four stages of two tiles.
+    const sharing = (heads / keyHeads) % 2 === 0 ? 2 : 1;
+    const bytes = (tiles: number): number => tiles * tile * size * 2 + panelAlignment;
+    return {
+      file: 'hopper',
+      definitions: ['REAL_BF16', `HEAD=${size}`, `SHARING=${sharing}`],
+      forward: (segments) => ({ grid: [queryTiles(segments), heads], block, sharedBytes: bytes(3) }),
+      forQueries: (segments) => ({
+        grid: [queryTiles(segments), heads / sharing],
+        block: sharing * block,
+        sharedBytes: bytes(2 * sharing + 8),
+      }),
+      forKeys: (keys, spread) => ({
+        grid: [keyHeads, spreadTiles(keys, 2 * tile, spread)],
+        block: 2 * block,
+        sharedBytes: bytes(12),
+      }),
+    };
   }
-  return { file: 'flash', queryBuffers: 4, bytes: (tiles) => tiles * tile * (Math.ceil(size / 16) * 16 + 8) * 2 };
+  const bytes = (tiles: number): number => tiles * tile * (Math.ceil(size / 16) * 16 + 8) * 2;
+  return {
+    file: 'flash',
+    definitions: ['REAL_BF16', `HEAD=${size}`],
+    forward: (segments) => ({ grid: [queryTiles(segments), heads], block, sharedBytes: bytes(3) }),
+    forQueries: (segments) => ({ grid: [queryTiles(segments), heads], block, sharedBytes: bytes(4) }),
+    forKeys: (keys, spread) => ({
+      grid: [keyHeads, spreadTiles(keys, tile, spread)],
+      block,
+      sharedBytes: bytes(6),
+    }),
+  };
 }
 
 /** Every segment starts a tile of its own: at most one partial tile each. */
-function queryTiles(segments: Segments, heads: Heads, sharedBytes: number): Shape3 {
-  const count = segments.list.reduce(
-    (sum, { queryStart, queryEnd }) => sum + Math.ceil((queryEnd - queryStart) / tile),
-    0,
-  );
-  return { grid: [count, heads.heads], block: 32 * warps, sharedBytes };
+function queryTiles({ list }: Segments): number {
+  return list.reduce((sum, { queryStart, queryEnd }) => sum + Math.ceil((queryEnd - queryStart) / tile), 0);
 }
 
 /** How many lanes of a warp hold a head, 16 bytes each; 0 where they cannot. */

@@ -16,8 +16,7 @@ const [tileRows, tileColumns] = [128, 64];
 const mostBlockDepth = 256;
 /** Up to this depth there is room for three. */
 const mostSharedDepth = 128;
-/** A block works through as many tiles of columns as leave this many blocks. */
-const blocksPerProcessor = 4;
+const blocksPerProcessor = 2;
 const threads = 256;
 /** Up to so many rows or columns, a product alone leaves processors idle. */
 const fewRows = 256;
@@ -77,7 +76,9 @@ function changeBlocks(
   const depth = hs[0].shape[1];
   const { capability, multiprocessors } = queue.gpu.facts;
   const [across, along] = [Math.ceil(columns / tileColumns), Math.ceil(rows / tileRows)];
-  const strip = Math.max(1, Math.ceil((across * along) / (blocksPerProcessor * multiprocessors)));
+  // As many strips as blocks run at once: a block that starts late would have to scale h anew.
+  const together = (hs.length > 1 ? 1 : blocksPerProcessor) * multiprocessors;
+  const strip = Math.ceil(across / Math.max(1, Math.floor(together / along)));
   const grid = [Math.ceil(across / strip), along] as const;
   const sizes = [coefficients, rows, columns];
   if (capability === hopper) {
@@ -85,7 +86,8 @@ function changeBlocks(
     const elements = hs.length * left + 3 * depth * tileColumns + tileRows * (tileColumns + 8);
     const shape = { grid, block: threads, sharedBytes: 2 * elements + panelAlignment };
     const pairs = [0, 1, 2].flatMap((i) => [hs[i] ?? null, weights[i] ?? null]);
-    const definitions = [`DEPTH=${depth}`, `RANK=${rank}`, `PARTS=${hs.length}`];
+    const adding = addend === null ? 0 : 1;
+    const definitions = [`DEPTH=${depth}`, `RANK=${rank}`, `PARTS=${hs.length}`, `ADDING=${adding}`];
     queue.launch('change', 'blockProduct', definitions, shape, [out, addend, ...pairs, ...sizes, strip]);
     return;
   }

@@ -123,11 +123,9 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
         home().kernels.rotary(out, out, positions, table, false);
         return;
       }
-      const each = headsTogether(rows, heads);
-      const shape = { grid: [Math.ceil(rows / each / (threads / lanes))], block: threads } as const;
-      const sizes = [rows, heads, columns, lanes, each, float(epsilon)];
-      const parameters = [out, inverseRms, x, weight, positions, table, ...sizes];
-      queue.launch('rows', 'normRotary', definitionsOf(x.dtype), shape, parameters);
+      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads } as const;
+      const parameters = [out, inverseRms, x, weight, positions, table, rows, heads, float(epsilon)];
+      queue.launch('rows', 'normRotary', [...definitionsOf(x.dtype), `LANES=${lanes}`], shape, parameters);
     },
     normRotaryBackward(dx, dy, x, weight, inverseRms, positions, table) {
       const [tokens, heads, columns] = x.shape;
@@ -142,10 +140,9 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
         kernels.rmsNormBackward(dx.view(flat), null, turned.view(flat), x.view(flat), weight, inverseRms, false);
         return;
       }
-      const each = headsTogether(rows, heads);
-      const shape = { grid: [Math.ceil(rows / each / (threads / lanes))], block: threads } as const;
-      const parameters = [dx, dy, x, weight, inverseRms, positions, table, rows, heads, columns, lanes, each];
-      queue.launch('rows', 'normRotaryBackward', definitionsOf(x.dtype), shape, parameters);
+      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads } as const;
+      const parameters = [dx, dy, x, weight, inverseRms, positions, table, rows, heads];
+      queue.launch('rows', 'normRotaryBackward', [...definitionsOf(x.dtype), `LANES=${lanes}`], shape, parameters);
     },
     rmsNormBackward(dx, dWeight, dy, x, weight, inverseRms, accumulate) {
       const [rows, columns] = x.shape;
@@ -162,11 +159,6 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
       queue.launch('rows', 'rmsNormBackward', definitions, shape, [...parameters, accumulate ? 1 : 0]);
     },
   };
-}
-
-/** Heads that the same lanes turn, where there are rows enough to keep the GPU busy. */
-function headsTogether(rows: number, heads: number): number {
-  return heads % 4 === 0 && rows >= 16 * manyRows ? 4 : 1;
 }
 
 export function lossKernels(queue: Queue): Pick<Kernels, Loss> {

@@ -1,9 +1,11 @@
 // blockProduct of matmul.cu for Hopper: the change of one or several (PARTS) split adapters in one pass. A block is two warpgroups of 64
 // rows each and works through `strip` tiles of 64 columns; weights are copied two steps ahead, a step being one part of one tile.
-// Compiled for -DDEPTH, -DRANK and -DPARTS.
+// Compiled for -DDEPTH, -DRANK, -DPARTS and -DADDING (whether there is something to add to).
 constexpr int rowsPerBlock = 128, columnsPerTile = 64, sumPitch = columnsPerTile + 8, stages = 3, chunks = DEPTH / 8;
 constexpr int leftElements = 2 * ((DEPTH + 63) / 64) * panelElements, rightElements = DEPTH * columnsPerTile;
-constexpr bool twoHalves = DEPTH > 2 * RANK;
+constexpr bool twoHalves = DEPTH > 2 * RANK, adding = ADDING;
+// One part and nothing to add to: there are registers enough to keep h in them.
+constexpr bool inRegisters = PARTS == 1 && !adding && DEPTH <= 128;
 
 __device__ __forceinline__ u32 scalePair(u32 pair, float scale) {
   return packPair(__uint_as_float(pair << 16) * scale, __uint_as_float(pair & 0xffff0000u) * scale);
@@ -18,6 +20,13 @@ template <bool add, int first> __device__ __forceinline__ void multiplyHalf(floa
   multiplyShared<add, true>(sum, left(first), describePanels(w + first * 64));
 #pragma unroll
   for (int k = first + 16; k < first + 2 * RANK; k += 16) multiplyShared<true, true>(sum, left(k), describePanels(w + k * 64));
+}
+
+// The same with h in registers.
+template <int first> __device__ __forceinline__ void multiplyHeld(float (&sum)[8][4], const u32 (&h)[DEPTH / 16][4], const bf16 *w) {
+  multiplyFirst(sum, h[first / 16], describePanels(w + first * 64));
+#pragma unroll
+  for (int k = first + 16; k < first + 2 * RANK; k += 16) multiplyRegisters(sum, h[k / 16], describePanels(w + k * 64));
 }
 
 // out [M, N] = addend (nothing where null; may be out itself) + Σ over parts of Σ over the first half of h's columns − Σ over its second
@@ -70,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
       if (row < M && column < N && tile < tiles) earlier[i] = *(const uint4 *)(addend + (i64)row * N + column);
     }
   };
-  if (addend != nullptr) fetchAddend(0);
+  if (adding) fetchAddend(0);
   // h is scaled once, where it lies.
   awaitCopies<2>();
   __syncthreads();
@@ -84,6 +93,12 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
       *at = {scalePair(value.x, scale), scalePair(value.y, scale), scalePair(value.z, scale), scalePair(value.w, scale)};
     }
   const bf16 *own = left + warp / 4 * (leftElements / 2);
+  u32 held[DEPTH / 16][4];
+  if constexpr (inRegisters) {
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < DEPTH; k += 16) loadTiles(held[k / 16], place(0, warp * 16 + lane % 16, k + lane / 16 * 8));
+  }
   for (int tile = 0, stage = 0; tile < tiles; tile++) {
     float added[8][4], taken[8][4];
 #pragma unroll
@@ -96,10 +111,15 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
       beginProducts();
       if (part > 0) holdSums(added);
       if (part > 0 && twoHalves) holdSums(taken);
-      if (part == 0) multiplyHalf<false, 0>(added, h, w);
-      else multiplyHalf<true, 0>(added, h, w);
-      if (twoHalves && part == 0) multiplyHalf<false, DEPTH - 2 * RANK>(taken, h, w);
-      if (twoHalves && part > 0) multiplyHalf<true, DEPTH - 2 * RANK>(taken, h, w);
+      if constexpr (inRegisters) {
+        multiplyHeld<0>(added, held, w);
+        if constexpr (twoHalves) multiplyHeld<DEPTH - 2 * RANK>(taken, held, w);
+      } else {
+        if (part == 0) multiplyHalf<false, 0>(added, h, w);
+        else multiplyHalf<true, 0>(added, h, w);
+        if (twoHalves && part == 0) multiplyHalf<false, DEPTH - 2 * RANK>(taken, h, w);
+        if (twoHalves && part > 0) multiplyHalf<true, DEPTH - 2 * RANK>(taken, h, w);
+      }
       commitProducts();
       awaitProducts<0>();
       holdSums(added);
@@ -119,12 +139,12 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
     for (int i = 0; i < 4; i++) {
       int row = firstRow + 32 * i, column = first + tile * columnsPerTile + chunk * 8;
       uint4 value = *(const uint4 *)(sums + row * sumPitch + chunk * 8);
-      if (addend != nullptr)
+      if (adding)
         value = {addPairs(value.x, earlier[i].x), addPairs(value.y, earlier[i].y), addPairs(value.z, earlier[i].z),
                  addPairs(value.w, earlier[i].w)};
       if (row0 + row < M && column < N) *(uint4 *)(out + (i64)(row0 + row) * N + column) = value;
     }
-    if (addend != nullptr) fetchAddend(tile + 1);
+    if (adding) fetchAddend(tile + 1);
   }
   awaitCopies<0>();
 }

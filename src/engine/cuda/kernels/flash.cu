@@ -1,7 +1,7 @@
 // Attention over segments on tensor cores, bf16, without the score matrix (Dao et al. 2022, 2023). Compiled for -DHEAD.
 // A block is 4 warps; a warp owns 16 rows of a 64-row tile. Scores stay in registers: the layout in which a product leaves the
 // tensor cores is the one in which the next product takes it.
-constexpr int pitch = width + 8;
+constexpr int pitch = width + 8, threads = 128;
 
 // Rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end`, to shared memory; zeros beyond.
 template <class Slot>

@@ -1,6 +1,6 @@
 // What both kinds of attention on tensor cores share: tiles of 64 rows, found among the segments, and how rows are stored. Compiled
 // for -DHEAD. Scores stay in registers: the layout in which a product leaves the tensor cores is the one in which the next takes it.
-constexpr int tile = 64, width = (HEAD + 15) / 16 * 16, steps = width / 16, threads = 128;
+constexpr int tile = 64, width = (HEAD + 15) / 16 * 16, steps = width / 16;
 constexpr float log2e = 1.4426950408889634f;
 
 // Which 64 queries this block works on: tiles are counted over the segments, largest index first.

@@ -1,11 +1,12 @@
-// The kernels of flash.cu for Hopper and heads of 64 or 128: a block is one warpgroup, its tiles lie in panels (warpgroup.cuh), and
-// products run beside the arithmetic between them. Same parameters, same grids, same order of sums.
-constexpr int tileElements = tile * HEAD;
+// The kernels of flash.cu for Hopper and heads of 64 or 128: tiles lie in panels (warpgroup.cuh), and products run beside the arithmetic
+// between them. Compiled for -DHEAD and -DSHARING: how many warpgroups, each with a query head of its own, share keys in the gradient of
+// queries.
+constexpr int tileElements = tile * HEAD, stages = 4;
 
 __device__ __forceinline__ bf16 *panels(void *memory) { return (bf16 *)(((u64)memory + groupBytes - 1) / groupBytes * groupBytes); }
 
 // Rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end`, to panels; zeros beyond.
-template <class Slot>
+template <int threads, class Slot>
 __device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int head, int start, int end, Slot slot) {
   constexpr int chunks = HEAD / 8, rowsPerPass = threads / chunks;
   int chunk = threadIdx.x % chunks, first = threadIdx.x / chunks;
@@ -16,7 +17,6 @@ __device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int he
     int row = first + pass * rowsPerPass;
     copyAsync(target + row * 64 + (chunk ^ row) % 8 * 8, column + (i64)slot(start + row) * (heads * HEAD), start + row < end);
   }
-  commitCopies();
 }
 
 // sum [64 × 64] = rows of `left` · rows of `right`, over the head. Queued only.
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
   Segment segment = at.segment;
   int head = blockIdx.y, keyHead = head * keyHeads / heads, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto slot = [&](int key) { return segment.slot(key); };
-  fetch(queries, q, heads, head, at.start, segment.queryEnd, [](int i) { return i; });
+  fetch<128>(queries, q, heads, head, at.start, segment.queryEnd, [](int i) { return i; });
   int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   int row[2], visible[2];
   for (int half = 0; half < 2; half++) {
@@ -66,7 +66,8 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
   }
   float sum[2 * steps][4] = {}, most[2] = {-infinity, -infinity}, total[2] = {0, 0};
   float toLog2 = scale * log2e;
-  fetch(keys, k, keyHeads, keyHead, 0, end, slot);
+  fetch<128>(keys, k, keyHeads, keyHead, 0, end, slot);
+  commitCopies();
   u32 weights[4][4] = {};
   for (int start = 0; start < end; start += tile) {
     float scores[8][4];
@@ -79,8 +80,9 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
     holdSums(sum);
     holdSums(scores);
     __syncthreads();
-    fetch(values, v, keyHeads, keyHead, start, end, slot);
-    if (start + tile < end) fetch(keys, k, keyHeads, keyHead, start + tile, end, slot);
+    fetch<128>(values, v, keyHeads, keyHead, start, end, slot);
+    if (start + tile < end) fetch<128>(keys, k, keyHeads, keyHead, start + tile, end, slot);
+    commitCopies();
     if (start + tile > segment.visible(at.start)) {
 #pragma unroll
       for (int j = 0; j < 8; j++)
@@ -104,11 +106,12 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
           added += scores[j][c];
         }
       total[half] = total[half] * shrink + added;
+      if (__any_sync(~0u, shrink != 1.f))
 #pragma unroll
-      for (int j = 0; j < 2 * steps; j++) {
-        sum[j][2 * half] *= shrink;
-        sum[j][2 * half + 1] *= shrink;
-      }
+        for (int j = 0; j < 2 * steps; j++) {
+          sum[j][2 * half] *= shrink;
+          sum[j][2 * half + 1] *= shrink;
+        }
     }
     packWeights(weights, scores);
   }
@@ -128,27 +131,38 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
   }
 }
 
-// dq of 64 queries. Two buffers of keys and values: the next are on their way while these are worked on, and weights are added up
-// beside the products of the next scores.
-extern "C" __global__ void __launch_bounds__(128, 2) flashQueryGradient(bf16 *dq, const bf16 *dOut, const float *delta, const float *logSumExp,
-                                                                        const bf16 *q, const bf16 *k, const bf16 *v, const Segment *segments,
-                                                                        int count, int heads, int keyHeads, float scale) {
+// dq of 64 queries of SHARING neighbouring heads, a warpgroup each. Keys and values are on their way two tiles ahead, and weights are
+// added up beside the products of the next scores. grid: tiles of queries (an upper bound), heads / SHARING.
+extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradient(bf16 *dq, const bf16 *dOut, const float *delta,
+                                                                                  const float *logSumExp, const bf16 *q, const bf16 *k,
+                                                                                  const bf16 *v, const Segment *segments, int count,
+                                                                                  int heads, int keyHeads, float scale) {
   extern __shared__ uint4 memory[];
-  bf16 *queries = panels(memory), *upstream = queries + tileElements, *buffers = upstream + tileElements;
+  bf16 *first = panels(memory), *buffers = first + 2 * SHARING * tileElements;
   Tile at = findTile(segments, count);
   if (!at.valid) return;
   Segment segment = at.segment;
-  int head = blockIdx.y, keyHead = head * keyHeads / heads, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  int firstHead = blockIdx.y * SHARING, head = firstHead + group, keyHead = firstHead * keyHeads / heads;
+  int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   auto slot = [&](int key) { return segment.slot(key); };
   auto same = [](int i) { return i; };
-  int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
-  auto prepare = [&](int start, int which) {
-    fetch(buffers + 2 * which * tileElements, k, keyHeads, keyHead, start, end, slot);
-    fetch(buffers + (2 * which + 1) * tileElements, v, keyHeads, keyHead, start, end, slot);
+  auto prepare = [&](int start, int stage) {
+    bf16 *to = buffers + stage * 2 * tileElements;
+    if (start < end) {
+      fetch<128 * SHARING>(to, k, keyHeads, keyHead, start, end, slot);
+      fetch<128 * SHARING>(to + tileElements, v, keyHeads, keyHead, start, end, slot);
+    }
+    commitCopies();
   };
-  fetch(queries, q, heads, head, at.start, segment.queryEnd, same);
-  fetch(upstream, dOut, heads, head, at.start, segment.queryEnd, same);
+#pragma unroll
+  for (int other = 0; other < SHARING; other++) {
+    fetch<128 * SHARING>(first + 2 * other * tileElements, q, heads, firstHead + other, at.start, segment.queryEnd, same);
+    fetch<128 * SHARING>(first + (2 * other + 1) * tileElements, dOut, heads, firstHead + other, at.start, segment.queryEnd, same);
+  }
   prepare(0, 0);
+  prepare(tile, 1);
+  const bf16 *queries = first + 2 * group * tileElements, *upstream = queries + tileElements;
   int row[2], visible[2];
   float normaliser[2], mean[2], toLog2 = scale * log2e;
   for (int half = 0; half < 2; half++) {
@@ -161,21 +175,18 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashQueryGradient(bf16 *dq
   float sum[2 * steps][4] = {};
   u32 weights[4][4] = {};
   const bf16 *earlier = buffers;
-  for (int start = 0, which = 0; start < end; start += tile, which ^= 1) {
-    const bf16 *keys = buffers + 2 * which * tileElements, *values = keys + tileElements;
+  for (int start = 0, stage = 0; start < end; start += tile, stage = (stage + 1) % stages) {
+    const bf16 *keys = buffers + stage * 2 * tileElements, *values = keys + tileElements;
     float scores[8][4], slopes[8][4];
-    awaitTiles<0>();
+    awaitTiles<1>();
+    prepare(start + 2 * tile, (stage + 2) % stages);
     beginProducts();
     holdSums(sum);
     addWeighted(sum, weights, earlier);
     multiplyRows(scores, queries, keys);
     multiplyRows(slopes, upstream, values);
-    // The earlier keys' buffer is free.
-    awaitProducts<2>();
-    holdSums(sum);
-    __syncthreads();
-    if (start + tile < end) prepare(start + tile, which ^ 1);
     awaitProducts<1>();
+    holdSums(sum);
     holdSums(scores);
     if (start + tile > segment.visible(at.start)) {
 #pragma unroll
@@ -197,6 +208,7 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashQueryGradient(bf16 *dq
     packWeights(weights, scores);
     earlier = keys;
   }
+  awaitCopies<0>();
   beginProducts();
   holdSums(sum);
   addWeighted(sum, weights, earlier);
@@ -211,71 +223,83 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashQueryGradient(bf16 *dq
 struct Item {
   int start, head, from, until, queryEnd, part, valid;
 };
+constexpr int itemRing = 8;
 
-// dk and dv of 64 keys: rows of the products are keys. grid: key heads, tiles of keys.
-extern "C" __global__ void __launch_bounds__(128, 2) flashKeyGradient(bf16 *dk, bf16 *dv, const bf16 *dOut, const float *delta,
+// dk and dv of 128 keys, 64 a warpgroup: rows of the products are keys. Queries are on their way two items ahead. grid: key heads, tiles
+// of 128 keys.
+extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, bf16 *dv, const bf16 *dOut, const float *delta,
                                                                       const float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                                       const Segment *segments, int count, int keyCount, int heads,
                                                                       int keyHeads, float scale, int spread) {
   extern __shared__ uint4 memory[];
-  bf16 *keys = panels(memory), *values = keys + tileElements, *buffers = values + tileElements;
-  __shared__ float normalisers[2][tile], means[2][tile];
+  bf16 *first = panels(memory), *buffers = first + 4 * tileElements;
+  __shared__ float normalisers[stages][tile], means[stages][tile];
   __shared__ Cursor cursor;
-  __shared__ Item items[4];
-  int firstKey = keyTile(spread) * tile, lastKey = min(keyCount, firstKey + tile), keyHead = blockIdx.x, group = heads / keyHeads;
+  __shared__ Item items[itemRing];
+  int firstKey = keyTile(spread) * 2 * tile, lastKey = min(keyCount, firstKey + 2 * tile), keyHead = blockIdx.x, group = heads / keyHeads;
   if (firstKey >= keyCount) return;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int own = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   auto same = [](int i) { return i; };
   auto find = [&](int i) {
     cursor.seek(segments, count, firstKey, lastKey, group);
-    items[i % 4] = {cursor.start, keyHead * group + cursor.head, cursor.from, cursor.until, cursor.segment.queryEnd, cursor.part,
-                    cursor.index < count};
+    items[i % itemRing] = {cursor.start, keyHead * group + cursor.head, cursor.from, cursor.until, cursor.segment.queryEnd, cursor.part,
+                           cursor.index < count};
   };
   auto prepare = [&](int i) {
-    Item item = items[i % 4];
-    if (!item.valid) return;
-    bf16 *buffer = buffers + i % 2 * 2 * tileElements;
-    fetch(buffer, q, heads, item.head, item.start, item.queryEnd, same);
-    fetch(buffer + tileElements, dOut, heads, item.head, item.start, item.queryEnd, same);
-    if (threadIdx.x < tile) {
-      i64 query = min(item.start + (int)threadIdx.x, item.queryEnd - 1);
-      normalisers[i % 2][threadIdx.x] = logSumExp[query * heads + item.head] * log2e;
-      means[i % 2][threadIdx.x] = delta[query * heads + item.head];
+    Item item = items[i % itemRing];
+    if (item.valid) {
+      bf16 *to = buffers + i % stages * 2 * tileElements;
+      fetch<256>(to, q, heads, item.head, item.start, item.queryEnd, same);
+      fetch<256>(to + tileElements, dOut, heads, item.head, item.start, item.queryEnd, same);
+      if (threadIdx.x < tile) {
+        i64 query = min(item.start + (int)threadIdx.x, item.queryEnd - 1);
+        normalisers[i % stages][threadIdx.x] = logSumExp[query * heads + item.head] * log2e;
+        means[i % stages][threadIdx.x] = delta[query * heads + item.head];
+      }
     }
+    commitCopies();
   };
-  fetch(keys, k, keyHeads, keyHead, firstKey, lastKey, same);
-  fetch(values, v, keyHeads, keyHead, firstKey, lastKey, same);
+#pragma unroll
+  for (int other = 0; other < 2; other++) {
+    int start = firstKey + other * tile;
+    fetch<256>(first + 2 * other * tileElements, k, keyHeads, keyHead, start, lastKey, same);
+    fetch<256>(first + (2 * other + 1) * tileElements, v, keyHeads, keyHead, start, lastKey, same);
+  }
   if (threadIdx.x == 0) {
     cursor = unstarted();
-    find(0);
-    if (items[0].valid) find(1);
+    for (int i = 0; i < 3; i++)
+      if (i == 0 || items[i - 1].valid) find(i);
+      else items[i].valid = 0;
   }
   __syncthreads();
   prepare(0);
+  prepare(1);
+  const bf16 *keys = first + 2 * own * tileElements, *values = keys + tileElements;
+  int ownFirst = firstKey + own * tile, ownLast = min(keyCount, ownFirst + tile);
   float sumKey[2 * steps][4] = {}, sumValue[2 * steps][4] = {}, toLog2 = scale * log2e;
   u32 changes[4][4] = {};
   const bf16 *earlier = keys;
-  for (int i = 0; items[i % 4].valid; i++) {
-    const bf16 *queries = buffers + i % 2 * 2 * tileElements, *upstream = queries + tileElements;
-    const float *normaliser = normalisers[i % 2] + lane % 4 * 2, *mean = means[i % 2] + lane % 4 * 2;
+  for (int i = 0; items[i % itemRing].valid; i++) {
+    const bf16 *queries = buffers + i % stages * 2 * tileElements, *upstream = queries + tileElements;
+    const float *normaliser = normalisers[i % stages] + lane % 4 * 2, *mean = means[i % stages] + lane % 4 * 2;
     float scores[8][4], slopes[8][4];
-    awaitTiles<0>();
+    awaitTiles<1>();
+    prepare(i + 2);
     beginProducts();
     holdSums(sumKey);
     addWeighted(sumKey, changes, earlier);
     multiplyRows(scores, keys, queries);
     multiplyRows(slopes, values, upstream);
-    // The earlier queries' buffer is free.
-    awaitProducts<2>();
-    holdSums(sumKey);
-    __syncthreads();
-    prepare(i + 1);
-    if (threadIdx.x == 0 && items[(i + 1) % 4].valid) find(i + 2);
+    if (threadIdx.x == 0) {
+      if (items[(i + 2) % itemRing].valid) find(i + 3);
+      else items[(i + 3) % itemRing].valid = 0;
+    }
     awaitProducts<1>();
+    holdSums(sumKey);
     holdSums(scores);
-    const Item &item = items[i % 4];
-    bool whole = firstKey >= item.from && lastKey <= item.until && item.start + tile <= item.queryEnd &&
-                 (item.part == 0 || lastKey <= item.until - (item.queryEnd - 1 - item.start));
+    const Item &item = items[i % itemRing];
+    bool whole = ownFirst >= item.from && ownLast <= item.until && item.start + tile <= item.queryEnd &&
+                 (item.part == 0 || ownLast <= item.until - (item.queryEnd - 1 - item.start));
     if (whole) {
 #pragma unroll
       for (int j = 0; j < 8; j++)
@@ -286,7 +310,7 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashKeyGradient(bf16 *dk, 
       for (int j = 0; j < 8; j++)
 #pragma unroll
         for (int c = 0; c < 4; c++) {
-          int query = item.start + 8 * j + lane % 4 * 2 + c % 2, mine = firstKey + warp * 16 + lane / 4 + c / 2 * 8;
+          int query = item.start + 8 * j + lane % 4 * 2 + c % 2, mine = ownFirst + warp * 16 + lane / 4 + c / 2 * 8;
           bool seen = (mine >= item.from) & (mine < item.until) & (query < item.queryEnd) &
                       ((item.part == 0) | (mine < item.until - (item.queryEnd - 1 - query)));
           float chance = powerOfTwo(scores[j][c] * toLog2 - normaliser[8 * j + c % 2]);
@@ -317,8 +341,8 @@ extern "C" __global__ void __launch_bounds__(128, 2) flashKeyGradient(bf16 *dk, 
   holdSums(sumKey);
 #pragma unroll
   for (int half = 0; half < 2; half++) {
-    int key = firstKey + warp * 16 + lane / 4 + 8 * half;
-    if (key >= lastKey) continue;
+    int key = ownFirst + warp * 16 + lane / 4 + 8 * half;
+    if (key >= ownLast) continue;
     storeRow(dk + ((i64)key * keyHeads + keyHead) * HEAD, sumKey, half, scale);
     storeRow(dv + ((i64)key * keyHeads + keyHead) * HEAD, sumValue, half, 1.f);
   }

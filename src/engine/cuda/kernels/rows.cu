@@ -97,101 +97,78 @@ extern "C" __global__ void rmsNorm(real *out, float *inverseRms, const real *x, 
   });
 }
 
-// RMSNorm of every head, then its rotation: x [tokens, heads, columns]. A row's lanes hold `packed` columns each, so that the other
-// half of a pair is lanes / 2 away; they take `each` neighbouring heads of a token, which turn by the same angles.
+#ifdef LANES
+// RMSNorm of every head, then its rotation: x [tokens, heads, columns]. LANES threads hold `packed` columns each of a row, so that the
+// other half of a pair is LANES / 2 away.
 struct Turn {
-  i64 row;
-  int column;
+  int row, column;
   bool valid, second;
   float cosines[packed], sines[packed];
 };
-template <int each>
-__device__ __forceinline__ Turn turnOf(const int *positions, const float *table, i64 rows, int heads, int columns, int lanes) {
-  Lane at = lane(lanes);
+__device__ __forceinline__ Turn turnOf(const int *positions, const float *table, int rows, int heads) {
+  constexpr int columns = LANES * packed, half = columns / 2;
   Turn turn;
-  turn.valid = at.row * each < rows;
-  turn.row = turn.valid ? at.row * each : rows - each;
-  turn.column = at.index * packed;
-  turn.second = turn.column >= columns / 2;
-  const float *angle = table + (i64)positions[turn.row / heads] * columns + (turn.second ? turn.column - columns / 2 : turn.column);
+  turn.row = blockIdx.x * (256 / LANES) + threadIdx.x / LANES;
+  turn.valid = turn.row < rows;
+  if (!turn.valid) turn.row = rows - 1;  // Still takes part in the sums of its warp.
+  turn.column = threadIdx.x % LANES * packed;
+  turn.second = turn.column >= half;
+  const float *angle = table + (i64)positions[turn.row / heads] * columns + (turn.second ? turn.column - half : turn.column);
   loadFloats(turn.cosines, angle);
-  loadFloats(turn.sines, angle + columns / 2);
+  loadFloats(turn.sines, angle + half);
   return turn;
 }
-__device__ __forceinline__ void widenPack(float (&values)[packed], const Pack &pack) {
+__device__ __forceinline__ float sumLanes(float x) {
 #pragma unroll
-  for (int j = 0; j < packed; j++) values[j] = widen(pack.at[j]);
+  for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
+  return x;
 }
-template <int each>
-__device__ __forceinline__ void turnHeads(real *out, float *inverseRms, const real *x, const real *weight, const int *positions,
-                                          const float *table, i64 rows, int heads, int columns, int lanes, float epsilon) {
-  Turn turn = turnOf<each>(positions, table, rows, heads, columns, lanes);
-  Pack held[each];
-#pragma unroll
-  for (int i = 0; i < each; i++) held[i] = *(const Pack *)(x + (turn.row + i) * columns + turn.column);
-  float gains[packed], values[packed];
+extern "C" __global__ void __launch_bounds__(256) normRotary(real *out, float *inverseRms, const real *x, const real *weight,
+                                                             const int *positions, const float *table, int rows, int heads, float epsilon) {
+  constexpr int columns = LANES * packed;
+  Turn turn = turnOf(positions, table, rows, heads);
+  i64 at = (i64)turn.row * columns + turn.column;
+  float values[packed], gains[packed], squares = 0;
+  load(values, x + at, packed);
   load(gains, weight + turn.column, packed);
 #pragma unroll
-  for (int i = 0; i < each; i++) {
-    widenPack(values, held[i]);
-    float squares = 0;
+  for (int j = 0; j < packed; j++) squares += values[j] * values[j];
+  float r = 1.f / sqrtf(sumLanes(squares) / columns + epsilon);
 #pragma unroll
-    for (int j = 0; j < packed; j++) squares += values[j] * values[j];
-    float r = 1.f / sqrtf(sumRow(squares, lanes) / columns + epsilon);
-#pragma unroll
-    for (int j = 0; j < packed; j++) {
-      real rounded;
-      narrow(rounded, values[j] * r * gains[j]);
-      float own = widen(rounded), other = __shfl_xor_sync(~0u, own, lanes / 2);
-      values[j] = own * turn.cosines[j] + (turn.second ? other : -other) * turn.sines[j];
-    }
-    if (!turn.valid) continue;
-    if (turn.column == 0) inverseRms[turn.row + i] = r;
-    store(out + (turn.row + i) * columns + turn.column, values, packed);
+  for (int j = 0; j < packed; j++) {
+    real rounded;
+    narrow(rounded, values[j] * r * gains[j]);
+    float own = widen(rounded), other = __shfl_xor_sync(~0u, own, LANES / 2);
+    values[j] = own * turn.cosines[j] + (turn.second ? other : -other) * turn.sines[j];
   }
-}
-extern "C" __global__ void normRotary(real *out, float *inverseRms, const real *x, const real *weight, const int *positions,
-                                      const float *table, i64 rows, int heads, int columns, int lanes, int each, float epsilon) {
-  if (each == 4) turnHeads<4>(out, inverseRms, x, weight, positions, table, rows, heads, columns, lanes, epsilon);
-  else turnHeads<1>(out, inverseRms, x, weight, positions, table, rows, heads, columns, lanes, epsilon);
+  if (!turn.valid) return;
+  if (turn.column == 0) inverseRms[turn.row] = r;
+  store(out + at, values, packed);
 }
 
-// The gradient of normRotary: dy [tokens, heads, columns] is turned back, then goes through the norm.
-template <int each>
-__device__ __forceinline__ void turnHeadsBack(real *dx, const real *dy, const real *x, const real *weight, const float *inverseRms,
-                                              const int *positions, const float *table, i64 rows, int heads, int columns, int lanes) {
-  Turn turn = turnOf<each>(positions, table, rows, heads, columns, lanes);
-  Pack held[each], came[each];
-#pragma unroll
-  for (int i = 0; i < each; i++) {
-    held[i] = *(const Pack *)(x + (turn.row + i) * columns + turn.column);
-    came[i] = *(const Pack *)(dy + (turn.row + i) * columns + turn.column);
-  }
-  float gains[packed], values[packed], upstream[packed];
+// Its gradient: dy [tokens, heads, columns] is turned back, then goes through the norm.
+extern "C" __global__ void __launch_bounds__(256) normRotaryBackward(real *dx, const real *dy, const real *x, const real *weight,
+                                                                     const float *inverseRms, const int *positions, const float *table,
+                                                                     int rows, int heads) {
+  constexpr int columns = LANES * packed;
+  Turn turn = turnOf(positions, table, rows, heads);
+  i64 at = (i64)turn.row * columns + turn.column;
+  float values[packed], gains[packed], upstream[packed], r = inverseRms[turn.row], sum = 0;
+  load(values, x + at, packed);
   load(gains, weight + turn.column, packed);
+  load(upstream, dy + at, packed);
 #pragma unroll
-  for (int i = 0; i < each; i++) {
-    widenPack(values, held[i]);
-    widenPack(upstream, came[i]);
-    float r = inverseRms[turn.row + i], sum = 0;
-#pragma unroll
-    for (int j = 0; j < packed; j++) {
-      float other = __shfl_xor_sync(~0u, upstream[j], lanes / 2);
-      upstream[j] = (upstream[j] * turn.cosines[j] + (turn.second ? -other : other) * turn.sines[j]) * gains[j];
-      sum += upstream[j] * values[j];
-    }
-    float mean = sumRow(sum, lanes) * r / columns;
-#pragma unroll
-    for (int j = 0; j < packed; j++) values[j] = r * (upstream[j] - values[j] * r * mean);
-    if (turn.valid) store(dx + (turn.row + i) * columns + turn.column, values, packed);
+  for (int j = 0; j < packed; j++) {
+    float other = __shfl_xor_sync(~0u, upstream[j], LANES / 2);
+    upstream[j] = (upstream[j] * turn.cosines[j] + (turn.second ? -other : other) * turn.sines[j]) * gains[j];
+    sum += upstream[j] * values[j];
   }
+  float mean = sumLanes(sum) * r / columns;
+#pragma unroll
+  for (int j = 0; j < packed; j++) values[j] = r * (upstream[j] - values[j] * r * mean);
+  if (turn.valid) store(dx + at, values, packed);
 }
-extern "C" __global__ void normRotaryBackward(real *dx, const real *dy, const real *x, const real *weight, const float *inverseRms,
-                                              const int *positions, const float *table, i64 rows, int heads, int columns, int lanes,
-                                              int each) {
-  if (each == 4) turnHeadsBack<4>(dx, dy, x, weight, inverseRms, positions, table, rows, heads, columns, lanes);
-  else turnHeadsBack<1>(dx, dy, x, weight, inverseRms, positions, table, rows, heads, columns, lanes);
-}
+#endif
 
 extern "C" __global__ void rmsNormBackward(real *dx, const real *dy, const real *x, const real *weight, const float *inverseRms,
                                            i64 rows, int columns, int whole, int lanes, int accumulate) {

@@ -53,6 +53,13 @@ __device__ __forceinline__ void multiplyRegisters(float (&sum)[8][4], const u32 
                : THIRTY_TWO("+f", sum, 0)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
+// The first of a sum only writes.
+__device__ __forceinline__ void multiplyFirst(float (&sum)[8][4], const u32 (&a)[4], u64 b) {
+  asm volatile("{.reg .pred p; setp.ne.b32 p, 0, 0;\n"
+               "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_32 "}, {%32,%33,%34,%35}, %36, p, 1, 1, 1;}"
+               : THIRTY_TWO("=f", sum, 0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
 __device__ __forceinline__ void multiplyRegisters(float (&sum)[16][4], const u32 (&a)[4], u64 b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" NAMES_64 "}, {%64,%65,%66,%67}, %68, 1, 1, 1, 1;"
                : THIRTY_TWO("+f", sum, 0), THIRTY_TWO("+f", sum, 8)
