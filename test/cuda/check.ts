@@ -117,19 +117,21 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
 };
 
 /** Small shapes of every kernel that shares memory between threads: what a race checker gets through in a minute. */
-const racing =
-  /(^matmul (17×33×9|65×513×129)|^invert 33|^sumFirst|^sumLast|^sum |^mean|^rmsNorm|^normRotary|^logProb (60|9)|^embedding 60)/;
-const racingToo = /(70\+33\+129|prompt (50|70|140)|decode 33|linears? .*(70|140)×320|130×192)/;
+const racing = [
+  /^matmul (17×33×9|65×513×129|1100)|^invert 33|^sumFirst|^sumLast|^sum |^mean|^rmsNorm [^1]|^normRotary [^4]/,
+  /^logProb (60|9)|^embedding 60|^attention (packed 70|prompt|decode 33)|^linears? .*×320|^adaptedLinears? .*(×320→2×(64|136)|130×192)/,
+];
 
 const extra: typeof sections = {
   races: async () => [
     ...(await each(
-      opCases().filter(({ name }) => racing.test(name) || racingToo.test(name)),
+      [...opCases(), ...largeCases()].filter(({ name }) => racing.some((pattern) => pattern.test(name))),
       async (op) => [
         ...compareOutcomes(op.name, await runCase(exact, op), await runCase(reference, op), float32Bound),
         ...(isFloat32Only(op) ? [] : await compareRounded(rounded, reference, op, roundedBound)),
       ],
     )),
+    ...(await sections['kernels']()),
     ...(await guard('sampling', () => compareSampling(exact, 2, 1000))),
   ],
   coverage: () => guard('coverage', async () => compareCoverage([exact, rounded])),

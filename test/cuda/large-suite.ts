@@ -2,7 +2,7 @@
  * Shapes too large for the reference device, at which kernels take paths of their own: many tiles, long strips, heads together. The
  * bf16 device is compared with the float32 one, which smaller shapes have held against the reference.
  */
-import { attention, normRotary, rmsNorm, rotaryTable, type Segment, Segments } from '../../src/engine/index.ts';
+import { attention, matmul, normRotary, rmsNorm, rotaryTable, type Segment, Segments } from '../../src/engine/index.ts';
 import { frozen, ints, learn, type OpCase } from '../device/case.ts';
 import { sharedInputCase } from '../device/cases-adapter.ts';
 
@@ -62,6 +62,12 @@ export function largeCases(): OpCase[] {
       inputs: { x: learn('x', [1100, 2560]), weight: learn('gain', [2560]) },
       differences: false,
       run: (tape, { x, weight }) => rmsNorm(tape, x, weight, 1e-5),
+    },
+    {
+      name: 'matmul 1100×20×1000',
+      inputs: { a: learn('a', [1100, 20]), b: learn('b', [20, 1000]) },
+      differences: false,
+      run: (tape, { a, b }) => matmul(tape, a, b),
     },
     sharedInputCase(1100, 320, 4096, 32),
     sharedInputCase(200, 4096, 264, 32),

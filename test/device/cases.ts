@@ -301,7 +301,12 @@ function tokens(): OpCase[] {
       differences: !huge,
       run: (tape, { table: rows, ids: index }) => engine.embedding(tape, rows, index),
     };
-    return huge ? [logProbCase] : [logProbCase, embeddingCase];
+    const frozenHead: OpCase = {
+      ...logProbCase,
+      name: `${logProbCase.name} of a frozen head`,
+      inputs: { ...logProbCase.inputs, head: frozen('table', [vocabulary, channels]) },
+    };
+    return huge ? [logProbCase] : [logProbCase, frozenHead, embeddingCase];
   });
 }
 
