@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isHealthy, renderFindings } from './doctor.ts';
 import type { Finding } from './findings.ts';
 import {
+  describeCuda,
   inspectCores,
   inspectMemory,
   inspectNode,
@@ -27,6 +28,33 @@ describe('node', () => {
     const finding = inspectNode(version);
     expect(finding).toMatchObject({ status, required: true, values: { fastPath } });
     expect(finding.todo === undefined).toBe(fastPath);
+  });
+});
+
+describe('cuda', () => {
+  const gpu = { name: 'NVIDIA H200', capability: 90, multiprocessors: 132, totalBytes: 140 * 2 ** 30 };
+  const report = {
+    usable: true,
+    libraries: { libcuda: '/a/libcuda.so.1', libnvrtc: '/b/libnvrtc.so.13', libcublasLt: '/b/libcublasLt.so.13' },
+    driverVersion: '13.0',
+    compilerVersion: '13.0',
+    blasVersion: '13.1.0',
+    gpus: [{ ...gpu, freeBytes: 139 * 2 ** 30 }],
+    problems: [],
+  };
+
+  it('names the GPU, its free memory, every version and where the libraries are', () => {
+    const text = renderFindings([describeCuda(report)]);
+    expect(text).toContain('NVIDIA H200 (139 of 140 GiB free), driver for CUDA 13.0, NVRTC 13.0, cuBLASLt 13.1.0');
+    for (const path of Object.values(report.libraries)) expect(text).toContain(path);
+    expect(describeCuda(report).values['freeBytes']).toBe(139 * 2 ** 30);
+  });
+
+  it('says which library is missing, or what the driver answered', () => {
+    const without = { ...report, usable: false, libraries: { ...report.libraries, libnvrtc: null }, gpus: [] };
+    expect(describeCuda(without)).toMatchObject({ status: 'missing', required: false, detail: 'not found: libnvrtc' });
+    const broken = { ...report, usable: false, gpus: [], problems: ['cuInit: no device'] };
+    expect(describeCuda(broken).detail).toBe('cuInit: no device');
   });
 });
 

@@ -4,7 +4,7 @@
  */
 import { availableParallelism, freemem, totalmem } from 'node:os';
 import { DeviceError, GraderError, UserError } from '../base/errors.ts';
-import { inspectCuda } from '../engine/cuda/index.ts';
+import { type CudaReport, inspectCuda } from '../engine/cuda/index.ts';
 import type { WasmOptions } from '../engine/wasm/index.ts';
 import { createWasmDevice } from '../engine/wasm/index.ts';
 import { type LayerName, layerCovers } from '../env/sandbox/isolation.ts';
@@ -128,20 +128,31 @@ export async function inspectSandbox(options: SandboxOptions = {}): Promise<Find
 
 /** The GPU as the cuda device sees it: libraries, versions, memory. */
 export async function inspectGpu(): Promise<Finding> {
-  const { usable, gpus, driverVersion, compilerVersion, libraries, problems } = await inspectCuda();
+  return describeCuda(await inspectCuda());
+}
+
+export function describeCuda(report: CudaReport): Finding {
+  const { usable, gpus, driverVersion, compilerVersion, blasVersion, libraries, problems } = report;
   const named = { name: 'cuda', required: false };
   if (!usable) {
     const absent = Object.entries(libraries).flatMap(([name, path]) => (path === null ? [name] : []));
     const detail = absent.length > 0 ? `not found: ${absent.join(', ')}` : (problems[0] ?? 'no GPU');
     const todo =
-      'Needed for the cuda device only: the NVIDIA driver, and the CUDA toolkit 12 or 13 (CUDA_HOME names another place).';
+      'Needed for the cuda device only: the NVIDIA driver, and the CUDA toolkit 12 or 13 (CUDA_HOME or device.libraries names another place).';
     return { ...named, status: 'missing', detail, todo, values: { libraries: absent.join(' ') } };
   }
   const cards = gpus.map(
     ({ name, freeBytes, totalBytes }) => `${name} (${gibibytes(freeBytes)} of ${gibibytes(totalBytes)} GiB free)`,
   );
-  const detail = `${cards.join(', ')}, driver for CUDA ${driverVersion}, NVRTC ${compilerVersion}`;
-  return { ...named, status: 'found', detail, values: { gpus: gpus.length } };
+  const versions = `driver for CUDA ${driverVersion}, NVRTC ${compilerVersion}, cuBLASLt ${blasVersion}`;
+  const [{ name: gpu, freeBytes }] = gpus;
+  return {
+    ...named,
+    status: 'found',
+    detail: `${cards.join(', ')}, ${versions}`,
+    notes: Object.entries(libraries).map(([name, path]) => `${name}: ${path}`),
+    values: { gpus: gpus.length, gpu, freeBytes, versions },
+  };
 }
 
 function gibibytes(bytes: number): string {
