@@ -291,6 +291,50 @@ describe('recompute', () => {
   });
 });
 
+describe('several outputs', () => {
+  /** (2 x, 3 x) as one op; its gradients are given as they come. */
+  function both(tape: Tape, x: Tensor): readonly [Tensor, Tensor] {
+    const outs = tape.stack([x.shape, x.shape], 'both');
+    const { kernels } = device;
+    outs.forEach((out, i) => {
+      kernels.affine(out, x, 2 + i, 0);
+    });
+    tape.recordJointly('both', [x], outs, [], (dys, gradients) =>
+      dys.forEach((dy, i) => {
+        gradients.overwrite([x], ([dx]) => kernels.affine(dx, dy, 2 + i, 0));
+      }),
+    );
+    return [outs[0], outs[1]];
+  }
+
+  test.each([
+    ['both are used', (tape: Tape, a: Tensor, b: Tensor) => add(tape, a, b), 5],
+    ['the first is used', (_tape: Tape, a: Tensor) => a, 2],
+    ['the second is used', (_tape: Tape, _a: Tensor, b: Tensor) => b, 3],
+  ])('%s: the other counts as zero', async (_, use, slope) => {
+    const before = arena.used;
+    {
+      using scope = new Scope(device);
+      const { x, dx, learn } = setUp(scope, [3]);
+      using tape = new Tape(device, { learn });
+      tape.backward(sum(tape, use(tape, ...both(tape, x))));
+      expect(await readFloats(dx)).toEqual(Float32Array.of(slope, slope, slope));
+    }
+    expect(arena.used).toBe(before);
+  });
+
+  test('a stack lies side by side and is freed as one', () => {
+    const before = arena.used;
+    {
+      using scope = new Scope(device);
+      const [a, b] = scope.stack([[2, 3], [4]], 'parts');
+      expect([a.shape, b.shape, b.offset - a.offset]).toEqual([[2, 3], [4], 24]);
+      expect(arena.used - before).toBe(bytes(10));
+    }
+    expect(arena.used).toBe(before);
+  });
+});
+
 describe('checkFinite', () => {
   test('names the first op whose result is not finite, and how much of it', async () => {
     using scope = new Scope(device);

@@ -5,6 +5,7 @@ import {
   add,
   blockScales,
   type Detach,
+  multiply,
   type Route,
   routeCoefficients,
 } from '../../src/engine/index.ts';
@@ -93,6 +94,39 @@ export function sharedInputCase(tokens: number, channels: number, outputs: numbe
   };
 }
 
+/** Two layers of one input with factors of their own, so that every gradient can be held against differences. */
+function apartCase(tokens: number, channels: number, outputs: number, rank: number): OpCase {
+  const factors = [0, 1].flatMap((i) => [
+    [`down${i}`, half(`down${i}`, [4 * rank, channels])] as const,
+    [`up${i}`, half(`up${i}`, [4 * rank, outputs])] as const,
+  ]);
+  return {
+    name: `adaptedLinears apart ${tokens}×${channels}→2×${outputs} rank ${rank}`,
+    inputs: {
+      x: learn('x', [tokens, channels]),
+      onto: learn('onto', [tokens, outputs]),
+      weights: frozen('w', [2 * outputs, channels]),
+      ...Object.fromEntries(factors),
+    },
+    differences: true,
+    run(tape, { x, onto, weights, ...given }, scope) {
+      const layers = [0, 1].map((i) => ({
+        weight: weights.rows(i * outputs, (i + 1) * outputs),
+        bias: null,
+        adapter: {
+          rank,
+          down: given[`down${i}`],
+          up: given[`up${i}`],
+          learnDown: given[`down${i}½`],
+          learnUp: given[`up${i}½`],
+        },
+      }));
+      const [first, second] = adaptedLinears(tape, x, layers, blockScales(scope, tokens, 1, 0.3), onto);
+      return multiply(tape, first, second);
+    },
+  };
+}
+
 export function adapterCases(): OpCase[] {
   const together = [sharedInputCase(5, 6, 4, 2), sharedInputCase(140, 320, 136, 16), sharedInputCase(70, 320, 64, 32)];
   const alone = sizes.flatMap((size) => [
@@ -101,5 +135,5 @@ export function adapterCases(): OpCase[] {
     adapterCase(size, 'mixed routes', mixed, 'parameter'),
     adapterCase(size, 'quarantine scale 0.3', 0.3, 'branch'),
   ]);
-  return [...alone, ...together];
+  return [...alone, ...together, apartCase(5, 6, 4, 2)];
 }
