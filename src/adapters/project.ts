@@ -11,8 +11,9 @@ export function projectAdapted(
   return (tape, x, layers, onto) => {
     const adapted = layers.flatMap((layer) => {
       const adapter = adapterOf(tape, layer.module);
+      if (adapter === undefined) return [];
       const look = probe?.(layer.module);
-      return adapter === undefined ? [] : [{ ...layer, adapter, ...(look === undefined ? {} : { probe: look }) }];
+      return [{ ...layer, adapter, ...(look === undefined ? {} : { probe: look }) }];
     });
     if (adapted.length === layers.length) return adaptedLinears(tape, x, adapted, coefficients, onto);
     return layers.flatMap((layer) => {
