@@ -59,8 +59,8 @@ export class LabWorker implements ExperimentWorker {
     const store = new EvaluationStore(path);
     const missing = names.filter((name) => !store.has(name));
     if (missing.length > 0) {
-      this.#reports.note(`evaluating ${missing.length} times`);
       using interruption = onInterrupt({ write: (text) => this.#warn(text) }, 'finishing this evaluation');
+      this.#reports.note(`evaluating ${missing.length} times`);
       await using resources = new Resources();
       const { evaluator } = await openRun(path, resources, { siblings });
       const end = await evaluateAll(evaluator, missing, { signal: interruption.signal });

@@ -15,15 +15,18 @@ import { fingerprint } from './kill.ts';
 
 const home = temporaryFolder();
 const recipe = join(home, 'pair.toml');
-const runs = ['vanilla-1', 'activation-1', 'vanilla-2', 'activation-2'];
+const runs = ['vanilla-1', 'activation-1', 'absorb-1'];
 const updates = 12;
 const settings = [`model=${join(home, 'model')}`, ...tinySettings, `updates=${updates}`, 'output.checkpointEvery=2'];
 
 beforeAll(async () => {
   await makeTinyModel(join(home, 'model'), 'wasm');
   const arm = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;
-  const evaluation = '[evaluation]\nlimit = 6\ncurveEvery = 2\nsets = ["test-original"]\n';
-  writeFileSync(recipe, `name = "pair"\nseeds = [1, 2]\n${evaluation}${['vanilla', 'activation'].map(arm).join('')}`);
+  const evaluation = '[evaluation]\nlimit = 6\ncurveEvery = 6\nsets = ["test-original"]\n';
+  writeFileSync(
+    recipe,
+    `name = "pair"\nseeds = [1]\n${evaluation}${['vanilla', 'activation', 'absorb'].map(arm).join('')}`,
+  );
 }, 120_000);
 
 interface Life {
