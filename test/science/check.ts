@@ -1,8 +1,8 @@
 /**
  * `npm run check:science`: runs recipes/micro-claim.toml (five seeds of vanilla, absorb, activation, haar and oracle; what is
- * finished is not run again), reads recipes/micro-full.toml's runs where there are any, prints the verdict of every line that
- * must hold, and writes the whole result to bench/results (science.md, and every seed's values as CSV). Exits 1 when a line does not hold. `--out DIR` and
- * `--full DIR` say where the runs are, `--jobs N` how many run side by side.
+ * finished is not run again), reads the runs of micro-full and micro-heldout where there are any, prints the verdict of every line that
+ * must hold, and writes the whole result to bench/results (science.md, and every seed's values as CSV). Exits 1 when a line does not hold. `--out`,
+ * `--full` and `--heldout` say where the runs are, `--jobs N` how many run side by side.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -118,7 +118,7 @@ export function checkReadme(results: Results, readme: string): Line {
   };
 }
 
-function renderScience(results: Results, full: Results | null, lines: readonly Line[]): string {
+function renderScience(results: Results, others: readonly Results[], lines: readonly Line[]): string {
   const rows = lines.map(({ what, holds, found }) => [holds ? 'holds' : 'DOES NOT HOLD', what, found]);
   const checks = renderTable({ title: 'What must hold', columns: ['', 'line', 'found'], rows }, 'markdown');
   const runs = results.arms.flatMap((arm) => arm.runs.map(({ manifest }) => manifest));
@@ -127,14 +127,13 @@ function renderScience(results: Results, full: Results | null, lines: readonly L
   const made = [
     `Made by \`npm run check:science\` on ${new Date().toISOString().slice(0, 10)} at commit ${commit()}, ${cpus().length} cores (${cpus()[0]?.model}).`,
     `Runs of ${days}: version ${one(runs.map(({ version }) => version))}, Node ${one(runs.map(({ node }) => node))}, device ${one(runs.map(({ device }) => device))} (kernels, threads), model ${one(runs.map(({ modelHash }) => modelHash.slice(0, 12)))}.`,
-    'The same tables: `gq results runs/micro-claim` and `gq results runs/micro-full`.',
+    `The same tables: ${[results, ...others].map(({ name }) => `\`gq results runs/${name}\``).join(', ')}.`,
   ].join('\n');
-  const part = (title: string, of: Results): string[] => [
-    `## ${title}`,
+  const parts = [results, ...others].flatMap((of) => [
+    `## ${of.name}`,
     ...allTables(of).map((table) => renderTable(table, 'markdown')),
     describe(of).join('\n\n'),
-  ];
-  const parts = [...part('micro-claim', results), ...(full === null ? [] : part('micro-full', full))];
+  ]);
   return ['# The micro lab', made, checks, ...parts, ''].join('\n\n').replace(/\n{3,}/g, '\n\n');
 }
 
@@ -148,6 +147,7 @@ async function main(): Promise<number> {
     options: {
       out: { type: 'string', default: join('runs', 'micro-claim') },
       full: { type: 'string', default: join('runs', 'micro-full') },
+      heldout: { type: 'string', default: join('runs', 'micro-heldout') },
       jobs: { type: 'string', default: '1' },
     },
   });
@@ -155,17 +155,17 @@ async function main(): Promise<number> {
   const code = await runCli(['experiment', recipe, '--out', values.out, '--jobs', values.jobs], process);
   if (code !== 0) return code;
   const results = await openResults(values.out);
-  const full = existsSync(values.full) ? await openResults(values.full) : null;
+  const [full, heldout] = await Promise.all(
+    [values.full, values.heldout].map((path) => (existsSync(path) ? openResults(path) : null)),
+  );
+  const others = [full, heldout].filter((found) => found !== null);
   const readme = checkReadme(results, readFileSync(join(root, 'README.md'), 'utf8'));
   const lines = [...checkScience(results, 5), checkControls(full), readme];
   const folder = join(root, 'bench', 'results');
   mkdirSync(folder, { recursive: true });
-  await writeFileAtomic(join(folder, 'science.md'), renderScience(results, full, lines));
-  for (const [name, kept] of [
-    ['micro-claim', results],
-    ['micro-full', full],
-  ] as const) {
-    if (kept !== null) await writeFileAtomic(join(folder, `${name}.csv`), resultsCsv(kept));
+  await writeFileAtomic(join(folder, 'science.md'), renderScience(results, others, lines));
+  for (const kept of [results, ...others]) {
+    await writeFileAtomic(join(folder, `${kept.name}.csv`), resultsCsv(kept));
   }
   for (const { what, holds, found } of lines)
     console.log(`${holds ? 'holds         ' : 'DOES NOT HOLD '} ${what}: ${found}`);
