@@ -1,8 +1,9 @@
 /**
  * GFLOP/s of matrix products by kernel variant and threads, as shares of the processor's own 256-bit peak, and of OpenBLAS
- * where it is installed. Products and the peak are timed in turns: a share is the median of a product's rate over the peak
- * right before and after it; the GFLOP/s beside it are those of the fastest turn. In a shape M×K×N, "bᵀ" and "aᵀ" are
- * operands that lie the other way round, and "frozen" a weight whose packed layout is kept.
+ * where it is installed. Products and the peak are timed in turns: a share is a product's rate over the peak right before and
+ * after it, as the median of the turns and as their ninth decile (a moment without neighbours); the GFLOP/s beside them are
+ * those of the fastest turn. In a shape M×K×N, "bᵀ" and "aᵀ" are operands that lie the other way round, and "frozen" a weight
+ * whose packed layout is kept.
  *   node bench/gemm.ts [--variant plain|relaxed|wide] [--threads 1,2] [--seconds 0.25] [--only text]
  */
 import { cpus } from 'node:os';
@@ -51,17 +52,16 @@ const cases: Case[] = shapes
 
 interface Rate {
   readonly gflops: number;
-  /** Of the peak beside it; undefined where there is none to measure. */
-  readonly share: number | undefined;
+  /** Shares of the peak beside each turn, sorted; undefined where there is no peak to measure. */
+  readonly shares: readonly number[] | undefined;
 }
 
 const peak = await openNativePeak();
 /** Calls of one turn take about this long. */
 const turnMs = 2;
 
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
+function quantile(sorted: readonly number[], at: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * at))];
 }
 
 function peakNow(threads: number): number | undefined {
@@ -85,8 +85,8 @@ function rateOf({ rows, depth, columns }: Shape, threads: number, call: () => vo
     const gflops = (calls * flops) / timeCalls(calls, call) / 1e6;
     turns.push({ gflops, share: (2 * gflops) / (before + (peakNow(threads) ?? 1)) });
   }
-  const share = typeof peak === 'string' ? undefined : median(turns.map((turn) => turn.share));
-  return { gflops: Math.max(...turns.map(({ gflops }) => gflops)), share };
+  const shares = typeof peak === 'string' ? undefined : turns.map(({ share }) => share).sort((a, b) => a - b);
+  return { gflops: Math.max(...turns.map(({ gflops }) => gflops)), shares };
 }
 
 const operand = (size: number) => Float32Array.from({ length: size }, (_, i) => Math.sin(i));
@@ -124,13 +124,16 @@ function measureOpenBlas(blas: Sgemm, threads: number): Map<string, Rate> {
 function printTable(threads: number, columns: ReadonlyMap<string, ReadonlyMap<string, Rate>>): void {
   const cell = (rate: Rate | undefined): string => {
     if (rate === undefined) return '';
-    const share = rate.share === undefined ? '' : ` / ${Math.round(100 * rate.share)}%`;
-    return `${rate.gflops.toFixed(1)}${share}`;
+    const { shares } = rate;
+    const parts = shares === undefined ? [] : [0.5, 0.9].map((at) => `${Math.round(100 * quantile(shares, at))}%`);
+    return [rate.gflops.toFixed(1), ...parts].join(' / ');
   };
-  console.log(`\n${threads} thread${threads > 1 ? 's' : ''} (GFLOP/s at best / median share of the peak)`);
-  console.log(['M×K×N'.padEnd(28), ...[...columns.keys()].map((name) => name.padStart(18))].join(''));
+  console.log(
+    `\n${threads} thread${threads > 1 ? 's' : ''} (GFLOP/s at best / share of the peak: median / ninth decile)`,
+  );
+  console.log(['M×K×N'.padEnd(28), ...[...columns.keys()].map((name) => name.padStart(22))].join(''));
   for (const { name } of cases) {
-    const cells = [...columns.values()].map((column) => cell(column.get(name)).padStart(18));
+    const cells = [...columns.values()].map((column) => cell(column.get(name)).padStart(22));
     console.log([name.padEnd(28), ...cells].join(''));
   }
 }
@@ -143,11 +146,10 @@ console.log(typeof blas === 'string' ? `OpenBLAS: not installed (${blas})` : `Op
 const peers = new Map<number, ReadonlyMap<string, Rate>>();
 if (typeof blas !== 'string') for (const threads of threadCounts) peers.set(threads, measureOpenBlas(blas, threads));
 for (const threads of threadCounts) {
-  const peaks = Array.from({ length: 100 }, () => peakNow(threads) ?? 0);
+  const peaks = Array.from({ length: 100 }, () => peakNow(threads) ?? 0).sort((a, b) => a - b);
   if (typeof peak !== 'string') {
-    console.log(
-      `native peak, ${threads} thread(s): median ${median(peaks).toFixed(1)}, best ${Math.max(...peaks).toFixed(1)}`,
-    );
+    const [middle, best] = [quantile(peaks, 0.5), quantile(peaks, 1)].map((gflops) => gflops.toFixed(1));
+    console.log(`native peak, ${threads} thread(s): median ${middle}, best ${best} GFLOP/s`);
   }
   const columns = new Map<string, ReadonlyMap<string, Rate>>();
   for (const variant of options.variant.split(',') as Variant[]) {

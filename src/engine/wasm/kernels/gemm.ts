@@ -3,7 +3,7 @@
 // Blocks of 256 along k are summed one after another into C.
 import { multiplyTiles } from './block';
 import { scratch } from './layout';
-import { BLOCK_DEPTH, TILE_STEP, packBlock, packTiles } from './pack';
+import { BLOCK_DEPTH, TILE_STEP, packBlock, packTiles, packedTile } from './pack';
 import { TILE_COLUMNS, TILE_ROWS } from './tile';
 
 @unmanaged
@@ -39,7 +39,7 @@ class GemmJob {
 const PACKED: i32 = 0;
 const IN_PLACE: i32 = 1;
 
-/** Where a shard packs its own columns: behind up to 256 packed rows of A. */
+/** Where a shard packs its own columns: behind up to 240 packed rows of A. */
 const OWN_PANELS: usize = 1 << 18;
 
 export function gemm(args: usize, shard: i32): void {
@@ -68,7 +68,7 @@ export function gemm(args: usize, shard: i32): void {
       aBlock = scratch();
       aRow = 4;
       aStep = TILE_STEP;
-      aTile = depth * TILE_STEP;
+      aTile = packedTile(depth);
     }
     const panel = <usize>depth * TILE_COLUMNS * 4;
     if (job.wayB == PACKED) {

@@ -39,12 +39,15 @@ function transposeCopy(from: usize, fromRow: usize, to: usize, toRow: usize, row
   }
 }
 
-/** Bytes of one step of k in a packed tile of A: 8, 16 or 24. */
+/** Bytes of one step of k in a packed tile of A: 8, 16 or 24; and of a whole tile, kept off multiples of 2 KiB. */
 export const TILE_STEP: usize = TILE_ROWS * 4;
+export function packedTile(depth: i32): usize {
+  return <usize>depth * TILE_STEP + 64;
+}
 
 /** A [depth, rows] in tiles of TILE_ROWS rows, row after row of the source. The last tile's missing rows are never used. */
 export function packTiles(from: usize, fromRow: usize, to: usize, depth: i32, rows: i32): void {
-  const tile = <usize>depth * TILE_STEP;
+  const tile = packedTile(depth);
   const tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
   for (let step = 0; step < depth; step++) {
     let source = from + step * fromRow;
