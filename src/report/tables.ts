@@ -154,10 +154,10 @@ export function modeTable(results: Results, set: FinalSet, oracle: boolean): Tab
   const rows = modes.length < 2 ? [] : arms.flatMap((arm) => modes.flatMap((mode) => modeRow(arm, set, mode)));
   return {
     title: `by mode, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
-    columns: ['arm', 'mode', 'pairs', 'n', 'hack as trained', 'hack deployed', 'solve deployed', 'emerged'],
+    columns: ['arm', 'mode', 'group', 'n', 'hack as trained', 'hack deployed', 'solve deployed', 'emerged'],
     rows,
     notes: [
-      'pairs: whether the pairs of the direction show this mode. emerged: updates, median over the seeds in which it did.',
+      'group: known or held out, as environment.heldOutModes says; what an arm shows its direction is its own pairs.select. emerged: updates, median over the seeds in which it did.',
     ],
   };
 }
