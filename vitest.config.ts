@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Tests that run Python programs. Without a Python they are left out, and that is said. */
 const needPython = [
@@ -18,6 +20,15 @@ function hasPython(): boolean {
   return status === 0;
 }
 
+/** Suites of many seconds start first, so that neither core ends with one of them alone. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => /test\/(resume|lab|smoke)\//.test(moduleId);
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 const python = hasPython();
 if (!python) console.log(`not run, for want of Python 3.9 or newer (python3): ${needPython.join(', ')}`);
 
@@ -28,6 +39,9 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, 'test/package/**', ...(python ? [] : needPython)],
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongFirst },
+    // Hundreds of processes start `gq`: a current Node compiles it once.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)) },
     hookTimeout: 60_000,
     testTimeout: 120_000,
   },

@@ -15,7 +15,7 @@ import { fingerprint } from './kill.ts';
 
 const home = temporaryFolder();
 const recipe = join(home, 'pair.toml');
-const runs = ['vanilla-1', 'activation-1', 'absorb-1'];
+const runs = ['vanilla-1', 'activation-1'];
 const updates = 12;
 const settings = [`model=${join(home, 'model')}`, ...tinySettings, `updates=${updates}`, 'output.checkpointEvery=2'];
 
@@ -23,10 +23,7 @@ beforeAll(async () => {
   await makeTinyModel(join(home, 'model'), 'wasm');
   const arm = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;
   const evaluation = '[evaluation]\nlimit = 6\ncurveEvery = 6\nsets = ["test-original"]\n';
-  writeFileSync(
-    recipe,
-    `name = "pair"\nseeds = [1]\n${evaluation}${['vanilla', 'activation', 'absorb'].map(arm).join('')}`,
-  );
+  writeFileSync(recipe, `name = "pair"\nseeds = [1]\n${evaluation}${['vanilla', 'activation'].map(arm).join('')}`);
 }, 120_000);
 
 interface Life {
