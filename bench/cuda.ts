@@ -10,16 +10,8 @@ import { LinearAdapter } from '../src/adapters/linear-adapter.ts';
 import { randomStream } from '../src/base/rng.ts';
 import { type CudaDevice, createCudaDevice } from '../src/engine/cuda/index.ts';
 import { AdamW, type Device, type Kernels, Scope, sum, Tape } from '../src/engine/index.ts';
-import {
-  countParameters,
-  Decoder,
-  type DecoderConfig,
-  expectedTensors,
-  generate,
-  type LoadedWeight,
-  packGroups,
-  scoreGroups,
-} from '../src/model/index.ts';
+import { countParameters, Decoder, generate, packGroups, scoreGroups } from '../src/model/index.ts';
+import { qwen3Shapes, randomWeights } from './qwen3-shapes.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -31,46 +23,8 @@ const { values: options } = parseArgs({
   },
 });
 
-const common = {
-  architecture: 'Qwen3ForCausalLM',
-  headDim: 128,
-  kvHeads: 8,
-  vocabSize: 151_936,
-  rmsNormEpsilon: 1e-6,
-  tieEmbeddings: true,
-  maxPositions: 4096,
-  rope: { theta: 1_000_000, scaling: { kind: 'none' } },
-  qkNorm: true,
-  qkvBias: false,
-  bosTokenId: null,
-  eosTokenIds: [],
-  padTokenId: null,
-} as const;
-const shapes: Readonly<Record<string, DecoderConfig>> = {
-  '4b': { ...common, layers: 36, heads: 32, hiddenSize: 2560, intermediateSize: 9728 },
-  '0.6b': { ...common, layers: 28, heads: 16, hiddenSize: 1024, intermediateSize: 3072 },
-};
-const config = shapes[options.shape];
+const config = qwen3Shapes[options.shape];
 const rank = 32;
-
-/** Weights of about the right size: cut from one pool of random bf16 numbers, so that they are made in a second. */
-function* randomWeights(): Generator<LoadedWeight> {
-  const pool = new Uint16Array(2 ** 26);
-  let state = 12345;
-  for (let i = 0; i < pool.length; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    // ±(0.016 … 0.031): sign, a fixed exponent, seven random bits.
-    pool[i] = ((state >>> 16) & 0x8000) | 0x3c80 | (state >>> 25);
-  }
-  for (const [name, shape] of expectedTensors(config)) {
-    const size = shape.reduce((product, axis) => product * axis, 1);
-    const data = new Uint16Array(size);
-    if (shape.length === 1) data.fill(0x3f80);
-    else
-      for (let at = 0; at < size; at += pool.length) data.set(pool.subarray(0, Math.min(pool.length, size - at)), at);
-    yield { name, shape, dtype: 'bf16', data };
-  }
-}
 
 /** A LoRA adapter at a start that takes a second to make: the same uniform numbers for every module. */
 function randomAdapter(scope: Scope): LinearAdapter {
@@ -228,7 +182,7 @@ const device = await createCudaDevice({ precision: 'bf16' });
 {
   using scope = new Scope(device);
   const start = performance.now();
-  const decoder = await Decoder.load(scope, config, randomWeights(), { maxPositions: 4096 });
+  const decoder = await Decoder.load(scope, config, randomWeights(config), { maxPositions: 4096 });
   await device.sync();
   record({ what: 'load', seconds: (performance.now() - start) / 1000, 'weights GB': device.arena.used / 1e9 });
   const only = options.only.split(',');

@@ -10,6 +10,7 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Scope } from '../src/engine/index.ts';
 import { createWasmDevice, type Variant } from '../src/engine/wasm/index.ts';
+import { quantile } from '../src/stats/index.ts';
 import { type NativePeak, openNativePeak } from './native-peak.ts';
 import { loadOpenBlas, type Sgemm, type Shape } from './openblas.ts';
 
@@ -52,17 +53,13 @@ const cases: Case[] = shapes
 
 interface Rate {
   readonly gflops: number;
-  /** Shares of the peak beside each turn, sorted; undefined where there is no peak to measure. */
+  /** Shares of the peak beside each turn; undefined where there is no peak to measure. */
   readonly shares: readonly number[] | undefined;
 }
 
 const peak = await openNativePeak();
 /** Calls of one turn take about this long. */
 const turnMs = 2;
-
-function quantile(sorted: readonly number[], at: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * at))];
-}
 
 function peakNow(threads: number): number | undefined {
   return typeof peak === 'string' ? undefined : (peak as NativePeak).measure(threads);
@@ -85,7 +82,7 @@ function rateOf({ rows, depth, columns }: Shape, threads: number, call: () => vo
     const gflops = (calls * flops) / timeCalls(calls, call) / 1e6;
     turns.push({ gflops, share: (2 * gflops) / (before + (peakNow(threads) ?? 1)) });
   }
-  const shares = typeof peak === 'string' ? undefined : turns.map(({ share }) => share).sort((a, b) => a - b);
+  const shares = typeof peak === 'string' ? undefined : turns.map(({ share }) => share);
   return { gflops: Math.max(...turns.map(({ gflops }) => gflops)), shares };
 }
 
@@ -146,7 +143,7 @@ console.log(typeof blas === 'string' ? `OpenBLAS: not installed (${blas})` : `Op
 const peers = new Map<number, ReadonlyMap<string, Rate>>();
 if (typeof blas !== 'string') for (const threads of threadCounts) peers.set(threads, measureOpenBlas(blas, threads));
 for (const threads of threadCounts) {
-  const peaks = Array.from({ length: 100 }, () => peakNow(threads) ?? 0).sort((a, b) => a - b);
+  const peaks = Array.from({ length: 100 }, () => peakNow(threads) ?? 0);
   if (typeof peak !== 'string') {
     const [middle, best] = [quantile(peaks, 0.5), quantile(peaks, 1)].map((gflops) => gflops.toFixed(1));
     console.log(`native peak, ${threads} thread(s): median ${middle}, best ${best} GFLOP/s`);

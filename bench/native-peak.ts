@@ -7,14 +7,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { loadKoffi } from './koffi.ts';
 
 export interface NativePeak {
   /** GFLOP/s of 256-bit operations on so many threads, over about 1 ms from now. */
   measure(threads: number): number;
-}
-
-interface Koffi {
-  load(path: string): { func(prototype: string): (threads: number) => number };
 }
 
 const source = `
@@ -53,13 +50,8 @@ double peak(int threads) {
 
 /** The loop, or what is missing for it. */
 export async function openNativePeak(): Promise<NativePeak | string> {
-  const name = 'koffi';
-  let koffi: Koffi;
-  try {
-    koffi = ((await import(name)) as { default: Koffi }).default;
-  } catch {
-    return 'koffi is not installed';
-  }
+  const koffi = await loadKoffi();
+  if (koffi === undefined) return 'koffi is not installed';
   const folder = mkdtempSync(join(tmpdir(), 'native-peak-'));
   try {
     const [file, library] = [join(folder, 'peak.c'), join(folder, 'peak.so')];
@@ -76,7 +68,7 @@ export async function openNativePeak(): Promise<NativePeak | string> {
       library,
     ]);
     const peak = koffi.load(library).func('double peak(int)');
-    return { measure: (threads) => peak(threads) };
+    return { measure: (threads) => peak(threads) as number };
   } catch (cause) {
     return `no C compiler, or no 256-bit fused multiply-add here (${cause instanceof Error ? cause.message : String(cause)})`;
   } finally {

@@ -1,5 +1,6 @@
 /** OpenBLAS through koffi, for comparison: only where both happen to be installed. */
 import { existsSync, readFileSync } from 'node:fs';
+import { loadKoffi } from './koffi.ts';
 
 export interface Sgemm {
   readonly library: string;
@@ -13,10 +14,6 @@ export interface Shape {
   readonly columns: number;
   readonly transposeA: boolean;
   readonly transposeB: boolean;
-}
-
-interface Koffi {
-  load(path: string): { func(prototype: string): (...values: unknown[]) => unknown };
 }
 
 /** Read when the library is loaded. Without it OpenBLAS 0.3.21 takes a processor newer than itself for one of 2004. */
@@ -36,13 +33,8 @@ const prototype =
 
 /** The functions, or what is missing. */
 export async function loadOpenBlas(): Promise<Sgemm | string> {
-  const name = 'koffi';
-  let koffi: Koffi;
-  try {
-    koffi = ((await import(name)) as { default: Koffi }).default;
-  } catch {
-    return 'koffi is not installed';
-  }
+  const koffi = await loadKoffi();
+  if (koffi === undefined) return 'koffi is not installed';
   const core = bestOpenBlasCore();
   if (core !== undefined) process.env[coreVariable] = core;
   for (const library of libraries) {

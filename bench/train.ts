@@ -19,6 +19,7 @@ import { createWasmDevice, type Variant, type WasmDevice } from '../src/engine/w
 import type { Decoder } from '../src/model/decoder.ts';
 import { KeyValueCache } from '../src/model/kv-cache.ts';
 import { countParameters } from '../src/model/weights.ts';
+import { median } from '../src/stats/index.ts';
 import { findVariants } from '../test/device/variants.ts';
 import {
   allWeights,
@@ -70,11 +71,6 @@ const { values: options } = parseArgs({
 const budget = Number(options.seconds);
 
 const peak = await openNativePeak();
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
-}
 
 /** A run has `steps` parts, each short enough to meet a quiet moment; as many runs as fit the budget, after one to warm up. */
 function timeRuns(threads: number, steps: number, run: (step: number) => void): Fastest {

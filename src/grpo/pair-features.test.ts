@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadRandom, qwen3Like } from '../../test/training/model.ts';
+import { tinyConfig } from '../../test/grpo/tiny-policy.ts';
+import { loadRandom } from '../../test/training/model.ts';
 import { createAdapter } from '../adapters/create.ts';
 import type { TokenPair } from '../adapters/pair-inputs.ts';
 import { randomStream } from '../base/rng.ts';
@@ -11,16 +12,6 @@ import { generatePairs } from './generated-pairs.ts';
 import { leaveOneOut, type PairFeatures, pairFeatures, rebuildDirection } from './pair-features.ts';
 import { type Policy, probeGradients, scoreRollouts } from './policy.ts';
 
-const config = qwen3Like({
-  vocabSize: 32,
-  hiddenSize: 16,
-  layers: 2,
-  heads: 2,
-  kvHeads: 1,
-  headDim: 8,
-  intermediateSize: 24,
-  maxPositions: 64,
-});
 const settings: GateSettings = {
   calibration: 'quantile',
   score: 'dot',
@@ -51,7 +42,7 @@ let scope: Scope;
 let policy: Policy;
 beforeAll(async () => {
   scope = new Scope(createReferenceDevice());
-  const decoder = await loadRandom(scope, config, { trainable: false });
+  const decoder = await loadRandom(scope, tinyConfig, { trainable: false });
   const adapter = await createAdapter(scope, decoder, { family: 'lora', rank: 3, seed: 1 });
   policy = { decoder, adapter, deployedScale: 0 };
 });

@@ -10,7 +10,7 @@ import { loadRandom, qwen3Like } from '../training/model.ts';
 
 const tinyVocabulary = 32;
 
-const config = qwen3Like({
+export const tinyConfig = qwen3Like({
   vocabSize: tinyVocabulary,
   hiddenSize: 16,
   layers: 2,
@@ -58,7 +58,7 @@ export const tinySettings: GrpoSettings = {
 
 export async function makePolicy(): Promise<{ scope: Scope; policy: Policy }> {
   const scope = new Scope(createReferenceDevice());
-  const decoder = await loadRandom(scope, config, { trainable: false });
+  const decoder = await loadRandom(scope, tinyConfig, { trainable: false });
   const adapter = await createAdapter(scope, decoder, { family: 'lora', rank: 2, seed: 1 });
   const policy: Policy = { decoder, adapter, deployedScale: 0 };
   await nudge(policy, 7);
