@@ -1,43 +1,64 @@
 /**
- * Writes `kernels/tile.ts`, the part of the kernels that differs between variants: constants, and one function for each
+ * Writes `kernels/tile.ts`, the part of the kernels that differs between variants: constants, and functions for each
  * height of the register tile, C [rows, columns] (+)= A [rows, depth] · B [depth, columns] with every accumulator in a
- * local. AssemblyScript has no arrays of v128 locals, hence this file. Three rules keep V8's code at its peak: one step
- * of k per iteration, all loads of a row of C before its stores (else revectorize gives up), and a pointer for each row of
- * A instead of one offset for all. A tile of one row and 32 columns, for single queries, hides more latency.
+ * local. AssemblyScript has no arrays of v128 locals, hence this file. What keeps V8's code near its peak: few instructions
+ * beside the products (a core shared with a neighbour decodes half as many), hence `unroll` steps of k per turn where the
+ * step along A is a constant; an exit after each step, because within a block of code V8 moves all loads to the front
+ * and runs out of registers, for which tall steps are cut too (`rowsOfBlock`); all loads of a row of C before its stores (else
+ * revectorize gives up); a pointer for each row of A. A tile of one row and 32 columns, for single queries, hides latency.
  */
 export const variants = {
-  plain: { rows: 4, columns: 8, relaxed: false },
-  relaxed: { rows: 2, columns: 16, relaxed: true },
-  wide: { rows: 6, columns: 16, relaxed: true },
+  plain: { rows: 4, columns: 8, unroll: 1, rowsOfBlock: 4, relaxed: false },
+  relaxed: { rows: 5, columns: 8, unroll: 2, rowsOfBlock: 3, relaxed: true },
+  wide: { rows: 6, columns: 16, unroll: 8, rowsOfBlock: 6, relaxed: true },
 };
 
 const indices = (count) => [...Array(count).keys()];
+const join = (lines, indent) => lines.flat().join(`\n${' '.repeat(indent)}`);
 
-function tileFunction(rows, columns, name = `tile${rows}`) {
+/** One step of k, at `offset` bytes from the rows' pointers; the last rows may need a block of code of their own. */
+function stepLines(rows, vectors, rowsOfBlock, offset) {
+  return [
+    vectors.map((v) => `b${v} = v128.load(b, ${16 * v});`),
+    indices(rows).map((r) => [
+      r > 0 && r % rowsOfBlock === 0 ? 'if (left == -1) break;' : [],
+      `s = v128.load32_splat(a${r}, ${offset});`,
+      vectors.map((v) => `c${r}_${v} = madd(s, b${v}, c${r}_${v});`),
+    ]),
+  ].flat(3);
+}
+
+/** `step` is a number of bytes, or the name of the parameter that has it. */
+function tileFunction(name, { rows, columns, unroll, rowsOfBlock }, step) {
   const vectors = indices(columns / 4);
-  const each = (line) => indices(rows).flatMap((r) => vectors.map((v) => line(r, v)));
+  const each = (line) => indices(rows).map((r) => vectors.map((v) => line(r, v)).join(' '));
+  const steps = indices(unroll).map((u) => [
+    u > 0 ? [`if (left == ${u}) break;`, 'b += bStep;'] : [],
+    stepLines(rows, vectors, rowsOfBlock, u > 0 ? u * step : 0),
+  ]);
   return `
 /** C [${rows}, ${columns}] (+)= A [${rows}, depth] · B [depth, ${columns}]; strides in bytes. */
 export function ${name}(
   a: usize, aRow: usize, aStep: usize, b: usize, bStep: usize, c: usize, cRow: usize, depth: i32, accumulate: bool,
 ): void {
-  ${each((r, v) => `let c${r}_${v} = f32x4.splat(0);`).join('\n  ')}
+  ${join(
+    each((r, v) => `let c${r}_${v} = f32x4.splat(0);`),
+    2,
+  )}
   ${indices(rows)
     .map((r) => `let a${r} = a + ${r} * aRow;`)
     .join('\n  ')}
-  for (let k = 0; k < depth; k++) {
-    ${vectors.map((v) => `const b${v} = v128.load(b, ${16 * v});`).join('\n    ')}
-    ${indices(rows)
-      .map((r) =>
-        [
-          `const s${r} = v128.load32_splat(a${r});`,
-          ...vectors.map((v) => `c${r}_${v} = madd(s${r}, b${v}, c${r}_${v});`),
-        ].join('\n    '),
-      )
-      .join('\n    ')}
+  let s: v128;
+  ${vectors.map((v) => `let b${v}: v128;`).join(' ')}
+  let left = depth;
+  if (left < 1) unreachable();
+  while (true) {
+    ${join(steps.flat(3), 4)}
+    if (left == ${unroll}) break;
+    left -= ${unroll};
     b += bStep;
     ${indices(rows)
-      .map((r) => `a${r} += aStep;`)
+      .map((r) => `a${r} += ${unroll > 1 ? unroll * step : step};`)
       .join('\n    ')}
   }
   ${indices(rows)
@@ -53,18 +74,37 @@ export function ${name}(
       )
       .join('\n    ')}
   } else {
-    ${each((r, v) => `v128.store(p${r}, c${r}_${v}, ${16 * v});`).join('\n    ')}
+    ${join(
+      each((r, v) => `v128.store(p${r}, c${r}_${v}, ${16 * v});`),
+      4,
+    )}
+  }
+}`;
+}
+
+/** Tiles of 1 to `rows` rows, and a function that takes the height. */
+function tileFamily(suffix, variant, step, unroll, parameters) {
+  const heights = indices(variant.rows).map((r) => r + 1);
+  const tiles = heights.map((rows) => tileFunction(`tile${rows}${suffix}`, { ...variant, rows, unroll }, step));
+  const cases = heights.map(
+    (rows) => `    case ${rows}: return tile${rows}${suffix}(a, aRow, aStep, b, bStep, c, cRow, depth, accumulate);`,
+  );
+  return `${tiles.join('\n')}
+
+function tile${suffix}(height: i32, ${parameters}): void {
+  switch (height) {
+${cases.join('\n')}
+    default: unreachable();
   }
 }`;
 }
 
 /** The text of `kernels/tile.ts` for one variant and one kind of memory. */
-export function tileSource({ rows, columns, relaxed }, shared) {
+export function tileSource(variant, shared) {
+  const { rows, columns, unroll, relaxed } = variant;
   const parameters =
     'a: usize, aRow: usize, aStep: usize, b: usize, bStep: usize, c: usize, cRow: usize, depth: i32, accumulate: bool';
-  const cases = indices(rows).map(
-    (r) => `    case ${r + 1}: return tile${r + 1}(a, aRow, aStep, b, bStep, c, cRow, depth, accumulate);`,
-  );
+  const call = 'a, aRow, aStep, b, bStep, c, cRow, depth, accumulate';
   return `// Written by scripts/tile.mjs.
 export const SHARED: bool = ${shared};
 export const RELAXED: bool = ${relaxed};
@@ -84,25 +124,24 @@ export function madd(a: v128, b: v128, c: v128): v128 {
 export function nmadd(a: v128, b: v128, c: v128): v128 {
   return RELAXED ? f32x4.relaxed_nmadd(a, b, c) : f32x4.sub(c, f32x4.mul(a, b));
 }
-${indices(rows)
-  .map((r) => tileFunction(r + 1, columns))
-  .join('\n')}
-
-${tileFunction(1, 32, 'tile1x32')}
+${tileFamily('AnyStep', variant, 'aStep', 1, parameters)}
+${unroll > 1 ? tileFamily('AlongRows', variant, 4, unroll, parameters) : ''}
+${unroll > 1 ? tileFunction(`tile${rows}Packed`, variant, 4 * rows) : ''}
+${tileFunction('tile1x32', { rows: 1, columns: 32, unroll: 1, rowsOfBlock: 1 }, 'aStep')}
 
 /** A tile of all ${rows} rows. */
 // @ts-ignore: decorator
 @inline
 export function wholeTile(${parameters}): void {
-  tile${rows}(a, aRow, aStep, b, bStep, c, cRow, depth, accumulate);
+  ${unroll > 1 ? `if (aStep == 4) return tile${rows}AlongRows(${call});` : ''}
+  ${unroll > 1 ? `if (aStep == ${4 * rows}) return tile${rows}Packed(${call});` : ''}
+  tile${rows}AnyStep(${call});
 }
 
 /** A tile of 1 to ${rows} rows. */
 export function tile(height: i32, ${parameters}): void {
-  switch (height) {
-${cases.join('\n')}
-    default: unreachable();
-  }
+  ${unroll > 1 ? `if (aStep == 4) return tileAlongRows(height, ${call});` : ''}
+  tileAnyStep(height, ${call});
 }
 `;
 }

@@ -39,7 +39,7 @@ function transposeCopy(from: usize, fromRow: usize, to: usize, toRow: usize, row
   }
 }
 
-/** Bytes of one step of k in a packed tile of A: 8, 16 or 24; and of a whole tile, kept off multiples of 2 KiB. */
+/** Bytes of one step of k in a packed tile of A: 16, 20 or 24; and of a whole tile, kept off multiples of 2 KiB. */
 export const TILE_STEP: usize = TILE_ROWS * 4;
 export function packedTile(depth: i32): usize {
   return <usize>depth * TILE_STEP + 64;
@@ -53,9 +53,9 @@ export function packTiles(from: usize, fromRow: usize, to: usize, depth: i32, ro
     let source = from + step * fromRow;
     let target = to + step * TILE_STEP;
     for (let i = 0; i < tiles; i++) {
-      store<i64>(target, load<i64>(source));
-      if (TILE_ROWS > 2) store<i64>(target, load<i64>(source, 8), 8);
-      if (TILE_ROWS > 4) store<i64>(target, load<i64>(source, 16), 16);
+      v128.store(target, v128.load(source));
+      if (TILE_ROWS == 5) store<f32>(target, load<f32>(source, 16), 16);
+      if (TILE_ROWS == 6) store<i64>(target, load<i64>(source, 16), 16);
       source += TILE_STEP;
       target += tile;
     }
