@@ -23,8 +23,9 @@ const mostGroup = 8;
 const exactSplits = 16;
 const mostSplits = 64;
 const blocksPerProcessor = 3;
-/** Tiles of 16 keys a decoding warp has room for. */
+/** Tiles of 16 keys a decoding warp has room for, and the query heads that are multiplied with one together. */
 const decodeStages = 3;
+const decodeQueries = 16;
 
 interface Heads {
   readonly heads: number;
@@ -174,6 +175,18 @@ function decodes(q: Tensor, segments: Segments, heads: Heads): boolean {
   return fits && segments.list.every(({ queryStart, queryEnd }) => queryEnd - queryStart === 1);
 }
 
+/** Neighbouring rows with the same prefix decode together, up to `most`: how many such pieces there are. */
+function sharingPieces({ list }: Segments, most: number): number {
+  let [pieces, inPiece] = [0, 0];
+  list.forEach(({ prefixStart, prefixEnd }, i) => {
+    const before = list[i - 1];
+    const shares = prefixEnd > prefixStart && before?.prefixStart === prefixStart && before.prefixEnd === prefixEnd;
+    inPiece = shares && inPiece < most ? inPiece + 1 : 1;
+    if (inPiece === 1) pieces++;
+  });
+  return pieces;
+}
+
 function decode(
   queue: Queue,
   device: Device,
@@ -187,14 +200,16 @@ function decode(
   scale: number,
 ): void {
   const rows = q.shape[0];
-  const wanted = Math.ceil((blocksPerProcessor * queue.gpu.facts.multiprocessors) / (rows * keyHeads));
+  const byTiles = q.dtype === 'bf16' && size <= mostFlashHead && queue.aligned(q, k, v);
+  const pieces = byTiles ? sharingPieces(segments, Math.floor((decodeQueries * keyHeads) / heads)) : rows;
+  const wanted = Math.ceil((blocksPerProcessor * queue.gpu.facts.multiprocessors) / (pieces * keyHeads));
   const splits = q.dtype === 'f32' ? exactSplits : Math.max(1, Math.min(mostSplits, wanted));
   const definitions = [...definitionsOf(q.dtype), `HEAD=${size}`, `GROUP=${heads / keyHeads}`];
   using scope = new Scope(device);
   const partial = scope.empty([splits > 1 ? rows * heads * splits * (size + 2) : 0], 'parts of decoding');
   const shape = { grid: [splits, keyHeads, rows], block: 32 * warps } as const;
   const parameters = [out, logSumExp, partial, q, k, v, segments.tensor, keyHeads, float(scale)];
-  if (q.dtype === 'bf16' && size <= mostFlashHead && queue.aligned(q, k, v)) {
+  if (byTiles) {
     const sharedBytes = warps * decodeStages * 2 * 16 * (size + 8) * 2;
     queue.launch('decode', 'decodeTiles', definitions, { ...shape, sharedBytes }, parameters);
   } else queue.launch('decode', 'decodeParts', definitions, shape, parameters);

@@ -15,7 +15,12 @@ const layoutAttribute = { batchCount: 5, batchStride: 6 } as const;
 const preference = { workspaceBytes: 1, alignmentA: 5, alignmentB: 6, alignmentC: 7, alignmentD: 8 } as const;
 /** A heuristic result: the algorithm (64 bytes), its workspace (8), its state (4), and what is of no interest. */
 const resultBytes = 96;
-const candidates = 1;
+const [algorithmBytes, stateOffset] = [64, 72];
+const candidates = 8;
+/** Large products that keep the GPU at its power limit: of what the library suggests, tiles of 128 × 160 do most within it. */
+const large = { rows: 2048, columns: 2048, depth: 1024 } as const;
+const algorithmTile = 1;
+const frugalTile = 29;
 
 export interface Product {
   readonly batch: number;
@@ -80,6 +85,9 @@ export class Blas implements Disposable {
       choose: library.func(
         'int cublasLtMatmulAlgoGetHeuristic(void *handle, void *descriptor, void *a, void *b, void *c, void *d, void *preference, int asked, void *results, _Out_ int *found)',
       ),
+      configuration: library.func(
+        'int cublasLtMatmulAlgoConfigGetAttribute(const void *algorithm, int which, void *value, size_t bytes, _Out_ size_t *written)',
+      ),
       multiply: library.func(
         'int cublasLtMatmul(void *handle, void *descriptor, const void *alpha, uint64 a, void *la, uint64 b, void *lb, const void *beta, uint64 c, void *lc, uint64 d, void *ld, const void *algorithm, uint64 workspace, size_t bytes, void *stream)',
       ),
@@ -130,8 +138,22 @@ export class Blas implements Disposable {
     const layouts = [left, right, out, out];
     const code = this.#calls['choose'](this.#handle, description, ...layouts, wish, candidates, results, found);
     this.#calls['forget'](wish);
-    if (code !== 0 || found[0] === 0 || results.readInt32LE(72) !== 0) return null;
-    return { descriptor: description, left, right, out, algorithm: Buffer.from(results.subarray(0, 64)) };
+    if (code !== 0) return null;
+    const suggested = Array.from({ length: found[0] }, (_, i) =>
+      results.subarray(i * resultBytes, (i + 1) * resultBytes),
+    )
+      .filter((result) => result.readInt32LE(stateOffset) === 0)
+      .map((result) => Buffer.from(result.subarray(0, algorithmBytes)));
+    if (suggested.length === 0) return null;
+    const isLarge = rows >= large.rows && columns >= large.columns && depth >= large.depth;
+    const frugal = isLarge ? suggested.find((algorithm) => this.#tileOf(algorithm) === frugalTile) : undefined;
+    return { descriptor: description, left, right, out, algorithm: frugal ?? suggested[0] };
+  }
+
+  #tileOf(algorithm: Buffer): number {
+    const tile = Int32Array.of(0);
+    this.#calls['configuration'](algorithm, algorithmTile, tile, tile.byteLength, [0]);
+    return tile[0];
   }
 
   #layout(type: keyof typeof types, shape: readonly [number, number], batch: number, shared = false): Handle {

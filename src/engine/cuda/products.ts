@@ -18,9 +18,8 @@ const mostBlockDepth = 256;
 const mostSharedDepth = 128;
 const blocksPerProcessor = 2;
 const threads = 256;
-/** Up to so many rows or columns, a product alone leaves processors idle. */
+/** Up to so many rows, a product alone leaves processors idle. */
 const fewRows = 256;
-const fewColumns = 256;
 const mostSplit = 3;
 /** What warpgroups multiply: this GPU only, in panels of 64 columns. */
 const hopper = 90;
@@ -105,7 +104,7 @@ function sideBySide(tensors: readonly Tensor[]): boolean {
   });
 }
 
-/** Equal weights as one batch; false where they are not, or where each alone is large enough. */
+/** A few rows, equal weights: one batch. */
 function multiplyBatch(
   queue: Queue,
   blas: Blas,
@@ -116,8 +115,7 @@ function multiplyBatch(
   const [N, K] = weights[0].shape;
   const [M] = x.shape;
   const equal = weights.every(({ shape }) => shape[0] === N);
-  const small = M <= fewRows || N <= fewColumns;
-  if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || N === 0 || !equal || !small) return false;
+  if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || M > fewRows || N === 0 || !equal) return false;
   if (!sideBySide(weights) || !sideBySide(outs)) return false;
   return multiplyLarge(queue, blas, outs[0], null, x, weights[0], transposed, { batch: outs.length, M, N, K }, true);
 }

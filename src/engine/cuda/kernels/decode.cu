@@ -8,21 +8,23 @@ __device__ __forceinline__ void widenPack(float (&out)[packed], const Pack &pack
   for (int j = 0; j < packed; j++) out[j] = widen(pack.at[j]);
 }
 
-// Joins the parts of a block, in order. `head` counts rows and query heads; with several splits the result goes to `partial`.
-template <int count>
-__device__ __forceinline__ void joinParts(const float (&joined)[count][GROUP][HEAD + 4], const float (&tops)[count][GROUP],
-                                          const float (&sums)[count][GROUP], real *out, float *logSumExp, float *partial, i64 head) {
+// Joins the parts of a block, in order: `parts` of `queries` heads each. `headOf` counts rows and query heads; with several splits the
+// result goes to `partial`.
+template <int parts, int queries, class HeadOf>
+__device__ __forceinline__ void joinParts(const float (&joined)[parts][queries][HEAD + 4], const float (&tops)[parts][queries],
+                                          const float (&sums)[parts][queries], real *out, float *logSumExp, float *partial, int count,
+                                          HeadOf headOf) {
   int split = blockIdx.x, splits = gridDim.x;
-  for (int i = threadIdx.x; i < GROUP * HEAD; i += blockDim.x) {
-    int g = i / HEAD, d = i % HEAD;
+  for (int i = threadIdx.x; i < count * HEAD; i += blockDim.x) {
+    int query = i / HEAD, d = i % HEAD;
     float top = -infinity, weightSum = 0, value = 0;
-    for (int p = 0; p < count; p++) top = fmaxf(top, tops[p][g]);
-    for (int p = 0; p < count; p++) {
-      float weight = tops[p][g] == -infinity ? 0.f : exp2f(tops[p][g] - top);
-      weightSum += weight * sums[p][g];
-      value += weight * joined[p][g][d];
+    for (int p = 0; p < parts; p++) top = fmaxf(top, tops[p][query]);
+    for (int p = 0; p < parts; p++) {
+      float weight = tops[p][query] == -infinity ? 0.f : exp2f(tops[p][query] - top);
+      weightSum += weight * sums[p][query];
+      value += weight * joined[p][query][d];
     }
-    i64 at = head + g;
+    i64 at = headOf(query);
     if (splits == 1) {
       narrow(out[at * HEAD + d], value / weightSum);
       if (d == 0) logSumExp[at] = (top + log2f(weightSum)) * 0.6931471805599453f;
@@ -114,55 +116,102 @@ extern "C" __global__ void __launch_bounds__(128) decodeParts(real *out, float *
     }
   }
   __syncthreads();
-  joinParts<parts>(joined, tops, sums, out, logSumExp, partial, query * heads + keyHead * GROUP);
+  i64 head = query * heads + keyHead * GROUP;
+  joinParts(joined, tops, sums, out, logSumExp, partial, GROUP, [=](int g) { return head + g; });
 }
 
 #if defined(REAL_BF16) && HEAD % 16 == 0 && GROUP <= 8
-// The same on tensor cores: a warp takes every fourth tile of 16 keys, copied ahead to its own shared memory. The query heads of the group
-// are the rows of its products, at most 8 of the 16 that a product has.
-constexpr int tileKeys = 16, stages = 3, pitch = HEAD + 8, steps = HEAD / 16;
+// The same on tensor cores. The query heads of neighbouring rows that share their prefix are the 16 rows of its products, so that
+// a prompt is read once for several of its completions: the first of such rows does the work of all. A warp takes every
+// (4 · splits)-th tile of 16 keys of the prefix, then of each row's own keys, copied ahead to its own shared memory.
+constexpr int tileKeys = 16, tileQueries = 16, mostRows = tileQueries / GROUP, stages = 3, pitch = HEAD + 8, steps = HEAD / 16;
+
+// How many rows begin at this one: none where it goes with an earlier one. Rows with the same prefix are cut into pieces of `mostRows`.
+__device__ __forceinline__ int rowsFrom(const Segment *segments, int row, int count) {
+  int lane = threadIdx.x % 32, prefixStart = segments[row].prefixStart, prefixEnd = segments[row].prefixEnd;
+  auto same = [&](int other) {
+    return other >= 0 && other < count && segments[other].prefixStart == prefixStart && segments[other].prefixEnd == prefixEnd;
+  };
+  if (prefixStart == prefixEnd) return 1;
+  int earlier = 0;
+  u32 equal;
+  do {
+    equal = __ballot_sync(~0u, same(row - 1 - earlier - lane));
+    earlier += equal == ~0u ? 32 : __ffs(~equal) - 1;
+  } while (equal == ~0u);
+  if (earlier % mostRows != 0) return 0;
+  int rows = 1;
+  while (rows < mostRows && same(row + rows)) rows++;
+  return rows;
+}
+
+// A tile of keys that some rows see: all of them (the prefix), or one (its own keys).
+struct Tile {
+  int part, first, slot, end;
+};
 
 extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *logSumExp, float *partial, const bf16 *q, const bf16 *k,
                                                               const bf16 *v, const Segment *segments, int keyHeads, float scale) {
   extern __shared__ uint4 memory[];
   int split = blockIdx.x, splits = gridDim.x, keyHead = blockIdx.y, row = blockIdx.z;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, own = lane / 4, pair = lane % 4 * 2;
-  Segment segment = segments[row];
-  int total = segment.visible(segment.queryStart), heads = keyHeads * GROUP;
-  int share = (total + splits - 1) / splits, begin = split * share, end = min(total, begin + share);
-  i64 head = (i64)segment.queryStart * heads + keyHead * GROUP;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, own = lane / 4, pair = lane % 4 * 2, heads = keyHeads * GROUP;
+  int rows = rowsFrom(segments, row, gridDim.z), queries = rows * GROUP;
+  if (rows == 0) return;
   bf16 *buffers = (bf16 *)memory + warp * stages * 2 * tileKeys * pitch;
-  auto firstOf = [&](int t) { return begin + (t * warps + warp) * tileKeys; };
-  auto prepare = [&](int t) {
-    int first = firstOf(t);
-    bf16 *keys = buffers + t % stages * 2 * tileKeys * pitch, *values = keys + tileKeys * pitch;
-    if (first < end)
+  auto headOf = [=](int query) { return (i64)(row + query / GROUP) * heads + keyHead * GROUP + query % GROUP; };
+
+  // Part 0 is the prefix, part i + 1 the own keys of row i.
+  int firstTile = (split * warps + warp) * tileKeys, stride = splits * warps * tileKeys;
+  auto partAt = [&](int part) -> Tile {
+    if (part > rows) return {part, 0, 0, 0};
+    const Segment &segment = segments[row + max(part - 1, 0)];
+    int slot = part == 0 ? segment.prefixStart : segment.keyStart;
+    return {part, firstTile, slot, (part == 0 ? segment.prefixEnd : segment.keyEnd) - slot};
+  };
+  auto skipEmpty = [&](Tile tile) {
+    while (tile.first >= tile.end && tile.part <= rows) tile = partAt(tile.part + 1);
+    return tile;
+  };
+  auto next = [&](Tile tile) {
+    tile.first += stride;
+    return skipEmpty(tile);
+  };
+  auto prepare = [&](Tile tile, int stage) {
+    bf16 *keys = buffers + stage * 2 * tileKeys * pitch, *values = keys + tileKeys * pitch;
+    if (tile.part <= rows)
 #pragma unroll
       for (int i = lane; i < tileKeys * HEAD / 8; i += 32) {
         int at = i / (HEAD / 8), column = i % (HEAD / 8) * 8;
-        bool valid = first + at < end;
-        i64 from = ((i64)segment.slot(valid ? first + at : first) * keyHeads + keyHead) * HEAD + column;
+        bool valid = tile.first + at < tile.end;
+        i64 from = ((i64)(tile.slot + tile.first + (valid ? at : 0)) * keyHeads + keyHead) * HEAD + column;
         copyAsync(keys + at * pitch + column, k + from, valid);
         copyAsync(values + at * pitch + column, v + from, valid);
       }
     commitCopies();
   };
-  prepare(0);
-  prepare(1);
+  Tile tile = skipEmpty(partAt(0)), ahead = tile;
+  for (int stage = 0; stage < stages - 1; stage++) {
+    prepare(ahead, stage);
+    ahead = next(ahead);
+  }
+
   u32 x[steps][4];
 #pragma unroll
-  for (int s = 0; s < steps; s++) {
-    const bf16 *from = q + (head + min(own, GROUP - 1)) * HEAD + 16 * s + pair;
-    x[s][0] = own < GROUP ? *(const u32 *)from : 0;
-    x[s][2] = own < GROUP ? *(const u32 *)(from + 8) : 0;
-    x[s][1] = x[s][3] = 0;
-  }
-  float sum[2 * steps][4] = {}, most = -infinity, weightSum = 0, toLog2 = scale * 1.4426950408889634f;
-  for (int t = 0; firstOf(t) < end; t++) {
-    prepare(t + 2);
-    awaitCopies<2>();
+  for (int s = 0; s < steps; s++)
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      int query = own + 8 * half;
+      const bf16 *from = q + headOf(min(query, queries - 1)) * HEAD + 16 * s + pair;
+      x[s][half] = query < queries ? *(const u32 *)from : 0;
+      x[s][half + 2] = query < queries ? *(const u32 *)(from + 8) : 0;
+    }
+  float sum[2 * steps][4] = {}, most[2] = {-infinity, -infinity}, weightSum[2] = {}, toLog2 = scale * 1.4426950408889634f;
+  for (int stage = 0; tile.part <= rows; stage = (stage + 1) % stages, tile = next(tile)) {
+    prepare(ahead, (stage + stages - 1) % stages);
+    ahead = next(ahead);
+    awaitCopies<stages - 1>();
     __syncwarp();
-    const bf16 *keys = buffers + t % stages * 2 * tileKeys * pitch, *values = keys + tileKeys * pitch;
+    const bf16 *keys = buffers + stage * 2 * tileKeys * pitch, *values = keys + tileKeys * pitch;
     float scores[2][4] = {};
 #pragma unroll
     for (int s = 0; s < steps; s++) {
@@ -171,32 +220,41 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
       multiplyAdd(scores[0], x[s], y[0], y[2]);
       multiplyAdd(scores[1], x[s], y[1], y[3]);
     }
-    float top = most;
+    float shrink[2];
 #pragma unroll
-    for (int j = 0; j < 2; j++)
+    for (int half = 0; half < 2; half++) {
+      bool sees = tile.part == 0 || (own + 8 * half) / GROUP == tile.part - 1;
+      float top = most[half];
 #pragma unroll
-      for (int c = 0; c < 2; c++) {
-        scores[j][c] = firstOf(t) + 8 * j + pair + c < end ? scores[j][c] * toLog2 : -infinity;
-        top = fmaxf(top, scores[j][c]);
-      }
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
-    float shrink = powerOfTwo(most - top);
-    most = top;
-    weightSum *= shrink;
+      for (int j = 0; j < 2; j++)
 #pragma unroll
-    for (int j = 0; j < 2; j++)
+        for (int c = 0; c < 2; c++) {
+          float &score = scores[j][2 * half + c];
+          score = sees && tile.first + 8 * j + pair + c < tile.end ? score * toLog2 : -infinity;
+          top = fmaxf(top, score);
+        }
+      top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
+      // Before a row's first key there is nothing to compare with.
+      float level = top == -infinity ? 0.f : top;
+      shrink[half] = powerOfTwo(most[half] - level);
+      most[half] = top;
+      weightSum[half] *= shrink[half];
 #pragma unroll
-      for (int c = 0; c < 2; c++) {
-        scores[j][c] = powerOfTwo(scores[j][c] - top);
-        weightSum += scores[j][c];
-      }
+      for (int j = 0; j < 2; j++)
 #pragma unroll
-    for (int j = 0; j < 2 * steps; j++) {
-      sum[j][0] *= shrink;
-      sum[j][1] *= shrink;
+        for (int c = 0; c < 2; c++) {
+          float &score = scores[j][2 * half + c];
+          score = powerOfTwo(score - level);
+          weightSum[half] += score;
+        }
     }
-    u32 weights[4] = {packPair(scores[0][0], scores[0][1]), 0, packPair(scores[1][0], scores[1][1]), 0};
+#pragma unroll
+    for (int j = 0; j < 2 * steps; j++)
+#pragma unroll
+      for (int c = 0; c < 4; c++) sum[j][c] *= shrink[c / 2];
+    u32 weights[4] = {packPair(scores[0][0], scores[0][1]), packPair(scores[0][2], scores[0][3]), packPair(scores[1][0], scores[1][1]),
+                      packPair(scores[1][2], scores[1][3])};
 #pragma unroll
     for (int j = 0; j < steps; j++) {
       u32 y[4];
@@ -207,22 +265,24 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
     __syncwarp();
   }
   awaitCopies<0>();
-  weightSum += __shfl_xor_sync(~0u, weightSum, 1);
-  weightSum += __shfl_xor_sync(~0u, weightSum, 2);
   __syncthreads();
   // The tiles' memory is free now.
-  float(&joined)[warps][GROUP][HEAD + 4] = *(float(*)[warps][GROUP][HEAD + 4]) memory;
-  __shared__ float tops[warps][GROUP], sums[warps][GROUP];
-  if (own < GROUP) {
+  float(&joined)[warps][tileQueries][HEAD + 4] = *(float(*)[warps][tileQueries][HEAD + 4]) memory;
+  __shared__ float tops[warps][tileQueries], sums[warps][tileQueries];
 #pragma unroll
-    for (int j = 0; j < 2 * steps; j++) *(float2 *)&joined[warp][own][8 * j + pair] = {sum[j][0], sum[j][1]};
+  for (int half = 0; half < 2; half++) {
+    int query = own + 8 * half;
+    weightSum[half] += __shfl_xor_sync(~0u, weightSum[half], 1);
+    weightSum[half] += __shfl_xor_sync(~0u, weightSum[half], 2);
+#pragma unroll
+    for (int j = 0; j < 2 * steps; j++) *(float2 *)&joined[warp][query][8 * j + pair] = {sum[j][2 * half], sum[j][2 * half + 1]};
     if (pair == 0) {
-      tops[warp][own] = most;
-      sums[warp][own] = weightSum;
+      tops[warp][query] = most[half];
+      sums[warp][query] = weightSum[half];
     }
   }
   __syncthreads();
-  joinParts<warps>(joined, tops, sums, out, logSumExp, partial, head);
+  joinParts(joined, tops, sums, out, logSumExp, partial, queries, headOf);
 }
 #endif
 

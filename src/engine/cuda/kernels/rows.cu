@@ -45,32 +45,46 @@ __device__ __forceinline__ void loadFloats(float (&values)[packed], const float 
 }
 
 #ifdef PACKS
-// Many long rows, a warp each: the row stays in registers, at most PACKS 16-byte pieces a lane.
-extern "C" __global__ void __launch_bounds__(256) rmsNormRows(real *out, float *inverseRms, const real *x, const real *weight, i64 rows,
+// Many long rows of bf16, a warp each: the row stays in registers, at most PACKS 16-byte pieces a lane.
+__device__ __forceinline__ void unpack(float (&values)[8], uint4 piece) {
+  u32 pairs[4] = {piece.x, piece.y, piece.z, piece.w};
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    values[2 * j] = __uint_as_float(pairs[j] << 16);
+    values[2 * j + 1] = __uint_as_float(pairs[j] & 0xffff0000u);
+  }
+}
+__device__ __forceinline__ uint4 pack(const float (&values)[8]) {
+  return {packPair(values[0], values[1]), packPair(values[2], values[3]), packPair(values[4], values[5]), packPair(values[6], values[7])};
+}
+
+extern "C" __global__ void __launch_bounds__(256) rmsNormRows(uint4 *out, float *inverseRms, const uint4 *x, const uint4 *weight, i64 rows,
                                                               int columns, float epsilon) {
   i64 row = (i64)blockIdx.x * 8 + threadIdx.x / 32;
-  int lane = threadIdx.x % 32, pieces = columns / packed;
+  int lane = threadIdx.x % 32, pieces = columns / 8;
   if (row >= rows) return;
-  const Pack *source = (const Pack *)(x + row * columns);
-  Pack held[PACKS];
-  float squares = 0;
+  uint4 held[PACKS];
+  float squares = 0, values[8], gains[8];
 #pragma unroll
   for (int i = 0; i < PACKS; i++)
-    if (lane + 32 * i < pieces) held[i] = source[lane + 32 * i];
+    if (lane + 32 * i < pieces) held[i] = x[row * pieces + lane + 32 * i];
 #pragma unroll
   for (int i = 0; i < PACKS; i++)
-    if (lane + 32 * i < pieces)
+    if (lane + 32 * i < pieces) {
+      unpack(values, held[i]);
 #pragma unroll
-      for (int j = 0; j < packed; j++) squares += widen(held[i].at[j]) * widen(held[i].at[j]);
+      for (int j = 0; j < 8; j++) squares += values[j] * values[j];
+    }
   float r = 1.f / sqrtf(sumWarp(squares) / columns + epsilon);
   if (lane == 0) inverseRms[row] = r;
 #pragma unroll
   for (int i = 0; i < PACKS; i++)
     if (lane + 32 * i < pieces) {
-      Pack gains = ((const Pack *)weight)[lane + 32 * i], result;
+      unpack(values, held[i]);
+      unpack(gains, weight[lane + 32 * i]);
 #pragma unroll
-      for (int j = 0; j < packed; j++) narrow(result.at[j], widen(held[i].at[j]) * r * widen(gains.at[j]));
-      ((Pack *)(out + row * columns))[lane + 32 * i] = result;
+      for (int j = 0; j < 8; j++) values[j] = values[j] * r * gains[j];
+      out[row * pieces + lane + 32 * i] = pack(values);
     }
 }
 #endif

@@ -1,8 +1,11 @@
 // Draws one token per row of logits [rows, columns], as sampling.ts defines it. One block of 32 warps per row; weights in float32,
-// their sums in float64 in a fixed order. The kept tokens are a prefix of (falling logit, rising id): the prefix ends at one (logit, id), found by counting
-// in ever finer ranges of the logit's bits, then among equal logits by id. Sums over ranges are whole numbers (weights times
-// 2^40), so that they do not depend on the order of the additions.
+// their sums in float64 in a fixed order. The kept tokens are a prefix of (falling logit, rising id). A short one (a small topK) is
+// picked out of the row and ranked. Of a long one the end is found, one (logit, id), by counting in ever finer ranges of the logit's
+// bits, then among equal logits by id; sums over ranges are whole numbers (weights times 2^40), so that they do not depend on
+// the order of the additions.
 constexpr int bins = 1024;
+// Of a short prefix: its most tokens, the groups of threads that bound it, and room for all that reach the bound.
+constexpr int mostFew = 96, groups = 128, room = 1024;
 constexpr double unit = 1099511627776.0;
 
 // Larger floats have larger keys.
@@ -83,10 +86,20 @@ __device__ __forceinline__ Cut cutAt(const float *row, int columns, Cut within, 
   // Equal logits have equal amounts: the count of them that is needed, in order of id.
   u64 each = measure(floatOf(prefix));
   u64 needed = each == 0 || enough <= reached ? 1 : (enough - reached + each - 1) / each;
-  __shared__ int lastId;
-  if (threadIdx.x == 0) lastId = columns;
+  __shared__ int lastId, equals;
+  if (threadIdx.x == 0) {
+    lastId = -1;
+    equals = 0;
+  }
   __syncthreads();
-  if (threadIdx.x < 32) {
+  eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int id, float logit) {
+    if (keyOf(logit) != prefix) return;
+    atomicAdd(&equals, 1);
+    atomicMax(&lastId, id);
+  });
+  __syncthreads();
+  // More equal logits than are needed are rare: then one warp counts them in order of id.
+  if ((u64)equals > needed && threadIdx.x < 32) {
     u64 seen = 0;
     int answer = columns;
     for (int base = 0; base < columns && answer == columns; base += 32) {
@@ -102,6 +115,80 @@ __device__ __forceinline__ Cut cutAt(const float *row, int columns, Cut within, 
   }
   __syncthreads();
   return {prefix, lastId};
+}
+
+struct Draw {
+  int token;
+  double truncated;
+};
+
+// A key that at least topK logits reach, and few more: the topK-th largest of the groups' largest.
+__device__ __forceinline__ u32 boundOf(float most, int topK) {
+  __shared__ u32 largest[groups];
+  __shared__ u32 bound;
+  constexpr int each = 1024 / groups;
+#pragma unroll
+  for (int step = each / 2; step > 0; step /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, step));
+  if (threadIdx.x % each == 0) largest[threadIdx.x / each] = keyOf(most);
+  __syncthreads();
+  int own = threadIdx.x;
+  if (own < groups) {
+    int before = 0;
+    for (int other = 0; other < groups; other++)
+      before += largest[other] > largest[own] || (largest[other] == largest[own] && other < own);
+    if (before == topK - 1) bound = largest[own];
+  }
+  __syncthreads();
+  return bound;
+}
+
+// Candidates are (key, id) as one number, larger for what comes first in the ranking.
+__device__ __forceinline__ u64 candidateOf(u32 key, int id) { return (u64)key << 32 | ~(u32)id; }
+__device__ __forceinline__ int idOf(u64 candidate) { return ~(u32)candidate; }
+
+// Thread 0 gets the draw from the first topK of `count` candidates.
+template <class Weight>
+__device__ __forceinline__ Draw drawFew(const u64 *candidates, int count, int topK, double topP, double minP, double uniform, Weight weight) {
+  __shared__ u64 ranked[mostFew];
+  __shared__ double weights[mostFew];
+  __shared__ int byId[mostFew];
+  __shared__ int kept;
+  int own = threadIdx.x;
+  if (own < count) {
+    int before = 0;
+    for (int other = 0; other < count; other++) before += candidates[other] > candidates[own];
+    if (before < topK) {
+      ranked[before] = candidates[own];
+      weights[before] = weight(floatOf(candidates[own] >> 32));
+    }
+  }
+  __syncthreads();
+  if (own == 0) {
+    kept = min(topK, count);
+    if (topP < 1) {
+      double all = 0, sum = 0;
+      for (int i = 0; i < kept; i++) all += weights[i];
+      for (int i = 0; i < kept; i++) {
+        sum += weights[i];
+        if (sum >= topP * all) kept = i + 1;
+      }
+    }
+    while (kept > 1 && weights[kept - 1] < minP) kept--;
+  }
+  __syncthreads();
+  if (own < kept) {
+    int before = 0;
+    for (int other = 0; other < kept; other++) before += idOf(ranked[other]) < idOf(ranked[own]);
+    byId[before] = own;
+  }
+  __syncthreads();
+  if (own != 0) return {0, 0};
+  double total = 0;
+  for (int i = 0; i < kept; i++) total += weights[byId[i]];
+  double rest = uniform * total;
+  int i = 0;
+  while ((rest -= weights[byId[i]]) >= 0 && i < kept - 1) i++;
+  return {idOf(ranked[byId[i]]), log(weights[byId[i]] / total)};
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *tokens, float *logps, const float *logits, const int *slots,
@@ -122,16 +209,32 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *toke
   if (threadIdx.x == 0) firstBest = columns;
   float top = maxBlock(most);
   if (most == top && best < columns) atomicMin(&firstBest, best);
+  bool few = temperature > 0 && topK > 0 && topK < columns && topK <= mostFew;
+  __shared__ u64 candidates[room];
+  __shared__ int count;
+  if (threadIdx.x == 0) count = 0;
+  u32 bound = few ? boundOf(most, topK) : 0;
   double sum = 0;
-  eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int, float logit) { sum += expf(logit - top); });
+  eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int id, float logit) {
+    sum += expf(logit - top);
+    u32 key = keyOf(logit);
+    if (!few || key < bound) return;
+    int at = atomicAdd(&count, 1);
+    if (at < room) candidates[at] = candidateOf(key, id);
+  });
   double normaliser = sumBlock(sum);
   __syncthreads();
   int token = firstBest < columns ? firstBest : 0;
   double truncated = 0;
-  if (temperature > 0 && firstBest < columns) {
-    float inverse = 1.f / temperature;
-    auto weight = [=](float x) { return (double)expf((x - top) * inverse); };
-    auto fixed = [=](float x) { return (u64)((double)expf((x - top) * inverse) * unit); };
+  float inverse = 1.f / temperature;
+  auto weight = [=](float x) { return (double)expf((x - top) * inverse); };
+  auto uniform = [=] { return (double)philoxUniform(key0, key1, counts[b], rows[b], step); };
+  if (few && count <= room && firstBest < columns) {
+    Draw draw = drawFew(candidates, count, topK, topP, minP, uniform(), weight);
+    token = draw.token;
+    truncated = draw.truncated;
+  } else if (temperature > 0 && firstBest < columns) {
+    auto fixed = [=](float x) { return (u64)(weight(x) * unit); };
     Cut cut = {0, columns};
     if (topK > 0 && topK < columns) cut = cutAt(row, columns, cut, topK, [](float) { return 1ull; });
     if (topP < 1) {
@@ -159,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *toke
     __syncthreads();
     double total = 0, before = 0;
     for (int w = 0; w < 32; w++) total += warpSums[w];
-    double target = (double)philoxUniform(key0, key1, counts[b], rows[b], step) * total;
+    double target = uniform() * total;
     int chosen = 0;
     for (int w = 0; w < 32; w++)
       if (warpSums[w] > 0) {
