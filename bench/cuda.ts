@@ -1,7 +1,8 @@
 /**
- * The cuda device on a model of Qwen3-4B's shape with random weights, bf16: decoding by batch size with prompts of 400 tokens,
- * forward and backward of 8 × 1024 tokens with a LoRA adapter, and where the time goes.
- *   node bench/cuda.ts [--only decode,train,profile] [--shape 4b|0.6b] [--rows 64,256] [--tokens 128] [--json FILE]
+ * The cuda device on a model of Qwen3-4B's shape with random weights, bf16: decoding by batch size with prompts of 400 tokens
+ * (plainly, or with an adapter), forward and backward of 8 × 1024 tokens with a LoRA adapter, and where the time goes.
+ *   node bench/cuda.ts [--only decode,adapted,train,profile] [--shape 4b|0.6b] [--rows 64,256] [--group 1] [--tokens 128] [--json FILE]
+ * `--group 4`: four rows share a prompt, as completions of a task do.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -18,6 +19,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', default: 'decode,train,profile' },
     shape: { type: 'string', default: '4b' },
     rows: { type: 'string', default: '64,256' },
+    group: { type: 'string', default: '1' },
     tokens: { type: 'string', default: '128' },
     json: { type: 'string' },
   },
@@ -62,9 +64,8 @@ async function timed(device: Device, body: () => Promise<void> | void): Promise<
   return (performance.now() - start) / 1000;
 }
 
-async function benchDecode(scope: Scope, decoder: Decoder, adapted: boolean): Promise<void> {
-  const { device } = scope;
-  const newTokens = Number(options.tokens);
+async function benchDecode(device: CudaDevice, decoder: Decoder, adapted: boolean, profile: boolean): Promise<void> {
+  const [newTokens, group] = [Number(options.tokens), Number(options.group)];
   using own = new Scope(device);
   const adapter = adapted ? randomAdapter(own) : null;
   const projected =
@@ -75,7 +76,11 @@ async function benchDecode(scope: Scope, decoder: Decoder, adapted: boolean): Pr
             adapter.project({ coefficients: scaleRows(inner, [...scales]) }),
         };
   for (const rows of options.rows.split(',').map(Number)) {
-    const requests = Array.from({ length: rows }, (_, row) => ({ prompt: tokensOf(row, 400), row, scale: 1 }));
+    const requests = Array.from({ length: rows }, (_, row) => ({
+      prompt: tokensOf(Math.floor(row / group), 400),
+      row,
+      scale: 1,
+    }));
     const run = async (maxNewTokens: number): Promise<void> => {
       const settings = {
         temperature: 1,
@@ -95,12 +100,33 @@ async function benchDecode(scope: Scope, decoder: Decoder, adapted: boolean): Pr
     record({
       what: adapted ? 'decode with LoRA' : 'decode',
       rows,
+      'rows a prompt': group,
       'tokens/s': (rows * newTokens) / (whole - prefill),
       'ms/step': ((whole - prefill) / newTokens) * 1000,
       'prefill s': prefill,
       'tokens/s with prefill': (rows * (newTokens + 1)) / whole,
     });
+    if (profile) await profileDecoding(device, rows, run);
   }
+}
+
+/** Steps without a graph, so that every kernel can be waited for: the prefill and 8 of them, less the prefill. */
+async function profileDecoding(
+  device: CudaDevice,
+  rows: number,
+  run: (tokens: number) => Promise<void>,
+): Promise<void> {
+  const { repeat } = device;
+  device.repeat = (_key, body) => body();
+  const prefill = await watchKernels(device, () => run(1));
+  const times = await watchKernels(device, () => run(9));
+  device.repeat = repeat;
+  for (const [name, { count, ms }] of prefill) {
+    const entry = times.get(name) ?? { count: 0, ms: 0 };
+    times.set(name, { count: entry.count - count, ms: entry.ms - ms });
+  }
+  console.log(`8 steps of ${rows} rows:`);
+  printTimes(times);
 }
 
 /** One forward and backward pass; every token but the first of each row is scored. */
@@ -121,8 +147,7 @@ function trainStep(device: Device, decoder: Decoder, adapter: LinearAdapter, opt
   tape.backward(sum(tape, logp));
 }
 
-async function benchTrain(scope: Scope, decoder: Decoder, profile: boolean): Promise<void> {
-  const { device } = scope;
+async function benchTrain(device: CudaDevice, decoder: Decoder, profile: boolean): Promise<void> {
   using own = new Scope(device);
   const adapter = randomAdapter(own);
   using optimiser = new AdamW(adapter.parameters);
@@ -143,12 +168,14 @@ async function benchTrain(scope: Scope, decoder: Decoder, profile: boolean): Pro
   trainStep(device, decoder, adapter, optimiser);
   record({ what: 'queueing one pass', ms: performance.now() - queueing });
   await device.sync();
-  if (profile) profileKernels(device as CudaDevice, () => trainStep(device, decoder, adapter, optimiser));
+  if (profile) printTimes(await watchKernels(device, () => trainStep(device, decoder, adapter, optimiser)));
 }
 
-/** Runs with a wait after every kernel, and prints the time by kernel (matmul by shape). */
-function profileKernels(device: CudaDevice, body: () => void): void {
-  const times = new Map<string, { count: number; ms: number }>();
+type KernelTimes = Map<string, { count: number; ms: number }>;
+
+/** Runs with a wait after every kernel: the time by kernel (matmul by shape). */
+async function watchKernels(device: CudaDevice, body: () => void | Promise<void>): Promise<KernelTimes> {
+  const times: KernelTimes = new Map();
   const watched = Object.entries(device.kernels).map(([name, kernel]) => [
     name,
     (...parameters: readonly unknown[]): void => {
@@ -156,18 +183,29 @@ function profileKernels(device: CudaDevice, body: () => void): void {
       const start = performance.now();
       (kernel as (...given: readonly unknown[]) => void)(...parameters);
       device.wait();
-      const key = name === 'matmul' ? `matmul ${describeProduct(parameters)}` : name;
+      const key = `${name} ${describeCall(name, parameters)}`;
       const entry = times.get(key) ?? { count: 0, ms: 0 };
       times.set(key, { count: entry.count + 1, ms: entry.ms + performance.now() - start });
     },
   ]);
   const plain = { ...device.kernels };
   Object.assign(device.kernels, Object.fromEntries(watched));
-  body();
+  await body();
   Object.assign(device.kernels, plain);
-  const sorted = [...times].sort(([, a], [, b]) => b.ms - a.ms).slice(0, 28);
+  return times;
+}
+
+function printTimes(times: KernelTimes): void {
+  const sorted = [...times].sort(([, a], [, b]) => b.ms - a.ms).slice(0, 40);
   for (const [name, { count, ms }] of sorted)
     console.log(`  ${ms.toFixed(2).padStart(8)} ms  ${String(count).padStart(5)} × ${name}`);
+}
+
+function describeCall(name: string, parameters: readonly unknown[]): string {
+  if (name === 'matmul') return describeProduct(parameters);
+  if (name !== 'blockProduct' && name !== 'products') return '';
+  const [outs, x] = [parameters[0], parameters[1]].map((given) => (Array.isArray(given) ? given : [given]));
+  return [...outs, x[0] ?? 'alone'].map((tensor) => tensor.shape?.join('×') ?? tensor).join(' ');
 }
 
 function describeProduct(parameters: readonly unknown[]): string {
@@ -186,9 +224,10 @@ const device = await createCudaDevice({ precision: 'bf16' });
   await device.sync();
   record({ what: 'load', seconds: (performance.now() - start) / 1000, 'weights GB': device.arena.used / 1e9 });
   const only = options.only.split(',');
-  if (only.includes('decode')) await benchDecode(scope, decoder, false);
-  if (only.includes('adapted')) await benchDecode(scope, decoder, true);
-  if (only.includes('train')) await benchTrain(scope, decoder, only.includes('profile'));
+  const profile = only.includes('profile');
+  if (only.includes('decode')) await benchDecode(device, decoder, false, profile);
+  if (only.includes('adapted')) await benchDecode(device, decoder, true, profile);
+  if (only.includes('train')) await benchTrain(device, decoder, profile);
 }
 if (options.json !== undefined)
   writeFileSync(options.json, JSON.stringify({ machine: device.facts, shape: options.shape, results }, null, 1));

@@ -22,6 +22,20 @@ function groups(prompts: number, prompt: number, completions: readonly number[])
   return segments;
 }
 
+/** One query a row, as many rows with one prompt as `sizes` says, and each row with another number of own keys. */
+function decoding(sizes: readonly number[], room: number): Segment[] {
+  let prompts = 0;
+  const prefixes = sizes.flatMap((size, i) => {
+    const prefix = { prefixStart: prompts, prefixEnd: prompts + ((i * 37) % 90) };
+    prompts = prefix.prefixEnd;
+    return Array.from({ length: size }, () => prefix);
+  });
+  return prefixes.map((prefix, row) => {
+    const keyStart = prompts + row * room;
+    return { queryStart: row, queryEnd: row + 1, ...prefix, keyStart, keyEnd: keyStart + 1 + ((row * 29) % room) };
+  });
+}
+
 function attentionCase(
   name: string,
   segments: readonly Segment[],
@@ -30,15 +44,16 @@ function attentionCase(
   size: number,
 ): OpCase {
   const tokens = segments.at(-1)?.queryEnd ?? 0;
+  const keys = Math.max(...segments.map(({ keyEnd }) => keyEnd));
   return {
     name: `attention ${name}, ${heads}/${keyHeads} heads of ${size}`,
     inputs: {
       q: learn('q', [tokens, heads, size]),
-      k: learn('k', [tokens, keyHeads, size]),
-      v: learn('v', [tokens, keyHeads, size]),
+      k: learn('k', [keys, keyHeads, size]),
+      v: learn('v', [keys, keyHeads, size]),
     },
     differences: false,
-    run: (tape, { q, k, v }, scope) => attention(tape, q, k, v, new Segments(scope, segments, tokens, tokens)),
+    run: (tape, { q, k, v }, scope) => attention(tape, q, k, v, new Segments(scope, segments, tokens, keys)),
   };
 }
 
@@ -50,6 +65,19 @@ export function largeCases(): OpCase[] {
     attentionCase('packed 3 of 700', groups(3, 1, [699]), 8, 2, 128),
     attentionCase('groups of 2', groups(2, 150, [300, 77]), 4, 1, 64),
     attentionCase('groups of 2', groups(2, 150, [300, 77]), 4, 2, 96),
+    attentionCase('decoding in groups', decoding([1, 4, 3, 70, 2, 6], 70), 8, 2, 128),
+    attentionCase(
+      'decoding in groups',
+      decoding(
+        Array.from({ length: 120 }, () => 4),
+        40,
+      ),
+      8,
+      2,
+      64,
+    ),
+    attentionCase('decoding in groups', decoding([20, 3, 1], 30), 6, 2, 32),
+    attentionCase('decoding in groups', decoding([20, 3, 1], 30), 3, 3, 64),
     {
       name: `normRotary ${tokens}×4×16`,
       inputs: { x: learn('x', [tokens, 4, 16]), weight: frozen('gain', [16]), positions },

@@ -11,20 +11,23 @@ const settings: readonly Omit<SampleOptions, 'key' | 'step'>[] = [
   { ...plain, temperature: 0.7 },
   { ...plain, topK: 1 },
   { ...plain, topK: 20 },
+  { ...plain, topK: 96, topP: 0.8 },
+  { ...plain, topK: 97 },
   { ...plain, topP: 0.9 },
   { ...plain, topP: 0.3, temperature: 1.5 },
   { ...plain, minP: 0.05 },
   { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.01 },
 ];
 
-/** Smooth, flat with ties, and one with a single likely token. */
+/** Smooth, flat with ties, one with a single likely token, and one of equal logits. */
 function makeLogits(rows: number, columns: number): Float32Array {
   const logits = new Float32Array(rows * columns);
   randomStream(3, ['sampling suite', columns]).fillNormal(logits, 3);
   for (let row = 0; row < rows; row++) {
     const own = logits.subarray(row * columns, (row + 1) * columns);
-    if (row % 3 === 1) own.set(own.map(Math.round));
-    if (row % 3 === 2) own[(row * 7) % columns] += 30;
+    if (row % 4 === 1) own.set(own.map(Math.round));
+    if (row % 4 === 2) own[(row * 7) % columns] += 30;
+    if (row % 4 === 3) own.fill(0.5);
   }
   return logits;
 }
