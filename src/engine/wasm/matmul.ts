@@ -21,6 +21,10 @@ const goodPackingCount = 4;
 const fewRows = 32;
 /** And half as few where B is deep: reading it column tile by column tile then waits for memory. */
 const shallow = 1024;
+/** Rows of B so short that their block of 256 stays in the nearer caches are read where they lie, for a packed A. */
+const shortRowBytes = 3072;
+/** A tile that takes less of a row of B would fetch each line twice. */
+const lineColumns = 16;
 /** From so many rows on, a transposed A is packed first. */
 const manyRows = 64;
 /** Columns of one job. */
@@ -91,9 +95,11 @@ export class Matmul {
   }
 
   /** How a B without a frozen layout is read. */
-  #wayOf({ rows, depth }: Product, { transposeB }: MatmulOptions): WayB {
+  #wayOf({ rows, columns, depth }: Product, { transposeA, transposeB }: MatmulOptions): WayB {
     const few = depth <= shallow ? fewRows : fewRows / 2;
     if (!transposeB && rows <= few) return 'in place';
+    const short = this.#jobs.tileColumns >= lineColumns && columns * 4 <= shortRowBytes;
+    if (transposeA && !transposeB && short && rows > rowBlock) return 'in place';
     return rows <= rowBlock ? 'packed by the shard' : 'packed';
   }
 

@@ -62,12 +62,19 @@ export function packTiles(from: usize, fromRow: usize, to: usize, depth: i32, ro
   }
 }
 
-/** Whole panels of one row of B: `stride` bytes from a panel to the next. */
+/** 64 bytes of a panel at a time: one row of 16 columns, or two of 8. */
+const LINE_ROWS: i32 = 16 / TILE_COLUMNS;
+
+/** Whole panels of LINE_ROWS rows of B: `stride` bytes from a panel to the next. */
 // @ts-ignore: decorator
 @inline
-function packRow(from: usize, to: usize, panels: i32, stride: usize): void {
+function packRows(from: usize, fromRow: usize, to: usize, panels: i32, stride: usize): void {
   for (let panel = 0; panel < panels; panel++) {
-    for (let at: usize = 0; at < <usize>TILE_COLUMNS * 4; at += 16) v128.store(to + at, v128.load(from + at));
+    const next = LINE_ROWS == 1 ? from + 32 : from + fromRow;
+    v128.store(to, v128.load(from));
+    v128.store(to, v128.load(from, 16), 16);
+    v128.store(to, v128.load(next), 32);
+    v128.store(to, v128.load(next, 16), 48);
     from += TILE_COLUMNS * 4;
     to += stride;
   }
@@ -91,9 +98,17 @@ export function packBlock(from: usize, fromRow: usize, transposed: bool, to: usi
     if (rest > 0) transposeCopy(from + whole * TILE_COLUMNS * fromRow, fromRow, last, toRow, rest, depth);
     return;
   }
+  const pairs = depth - (depth % LINE_ROWS);
+  for (let row = 0; row < pairs; row += LINE_ROWS) packRows(from + row * fromRow, fromRow, to + row * toRow, whole, stride);
+  for (let row = pairs; row < depth; row++) {
+    const source = from + row * fromRow;
+    for (let panel = 0; panel < whole; panel++) {
+      memory.copy(to + panel * stride + row * toRow, source + panel * toRow, toRow);
+    }
+  }
+  if (rest == 0) return;
   for (let row = 0; row < depth; row++) {
     const source = from + row * fromRow;
-    packRow(source, to + row * toRow, whole, stride);
     for (let column = 0; column < rest; column++) {
       store<f32>(last + row * toRow + column * 4, load<f32>(source + (whole * TILE_COLUMNS + column) * 4));
     }
