@@ -1,7 +1,7 @@
 /**
  * Plans of attention (kernels/attention.ts): segments cut into items of bounded size, items gathered into groups; a group
- * and a key head make a shard. Forward, groups are runs of items of about equal work. Backward, a group is a family:
- * all segments that share keys, directly or through others, so that one shard adds up everything a key receives.
+ * and a key head, or all of them, make a shard. Forward, groups are runs of items of about equal work. Backward, a group is
+ * a family: all segments that share keys, directly or through others, so that one shard adds up everything a key receives.
  */
 import { DeviceError } from '../../base/errors.ts';
 import type { Kernels } from '../kernels.ts';
@@ -10,13 +10,16 @@ import type { Tensor } from '../tensor.ts';
 import { runElements } from './elementwise.ts';
 import { type Jobs, maxShards } from './jobs.ts';
 
-/** Multiplications worth a shard: about 20 µs of one core. */
-const shardWork = 250_000;
+/** Multiplications worth a shard: about 10 µs of one core. */
+const shardWork = 125_000;
+/** So many groups keep the cores level. Fewer are cut by heads, else a core has whole rows of keys and values to itself. */
+const manyGroups = 16;
 const mostQueries = 256;
 
 /** The groups' first items and one past the last, then the items, as the kernel reads them. */
 interface Plan {
   readonly groups: number;
+  readonly headsEach: number;
   readonly numbers: Int32Array;
 }
 
@@ -31,10 +34,10 @@ function itemsOf(segment: Segment, queriesEach: number): number[][] {
   return items;
 }
 
-function planOf(groups: readonly (readonly number[][])[]): Plan {
+function planOf(groups: readonly (readonly number[][])[], headsEach: number): Plan {
   const starts = [0];
   for (const group of groups) starts.push((starts.at(-1) ?? 0) + group.length);
-  return { groups: groups.length, numbers: Int32Array.from([...starts, ...groups.flat(2)]) };
+  return { groups: groups.length, headsEach, numbers: Int32Array.from([...starts, ...groups.flat(2)]) };
 }
 
 function planForward(segments: readonly Segment[], queriesEach: number, workOfPair: number, keyHeads: number): Plan {
@@ -53,7 +56,8 @@ function planForward(segments: readonly Segment[], queriesEach: number, workOfPa
     groups.at(-1)?.push(item);
     work += workOf(item);
   }
-  return planOf(groups);
+  const cut = groups.length < manyGroups && total / groups.length > 2 * shardWork;
+  return planOf(groups, cut ? 1 : keyHeads);
 }
 
 /** Segments in families that share no key, in order of their first segment. */
@@ -87,8 +91,9 @@ export function familiesOf(segments: readonly Segment[]): Segment[][] {
   return [...families.values()];
 }
 
-function planBackward(segments: readonly Segment[], queriesEach: number): Plan {
-  return planOf(familiesOf(segments).map((family) => family.flatMap((segment) => itemsOf(segment, queriesEach))));
+function planBackward(segments: readonly Segment[], queriesEach: number, keyHeads: number): Plan {
+  const families = familiesOf(segments).map((family) => family.flatMap((segment) => itemsOf(segment, queriesEach)));
+  return planOf(families, families.length < manyGroups ? 1 : keyHeads);
 }
 
 function shapeOf(jobs: Jobs, q: Tensor, k: Tensor) {
@@ -117,27 +122,29 @@ export function attentionKernels(jobs: Jobs): Pick<Kernels, 'attention' | 'atten
   };
   const fieldsOf = (plan: Plan, heads: number, keyHeads: number, size: number) => {
     const at = jobs.stage(plan.numbers);
-    return [at, at + (plan.groups + 1) * 4, heads, keyHeads, size];
+    return [at, at + (plan.groups + 1) * 4, heads, keyHeads, size, plan.headsEach];
   };
   return {
     attention(out, logSumExp, q, k, v, segments, scale) {
       const { heads, keyHeads, size, queriesEach } = shapeOf(jobs, q, k);
-      const workOfPair = (2 * size * heads) / keyHeads;
+      const workOfPair = 2 * size * heads;
       const plan = planFor(segments, `forward ${heads} ${keyHeads} ${size}`, () =>
         planForward(segments.list, queriesEach, workOfPair, keyHeads),
       );
       const tensors = [q, k, v, out, logSumExp].map(({ offset }) => offset);
       const fields = fieldsOf(plan, heads, keyHeads, size);
-      jobs.run('attention', plan.groups * keyHeads, [...fields, ...tensors, 0, 0, 0, 0], [scale]);
+      jobs.run('attention', (plan.groups * keyHeads) / plan.headsEach, [...fields, ...tensors, 0, 0, 0, 0], [scale]);
     },
     attentionBackward(dq, dk, dv, dOut, out, logSumExp, q, k, v, segments, scale) {
       const { heads, keyHeads, size, queriesEach } = shapeOf(jobs, q, k);
-      const plan = planFor(segments, `backward ${queriesEach}`, () => planBackward(segments.list, queriesEach));
+      const plan = planFor(segments, `backward ${queriesEach} ${keyHeads}`, () =>
+        planBackward(segments.list, queriesEach, keyHeads),
+      );
       for (const sum of [dk, dv]) runElements(jobs, 'fill', sum.offset, 0, sum.size);
       const tensors = [q, k, v, out, logSumExp, dOut, dq, dk, dv].map(({ offset }) => offset);
       jobs.run(
         'attentionBackward',
-        plan.groups * keyHeads,
+        (plan.groups * keyHeads) / plan.headsEach,
         [...fieldsOf(plan, heads, keyHeads, size), ...tensors],
         [scale],
       );

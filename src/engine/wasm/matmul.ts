@@ -12,8 +12,8 @@ const blockDepth = 256;
 /** Most rows and columns of a shard. */
 const rowBlock = 128;
 const columnBlock = 512;
-/** Work worth a shard: about 20 µs of one core. */
-const shardFlops = 2e6;
+/** Work worth a shard: about 10 µs of one core. */
+const shardFlops = 1e6;
 const goodShardCount = 16;
 /** Of products that pack A: fewer, so that each packed panel of B serves more rows. */
 const goodPackingCount = 4;

@@ -94,29 +94,34 @@ function backBlock(job: AttentionJob, item: Item, keyHead: i32, start: i32, coun
   }
 }
 
+function backItem(job: AttentionJob, item: Item, keyHead: i32): void {
+  const group = job.heads / job.keyHeads;
+  const headBytes = <usize>job.size * 4;
+  for (let g = 0; g < group; g++) {
+    for (let query = 0; query < item.queries; query++) {
+      const at = (<usize>(item.queryStart + query) * job.heads + keyHead * group + g) * headBytes;
+      store<f32>(scratch() + (g * item.queries + query) * 4, dot(job.dOut + at, job.out + at, headBytes));
+    }
+  }
+  let first = true;
+  for (let start = item.prefixStart; start < item.prefixEnd; start += KEYS) {
+    backBlock(job, item, keyHead, start, min(KEYS, item.prefixEnd - start), false, first);
+    first = false;
+  }
+  const end = item.keyEnd + item.queries - 1;
+  for (let start = item.keyStart; start < end; start += KEYS) {
+    backBlock(job, item, keyHead, start, min(KEYS, end - start), true, first);
+    first = false;
+  }
+}
+
 export function attentionBackward(args: usize, shard: i32): void {
   const job = changetype<AttentionJob>(args);
-  const group = job.groups + (shard / job.keyHeads) * 4;
-  const keyHead = shard % job.keyHeads;
-  const groupHeads = job.heads / job.keyHeads;
-  const headBytes = <usize>job.size * 4;
+  const blocks = job.keyHeads / job.headsEach;
+  const group = job.groups + (shard / blocks) * 4;
+  const firstHead = (shard % blocks) * job.headsEach;
   for (let i = load<i32>(group); i < load<i32>(group, 4); i++) {
     const item = changetype<Item>(job.items + i * ITEM_BYTES);
-    for (let g = 0; g < groupHeads; g++) {
-      for (let query = 0; query < item.queries; query++) {
-        const at = (<usize>(item.queryStart + query) * job.heads + keyHead * groupHeads + g) * headBytes;
-        store<f32>(scratch() + (g * item.queries + query) * 4, dot(job.dOut + at, job.out + at, headBytes));
-      }
-    }
-    let first = true;
-    for (let start = item.prefixStart; start < item.prefixEnd; start += KEYS) {
-      backBlock(job, item, keyHead, start, min(KEYS, item.prefixEnd - start), false, first);
-      first = false;
-    }
-    const end = item.keyEnd + item.queries - 1;
-    for (let start = item.keyStart; start < end; start += KEYS) {
-      backBlock(job, item, keyHead, start, min(KEYS, end - start), true, first);
-      first = false;
-    }
+    for (let head = firstHead; head < firstHead + job.headsEach; head++) backItem(job, item, head);
   }
 }

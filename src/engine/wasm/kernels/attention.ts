@@ -1,7 +1,7 @@
 // Softmax attention over segments, tile by tile with a running maximum and sum (Milakov & Gimelshein 2018; Dao et al.
 // 2022): for each block of keys, s = scale · q kᵀ, m' = max(m, max s), l = l · exp(m − m') + Σ exp(s − m'),
 // out = out · exp(m − m') + exp(s − m') v; at the end out / l, and m + log l is kept. A shard is a group of items of the
-// host's plan and one key head; an item is a run of queries of one segment.
+// host's plan and some key heads; an item is a run of queries of one segment.
 import { multiplyBlock } from './block';
 import { exp4, expOf, logOf } from './functions';
 import { broadcast, maxLanes, put, putPair, sumLanes } from './lanes';
@@ -18,6 +18,8 @@ export class AttentionJob {
   heads: i32;
   keyHeads: i32;
   size: i32;
+  /** Key heads of one shard, a divisor of all. */
+  headsEach: i32;
   q: usize;
   k: usize;
   v: usize;
@@ -214,22 +216,27 @@ function finish(job: AttentionJob, item: Item, keyHead: i32): void {
   }
 }
 
+function attendItem(job: AttentionJob, item: Item, keyHead: i32): void {
+  let first = true;
+  for (let start = item.prefixStart; start < item.prefixEnd; start += KEYS) {
+    attendBlock(job, item, keyHead, start, min(KEYS, item.prefixEnd - start), false, first);
+    first = false;
+  }
+  const end = item.keyEnd + item.queries - 1;
+  for (let start = item.keyStart; start < end; start += KEYS) {
+    attendBlock(job, item, keyHead, start, min(KEYS, end - start), true, first);
+    first = false;
+  }
+  finish(job, item, keyHead);
+}
+
 export function attention(args: usize, shard: i32): void {
   const job = changetype<AttentionJob>(args);
-  const group = job.groups + (shard / job.keyHeads) * 4;
-  const keyHead = shard % job.keyHeads;
+  const blocks = job.keyHeads / job.headsEach;
+  const group = job.groups + (shard / blocks) * 4;
+  const firstHead = (shard % blocks) * job.headsEach;
   for (let i = load<i32>(group); i < load<i32>(group, 4); i++) {
     const item = changetype<Item>(job.items + i * ITEM_BYTES);
-    let first = true;
-    for (let start = item.prefixStart; start < item.prefixEnd; start += KEYS) {
-      attendBlock(job, item, keyHead, start, min(KEYS, item.prefixEnd - start), false, first);
-      first = false;
-    }
-    const end = item.keyEnd + item.queries - 1;
-    for (let start = item.keyStart; start < end; start += KEYS) {
-      attendBlock(job, item, keyHead, start, min(KEYS, end - start), true, first);
-      first = false;
-    }
-    finish(job, item, keyHead);
+    for (let head = firstHead; head < firstHead + job.headsEach; head++) attendItem(job, item, head);
   }
 }
