@@ -160,6 +160,8 @@ export interface Kernels {
   swiglu(out: Tensor, gate: Tensor, up: Tensor): void;
   /** dGate and dUp overwritten; each may be in place on gate / up. */
   swigluBackward(dGate: Tensor, dUp: Tensor, dy: Tensor, gate: Tensor, up: Tensor): void;
+  /** Optional: swiglu once more and its gradient, in one pass. Nothing in place. */
+  swigluAgain?(out: Tensor, dGate: Tensor, dUp: Tensor, dy: Tensor, gate: Tensor, up: Tensor): void;
 
   /** logp [N] = logits[n, target] − logSumExp[n]; logits [N, V], targets i32 [N]. */
   logSoftmaxGather(logp: Tensor, logSumExp: Tensor, logits: Tensor, targets: Tensor): void;

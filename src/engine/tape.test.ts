@@ -264,7 +264,7 @@ describe('backward', () => {
 });
 
 describe('recompute', () => {
-  /** Norms and activations that feed each other, each in a section of its own. */
+  /** Activations that feed each other through norms, each in a section of its own. */
   async function run(recompute: boolean): Promise<{ gradient: Float32Array; kept: number }> {
     using scope = new Scope(device);
     const { x, dx, learn } = setUp(scope, [10, 10]);

@@ -19,10 +19,14 @@ interface Node {
   readonly backward: JointBackward;
 }
 
+/** From the gradient of a result: the gradients of what it was computed from, handed on, and the result again, in `out`. */
+export type MakeWithGradient = (out: Tensor, dy: Tensor, gradients: Gradients) => void;
+
 /** Queues the kernels that compute a tensor again, from these. */
 interface Maker {
   readonly from: readonly Tensor[];
   readonly make: () => void;
+  readonly withGradient: MakeWithGradient | undefined;
 }
 
 export interface TapeOptions {
@@ -30,7 +34,7 @@ export interface TapeOptions {
   readonly learn?: ReadonlyMap<Tensor, Tensor>;
   /** Count NaN and infinities after every op, for `assertFinite` to report. */
   readonly checkFinite?: boolean;
-  /** Give up results that are cheap to compute again (norms, activations) until the backward pass needs them. */
+  /** Give up results that are cheap to compute again (activations) until the backward pass needs them. */
   readonly recompute?: boolean;
 }
 
@@ -86,9 +90,18 @@ export class Tape extends Scope {
   }
 
   /** Ops whose result is cheap call this too: `make` queues the kernels that compute it from tensors the op has saved. */
-  remember(output: Tensor, make: () => void): void {
+  remember(output: Tensor, make: () => void, withGradient?: MakeWithGradient): void {
     const node = this.#nodes.at(-1);
-    if (this.#recompute && node?.outputs[0] === output) this.#makers.set(output, { from: node.saved, make });
+    if (!this.#recompute || node?.outputs[0] !== output) return;
+    this.#makers.set(output, { from: node.saved, make, withGradient });
+  }
+
+  /**
+   * How a result comes back together with its gradient. An op that can wait for it need not save it: it passes the gradient to
+   * this, and to the result itself none.
+   */
+  makerWithGradient(output: Tensor): MakeWithGradient | undefined {
+    return this.#makers.get(output)?.withGradient;
   }
 
   /** Frees what `body` made, but for what it returns and what the backward pass needs. */

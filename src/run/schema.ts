@@ -222,7 +222,7 @@ const output = z
     recompute: z
       .boolean()
       .default(false)
-      .describe('give up norms and activations that are cheap to compute again: less memory, a little slower'),
+      .describe('give up activations (SwiGLU) and compute them again: less memory, a little slower'),
     readEvery: positive
       .nullable()
       .default(null)

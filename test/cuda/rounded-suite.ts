@@ -31,7 +31,7 @@ function rounded(op: OpCase): OpCase {
   return { ...op, inputs: Object.fromEntries(inputs) };
 }
 
-async function runRounded(device: Device, { inputs, run }: OpCase): Promise<Outcome> {
+async function runRounded(device: Device, { inputs, recompute = false, run }: OpCase): Promise<Outcome> {
   using scope = new Scope(device);
   const exact: Record<string, Tensor> = {};
   for (const [name, { data, shape }] of Object.entries(inputs)) exact[name] = scope.from(data, shape, name);
@@ -42,7 +42,8 @@ async function runRounded(device: Device, { inputs, run }: OpCase): Promise<Outc
   const learning = Object.keys(inputs).filter((name) => inputs[name].role !== 'frozen');
   const parameter = (name: string): Tensor => all[inputs[name].role === 'half' ? `${name}½` : name];
   const gradients = Object.fromEntries(learning.map((name) => [name, scope.zeros(parameter(name).shape, `d ${name}`)]));
-  using tape = new Tape(device, { learn: new Map(learning.map((name) => [parameter(name), gradients[name]])) });
+  const learned = new Map(learning.map((name) => [parameter(name), gradients[name]]));
+  using tape = new Tape(device, { learn: learned, recompute });
   const given = Object.fromEntries(
     Object.entries(all).map(([name, x]) => [name, name.endsWith('½') ? x : cast(tape, x, 'bf16')]),
   );

@@ -17,6 +17,8 @@ export interface OpCase {
   readonly inputs: Readonly<Record<string, Input>>;
   /** Central differences are meaningless at the kinks of clamp, minimum and maximum, and slow for large shapes. */
   readonly differences: boolean;
+  /** Runs on a tape that gives up activations. */
+  readonly recompute?: boolean;
   run(tape: Tape, inputs: Readonly<Record<string, Tensor>>, scope: Scope): Tensor;
 }
 

@@ -8,6 +8,7 @@ import {
   multiply,
   type Route,
   routeCoefficients,
+  swiglu,
 } from '../../src/engine/index.ts';
 import { frozen, half, learn, type OpCase } from './case.ts';
 
@@ -127,6 +128,29 @@ function apartCase(tokens: number, channels: number, outputs: number, rank: numb
   };
 }
 
+/** An activation that is given up and comes back with its gradient: the layer behind it must wait for it. */
+function givenUpCase(tokens: number, channels: number, outputs: number, rank: number): OpCase {
+  return {
+    name: `adaptedLinear of a swiglu given up, ${tokens}×${channels}→${outputs} rank ${rank}`,
+    inputs: {
+      gate: learn('gate', [tokens, channels]),
+      up: learn('up', [tokens, channels]),
+      weight: frozen('w', [outputs, channels]),
+      down: half('down', [4 * rank, channels]),
+      upward: half('upward', [4 * rank, outputs]),
+    },
+    differences: tokens < 50,
+    recompute: true,
+    run(tape, { gate, up, weight, down, upward, 'down½': learnDown, 'upward½': learnUp }, scope) {
+      const adapter = { rank, down, up: upward, learnDown, learnUp };
+      return tape.section(() => {
+        const x = swiglu(tape, gate, up);
+        return adaptedLinear(tape, x, weight, null, adapter, blockScales(scope, tokens, 1, 0.3));
+      });
+    },
+  };
+}
+
 export function adapterCases(): OpCase[] {
   const together = [sharedInputCase(5, 6, 4, 2), sharedInputCase(140, 320, 136, 16), sharedInputCase(70, 320, 64, 32)];
   const alone = sizes.flatMap((size) => [
@@ -135,5 +159,5 @@ export function adapterCases(): OpCase[] {
     adapterCase(size, 'mixed routes', mixed, 'parameter'),
     adapterCase(size, 'quarantine scale 0.3', 0.3, 'branch'),
   ]);
-  return [...alone, ...together, apartCase(5, 6, 4, 2)];
+  return [...alone, ...together, apartCase(5, 6, 4, 2), givenUpCase(6, 5, 4, 2), givenUpCase(130, 320, 136, 16)];
 }

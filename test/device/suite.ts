@@ -17,13 +17,14 @@ export interface Check {
 type Inputs = Readonly<Record<string, Input>>;
 
 /** Forward, then backward of Σ weights · output. */
-export async function runCase(device: Device, { inputs, run }: OpCase): Promise<Outcome> {
+export async function runCase(device: Device, { inputs, recompute = false, run }: OpCase): Promise<Outcome> {
   using scope = new Scope(device);
   const tensors = upload(scope, inputs);
   const learning = Object.keys(inputs).filter((name) => inputs[name].role !== 'frozen');
   const parameter = (name: string): Tensor => tensors[inputs[name].role === 'half' ? `${name}½` : name];
   const gradients = Object.fromEntries(learning.map((name) => [name, scope.zeros(parameter(name).shape, `d ${name}`)]));
-  using tape = new Tape(device, { learn: new Map(learning.map((name) => [parameter(name), gradients[name]])) });
+  const learned = new Map(learning.map((name) => [parameter(name), gradients[name]]));
+  using tape = new Tape(device, { learn: learned, recompute });
   const output = run(tape, tensors, scope);
   const result = await readFloats(output);
   if (learning.length > 0) {

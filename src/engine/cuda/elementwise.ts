@@ -17,6 +17,7 @@ type Names =
   | 'rotary'
   | 'swiglu'
   | 'swigluBackward'
+  | 'swigluAgain'
   | 'scaleBlocks'
   | 'advance'
   | 'adamw';
@@ -62,6 +63,7 @@ export function elementwiseKernels(queue: Queue): Pick<Kernels, Names> {
     inside: (out, x, low, high) => map('inside', [out, x], [float(low), float(high)]),
     swiglu: (out, gate, up) => map('swiglu', [out, gate, up]),
     swigluBackward: (dGate, dUp, dy, gate, up) => map('swigluBackward', [dGate, dUp, dy, gate, up]),
+    swigluAgain: (out, dGate, dUp, dy, gate, up) => map('swigluAgain', [out, dGate, dUp, dy, gate, up]),
     ...stridedKernels(queue),
   };
 }

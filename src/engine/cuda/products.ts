@@ -82,7 +82,8 @@ function changeBlocks(
   const sizes = [coefficients, rows, columns];
   if (capability === hopper) {
     const left = 2 * Math.ceil(depth / panel) * panel * panel;
-    const elements = hs.length * left + 3 * depth * tileColumns + tileRows * (tileColumns + 8);
+    const stages = hs.length === 1 ? 3 : 2 * hs.length;
+    const elements = hs.length * left + stages * depth * tileColumns + tileRows * (tileColumns + 8);
     const shape = { grid, block: threads, sharedBytes: 2 * elements + panelAlignment };
     const pairs = [0, 1, 2].flatMap((i) => [hs[i] ?? null, weights[i] ?? null]);
     const adding = addend === null ? 0 : 1;

@@ -15,12 +15,10 @@ export function rmsNorm(tape: Tape, x: Tensor, weight: Tensor, epsilon: number):
   const out = tape.empty(x.shape, 'rmsNorm', x.dtype);
   const inverseRms = tape.empty([rows], 'inverse rms');
   const flat = [rows, columns];
-  const make = (): void => kernels.rmsNorm(out.view(flat), inverseRms, x.view(flat), weight, epsilon);
-  make();
+  kernels.rmsNorm(out.view(flat), inverseRms, x.view(flat), weight, epsilon);
   tape.record('rmsNorm', [x, weight], out, [x, weight, inverseRms], (dy, gradients) =>
     normBackward(tape, gradients, dy, x, weight, inverseRms),
   );
-  tape.remember(out, make);
   return out;
 }
 

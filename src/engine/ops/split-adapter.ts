@@ -108,10 +108,17 @@ export function adaptedLinears(
   );
   const saved = layers.flatMap(({ weight, adapter }, i) => [hs[i], weight, adapter.down, adapter.up]);
   const all = [x, ...(onto === null ? [] : [onto]), ...inputs];
-  tape.recordJointly('adaptedLinear', all, outs, [x, ...saved, ...Object.values(coefficients)], (dys, gradients) => {
-    if (onto !== null) gradients.pass(onto, outs[0]);
-    undo(tape, x, layers, hs, coefficients, dys, gradients);
-  });
+  const kept = tape.makerWithGradient(x) === undefined ? [x] : [];
+  tape.recordJointly(
+    'adaptedLinear',
+    all,
+    outs,
+    [...kept, ...saved, ...Object.values(coefficients)],
+    (dys, gradients) => {
+      if (onto !== null) gradients.pass(onto, outs[0]);
+      undo(tape, x, layers, hs, coefficients, dys, gradients);
+    },
+  );
   return outs;
 }
 
@@ -186,28 +193,49 @@ function undo(
   const { kernels } = tape.device;
   using scope = new Scope(tape.device);
   const dhs = hs.map((h) => scope.empty(h.shape, 'bottleneck gradient', x.dtype));
-  for (let i = layers.length - 1; i >= 0; i--) {
-    const { weight, adapter } = layers[i];
-    const { rank, down } = adapter;
-    const [dy, dh] = [dys[i], dhs[i]];
-    kernels.matmul(dh, dy, adapter.up, { ...plain, transposeB: true });
-    learnLayer(tape, x, layers[i], hs[i], coefficients, dy, dh, gradients);
-    if (kernels.blockProduct !== undefined) continue;
-    gradients.into(x, (dx, accumulate) => {
-      const routed = scope.empty(dh.shape, 'routed bottleneck gradient', x.dtype);
-      kernels.matmul(dx, dy, weight, { ...plain, accumulate });
-      kernels.scaleBlocks(routed, dh, coefficients.through, rank, 0);
-      kernels.matmul(dx, routed, down, { ...plain, accumulate: true });
-    });
+  const lastFirst = [...layers.keys()].reverse();
+  for (const i of lastFirst) kernels.matmul(dhs[i], dys[i], layers[i].adapter.up, { ...plain, transposeB: true });
+  const makeInput = tape.makerWithGradient(x);
+  let input = x;
+  if (makeInput === undefined) {
+    gradients.into(x, (dx, accumulate) => passToInput(tape, dx, accumulate, layers, coefficients, dys, dhs));
+  } else {
+    const dx = scope.empty(x.shape, 'input gradient', x.dtype);
+    passToInput(tape, dx, false, layers, coefficients, dys, dhs);
+    input = scope.empty(x.shape, 'input again', x.dtype);
+    makeInput(input, dx, gradients);
   }
-  if (kernels.blockProduct === undefined) return;
-  gradients.into(x, (dx, accumulate) => {
+  for (const i of lastFirst) learnLayer(tape, input, layers[i], hs[i], coefficients, dys[i], dhs[i], gradients);
+}
+
+/** dx (+)= what comes through the weights and through the branches. */
+function passToInput(
+  tape: Tape,
+  dx: Tensor,
+  accumulate: boolean,
+  layers: readonly AdaptedLayer[],
+  { through }: BlockCoefficients,
+  dys: readonly Tensor[],
+  dhs: readonly Tensor[],
+): void {
+  const { kernels } = tape.device;
+  const { rank } = layers[0].adapter;
+  if (kernels.blockProduct !== undefined) {
     const downs = layers.map(({ adapter }) => adapter.down);
-    kernels.blockProduct?.(dx, accumulate ? dx : null, dhs, downs, coefficients.through, layers[0].adapter.rank);
+    kernels.blockProduct(dx, accumulate ? dx : null, dhs, downs, through, rank);
     layers.forEach(({ weight }, i) => {
       kernels.matmul(dx, dys[i], weight, { ...plain, accumulate: true });
     });
-  });
+    return;
+  }
+  using scope = new Scope(tape.device);
+  for (let i = layers.length - 1; i >= 0; i--) {
+    const { weight, adapter } = layers[i];
+    const routed = scope.empty(dhs[i].shape, 'routed bottleneck gradient', dx.dtype);
+    kernels.matmul(dx, dys[i], weight, { ...plain, accumulate: accumulate || i < layers.length - 1 });
+    kernels.scaleBlocks(routed, dhs[i], through, rank, 0);
+    kernels.matmul(dx, routed, adapter.down, { ...plain, accumulate: true });
+  }
 }
 
 /** What a layer's own parameters, and the scale of a probe, get. */

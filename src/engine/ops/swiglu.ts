@@ -1,5 +1,5 @@
 /** SwiGLU: gate · sigmoid(gate) · up (Shazeer 2020). */
-import type { Tape } from '../tape.ts';
+import type { MakeWithGradient, Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
 import { expectFloats, expectSameShape } from './checks.ts';
 
@@ -13,6 +13,8 @@ export function swiglu(tape: Tape, gate: Tensor, up: Tensor): Tensor {
   tape.record('swiglu', [gate, up], out, [gate, up], (dy, gradients) =>
     gradients.overwrite([gate, up], ([dGate, dUp]) => kernels.swigluBackward(dGate, dUp, dy, gate, up)),
   );
-  tape.remember(out, make);
+  const withGradient: MakeWithGradient = (again, dy, gradients) =>
+    gradients.overwrite([gate, up], ([dGate, dUp]) => kernels.swigluAgain?.(again, dGate, dUp, dy, gate, up));
+  tape.remember(out, make, kernels.swigluAgain === undefined ? undefined : withGradient);
   return out;
 }

@@ -5,7 +5,7 @@ import type { Slab } from './memory.ts';
 
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
 type Norm = 'rmsNorm' | 'rmsNormBackward';
-type Pointwise = 'rotary' | 'swiglu' | 'swigluBackward' | 'scaleBlocks';
+type Pointwise = 'rotary' | 'swiglu' | 'swigluBackward' | 'swigluAgain' | 'scaleBlocks';
 type Decode = 'advance' | 'sample';
 type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward';
 
@@ -128,6 +128,10 @@ function pointwiseKernels(slab: Slab): Pick<Kernels, Pointwise> {
         targetGate[i] = upstream[i] * other * sigmoid * (1 + value * (1 - sigmoid));
         targetUp[i] = upstream[i] * value * sigmoid;
       }
+    },
+    swigluAgain(out, dGate, dUp, dy, gate, up) {
+      this.swiglu(out, gate, up);
+      this.swigluBackward(dGate, dUp, dy, gate, up);
     },
     scaleBlocks(out, h, coefficients, rank, column) {
       const [source, target, scale] = [slab.floats(h), slab.floats(out), slab.floats(coefficients)];

@@ -1,7 +1,8 @@
 // blockProduct of matmul.cu for Hopper: the change of one or several (PARTS) split adapters in one pass. A block is two warpgroups of 64
-// rows each and works through `strip` tiles of 64 columns; weights are copied two steps ahead, a step being one part of one tile.
+// rows each and works through `strip` tiles of 64 columns; weights are copied two tiles ahead, those of several parts one tile.
 // Compiled for -DDEPTH, -DRANK, -DPARTS and -DADDING (whether there is something to add to).
-constexpr int rowsPerBlock = 128, columnsPerTile = 64, sumPitch = columnsPerTile + 8, stages = 3, chunks = DEPTH / 8;
+constexpr int rowsPerBlock = 128, columnsPerTile = 64, sumPitch = columnsPerTile + 8, chunks = DEPTH / 8;
+constexpr int ahead = PARTS == 1 ? 2 : PARTS, stages = ahead + PARTS;
 constexpr int leftElements = 2 * ((DEPTH + 63) / 64) * panelElements, rightElements = DEPTH * columnsPerTile;
 constexpr bool twoHalves = DEPTH > 2 * RANK, adding = ADDING;
 // One part and nothing to add to: there are registers enough to keep h in them.
@@ -57,10 +58,7 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
   auto prepare = [&](int tile, int part, int stage) {
     int column = first + tile * columnsPerTile + chunk * 8;
     bf16 *to = right + stage * rightElements;
-    const bf16 *w = ws[0];
-#pragma unroll
-    for (int p = 1; p < PARTS; p++)
-      if (part == p) w = ws[p];
+    const bf16 *w = ws[part];
     if (tile < tiles)
 #pragma unroll
       for (int k = firstRow; k < DEPTH; k += 32)
@@ -69,6 +67,7 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
   };
   prepare(0, 0, 0);
   prepare(1 / PARTS, 1 % PARTS, 1);
+  if (PARTS > 2) prepare(0, 2 % PARTS, 2);
   // What is added to comes a tile ahead, in registers.
   uint4 earlier[4] = {};
   auto fetchAddend = [&](int tile) {
@@ -81,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
   };
   if (adding) fetchAddend(0);
   // h is scaled once, where it lies.
-  awaitCopies<2>();
+  awaitCopies<ahead>();
   __syncthreads();
 #pragma unroll
   for (int part = 0; part < PARTS; part++)
@@ -99,18 +98,17 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
 #pragma unroll
     for (int k = 0; k < DEPTH; k += 16) loadTiles(held[k / 16], place(0, warp * 16 + lane % 16, k + lane / 16 * 8));
   }
-  for (int tile = 0, stage = 0; tile < tiles; tile++) {
+  for (int tile = 0, stage = 0; tile < tiles; tile++, stage = (stage + PARTS) % stages) {
     float added[8][4], taken[8][4];
+    awaitCopies<ahead - PARTS>();
+    showShared();
+    __syncthreads();
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) prepare(tile + ahead / PARTS, part, (stage + ahead) % stages + part);
+    beginProducts();
 #pragma unroll
     for (int part = 0; part < PARTS; part++) {
-      awaitCopies<1>();
-      showShared();
-      __syncthreads();
-      prepare(tile + (part + 2) / PARTS, (part + 2) % PARTS, (stage + 2) % stages);
-      const bf16 *h = own + part * leftElements, *w = right + stage * rightElements;
-      beginProducts();
-      if (part > 0) holdSums(added);
-      if (part > 0 && twoHalves) holdSums(taken);
+      const bf16 *h = own + part * leftElements, *w = right + (stage + part) * rightElements;
       if constexpr (inRegisters) {
         multiplyHeld<0>(added, held, w);
         if constexpr (twoHalves) multiplyHeld<DEPTH - 2 * RANK>(taken, held, w);
@@ -120,12 +118,11 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
         if (twoHalves && part == 0) multiplyHalf<false, DEPTH - 2 * RANK>(taken, h, w);
         if (twoHalves && part > 0) multiplyHalf<true, DEPTH - 2 * RANK>(taken, h, w);
       }
-      commitProducts();
-      awaitProducts<0>();
-      holdSums(added);
-      if (twoHalves) holdSums(taken);
-      stage = (stage + 1) % stages;
     }
+    commitProducts();
+    awaitProducts<0>();
+    holdSums(added);
+    if (twoHalves) holdSums(taken);
 #pragma unroll
     for (int j = 0; j < 8; j++)
 #pragma unroll

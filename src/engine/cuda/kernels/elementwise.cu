@@ -73,27 +73,40 @@ extern "C" __global__ void binary(real *out, const real *a, const real *b, i64 s
 extern "C" __global__ void swiglu(real *out, const real *gate, const real *up, i64 size, int whole) {
   mapTwo(out, gate, up, size, whole, [](float g, float u) { return g / (1.f + expf(-g)) * u; });
 }
-extern "C" __global__ void swigluBackward(real *dGate, real *dUp, const real *dy, const real *gate, const real *up, i64 size,
-                                          int whole) {
-  auto derive = [](float d, float g, float u, real &left, real &right) {
+// The gradient, and with `again` the result once more.
+template <bool again>
+__device__ __forceinline__ void deriveSwiglu(real *out, real *dGate, real *dUp, const real *dy, const real *gate, const real *up, i64 size,
+                                             int whole) {
+  auto derive = [](float d, float g, float u, real &left, real &right, real &result) {
     float sigmoid = 1.f / (1.f + expf(-g));
     narrow(left, d * u * sigmoid * (1.f + g * (1.f - sigmoid)));
     narrow(right, d * g * sigmoid);
+    if (again) narrow(result, g / (1.f + expf(-g)) * u);
   };
   i64 done = whole ? size / packed * packed : 0;
   for (i64 i = firstIndex(); i < done / packed; i += indexStep()) {
-    Pack d = ((const Pack *)dy)[i], g = ((const Pack *)gate)[i], u = ((const Pack *)up)[i], left, right;
+    Pack d = ((const Pack *)dy)[i], g = ((const Pack *)gate)[i], u = ((const Pack *)up)[i], left, right, result;
 #pragma unroll
-    for (int j = 0; j < packed; j++) derive(widen(d.at[j]), widen(g.at[j]), widen(u.at[j]), left.at[j], right.at[j]);
+    for (int j = 0; j < packed; j++) derive(widen(d.at[j]), widen(g.at[j]), widen(u.at[j]), left.at[j], right.at[j], result.at[j]);
     ((Pack *)dGate)[i] = left;
     ((Pack *)dUp)[i] = right;
+    if (again) ((Pack *)out)[i] = result;
   }
   for (i64 i = done + firstIndex(); i < size; i += indexStep()) {
-    real left, right;
-    derive(widen(dy[i]), widen(gate[i]), widen(up[i]), left, right);
+    real left, right, result;
+    derive(widen(dy[i]), widen(gate[i]), widen(up[i]), left, right, result);
     dGate[i] = left;
     dUp[i] = right;
+    if (again) out[i] = result;
   }
+}
+extern "C" __global__ void swigluBackward(real *dGate, real *dUp, const real *dy, const real *gate, const real *up, i64 size,
+                                          int whole) {
+  deriveSwiglu<false>(nullptr, dGate, dUp, dy, gate, up, size, whole);
+}
+extern "C" __global__ void swigluAgain(real *out, real *dGate, real *dUp, const real *dy, const real *gate, const real *up, i64 size,
+                                       int whole) {
+  deriveSwiglu<true>(out, dGate, dUp, dy, gate, up, size, whole);
 }
 
 // x [tokens, heads, size]; table [positions, size]: cos, then sin. One thread turns one pair.
