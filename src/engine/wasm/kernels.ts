@@ -18,5 +18,7 @@ export function wasmKernels(jobs: Jobs, matmul: Matmul, memory: WasmMemory): Ker
     ...attentionKernels(jobs),
     ...decodeKernels(memory),
     matmul: (out, a, b, options) => matmul.run(out, a, b, options),
+    matmulOnto: (out, addend, a, b, options) => matmul.runOnto(out, addend, a, b, options),
+    products: (outs, x, weights) => matmul.runTogether(outs, x, weights),
   };
 }

@@ -30,6 +30,8 @@ type Layers =
   | 'rmsNorm'
   | 'rmsNormBackward'
   | 'rotary'
+  | 'normRotary'
+  | 'normRotaryBackward'
   | 'logSoftmaxGather'
   | 'logSoftmaxGatherBackward'
   | 'scaleBlocks';
@@ -39,6 +41,11 @@ export function layerKernels(jobs: Jobs): Pick<Kernels, Layers> {
     const [rows, columns] = logits.shape;
     const { count, each } = pieces(rows, rowsEach(columns, heavyElements));
     jobs.run(name, count, [rows, columns, each, logits.offset, logSumExp.offset, targets.offset, logp.offset]);
+  };
+  const turn = (name: JobName, out: Tensor, x: Tensor, rest: readonly number[], floats: readonly number[] = []) => {
+    const [tokens, heads, size] = x.shape;
+    const { count, each } = pieces(tokens, rowsEach(heads * size));
+    jobs.run(name, count, [tokens, heads, size / 2, each, out.offset, x.offset, ...rest], floats);
   };
   return {
     rmsNorm(out, inverseRms, x, weight, epsilon) {
@@ -56,11 +63,13 @@ export function layerKernels(jobs: Jobs): Pick<Kernels, Layers> {
       const byColumns = pieces(columns, columnsOfShard(rows, columns));
       jobs.run('rmsNormWeight', byColumns.count, [rows, columns, byColumns.each, dWeight.offset, ...inputs, 1]);
     },
-    rotary(out, x, positions, table, inverse) {
-      const [tokens, heads, size] = x.shape;
-      const { count, each } = pieces(tokens, rowsEach(heads * size));
-      const tensors = [out.offset, x.offset, positions.offset, table.offset];
-      jobs.run('rotary', count, [tokens, heads, size / 2, each, ...tensors, inverse ? 1 : 0]);
+    rotary: (out, x, positions, table, inverse) =>
+      turn('rotary', out, x, [positions.offset, table.offset, inverse ? 1 : 0]),
+    normRotary: (out, inverseRms, x, weight, epsilon, positions, table) =>
+      turn('normRotary', out, x, [positions.offset, table.offset, 0, inverseRms.offset, weight.offset, 0], [epsilon]),
+    normRotaryBackward(dx, dy, x, weight, inverseRms, positions, table) {
+      const norm = [inverseRms.offset, weight.offset, dy.offset];
+      turn('normRotaryBackward', dx, x, [positions.offset, table.offset, 1, ...norm]);
     },
     logSoftmaxGather: (logp, logSumExp, logits, targets) =>
       logProb('logSoftmaxGather', logp, logSumExp, logits, targets),

@@ -214,3 +214,49 @@ describe('frozen layouts', async () => {
     expect(() => device.write(weight, new Float32Array(16))).toThrow(/frozen/);
   });
 });
+
+describe('products in company', async () => {
+  const device = await open('relaxed', 2).catch(() => open('plain', 2));
+  const way = { transposeA: false, transposeB: true };
+  const fill = (scope: Scope, shape: readonly number[], start: number) =>
+    scope.from(numbers.slice(start, start + shape.reduce((size, axis) => size * axis, 1)), shape, 'operand');
+
+  // The last one's B is packed in two rounds along the depth.
+  test.each([
+    [5, 7, 3],
+    [70, 320, 130],
+    [300, 256, 64],
+    [130, 2200, 1000],
+  ])('onto a sum: as the product and then the sum, %i×%i×%i', async (rows, depth, columns) => {
+    using scope = new Scope(device);
+    const [a, b] = [fill(scope, [rows, depth], 1), fill(scope, [columns, depth], 777)];
+    const addend = fill(scope, [rows, columns], 3333);
+    const [out, expected] = [scope.empty([rows, columns], 'out'), scope.empty([rows, columns], 'expected')];
+    device.kernels.matmulOnto?.(out, addend, a, b, way);
+    device.kernels.matmul(expected, a, b, { ...way, accumulate: false });
+    device.kernels.binary('add', expected, addend, expected);
+    expect(firstDifference(await readFloats(out), await readFloats(expected))).toBe(-1);
+    device.kernels.matmulOnto?.(addend, addend, a, b, way);
+    if (depth <= 256) expect(firstDifference(await readFloats(addend), await readFloats(expected))).toBe(-1);
+  });
+
+  test.each([
+    [1, 64, [3, 8]],
+    [64, 256, [256, 100, 696]],
+    [300, 40, [30, 60]],
+  ])('of one input: as each alone, %i rows of %i to %j', async (rows, depth, widths) => {
+    using scope = new Scope(device);
+    for (const frozen of [false, true]) {
+      const x = fill(scope, [rows, depth], 5);
+      const weights = widths.map((width, i) => fill(scope, [width, depth], 999 * (i + 1)));
+      if (frozen) for (const weight of weights) device.freeze(weight);
+      const outs = widths.map((width) => scope.empty([rows, width], 'out'));
+      device.kernels.products?.(outs, x, weights);
+      for (const [i, weight] of weights.entries()) {
+        const alone = scope.empty([rows, widths[i]], 'alone');
+        device.kernels.matmul(alone, x, weight, { ...way, accumulate: false });
+        expect(firstDifference(await readFloats(outs[i]), await readFloats(alone))).toBe(-1);
+      }
+    }
+  });
+});

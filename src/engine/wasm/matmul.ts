@@ -46,6 +46,14 @@ interface Round extends Product {
   readonly a: number;
   readonly b: number;
   readonly accumulate: boolean;
+  /** From C to what is added to the product, in bytes; 0 where nothing is. */
+  readonly addend: number;
+}
+
+/** A product on its way to the kernel: the fields of its job. */
+interface Planned {
+  readonly shards: number;
+  readonly fields: readonly number[];
 }
 
 export class Matmul {
@@ -60,14 +68,47 @@ export class Matmul {
   run(out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions): void {
     const product = productOf(out, a, options);
     if (out.size === 0) return;
-    if (product.depth === 0) {
-      if (!options.accumulate) runElements(this.#jobs, 'fill', out.offset, 0, out.size);
+    if (product.depth > 0) this.#runWhole(product, out, a, b, options, 0);
+    else if (!options.accumulate) runElements(this.#jobs, 'fill', out.offset, 0, out.size);
+  }
+
+  /** out = addend + op(a) · op(b); of the same bytes as the product and then the sum. */
+  runOnto(out: Tensor, addend: Tensor, a: Tensor, b: Tensor, ways: Omit<MatmulOptions, 'accumulate'>): void {
+    const accumulate = addend.offset === out.offset;
+    const options = { ...ways, accumulate };
+    const product = productOf(out, a, options);
+    if (out.size === 0) return;
+    if (product.depth > 0) this.#runWhole(product, out, a, b, options, addend.offset - out.offset);
+    else runElements(this.#jobs, 'copyWords', out.offset, addend.offset, out.size);
+  }
+
+  /** outs[i] = x · weights[i]ᵀ: in one job where nothing has to be packed in the shared scratch first. */
+  runTogether(outs: readonly Tensor[], x: Tensor, weights: readonly Tensor[]): void {
+    const options = { transposeA: false, transposeB: true, accumulate: false };
+    const planned: Planned[] = [];
+    for (const [i, out] of outs.entries()) {
+      const product = productOf(out, x, options);
+      if (out.size === 0 || product.depth === 0) break;
+      const layout = this.#frozenLayout(weights[i], product, true);
+      const way = layout === undefined ? this.#wayOf(product, options) : 'packed';
+      if (way === 'packed' && layout === undefined) break;
+      const whole = roundOf(product, out, x, layout ?? weights[i].offset, false, 0);
+      planned.push(this.#plan(product, whole, options, way));
+    }
+    const shards = planned.reduce((sum, plan) => sum + plan.shards, 0);
+    if (planned.length < outs.length || shards > maxShards) {
+      for (const [i, out] of outs.entries()) this.run(out, x, weights[i], options);
       return;
     }
-    const whole = { ...product, c: out.offset, a: a.offset, b: b.offset, accumulate: options.accumulate };
+    const at = this.#jobs.stage(Int32Array.from(planned.flatMap((plan) => [plan.shards, ...plan.fields])));
+    this.#jobs.run('products', shards, [at]);
+  }
+
+  #runWhole(product: Product, out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions, addend: number): void {
     const layout = this.#frozenLayout(b, product, options.transposeB);
+    const whole = roundOf(product, out, a, layout ?? b.offset, options.accumulate, addend);
     if (layout !== undefined) {
-      this.#multiply(product, { ...whole, b: layout }, options, 'packed');
+      this.#multiply(product, whole, options, 'packed');
       return;
     }
     const way = this.#wayOf(product, options);
@@ -90,7 +131,7 @@ export class Matmul {
     const bytes = product.depth * this.#paddedColumns(product.columns) * 4;
     const name = `${product.depth}×${product.columns}${transposeB ? 'ᵀ' : ''}`;
     return this.#frozen.find(b, name, bytes, (offset) =>
-      this.#pack(offset, product, { ...product, c: 0, a: 0, b: b.offset, accumulate: false }, transposeB),
+      this.#pack(offset, product, { ...product, b: b.offset }, transposeB),
     );
   }
 
@@ -127,13 +168,14 @@ export class Matmul {
             a: whole.a + inA * 4,
             b: whole.b + inB * 4,
             accumulate: whole.accumulate || start > 0,
+            addend: start + depthStep < depth ? 0 : whole.addend,
           };
         }
       }
     }
   }
 
-  #pack(to: number, product: Product, round: Round, transposed: boolean): void {
+  #pack(to: number, product: Product, round: Product & { readonly b: number }, transposed: boolean): void {
     const panelCount = Math.ceil(round.columns / this.#jobs.tileColumns);
     const leastPanels = Math.max(1, Math.round(32768 / (round.depth * this.#jobs.tileColumns)));
     const { count, each } = pieces(panelCount, leastPanels);
@@ -152,11 +194,16 @@ export class Matmul {
   }
 
   #multiply(product: Product, round: Round, options: MatmulOptions, way: WayB): void {
+    const { shards, fields } = this.#plan(product, round, options, way);
+    this.#jobs.run('gemm', shards, fields);
+  }
+
+  #plan(product: Product, round: Round, options: MatmulOptions, way: WayB): Planned {
     const packA = options.transposeA && round.rows > manyRows && round.columns > 2 * this.#jobs.tileColumns;
     const grid = this.#grid(round, way, packA);
     const packed = way === 'packed';
     const bBatch = packed ? this.#paddedColumns(round.columns) * round.depth : product.depth * product.columns;
-    this.#jobs.run('gemm', grid.rowBlocks * grid.columnBlocks * round.batch, [
+    const fields = [
       round.c,
       round.a,
       round.b,
@@ -178,7 +225,9 @@ export class Matmul {
       waysB.indexOf(way),
       options.transposeB ? 1 : 0,
       round.accumulate ? 1 : 0,
-    ]);
+      round.addend,
+    ];
+    return { shards: grid.rowBlocks * grid.columnBlocks * round.batch, fields };
   }
 
   /** Shards big enough to be worth a claim, and enough of them to keep the cores level. What packs A is cut by rows. */
@@ -207,6 +256,17 @@ export class Matmul {
       columnBlocks: Math.ceil(columns / columnsEach),
     };
   }
+}
+
+function roundOf(
+  { batch, rows, columns, depth }: Product,
+  out: Tensor,
+  a: Tensor,
+  b: number,
+  accumulate: boolean,
+  addend: number,
+): Round {
+  return { batch, rows, columns, depth, c: out.offset, a: a.offset, b, accumulate, addend };
 }
 
 function productOf(out: Tensor, a: Tensor, { transposeA }: MatmulOptions): Product {

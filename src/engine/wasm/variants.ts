@@ -31,7 +31,7 @@ function measure(exports: Readonly<Record<string, unknown>>, memory: WasmMemory)
   const b = jobs.reservedBytes;
   const a = b + columns * depth * 4;
   const c = a + rows * depth * 4;
-  const rest = [rows, columns, 1, 1, columns * 4, depth * 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+  const rest = [rows, columns, 1, 1, columns * 4, depth * 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
   let fastestMs = Number.POSITIVE_INFINITY;
   const end = performance.now() + roundMs;
   while (performance.now() < end) {

@@ -2,6 +2,7 @@
 // place, or from packed panels made beforehand, or packed by the shard itself where no other shard needs its columns.
 // Blocks of 256 along k are summed one after another into C.
 import { multiplyTiles } from './block';
+import { put, putPair } from './lanes';
 import { scratch } from './layout';
 import { BLOCK_DEPTH, TILE_STEP, packBlock, packTiles, packedTile } from './pack';
 import { TILE_COLUMNS, TILE_ROWS } from './tile';
@@ -33,6 +34,8 @@ class GemmJob {
   wayB: i32;
   transposedB: i32;
   accumulate: i32;
+  /** From C to what is added to the product, in bytes; 0 where nothing is. */
+  addend: usize;
 }
 
 /** Ways of reading B, in the order of the host's list. */
@@ -41,6 +44,22 @@ const IN_PLACE: i32 = 1;
 
 /** Where a shard packs its own columns: behind up to 240 packed rows of A. */
 const OWN_PANELS: usize = 1 << 18;
+
+/** C [rows, columns] = addend + C, the addend `away` bytes from it. */
+function addOnto(c: usize, cRow: usize, away: usize, rows: i32, columns: i32): void {
+  const bytes = <usize>columns * 4;
+  const pairs = bytes & ~31;
+  for (let row = 0; row < rows; row++) {
+    const addend = c + away;
+    let i: usize = 0;
+    for (; i < pairs; i += 32) {
+      const first = f32x4.add(v128.load(addend + i), v128.load(c + i));
+      putPair(c + i, first, f32x4.add(v128.load(addend + i, 16), v128.load(c + i, 16)));
+    }
+    for (; i < bytes; i += 16) put(c + i, f32x4.add(v128.load(addend + i), v128.load(c + i)), bytes - i);
+    c += cRow;
+  }
+}
 
 export function gemm(args: usize, shard: i32): void {
   const job = changetype<GemmJob>(args);
@@ -84,4 +103,21 @@ export function gemm(args: usize, shard: i32): void {
       multiplyTiles(aBlock, aRow, aStep, aTile, own, TILE_COLUMNS * 4, panel, c, job.cRow, rows, columns, depth, accumulate);
     }
   }
+  if (job.addend != 0) addOnto(c, job.cRow, job.addend, rows, columns);
+}
+
+@unmanaged
+class ProductsJob {
+  /** One after another: how many shards a product has, then its GemmJob. */
+  products: usize;
+}
+
+/** Several products in one job. */
+export function products(args: usize, shard: i32): void {
+  let product = changetype<ProductsJob>(args).products;
+  while (shard >= load<i32>(product)) {
+    shard -= load<i32>(product);
+    product += 4 + offsetof<GemmJob>();
+  }
+  gemm(product + 4, shard);
 }

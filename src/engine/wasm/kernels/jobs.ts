@@ -3,11 +3,12 @@ import { attention } from './attention';
 import { attentionBackward } from './attention-backward';
 import { convert, fillHalves } from './convert';
 import { affine, binary, clamp, copyWords, fill, inside, swiglu, swigluBackward, unary } from './elementwise';
-import { gemm } from './gemm';
-import { logSoftmaxGather, logSoftmaxGatherBackward, rmsNorm, rmsNormBackward, rmsNormWeight, rotary, scaleBlocks } from './layers';
+import { gemm, products } from './gemm';
+import { logSoftmaxGather, logSoftmaxGatherBackward, rmsNorm, rmsNormBackward, rmsNormWeight, scaleBlocks } from './layers';
 import { adamw, invert } from './optimise';
 import { pack } from './pack';
 import { countNonFinite, gatherPartials, segmentSum, sumFirst, sumLast, sumSquares } from './reduce';
+import { normRotary, normRotaryBackward, rotary } from './rotary';
 import { gatherRows, scatterAddRows, scatterRows } from './rows';
 
 /** The host reads these as exported globals `Job.name`. */
@@ -40,10 +41,13 @@ export enum Job {
   rmsNormBackward,
   rmsNormWeight,
   rotary,
+  normRotary,
+  normRotaryBackward,
   scaleBlocks,
   adamw,
   invert,
   gemm,
+  products,
   pack,
 }
 
@@ -77,10 +81,13 @@ export function runShard(job: i32, args: usize, shard: i32): void {
     case Job.rmsNormBackward: return rmsNormBackward(args, shard);
     case Job.rmsNormWeight: return rmsNormWeight(args, shard);
     case Job.rotary: return rotary(args, shard);
+    case Job.normRotary: return normRotary(args, shard);
+    case Job.normRotaryBackward: return normRotaryBackward(args, shard);
     case Job.scaleBlocks: return scaleBlocks(args, shard);
     case Job.adamw: return adamw(args, shard);
     case Job.invert: return invert(args, shard);
     case Job.gemm: return gemm(args, shard);
+    case Job.products: return products(args, shard);
     case Job.pack: return pack(args, shard);
     default: unreachable();
   }

@@ -1,4 +1,4 @@
-// RMSNorm, rotary position, log-softmax of the target, and the scaling of adapter blocks. A shard is a run of rows.
+// RMSNorm, log-softmax of the target, and the scaling of adapter blocks. A shard is a run of rows.
 import { exp4, expOf, logOf, rootOf } from './functions';
 import { broadcast, maskOf, maxLanes, put, putPair, sumLanes } from './lanes';
 import { scratch } from './layout';
@@ -21,7 +21,7 @@ class NormJob {
 /** Σ a · b · c of one row, or Σ a · b where `three` is false. */
 // @ts-ignore: decorator
 @inline
-function dotRow(a: usize, b: usize, c: usize, bytes: usize, three: bool): f32 {
+export function dotRow(a: usize, b: usize, c: usize, bytes: usize, three: bool): f32 {
   let sum0 = f32x4.splat(0);
   let sum1 = sum0;
   let i: usize = 0;
@@ -126,41 +126,6 @@ export function rmsNormWeight(args: usize, shard: i32): void {
   const start = <usize>shard * job.each * 4;
   const end = min(<usize>job.columns * 4, start + <usize>job.each * 4);
   for (let at = start; at < end; at += 64) sumSlopes(job, at, end - at);
-}
-
-@unmanaged
-class RotaryJob {
-  tokens: i32;
-  heads: i32;
-  /** Half the head size. */
-  half: i32;
-  each: i32;
-  out: usize;
-  x: usize;
-  positions: usize;
-  table: usize;
-  inverse: i32;
-}
-
-export function rotary(args: usize, shard: i32): void {
-  const job = changetype<RotaryJob>(args);
-  const last = min(job.tokens, (shard + 1) * job.each);
-  const bytes = <usize>job.half * 4;
-  for (let token = shard * job.each; token < last; token++) {
-    const cosines = job.table + <usize>load<i32>(job.positions + token * 4) * bytes * 2;
-    for (let head = 0; head < job.heads; head++) {
-      const at = <usize>(token * job.heads + head) * bytes * 2;
-      for (let i: usize = 0; i < bytes; i += 16) {
-        const a = v128.load(job.x + at + i);
-        const b = v128.load(job.x + at + bytes + i);
-        const cosine = v128.load(cosines + i);
-        const table = v128.load(cosines + bytes + i);
-        const sine = job.inverse ? f32x4.neg(table) : table;
-        put(job.out + at + i, madd(a, cosine, f32x4.neg(f32x4.mul(b, sine))), bytes - i);
-        put(job.out + at + bytes + i, madd(b, cosine, f32x4.mul(a, sine)), bytes - i);
-      }
-    }
-  }
 }
 
 @unmanaged
