@@ -37,7 +37,7 @@ function itemsOf(segment: Segment, queriesEach: number): number[][] {
 function planOf(groups: readonly (readonly number[][])[], headsEach: number): Plan {
   const starts = [0];
   for (const group of groups) starts.push((starts.at(-1) ?? 0) + group.length);
-  return { groups: groups.length, headsEach, numbers: Int32Array.from([...starts, ...groups.flat(2)]) };
+  return { groups: groups.length, headsEach, numbers: new Int32Array([...starts, ...groups.flat(2)]) };
 }
 
 function planForward(segments: readonly Segment[], queriesEach: number, workOfPair: number, keyHeads: number): Plan {

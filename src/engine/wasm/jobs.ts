@@ -126,12 +126,12 @@ export class Jobs {
   }
 
   /** Copies whole numbers to the start of the shared scratch and returns their address. */
-  stage(numbers: Int32Array): number {
-    if (numbers.byteLength > this.scratchBytes) {
+  stage(numbers: ArrayLike<number>): number {
+    if (4 * numbers.length > this.scratchBytes) {
       throw new DeviceError({
         call: 'wasm: stage a plan',
         expected: `at most ${this.scratchBytes} bytes`,
-        found: `${numbers.byteLength}`,
+        found: `${4 * numbers.length}`,
         fix: 'Use fewer segments in one call.',
       });
     }

@@ -12,7 +12,7 @@ type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
 
 export function rowKernels(jobs: Jobs): Pick<Kernels, Rows> {
   const byRows = (name: JobName, out: Tensor, x: Tensor, index: Tensor, columns: number) => {
-    const { count, each } = pieces(index.size, rowsEach(columns));
+    const { count, each } = pieces(index.size, rowsEach(columns, heavyElements));
     jobs.run(name, count, [index.size, columns, each, out.offset, x.offset, index.offset]);
   };
   return {
@@ -44,7 +44,7 @@ export function layerKernels(jobs: Jobs): Pick<Kernels, Layers> {
   };
   const turn = (name: JobName, out: Tensor, x: Tensor, rest: readonly number[], floats: readonly number[] = []) => {
     const [tokens, heads, size] = x.shape;
-    const { count, each } = pieces(tokens, rowsEach(heads * size));
+    const { count, each } = pieces(tokens, rowsEach(heads * size, heavyElements));
     jobs.run(name, count, [tokens, heads, size / 2, each, out.offset, x.offset, ...rest], floats);
   };
   return {

@@ -85,7 +85,9 @@ export class Matmul {
   /** outs[i] = x · weights[i]ᵀ: in one job where nothing has to be packed in the shared scratch first. */
   runTogether(outs: readonly Tensor[], x: Tensor, weights: readonly Tensor[]): void {
     const options = { transposeA: false, transposeB: true, accumulate: false };
-    const planned: Planned[] = [];
+    const fields: number[] = [];
+    let shards = 0;
+    let planned = 0;
     for (const [i, out] of outs.entries()) {
       const product = productOf(out, x, options);
       if (out.size === 0 || product.depth === 0) break;
@@ -93,15 +95,16 @@ export class Matmul {
       const way = layout === undefined ? this.#wayOf(product, options) : 'packed';
       if (way === 'packed' && layout === undefined) break;
       const whole = roundOf(product, out, x, layout ?? weights[i].offset, false, 0);
-      planned.push(this.#plan(product, whole, options, way));
+      const plan = this.#plan(product, whole, options, way);
+      fields.push(plan.shards, ...plan.fields);
+      shards += plan.shards;
+      planned++;
     }
-    const shards = planned.reduce((sum, plan) => sum + plan.shards, 0);
-    if (planned.length < outs.length || shards > maxShards) {
+    if (planned < outs.length || shards > maxShards) {
       for (const [i, out] of outs.entries()) this.run(out, x, weights[i], options);
       return;
     }
-    const at = this.#jobs.stage(Int32Array.from(planned.flatMap((plan) => [plan.shards, ...plan.fields])));
-    this.#jobs.run('products', shards, [at]);
+    this.#jobs.run('products', shards, [this.#jobs.stage(fields)]);
   }
 
   #runWhole(product: Product, out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions, addend: number): void {
