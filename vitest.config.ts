@@ -37,6 +37,7 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/package/**', ...(python ? [] : needPython)],
+    globalSetup: ['test/temporary.ts'],
     pool: 'forks',
     maxWorkers: 2,
     sequence: { sequencer: LongFirst },
