@@ -16,7 +16,7 @@ const columnBlock = 512;
 const shardFlops = 1e6;
 const goodShardCount = 16;
 /** Of products that pack A: fewer, so that each packed panel of B serves more rows. */
-const goodPackingCount = 4;
+const goodPackingCount = 8;
 /** A packed panel is not used often enough by so few rows to pay for its packing. */
 const fewRows = 32;
 /** And half as few where B is deep: reading it column tile by column tile then waits for memory. */
