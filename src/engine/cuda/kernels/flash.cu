@@ -78,29 +78,10 @@ extern "C" __global__ void __launch_bounds__(128) flash(bf16 *out, float *logSum
     awaitCopies<0>();
     __syncthreads();
     if (start + tile < end) fetch(keys, k, keyHeads, keyHead, start + tile, end, slot);
-    if (start + tile > segment.visible(at.start)) {
-#pragma unroll
-      for (int j = 0; j < 8; j++)
-#pragma unroll
-        for (int c = 0; c < 4; c++)
-          if (start + 8 * j + lane % 4 * 2 + c % 2 >= visible[c / 2]) scores[j][c] = -infinity;
-    }
+    if (start + tile > segment.visible(at.start)) hideUnseen(scores, start, visible);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      float top = most[half];
-#pragma unroll
-      for (int j = 0; j < 8; j++) top = fmaxf(top, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
-      top = maxFour(top);
-      float shrink = powerOfTwo((most[half] - top) * toLog2), added = 0, shift = top * toLog2;
-      most[half] = top;
-#pragma unroll
-      for (int j = 0; j < 8; j++)
-#pragma unroll
-        for (int c = 2 * half; c < 2 * half + 2; c++) {
-          scores[j][c] = powerOfTwo(scores[j][c] * toLog2 - shift);
-          added += scores[j][c];
-        }
-      total[half] = total[half] * shrink + added;
+      float shrink = weigh(scores, half, most[half], total[half], toLog2);
 #pragma unroll
       for (int j = 0; j < 2 * steps; j++) {
         sum[j][2 * half] *= shrink;
@@ -155,14 +136,7 @@ extern "C" __global__ void __launch_bounds__(128) flashQueryGradient(bf16 *dq, c
     awaitCopies<0>();
     __syncthreads();
     multiplyRows(slopes, upstream, warp * 16, values);
-    bool masked = start + tile > segment.visible(at.start);
-    if (masked) {
-#pragma unroll
-      for (int j = 0; j < 8; j++)
-#pragma unroll
-        for (int c = 0; c < 4; c++)
-          if (start + 8 * j + lane % 4 * 2 + c % 2 >= visible[c / 2]) scores[j][c] = -infinity;
-    }
+    if (start + tile > segment.visible(at.start)) hideUnseen(scores, start, visible);
 #pragma unroll
     for (int j = 0; j < 8; j++)
 #pragma unroll

@@ -53,6 +53,34 @@ __device__ __forceinline__ float maxFour(float x) {
   return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
 }
 
+// Of the 64 keys from `start` on, those that a row of this lane does not see.
+__device__ __forceinline__ void hideUnseen(float (&scores)[8][4], int start, const int (&visible)[2]) {
+  int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int j = 0; j < 8; j++)
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+      if (start + 8 * j + lane % 4 * 2 + c % 2 >= visible[c / 2]) scores[j][c] = -infinity;
+}
+// Scores of one row of this lane become weights, relative to the largest so far; what was summed with earlier weights shrinks by the result.
+__device__ __forceinline__ float weigh(float (&scores)[8][4], int half, float &most, float &total, float toLog2) {
+  float top = most;
+#pragma unroll
+  for (int j = 0; j < 8; j++) top = fmaxf(top, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
+  top = maxFour(top);
+  float shrink = powerOfTwo((most - top) * toLog2), added = 0, shift = top * toLog2;
+  most = top;
+#pragma unroll
+  for (int j = 0; j < 8; j++)
+#pragma unroll
+    for (int c = 2 * half; c < 2 * half + 2; c++) {
+      scores[j][c] = powerOfTwo(scores[j][c] * toLog2 - shift);
+      added += scores[j][c];
+    }
+  total = total * shrink + added;
+  return shrink;
+}
+
 // What sees a tile of keys, in order: segments, their two parts (prefix, own keys), 64 queries at a time, heads of the group. A prefix
 // that lies right before the own keys is one part with them.
 struct Cursor {

@@ -83,29 +83,10 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
     fetch<128>(values, v, keyHeads, keyHead, start, end, slot);
     if (start + tile < end) fetch<128>(keys, k, keyHeads, keyHead, start + tile, end, slot);
     commitCopies();
-    if (start + tile > segment.visible(at.start)) {
-#pragma unroll
-      for (int j = 0; j < 8; j++)
-#pragma unroll
-        for (int c = 0; c < 4; c++)
-          if (start + 8 * j + lane % 4 * 2 + c % 2 >= visible[c / 2]) scores[j][c] = -infinity;
-    }
+    if (start + tile > segment.visible(at.start)) hideUnseen(scores, start, visible);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      float top = most[half];
-#pragma unroll
-      for (int j = 0; j < 8; j++) top = fmaxf(top, fmaxf(scores[j][2 * half], scores[j][2 * half + 1]));
-      top = maxFour(top);
-      float shrink = powerOfTwo((most[half] - top) * toLog2), added = 0, shift = top * toLog2;
-      most[half] = top;
-#pragma unroll
-      for (int j = 0; j < 8; j++)
-#pragma unroll
-        for (int c = 2 * half; c < 2 * half + 2; c++) {
-          scores[j][c] = powerOfTwo(scores[j][c] * toLog2 - shift);
-          added += scores[j][c];
-        }
-      total[half] = total[half] * shrink + added;
+      float shrink = weigh(scores, half, most[half], total[half], toLog2);
       if (__any_sync(~0u, shrink != 1.f))
 #pragma unroll
         for (int j = 0; j < 2 * steps; j++) {
@@ -188,13 +169,7 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
     awaitProducts<1>();
     holdSums(sum);
     holdSums(scores);
-    if (start + tile > segment.visible(at.start)) {
-#pragma unroll
-      for (int j = 0; j < 8; j++)
-#pragma unroll
-        for (int c = 0; c < 4; c++)
-          if (start + 8 * j + lane % 4 * 2 + c % 2 >= visible[c / 2]) scores[j][c] = -infinity;
-    }
+    if (start + tile > segment.visible(at.start)) hideUnseen(scores, start, visible);
 #pragma unroll
     for (int j = 0; j < 8; j++)
 #pragma unroll
