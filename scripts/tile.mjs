@@ -16,25 +16,26 @@ export const variants = {
 const indices = (count) => [...Array(count).keys()];
 const join = (lines, indent) => lines.flat().join(`\n${' '.repeat(indent)}`);
 
-/** One step of k, at `offset` bytes from the rows' pointers; the last rows may need a block of code of their own. */
-function stepLines(rows, vectors, rowsOfBlock, offset) {
+/** One step of k, `inA` and `inB` bytes from the pointers; the last rows may need a block of code of their own. */
+function stepLines(rows, vectors, rowsOfBlock, inA, inB) {
   return [
-    vectors.map((v) => `b${v} = v128.load(b, ${16 * v});`),
+    vectors.map((v) => `b${v} = v128.load(b, ${inB + 16 * v});`),
     indices(rows).map((r) => [
       r > 0 && r % rowsOfBlock === 0 ? 'if (left == -1) break;' : [],
-      `s = v128.load32_splat(a${r}, ${offset});`,
+      `s = v128.load32_splat(a${r}, ${inA});`,
       vectors.map((v) => `c${r}_${v} = madd(s, b${v}, c${r}_${v});`),
     ]),
   ].flat(3);
 }
 
-/** `step` is a number of bytes, or the name of the parameter that has it. */
-function tileFunction(name, { rows, columns, unroll, rowsOfBlock }, step) {
+/** The steps along A and B are numbers of bytes, or the names of the parameters that have them. */
+function tileFunction(name, { rows, columns, unroll, rowsOfBlock }, stepA, stepB = 'bStep') {
+  const movesB = stepB === 'bStep';
   const vectors = indices(columns / 4);
   const each = (line) => indices(rows).map((r) => vectors.map((v) => line(r, v)).join(' '));
   const steps = indices(unroll).map((u) => [
-    u > 0 ? [`if (left == ${u}) break;`, 'b += bStep;'] : [],
-    stepLines(rows, vectors, rowsOfBlock, u > 0 ? u * step : 0),
+    u > 0 ? [`if (left == ${u}) break;`, movesB ? 'b += bStep;' : []] : [],
+    stepLines(rows, vectors, rowsOfBlock, u > 0 ? u * stepA : 0, movesB ? 0 : u * stepB),
   ]);
   return `
 /** C [${rows}, ${columns}] (+)= A [${rows}, depth] · B [depth, ${columns}]; strides in bytes. */
@@ -53,12 +54,12 @@ export function ${name}(
   let left = depth;
   if (left < 1) unreachable();
   while (true) {
-    ${join(steps.flat(3), 4)}
+    ${join(steps.flat(4), 4)}
     if (left == ${unroll}) break;
     left -= ${unroll};
-    b += bStep;
+    b += ${movesB ? 'bStep' : unroll * stepB};
     ${indices(rows)
-      .map((r) => `a${r} += ${unroll > 1 ? unroll * step : step};`)
+      .map((r) => `a${r} += ${unroll > 1 ? unroll * stepA : stepA};`)
       .join('\n    ')}
   }
   ${indices(rows)
@@ -126,6 +127,7 @@ export function nmadd(a: v128, b: v128, c: v128): v128 {
 }
 ${tileFamily('AnyStep', variant, 'aStep', 1, parameters)}
 ${unroll > 1 ? tileFamily('AlongRows', variant, 4, unroll, parameters) : ''}
+${unroll > 1 ? tileFunction(`tile${rows}Panel`, variant, 4, 4 * columns) : ''}
 ${unroll > 1 ? tileFunction(`tile${rows}Packed`, variant, 4 * rows) : ''}
 ${tileFunction('tile1x32', { rows: 1, columns: 32, unroll: 1, rowsOfBlock: 1 }, 'aStep')}
 
@@ -133,6 +135,7 @@ ${tileFunction('tile1x32', { rows: 1, columns: 32, unroll: 1, rowsOfBlock: 1 }, 
 // @ts-ignore: decorator
 @inline
 export function wholeTile(${parameters}): void {
+  ${unroll > 1 ? `if (aStep == 4 && bStep == ${4 * columns}) return tile${rows}Panel(${call});` : ''}
   ${unroll > 1 ? `if (aStep == 4) return tile${rows}AlongRows(${call});` : ''}
   ${unroll > 1 ? `if (aStep == ${4 * rows}) return tile${rows}Packed(${call});` : ''}
   tile${rows}AnyStep(${call});
