@@ -9,7 +9,6 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { targetModules } from '../src/adapters/index.ts';
-import { LinearAdapter } from '../src/adapters/linear-adapter.ts';
 import { randomStream } from '../src/base/rng.ts';
 import { openJudge, Resources } from '../src/cli/assemble.ts';
 import { openRunDevice } from '../src/cli/run-device.ts';
@@ -25,7 +24,7 @@ import { PhaseClock } from '../src/run/clock.ts';
 import { resolveConfig } from '../src/run/config.ts';
 import { grpoSettings, paceOf } from '../src/run/settings.ts';
 import { type BenchItem, leetCodeGroups } from './grader-responses.ts';
-import { qwen3Shapes, randomWeights } from './qwen3-shapes.ts';
+import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
 
 const { values } = parseArgs({
   options: {
@@ -54,18 +53,6 @@ function randomIds(name: string, length: number): Int32Array {
   const ids = new Int32Array(length);
   randomStream(1, ['bench', name]).fillIntegers(ids, 150_000);
   return ids;
-}
-
-/** At a start that takes a second to make: the same uniform numbers for every module. */
-function randomAdapter(scope: Scope): LinearAdapter {
-  const pool = new Float32Array(2 ** 20);
-  randomStream(1, 'adapter').fillUniform(pool, -1, 1);
-  const cut = (size: number, scale: number): Float32Array =>
-    Float32Array.from({ length: size }, (_, i) => scale * pool[i % pool.length]);
-  return new LinearAdapter(scope, 'lora', rank, targetModules(shape, config.adapter.targets), (module) => ({
-    A0: cut(2 * rank * module.inputs, module.inputs ** -0.5),
-    B0: cut(module.outputs * 2 * rank, (2 * rank) ** -0.5),
-  }));
 }
 
 const groups = await leetCodeGroups(settings.promptsPerStep, settings.group);
@@ -108,7 +95,7 @@ const device = resources.use(await openRunDevice(config, planned));
 const scope = resources.use(new Scope(device));
 const maxPositions = config.sampling.maxPromptTokens + settings.maxNewTokens;
 const decoder = await Decoder.load(scope, shape, randomWeights(shape), { maxPositions });
-const adapter = randomAdapter(scope);
+const adapter = randomAdapter(scope, rank, targetModules(shape, config.adapter.targets));
 const { recompute } = config.output;
 const policy: Policy = { decoder, adapter, deployedScale: deployedScale(config.arm), recompute };
 const pairs = Array.from({ length: 16 }, (_, i) => ({

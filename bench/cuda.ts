@@ -7,12 +7,12 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { scaleGroups, scaleRows, targetModules } from '../src/adapters/index.ts';
-import { LinearAdapter } from '../src/adapters/linear-adapter.ts';
+import type { LinearAdapter } from '../src/adapters/linear-adapter.ts';
 import { randomStream } from '../src/base/rng.ts';
 import { type CudaDevice, createCudaDevice } from '../src/engine/cuda/index.ts';
 import { AdamW, type BlockCoefficients, type Kernels, Scope, sum, Tape } from '../src/engine/index.ts';
 import { countParameters, Decoder, generate, type PackedGroups, packGroups, scoreGroups } from '../src/model/index.ts';
-import { qwen3Shapes, randomWeights } from './qwen3-shapes.ts';
+import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -27,18 +27,6 @@ const { values: options } = parseArgs({
 
 const config = qwen3Shapes[options.shape];
 const rank = 32;
-
-/** A LoRA adapter at a start that takes a second to make: the same uniform numbers for every module. */
-function randomAdapter(scope: Scope): LinearAdapter {
-  const pool = new Float32Array(2 ** 20);
-  randomStream(1, 'adapter').fillUniform(pool, -1, 1);
-  const cut = (size: number, scale: number): Float32Array =>
-    Float32Array.from({ length: size }, (_, i) => scale * pool[i % pool.length]);
-  return new LinearAdapter(scope, 'lora', rank, targetModules(config), ({ inputs, outputs }) => ({
-    A0: cut(2 * rank * inputs, inputs ** -0.5),
-    B0: cut(outputs * 2 * rank, (2 * rank) ** -0.5),
-  }));
-}
 
 const tokensOf = (row: number, length: number): Int32Array => {
   const ids = new Int32Array(length);
@@ -67,7 +55,7 @@ async function timed(device: CudaDevice, body: () => Promise<void> | void): Prom
 async function benchDecode(device: CudaDevice, decoder: Decoder, adapted: boolean, profile: boolean): Promise<void> {
   const [newTokens, group] = [Number(options.tokens), Number(options.group)];
   using own = new Scope(device);
-  const adapter = adapted ? randomAdapter(own) : null;
+  const adapter = adapted ? randomAdapter(own, rank, targetModules(config)) : null;
   const projected =
     adapter === null
       ? {}
@@ -157,7 +145,7 @@ function trainStep(decoder: Decoder, adapter: LinearAdapter, optimiser: AdamW, {
 
 async function benchTrain(device: CudaDevice, decoder: Decoder, profile: boolean): Promise<void> {
   using own = new Scope(device);
-  const adapter = randomAdapter(own);
+  const adapter = randomAdapter(own, rank, targetModules(config));
   using optimiser = new AdamW(adapter.parameters);
   const pass = packRows(own, decoder);
   const step = (): void => trainStep(decoder, adapter, optimiser, pass);

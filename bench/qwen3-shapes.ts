@@ -1,4 +1,8 @@
 /** Models of Qwen3's shapes with random weights, made in seconds. */
+import type { TargetModule } from '../src/adapters/index.ts';
+import { LinearAdapter } from '../src/adapters/linear-adapter.ts';
+import { randomStream } from '../src/base/rng.ts';
+import type { Scope } from '../src/engine/index.ts';
 import type { DecoderConfig, LoadedWeight } from '../src/model/index.ts';
 import { expectedTensors } from '../src/model/index.ts';
 
@@ -67,4 +71,16 @@ export function randomTensors(config: DecoderConfig): RandomTensor[] {
 
 export function* randomWeights(config: DecoderConfig): Generator<LoadedWeight> {
   for (const { name, shape, data } of randomTensors(config)) yield { name, shape, dtype: 'bf16', data: data() };
+}
+
+/** A LoRA adapter at a start that takes a second to make: the same uniform numbers for every module. */
+export function randomAdapter(scope: Scope, rank: number, modules: readonly TargetModule[]): LinearAdapter {
+  const pool = new Float32Array(2 ** 20);
+  randomStream(1, 'adapter').fillUniform(pool, -1, 1);
+  const cut = (size: number, scale: number): Float32Array =>
+    Float32Array.from({ length: size }, (_, i) => scale * pool[i % pool.length]);
+  return new LinearAdapter(scope, 'lora', rank, modules, ({ inputs, outputs }) => ({
+    A0: cut(2 * rank * inputs, inputs ** -0.5),
+    B0: cut(outputs * 2 * rank, (2 * rank) ** -0.5),
+  }));
 }
