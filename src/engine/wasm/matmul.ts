@@ -14,7 +14,7 @@ const rowBlock = 128;
 const columnBlock = 512;
 /** Work worth a shard: about 10 µs of one core. */
 const shardFlops = 1e6;
-const goodShardCount = 16;
+const goodShardCount = 32;
 /** Of products that pack A: fewer, so that each packed panel of B serves more rows. */
 const goodPackingCount = 8;
 /** A packed panel is not used often enough by so few rows to pay for its packing. */
