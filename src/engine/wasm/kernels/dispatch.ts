@@ -24,8 +24,11 @@ const END: usize = CONTROL + 328;
 const MAY_SLEEP: usize = CONTROL + 384;
 const ASLEEP: usize = CONTROL + 388;
 
-/** About 100 µs: longer than the host needs between two jobs of one step, short enough for an idle device to cool. */
-const SPINS: i32 = 20000;
+/**
+ * About 100 µs: longer than the host mostly needs between two jobs of one step, for waking a sleeper takes as long as a small
+ * job; short enough for an idle device to cool and for a thread that has no core to get one.
+ */
+const SPINS: i32 = 100_000;
 
 /** Works on whatever shard is next until none is left; returns the generation it saw last. */
 function claimShards(): i32 {
