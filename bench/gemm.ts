@@ -1,8 +1,8 @@
 /**
  * GFLOP/s of matrix products by kernel variant and threads, as shares of the processor's own 256-bit peak, and of OpenBLAS
- * where it is installed. Products and the peak are timed in turns: a share is a product's rate over the peak right before and
- * after it, as the median of the turns and as their ninth decile (a moment without neighbours); the GFLOP/s beside them are
- * those of the fastest turn. In a shape M×K×N, "bᵀ" and "aᵀ" are operands that lie the other way round, and "frozen" a weight
+ * where it is installed. All products and the peak are timed in turns, round after round: a share is a product's rate over the
+ * peak right before and after it, as the median of the turns and as their ninth decile (a moment without neighbours); the
+ * GFLOP/s beside them are those of the fastest turn. In a shape M×K×N, "bᵀ" and "aᵀ" are operands that lie the other way round, and "frozen" a weight
  * whose packed layout is kept.
  *   node bench/gemm.ts [--variant plain|relaxed|wide] [--threads 1,2] [--seconds 0.25] [--only text]
  */
@@ -71,51 +71,63 @@ function timeCalls(count: number, call: () => void): number {
   return performance.now() - start;
 }
 
-function rateOf({ rows, depth, columns }: Shape, threads: number, call: () => void): Rate {
-  const flops = 2 * rows * depth * columns;
-  const calls = Math.max(1, Math.round(turnMs / timeCalls(2, call) / 2));
-  const turns: { gflops: number; share: number }[] = [];
-  const end = performance.now() + seconds * 1000;
-  while (performance.now() < end || turns.length < 5) {
-    const before = peakNow(threads) ?? 1;
-    call();
-    const gflops = (calls * flops) / timeCalls(calls, call) / 1e6;
-    turns.push({ gflops, share: (2 * gflops) / (before + (peakNow(threads) ?? 1)) });
+/** One product to time. */
+interface Task {
+  readonly product: Case;
+  readonly call: () => void;
+}
+
+/** Times all tasks in turns, round after round, so that every one of them meets the same moments. */
+function measureTasks(tasks: readonly Task[], threads: number): Map<string, Rate> {
+  const timed = tasks.map((task) => ({
+    ...task,
+    calls: Math.max(1, Math.round((2 * turnMs) / timeCalls(2, task.call))),
+    turns: [] as { gflops: number; share: number }[],
+  }));
+  const end = performance.now() + seconds * 1000 * tasks.length;
+  for (let round = 0; performance.now() < end || round < 5; round++) {
+    for (const { product, call, calls, turns } of timed) {
+      const before = peakNow(threads) ?? 1;
+      call();
+      const flops = 2 * product.rows * product.depth * product.columns;
+      const gflops = (calls * flops) / timeCalls(calls, call) / 1e6;
+      turns.push({ gflops, share: (2 * gflops) / (before + (peakNow(threads) ?? 1)) });
+    }
   }
-  const shares = typeof peak === 'string' ? undefined : turns.map(({ share }) => share);
-  return { gflops: Math.max(...turns.map(({ gflops }) => gflops)), shares };
+  return new Map(
+    timed.map(({ product, turns }) => {
+      const shares = typeof peak === 'string' ? undefined : turns.map(({ share }) => share);
+      return [product.name, { gflops: Math.max(...turns.map(({ gflops }) => gflops)), shares }];
+    }),
+  );
 }
 
 const operand = (size: number) => Float32Array.from({ length: size }, (_, i) => Math.sin(i));
 
 async function measureVariant(variant: Variant, threads: number): Promise<Map<string, Rate>> {
   using device = await createWasmDevice({ variant, threads });
-  const results = new Map<string, Rate>();
-  for (const product of cases) {
+  using scope = new Scope(device);
+  const tasks = cases.map((product): Task => {
     const { rows, depth, columns, transposeA, transposeB, frozen } = product;
-    using scope = new Scope(device);
     const a = scope.from(operand(rows * depth), transposeA ? [depth, rows] : [rows, depth], 'a');
     const b = scope.from(operand(depth * columns), transposeB ? [columns, depth] : [depth, columns], 'b');
     const c = scope.empty([rows, columns], 'c');
     if (frozen) device.freeze(b);
-    const call = () => device.kernels.matmul(c, a, b, { transposeA, transposeB, accumulate: false });
-    results.set(product.name, rateOf(product, threads, call));
-  }
-  return results;
+    return { product, call: () => device.kernels.matmul(c, a, b, { transposeA, transposeB, accumulate: false }) };
+  });
+  return measureTasks(tasks, threads);
 }
 
 function measureOpenBlas(blas: Sgemm, threads: number): Map<string, Rate> {
   blas.setThreads(threads);
-  const results = new Map<string, Rate>();
-  for (const product of cases.filter(({ frozen }) => !frozen)) {
-    const { rows, depth, columns } = product;
-    const [a, b, c] = [operand(rows * depth), operand(depth * columns), new Float32Array(rows * columns)];
-    results.set(
-      product.name,
-      rateOf(product, threads, () => blas.multiply(c, a, b, product)),
-    );
-  }
-  return results;
+  const tasks = cases
+    .filter(({ frozen }) => !frozen)
+    .map((product): Task => {
+      const { rows, depth, columns } = product;
+      const [a, b, c] = [operand(rows * depth), operand(depth * columns), new Float32Array(rows * columns)];
+      return { product, call: () => blas.multiply(c, a, b, product) };
+    });
+  return measureTasks(tasks, threads);
 }
 
 function printTable(threads: number, columns: ReadonlyMap<string, ReadonlyMap<string, Rate>>): void {
