@@ -26,7 +26,7 @@ const shortRowBytes = 3072;
 /** A tile that takes less of a row of B would fetch each line twice. */
 const lineColumns = 16;
 /** From so many rows on, a transposed A is packed first. */
-const manyRows = 64;
+const manyRows = 48;
 /** Columns of one job. */
 const mostColumns = 2 ** 22;
 /** In the order of kernels/gemm.ts. 'packed by the shard' is for products of one row of shards: nobody packs twice. */
