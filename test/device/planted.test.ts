@@ -17,6 +17,7 @@ const outputs: Partial<Record<keyof Kernels, readonly number[]>> = {
   attention: [0, 1],
   attentionBackward: [0, 1, 2],
   swigluBackward: [0, 1],
+  swigluAgain: [0, 1, 2],
   logSoftmaxGather: [0, 1],
   adamw: [0, 2, 3],
 };
