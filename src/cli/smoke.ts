@@ -50,8 +50,12 @@ const tinyRecipe = {
 };
 
 /** A model of one layer that has seen a few documents: most of its programs compile, so rewards differ within groups. */
-export async function makeTinyModel(directory: string, device: string): Promise<void> {
-  using own = await openDevice(device, { threads: 1, precision: 'f32' });
+export async function makeTinyModel(
+  directory: string,
+  device: string,
+  variant: 'auto' | 'plain' = 'auto',
+): Promise<void> {
+  using own = await openDevice(device, { threads: 1, precision: 'f32', variant });
   await writeModelFolder(directory, await pretrainMicro(own, tinyRecipe, () => undefined));
 }
 

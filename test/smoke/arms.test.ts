@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TrainEvent } from '../../src/grpo/events.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
-import { blindArms, oracleArm } from './arms.ts';
+import { blindArms, configValues, oracleArm } from './arms.ts';
 import { Lab, type LabRun } from './lab.ts';
 
 let lab: Lab;
@@ -45,37 +45,8 @@ describe('ten updates of every arm', () => {
   });
 });
 
-const gate = ['arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=2'];
-const activation = ['arm.kind=activation', ...gate];
-const gradient = ['arm.kind=gradient', ...gate];
-
 describe('values of the config', () => {
-  it.each<[string, readonly string[]]>([
-    ['calibration pairs', [...activation, 'arm.calibration=pairs']],
-    ['calibration pairs, gradient', [...gradient, 'arm.calibration=pairs']],
-    ['token granularity', [...activation, 'arm.granularity=token']],
-    ['token granularity, gradient', [...gradient, 'arm.granularity=token']],
-    ['token granularity, KL apart', [...activation, 'arm.granularity=token', 'loss.klRoute=absorb']],
-    ['score cosine', [...activation, 'arm.score=cosine']],
-    ['direction built once', [...activation, 'arm.refreshEvery=0']],
-    ['no half-life, a short buffer', [...activation, 'arm.halfLife=0', 'arm.bufferRows=8']],
-    ['standardised direction', [...activation, 'arm.standardise=true']],
-    ['detach by parameter', [...activation, 'loss.detach=parameter']],
-    ['KL of routed rollouts apart', [...activation, 'loss.klRoute=absorb', 'loss.klWeight=0.1']],
-    ['classic GRPO', [...activation, 'loss.kind=classic']],
-    ['two epochs', [...activation, 'loss.epochs=2']],
-    ['small passes', [...activation, 'output.tokensPerPass=64', 'output.readEvery=3']],
-    ['nothing stored', [...activation, 'output.storeFeatures=false', 'output.storeTokens=false']],
-    ['oracle keeps the others', ['arm.kind=oracle', 'arm.others=keep', 'arm.falsePositiveRate=0.3']],
-    ['retain-heal', [...activation, 'safety.healSteps=2', 'safety.healLearningRate=1e-3']],
-    ['pissa', [...activation, 'adapter.family=pissa']],
-    ['scorda', ['arm.kind=absorb', 'adapter.family=scorda']],
-    ['antipasto', [...activation, 'adapter.family=antipasto']],
-    [
-      'family markers, two modes',
-      [...activation, 'environment.markers=family', 'environment.modes=["sentinel", "run_tests"]'],
-    ],
-  ])('%s', async (_, settings) => {
+  it.each(Object.entries(configValues))('%s', async (_, settings) => {
     const trained = await lab.train([...settings, 'updates=3']);
     expectSound(trained, 3);
     const heal = trained.events.filter(({ kind }) => kind === 'heal');

@@ -14,3 +14,37 @@ export const blindArms: Readonly<Record<string, readonly string[]>> = {
 };
 
 export const oracleArm = ['arm.kind=oracle', 'arm.recall=0.9', 'arm.falsePositiveRate=0.2'];
+
+const activation = ['arm.kind=activation', ...gate];
+const gradient = ['arm.kind=gradient', ...gate];
+
+/** Values of the config that change an update. */
+export const configValues: Readonly<Record<string, readonly string[]>> = {
+  'calibration pairs': [...activation, 'arm.calibration=pairs'],
+  'calibration pairs, gradient': [...gradient, 'arm.calibration=pairs'],
+  'token granularity': [...activation, 'arm.granularity=token'],
+  'token granularity, gradient': [...gradient, 'arm.granularity=token'],
+  'token granularity, KL apart': [...activation, 'arm.granularity=token', 'loss.klRoute=absorb'],
+  'score cosine': [...activation, 'arm.score=cosine'],
+  'direction built once': [...activation, 'arm.refreshEvery=0'],
+  'no half-life, a short buffer': [...activation, 'arm.halfLife=0', 'arm.bufferRows=8'],
+  'standardised direction': [...activation, 'arm.standardise=true'],
+  'detach by parameter': [...activation, 'loss.detach=parameter'],
+  'KL of routed rollouts apart': [...activation, 'loss.klRoute=absorb', 'loss.klWeight=0.1'],
+  'classic GRPO': [...activation, 'loss.kind=classic'],
+  'two epochs': [...activation, 'loss.epochs=2'],
+  'small passes': [...activation, 'output.tokensPerPass=64', 'output.readEvery=3'],
+  'nothing stored': [...activation, 'output.storeFeatures=false', 'output.storeTokens=false'],
+  'oracle keeps the others': ['arm.kind=oracle', 'arm.others=keep', 'arm.falsePositiveRate=0.3'],
+  'retain-heal': [...activation, 'safety.healSteps=2', 'safety.healLearningRate=1e-3'],
+  pissa: [...activation, 'adapter.family=pissa'],
+  scorda: ['arm.kind=absorb', 'adapter.family=scorda'],
+  antipasto: [...activation, 'adapter.family=antipasto'],
+  'scorda reversed': ['arm.kind=absorb', 'adapter.family=scorda-reversed'],
+  corda: [...activation, 'adapter.family=corda'],
+  'family markers, two modes': [
+    ...activation,
+    'environment.markers=family',
+    'environment.modes=["sentinel", "run_tests"]',
+  ],
+};

@@ -46,6 +46,8 @@ export interface LabOptions {
   readonly ledger?: new (path: string) => VerdictLedger;
   /** Changes the assembly before it trains: for planted faults. */
   readonly plant?: (assembly: Assembly) => void;
+  /** Sees the assembly after the last update. */
+  readonly finished?: (assembly: Assembly) => Promise<void>;
   /** Stands between the config and its readers. */
   readonly watch?: (config: RunConfig) => RunConfig;
   /** Inputs of this run's own, where its settings change them. */
@@ -64,11 +66,13 @@ export class Lab implements AsyncDisposable {
     this.#inputs = inputs;
   }
 
-  static async open(): Promise<Lab> {
+  /** `plain` kernels give the same bytes on every machine. */
+  static async open(variant: 'auto' | 'plain' = 'auto'): Promise<Lab> {
     const home = await mkdtemp(join(tmpdir(), 'gq-lab-'));
-    await makeTinyModel(join(home, 'model'), 'wasm');
+    await makeTinyModel(join(home, 'model'), 'wasm', variant);
     const resources = new Resources();
-    const { config } = resolveConfig(null, [`model=${join(home, 'model')}`, ...tinySettings]);
+    const settings = [`model=${join(home, 'model')}`, ...tinySettings, `device.variant=${variant}`];
+    const { config } = resolveConfig(null, settings);
     return new Lab(home, resources, await openInputs(config, resources));
   }
 
@@ -95,7 +99,7 @@ export class Lab implements AsyncDisposable {
   }
 
   async train(settings: readonly string[], options: LabOptions = {}): Promise<LabRun> {
-    const { ledger: Ledger = VerdictLedger, plant, watch, ownInputs = false } = options;
+    const { ledger: Ledger = VerdictLedger, plant, finished, watch, ownInputs = false } = options;
     const resolved = this.config(settings);
     const config = watch?.(resolved) ?? resolved;
     await using resources = new Resources();
@@ -108,6 +112,7 @@ export class Lab implements AsyncDisposable {
     const { end, holds } = await drive(config, run, assembly, new AbortController().signal, (event) => {
       events.push(event);
     });
+    await finished?.(assembly);
     return { run, events, steps: events.filter((event) => event.kind === 'step'), end, holds };
   }
 

@@ -1,0 +1,68 @@
+/**
+ * The bytes of training: three updates of every arm, and of every value of the config that changes an update, on the kernels that give
+ * the same bytes on every machine. What is hashed: the adapter, the optimiser's moments, the features of the rollouts, the numbers
+ * in the events and in the rollouts' records. Names of fields do not count, so that a redesign that only moves and renames leaves every
+ * hash as it is. After a change of the algorithm that is meant: npx vitest run test/bytes -u, and a line in LOG.md.
+ */
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RolloutRecord, TrainEvent } from '../../src/grpo/events.ts';
+import type { TrainerState } from '../../src/grpo/train.ts';
+import { blindArms, configValues, oracleArm } from '../smoke/arms.ts';
+import { Lab } from '../smoke/lab.ts';
+
+let lab: Lab;
+beforeAll(async () => {
+  lab = await Lab.open('plain');
+}, 120_000);
+afterAll(() => lab[Symbol.asyncDispose]());
+
+function hashOf(parts: Iterable<Float32Array | Float64Array>): string {
+  const hash = createHash('sha256');
+  for (const { buffer, byteOffset, byteLength } of parts) hash.update(new Uint8Array(buffer, byteOffset, byteLength));
+  return hash.digest('hex').slice(0, 16);
+}
+
+function numbersIn(value: unknown): number[] {
+  if (typeof value === 'number') return [value];
+  if (ArrayBuffer.isView(value)) return Array.from(value as Float32Array);
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
+}
+
+/** In an order that no renamed field changes. */
+const sorted = (value: unknown): Float64Array => Float64Array.from(numbersIn(value)).sort();
+
+function recordNumbers({ rollout, ...others }: RolloutRecord): Float64Array {
+  return sorted([rollout.tokens, rollout.sampledLogps, { ...others, features: null }]);
+}
+
+function byName<T>(map: ReadonlyMap<string, T>): T[] {
+  return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
+}
+
+function fingerprint(state: TrainerState, events: readonly TrainEvent[]) {
+  const records = events.flatMap((event) => (event.kind === 'rollouts' ? event.records : []));
+  return {
+    adapter: hashOf(byName(state.adapter).map(({ data }) => data)),
+    optimiser: hashOf(byName(state.moments).flatMap(({ m, v }) => [m.data, v.data])),
+    features: hashOf(records.flatMap(({ features }) => (features === null ? [] : [features]))),
+    events: hashOf(events.filter(({ kind }) => kind !== 'rollouts').map(sorted)),
+    rollouts: hashOf(records.map(recordNumbers)),
+  };
+}
+
+describe('three updates give the same bytes as ever', () => {
+  it.each([...Object.entries(blindArms), ['oracle', oracleArm] as const, ...Object.entries(configValues)])(
+    '%s',
+    async (_, settings) => {
+      let state: TrainerState | undefined;
+      const { events } = await lab.train([...settings, 'updates=3', 'device.variant=plain'], {
+        finished: async ({ trainer }) => {
+          state = await trainer.state();
+        },
+      });
+      if (state === undefined) throw new Error('the run told nothing of its end');
+      expect(fingerprint(state, events)).toMatchSnapshot();
+    },
+  );
+});
