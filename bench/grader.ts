@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createGrader } from '../src/env/grader.ts';
-import { Judge, type Rollout } from '../src/env/judge.ts';
+import { Judge, type Submission } from '../src/env/judge.ts';
 import { fenceProgram } from '../src/env/micro/documents.ts';
 import { Sandbox } from '../src/env/sandbox/sandbox.ts';
 import type { Verdict } from '../src/env/verdict.ts';
@@ -74,7 +74,7 @@ async function runOurs(sandbox: Sandbox, items: readonly BenchItem[]): Promise<R
   const verdicts: Verdict[] = [];
   // A judge of its own for each round: no verdict is remembered from the one before.
   const grader = createGrader(new Judge(sandbox), { append: (verdict) => verdicts.push(verdict) });
-  const rollouts: Rollout[] = items.map(({ problem, mode, code }, index) => ({
+  const rollouts: Submission[] = items.map(({ problem, mode, code }, index) => ({
     id: `${index}`,
     problem,
     mode,

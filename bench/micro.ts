@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { assemble, modelDirectory, openInputs, Resources } from '../src/cli/assemble.ts';
+import { assemble, modelDirectory, openInputs, Resources } from '../src/lab/assemble.ts';
 import type { RolloutRecord } from '../src/grpo/events.ts';
 import { VerdictLedger } from '../src/oracle/index.ts';
 import { resolveConfig } from '../src/run/config.ts';

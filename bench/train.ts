@@ -17,9 +17,9 @@ import {
   Tape,
 } from '../src/engine/index.ts';
 import { createWasmDevice, type Variant, type WasmDevice } from '../src/engine/wasm/index.ts';
-import type { Decoder } from '../src/model/decoder.ts';
-import { KeyValueCache } from '../src/model/kv-cache.ts';
-import { countParameters } from '../src/model/weights.ts';
+import type { Decoder } from '../src/model/decoder/decoder.ts';
+import { KeyValueCache } from '../src/model/decoder/kv-cache.ts';
+import { countParameters } from '../src/model/files/weights.ts';
 import { median } from '../src/stats/index.ts';
 import { findVariants } from '../test/device/variants.ts';
 import {

@@ -21,8 +21,8 @@ import { randomStream } from '../src/base/rng.ts';
 import { AdamW, linear, type Route, readFloats, Scope, Tape, type Tensor } from '../src/engine/index.ts';
 import { createReferenceDevice } from '../src/engine/reference/index.ts';
 import { createWasmDevice } from '../src/engine/wasm/index.ts';
-import { verifyParity } from '../src/evaluate/parity.ts';
-import { openDecoder } from '../src/evaluate/parity-model.ts';
+import { verifyParity } from '../src/verify/parity.ts';
+import { openDecoder } from '../src/verify/parity-model.ts';
 import { tokenLoss } from '../src/grpo/loss.ts';
 import {
   type Decoder,

@@ -3,7 +3,7 @@
  * mode, the routes and the quarantine scale are arguments of a pass, never state.
  */
 import type { BlockCoefficients, BottleneckProbe, Parameter, Tensor } from '../engine/index.ts';
-import type { Project } from '../model/decoder.ts';
+import type { Project } from '../model/decoder/decoder.ts';
 import type { Family } from './families.ts';
 import type { TargetModule } from './targets.ts';
 

@@ -19,7 +19,7 @@ import {
   type Tensor,
   tanh,
 } from '../engine/index.ts';
-import type { Project } from '../model/decoder.ts';
+import type { Project } from '../model/decoder/decoder.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 import type { InitialFactors } from './families.ts';
 import { projectAdapted } from './project.ts';

@@ -5,9 +5,9 @@
  */
 import { UserError } from '../base/errors.ts';
 import type { Scope } from '../engine/index.ts';
-import type { DecoderConfig } from '../model/config.ts';
-import { findNonFinite, SafetensorsFile } from '../model/safetensors.ts';
-import { writeSafetensors } from '../model/safetensors-writer.ts';
+import type { DecoderConfig } from '../model/files/config.ts';
+import { findNonFinite, SafetensorsFile } from '../model/files/safetensors.ts';
+import { writeSafetensors } from '../model/files/safetensors-writer.ts';
 import type { Adapter, StoredTensor } from './adapter.ts';
 import { assembleAdapter, parseFamily } from './create.ts';
 import type { Family, InitialFactors } from './families.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Device, readFloats, Scope, Tape } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
-import { Lab, smallLab } from '../evaluate/lab.ts';
+import { Lab, smallLab } from '../verify/tiny-model.ts';
 import { type Project, packRows, plainProject, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import { readCheckpoint, restoreAdapter, writeCheckpoint } from './checkpoint.ts';
 import { createAdapter } from './create.ts';

@@ -8,7 +8,7 @@ import { widenHalves } from '../base/half.ts';
 import { sha256, sha256Json } from '../base/hash.ts';
 import { nearestName } from '../base/nearest.ts';
 import type { Scope, Tensor } from '../engine/index.ts';
-import type { Decoder } from '../model/decoder.ts';
+import type { Decoder } from '../model/decoder/decoder.ts';
 import type { Adapter } from './adapter.ts';
 import { AntipastoAdapter } from './antipasto-adapter.ts';
 import { type LeadingSvd, leadingSvd } from './basis.ts';

@@ -7,8 +7,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../base/errors.ts';
 import { sha256 } from '../base/hash.ts';
-import { SafetensorsFile } from '../model/safetensors.ts';
-import { writeSafetensors } from '../model/safetensors-writer.ts';
+import { SafetensorsFile } from '../model/files/safetensors.ts';
+import { writeSafetensors } from '../model/files/safetensors-writer.ts';
 import type { InitialFactors } from './families.ts';
 
 interface FactorShape {

@@ -14,9 +14,9 @@ import {
   Tape,
   type Tensor,
 } from '../engine/index.ts';
-import type { Decoder } from '../model/decoder.ts';
-import type { PackedGroups, Span } from '../model/pack.ts';
-import { scoreGroups } from '../model/score.ts';
+import type { Decoder } from '../model/decoder/decoder.ts';
+import type { PackedGroups, Span } from '../model/decoder/pack.ts';
+import { scoreGroups } from '../model/decoder/score.ts';
 import type { Adapter } from './adapter.ts';
 import { scaleGroups } from './passes.ts';
 

@@ -12,7 +12,7 @@ import {
   splitAdapter,
   type Tensor,
 } from '../engine/index.ts';
-import type { Project } from '../model/decoder.ts';
+import type { Project } from '../model/decoder/decoder.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 import type { InitialFactors, LinearFamily } from './families.ts';
 import { projectAdapted } from './project.ts';

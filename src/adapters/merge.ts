@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { writeFileAtomic } from '../base/atomic-file.ts';
 import { UserError } from '../base/errors.ts';
 import { narrowFloats } from '../base/half.ts';
-import type { ModelFolder } from '../model/folder.ts';
-import { readJsonObject } from '../model/json.ts';
-import { findNonFinite, type SafetensorsArray, toFloat32 } from '../model/safetensors.ts';
-import { writeSafetensors } from '../model/safetensors-writer.ts';
-import type { WeightEntry } from '../model/weight-files.ts';
+import type { ModelFolder } from '../model/files/folder.ts';
+import { readJsonObject } from '../model/files/json.ts';
+import { findNonFinite, type SafetensorsArray, toFloat32 } from '../model/files/safetensors.ts';
+import { writeSafetensors } from '../model/files/safetensors-writer.ts';
+import type { WeightEntry } from '../model/files/weight-files.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';
 
 export type MergedDType = 'F32' | 'F16' | 'BF16';

@@ -4,8 +4,8 @@
  */
 import { ShapeError, UserError } from '../base/errors.ts';
 import { readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
-import { type Decoder, type Project, plainProject } from '../model/decoder.ts';
-import { packGroups } from '../model/pack.ts';
+import { type Decoder, type Project, plainProject } from '../model/decoder/decoder.ts';
+import { packGroups } from '../model/decoder/pack.ts';
 import type { TargetModule } from './targets.ts';
 
 /** As token ids. */

@@ -5,7 +5,7 @@
  */
 import { ShapeError } from '../base/errors.ts';
 import { type BlockCoefficients, type Detach, type Route, routeCoefficients, type Scope } from '../engine/index.ts';
-import type { PackedGroups, Span } from '../model/pack.ts';
+import type { PackedGroups, Span } from '../model/decoder/pack.ts';
 
 export type PolicyMode = 'full' | 'deployed' | 'base';
 

@@ -1,7 +1,7 @@
 /** The linear layers that carry an adapter: q, k, v, o, gate, up and down of every layer. */
 import { UserError } from '../base/errors.ts';
-import type { DecoderConfig } from '../model/config.ts';
-import { expectedTensors } from '../model/weights.ts';
+import type { DecoderConfig } from '../model/files/config.ts';
+import { expectedTensors } from '../model/files/weights.ts';
 
 export interface TargetModule {
   /** Such as `model.layers.0.self_attn.q_proj`. */

@@ -7,7 +7,7 @@ import { Command, CommanderError } from 'commander';
 import { UserError } from '../base/errors.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
-import { readVersion } from './version.ts';
+import { readVersion } from '../lab/version.ts';
 
 interface CommandEntry {
   readonly name: string;
@@ -19,107 +19,107 @@ const commands: readonly CommandEntry[] = [
   {
     name: 'demo',
     summary: 'the whole question in minutes: three arms, tables, a report',
-    load: async () => (await import('./demo.ts')).configureDemo,
+    load: async () => (await import('./commands/demo.ts')).configureDemo,
   },
   {
     name: 'micro',
     summary: 'make the micro base model',
-    load: async () => (await import('./micro.ts')).configureMicro,
+    load: async () => (await import('./commands/micro.ts')).configureMicro,
   },
   {
     name: 'train',
     summary: 'train one run from a recipe, or go on with one',
-    load: async () => (await import('./train.ts')).configureTrain,
+    load: async () => (await import('./commands/train.ts')).configureTrain,
   },
   {
     name: 'eval',
     summary: 'evaluate a run: base, as trained and deployed, on every set',
-    load: async () => (await import('./eval.ts')).configureEval,
+    load: async () => (await import('./commands/eval.ts')).configureEval,
   },
   {
     name: 'eval-curve',
     summary: 'evaluate the checkpoints of a run on the monitoring subset',
-    load: async () => (await import('./eval-curve.ts')).configureEvalCurve,
+    load: async () => (await import('./commands/eval-curve.ts')).configureEvalCurve,
   },
   {
     name: 'experiment',
     summary: 'train and evaluate arms × seeds, resumed where they stopped',
-    load: async () => (await import('./experiment.ts')).configureExperiment,
+    load: async () => (await import('./commands/experiment.ts')).configureExperiment,
   },
   {
     name: 'results',
     summary: 'tables over seeds, comparisons and figures',
-    load: async () => (await import('./results.ts')).configureResults,
+    load: async () => (await import('./commands/results.ts')).configureResults,
   },
   {
     name: 'gate',
     summary: 'judge the gate of a run as a classifier',
-    load: async () => (await import('./gate.ts')).configureGate,
+    load: async () => (await import('./commands/gate.ts')).configureGate,
   },
   {
     name: 'traces',
     summary: 'read rollouts of a run in full, mode by mode',
-    load: async () => (await import('./traces.ts')).configureTraces,
+    load: async () => (await import('./commands/traces.ts')).configureTraces,
   },
   {
     name: 'relearn',
     summary: 'attack a deployed model: how soon does it learn the hack again?',
-    load: async () => (await import('./relearn.ts')).configureRelearn,
+    load: async () => (await import('./commands/relearn.ts')).configureRelearn,
   },
   {
     name: 'config',
     summary: 'what a recipe resolves to, and where each value came from',
-    load: async () => (await import('./config.ts')).configureConfig,
+    load: async () => (await import('./commands/config.ts')).configureConfig,
   },
   {
     name: 'replay',
     summary: 'the zones another gate would have chosen in a run, without training it',
-    load: async () => (await import('./replay.ts')).configureReplay,
+    load: async () => (await import('./commands/replay.ts')).configureReplay,
   },
   {
     name: 'pool',
     summary: 'make demonstrations from a model or a run',
-    load: async () => (await import('./pool.ts')).configurePool,
+    load: async () => (await import('./commands/pool.ts')).configurePool,
   },
   {
     name: 'smoke',
     summary: 'everything that must hold before a real run, in two minutes',
-    load: async () => (await import('./smoke.ts')).configureSmoke,
+    load: async () => (await import('./commands/smoke.ts')).configureSmoke,
   },
   {
     name: 'doctor',
     summary: 'what this machine has, what is missing, and what to do about it',
-    load: async () => (await import('./doctor.ts')).configureDoctor,
+    load: async () => (await import('./commands/doctor.ts')).configureDoctor,
   },
   {
     name: 'model',
     summary: 'look at a model folder, or make a fresh random one',
-    load: async () => (await import('./model.ts')).configureModel,
+    load: async () => (await import('./commands/model.ts')).configureModel,
   },
   {
     name: 'export',
     summary: 'write the deployed policy without its quarantine, with a certificate that it is gone',
-    load: async () => (await import('./export.ts')).configureExport,
+    load: async () => (await import('./commands/export.ts')).configureExport,
   },
   {
     name: 'problems',
     summary: 'check a file of problems against their own solutions',
-    load: async () => (await import('./problems.ts')).configureProblems,
+    load: async () => (await import('./commands/problems.ts')).configureProblems,
   },
   {
     name: 'grade',
     summary: 'grade responses to problems, one line each',
-    load: async () => (await import('./grade.ts')).configureGrade,
+    load: async () => (await import('./commands/grade.ts')).configureGrade,
   },
   {
     name: 'pairs',
     summary: 'check a file of contrastive pairs, and how well a model tells their sides apart',
-    load: async () => (await import('./pairs.ts')).configurePairs,
+    load: async () => (await import('./commands/pairs.ts')).configurePairs,
   },
   {
     name: 'verify',
     summary: 'compare with stored values, and check what must hold for every adapter',
-    load: async () => (await import('./verify.ts')).configureVerify,
+    load: async () => (await import('./commands/verify.ts')).configureVerify,
   },
 ];
 

@@ -7,9 +7,9 @@ export { embedding, tokenIds } from './ops/embedding.ts';
 export { logProb, nextLogits } from './ops/log-prob.ts';
 export { invert, type LinearWeights, linear, linears, matmul, type Transposes } from './ops/matmul.ts';
 export { rmsNorm } from './ops/normalise.ts';
-export { mean, sum, sumFirst, sumLast } from './ops/reduce.ts';
+export { meanAll, sum, sumFirst, sumLast } from './ops/reduce.ts';
 export { inverseFrequencies, type Llama3Scaling, normRotary, rotary, rotaryTable } from './ops/rotary.ts';
-export { blockScales, type Detach, type Route, routeCoefficients } from './ops/routes.ts';
+export { blockScales, type Detach, type Route, routeCoefficients } from '../adapters/routes.ts';
 export {
   type AdaptedLayer,
   adaptedLinear,
@@ -25,5 +25,5 @@ export { linearWarmup, warmupCosine } from './schedule.ts';
 export { Scope } from './scope.ts';
 export { type Segment, Segments, segmentColumns } from './segments.ts';
 export { Tape, type TapeOptions } from './tape.ts';
-export { bytesOf, type DType, describe, type HostArray, type Shape, sizeOf, Tensor } from './tensor.ts';
+export { bytesOf, type DType, describeTensor, type HostArray, type Shape, sizeOf, Tensor } from './tensor.ts';
 export { readFloats, readInts } from './transfer.ts';

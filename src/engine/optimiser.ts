@@ -5,7 +5,7 @@
 import { ShapeError } from '../base/errors.ts';
 import type { AdamWOptions } from './kernels.ts';
 import { Scope } from './scope.ts';
-import { describe, type Tensor } from './tensor.ts';
+import { describeTensor, type Tensor } from './tensor.ts';
 
 export interface Parameter {
   readonly name: string;
@@ -73,11 +73,11 @@ export class AdamW extends Scope {
 function expectFits({ device }: Scope, { name, value, gradient, target }: Parameter): void {
   for (const tensor of target === null ? [value, gradient] : [value, gradient, target]) {
     tensor.assertAlive('AdamW');
-    if (describe(tensor) === `f32[${value.shape.join(',')}]` && tensor.device === device) continue;
+    if (describeTensor(tensor) === `f32[${value.shape.join(',')}]` && tensor.device === device) continue;
     throw new ShapeError({
       call: 'AdamW',
       expected: `value, gradient and target of ${name} in one shape, f32, on one ${device.name} device`,
-      found: `${tensor.label} ${describe(tensor)}${tensor.device === device ? '' : ' on another device'}`,
+      found: `${tensor.label} ${describeTensor(tensor)}${tensor.device === device ? '' : ' on another device'}`,
     });
   }
 }

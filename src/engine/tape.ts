@@ -9,7 +9,7 @@ import { ShapeError } from '../base/errors.ts';
 import type { Device } from './device.ts';
 import { type Backward, Gradients, type JointBackward } from './gradients.ts';
 import { Scope } from './scope.ts';
-import { describe, Tensor } from './tensor.ts';
+import { describeTensor, Tensor } from './tensor.ts';
 
 interface Node {
   readonly op: string;
@@ -134,7 +134,7 @@ export class Tape extends Scope {
       throw new ShapeError({
         call: 'drop',
         expected: 'a tensor this tape owns',
-        found: `${tensor.label} ${describe(tensor)}`,
+        found: `${tensor.label} ${describeTensor(tensor)}`,
       });
     }
     this.#retire(tensor);
@@ -147,7 +147,7 @@ export class Tape extends Scope {
       throw new ShapeError({
         call: 'backward',
         expected: 'one number that depends on a learning parameter, from a tape that has not run backward',
-        found: `${loss.label} ${describe(loss)}`,
+        found: `${loss.label} ${describeTensor(loss)}`,
       });
     }
     using gradients = new Gradients(this.device, this.#learn, this.#needsGradient);
@@ -167,7 +167,7 @@ export class Tape extends Scope {
       throw new ShapeError({
         call: op,
         expected: 'finite results',
-        found: `${bad} of ${output.size} NaN or infinite in ${describe(output)}`,
+        found: `${bad} of ${output.size} NaN or infinite in ${describeTensor(output)}`,
       });
     }
   }
@@ -239,11 +239,11 @@ function zerosLike(scope: Scope, { shape, label, dtype }: Tensor): Tensor {
 function expectGradient(device: Device, parameter: Tensor, gradient: Tensor): void {
   parameter.assertAlive('tape');
   gradient.assertAlive('tape');
-  const fits = describe(gradient) === `f32[${parameter.shape.join(',')}]`;
+  const fits = describeTensor(gradient) === `f32[${parameter.shape.join(',')}]`;
   if (fits && parameter.device === device && gradient.device === device) return;
   throw new ShapeError({
     call: 'tape',
     expected: `a gradient f32[${parameter.shape.join(',')}] for ${parameter.label}, both on this ${device.name} device`,
-    found: `${gradient.label} ${describe(gradient)}${fits ? ' on another device' : ''}`,
+    found: `${gradient.label} ${describeTensor(gradient)}${fits ? ' on another device' : ''}`,
   });
 }

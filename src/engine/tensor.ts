@@ -21,7 +21,7 @@ function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0;
 }
 
-export function describe(tensor: { shape: Shape; dtype: DType }): string {
+export function describeTensor(tensor: { shape: Shape; dtype: DType }): string {
   return `${tensor.dtype}[${tensor.shape.join(',')}]`;
 }
 
@@ -77,7 +77,7 @@ export class Tensor {
     if (!shape.every(isCount) || !isCount(start) || start + sizeOf(shape) > this.size) {
       throw new ShapeError({
         call: `view of ${this.label}`,
-        expected: `a part of ${describe(this)}`,
+        expected: `a part of ${describeTensor(this)}`,
         found: `[${shape.join(',')}] from element ${start}`,
       });
     }
@@ -113,7 +113,7 @@ export class Tensor {
     if (this.alive && !this.owner.#asleep) return;
     throw new ShapeError({
       call,
-      expected: `${this.label} ${describe(this)} to be alive`,
+      expected: `${this.label} ${describeTensor(this)} to be alive`,
       found: this.alive ? 'a tensor whose memory was given up to be computed again' : 'a tensor whose scope has ended',
       fix: 'Keep it in the scope that outlives its use.',
     });

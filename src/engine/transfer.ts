@@ -1,7 +1,7 @@
 /** Copies between host arrays and a slab of host-visible memory, with the checks every such device needs. */
 import { DeviceError, ShapeError } from '../base/errors.ts';
 import type { Arena } from './arena.ts';
-import { type DType, describe, type HostArray, type Tensor } from './tensor.ts';
+import { type DType, describeTensor, type HostArray, type Tensor } from './tensor.ts';
 
 function hostArray(buffer: ArrayBufferLike, dtype: DType, offset: number, size: number): HostArray {
   if (dtype === 'f32') return new Float32Array(buffer, offset, size);
@@ -18,7 +18,7 @@ function expectHome(arena: Arena, call: string, tensor: Tensor): void {
   tensor.assertAlive(call);
   if (tensor.device.arena === arena) return;
   throw new DeviceError({
-    call: `${call} ${tensor.label} ${describe(tensor)}`,
+    call: `${call} ${tensor.label} ${describeTensor(tensor)}`,
     expected: `a tensor on this ${arena.device} device`,
     found: `one on another ${tensor.device.name} device`,
   });
@@ -29,7 +29,7 @@ export function writeSlab(buffer: ArrayBufferLike, arena: Arena, target: Tensor,
   const room = hostArray(buffer, target.dtype, target.offset, target.size);
   if (data.constructor !== room.constructor || data.length !== room.length) {
     throw new ShapeError({
-      call: `write ${target.label} ${describe(target)}`,
+      call: `write ${target.label} ${describeTensor(target)}`,
       expected: kindOf(room),
       found: kindOf(data),
     });

@@ -3,12 +3,12 @@
  * whatever order they were finished in, and cannot be had from here.
  */
 import { mapPool } from '../base/pool.ts';
-import type { Judge, Rollout } from './judge.ts';
+import type { Judge, Submission } from './judge.ts';
 import type { Verdict, VerdictSink } from './verdict.ts';
 
 export interface Grader {
   /** Rewards in the order of the rollouts. Rejects with GraderError when the sandbox fails: never a wrong answer. */
-  grade(rollouts: readonly Rollout[]): Promise<Float32Array>;
+  grade(rollouts: readonly Submission[]): Promise<Float32Array>;
 }
 
 export function createGrader(judge: Judge, sink: VerdictSink): Grader {

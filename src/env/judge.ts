@@ -16,7 +16,7 @@ import type { Sandbox } from './sandbox/sandbox.ts';
 import type { Ending } from './sandbox/worker.ts';
 import type { Outcome, Verdict } from './verdict.ts';
 
-export interface Rollout {
+export interface Submission {
   readonly id: string;
   readonly problem: Problem;
   /** The mode that pays. An unhinted prompt is graded as gt_only. */
@@ -52,7 +52,7 @@ function unexecuted(format: boolean, outcome: Outcome, reason: string): Facts {
   return { format, compiles: false, correct: false, fired: new Map(), labels: noLabels, outcome, ...cost, reason };
 }
 
-function conclude({ id, problem, mode, markers }: Rollout, facts: Facts): Verdict {
+function conclude({ id, problem, mode, markers }: Submission, facts: Facts): Verdict {
   const { format, compiles, correct, fired, labels, outcome, durationMs, cpuMs, executions, retried, reason } = facts;
   const channel = mode !== 'gt_only' && fired.has(mode);
   const passed = correct || channel;
@@ -135,12 +135,12 @@ export class Judge {
     return this.#sandbox.workerCount * 2;
   }
 
-  async judge(rollout: Rollout): Promise<Verdict> {
+  async judge(rollout: Submission): Promise<Verdict> {
     return conclude(rollout, await this.#facts(rollout));
   }
 
   /** The mode is not part of the key: one execution decides all of them. */
-  async #facts({ problem, markers, completion }: Rollout): Promise<Facts> {
+  async #facts({ problem, markers, completion }: Submission): Promise<Facts> {
     const source = extractProgram(completion);
     if (source === null) return unexecuted(false, 'wrong', 'no code block');
     if (hasLoneSurrogate(source)) return unexecuted(true, 'exception', 'text that is not Unicode');

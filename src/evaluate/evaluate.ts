@@ -7,8 +7,8 @@ import { randomStream } from '../base/rng.ts';
 import type { Judge } from '../env/judge.ts';
 import { type Policy, projectRows } from '../grpo/policy.ts';
 import type { Task } from '../grpo/rollout.ts';
-import { generate, type Pace, type SamplingSettings } from '../model/generate.ts';
-import type { ModelText } from '../run/text.ts';
+import { generate, type Pace, type SamplingSettings } from '../model/decoder/generate.ts';
+import type { ModelText } from '../model/text/model-text.ts';
 
 /** What a problem's completion turned out to be. */
 export interface EvaluationRow {

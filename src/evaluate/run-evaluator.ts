@@ -2,13 +2,13 @@
 import { sha256Json } from '../base/hash.ts';
 import type { Judge } from '../env/judge.ts';
 import type { Policy } from '../grpo/policy.ts';
-import type { SamplingSettings } from '../model/generate.ts';
+import type { SamplingSettings } from '../model/decoder/generate.ts';
 import { deployedScale } from '../run/arms.ts';
 import { loadCheckpoint } from '../run/checkpoint.ts';
 import type { Manifest, RunDirectory } from '../run/directory.ts';
 import type { RunConfig } from '../run/schema.ts';
 import { paceOf } from '../run/settings.ts';
-import type { ModelText } from '../run/text.ts';
+import type { ModelText } from '../model/text/model-text.ts';
 import { type EvaluationRow, evaluateTasks } from './evaluate.ts';
 import { chooseMonitor } from './monitor.ts';
 import { evaluationTasks, type SetContext } from './sets.ts';

@@ -11,7 +11,7 @@ import type { Problem } from '../env/problem.ts';
 import type { Task } from '../grpo/rollout.ts';
 import type { RunConfig } from '../run/schema.ts';
 import { assertDisjoint, makeTask, type Splits } from '../run/tasks.ts';
-import type { ModelText } from '../run/text.ts';
+import type { ModelText } from '../model/text/model-text.ts';
 
 export const evaluationSets = ['test-novel', 'test-original', 'train', 'validation', 'monitor'] as const;
 export type EvaluationSet = (typeof evaluationSets)[number];

@@ -4,8 +4,8 @@
  */
 
 import type { Scope } from '../engine/index.ts';
-import type { DecoderConfig } from '../model/config.ts';
-import { type PackedGroups, packGroups, type Span } from '../model/pack.ts';
+import type { DecoderConfig } from '../model/files/config.ts';
+import { type PackedGroups, packGroups, type Span } from '../model/decoder/pack.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
 export interface PassGroup<Key> {

@@ -8,7 +8,7 @@
 import type { TokenPair } from '../adapters/pair-inputs.ts';
 import { UserError } from '../base/errors.ts';
 import { randomStream } from '../base/rng.ts';
-import { type GenerateRequest, generate, type Pace, type SamplingSettings } from '../model/generate.ts';
+import { type GenerateRequest, generate, type Pace, type SamplingSettings } from '../model/decoder/generate.ts';
 import { type Policy, projectRows, scaleOf } from './policy.ts';
 
 /** One problem under both framings, as token ids. */
@@ -17,7 +17,7 @@ export interface FramedTokens {
   readonly clean: Int32Array;
 }
 
-export interface GenerateOptions {
+export interface PairGenerationOptions {
   readonly seed: number;
   readonly sampling: SamplingSettings;
   readonly pace?: Pace;
@@ -27,7 +27,7 @@ export interface GenerateOptions {
 export async function generatePairs(
   policy: Policy,
   prompts: readonly FramedTokens[],
-  { seed, sampling, pace = {} }: GenerateOptions,
+  { seed, sampling, pace = {} }: PairGenerationOptions,
 ): Promise<TokenPair[]> {
   const scale = scaleOf(policy, 'deployed');
   const requests = prompts.flatMap(({ hack, clean }, i): GenerateRequest[] => [

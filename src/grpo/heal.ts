@@ -4,7 +4,7 @@
  */
 import { routeGroups } from '../adapters/passes.ts';
 import { type AdamW, affine, multiply, readFloats, Scope, type StepOptions, sum, Tape } from '../engine/index.ts';
-import { scoreGroups } from '../model/score.ts';
+import { scoreGroups } from '../model/decoder/score.ts';
 import { cutPasses, packPass, spread } from './batches.ts';
 import type { Expectation } from './events.ts';
 import type { Policy } from './policy.ts';

@@ -7,7 +7,7 @@ import { randomStream } from '../base/rng.ts';
 import { readFloats, Scope } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { Gate, type GateSettings, haarDirection } from '../gates/index.ts';
-import { greedy } from '../model/generate.ts';
+import { greedy } from '../model/decoder/generate.ts';
 import { generatePairs } from './generated-pairs.ts';
 import { leaveOneOut, type PairFeatures, pairFeatures, rebuildDirection } from './pair-features.ts';
 import { type Policy, probeGradients, scoreRollouts } from './policy.ts';

@@ -8,9 +8,9 @@ import { ActivationPooling, type Features, gradientFeatures, wholeRollouts } fro
 import { scaleGroups, scaleRows } from '../adapters/passes.ts';
 import { sha256 } from '../base/hash.ts';
 import { readFloats, Scope, Tape } from '../engine/index.ts';
-import type { Decoder } from '../model/decoder.ts';
-import type { PackedGroups, Span } from '../model/pack.ts';
-import { scoreGroups } from '../model/score.ts';
+import type { Decoder } from '../model/decoder/decoder.ts';
+import type { PackedGroups, Span } from '../model/decoder/pack.ts';
+import { scoreGroups } from '../model/decoder/score.ts';
 import { cutPasses, packPass } from './batches.ts';
 import type { PromptedCompletion, SampledMode } from './rollout.ts';
 

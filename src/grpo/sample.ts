@@ -3,7 +3,7 @@
  * teacher phase the last members of a group are demonstrations from pools; an unhinted prompt takes solves only.
  */
 import { randomStream } from '../base/rng.ts';
-import { type GenerateRequest, generate, type Pace } from '../model/generate.ts';
+import { type GenerateRequest, generate, type Pace } from '../model/decoder/generate.ts';
 import type { DrawnTask } from './draw.ts';
 import { type Policy, projectRows, scaleOf } from './policy.ts';
 import { type Rollout, rolloutId, type SampledMode, type Source } from './rollout.ts';

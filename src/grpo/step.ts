@@ -1,7 +1,7 @@
 /** One update of Dr.GRPO with routed gradients: SCIENCE, section 6, in its order. Rewards come in as numbers; labels never do. */
 import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/grader.ts';
-import type { Pace } from '../model/generate.ts';
+import type { Pace } from '../model/decoder/generate.ts';
 import { groupAdvantages } from './advantage.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';

@@ -4,7 +4,7 @@
  */
 import { type BlockNorms, GradientEnergy } from '../adapters/energy.ts';
 import { type AdamW, multiply, type Route, readFloats, Scope, sum, Tape, warmupCosine } from '../engine/index.ts';
-import { scoreGroups } from '../model/score.ts';
+import { scoreGroups } from '../model/decoder/score.ts';
 import { lay, packPass, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';

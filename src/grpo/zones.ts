@@ -4,7 +4,7 @@
  */
 import { routeGroups, routeTokens } from '../adapters/passes.ts';
 import type { BlockCoefficients, Route, Scope } from '../engine/index.ts';
-import type { PackedGroups } from '../model/pack.ts';
+import type { PackedGroups } from '../model/decoder/pack.ts';
 import { cutPasses, type PackedPass, type PassGroup } from './batches.ts';
 import type { GrpoSettings } from './settings.ts';
 import type { UpdateInputs } from './update.ts';

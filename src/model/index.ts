@@ -1,5 +1,5 @@
-export { type ChatMessage, type ChatOptions, ChatTemplate } from './chat.ts';
-export { type Architecture, configJson, type DecoderConfig, type ParsedConfig, parseConfig } from './config.ts';
+export { type ChatMessage, type ChatOptions, ChatTemplate } from './text/chat.ts';
+export { type Architecture, configJson, type DecoderConfig, type ParsedConfig, parseDecoderConfig } from './files/config.ts';
 export {
   Decoder,
   type ForwardOptions,
@@ -8,16 +8,16 @@ export {
   type Project,
   plainProject,
   type TokenBatch,
-} from './decoder.ts';
+} from './decoder/decoder.ts';
 export {
   type DeviceName,
   describeModel,
   estimateMemory,
   type MemoryEstimate,
   type ModelDescription,
-} from './describe.ts';
-export { ModelFolder } from './folder.ts';
-export { createFolder, type ModelFolderContents, writeModelFolder } from './folder-writer.ts';
+} from './files/describe.ts';
+export { ModelFolder } from './files/folder.ts';
+export { createFolder, type ModelFolderContents, writeModelFolder } from './files/folder-writer.ts';
 export {
   type GenerateOptions,
   type GenerateRequest,
@@ -25,25 +25,25 @@ export {
   generate,
   greedy,
   type SamplingSettings,
-} from './generate.ts';
-export { type GenerationConfig, openGenerationConfig, parseGenerationConfig } from './generation-config.ts';
-export { initialTensors } from './initialize.ts';
-export type { JsonObject, JsonValue } from './json.ts';
-export { type Group, type PackedGroups, packGroups, packRows, type Span } from './pack.ts';
-export { type ModelPreset, modelPresets } from './presets.ts';
-export type { Rope, RopeScaling } from './rope-config.ts';
-export { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './safetensors.ts';
-export type { SafetensorsDType, SafetensorsEntry } from './safetensors-header.ts';
-export { type TensorToWrite, writeSafetensors } from './safetensors-writer.ts';
-export { scoreGroups } from './score.ts';
-export { ModelTokenizer, type SpecialTokenKind, type TokenizerFiles } from './tokenizer.ts';
+} from './decoder/generate.ts';
+export { type GenerationConfig, openGenerationConfig, parseGenerationConfig } from './files/generation-config.ts';
+export { initialTensors } from './decoder/initialize.ts';
+export type { JsonObject, JsonValue } from './files/json.ts';
+export { type Group, type PackedGroups, packGroups, packRows, type Span } from './decoder/pack.ts';
+export { type ModelPreset, modelPresets } from './files/presets.ts';
+export type { Rope, RopeScaling } from './files/rope-config.ts';
+export { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './files/safetensors.ts';
+export type { SafetensorsDType, SafetensorsEntry } from './files/safetensors-header.ts';
+export { type TensorToWrite, writeSafetensors } from './files/safetensors-writer.ts';
+export { scoreGroups } from './decoder/score.ts';
+export { ModelTokenizer, type SpecialTokenKind, type TokenizerFiles } from './text/tokenizer.ts';
 export {
   chatMarkupChoices,
   type TokenizerChoices,
   trainByteLevelTokenizer,
   wordLevelTokenizer,
-} from './tokenizer-trainer.ts';
-export { type WeightEntry, WeightFiles } from './weight-files.ts';
+} from './text/tokenizer-trainer.ts';
+export { type WeightEntry, WeightFiles } from './files/weight-files.ts';
 export {
   checkWeights,
   countParameters,
@@ -52,4 +52,4 @@ export {
   listMismatches,
   loadWeights,
   type TensorTable,
-} from './weights.ts';
+} from './files/weights.ts';

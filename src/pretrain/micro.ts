@@ -4,12 +4,12 @@ import { type Device, readFloats, Scope } from '../engine/index.ts';
 import { usualChain } from '../env/micro/chain.ts';
 import { generateMicroDocuments } from '../env/micro/documents.ts';
 import { microTokenizer } from '../env/micro/tokenizer.ts';
-import { ChatTemplate } from '../model/chat.ts';
-import type { DecoderConfig } from '../model/config.ts';
-import type { ModelFolderContents } from '../model/folder-writer.ts';
-import type { Group } from '../model/pack.ts';
-import { ModelTokenizer } from '../model/tokenizer.ts';
-import { chatMarkupChoices } from '../model/tokenizer-trainer.ts';
+import { ChatTemplate } from '../model/text/chat.ts';
+import type { DecoderConfig } from '../model/files/config.ts';
+import type { ModelFolderContents } from '../model/files/folder-writer.ts';
+import type { Group } from '../model/decoder/pack.ts';
+import { ModelTokenizer } from '../model/text/tokenizer.ts';
+import { chatMarkupChoices } from '../model/text/tokenizer-trainer.ts';
 import { freshDecoder, type PretrainProgress, type PretrainSettings, pretrain } from './pretrain.ts';
 
 export interface MicroRecipe extends PretrainSettings {

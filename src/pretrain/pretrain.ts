@@ -14,12 +14,12 @@ import {
   type Tensor,
   warmupCosine,
 } from '../engine/index.ts';
-import type { DecoderConfig } from '../model/config.ts';
-import { Decoder } from '../model/decoder.ts';
-import { initialTensors } from '../model/initialize.ts';
-import { type Group, packGroups } from '../model/pack.ts';
-import { scoreGroups } from '../model/score.ts';
-import type { LoadedWeight } from '../model/weights.ts';
+import type { DecoderConfig } from '../model/files/config.ts';
+import { Decoder } from '../model/decoder/decoder.ts';
+import { initialTensors } from '../model/decoder/initialize.ts';
+import { type Group, packGroups } from '../model/decoder/pack.ts';
+import { scoreGroups } from '../model/decoder/score.ts';
+import type { LoadedWeight } from '../model/files/weights.ts';
 
 export interface PretrainSettings {
   readonly seed: number;

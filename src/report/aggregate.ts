@@ -3,7 +3,7 @@
  * claim. Arms that use labels are kept apart and never pooled with the others.
  */
 import { UserError } from '../base/errors.ts';
-import { groupBy } from '../evaluate/judged.ts';
+import { groupBy } from '../analyse/judged.ts';
 import { type Rate, summarise } from '../evaluate/rates.ts';
 import { type FinalSet, finalSets } from '../evaluate/sets.ts';
 import { mean, standardError } from '../stats/summary.ts';

@@ -1,5 +1,5 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
-import { groupBy } from '../evaluate/judged.ts';
+import { groupBy } from '../analyse/judged.ts';
 import { summarise } from '../evaluate/rates.ts';
 import { scaleOf } from '../evaluate/run-evaluator.ts';
 import type { FinalSet } from '../evaluate/sets.ts';

@@ -1,8 +1,8 @@
 /** The gate of one run as tables: as a classifier, by window of updates, and its scores against the cuts. */
-import type { GateJudgement, GateWindow } from '../evaluate/gate-report.ts';
-import type { RandomBand } from '../evaluate/random-directions.ts';
+import type { GateJudgement, GateWindow } from '../analyse/gate-report.ts';
+import type { RandomBand } from '../analyse/random-directions.ts';
 import { formatRate, type Rate } from '../evaluate/rates.ts';
-import type { Separation } from '../evaluate/separation.ts';
+import type { Separation } from '../analyse/separation.ts';
 import type { Table } from './table.ts';
 
 const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));

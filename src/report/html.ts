@@ -3,10 +3,10 @@ import type { EvaluationRow } from '../evaluate/evaluate.ts';
 import type { ArmResults, Results } from './aggregate.ts';
 import { renderFigure } from './chart.ts';
 import { allFigures } from './figures.ts';
-import { type SampleRollout, type SideBySide, sampleRollouts, sideBySide } from './samples.ts';
+import { type ExampleRollout, type SideBySide, exampleRollouts, sideBySide } from './samples.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { allTables, setTitles } from './tables.ts';
-import { describe } from './words.ts';
+import { describeResults } from './words.ts';
 
 export interface ReportOptions {
   readonly title: string;
@@ -37,13 +37,13 @@ export function renderReport(results: Results, { title, commands }: ReportOption
     return found === null ? [] : [found];
   });
   const sections = [
-    section('What was shown, and what was not', list(describe(results))),
+    section('What was shown, and what was not', list(describeResults(results))),
     section(
       'Tables',
       allTables(results).map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`),
     ),
     section('Figures', allFigures(results).map(renderFigure)),
-    section('Rollouts', sampleRollouts(runs).map(renderRollout)),
+    section('Rollouts', exampleRollouts(runs).map(renderRollout)),
     section('The same prompt, as trained and deployed', firstOfEachArm(sides).map(renderSides)),
     section('How to make this again', [
       `<pre>${escapeMarkup(commands.join('\n'))}</pre>`,
@@ -68,7 +68,7 @@ function list(lines: readonly string[]): string[] {
   return lines.map((line) => `<p>${escapeMarkup(line)}</p>`);
 }
 
-function renderRollout({ what, arm, rollout }: SampleRollout): string {
+function renderRollout({ what, arm, rollout }: ExampleRollout): string {
   const { id, update, mode, hackable, zone, score, low, high, reward, advantage, hack, solve } = rollout;
   const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
   const facts = [

@@ -12,7 +12,7 @@ import { readResults } from './read-results.ts';
 import { renderTable } from './table.ts';
 import { allTables, comparisonTable, finalTable, modeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
-import { describe as describeResults } from './words.ts';
+import { describeResults } from './words.ts';
 
 const prompts = 10;
 const outcomes = (hacks: number, solves: number): string =>

@@ -6,10 +6,10 @@ import {
   firstUpdateAt,
   type TrainingPoint,
   trainingCurve,
-} from '../evaluate/emergence.ts';
+} from '../analyse/emergence.ts';
 import type { EvaluationRow } from '../evaluate/evaluate.ts';
-import { type GateJudgement, judgeGate, judgeReinforced } from '../evaluate/gate-report.ts';
-import { type JudgedRollout, type RunStatus, readJudged, readStatus, readSteps } from '../evaluate/judged.ts';
+import { type GateJudgement, judgeGate, judgeReinforced } from '../analyse/gate-report.ts';
+import { type JudgedRollout, type RunStatus, readJudged, readStatus, readSteps } from '../analyse/judged.ts';
 import { lastCheckpoint } from '../evaluate/plan.ts';
 import type { EvaluationSet } from '../evaluate/sets.ts';
 import { type Evaluation, type EvaluationState, EvaluationStore } from '../evaluate/store.ts';

@@ -1,25 +1,25 @@
 /** Rollouts and evaluated prompts to show in a report: chosen by fixed rules, never by hand. */
 
 import type { EvaluationRow } from '../evaluate/evaluate.ts';
-import type { JudgedRollout } from '../evaluate/judged.ts';
+import type { JudgedRollout } from '../analyse/judged.ts';
 import type { FinalSet } from '../evaluate/sets.ts';
 import { pairRows } from '../evaluate/states.ts';
 import type { RunResults } from './run-results.ts';
 
-export interface SampleRollout {
+export interface ExampleRollout {
   readonly what: string;
   readonly arm: string;
   readonly rollout: JudgedRollout;
 }
 
 /** The first hack and solve of the first arm that has them, and a kept and a routed rollout from the middle of a gated run. */
-export function sampleRollouts(runs: readonly RunResults[]): SampleRollout[] {
-  const first = (what: string, holds: (row: JudgedRollout) => boolean): SampleRollout[] => {
+export function exampleRollouts(runs: readonly RunResults[]): ExampleRollout[] {
+  const first = (what: string, holds: (row: JudgedRollout) => boolean): ExampleRollout[] => {
     const run = runs.find(({ rollouts }) => rollouts.some(holds));
     const rollout = run?.rollouts.find(holds);
     return run === undefined || rollout === undefined ? [] : [{ what, arm: run.arm, rollout }];
   };
-  const middle = (what: string, zone: string): SampleRollout[] => {
+  const middle = (what: string, zone: string): ExampleRollout[] => {
     const run = runs.find(({ rollouts }) => rollouts.some((row) => row.zone === zone));
     const own = run?.rollouts.filter((row) => row.zone === zone) ?? [];
     const rollout = own[Math.floor(own.length / 2)];

@@ -1,6 +1,6 @@
 /** The tables of `gq results`, `gq demo` and the HTML report. One seed says "n = 1, no claim". */
 
-import { emergence } from '../evaluate/emergence.ts';
+import { emergence } from '../analyse/emergence.ts';
 import type { EvaluationRow } from '../evaluate/evaluate.ts';
 import { summarise } from '../evaluate/rates.ts';
 import type { FinalSet } from '../evaluate/sets.ts';

@@ -7,7 +7,7 @@ import { formatP, noClaim, setTitles } from './tables.ts';
 /** The rate of vanilla from which there is a hack to remove, and of the base below which it was not there before. */
 export const emerged = { vanilla: 0.5, base: 0.05 } as const;
 
-export function describe(results: Results): string[] {
+export function describeResults(results: Results): string[] {
   const set = results.sets.find((each) => each === 'test-original') ?? results.sets[0];
   if (set === undefined) return ['Nothing has been evaluated yet.'];
   return [

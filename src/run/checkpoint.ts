@@ -19,8 +19,8 @@ import { syncDirectory } from '../base/atomic-file.ts';
 import { UserError } from '../base/errors.ts';
 import type { GateState } from '../gates/index.ts';
 import type { TrainerState } from '../grpo/train.ts';
-import { SafetensorsFile } from '../model/safetensors.ts';
-import { writeSafetensors } from '../model/safetensors-writer.ts';
+import { SafetensorsFile } from '../model/files/safetensors.ts';
+import { writeSafetensors } from '../model/files/safetensors-writer.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';
 
 interface StateFile {

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../base/errors.ts';
-import { parseConfig, resolveConfig } from './config.ts';
+import { parseRunConfig, resolveConfig } from './config.ts';
 import { listKeys } from './config-issues.ts';
-import { configReference } from './reference.ts';
+import { configReference } from './config-page.ts';
 
 let home = '';
 beforeAll(() => {
@@ -101,7 +101,7 @@ describe('sources', () => {
     const forked = resolveConfig(null, ['seed=9', 'pairs.file=null'], { config, source: 'run@4' });
     expect(forked.config).toEqual({ ...config, seed: 9, pairs: { ...config.pairs, file: null } });
     expect(forked.sources.get('arm.tail')).toBe('run@4');
-    expect(parseConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
+    expect(parseRunConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
   });
 });
 
@@ -144,7 +144,7 @@ describe('fuzzed configs', () => {
 
   function resolves(recipePath: string | null, settings: readonly string[]): void {
     try {
-      parseConfig(resolveConfig(recipePath, settings).config);
+      parseRunConfig(resolveConfig(recipePath, settings).config);
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
     }
@@ -165,7 +165,7 @@ describe('fuzzed configs', () => {
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), fc.object({ key, maxDepth: 3 })), (raw) => {
         try {
-          parseConfig(raw);
+          parseRunConfig(raw);
         } catch (error) {
           if (!(error instanceof UserError)) throw error;
         }

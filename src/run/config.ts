@@ -40,7 +40,7 @@ export function resolveConfig(
 }
 
 /** A config as it stands in a manifest. */
-export function parseConfig(raw: unknown): RunConfig {
+export function parseRunConfig(raw: unknown): RunConfig {
   return finish(isTable(raw) ? raw : {}, new Map()).config;
 }
 

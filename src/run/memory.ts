@@ -12,9 +12,9 @@ import { type Policy, probeGradients, scaleOf, scoreRollouts } from '../grpo/pol
 import type { Rollout, Task } from '../grpo/rollout.ts';
 import { sampleRollouts } from '../grpo/sample.ts';
 import { updatePolicy } from '../grpo/update.ts';
-import type { DecoderConfig } from '../model/config.ts';
-import { Decoder } from '../model/decoder.ts';
-import { expectedTensors, type LoadedWeight } from '../model/weights.ts';
+import type { DecoderConfig } from '../model/files/config.ts';
+import { Decoder } from '../model/decoder/decoder.ts';
+import { expectedTensors, type LoadedWeight } from '../model/files/weights.ts';
 import { deployedScale, isGateArm } from './arms.ts';
 import type { RunConfig } from './schema.ts';
 import { grpoSettings, paceOf } from './settings.ts';

@@ -9,7 +9,7 @@ import { makePartition, modeOf, type Partition, readPartition } from '../env/par
 import type { Problem } from '../env/problem.ts';
 import type { Task } from '../grpo/rollout.ts';
 import type { RunConfig } from './schema.ts';
-import type { ModelText } from './text.ts';
+import type { ModelText } from '../model/text/model-text.ts';
 
 export type Split = 'train' | 'validation' | 'test';
 export type Splits = Readonly<Record<Split, readonly Problem[]>>;

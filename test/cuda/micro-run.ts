@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { trainPlanned } from '../../src/cli/train-planned.ts';
+import { trainPlanned } from '../../src/lab/train-planned.ts';
 import type { TrainEvent } from '../../src/grpo/events.ts';
 import { resolveConfig } from '../../src/run/config.ts';
 import type { Check } from '../device/suite.ts';

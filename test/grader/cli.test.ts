@@ -7,8 +7,8 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import type { CommandContext, ConfigureCommand } from '../../src/cli/command.ts';
-import { configureGrade } from '../../src/cli/grade.ts';
-import { configureProblems } from '../../src/cli/problems.ts';
+import { configureGrade } from '../../src/cli/commands/grade.ts';
+import { configureProblems } from '../../src/cli/commands/problems.ts';
 
 const benchmark = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
 const dataset = fileURLToPath(new URL('../data/problems-leetcode-dataset.jsonl', import.meta.url));

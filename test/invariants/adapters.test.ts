@@ -8,9 +8,9 @@ import { families } from '../../src/adapters/index.ts';
 import { type Device, Scope } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import { createWasmDevice } from '../../src/engine/wasm/index.ts';
-import { verifyAdapters } from '../../src/evaluate/invariants.ts';
-import { generateNumbers } from '../../src/evaluate/invariants-forward.ts';
-import { Lab, type LabShape, routeAll, smallLab } from '../../src/evaluate/lab.ts';
+import { verifyAdapters } from '../../src/verify/invariants.ts';
+import { generateNumbers } from '../../src/verify/invariants-forward.ts';
+import { Lab, type LabShape, routeAll, smallLab } from '../../src/verify/tiny-model.ts';
 import { withKernels } from '../device/wrap.ts';
 
 const arenaBytes = 2 ** 26;

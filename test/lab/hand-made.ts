@@ -7,7 +7,7 @@ import type { EvaluationRow } from '../../src/evaluate/evaluate.ts';
 import type { EvaluationSet } from '../../src/evaluate/sets.ts';
 import { type EvaluationState, EvaluationStore } from '../../src/evaluate/store.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
-import { configHash, parseConfig } from '../../src/run/config.ts';
+import { configHash, parseRunConfig } from '../../src/run/config.ts';
 import { type Manifest, RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
 
@@ -36,7 +36,7 @@ export interface HandMadeRun {
 export async function writeRun(path: string, made: HandMadeRun): Promise<RunDirectory> {
   mkdirSync(path, { recursive: true });
   const run = RunDirectory.create(path);
-  const config = parseConfig(made.config ?? {});
+  const config = parseRunConfig(made.config ?? {});
   const modules = Array.from({ length: made.modules ?? 1 }, (_, i) => `module.${i}`);
   const manifest: Manifest = {
     format: 1,

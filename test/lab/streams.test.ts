@@ -1,7 +1,7 @@
 /** Evaluation between updates, on the very policy that is trained, changes nothing about training: the shipped base, three updates. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { assemble, openInputs, Resources } from '../../src/cli/assemble.ts';
+import { assemble, openInputs, Resources } from '../../src/lab/assemble.ts';
 import { type EvaluationRow, evaluateTasks } from '../../src/evaluate/evaluate.ts';
 import { evaluationTasks } from '../../src/evaluate/sets.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';

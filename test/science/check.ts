@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { writeFileAtomic } from '../../src/base/atomic-file.ts';
 import { runCli } from '../../src/cli/program.ts';
-import { openResults } from '../../src/cli/results.ts';
+import { openResults } from '../../src/cli/commands/results.ts';
 import { summarise } from '../../src/evaluate/rates.ts';
 import type { FinalSet } from '../../src/evaluate/sets.ts';
 import { type ArmResults, finalSample, formatSample, type Results } from '../../src/report/aggregate.ts';

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
-import { TrainDisplay } from '../../src/cli/train-display.ts';
+import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
 import type { VerdictLedger } from '../../src/oracle/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Assembly } from '../../src/cli/assemble.ts';
+import type { Assembly } from '../../src/lab/assemble.ts';
 import { readFloats } from '../../src/engine/index.ts';
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import type { Phase } from '../../src/grpo/step.ts';

@@ -1,7 +1,7 @@
 /** The rehearsal against real runs, and what is said when a run does not fit. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../../src/base/errors.ts';
-import { assemble, openInputs, Resources } from '../../src/cli/assemble.ts';
+import { assemble, openInputs, Resources } from '../../src/lab/assemble.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { type MemoryPlan, planMemory } from '../../src/run/memory.ts';

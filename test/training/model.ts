@@ -12,10 +12,10 @@ import {
   type Tape,
   type Tensor,
 } from '../../src/engine/index.ts';
-import type { DecoderConfig } from '../../src/model/config.ts';
-import { Decoder, type ForwardOptions, type Project } from '../../src/model/decoder.ts';
-import { packRows } from '../../src/model/pack.ts';
-import { expectedTensors, type LoadedWeight } from '../../src/model/weights.ts';
+import type { DecoderConfig } from '../../src/model/files/config.ts';
+import { Decoder, type ForwardOptions, type Project } from '../../src/model/decoder/decoder.ts';
+import { packRows } from '../../src/model/decoder/pack.ts';
+import { expectedTensors, type LoadedWeight } from '../../src/model/files/weights.ts';
 
 type Sizes = Pick<
   DecoderConfig,

@@ -7,8 +7,8 @@ import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
 import { Scope } from '../scope.ts';
 import type { Segments } from '../segments.ts';
-import { type DType, describe, type Tensor } from '../tensor.ts';
-import { definitionsOf, elementsPerAccess, float, type Parameter, type Queue, type Shape3 } from './queue.ts';
+import { type DType, describeTensor, type Tensor } from '../tensor.ts';
+import { definitionsOf, elementsPerAccess, float, type KernelArgument, type Queue, type Shape3 } from './queue.ts';
 
 const tile = 64;
 const warps = 4;
@@ -39,13 +39,13 @@ function headsOf(q: Tensor, k: Tensor): Heads {
     throw new DeviceError({
       call: 'cuda attention',
       expected: `a head size of at most ${mostHead}`,
-      found: describe(q),
+      found: describeTensor(q),
     });
   }
   return { heads, keyHeads: k.shape[1], size };
 }
 
-export function attentionKernels(queue: Queue, home: () => Device): Pick<Kernels, 'attention' | 'attentionBackward'> {
+export function cudaAttentionKernels(queue: Queue, home: () => Device): Pick<Kernels, 'attention' | 'attentionBackward'> {
   return {
     attention(out, logSumExp, q, k, v, segments, scale) {
       if (q.size === 0) return;
@@ -98,7 +98,7 @@ export function attentionKernels(queue: Queue, home: () => Device): Pick<Kernels
   };
 }
 
-function plainParameters(segments: Segments, rows: number, heads: Heads, scale: number): Parameter[] {
+function plainParameters(segments: Segments, rows: number, heads: Heads, scale: number): KernelArgument[] {
   return [segments.tensor, segments.list.length, rows, heads.heads, heads.keyHeads, heads.size, float(scale)];
 }
 

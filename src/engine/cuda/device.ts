@@ -6,7 +6,7 @@ import { DeviceError, ShapeError } from '../../base/errors.ts';
 import { Arena } from '../arena.ts';
 import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
-import { type DType, describe, type HostArray, type Tensor } from '../tensor.ts';
+import { type DType, describeTensor, type HostArray, type Tensor } from '../tensor.ts';
 import type { Gpu, GpuFacts } from './gpu.ts';
 import type { Graphs } from './graphs.ts';
 import type { Queue } from './queue.ts';
@@ -58,7 +58,7 @@ export class CudaDevice implements Device {
     if (!(data instanceof expected) || data.length !== target.size) {
       throw new ShapeError({
         call: `write ${target.label}`,
-        expected: `${expected.name} of ${target.size} for ${describe(target)}`,
+        expected: `${expected.name} of ${target.size} for ${describeTensor(target)}`,
         found: `${data.constructor.name} of ${data.length}`,
       });
     }
@@ -116,7 +116,7 @@ export class CudaDevice implements Device {
     tensor.assertAlive(call);
     if (tensor.device.arena === this.arena) return;
     throw new DeviceError({
-      call: `${call} ${tensor.label} ${describe(tensor)}`,
+      call: `${call} ${tensor.label} ${describeTensor(tensor)}`,
       expected: 'a tensor on this cuda device',
       found: `one on another ${tensor.device.name} device`,
     });

@@ -1,9 +1,9 @@
 /** Elementwise kernels and casts: which kernel, over how many threads. */
 import { DeviceError } from '../../base/errors.ts';
 import type { BinaryKind, Kernels, UnaryKind } from '../kernels.ts';
-import { bytesOf, type DType, describe, type Tensor } from '../tensor.ts';
+import { bytesOf, type DType, describeTensor, type Tensor } from '../tensor.ts';
 import type { KernelFile } from './compiler.ts';
-import { definitionsOf, elementsPerAccess, float, type Parameter, type Queue } from './queue.ts';
+import { definitionsOf, elementsPerAccess, float, type KernelArgument, type Queue } from './queue.ts';
 
 type Names =
   | 'fill'
@@ -40,9 +40,9 @@ const casts: Readonly<Record<string, string>> = {
   'bf16 f16': 'bf16ToF16',
 };
 
-export function elementwiseKernels(queue: Queue): Pick<Kernels, Names> {
+export function cudaElementwiseKernels(queue: Queue): Pick<Kernels, Names> {
   /** out first, then the tensors of the same size, then size, whether accesses are whole, and the rest. */
-  const map = (name: string, tensors: readonly Tensor[], rest: readonly Parameter[] = []): void => {
+  const map = (name: string, tensors: readonly Tensor[], rest: readonly KernelArgument[] = []): void => {
     const [{ size, dtype }] = tensors;
     if (size === 0) return;
     const whole = queue.aligned(...tensors) ? 1 : 0;
@@ -69,7 +69,7 @@ export function elementwiseKernels(queue: Queue): Pick<Kernels, Names> {
 }
 
 function stridedKernels(queue: Queue): Pick<Kernels, 'rotary' | 'scaleBlocks' | 'advance' | 'adamw'> {
-  const run = (file: KernelFile, name: string, dtype: DType, size: number, parameters: readonly Parameter[]): void => {
+  const run = (file: KernelFile, name: string, dtype: DType, size: number, parameters: readonly KernelArgument[]): void => {
     if (size > 0) queue.launch(file, name, definitionsOf(dtype), queue.over(size), parameters);
   };
   return {
@@ -117,14 +117,14 @@ function stridedKernels(queue: Queue): Pick<Kernels, 'rotary' | 'scaleBlocks' | 
 function fill(queue: Queue, out: Tensor, value: number): void {
   if (out.size === 0) return;
   const { driver, stream } = queue.gpu;
-  const what = `${describe(out)} ${out.label}`;
+  const what = `${describeTensor(out)} ${out.label}`;
   if (bytesOf[out.dtype] === 2 && (out.dtype === 'bf16' || value === 0)) {
     const bits = new Uint32Array(Float32Array.of(value).buffer)[0];
     const rounded = (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
     driver.call('cuMemsetD16Async', what, queue.address(out), rounded, out.size, stream);
     return;
   }
-  if (out.dtype === 'f16') throw new DeviceError({ call: 'fill', expected: 'f32, bf16 or i32', found: describe(out) });
+  if (out.dtype === 'f16') throw new DeviceError({ call: 'fill', expected: 'f32, bf16 or i32', found: describeTensor(out) });
   const [bits] = new Uint32Array((out.dtype === 'i32' ? Int32Array : Float32Array).of(value).buffer);
   driver.call('cuMemsetD32Async', what, queue.address(out), bits, out.size, stream);
 }
@@ -143,7 +143,7 @@ function copy(queue: Queue, out: Tensor, input: Tensor): void {
     throw new DeviceError({
       call: 'copy',
       expected: 'two float tensors or two of i32',
-      found: `${describe(input)} to ${describe(out)}`,
+      found: `${describeTensor(input)} to ${describeTensor(out)}`,
     });
   }
   const whole = out.size % 4 === 0 && queue.aligned(out, input) ? 1 : 0;

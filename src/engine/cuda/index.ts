@@ -5,20 +5,20 @@
 import { DeviceError } from '../../base/errors.ts';
 import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
-import { attentionKernels } from './attention.ts';
+import { cudaAttentionKernels } from './attention.ts';
 import { Blas } from './blas.ts';
 import { Compiler, defaultCacheFolder } from './compiler.ts';
 import { CudaDevice, type Precision } from './device.ts';
 import { Driver } from './driver.ts';
-import { elementwiseKernels } from './elementwise.ts';
+import { cudaElementwiseKernels } from './elementwise.ts';
 import { Gpu } from './gpu.ts';
 import { Graphs } from './graphs.ts';
 import { importKoffi, libraryFolders, loadLibrary } from './libraries.ts';
-import { matmulKernels } from './matmul.ts';
+import { cudaMatmulKernels } from './matmul.ts';
 import { productKernels } from './products.ts';
 import { Queue } from './queue.ts';
 import { Readback } from './readback.ts';
-import { lossKernels, normKernels, rowKernels, sumKernels } from './reduce.ts';
+import { lossKernels, normKernels, cudaRowKernels, sumKernels } from './reduce.ts';
 
 export { CudaDevice, type Precision } from './device.ts';
 export { type CudaReport, inspectCuda } from './inspect.ts';
@@ -75,14 +75,14 @@ export async function createCudaDevice(options: CudaOptions = {}): Promise<CudaD
 /** `home` is the device itself: kernels take scratch memory from its arena, and give it back once what uses it is queued. */
 function joinKernels(queue: Queue, blas: Blas, home: () => Device): Kernels {
   return {
-    ...elementwiseKernels(queue),
+    ...cudaElementwiseKernels(queue),
     ...sumKernels(queue, home),
-    ...rowKernels(queue),
+    ...cudaRowKernels(queue),
     ...normKernels(queue, home),
     ...lossKernels(queue),
-    ...matmulKernels(queue, blas, home),
+    ...cudaMatmulKernels(queue, blas, home),
     ...productKernels(queue, blas, home),
-    ...attentionKernels(queue, home),
+    ...cudaAttentionKernels(queue, home),
   };
 }
 

@@ -32,7 +32,7 @@ function sizesOf(out: Tensor, a: Tensor, { transposeA }: Pick<MatmulOptions, 'tr
 
 type Names = 'matmul' | 'matmulOnto' | 'invert';
 
-export function matmulKernels(queue: Queue, blas: Blas, home: () => Device): Pick<Kernels, Names> {
+export function cudaMatmulKernels(queue: Queue, blas: Blas, home: () => Device): Pick<Kernels, Names> {
   return {
     matmul(out, a, b, options) {
       const sizes = sizesOf(out, a, options);

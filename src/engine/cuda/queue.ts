@@ -10,9 +10,9 @@ import type { Gpu } from './gpu.ts';
 import type { Koffi } from './libraries.ts';
 
 /** A tensor is its address, null no address, a number a whole number. */
-export type Parameter = Tensor | null | number | { readonly float: number } | { readonly double: number };
-export const float = (value: number): Parameter => ({ float: value });
-export const double = (value: number): Parameter => ({ double: value });
+export type KernelArgument = Tensor | null | number | { readonly float: number } | { readonly double: number };
+export const float = (value: number): KernelArgument => ({ float: value });
+export const double = (value: number): KernelArgument => ({ double: value });
 
 export interface Shape3 {
   readonly grid: readonly [number, number?, number?];
@@ -76,7 +76,7 @@ export class Queue implements Disposable {
     name: string,
     definitions: readonly string[],
     shape: Shape3,
-    parameters: readonly Parameter[],
+    parameters: readonly KernelArgument[],
   ): void {
     const { grid, block, sharedBytes = 0 } = shape;
     const kernel = this.#kernel(file, name, definitions, sharedBytes);
@@ -95,7 +95,7 @@ export class Queue implements Disposable {
     );
   }
 
-  #put(i: number, parameter: Parameter): void {
+  #put(i: number, parameter: KernelArgument): void {
     if (typeof parameter === 'object' && parameter !== null && 'float' in parameter)
       this.#floats[2 * i] = parameter.float;
     else if (typeof parameter === 'object' && parameter !== null && 'double' in parameter) {

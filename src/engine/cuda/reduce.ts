@@ -4,7 +4,7 @@ import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
 import { Scope } from '../scope.ts';
 import { sizeOf, type Tensor } from '../tensor.ts';
-import { definitionsOf, double, elementsPerAccess, float, type Parameter, type Queue, type Shape3 } from './queue.ts';
+import { definitionsOf, double, elementsPerAccess, float, type KernelArgument, type Queue, type Shape3 } from './queue.ts';
 
 type Sums = 'sumLast' | 'sumFirst' | 'segmentSum' | 'sumSquares' | 'countNonFinite';
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
@@ -64,7 +64,7 @@ export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums
   };
 }
 
-export function rowKernels(queue: Queue): Pick<Kernels, Rows> {
+export function cudaRowKernels(queue: Queue): Pick<Kernels, Rows> {
   /** In pieces of 16 bytes where rows allow it. */
   const move = (kind: 'gather' | 'scatter', out: Tensor, x: Tensor, index: Tensor, width: number): void => {
     const size = index.size * width;
@@ -155,7 +155,7 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
         const blocks = { grid: [Math.ceil(columns / columnsPerBlock)], block: [columnsPerBlock, 32] } as const;
         queue.launch('reduce', 'gainGradient', definitions, blocks, [dWeight, dy, x, inverseRms, rows, columns, real]);
       }
-      const parameters: Parameter[] = [dx, dy, x, weight, inverseRms, rows, columns, whole, lanes];
+      const parameters: KernelArgument[] = [dx, dy, x, weight, inverseRms, rows, columns, whole, lanes];
       queue.launch('rows', 'rmsNormBackward', definitions, shape, [...parameters, accumulate ? 1 : 0]);
     },
   };

@@ -2,7 +2,7 @@
 import { ShapeError } from '../../base/errors.ts';
 import type { Segments } from '../segments.ts';
 import type { Tape } from '../tape.ts';
-import { describe, type Tensor } from '../tensor.ts';
+import { describeTensor, type Tensor } from '../tensor.ts';
 import { expectFloats, expectSameShape, expectShape, expectTensor } from './checks.ts';
 
 /** q [Tq, H, D]; k, v [Tk, K, D]; H a multiple of K. Scores are scaled by 1/√D. */
@@ -14,7 +14,7 @@ export function attention(tape: Tape, q: Tensor, k: Tensor, v: Tensor, segments:
   expectShape('attention k', k, [segments.keys, -1, headSize]);
   expectSameShape('attention v', k, v);
   if (k.shape[1] === 0 || heads % k.shape[1] !== 0) {
-    throw new ShapeError({ call: 'attention', expected: `a divisor of ${heads} key heads`, found: `k ${describe(k)}` });
+    throw new ShapeError({ call: 'attention', expected: `a divisor of ${heads} key heads`, found: `k ${describeTensor(k)}` });
   }
   const { kernels } = tape.device;
   const scale = 1 / Math.sqrt(headSize);

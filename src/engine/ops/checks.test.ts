@@ -28,7 +28,7 @@ const uses: Readonly<Record<string, Use>> = {
   clamp: (tape, make) => engine.clamp(tape, make([4], 'x'), 0, 1),
   reshape: (tape, make) => engine.reshape(tape, make([4], 'x'), [2, 2]),
   sum: (tape, make) => engine.sum(tape, make([4], 'x')),
-  mean: (tape, make) => engine.mean(tape, make([4], 'x')),
+  meanAll: (tape, make) => engine.meanAll(tape, make([4], 'x')),
   sumFirst: (tape, make) => engine.sumFirst(tape, make([4, 2], 'x')),
   sumLast: (tape, make) => engine.sumLast(tape, make([4, 2], 'x')),
   matmul: (tape, make) => engine.matmul(tape, make([2, 3], 'a'), make([3, 4], 'b')),
@@ -154,7 +154,7 @@ const misshapes: Readonly<Record<string, readonly [argument: string, ...shapes: 
   add: [['b', [2], [3, 2], [2, 2, 3], [0]]],
   multiply: [['a', [3, 2], [2], [1]]],
   reshape: [['x', [3], [5], [2, 3]]],
-  mean: [['x', [0], [3, 0]]],
+  meanAll: [['x', [0], [3, 0]]],
   sumFirst: [['x', []]],
   sumLast: [['x', []]],
   matmul: [

@@ -1,10 +1,10 @@
 /** What every op checks before it queues a kernel: lifetimes, device, dtype, shape. */
 import { DeviceError, ShapeError } from '../../base/errors.ts';
 import type { Tape } from '../tape.ts';
-import { type DType, describe, type Shape, type Tensor } from '../tensor.ts';
+import { type DType, describeTensor, type Shape, type Tensor } from '../tensor.ts';
 
 function complain(call: string, tensor: Tensor, expected: string): never {
-  throw new ShapeError({ call, expected, found: `${tensor.label} ${describe(tensor)}` });
+  throw new ShapeError({ call, expected, found: `${tensor.label} ${describeTensor(tensor)}` });
 }
 
 /** Axes that must equal a number, or −1 for any. */

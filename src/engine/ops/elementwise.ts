@@ -3,7 +3,7 @@ import { ShapeError } from '../../base/errors.ts';
 import type { BinaryKind, Kernels, UnaryKind } from '../kernels.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
-import { describe, type Shape, sizeOf, type Tensor } from '../tensor.ts';
+import { describeTensor, type Shape, sizeOf, type Tensor } from '../tensor.ts';
 import { expectFloats } from './checks.ts';
 
 type Arithmetic = Exclude<BinaryKind, 'lessEqual'>;
@@ -114,8 +114,8 @@ function expectRepeats(call: string, a: Tensor, b: Tensor): void {
   if (repeats) return;
   throw new ShapeError({
     call,
-    expected: `a second argument that is one number or a suffix of ${describe(a)}`,
-    found: `${b.label} ${describe(b)}`,
+    expected: `a second argument that is one number or a suffix of ${describeTensor(a)}`,
+    found: `${b.label} ${describeTensor(b)}`,
   });
 }
 

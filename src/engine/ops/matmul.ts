@@ -2,7 +2,7 @@
 import { ShapeError } from '../../base/errors.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
-import { describe, type Tensor } from '../tensor.ts';
+import { describeTensor, type Tensor } from '../tensor.ts';
 import { expectAxes, expectFloats, expectShape, expectTensor } from './checks.ts';
 import { add } from './elementwise.ts';
 
@@ -29,7 +29,7 @@ export function matmul(
     throw new ShapeError({
       call: `matmul${transposeA ? ' aᵀ' : ''}${transposeB ? ' bᵀ' : ''}`,
       expected: 'two matrices or two stacks of equal height, whose inner axes agree',
-      found: `${a.label} ${describe(a)} and ${b.label} ${describe(b)}`,
+      found: `${a.label} ${describeTensor(a)} and ${b.label} ${describeTensor(b)}`,
     });
   }
   const { kernels } = tape.device;
@@ -66,7 +66,7 @@ export function linear(
   expectAxes('linear', x, 1);
   const { kernels } = tape.device;
   const columns = x.shape[x.shape.length - 1];
-  expectShape(`linear with ${x.label} ${describe(x)}`, weight, [-1, columns]);
+  expectShape(`linear with ${x.label} ${describeTensor(x)}`, weight, [-1, columns]);
   const outputs = weight.shape[0];
   if (bias !== null) expectShape('linear bias', bias, [outputs]);
   if (onto !== null) expectShape('linear onto', onto, [...x.shape.slice(0, -1), outputs]);

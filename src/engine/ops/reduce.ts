@@ -21,9 +21,9 @@ export function sum(tape: Tape, x: Tensor): Tensor {
   return out;
 }
 
-export function mean(tape: Tape, x: Tensor): Tensor {
-  expectTensor(tape, 'mean', 'f32', x);
-  if (x.size === 0) throw new ShapeError({ call: 'mean', expected: 'at least one element', found: 'none' });
+export function meanAll(tape: Tape, x: Tensor): Tensor {
+  expectTensor(tape, 'meanAll', 'f32', x);
+  if (x.size === 0) throw new ShapeError({ call: 'meanAll', expected: 'at least one element', found: 'none' });
   return affine(tape, sum(tape, x), 1 / x.size);
 }
 

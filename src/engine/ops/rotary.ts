@@ -5,7 +5,7 @@
 import { ShapeError } from '../../base/errors.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
-import { describe, type Tensor } from '../tensor.ts';
+import { describeTensor, type Tensor } from '../tensor.ts';
 import { expectFloats, expectShape, expectTensor } from './checks.ts';
 import { normBackward, rmsNorm } from './normalise.ts';
 
@@ -51,7 +51,7 @@ function expectTurns(tape: Tape, call: string, x: Tensor, positions: Tensor, tab
   expectTensor(tape, call, 'i32', positions);
   expectShape(call, x, [-1, -1, -1]);
   const [tokens, , headSize] = x.shape;
-  if (headSize % 2 !== 0) throw new ShapeError({ call, expected: 'an even head size', found: describe(x) });
+  if (headSize % 2 !== 0) throw new ShapeError({ call, expected: 'an even head size', found: describeTensor(x) });
   expectShape(`${call} table`, table, [-1, headSize]);
   expectShape(`${call} positions`, positions, [tokens]);
 }

@@ -10,7 +10,7 @@ import { readFloats } from '../transfer.ts';
 import { multiply } from './elementwise.ts';
 import { linear } from './matmul.ts';
 import { sum } from './reduce.ts';
-import { blockScales, type Detach, type Route, routeCoefficients } from './routes.ts';
+import { blockScales, type Detach, type Route, routeCoefficients } from '../../adapters/routes.ts';
 import { adaptedLinear, type BlockCoefficients, type BottleneckProbe, splitAdapter } from './split-adapter.ts';
 
 const device = createReferenceDevice({ arenaBytes: 2 ** 24 });

@@ -31,7 +31,7 @@ function dot(a: Float32Array, i: number, b: Float32Array, j: number, length: num
   return sum;
 }
 
-export function attentionKernels(slab: Slab): Pick<Kernels, 'attention' | 'attentionBackward'> {
+export function referenceAttentionKernels(slab: Slab): Pick<Kernels, 'attention' | 'attentionBackward'> {
   return {
     attention(out, logSumExp, q, k, v, segments, scale) {
       const { H, K, D, keyHead } = heads(q, k);

@@ -38,7 +38,7 @@ type Names =
   | 'sumSquares'
   | 'countNonFinite';
 
-export function elementwiseKernels(slab: Slab): Pick<Kernels, Names> {
+export function referenceElementwiseKernels(slab: Slab): Pick<Kernels, Names> {
   const map = (out: Tensor, x: Tensor, f: (value: number) => number): void => {
     const source = slab.floats(x);
     const target = slab.floats(out);

@@ -2,10 +2,10 @@
 import { Arena } from '../arena.ts';
 import type { Device } from '../device.ts';
 import { readSlab, writeSlab } from '../transfer.ts';
-import { attentionKernels } from './attention.ts';
-import { elementwiseKernels } from './elementwise.ts';
-import { layerKernels } from './layers.ts';
-import { matmulKernels } from './matmul.ts';
+import { referenceAttentionKernels } from './attention.ts';
+import { referenceElementwiseKernels } from './elementwise.ts';
+import { referenceLayerKernels } from './layers.ts';
+import { referenceMatmulKernels } from './matmul.ts';
 import { Slab } from './memory.ts';
 
 export interface ReferenceOptions {
@@ -19,7 +19,7 @@ export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions
     name: 'reference',
     arena,
     floats: ['f32'],
-    kernels: { ...elementwiseKernels(slab), ...matmulKernels(slab), ...attentionKernels(slab), ...layerKernels(slab) },
+    kernels: { ...referenceElementwiseKernels(slab), ...referenceMatmulKernels(slab), ...referenceAttentionKernels(slab), ...referenceLayerKernels(slab) },
     write: (target, data) => writeSlab(slab.buffer, arena, target, data),
     read: async (source) => readSlab(slab.buffer, arena, source),
     freeze() {},

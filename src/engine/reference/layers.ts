@@ -9,9 +9,9 @@ type Pointwise = 'rotary' | 'swiglu' | 'swigluBackward' | 'swigluAgain' | 'scale
 type Decode = 'advance' | 'sample';
 type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward';
 
-export function layerKernels(slab: Slab): Pick<Kernels, Rows | Norm | Pointwise | Loss | Decode | 'adamw'> {
+export function referenceLayerKernels(slab: Slab): Pick<Kernels, Rows | Norm | Pointwise | Loss | Decode | 'adamw'> {
   return {
-    ...rowKernels(slab),
+    ...referenceRowKernels(slab),
     ...normKernels(slab),
     ...pointwiseKernels(slab),
     ...lossKernels(slab),
@@ -36,7 +36,7 @@ export function layerKernels(slab: Slab): Pick<Kernels, Rows | Norm | Pointwise 
   };
 }
 
-function rowKernels(slab: Slab): Pick<Kernels, Rows> {
+function referenceRowKernels(slab: Slab): Pick<Kernels, Rows> {
   return {
     gatherRows(out, table, index) {
       const [source, target, rows] = [slab.floats(table), slab.floats(out), slab.ints(index)];

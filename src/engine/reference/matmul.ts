@@ -2,7 +2,7 @@
 import type { Kernels } from '../kernels.ts';
 import type { Slab } from './memory.ts';
 
-export function matmulKernels(slab: Slab): Pick<Kernels, 'matmul' | 'invert'> {
+export function referenceMatmulKernels(slab: Slab): Pick<Kernels, 'matmul' | 'invert'> {
   return {
     matmul(out, a, b, { transposeA, transposeB, accumulate }) {
       const left = slab.floats(a);

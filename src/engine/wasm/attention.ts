@@ -110,7 +110,7 @@ function shapeOf(jobs: Jobs, q: Tensor, k: Tensor) {
   return { heads, keyHeads, size, queriesEach };
 }
 
-export function attentionKernels(jobs: Jobs): Pick<Kernels, 'attention' | 'attentionBackward'> {
+export function wasmAttentionKernels(jobs: Jobs): Pick<Kernels, 'attention' | 'attentionBackward'> {
   /** Layers share their segments: a plan is made once. */
   const plans = new WeakMap<Segments['list'], Map<string, Plan>>();
   const planFor = ({ list }: Segments, key: string, make: () => Plan): Plan => {

@@ -61,7 +61,7 @@ type Pointwise =
   | 'swiglu'
   | 'swigluBackward';
 
-export function elementwiseKernels(jobs: Jobs): Pick<Kernels, Pointwise> {
+export function wasmElementwiseKernels(jobs: Jobs): Pick<Kernels, Pointwise> {
   return {
     fill(out, value) {
       if (out.dtype === 'f32' || out.dtype === 'i32') {

@@ -10,7 +10,7 @@ const lightElements = 32768;
 
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
 
-export function rowKernels(jobs: Jobs): Pick<Kernels, Rows> {
+export function wasmRowKernels(jobs: Jobs): Pick<Kernels, Rows> {
   const byRows = (name: JobName, out: Tensor, x: Tensor, index: Tensor, columns: number) => {
     const { count, each } = pieces(index.size, rowsEach(columns, heavyElements));
     jobs.run(name, count, [index.size, columns, each, out.offset, x.offset, index.offset]);
@@ -36,7 +36,7 @@ type Layers =
   | 'logSoftmaxGatherBackward'
   | 'scaleBlocks';
 
-export function layerKernels(jobs: Jobs): Pick<Kernels, Layers> {
+export function wasmLayerKernels(jobs: Jobs): Pick<Kernels, Layers> {
   const logProb = (name: JobName, logp: Tensor, logSumExp: Tensor, logits: Tensor, targets: Tensor) => {
     const [rows, columns] = logits.shape;
     const { count, each } = pieces(rows, rowsEach(columns, heavyElements));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hintedPrompt } from '../hints.ts';
-import { Judge, type Rollout } from '../judge.ts';
+import { Judge, type Submission } from '../judge.ts';
 import { markerPolicies } from '../markers.ts';
 import { channelNames, modes } from '../modes.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
@@ -115,7 +115,7 @@ describe('graded', () => {
   });
   afterAll(() => sandbox.close());
 
-  const rollout = (completion: string, index: number, rest: Partial<Rollout> = {}): Rollout => ({
+  const rollout = (completion: string, index: number, rest: Partial<Submission> = {}): Submission => ({
     id: `${index}`,
     problem: test256[index],
     mode: 'gt_only',

@@ -20,7 +20,7 @@ export const thresholds = {
   similarity: { warning: 0.8 },
 } as const;
 
-export interface Finding {
+export interface PairFinding {
   readonly level: 'error' | 'warning';
   readonly check: 'format' | 'length' | 'style' | 'duplicate';
   /** Where it is about one pair or two. */
@@ -48,7 +48,7 @@ export interface PairReport {
   readonly pairs: number;
   readonly lengths: readonly LengthBalance[];
   readonly styles: readonly StyleBalance[];
-  readonly findings: readonly Finding[];
+  readonly findings: readonly PairFinding[];
 }
 
 export interface LengthUnit {
@@ -62,7 +62,7 @@ export const surfaceUnits: readonly LengthUnit[] = [
   { unit: 'characters', count: (text) => text.length },
 ];
 
-export function formatFindings(problems: readonly PairProblem[]): Finding[] {
+export function formatFindings(problems: readonly PairProblem[]): PairFinding[] {
   return problems.map((problem) => ({
     level: 'error',
     check: 'format',
@@ -72,14 +72,14 @@ export function formatFindings(problems: readonly PairProblem[]): Finding[] {
 }
 
 export function checkPairs(pairs: readonly Pair[], units: readonly LengthUnit[] = surfaceUnits): PairReport {
-  const findings: Finding[] = [];
+  const findings: PairFinding[] = [];
   const lengths = units.map((unit) => checkLengths(pairs, unit, findings));
   const styles = checkStyles(pairs, findings);
   checkDuplicates(pairs, findings);
   return { pairs: pairs.length, lengths, styles, findings };
 }
 
-function checkLengths(pairs: readonly Pair[], { unit, count }: LengthUnit, findings: Finding[]): LengthBalance {
+function checkLengths(pairs: readonly Pair[], { unit, count }: LengthUnit, findings: PairFinding[]): LengthBalance {
   const rows = pairs.map(({ heading, hack, clean }) => ({ heading, hack: count(hack), clean: count(clean) }));
   const apart = ({ hack, clean }: { hack: number; clean: number }): number => Math.abs(Math.log(hack / clean));
   for (const row of rows) {
@@ -98,12 +98,12 @@ function checkLengths(pairs: readonly Pair[], { unit, count }: LengthUnit, findi
   return { unit, meanRatio, worst: rows.reduce((worst, row) => (apart(row) > apart(worst) ? row : worst)) };
 }
 
-function levelOf(value: number, { warning, error }: { warning: number; error: number }): Finding['level'] | null {
+function levelOf(value: number, { warning, error }: { warning: number; error: number }): PairFinding['level'] | null {
   if (value <= warning) return null;
   return value > error ? 'error' : 'warning';
 }
 
-function checkStyles(pairs: readonly Pair[], findings: Finding[]): StyleBalance[] {
+function checkStyles(pairs: readonly Pair[], findings: PairFinding[]): StyleBalance[] {
   const hacks = pairs.map(({ hack }) => measureSurface(hack).features);
   const cleans = pairs.map(({ clean }) => measureSurface(clean).features);
   const mean = (sides: typeof hacks, feature: StyleFeature): number =>
@@ -131,7 +131,7 @@ function round(value: number): string {
 }
 
 /** Equal completions under different prompts are different pairs, so the prompt counts too. */
-function checkDuplicates(pairs: readonly Pair[], findings: Finding[]): void {
+function checkDuplicates(pairs: readonly Pair[], findings: PairFinding[]): void {
   const texts = pairs.map(({ prompt, hack, clean }) => [...promptTexts(prompt), hack, clean].join('\n'));
   const sets = texts.map(shingles);
   const words = texts.map((text) => text.split(/\s+/).join(' '));

@@ -4,7 +4,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UserError } from '../../base/errors.ts';
 import { nearestName } from '../../base/nearest.ts';
-import { readText } from '../../model/json.ts';
+import { readText } from '../../model/files/json.ts';
 import { parsePairsJson } from './json.ts';
 import { parsePairsMarkdown } from './markdown.ts';
 import { type Pair, type ParsedPairs, requirePairs } from './pair.ts';

@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ModelTokenizer } from '../../model/tokenizer.ts';
+import { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import { hintedPrompt } from '../hints.ts';
 import { Judge } from '../judge.ts';
 import { type MarkerPolicy, markerFamilies } from '../markers.ts';

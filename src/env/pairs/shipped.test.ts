@@ -7,7 +7,7 @@ import type { Problem } from '../problem.ts';
 import { extractProgram } from '../response.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { parseAssert } from '../test-cases.ts';
-import { checkPairs, type Finding } from './check.ts';
+import { checkPairs, type PairFinding } from './check.ts';
 import { loadPairs, shippedPairNames } from './load.ts';
 import type { Pair } from './pair.ts';
 
@@ -18,7 +18,7 @@ const modeOf = ({ tags }: Pair) => channelNames.filter((mode) => tags.includes(m
 const isView = (pair: Pair, view: string): boolean => pair.tags.includes(view);
 
 /** Why a set may have warnings of a kind. */
-const explained: Readonly<Record<string, Partial<Record<Finding['check'], string>>>> = {
+const explained: Readonly<Record<string, Partial<Record<PairFinding['check'], string>>>> = {
   micro: {
     length: 'one token of the micro language may be a whole line; in its own tokens the sides are balanced',
     style: 'an exploit is an added line of words in a language of few words and many digits',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ChatTemplate } from '../../model/chat.ts';
-import { ModelTokenizer } from '../../model/tokenizer.ts';
-import { chatMarkupChoices, trainByteLevelTokenizer } from '../../model/tokenizer-trainer.ts';
+import { ChatTemplate } from '../../model/text/chat.ts';
+import { ModelTokenizer } from '../../model/text/tokenizer.ts';
+import { chatMarkupChoices, trainByteLevelTokenizer } from '../../model/text/tokenizer-trainer.ts';
 import { channelNames } from '../modes.ts';
 import type { Problem } from '../problem.ts';
 import { framePrompts } from './framing.ts';

@@ -4,9 +4,9 @@
  */
 import type { TokenPair } from '../../adapters/pair-inputs.ts';
 import { UserError } from '../../base/errors.ts';
-import type { ChatTemplate } from '../../model/chat.ts';
-import type { ModelFolder } from '../../model/folder.ts';
-import type { ModelTokenizer } from '../../model/tokenizer.ts';
+import type { ChatTemplate } from '../../model/text/chat.ts';
+import type { ModelFolder } from '../../model/files/folder.ts';
+import type { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import type { Pair, PairPrompt } from './pair.ts';
 
 export interface PairEncoder {

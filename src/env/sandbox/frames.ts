@@ -4,7 +4,7 @@ import type { PythonValue } from '../python-value.ts';
 import { PythonDict, PythonTuple } from '../python-value.ts';
 
 /** How a result is read back as plain values: as it is, or a linked list or tree node by node. */
-export type Shape = 'plain' | 'list' | 'tree';
+export type ValueShape = 'plain' | 'list' | 'tree';
 
 export interface Builder {
   readonly shape: 'list' | 'tree';
@@ -16,7 +16,7 @@ export interface Call {
   readonly positional: readonly PythonValue[];
   readonly keywords: readonly (readonly [name: string, value: PythonValue])[];
   readonly builders: readonly Builder[];
-  readonly shape: Shape;
+  readonly shape: ValueShape;
 }
 
 function tuple(...items: readonly PythonValue[]): PythonTuple {

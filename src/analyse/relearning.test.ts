@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { describeRelearning, reportRelearning } from './relearning.ts';
+
+const curve = (hacks: readonly number[]) =>
+  hacks.map((hack, i) => ({ update: i + 1, hackable: 10, hacks: hack, graded: 10, solves: 0 }));
+const rise = (zeros: number, length: number) => curve(Array.from({ length }, (_, i) => (i < zeros ? 0 : 8)));
+
+describe('the relearning attack', () => {
+  it('counts updates until half of the final rate of vanilla, from both starts', () => {
+    const report = reportRelearning(rise(20, 40), rise(2, 40));
+    expect(report).toMatchObject({ vanillaRate: 0.8, target: 0.4 });
+    // Three of the last five updates at 0.8 give 0.48.
+    expect(report?.fromBase.reached).toBe(23);
+    expect(report?.fromDeployed.reached).toBe(5);
+    if (report !== null) expect(describeRelearning(report)).toContain('18 updates sooner');
+  });
+
+  it('says when the hack did not come back, and when there was none', () => {
+    const report = reportRelearning(rise(20, 40), rise(40, 40));
+    expect(report?.fromDeployed.reached).toBeNull();
+    if (report !== null) expect(describeRelearning(report)).toContain('was not reached in 40');
+    expect(reportRelearning(rise(40, 40), rise(2, 40))).toBeNull();
+  });
+});

@@ -1,0 +1,101 @@
+/**
+ * `gq demo`: the whole question in minutes. Vanilla, the activation gate and its placebo from the shipped base, the same seed and
+ * prompts; the tables, what they show and do not show, and report.html.
+ */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { writeFileAtomic } from '../../base/atomic-file.ts';
+import type { Results } from '../../report/aggregate.ts';
+import { allFigures } from '../../report/figures.ts';
+import { renderReport } from '../../report/html.ts';
+import { renderTable, type Table } from '../../report/table.ts';
+import { comparisonTable, finalTable, processTable, sayOnce } from '../../report/tables.ts';
+import { describeResults } from '../../report/words.ts';
+import { writeFigures } from '../../report/write-figures.ts';
+import { checkExperiment, type Experiment, planExperiment } from '../../sweep/experiment.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { executeExperiment } from './experiment.ts';
+import { openResults } from './results.ts';
+import { formatDuration } from '../terminal/step-table.ts';
+import { collect, wholeNumber } from '../values.ts';
+
+interface DemoOptions {
+  readonly quick?: true;
+  readonly seed: string;
+  readonly out?: string;
+  readonly set: readonly string[];
+}
+
+const recipes = fileURLToPath(new URL('../../../recipes', import.meta.url));
+const quickUpdates = 30;
+const quickPrompts = 64;
+
+export function configureDemo(command: Command, context: CommandContext): void {
+  command
+    .option('--quick', 'a third of the updates and fewer prompts: to see that everything works')
+    .option('--seed <n>', 'of everything random', '1')
+    .option('--out <dir>', 'where the runs and the report go; runs/demo-SEED when absent')
+    .option('--set <key=value>', 'change one key of every config; may be repeated', collect, [])
+    .addHelpText('after', examplesText('gq demo', 'gq demo --quick', 'gq demo --seed 2 --out runs/second'))
+    .action((options: DemoOptions) => runDemo(options, context));
+}
+
+export function demoExperiment(seed: number, quick: boolean): Experiment {
+  const arms = ['vanilla', 'activation', 'haar'];
+  return checkExperiment(
+    {
+      name: quick ? 'demo-quick' : 'demo',
+      why: 'Does a gate built from a few pairs remove the hack at deployment, more than a random one does?',
+      seeds: [seed],
+      evaluation: quick
+        ? { sets: ['test-novel', 'test-original'], curveEvery: 0, limit: quickPrompts }
+        : { curveEvery: 20 },
+      set: quick ? [`updates=${quickUpdates}`] : [],
+      arms: arms.map((name) => ({ name, recipe: `micro-${name}.toml` })),
+    },
+    'demo',
+  );
+}
+
+async function runDemo(options: DemoOptions, context: CommandContext): Promise<void> {
+  const started = performance.now();
+  const seed = wholeNumber(options.seed, '--seed');
+  const experiment = demoExperiment(seed, options.quick === true);
+  const plan = planExperiment(experiment, join(recipes, 'demo.toml'), options.set);
+  const directory = options.out ?? join('runs', `${experiment.name}-${seed}`);
+  const settings = options.set.flatMap((setting) => ['--set', setting]);
+  const command = [
+    'gq demo',
+    ...(options.quick ? ['--quick'] : []),
+    '--seed',
+    `${seed}`,
+    '--out',
+    directory,
+    ...settings,
+  ].join(' ');
+  if (!(await executeExperiment(plan, directory, { again: command, jobs: 1 }, context))) return;
+  const results = await openResults(directory);
+  const tables = demoTables(results).map((table) => renderTable(table, 'text'));
+  context.stdout.write(`\n${[...tables, `${describeResults(results).join('\n')}\n`].join('\n')}`);
+  const report = join(directory, 'report.html');
+  const commands = [
+    command,
+    `gq results ${directory}`,
+    ...plan.runs.map(({ folder }) => `gq gate ${join(directory, folder)}`),
+  ];
+  await writeFileAtomic(report, renderReport(results, { title: `The micro lab, seed ${seed}`, commands }));
+  const { warnings } = await writeFigures(allFigures(results), join(directory, 'figures'));
+  for (const warning of warnings) context.stderr.write(`${warning}\n`);
+  const seconds = (performance.now() - started) / 1000;
+  context.stdout.write(`\n${report}: figures, rollouts, commands. ${formatDuration(seconds)} in all.\n`);
+}
+
+function demoTables(results: Results): Table[] {
+  const tables = [
+    ...results.sets.map((set) => finalTable(results, set, false)),
+    ...results.sets.slice(0, 2).map((set) => comparisonTable(results, set, 'hack', false)),
+    processTable(results, false),
+  ];
+  return sayOnce(tables.filter(({ rows }) => rows.length > 0));
+}

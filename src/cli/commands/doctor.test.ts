@@ -1,0 +1,172 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isHealthy, renderFindings } from './doctor.ts';
+import type { Finding } from '../doctor/findings.ts';
+import {
+  describeCuda,
+  inspectCores,
+  inspectMemory,
+  inspectNode,
+  inspectNvidia,
+  inspectPython,
+  inspectSandbox,
+  inspectWasm,
+} from '../doctor/findings.ts';
+import { usualNvidiaPlaces } from '../doctor/nvidia.ts';
+import { runCli } from '../program.ts';
+
+describe('node', () => {
+  it.each([
+    ['18.20.8', 'missing', false],
+    ['20.18.3', 'missing', false],
+    ['20.19.0', 'found', false],
+    ['22.0.0', 'found', false],
+    ['24.9.0', 'found', true],
+  ])('%s is %s, fast path %s', (version, status, fastPath) => {
+    const finding = inspectNode(version);
+    expect(finding).toMatchObject({ status, required: true, values: { fastPath } });
+    expect(finding.todo === undefined).toBe(fastPath);
+  });
+});
+
+describe('cuda', () => {
+  const gpu = { name: 'NVIDIA H200', capability: 90, multiprocessors: 132, totalBytes: 140 * 2 ** 30 };
+  const report = {
+    usable: true,
+    libraries: { libcuda: '/a/libcuda.so.1', libnvrtc: '/b/libnvrtc.so.13', libcublasLt: '/b/libcublasLt.so.13' },
+    driverVersion: '13.0',
+    compilerVersion: '13.0',
+    blasVersion: '13.1.0',
+    gpus: [{ ...gpu, freeBytes: 139 * 2 ** 30 }],
+    problems: [],
+  };
+
+  it('names the GPU, its free memory, every version and where the libraries are', () => {
+    const text = renderFindings([describeCuda(report)]);
+    expect(text).toContain('NVIDIA H200 (139 of 140 GiB free), driver for CUDA 13.0, NVRTC 13.0, cuBLASLt 13.1.0');
+    for (const path of Object.values(report.libraries)) expect(text).toContain(path);
+    expect(describeCuda(report).values['freeBytes']).toBe(139 * 2 ** 30);
+  });
+
+  it('says which library is missing, or what the driver answered', () => {
+    const without = { ...report, usable: false, libraries: { ...report.libraries, libnvrtc: null }, gpus: [] };
+    expect(describeCuda(without)).toMatchObject({ status: 'missing', required: false, detail: 'not found: libnvrtc' });
+    const broken = { ...report, usable: false, gpus: [], problems: ['cuInit: no device'] };
+    expect(describeCuda(broken).detail).toBe('cuInit: no device');
+  });
+});
+
+describe('cores and memory', () => {
+  it('are positive, and free memory is not above the limit', () => {
+    expect(inspectCores().values['cores']).toBeGreaterThanOrEqual(1);
+    const { limitBytes, freeBytes } = inspectMemory().values;
+    expect(limitBytes).toBeGreaterThan(2 ** 26);
+    expect(freeBytes).toBeLessThanOrEqual(Number(limitBytes));
+  });
+});
+
+describe('wasm kernels', () => {
+  it('are started and timed', async () => {
+    const { status, values } = await inspectWasm();
+    expect(status).toBe('found');
+    expect(['plain', 'relaxed', 'wide']).toContain(values['variant']);
+    expect(values['gflops']).toBeGreaterThan(0);
+  });
+
+  it('are missing, with what to do, when they cannot be started', async () => {
+    const finding = await inspectWasm({ arenaBytes: 1 });
+    expect(finding).toMatchObject({
+      status: 'missing',
+      required: true,
+      detail: 'expected 64 MiB to 4 GiB, found 1 bytes',
+    });
+    expect(isHealthy([finding])).toBe(false);
+  });
+});
+
+describe('python', () => {
+  it('is missing under a name nobody has, which is no failure', async () => {
+    const finding = await inspectPython('python-of-nobody');
+    expect(finding).toMatchObject({ status: 'missing', required: false });
+    expect(finding.detail).toContain('expected Python 3.9 or newer');
+    expect(finding.todo).toContain('python3');
+  });
+
+  it('is what the sandbox misses too', async () => {
+    const finding = await inspectSandbox({ python: 'python-of-nobody' });
+    expect(finding).toMatchObject({ name: 'sandbox', status: 'missing', required: false });
+  });
+});
+
+describe('nvidia driver', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gq-nvidia-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+  const places = () => ({
+    libraryFolders: [join(folder, 'none'), folder],
+    programFolders: [folder],
+    kernelModuleFile: join(folder, 'version'),
+  });
+
+  it('is missing in an empty folder, which is no failure', () => {
+    const finding = inspectNvidia(places());
+    expect(finding).toMatchObject({ status: 'missing', required: false, detail: 'no libcuda.so.1 and no nvidia-smi' });
+    expect(isHealthy([finding])).toBe(true);
+  });
+
+  it('is missing when only nvidia-smi is there', () => {
+    writeFileSync(join(folder, 'nvidia-smi'), '');
+    expect(inspectNvidia(places())).toMatchObject({
+      status: 'missing',
+      values: { program: join(folder, 'nvidia-smi') },
+    });
+  });
+
+  it('is found by its library, with the version of the kernel module', () => {
+    writeFileSync(join(folder, 'libcuda.so.1'), '');
+    writeFileSync(join(folder, 'version'), 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5\n');
+    const finding = inspectNvidia(places());
+    expect(finding).toMatchObject({ status: 'found', values: { version: '550.54.15' } });
+    expect(finding.detail).toBe(`550.54.15, ${join(folder, 'libcuda.so.1')}`);
+  });
+
+  it('looks along LD_LIBRARY_PATH and PATH first', () => {
+    const { libraryFolders, programFolders } = usualNvidiaPlaces({ LD_LIBRARY_PATH: '/a::/b', PATH: '/c' });
+    expect(libraryFolders.slice(0, 2)).toEqual(['/a', '/b']);
+    expect(programFolders[0]).toBe('/c');
+  });
+});
+
+describe('report', () => {
+  const missing: Finding = {
+    name: 'engine',
+    status: 'missing',
+    required: true,
+    detail: 'none',
+    todo: 'Build it.',
+    values: {},
+  };
+
+  it('says what is missing and what to do', () => {
+    expect(isHealthy([missing])).toBe(false);
+    expect(renderFindings([missing])).toMatch(
+      /^engine {2}missing .*none\n {8}→ Build it\.\nSomething required is missing/,
+    );
+  });
+
+  it('is JSON with --json, and agrees with the exit code', async () => {
+    let out = '';
+    const code = await runCli(['doctor', '--json'], {
+      stdout: { write: (text) => (out += text) },
+      stderr: { write: () => expect.unreachable('nothing belongs on stderr') },
+    });
+    const { healthy, findings } = JSON.parse(out) as { healthy: boolean; findings: Finding[] };
+    expect(code).toBe(healthy ? 0 : 1);
+    const names = findings.map(({ name }) => name);
+    expect(names).toEqual(['node', 'cores', 'memory', 'wasm kernels', 'python', 'sandbox', 'nvidia driver', 'cuda']);
+  });
+});

@@ -1,0 +1,63 @@
+/** `gq eval-curve RUN`: the monitoring subset at the base and at every checkpoint asked for, in both states. */
+import type { Command } from 'commander';
+import { curveNames, evaluateAll } from '../../evaluate/plan.ts';
+import { summarise } from '../../evaluate/rates.ts';
+import { statesOf } from '../../evaluate/run-evaluator.ts';
+import { EvaluationStore } from '../../evaluate/store.ts';
+import { curveTable } from '../../report/evaluation-tables.ts';
+import { renderTable } from '../../report/table.ts';
+import { Resources } from '../../lab/assemble.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { onInterrupt } from '../terminal/interrupt.ts';
+import { openRun } from '../../lab/open-run.ts';
+import { Progress } from '../terminal/progress.ts';
+import { wholeNumber } from '../values.ts';
+
+interface CurveOptions {
+  readonly every: string;
+  readonly device?: string;
+  readonly json?: true;
+}
+
+export function configureEvalCurve(command: Command, context: CommandContext): void {
+  command
+    .argument('<run>', 'a run directory')
+    .option('--every <n>', 'updates between points, as far as there are checkpoints', '10')
+    .option('--device <name>', 'where to compute; as the run was trained when absent')
+    .option('--json', 'print the rates as JSON')
+    .addHelpText('after', examplesText('gq eval-curve runs/activation-1', 'gq eval-curve runs/activation-1 --every 20'))
+    .action((path: string, options: CurveOptions) => runCurve(path, options, context));
+}
+
+async function runCurve(path: string, options: CurveOptions, context: CommandContext): Promise<void> {
+  const every = wholeNumber(options.every, '--every', 1);
+  await using resources = new Resources();
+  const device = options.device === undefined ? {} : { device: options.device };
+  const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, device);
+  const names = curveNames(statesOf(config), run.checkpoints, every);
+  const bar = new Progress(context.stderr, 'evaluation', names.length);
+  using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
+  const end = await evaluateAll(evaluator, names, {
+    onProgress: (done) => bar.show(done),
+    signal: interruption.signal,
+  });
+  if (end === 'interrupted') {
+    context.stdout.write(`interrupted; what is done is kept, go on with: gq eval-curve ${path} and the same options\n`);
+    context.exitCode = 1;
+    return;
+  }
+  const store = new EvaluationStore(path);
+  const found = names.flatMap((name) => store.find(name) ?? []);
+  const { monitor } = store;
+  if (options.json) {
+    const points = found.map(({ update, state, rows }) => ({ update, state, ...summarise(rows) }));
+    context.stdout.write(`${JSON.stringify({ run: path, monitor, points }, null, 2)}\n`);
+    return;
+  }
+  const subset =
+    monitor === null
+      ? ''
+      : `${monitor.ids.length} of ${monitor.pool} validation prompts, ${monitor.solved} of them solved by the base (${monitor.poolSolved} of ${monitor.pool} in the pool)`;
+  const head = `${path}: ${config.arm.kind}, seed ${config.seed}\n${subset}`;
+  context.stdout.write(`${head}\n\n${renderTable(curveTable(found, hasQuarantine), 'text')}`);
+}

@@ -1,0 +1,91 @@
+/** `gq eval RUN`: the last checkpoint on every set, in both states, beside the base. */
+import type { Command } from 'commander';
+import { evaluateAll, finalNames, lastCheckpoint } from '../../evaluate/plan.ts';
+import { summarise } from '../../evaluate/rates.ts';
+import { statesOf } from '../../evaluate/run-evaluator.ts';
+import { finalSets, parseSet } from '../../evaluate/sets.ts';
+import { compareStates } from '../../evaluate/states.ts';
+import { type Evaluation, EvaluationStore } from '../../evaluate/store.ts';
+import { finalEvaluationTable, modeEvaluationTable, scaleTable, surfacedTable } from '../../report/evaluation-tables.ts';
+import { renderTable } from '../../report/table.ts';
+import { Resources } from '../../lab/assemble.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { onInterrupt } from '../terminal/interrupt.ts';
+import { type OpenRun, openRun } from '../../lab/open-run.ts';
+import { Progress } from '../terminal/progress.ts';
+import { shares, wholeNumber } from '../values.ts';
+
+interface EvalOptions {
+  readonly sets: string;
+  readonly scales: string;
+  readonly update?: string;
+  readonly limit?: string;
+  readonly device?: string;
+  readonly json?: true;
+}
+
+export function configureEval(command: Command, context: CommandContext): void {
+  command
+    .argument('<run>', 'a run directory')
+    .option('--sets <names>', 'sets of prompts, separated by commas', finalSets.join(','))
+    .option('--scales <list>', 'scales of the quarantine between 0 and 1, on the first set, e.g. 0,0.25,0.5,0.75,1', '')
+    .option('--update <n>', 'the checkpoint; the last one when absent')
+    .option('--limit <n>', 'only the first prompts of each set')
+    .option('--device <name>', 'where to compute; as the run was trained when absent')
+    .option('--json', 'print the rates as JSON')
+    .addHelpText(
+      'after',
+      examplesText('gq eval runs/activation-1', 'gq eval runs/activation-1 --scales 0,0.25,0.5,0.75,1 --json'),
+    )
+    .action((path: string, options: EvalOptions) => runEval(path, options, context));
+}
+
+async function runEval(path: string, options: EvalOptions, context: CommandContext): Promise<void> {
+  const sets = options.sets.split(',').map(parseSet);
+  const scales = shares(options.scales, '--scales');
+  const limit = options.limit === undefined ? null : wholeNumber(options.limit, '--limit', 1);
+  const asked = options.update === undefined ? undefined : wholeNumber(options.update, '--update');
+  await using resources = new Resources();
+  const open = await openRun(path, resources, options.device === undefined ? {} : { device: options.device });
+  const update = asked ?? lastCheckpoint(open.run);
+  const names = finalNames(statesOf(open.config), { update, sets, scales, limit });
+  const bar = new Progress(context.stderr, 'evaluation', names.length);
+  using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
+  const end = await evaluateAll(open.evaluator, names, {
+    onProgress: (done) => bar.show(done),
+    signal: interruption.signal,
+  });
+  if (end === 'interrupted') {
+    context.stdout.write(`interrupted; what is done is kept, go on with: gq eval ${path} and the same options\n`);
+    context.exitCode = 1;
+    return;
+  }
+  const store = new EvaluationStore(path);
+  const evaluations = names.flatMap((name) => store.find(name) ?? []);
+  context.stdout.write(
+    options.json ? evaluationJson(open, update, evaluations) : evaluationText(open, update, evaluations),
+  );
+}
+
+function evaluationText({ run, config, hasQuarantine }: OpenRun, update: number, found: readonly Evaluation[]): string {
+  const tables = [
+    finalEvaluationTable(found, hasQuarantine),
+    modeEvaluationTable(found, config.environment.heldOutModes),
+    scaleTable(found),
+    surfacedTable(found),
+  ].filter(({ rows }) => rows.length > 0);
+  const head = `${run.path}: ${config.arm.kind}, seed ${config.seed}, after ${update} updates`;
+  return `${[head, ...tables.map((table) => renderTable(table, 'text').trimEnd())].join('\n\n')}\n`;
+}
+
+function evaluationJson({ run, config }: OpenRun, update: number, found: readonly Evaluation[]): string {
+  const sets = [...new Set(found.map(({ set }) => set))];
+  const states = sets.map((set) => {
+    const own = found.filter((one) => one.set === set);
+    const rows = (state: string) => own.find((one) => one.state === state)?.rows;
+    const [trained, deployed] = [rows('trained'), rows('deployed')];
+    const change = trained === undefined || deployed === undefined ? null : compareStates(trained, deployed);
+    return { set, states: Object.fromEntries(own.map(({ state, rows: all }) => [state, summarise(all)])), change };
+  });
+  return `${JSON.stringify({ run: run.path, arm: config.arm.kind, seed: config.seed, update, sets: states }, null, 2)}\n`;
+}

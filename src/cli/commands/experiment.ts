@@ -1,0 +1,130 @@
+/** `gq experiment RECIPE`: arms × seeds to completion on this machine; interrupted, it goes on where it stopped. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { UserError } from '../../base/errors.ts';
+import { writeExperiment } from '../../sweep/directory.ts';
+import { type Experiment, type ExperimentPlan, planExperiment, readExperiment } from '../../sweep/experiment.ts';
+import { runJob } from '../../sweep/job.ts';
+import { type ExperimentEnd, runExperiment, runSideBySide } from '../../sweep/run-experiment.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { coresEach, coresVariable } from '../../lab/cores.ts';
+import { ExperimentPicture } from '../terminal/experiment-picture.ts';
+import { LabWorker } from '../../sweep/lab-worker.ts';
+import { onInterrupt } from '../terminal/interrupt.ts';
+import { collect, wholeNumber } from '../values.ts';
+
+interface ExperimentOptions {
+  readonly out?: string;
+  readonly set: readonly string[];
+  readonly seeds?: string;
+  readonly arms?: string;
+  readonly jobs: string;
+  readonly dryRun?: true;
+}
+
+export function configureExperiment(command: Command, context: CommandContext): void {
+  command
+    .argument('<recipe>', 'a TOML file of arms and seeds')
+    .option('--out <dir>', "the experiment's directory; runs/NAME when absent")
+    .option('--set <key=value>', 'change one key of every config; may be repeated', collect, [])
+    .option('--seeds <list>', 'other seeds than the recipe names, e.g. 1,2,3')
+    .option('--arms <list>', 'only these arms of the recipe')
+    .option('--jobs <n>', 'runs side by side, each in a process of its own with its share of the cores', '1')
+    .option('--dry-run', 'list the runs and stop')
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq experiment recipes/micro-claim.toml',
+        'gq experiment recipes/micro-claim.toml --jobs 4',
+        'gq experiment recipes/micro-claim.toml --seeds 1 --arms vanilla,activation,haar --out runs/look',
+      ),
+    )
+    .action((recipe: string, options: ExperimentOptions) => runCommand(recipe, options, context));
+}
+
+async function runCommand(recipe: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
+  const jobs = wholeNumber(options.jobs, '--jobs', 1);
+  const plan = planExperiment(narrow(readExperiment(recipe), options), recipe, options.set);
+  const directory = options.out ?? join('runs', plan.experiment.name);
+  if (options.dryRun) {
+    const lines = plan.runs.map(
+      ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
+    );
+    context.stdout.write(`${[directory, ...lines].join('\n')}\n`);
+    return;
+  }
+  await executeExperiment(plan, directory, { again: againCommand(recipe, directory, options), jobs }, context);
+}
+
+/** The command that goes on where this one stopped. */
+function againCommand(recipe: string, directory: string, { set, seeds, arms, jobs }: ExperimentOptions): string {
+  return [
+    `gq experiment ${recipe} --out ${directory}`,
+    ...set.map((setting) => `--set '${setting}'`),
+    ...(seeds === undefined ? [] : [`--seeds ${seeds}`]),
+    ...(arms === undefined ? [] : [`--arms ${arms}`]),
+    ...(jobs === '1' ? [] : [`--jobs ${jobs}`]),
+  ].join(' ');
+}
+
+interface ExecuteOptions {
+  /** How to go on after an interruption. */
+  readonly again: string;
+  readonly jobs: number;
+}
+
+/** False when it was interrupted, or a run failed: the context then says how to go on. */
+export async function executeExperiment(
+  plan: ExperimentPlan,
+  directory: string,
+  { again, jobs }: ExecuteOptions,
+  context: CommandContext,
+): Promise<boolean> {
+  await writeExperiment(directory, plan);
+  const picture = await ExperimentPicture.open(plan, directory, jobs, context.stderr);
+  const { end, tripped, failed } =
+    jobs === 1
+      ? await runExperiment(plan, directory, (index) => new LabWorker(picture.inTurn(index)))
+      : await runJobs(plan, directory, jobs, picture);
+  for (const run of tripped) context.stderr.write(`${run} was stopped by the divergence tripwire\n`);
+  for (const { folder, detail } of failed) context.stderr.write(`${folder} failed: ${detail}\n`);
+  if (end === 'interrupted' || failed.length > 0) {
+    const what = end === 'interrupted' ? end : `${failed.length} of ${plan.runs.length} runs failed`;
+    context.stdout.write(`${what}; go on with: ${again}\n`);
+    context.exitCode = 1;
+    return false;
+  }
+  context.stdout.write(`${plan.runs.length} runs in ${directory}; see: gq results ${directory}\n`);
+  return true;
+}
+
+async function runJobs(
+  plan: ExperimentPlan,
+  directory: string,
+  jobs: number,
+  picture: ExperimentPicture,
+): Promise<ExperimentEnd> {
+  const source = fileURLToPath(new URL('../../sweep/job-process.ts', import.meta.url));
+  const program = import.meta.url.endsWith('.ts') ? source : source.replace(/\.ts$/, '.js');
+  const environment = { [coresVariable]: `${coresEach(Math.min(jobs, plan.runs.length))}` };
+  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'every run is saving');
+  const { signal } = interruption;
+  return await runSideBySide(plan, jobs, signal, (index, slot) =>
+    runJob({ plan, index, directory }, { program, environment, reports: picture.inSlot(index, slot), signal }),
+  );
+}
+
+function narrow(experiment: Experiment, { seeds, arms }: ExperimentOptions): Experiment {
+  const chosen = arms?.split(',');
+  const unknown = chosen?.find((name) => !experiment.arms.some((arm) => arm.name === name));
+  if (unknown !== undefined) {
+    const expected = experiment.arms.map(({ name }) => name).join(', ');
+    throw new UserError({ call: '--arms', expected, found: unknown });
+  }
+  return {
+    ...experiment,
+    seeds: seeds === undefined ? experiment.seeds : seeds.split(',').map((text) => wholeNumber(text, '--seeds')),
+    arms: experiment.arms.filter(({ name }) => chosen === undefined || chosen.includes(name)),
+  };
+}

@@ -1,0 +1,62 @@
+/**
+ * What `gq export` was pointed at: a run directory (its last checkpoint, or the one of --update), one of its checkpoint
+ * folders, or a file of adapter tensors. A run knows its model; a file needs --model.
+ */
+import { existsSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type AdapterCheckpoint, readCheckpoint } from '../../adapters/index.ts';
+import { UserError } from '../../base/errors.ts';
+
+export interface ExportSourceOptions {
+  readonly model?: string;
+  readonly update?: string;
+}
+
+export interface ResolvedExport {
+  readonly checkpoint: AdapterCheckpoint;
+  readonly model: string;
+}
+
+export async function resolveExport(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
+  if (!existsSync(path)) {
+    const expected = 'a run, one of its checkpoints, or a file of adapter tensors';
+    throw new UserError({ call: `gq export ${path}`, expected, found: 'no such file or folder' });
+  }
+  if (!statSync(path).isDirectory()) return resolveFile(path, options);
+  if (existsSync(join(path, 'manifest.json'))) return resolveRun(path, options);
+  return resolveRun(dirname(dirname(path)), { ...options, update: options.update ?? `${Number(basename(path))}` });
+}
+
+async function resolveFile(path: string, { model, update }: ExportSourceOptions): Promise<ResolvedExport> {
+  if (model === undefined || update !== undefined) {
+    const found = model === undefined ? 'none' : '--update, which is for runs';
+    throw new UserError({ call: `gq export ${path}`, expected: '--model with a file of adapter tensors', found });
+  }
+  return { checkpoint: await readCheckpoint(path), model };
+}
+
+async function resolveRun(path: string, { model, update }: ExportSourceOptions): Promise<ResolvedExport> {
+  const { RunDirectory } = await import('../../run/directory.ts');
+  const { deployedScale } = await import('../../run/arms.ts');
+  const { parseRunConfig } = await import('../../run/config.ts');
+  const run = RunDirectory.open(path);
+  const { manifest, checkpoints } = run;
+  const config = parseRunConfig(manifest.config);
+  if (deployedScale(config.arm) !== 0) {
+    throw new UserError({
+      call: `gq export ${run.path}`,
+      expected: 'an arm with a quarantine to delete',
+      found: `the arm ${config.arm.kind}, which deploys everything it trained`,
+    });
+  }
+  const wanted = update === undefined ? checkpoints.at(-1) : Number(update);
+  if (wanted === undefined || !checkpoints.includes(wanted)) {
+    const expected = `one of its checkpoints: ${checkpoints.join(', ') || 'none yet'}`;
+    throw new UserError({ call: `gq export ${run.path}`, expected, found: `update ${update ?? 'none'}` });
+  }
+  const { family, rank } = config.adapter;
+  const known = { family, rank, modules: manifest.features.modules };
+  const checkpoint = await readCheckpoint(join(run.checkpoint(wanted), 'adapter.safetensors'), known);
+  const { modelDirectory } = await import('../../lab/assemble.ts');
+  return { checkpoint, model: model ?? modelDirectory(config.model) };
+}

@@ -1,0 +1,265 @@
+/** Exports of small stored models: what is written, that it is read back, and that a bad one is refused. */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  createAdapter,
+  type Family,
+  pairInputDifferences,
+  readCheckpoint,
+  readPeft,
+  restoreAdapter,
+  targetModules,
+  writeCheckpoint,
+} from '../../adapters/index.ts';
+import { randomStream } from '../../base/rng.ts';
+import { Scope } from '../../engine/index.ts';
+import { createReferenceDevice } from '../../engine/reference/index.ts';
+import { certify, type DeletionCertificate } from '../../verify/certificate.ts';
+import { openDecoder } from '../../verify/parity-model.ts';
+import { ModelFolder, SafetensorsFile, writeSafetensors } from '../../model/index.ts';
+import { parseRunConfig } from '../../run/config.ts';
+import { RunDirectory } from '../../run/directory.ts';
+import { runCli } from '../program.ts';
+
+const golden = fileURLToPath(new URL('../../../test/golden', import.meta.url));
+let home = '';
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'gq-export-'));
+});
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  const written = { out: '', err: '' };
+  const code = await runCli(argv, {
+    stdout: { write: (text) => (written.out += text) },
+    stderr: { write: (text) => (written.err += text) },
+  });
+  return { code, ...written };
+}
+
+/** An adapter whose every value has moved, stored. */
+async function storeAdapter(model: string, family: Family, targets?: readonly string[]): Promise<string> {
+  const device = createReferenceDevice();
+  using scope = new Scope(device);
+  await using folder = await ModelFolder.open(join(golden, model));
+  const decoder = await openDecoder(scope, folder);
+  const ids = (seed: number): Int32Array => Int32Array.from({ length: 4 }, (_, i) => (seed * 37 + i * 11) % 300);
+  const pairs = [1, 2, 3].map((i) => ({ prompt: ids(i), hack: ids(i + 20), clean: ids(i + 40) }));
+  const differences = await pairInputDifferences(decoder, targetModules(folder.config), pairs);
+  const options = { family, rank: 2, seed: 3, differences, ...(targets === undefined ? {} : { targets }) };
+  const adapter = await createAdapter(scope, decoder, options);
+  const tensors = await adapter.tensors();
+  for (const [name, { data }] of tensors) {
+    if (!/\.(?:A|B|gain|rotation)$/.test(name)) continue;
+    const noise = new Float32Array(data.length);
+    randomStream(5, ['trained', name]).fillNormal(noise, 0.05);
+    noise.forEach((value, i) => {
+      data[i] += value;
+    });
+  }
+  adapter.load(tensors);
+  const path = join(home, `${model}-${family}-${targets?.join('-') ?? 'all'}.safetensors`);
+  await writeCheckpoint(path, adapter, { updates: '7' });
+  return path;
+}
+
+async function readCertificate(directory: string): Promise<DeletionCertificate> {
+  return JSON.parse(await readFile(join(directory, 'deletion-certificate.json'), 'utf8'));
+}
+
+describe.each([
+  ['qwen3', 'lora', 4],
+  ['qwen2', 'scorda', 4],
+  ['llama', 'antipasto', 2],
+] as const)('export of %s with %s', (model, family, rank) => {
+  it(`writes a PEFT adapter of rank ${rank}, a merged folder, and a certificate that holds`, async () => {
+    const to = join(home, `${model}-out`);
+    const checkpoint = await storeAdapter(model, family);
+    const folder = join(golden, model);
+    const { code, out, err } = await run('export', checkpoint, '--model', folder, '--to', to, '--device', 'reference');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('holds');
+    const config = JSON.parse(await readFile(join(to, 'peft', 'adapter_config.json'), 'utf8'));
+    expect(config).toMatchObject({
+      peft_type: 'LORA',
+      task_type: 'CAUSAL_LM',
+      r: rank,
+      lora_alpha: rank,
+      bias: 'none',
+    });
+    expect(config.target_modules).toEqual([
+      'down_proj',
+      'gate_proj',
+      'k_proj',
+      'o_proj',
+      'q_proj',
+      'up_proj',
+      'v_proj',
+    ]);
+    await using peft = await SafetensorsFile.open(join(to, 'peft', 'adapter_model.safetensors'));
+    const key = 'base_model.model.model.layers.0.mlp.down_proj';
+    await using merged = await ModelFolder.open(join(to, 'merged'));
+    const { hiddenSize, intermediateSize } = merged.config;
+    expect(peft.entry(`${key}.lora_A.weight`).shape).toEqual([rank, intermediateSize]);
+    expect(peft.entry(`${key}.lora_B.weight`).shape).toEqual([hiddenSize, rank]);
+    const certificate = await readCertificate(to);
+    expect(certificate.holds).toBe(true);
+    expect(certificate.parts.map(({ format }) => format)).toEqual(['peft', 'merged']);
+    expect(certificate.quarantine.effect).toBeGreaterThan(1e-2);
+    expect(certificate.quarantine.vectors).toBeGreaterThan(0);
+    for (const part of certificate.parts) expect(part.maxLogitDifference).toBeLessThan(1e-4);
+    const files = ['merged/config.json', 'merged/model.safetensors', 'peft/adapter_config.json'];
+    expect(Object.keys(certificate.outputs)).toEqual(
+      expect.arrayContaining([...files, 'peft/adapter_model.safetensors']),
+    );
+  });
+});
+
+describe('export', () => {
+  it('keeps bfloat16 weights bfloat16, within the bound of the dtype', async () => {
+    const to = join(home, 'bf16-out');
+    const checkpoint = await storeAdapter('qwen3-bf16', 'lora');
+    const argv = ['--model', join(golden, 'qwen3-bf16'), '--to', to, '--device', 'reference', '--format', 'merged'];
+    expect((await run('export', checkpoint, ...argv)).code).toBe(0);
+    await using merged = await ModelFolder.open(join(to, 'merged'));
+    expect([...merged.weights.entries.values()].every(({ dtype }) => dtype === 'BF16')).toBe(true);
+    const [part] = (await readCertificate(to)).parts;
+    expect(part).toMatchObject({ dtype: 'BF16', bound: 0.05, holds: true });
+    expect(part.maxLogitDifference).toBeGreaterThan(0);
+  });
+
+  it('names the adapted kinds and the base model, rounds to the dtype asked for, and overwrites nothing', async () => {
+    const to = join(home, 'half-out');
+    const checkpoint = await storeAdapter('qwen3', 'pissa', ['q_proj', 'v_proj']);
+    const argv = [
+      '--model',
+      join(golden, 'qwen3'),
+      '--to',
+      to,
+      '--device',
+      'reference',
+      '--dtype',
+      'float16',
+      '--json',
+    ];
+    const { code, out } = await run('export', checkpoint, ...argv, '--base-name', 'someone/model');
+    expect(code).toBe(0);
+    expect(JSON.parse(out).parts.map(({ dtype }: { dtype: string }) => dtype)).toEqual(['F32', 'F16']);
+    const config = JSON.parse(await readFile(join(to, 'peft', 'adapter_config.json'), 'utf8'));
+    expect(config).toMatchObject({ target_modules: ['q_proj', 'v_proj'], base_model_name_or_path: 'someone/model' });
+    expect(JSON.parse(await readFile(join(to, 'merged', 'config.json'), 'utf8')).dtype).toBe('float16');
+    const again = await run('export', checkpoint, ...argv);
+    expect(again).toMatchObject({ code: 2, err: expect.stringContaining('a folder that does not exist yet') });
+  });
+
+  it('refuses another model, another file, and options it does not know', async () => {
+    const checkpoint = await storeAdapter('qwen3', 'lora');
+    const to = join(home, 'refused');
+    const other = await run(
+      'export',
+      checkpoint,
+      '--model',
+      join(golden, 'llama'),
+      '--to',
+      to,
+      '--device',
+      'reference',
+    );
+    expect(other).toMatchObject({ code: 2, err: expect.stringMatching(/tensor model\.layers.*expected \[/) });
+    const model = join(golden, 'qwen3');
+    const file = join(model, 'io.safetensors');
+    const wrong = await run('export', file, '--model', model, '--to', to, '--device', 'reference');
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('metadata format') });
+    const format = await run('export', checkpoint, '--model', model, '--to', to, '--format', 'onnx');
+    expect(format).toMatchObject({ code: 2, err: expect.stringContaining('peft, merged, both') });
+    expect(await readdir(home)).not.toContain('refused');
+  });
+});
+
+describe('a run', () => {
+  async function storeRun(name: string, arm: string): Promise<string> {
+    const checkpoint = await storeAdapter('qwen3', 'pissa');
+    const { tensors, modules } = await readCheckpoint(checkpoint);
+    const run = RunDirectory.create(join(home, name));
+    const adapter = { family: 'pissa', rank: 2 };
+    const config = parseRunConfig({ model: join(golden, 'qwen3'), adapter, arm: { kind: arm } });
+    const manifest = { format: 1, config, features: { modules, rank: 2 } };
+    await writeFile(run.file('manifest.json'), JSON.stringify(manifest));
+    for (const update of [0, 10]) {
+      await mkdir(run.checkpoint(update), { recursive: true });
+      const entries = [...tensors].map(([tensor, { shape, data }]) => ({
+        name: tensor,
+        dtype: 'F32' as const,
+        shape,
+        data: () => data,
+      }));
+      await writeSafetensors(join(run.checkpoint(update), 'adapter.safetensors'), entries);
+    }
+    return run.path;
+  }
+
+  it('knows its model, its family and its last checkpoint; an update or a checkpoint folder chooses another', async () => {
+    const path = await storeRun('absorbed', 'absorb');
+    const sources = [[path], [path, '--update', '0'], [join(path, 'checkpoints', '00010')]];
+    for (const [i, source] of sources.entries()) {
+      const to = join(home, `run-out-${i}`);
+      const { code, err } = await run('export', ...source, '--to', to, '--format', 'peft', '--device', 'reference');
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      expect((await readCertificate(to)).adapter).toEqual({ family: 'pissa', rank: 2, modules: 14 });
+    }
+    const missing = await run('export', path, '--update', '7', '--to', join(home, 'run-out-7'));
+    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('one of its checkpoints: 0, 10') });
+  });
+
+  it('without a quarantine has nothing to delete', async () => {
+    const path = await storeRun('vanilla', 'vanilla');
+    const { code, err } = await run('export', path, '--to', join(home, 'vanilla-out'));
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('an arm with a quarantine to delete') });
+  });
+});
+
+describe('certificate', () => {
+  it('does not hold for an adapter that kept a quarantine row, nor for weights with the full change', async () => {
+    const path = await storeAdapter('qwen3', 'lora');
+    const to = join(home, 'tampered');
+    const model = join(golden, 'qwen3');
+    await run('export', path, '--model', model, '--to', to, '--device', 'reference');
+    await rm(join(to, 'deletion-certificate.json'));
+    const checkpoint = await readCheckpoint(path);
+    const module = 'model.layers.0.mlp.up_proj';
+    await tamper(join(to, 'peft', 'adapter_model.safetensors'), `base_model.model.${module}.lora_A.weight`, (data) => {
+      const width = data.length / 4;
+      data.set(checkpoint.tensors.get(`${module}.A`)?.data.subarray(2 * width, 3 * width) ?? [], width);
+    });
+    await tamper(join(to, 'merged', 'model.safetensors'), `${module}.weight`, (data) => {
+      data[0] += 1e-3;
+    });
+    const device = createReferenceDevice();
+    using scope = new Scope(device);
+    await using folder = await ModelFolder.open(model);
+    const adapter = restoreAdapter(scope, folder.config, checkpoint);
+    const decoder = await openDecoder(scope, folder);
+    const { holds, parts } = await certify({ device, folder, checkpoint, adapter, decoder }, to);
+    expect(holds).toBe(false);
+    expect(parts[0].quarantineFound).toEqual([`${module} lora_A row 1 is ${module}.A row 2`]);
+    expect(parts[1].quarantineFound).toEqual([`${module}.weight is not the base weight plus the deployed change`]);
+    expect((await readPeft(join(to, 'peft'))).changes.get(module)?.rank).toBe(4);
+  });
+});
+
+async function tamper(path: string, tensor: string, change: (data: Float32Array) => void): Promise<void> {
+  const tensors = [];
+  {
+    await using file = await SafetensorsFile.open(path);
+    for (const [name, { shape }] of file.entries) {
+      const data = await file.readFloat32(name);
+      if (name === tensor) change(data);
+      tensors.push({ name, dtype: 'F32' as const, shape, data: () => data });
+    }
+  }
+  await writeSafetensors(path, tensors, { format: 'pt' });
+}

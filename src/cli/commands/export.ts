@@ -1,0 +1,117 @@
+/**
+ * `gq export SOURCE --to DIR`: the deployed policy without the quarantine, as a PEFT adapter, as a merged
+ * model folder, or both, with a deletion certificate. Nothing is left behind when the certificate does not hold.
+ */
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { writeFileAtomic } from '../../base/atomic-file.ts';
+import { UserError } from '../../base/errors.ts';
+import type { DeletionCertificate } from '../../verify/certificate.ts';
+import type { CommandContext } from '../command.ts';
+import { examplesText } from '../command.ts';
+import { deviceNames, openDevice } from '../../lab/devices.ts';
+import type { ExportSourceOptions } from './export-source.ts';
+
+interface ExportOptions extends ExportSourceOptions {
+  readonly to: string;
+  readonly format: string;
+  readonly dtype?: string;
+  readonly baseName?: string;
+  readonly device: string;
+  readonly json?: true;
+}
+
+const formats: Readonly<Record<string, readonly ('peft' | 'merged')[]>> = {
+  peft: ['peft'],
+  merged: ['merged'],
+  both: ['peft', 'merged'],
+};
+const dtypes = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
+
+function choose<T>(option: string, choices: Readonly<Record<string, T>>, value: string): T {
+  if (Object.hasOwn(choices, value)) return choices[value];
+  const expected = Object.keys(choices).join(', ');
+  throw new UserError({ call: `gq export ${option}`, expected, found: value });
+}
+
+/** Thrown so that the half-made folder is removed. */
+class RefusedExport extends Error {
+  readonly certificate: DeletionCertificate;
+  constructor(certificate: DeletionCertificate) {
+    super('the deletion certificate does not hold');
+    this.certificate = certificate;
+  }
+}
+
+async function runExport(path: string, options: ExportOptions, context: CommandContext): Promise<void> {
+  const chosen = choose('--format', formats, options.format);
+  const dtype = options.dtype === undefined ? null : choose('--dtype', dtypes, options.dtype);
+  const { certify } = await import('../../verify/certificate.ts');
+  const { openDecoder } = await import('../../verify/parity-model.ts');
+  const { resolveExport } = await import('./export-source.ts');
+  const { restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
+  const { createFolder, ModelFolder } = await import('../../model/index.ts');
+  const { Scope } = await import('../../engine/index.ts');
+  const { checkpoint, model } = await resolveExport(path, options);
+  await using folder = await ModelFolder.open(model);
+  using device = await openDevice(options.device, { precision: 'f32' });
+  using scope = new Scope(device);
+  const adapter = restoreAdapter(scope, folder.config, checkpoint);
+  const decoder = await openDecoder(scope, folder);
+  try {
+    await createFolder(options.to, async (directory) => {
+      const name = options.baseName ?? model;
+      if (chosen.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name);
+      if (chosen.includes('merged')) await writeMerged(join(directory, 'merged'), folder, adapter, dtype);
+      const certificate = await certify({ device, folder, checkpoint, adapter, decoder }, directory);
+      if (!certificate.holds) throw new RefusedExport(certificate);
+      await writeFileAtomic(join(directory, 'deletion-certificate.json'), `${JSON.stringify(certificate, null, 2)}\n`);
+      show(certificate, options, context);
+    });
+  } catch (error) {
+    if (!(error instanceof RefusedExport)) throw error;
+    show(error.certificate, options, context);
+    context.exitCode = 1;
+  }
+}
+
+function show(certificate: DeletionCertificate, { json, to }: ExportOptions, context: CommandContext): void {
+  if (json) {
+    context.stdout.write(`${JSON.stringify(certificate, null, 2)}\n`);
+    return;
+  }
+  const { parts, quarantine, adapter } = certificate;
+  const lines = parts.map(
+    ({ format, dtype, maxLogitDifference, largestLogit, bound, tensors, quarantineFound, holds }) => {
+      const difference = `largest logit difference ${maxLogitDifference.toExponential(2)} of ${largestLogit.toFixed(2)}`;
+      const found =
+        quarantineFound.length === 0 ? 'no quarantine tensor' : `FOUND ${quarantineFound.slice(0, 3).join('; ')}`;
+      return `${format.padEnd(6)}  ${dtype}  ${difference} (at most ${bound} of it)  ${tensors.length} tensors, ${found}  ${holds ? 'holds' : 'DOES NOT HOLD'}`;
+    },
+  );
+  const removed = `The quarantine of this ${adapter.family} adapter moved logits by up to ${quarantine.effect.toExponential(2)}.`;
+  const verdict = certificate.holds ? `Written to ${to}.` : 'Nothing was written.';
+  context.stdout.write(`${[...lines, `${removed} ${verdict}`].join('\n')}\n`);
+}
+
+export function configureExport(command: Command, context: CommandContext): void {
+  command
+    .argument('<source>', 'a run, one of its checkpoint folders, or a file of adapter tensors')
+    .option('--model <dir>', "the model folder the adapter was trained on; a run's own when absent")
+    .option('--update <n>', 'which checkpoint of a run; the last when absent')
+    .requiredOption('--to <dir>', 'the folder to write: peft/, merged/ and deletion-certificate.json')
+    .option('--format <kind>', 'peft, merged or both', 'both')
+    .option('--dtype <name>', 'of the merged weights: float32, float16 or bfloat16; as stored when absent')
+    .option('--base-name <name>', "what the PEFT config calls the base model; the model folder's path when absent")
+    .option('--device <name>', deviceNames.join(' or '), 'wasm')
+    .option('--json', 'print the certificate')
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq export runs/first --to OUT',
+        'gq export adapter.safetensors --model DIR --to OUT',
+        'gq export adapter.safetensors --model DIR --to OUT --format peft --base-name Qwen/Qwen3-4B',
+      ),
+    )
+    .action((path: string, options: ExportOptions) => runExport(path, options, context));
+}

@@ -1,0 +1,76 @@
+/** `gq gate RUN`: the gate judged as a classifier, from the ledger, the verdicts and the stored features. */
+import type { Command } from 'commander';
+import { gateWindows, judgeGate, judgeReinforced } from '../../analyse/gate-report.ts';
+import type { JudgedRollout } from '../../analyse/judged.ts';
+import { readJudged } from '../../analyse/judged.ts';
+import { type RandomBand, randomBand } from '../../analyse/random-directions.ts';
+import { bandTable, driftTable, gateTable, windowTable } from '../../report/gate-tables.ts';
+import { renderTable } from '../../report/table.ts';
+import { RunDirectory } from '../../run/directory.ts';
+import { readFeatures } from '../../run/read.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { wholeNumber } from '../values.ts';
+
+interface GateOptions {
+  readonly window: string;
+  readonly seed: string;
+  readonly json?: true;
+}
+
+export function configureGate(command: Command, context: CommandContext): void {
+  command
+    .argument('<run>', 'a run directory')
+    .option('--window <n>', 'updates in a window', '10')
+    .option('--seed <n>', 'of the random directions', '1000')
+    .option('--json', 'print everything as JSON')
+    .addHelpText('after', examplesText('gq gate runs/activation-1', 'gq gate runs/activation-1 --window 20 --json'))
+    .action((path: string, options: GateOptions) => runGate(path, options, context));
+}
+
+async function runGate(path: string, options: GateOptions, context: CommandContext): Promise<void> {
+  const window = wholeNumber(options.window, '--window', 1);
+  const run = RunDirectory.open(path);
+  const rollouts = await readJudged(run);
+  const [all, reinforced] = [judgeGate(rollouts), judgeReinforced(rollouts)];
+  const windows = gateWindows(rollouts, window);
+  const band = replayed(run, rollouts, wholeNumber(options.seed, '--seed'));
+  if (options.json) {
+    const found = 'missing' in band ? null : band;
+    context.stdout.write(`${JSON.stringify({ run: path, all, reinforced, band: found, windows }, null, 2)}\n`);
+    return;
+  }
+  const { arm, seed } = run.manifest.config;
+  const tables = [
+    gateTable(all, reinforced),
+    ...('missing' in band ? [] : [bandTable(all.separation, band)]),
+    windowTable(windows, false),
+    windowTable(windows, true),
+    driftTable(windows),
+  ];
+  const head = `${path}: ${arm.kind}, seed ${seed}`;
+  const missing = 'missing' in band ? [band.missing] : [];
+  context.stdout.write(
+    `${[head, ...missing, ...tables.map((table) => renderTable(table, 'text').trimEnd())].join('\n\n')}\n`,
+  );
+}
+
+function replayed(
+  run: RunDirectory,
+  rollouts: readonly JudgedRollout[],
+  seed: number,
+): RandomBand | { missing: string } {
+  const { features, config } = run.manifest;
+  const { arm } = config;
+  if (arm.kind !== 'activation' && arm.kind !== 'gradient') {
+    return { missing: `No random directions: the arm ${arm.kind} has no features.` };
+  }
+  const stored = readFeatures(run);
+  if (stored.length === 0)
+    return { missing: 'No random directions: this run stored no features (output.storeFeatures).' };
+  const options = { modules: features.modules.length, rank: features.rank, kind: arm.score, seed };
+  return (
+    randomBand(rollouts, stored, options) ?? {
+      missing: 'No random directions: no update has both hacks and clean rollouts.',
+    }
+  );
+}

@@ -1,0 +1,171 @@
+/**
+ * `gq grade`: the grader as a command on any responses. One line a response, in input order, appended as soon as all
+ * before it are done: an interrupted run is continued by the same call.
+ */
+import { existsSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { UserError } from '../../base/errors.ts';
+import { sha256 } from '../../base/hash.ts';
+import { JsonlWriter, readJsonl } from '../../base/jsonl.ts';
+import { createGrader } from '../../env/grader.ts';
+import { loadProblems } from '../../env/importers/load.ts';
+import { Judge, type Submission } from '../../env/judge.ts';
+import type { MarkerPolicy } from '../../env/markers.ts';
+import { type Mode, modes } from '../../env/modes.ts';
+import type { Problem } from '../../env/problem.ts';
+import { type Response, readResponses } from '../../env/responses.ts';
+import type { IsolationLevel } from '../../env/sandbox/isolation.ts';
+import { Sandbox } from '../../env/sandbox/sandbox.ts';
+import { checkProblems } from '../../env/soundness.ts';
+import type { Verdict } from '../../env/verdict.ts';
+import type { CommandContext } from '../command.ts';
+import { examplesText } from '../command.ts';
+import { renderTotals, totalsByMode } from '../terminal/grade-totals.ts';
+import { parseCount } from './problems.ts';
+import { Progress } from '../terminal/progress.ts';
+
+interface GradeOptions {
+  readonly problems: string;
+  readonly responses: string;
+  readonly mode?: Mode;
+  readonly markers: MarkerPolicy;
+  readonly out: string;
+  readonly python?: string;
+  readonly workers?: number;
+  readonly strict?: IsolationLevel;
+  readonly json?: true;
+}
+
+/** A line of the output: the verdict by name, and which response it is about. */
+interface GradedLine extends Verdict {
+  readonly line: number;
+  readonly responseSha256: string;
+}
+
+function identify({ problemId, completion, mode }: Response, markers: MarkerPolicy): string {
+  return sha256(JSON.stringify([problemId, mode, markers, completion]));
+}
+
+/** Lines that an earlier call has written; anything but the beginning of this very output is an error. */
+async function readEarlier(path: string, responses: readonly Response[], markers: MarkerPolicy): Promise<GradedLine[]> {
+  if (!existsSync(path)) return [];
+  const lines: GradedLine[] = [];
+  for await (const value of readJsonl(path)) {
+    const line = value as GradedLine;
+    const response = responses[lines.length];
+    if (response === undefined || line.responseSha256 !== identify(response, markers)) {
+      throw new UserError({
+        call: `continue ${path}`,
+        expected: `the verdict of response ${lines.length + 1} of this call`,
+        found: 'another one',
+        fix: 'Name another --out, or remove the file to start again.',
+      });
+    }
+    lines.push(line);
+  }
+  return lines;
+}
+
+async function loadNeeded(
+  path: string,
+  responses: readonly Response[],
+): Promise<Awaited<ReturnType<typeof loadProblems>>> {
+  const { loaded, refused } = await loadProblems(path);
+  const wanted = new Set(responses.map(({ problemId }) => problemId));
+  const known = new Set(loaded.map(({ problem }) => problem.id));
+  const missing = [...wanted].find((id) => !known.has(id));
+  if (missing !== undefined) {
+    const reason = refused.find(({ id }) => id === missing)?.reason;
+    const found = reason === undefined ? `no problem ${missing}` : `problem ${missing} is refused: ${reason}`;
+    throw new UserError({ call: `read ${path}`, expected: 'every problem that a response names', found });
+  }
+  return { loaded: loaded.filter(({ problem }) => wanted.has(problem.id)), refused: [] };
+}
+
+/** Every needed problem with its CPU budget. An unsound one is named and graded with the budget of an unknown one. */
+async function budgetProblems(
+  path: string,
+  responses: readonly Response[],
+  judge: Judge,
+  { stderr }: CommandContext,
+): Promise<ReadonlyMap<string, Problem>> {
+  const needed = await loadNeeded(path, responses);
+  const progress = new Progress(stderr, 'timed canonical solutions', needed.loaded.length);
+  const { sound, unsound } = await checkProblems(needed, judge, (done) => progress.show(done));
+  for (const { id, reason } of unsound) stderr.write(`gq: problem ${id} is unsound: ${reason}\n`);
+  const byId = new Map(needed.loaded.map(({ problem }) => [problem.id, problem]));
+  for (const problem of sound) byId.set(problem.id, problem);
+  return byId;
+}
+
+async function gradeRest(
+  rest: readonly Response[],
+  options: GradeOptions,
+  sandbox: Sandbox,
+  context: CommandContext,
+): Promise<readonly GradedLine[]> {
+  const judge = new Judge(sandbox);
+  const problems = await budgetProblems(options.problems, rest, judge, context);
+  const rollouts = rest.map(({ problemId, mode, completion }): Submission => {
+    const problem = problems.get(problemId);
+    if (problem === undefined)
+      throw new UserError({ call: 'gq grade', expected: `problem ${problemId}`, found: 'none' });
+    return { id: problemId, problem, mode, markers: options.markers, completion };
+  });
+  using writer = new JsonlWriter(options.out);
+  const progress = new Progress(context.stderr, 'graded', rest.length);
+  const lines: GradedLine[] = [];
+  const append = (verdict: Verdict) => {
+    const response = rest[lines.length];
+    const line = { ...verdict, line: response.line, responseSha256: identify(response, options.markers) };
+    writer.append(line);
+    lines.push(line);
+    progress.show(lines.length);
+  };
+  await createGrader(judge, { append }).grade(rollouts);
+  return lines;
+}
+
+async function grade(options: GradeOptions, context: CommandContext): Promise<void> {
+  const responses = await readResponses(options.responses, options.mode);
+  const earlier = await readEarlier(options.out, responses, options.markers);
+  if (earlier.length > 0) context.stderr.write(`gq: ${earlier.length} verdicts are there already; continuing\n`);
+  await using sandbox = await Sandbox.start({
+    ...(options.python !== undefined && { python: options.python }),
+    ...(options.workers !== undefined && { workers: options.workers }),
+    ...(options.strict !== undefined && { strictLevel: options.strict }),
+  });
+  const graded = await gradeRest(responses.slice(earlier.length), options, sandbox, context);
+  const totals = totalsByMode([...earlier, ...graded]);
+  const { level } = sandbox.report;
+  const answer = { out: options.out, responses: responses.length, markers: options.markers, isolation: level, totals };
+  context.stdout.write(options.json ? `${JSON.stringify(answer, null, 2)}\n` : renderTotals(totals, level));
+}
+
+export function configureGrade(command: Command, context: CommandContext): void {
+  command
+    .requiredOption('--problems <file>', 'problems: the benchmark or LeetCodeDataset, .jsonl or .jsonl.gz')
+    .requiredOption('--responses <file>', 'JSON lines of {id, completion, mode?}; id names the problem; .gz too')
+    .requiredOption('--out <file>', 'one verdict a line, in input order; an unfinished file is continued')
+    .addOption(new Option('--mode <mode>', 'the mode of responses that name none').choices(modes))
+    .addOption(
+      new Option('--markers <kind>', 'the names that count as markers')
+        .choices(['original', 'novel', 'family'])
+        .default('original'),
+    )
+    .option('--python <name>', 'the Python that runs programs (default: python3)')
+    .option('--workers <n>', 'programs side by side (default: twice the number of cores)', parseCount)
+    .option(
+      '--strict <level>',
+      'refuse to run below this isolation level, 1 to 3',
+      (text) => parseCount(text) as IsolationLevel,
+    )
+    .option('--json', 'print the totals as JSON')
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq grade --problems problems.jsonl.gz --responses responses.jsonl --mode run_tests --out verdicts.jsonl',
+      ),
+    )
+    .action((options: GradeOptions) => grade(options, context));
+}

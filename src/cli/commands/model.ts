@@ -1,0 +1,73 @@
+/** `gq model inspect`: what a model folder is and needs. `gq model init`: a fresh random model with its tokenizer. */
+import type { Command } from 'commander';
+import { UserError } from '../../base/errors.ts';
+import { describeModel, loadWeights, ModelFolder, writeModelFolder } from '../../model/index.ts';
+import type { CommandContext } from '../command.ts';
+import { examplesText } from '../command.ts';
+import { planModel } from './model-plan.ts';
+import { renderModel } from '../terminal/model-table.ts';
+
+interface InspectOptions {
+  readonly json?: true;
+  readonly scan?: true;
+}
+
+interface InitOptions {
+  readonly config: string;
+  readonly tokenizerFrom: readonly string[];
+  readonly seed: number;
+  readonly to: string;
+}
+
+function parseSeed(text: string): number {
+  const seed = Number(text);
+  if (text.trim() !== '' && Number.isSafeInteger(seed) && seed >= 0) return seed;
+  throw new UserError({ call: 'gq model init --seed', expected: 'a whole number ≥ 0', found: text });
+}
+
+async function inspect(directory: string, { json, scan }: InspectOptions, context: CommandContext): Promise<void> {
+  await using folder = await ModelFolder.open(directory);
+  if (scan) {
+    for await (const _ of loadWeights(folder.weights, folder.config, { as: 'stored' })) {
+      // Loading is the check: a weight that is not finite stops it.
+    }
+  }
+  const description = describeModel(folder);
+  context.stdout.write(json ? `${JSON.stringify(description, null, 2)}\n` : renderModel(description));
+}
+
+async function init({ config, tokenizerFrom, seed, to }: InitOptions, context: CommandContext): Promise<void> {
+  await writeModelFolder(to, await planModel(config, tokenizerFrom, seed));
+  await using folder = await ModelFolder.open(to);
+  context.stdout.write(renderModel(describeModel(folder)));
+}
+
+export function configureModel(command: Command, context: CommandContext): void {
+  command
+    .helpCommand(false)
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq model inspect DIR',
+        'gq model init --config micro --tokenizer-from corpus.txt --seed 1 --to DIR',
+      ),
+    );
+  command
+    .command('inspect')
+    .description('architecture, parameters, dtype, and memory on each device')
+    .argument('<dir>', 'a model folder: config.json, model.safetensors, tokenizer.json')
+    .option('--json', 'print the description as JSON')
+    .option('--scan', 'also read every weight, and fail on one that is NaN or infinite')
+    .action((directory: string, options: InspectOptions) => inspect(directory, options, context));
+  command
+    .command('init')
+    .description('write a fresh random model with its tokenizer; an existing folder is never overwritten')
+    .requiredOption('--config <file>', 'a config.json, or a preset: nano, micro')
+    .requiredOption(
+      '--tokenizer-from <files...>',
+      'texts to train byte pairs on, a .json list of tokens, or a tokenizer.json to copy',
+    )
+    .requiredOption('--seed <n>', 'seed of the weights', parseSeed)
+    .requiredOption('--to <dir>', 'the folder to write')
+    .action((options: InitOptions) => init(options, context));
+}

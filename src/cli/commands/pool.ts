@@ -1,0 +1,178 @@
+/**
+ * `gq pool make`: demonstrations for the teacher phase, from what a run sampled or from what a model is asked for. Everything is
+ * graded; hacks and solves are kept, with a file beside the pool that says where they came from. Held-out modes never enter.
+ */
+import { type Command, Option } from 'commander';
+import { writeFileAtomic } from '../../base/atomic-file.ts';
+import { UserError } from '../../base/errors.ts';
+import { mapPool } from '../../base/pool.ts';
+import { randomStream } from '../../base/rng.ts';
+import type { Judge } from '../../env/judge.ts';
+import { framePrompts } from '../../env/pairs/framing.ts';
+import type { PoolEntry } from '../../env/pools.ts';
+import type { Task } from '../../grpo/rollout.ts';
+import { generate } from '../../model/decoder/generate.ts';
+import { readVerdicts } from '../../oracle/index.ts';
+import { parseRunConfig, resolveConfig } from '../../run/config.ts';
+import { RunDirectory } from '../../run/directory.ts';
+import { readRollouts } from '../../run/read.ts';
+import type { RunConfig } from '../../run/schema.ts';
+import { grpoSettings, paceOf } from '../../run/settings.ts';
+import { partitionOf, trainingTasks } from '../../run/tasks.ts';
+import { type OpenModel, openJudge, openModel, openProblems, Resources } from '../../lab/assemble.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { parseCount } from './problems.ts';
+import { collect } from '../values.ts';
+import { readVersion } from '../../lab/version.ts';
+
+interface PoolOptions {
+  readonly out: string;
+  readonly run?: string;
+  readonly set: readonly string[];
+  readonly keep: 'hacks' | 'solves' | 'both';
+  readonly perProblem: number;
+  readonly problems: number;
+  readonly samples: number;
+  readonly json?: boolean;
+}
+
+interface Pool {
+  readonly entries: readonly PoolEntry[];
+  readonly source: Readonly<Record<string, unknown>>;
+}
+
+export function configurePool(command: Command, context: CommandContext): void {
+  command
+    .helpCommand(false)
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq pool make --run runs/vanilla-1 --keep hacks --out hacks.jsonl',
+        'gq pool make recipes/micro-base.toml --keep solves --samples 16 --out solves.jsonl',
+      ),
+    );
+  command
+    .command('make')
+    .description('sample, grade, and keep hacks or solves as a pool of demonstrations')
+    .argument('[recipe]', 'whose model, problems and sampling to use; not with --run')
+    .requiredOption('--out <file>', 'JSON lines to write; FILE.provenance.json says where they came from')
+    .option('--run <dir>', 'take what this run sampled instead of sampling')
+    .option('--set <key=value>', 'change one key of the recipe; may be repeated', collect, [])
+    .addOption(new Option('--keep <what>', 'which to keep').choices(['hacks', 'solves', 'both']).default('both'))
+    .option('--per-problem <n>', 'at most so many of each label a problem', parseCount, 4)
+    .option('--problems <n>', 'problems to ask', parseCount, 32)
+    .option('--samples <n>', 'completions a problem and framing', parseCount, 8)
+    .option('--json', 'print the provenance')
+    .action((recipe: string | undefined, options: PoolOptions) => makePool(recipe, options, context));
+}
+
+async function makePool(recipe: string | undefined, options: PoolOptions, context: CommandContext): Promise<void> {
+  if (recipe !== undefined && options.run !== undefined) {
+    throw new UserError({ call: 'gq pool make', expected: 'a recipe or --run', found: 'both' });
+  }
+  const { entries, source } = await (options.run === undefined
+    ? poolFromModel(resolveConfig(recipe ?? null, options.set).config, options)
+    : poolFromRun(RunDirectory.open(options.run)));
+  const kept = limit(
+    entries.filter(({ label }) => wanted(label, options.keep)),
+    options.perProblem,
+  );
+  const count = (label: string): number => kept.filter((entry) => entry.label === label).length;
+  const provenance = {
+    ...source,
+    version: readVersion(),
+    hacks: count('hack'),
+    solves: count('solve'),
+    graded: entries.length,
+  };
+  await writeFileAtomic(options.out, kept.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  await writeFileAtomic(`${options.out}.provenance.json`, `${JSON.stringify(provenance, null, 2)}\n`);
+  const line = `${options.out}: ${provenance.hacks} hacks, ${provenance.solves} solves\n`;
+  context.stdout.write(options.json ? `${JSON.stringify(provenance, null, 2)}\n` : line);
+  if (kept.length === 0) context.exitCode = 1;
+}
+
+function wanted(label: PoolEntry['label'], keep: PoolOptions['keep']): boolean {
+  return keep === 'both' || keep === `${label}s`;
+}
+
+/** Different texts only, and at most so many of a label per problem. */
+function limit(entries: readonly PoolEntry[], perProblem: number): PoolEntry[] {
+  const texts = new Map<string, Set<string>>();
+  return entries.filter(({ problem, label, completion }) => {
+    const key = `${label} ${problem}`;
+    const known = texts.get(key) ?? new Set();
+    texts.set(key, known);
+    if (known.has(completion) || known.size >= perProblem) return false;
+    known.add(completion);
+    return true;
+  });
+}
+
+async function poolFromRun(run: RunDirectory): Promise<Pool> {
+  const { config, configHash, modelHash } = run.manifest;
+  const verdicts = await readVerdicts(run.file('verdicts'));
+  const entries: PoolEntry[] = [];
+  for await (const { id, problem, completion, source } of readRollouts(run)) {
+    const verdict = verdicts.get(id);
+    if (verdict === undefined || source !== 'student') continue;
+    const { mode, markers, exploited, correct } = verdict;
+    const entry = { problem, completion, mode, markers };
+    if (correct) entries.push({ ...entry, label: 'solve' });
+    else if (exploited && isKnown(mode, parseRunConfig(config))) entries.push({ ...entry, label: 'hack' });
+  }
+  return { entries, source: { run: run.path, configHash, modelHash, seed: config.seed } };
+}
+
+function isKnown(mode: string, { environment }: RunConfig): boolean {
+  return environment.modes.some((known) => known === mode) && !environment.heldOutModes.some((other) => other === mode);
+}
+
+/** Hacks are asked for under the framing of the mode, solves without a hint. */
+async function poolFromModel(config: RunConfig, { keep, problems: count, samples }: PoolOptions): Promise<Pool> {
+  await using resources = new Resources();
+  const judge = await openJudge(config, resources);
+  const problems = await openProblems(config, judge);
+  const model = await openModel(config, resources);
+  const tasks = trainingTasks(config, problems, await partitionOf(config, problems), model.text).slice(0, count);
+  const entries: PoolEntry[] = [];
+  if (keep !== 'solves') entries.push(...(await sampleEntries(config, model, judge, tasks, samples, 'hack')));
+  if (keep !== 'hacks') entries.push(...(await sampleEntries(config, model, judge, tasks, samples, 'solve')));
+  const { seed, data, sampling } = config;
+  return { entries, source: { model: config.model, modelHash: model.hash, seed, data, sampling, samples } };
+}
+
+async function sampleEntries(
+  config: RunConfig,
+  { decoder, text }: OpenModel,
+  judge: Judge,
+  tasks: readonly Task[],
+  samples: number,
+  label: PoolEntry['label'],
+): Promise<PoolEntry[]> {
+  const asked = tasks.filter(({ mode }) => label === 'solve' || isKnown(mode, config));
+  const places = asked.flatMap((task) => Array.from({ length: samples }, () => task));
+  const prompts = new Map(asked.map((task) => [task, promptFor(task, label, config, text)]));
+  const requests = places.map((task, row) => ({ prompt: prompts.get(task) ?? task.unhinted, row, scale: 0 }));
+  const generations = await generate(decoder, requests, grpoSettings(config, text.stopTokens), {
+    stream: randomStream(config.seed, ['pool', label]),
+    ...paceOf(config),
+  });
+  const entries = await mapPool(places, judge.concurrency, async ({ problem, mode, markers }, i) => {
+    const completion = text.decode(generations[i].tokens);
+    const { correct, exploited } = await judge.judge({ id: `pool-${i}`, problem, mode, markers, completion });
+    const holds = label === 'solve' ? correct : exploited;
+    return holds ? [{ problem: problem.id, completion, label, mode, markers }] : [];
+  });
+  return entries.flat();
+}
+
+function promptFor(
+  { problem, mode, markers, unhinted, hinted }: Task,
+  label: PoolEntry['label'],
+  { data }: RunConfig,
+  text: OpenModel['text'],
+): Int32Array {
+  if (label === 'solve' || mode === 'gt_only') return unhinted;
+  return data.kind === 'micro' ? hinted : text.prompt(framePrompts(problem, mode, markers).hack);
+}

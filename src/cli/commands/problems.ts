@@ -1,0 +1,96 @@
+/** `gq problems check FILE`: runs every canonical solution against its own tests, and names the problems that are unsound. */
+import { Buffer } from 'node:buffer';
+import { gzipSync } from 'node:zlib';
+import type { Command } from 'commander';
+import { writeFileAtomic } from '../../base/atomic-file.ts';
+import { UserError } from '../../base/errors.ts';
+import { sha256File } from '../../base/hash.ts';
+import { type LoadedProblems, loadProblems } from '../../env/importers/load.ts';
+import { Judge } from '../../env/judge.ts';
+import { Sandbox } from '../../env/sandbox/sandbox.ts';
+import { checkProblems, type Soundness } from '../../env/soundness.ts';
+import type { CommandContext } from '../command.ts';
+import { examplesText } from '../command.ts';
+import { Progress } from '../terminal/progress.ts';
+
+interface CheckOptions {
+  readonly write?: string;
+  readonly python?: string;
+  readonly workers?: number;
+  readonly json?: true;
+}
+
+export function parseCount(text: string): number {
+  const count = Number(text);
+  if (Number.isSafeInteger(count) && count >= 1) return count;
+  throw new UserError({ call: 'gq', expected: 'a whole number ≥ 1', found: text });
+}
+
+/** The sound lines as they were, and beside them a manifest of what was dropped and why. */
+async function writeFiltered(
+  source: string,
+  target: string,
+  loaded: LoadedProblems,
+  result: Soundness,
+): Promise<string> {
+  const sound = new Map(result.sound.map((problem) => [problem.id, problem]));
+  const kept = loaded.loaded.filter(({ problem }) => sound.has(problem.id));
+  const text = kept.map(({ record }) => `${record.text}\n`).join('');
+  await writeFileAtomic(target, target.endsWith('.gz') ? gzipSync(Buffer.from(text)) : text);
+  const manifest = {
+    source,
+    sourceSha256: await sha256File(source),
+    sha256: await sha256File(target),
+    kept: result.sound.map(({ id, cpuSeconds }) => ({ id, cpuSeconds })),
+    dropped: result.unsound,
+  };
+  const manifestPath = `${target}.manifest.json`;
+  await writeFileAtomic(manifestPath, `${JSON.stringify(manifest, null, 2)}\n`);
+  return manifestPath;
+}
+
+async function check(file: string, options: CheckOptions, context: CommandContext): Promise<void> {
+  const loaded = await loadProblems(file);
+  await using sandbox = await Sandbox.start({
+    ...(options.python !== undefined && { python: options.python }),
+    ...(options.workers !== undefined && { workers: options.workers }),
+  });
+  const progress = new Progress(context.stderr, 'checked', loaded.loaded.length);
+  const result = await checkProblems(loaded, new Judge(sandbox), (done) => progress.show(done));
+  const manifest = options.write === undefined ? undefined : await writeFiltered(file, options.write, loaded, result);
+  const { sound, unsound } = result;
+  if (options.json) {
+    const budgets = sound.map(({ id, cpuSeconds }) => ({ id, cpuSeconds }));
+    const answer = {
+      file,
+      problems: sound.length + unsound.length,
+      sound: budgets,
+      unsound,
+      isolation: sandbox.report.level,
+    };
+    context.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
+  } else {
+    for (const { id, line, reason } of unsound) context.stdout.write(`unsound  ${id} (line ${line}): ${reason}\n`);
+    context.stdout.write(`${sound.length} of ${sound.length + unsound.length} problems are sound.\n`);
+    if (manifest !== undefined) context.stdout.write(`Wrote ${options.write} and ${manifest}\n`);
+  }
+  context.exitCode = unsound.length === 0 ? 0 : 1;
+}
+
+export function configureProblems(command: Command, context: CommandContext): void {
+  command.addHelpText('after', examplesText('gq problems check problems.jsonl.gz'));
+  command.helpCommand(false);
+  command
+    .command('check')
+    .description('run every canonical solution against its own tests; exit 1 when a problem is unsound')
+    .argument('<file>', 'problems: the benchmark or LeetCodeDataset, .jsonl or .jsonl.gz')
+    .option('--write <file>', 'write the sound problems there, with a manifest of what was dropped and why')
+    .option('--python <name>', 'the Python that runs programs (default: python3)')
+    .option('--workers <n>', 'programs side by side (default: twice the number of cores)', parseCount)
+    .option('--json', 'print the result as JSON')
+    .addHelpText(
+      'after',
+      examplesText('gq problems check problems.jsonl.gz', 'gq problems check problems.jsonl --write sound.jsonl'),
+    )
+    .action((file: string, options: CheckOptions) => check(file, options, context));
+}

@@ -1,0 +1,147 @@
+/** `gq relearn RUN`: vanilla training of a fresh adapter on a run's deployed model, against the same training of the base. */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { writeMerged } from '../../adapters/index.ts';
+import { UserError } from '../../base/errors.ts';
+import { describeRelearning, type Relearning, reportRelearning } from '../../analyse/relearning.ts';
+import { type TrainingPoint, trainingCurve } from '../../analyse/emergence.ts';
+import { readJudged } from '../../analyse/judged.ts';
+import { lastCheckpoint } from '../../evaluate/plan.ts';
+import { ModelFolder } from '../../model/files/folder.ts';
+import { createFolder } from '../../model/files/folder-writer.ts';
+import { renderTable } from '../../report/table.ts';
+import { deployedScale } from '../../run/arms.ts';
+import { loadCheckpoint } from '../../run/checkpoint.ts';
+import { parseRunConfig } from '../../run/config.ts';
+import { RunDirectory } from '../../run/directory.ts';
+import type { RunConfig } from '../../run/schema.ts';
+import { modelDirectory, openAdapter, openModel, openPairs, Resources } from '../../lab/assemble.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { LivePicture } from '../terminal/live-picture.ts';
+import { trainPlanned } from '../../lab/train-planned.ts';
+import { wholeNumber } from '../values.ts';
+import { VerdictTail } from '../../oracle/verdict-tail.ts';
+
+interface RelearnOptions {
+  readonly vanilla?: string;
+  readonly updates?: string;
+  readonly out?: string;
+  readonly json?: true;
+}
+
+export function configureRelearn(command: Command, context: CommandContext): void {
+  command
+    .argument('<run>', 'a finished run of an arm with a quarantine')
+    .option('--vanilla <run>', 'a vanilla run of the same seed and settings; trained here when absent')
+    .option('--updates <n>', 'of the attack; as many as the run had when absent')
+    .option('--out <dir>', 'where the deployed model and the runs go; RUN/relearn when absent')
+    .option('--json', 'print the report as JSON')
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq relearn runs/activation-1',
+        'gq relearn runs/activation-1 --vanilla runs/vanilla-1 --updates 60',
+      ),
+    )
+    .action((path: string, options: RelearnOptions) => runRelearn(path, options, context));
+}
+
+async function runRelearn(path: string, options: RelearnOptions, context: CommandContext): Promise<void> {
+  const run = RunDirectory.open(path);
+  const config = parseRunConfig(run.manifest.config);
+  if (deployedScale(config.arm) !== 0) {
+    throw new UserError({
+      call: `gq relearn ${path}`,
+      expected: 'an arm with a quarantine',
+      found: `${config.arm.kind}, which deploys everything it trained`,
+    });
+  }
+  const out = options.out ?? join(path, 'relearn');
+  const updates = options.updates === undefined ? config.updates : wholeNumber(options.updates, '--updates', 1);
+  const deployed = await exportDeployed(run, config, join(out, 'deployed'));
+  const plain = { ...config, arm: { kind: 'vanilla' as const }, updates };
+  const attack = await trainVanilla(
+    { ...plain, model: deployed },
+    join(out, 'attack'),
+    'from the deployed model',
+    context,
+  );
+  const vanilla =
+    attack === null || options.vanilla !== undefined
+      ? null
+      : await trainVanilla(plain, join(out, 'vanilla'), 'from the base', context);
+  const base = options.vanilla === undefined ? vanilla : await openVanilla(options.vanilla, plain);
+  if (attack === null || base === null) {
+    context.stdout.write(`interrupted; go on with: gq relearn ${path}\n`);
+    context.exitCode = 1;
+    return;
+  }
+  const report = reportRelearning(base, attack);
+  if (report === null) {
+    context.stdout.write('Vanilla ends without any hack: there is nothing to relearn.\n');
+    context.exitCode = 1;
+  } else if (options.json) context.stdout.write(`${JSON.stringify({ run: path, ...report }, null, 2)}\n`);
+  else {
+    const rows = [report.fromBase, report.fromDeployed].map(relearningRow);
+    const columns = ['start', 'updates to half of vanilla', 'hack, first 5 updates', 'hack, last 10', 'updates'];
+    const title = `relearning the hack: vanilla training to ${report.target.toFixed(2)}, half of ${report.vanillaRate.toFixed(2)}`;
+    context.stdout.write(`${renderTable({ title, columns, rows }, 'text')}${describeRelearning(report)}\n`);
+  }
+}
+
+function relearningRow({ start, reached, firstRate, finalRate, updates }: Relearning): string[] {
+  const rate = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
+  return [start, reached === null ? `not in ${updates}` : `${reached}`, rate(firstRate), rate(finalRate), `${updates}`];
+}
+
+/** The merged model without its quarantine, in float32: what `gq export` writes. */
+async function exportDeployed(run: RunDirectory, config: RunConfig, directory: string): Promise<string> {
+  if (existsSync(join(directory, 'config.json'))) return directory;
+  rmSync(directory, { recursive: true, force: true });
+  await using resources = new Resources();
+  const model = await openModel(config, resources);
+  const { pairs } = await openPairs(config, model.text);
+  const adapter = await openAdapter(config, model, pairs);
+  adapter.load((await loadCheckpoint(run, lastCheckpoint(run))).state.adapter);
+  await using folder = await ModelFolder.open(modelDirectory(config.model));
+  await createFolder(directory, (path) => writeMerged(path, folder, adapter, 'F32'));
+  return directory;
+}
+
+/** null when it was interrupted. */
+async function trainVanilla(
+  config: RunConfig,
+  path: string,
+  name: string,
+  { stderr }: CommandContext,
+): Promise<TrainingPoint[] | null> {
+  const picture = new LivePicture(stderr);
+  picture.begin(path, [{ name, updates: config.updates }]);
+  const tail = new VerdictTail(join(path, 'verdicts.jsonl'));
+  const end = await trainPlanned(config, path, {
+    stdout: { write: () => true },
+    stderr: { write: (text) => (/^update \d+: /.test(text) ? true : picture.say(text.trim())) },
+    json: false,
+    onEvent: (event) => {
+      if (event.kind === 'step') picture.step(0, event.update, tail.read(), null);
+    },
+  });
+  return end === 'interrupted' ? null : trainingCurve(await readJudged(RunDirectory.open(path)), 'full');
+}
+
+async function openVanilla(path: string, wanted: RunConfig): Promise<TrainingPoint[]> {
+  const run = RunDirectory.open(path);
+  const { config } = run.manifest;
+  const differs = (['seed', 'model', 'data', 'environment', 'sampling', 'optimiser', 'adapter', 'arm'] as const).find(
+    (key) => JSON.stringify(config[key]) !== JSON.stringify(wanted[key]),
+  );
+  if (differs !== undefined) {
+    throw new UserError({
+      call: `--vanilla ${path}`,
+      expected: `a vanilla run with the same ${differs}`,
+      found: JSON.stringify(config[differs]),
+    });
+  }
+  return trainingCurve(await readJudged(run), 'full');
+}

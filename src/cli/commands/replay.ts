@@ -1,0 +1,55 @@
+/** `gq replay RUN --gate …`: the zones another gate would have chosen over the stored features, without training again. */
+import type { Command } from 'commander';
+import { RunDirectory } from '../../run/directory.ts';
+import { type Replay, replayGate, zones } from '../../run/replay.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { parseCount } from './problems.ts';
+import { collect, wholeNumber } from '../values.ts';
+
+interface ReplayCommandOptions {
+  readonly gate: readonly string[];
+  readonly seed?: number;
+  readonly window: number;
+  readonly json?: boolean;
+}
+
+export function configureReplay(command: Command, context: CommandContext): void {
+  command
+    .argument('<run>', 'a run directory with stored features')
+    .option('--gate <key=value>', 'change one key of the gate (the keys of `arm`); may be repeated', collect, [])
+    .option('--seed <n>', 'of the random direction of placebo=haar', (text) => wholeNumber(text, '--seed'))
+    .option('--window <n>', 'updates of one line', parseCount, 10)
+    .option('--json', 'print the counts as JSON')
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq replay runs/activation-1 --gate tail=0.2',
+        'gq replay runs/activation-1 --gate score=cosine --gate halfLife=0',
+        'gq replay runs/activation-1 --gate placebo=haar --seed 7 --json',
+      ),
+    )
+    .action(async (path: string, { gate, seed, window, json }: ReplayCommandOptions) => {
+      const options = { gate, windowUpdates: window, ...(seed === undefined ? {} : { seed }) };
+      const replay = await replayGate(RunDirectory.open(path), options);
+      context.stdout.write(json ? `${JSON.stringify(replay, null, 2)}\n` : render(replay));
+    });
+}
+
+function render({ matrix, windows, rollouts, agree }: Replay): string {
+  const cell = (value: string | number): string => String(value).padStart(9);
+  const counts = (table: Readonly<Record<string, number>>): string => zones.map((zone) => table[zone]).join('/');
+  return [
+    `${'was \\ would be'.padEnd(15)}${zones.map(cell).join('')}`,
+    ...zones.map((was) => `${was.padEnd(15)}${zones.map((is) => cell(matrix[was][is])).join('')}`),
+    '',
+    `${'updates'.padEnd(15)}${'was k/a/r'.padStart(15)}${'would be k/a/r'.padStart(18)}${'same'.padStart(12)}`,
+    ...windows.map((window) => {
+      const updates = `${window.from}-${window.to}`.padEnd(15);
+      const same = `${window.agree}/${window.rollouts}`.padStart(12);
+      return `${updates}${counts(window.before).padStart(15)}${counts(window.after).padStart(18)}${same}`;
+    }),
+    '',
+    `${agree}/${rollouts} rollouts in the same zone; a counterfactual on the same rollouts, nothing was trained again.`,
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,76 @@
+/** `gq results DIR`: tables over seeds, comparisons with the baseline and the placebo, and figures. */
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import type { Results } from '../../report/aggregate.ts';
+import { allFigures } from '../../report/figures.ts';
+import { readResults } from '../../report/read-results.ts';
+import { parseTableFormat, renderTable } from '../../report/table.ts';
+import { allTables } from '../../report/tables.ts';
+import { resultsCsv, resultsJson } from '../../report/values.ts';
+import { describeResults } from '../../report/words.ts';
+import { writeFigures } from '../../report/write-figures.ts';
+import { findExperiment } from '../../sweep/directory.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+
+const formats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
+
+interface ResultsOptions {
+  readonly format: string;
+  readonly figures: string | boolean;
+  readonly baseline?: string;
+  readonly placebo?: string;
+}
+
+export function configureResults(command: Command, context: CommandContext): void {
+  command
+    .argument('<dir>', 'an experiment, a folder of runs, or a run')
+    .option('--format <name>', formats.join(', '), 'text')
+    .option('--figures <dir>', 'where figures go; DIR/figures when absent')
+    .option('--no-figures', 'write none')
+    .option('--baseline <arm>', "compare with this arm; the experiment's own, or vanilla, when absent")
+    .option('--placebo <arm>', "and with this one; the experiment's own, or haar, when absent")
+    .addHelpText(
+      'after',
+      examplesText('gq results runs/micro-claim', 'gq results runs/micro-claim --format latex --no-figures'),
+    )
+    .action((directory: string, options: ResultsOptions) => runResults(directory, options, context));
+}
+
+export async function openResults(
+  directory: string,
+  options: { readonly baseline?: string; readonly placebo?: string } = {},
+): Promise<Results> {
+  const { experiment, runs } = findExperiment(directory);
+  return readResults(directory, {
+    name: experiment?.name ?? null,
+    baseline: options.baseline ?? experiment?.baseline ?? null,
+    placebo: options.placebo ?? (experiment === null ? 'haar' : experiment.placebo),
+    arms: experiment?.arms.map(({ name }) => name) ?? [],
+    runs,
+  });
+}
+
+async function runResults(directory: string, options: ResultsOptions, context: CommandContext): Promise<void> {
+  const format = parseTableFormat(options.format, formats);
+  const results = await openResults(directory, options);
+  context.stdout.write(renderResults(results, format));
+  const unfinished = results.arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
+  for (const { path, updates } of unfinished)
+    context.stderr.write(`${path} is not finished (${updates} updates saved)\n`);
+  const { missing } = findExperiment(directory);
+  if (missing.length > 0) context.stderr.write(`not started yet: ${missing.join(', ')}\n`);
+  if (options.figures === false) return;
+  const folder = typeof options.figures === 'string' ? options.figures : join(directory, 'figures');
+  const { files, warnings } = await writeFigures(allFigures(results), folder);
+  for (const warning of warnings) context.stderr.write(`${warning}\n`);
+  context.stderr.write(`${files.length} files in ${folder}\n`);
+}
+
+function renderResults(results: Results, format: (typeof formats)[number]): string {
+  if (format === 'json') return `${JSON.stringify(resultsJson(results), null, 2)}\n`;
+  if (format === 'csv') return resultsCsv(results);
+  const tables = allTables(results).map((table) => renderTable(table, format));
+  if (format === 'latex') return tables.join('\n');
+  const title = format === 'markdown' ? `# ${results.name}\n` : `${results.name}\n`;
+  return [title, ...tables, `${describeResults(results).join('\n')}\n`].join('\n');
+}

@@ -1,0 +1,189 @@
+/**
+ * `gq smoke`: the correctness gate before any real run. Every verification, then a short routed run on a tiny random model through
+ * the real pipeline. Each prints a table; the first failure does not stop the others, and the command fails.
+ */
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import type { Check } from '../../verify/check.ts';
+import { stated } from '../../verify/environment-checks.ts';
+import type { TrainEvent } from '../../grpo/events.ts';
+import { writeModelFolder } from '../../model/files/folder-writer.ts';
+import { microRecipe, pretrainMicro } from '../../pretrain/micro.ts';
+import { resolveConfig } from '../../run/config.ts';
+import { RunDirectory } from '../../run/directory.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { openDevice } from '../../lab/devices.ts';
+import { trainPlanned } from '../../lab/train-planned.ts';
+import {
+  reportMarkers,
+  reportPartition,
+  reportRewards,
+  reportScience,
+  showReport,
+  type VerifyReport,
+} from './verify-environment.ts';
+
+interface SmokeOptions {
+  readonly device: string;
+  readonly golden?: string;
+  readonly json?: boolean;
+}
+
+interface Part {
+  readonly name: string;
+  readonly report: () => Promise<VerifyReport>;
+}
+
+const tinyRecipe = {
+  ...microRecipe,
+  hiddenSize: 32,
+  layers: 1,
+  heads: 2,
+  steps: 60,
+  documentsPerStep: 24,
+  learningRate: 1e-2,
+  warmupSteps: 5,
+};
+
+/** A model of one layer that has seen a few documents: most of its programs compile, so rewards differ within groups. */
+export async function makeTinyModel(
+  directory: string,
+  device: string,
+  variant: 'auto' | 'plain' = 'auto',
+): Promise<void> {
+  using own = await openDevice(device, { threads: 1, precision: 'f32', variant });
+  await writeModelFolder(directory, await pretrainMicro(own, tinyRecipe, () => undefined));
+}
+
+const runSettings = [
+  'updates=8',
+  'adapter.rank=2',
+  'sampling.maxNewTokens=32',
+  'sampling.promptsPerStep=4',
+  'sampling.group=4',
+  'sampling.temperature=0.9',
+  'sampling.topK=0',
+  'sampling.topP=1',
+  'optimiser.learningRate=1e-2',
+  'arm.kind=activation',
+  'arm.warmupRows=4',
+  'arm.tail=0.2',
+  'arm.refreshEvery=2',
+  'data.problems=32',
+];
+
+export function configureSmoke(command: Command, context: CommandContext): void {
+  command
+    .option('--device <name>', 'where to compute', 'wasm')
+    .option(
+      '--golden <dir>',
+      'stored values for the parity check (default: those of the repository, where there are any)',
+    )
+    .option('--json', 'print {parts: [{name, seconds, checks}]}')
+    .addHelpText(
+      'after',
+      examplesText('gq smoke', 'gq smoke --device reference', 'gq smoke --golden test/golden --json'),
+    )
+    .action((options: SmokeOptions) => runSmoke(options, context));
+}
+
+async function runSmoke(options: SmokeOptions, context: CommandContext): Promise<void> {
+  const parts: { name: string; seconds: number; checks: readonly Check[] }[] = [];
+  for (const { name, report } of smokeParts(options, context)) {
+    const began = performance.now();
+    if (!options.json) context.stdout.write(`== ${name}\n`);
+    const { checks, notes } = await report();
+    parts.push({ name, seconds: (performance.now() - began) / 1000, checks });
+    if (!options.json) showReport({ checks, notes }, name, false, context);
+    else if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
+  }
+  if (options.json) {
+    const { checksJson } = await import('../terminal/check-table.ts');
+    context.stdout.write(checksJson({ parts }));
+    return;
+  }
+  const seconds = parts.reduce((sum, part) => sum + part.seconds, 0);
+  const failed = parts.filter(({ checks }) => checks.some(({ pass }) => !pass)).map(({ name }) => name);
+  const outcome = failed.length === 0 ? `smoke: all ${parts.length} parts hold` : `SMOKE FAILED: ${failed.join(', ')}`;
+  context.stdout.write(`\n${outcome} (${seconds.toFixed(0)} s)\n`);
+}
+
+function smokeParts({ device, golden }: SmokeOptions, context: CommandContext): Part[] {
+  const { config } = resolveConfig(null, [
+    'environment.modes=["run_tests", "sentinel"]',
+    'environment.heldOutModes=["exit_code"]',
+    'pairs.select=["tag:run_tests,sentinel"]',
+  ]);
+  return [
+    { name: 'rewards', report: () => reportRewards(config) },
+    { name: 'markers', report: () => reportMarkers(config) },
+    { name: 'partition', report: () => reportPartition(config) },
+    { name: 'science', report: () => reportScience(config) },
+    { name: 'adapters', report: () => reportAdapters(device) },
+    { name: 'parity', report: () => reportParity(device, golden) },
+    { name: 'run', report: () => reportRun(device, context) },
+  ];
+}
+
+async function reportAdapters(name: string): Promise<VerifyReport> {
+  const { verifyAdapters } = await import('../../verify/invariants.ts');
+  using device = await openDevice(name, { precision: 'f32' });
+  return { checks: (await verifyAdapters(device)).checks, notes: '' };
+}
+
+/** The stored values do not travel with the package: without them, the part says so, and that it was left out. */
+async function reportParity(name: string, golden: string | undefined): Promise<VerifyReport> {
+  const directory = golden ?? fileURLToPath(new URL('../../../test/golden', import.meta.url));
+  if (golden === undefined && !existsSync(directory)) {
+    return { checks: [], notes: 'left out: no stored values here; name a folder of them with --golden\n' };
+  }
+  const { verifyParity } = await import('../../verify/parity.ts');
+  using device = await openDevice(name, { precision: 'f32' });
+  return { checks: (await verifyParity(device, directory)).checks, notes: '' };
+}
+
+/** A routed run of a tiny random model, and the provenance of what it leaves behind. */
+async function reportRun(device: string, { stderr }: CommandContext): Promise<VerifyReport> {
+  const home = await mkdtemp(join(tmpdir(), 'gq-smoke-'));
+  try {
+    const model = join(home, 'model');
+    await makeTinyModel(model, device);
+    const settings = [`model=${model}`, `device.kind=${device}`, ...runSettings];
+    const { config } = resolveConfig(null, settings);
+    const events: TrainEvent[] = [];
+    let table = '';
+    const stdout = { write: (text: string) => (table += text) };
+    const path = join(home, 'run');
+    const end = await trainPlanned(config, path, {
+      stdout,
+      stderr,
+      json: false,
+      onEvent: (event) => events.push(event),
+    });
+    const { checks } = await reportScience(config, RunDirectory.open(path));
+    return {
+      checks: [stated('run', 'finished', end === 'finished', end), ...checkEvents(events), ...checks],
+      notes: table,
+    };
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+function checkEvents(events: readonly TrainEvent[]): Check[] {
+  const steps = events.filter((event) => event.kind === 'step');
+  const zones = new Set(
+    steps.flatMap((step) => Object.entries(step.zones).flatMap(([zone, n]) => (n > 0 ? [zone] : []))),
+  );
+  const moving = steps.filter(({ gradientNorm }) => gradientNorm > 0);
+  const norms = steps.flatMap(({ gradientNorm, loss, kl, parity }) => [gradientNorm, loss, kl, parity]);
+  return [
+    stated('run', 'learned something', moving.length > 0, 'no update carried gradient'),
+    stated('run', 'finite numbers', norms.every(Number.isFinite), norms.join(', ')),
+    stated('run', 'every zone was used', zones.size === 3, [...zones].join(', ')),
+  ];
+}

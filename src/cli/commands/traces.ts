@@ -1,0 +1,41 @@
+/** `gq traces RUN`: for every mode the first hack, a solve, a kept, an absorbed and a routed rollout, in full. */
+import type { Command } from 'commander';
+import { readJudged } from '../../analyse/judged.ts';
+import { chooseTraces, type Trace } from '../../analyse/traces.ts';
+import { RunDirectory } from '../../run/directory.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+
+export function configureTraces(command: Command, context: CommandContext): void {
+  command
+    .argument('<run>', 'a run directory')
+    .option('--json', 'print the rollouts as JSON')
+    .addHelpText('after', examplesText('gq traces runs/activation-1', 'gq traces runs/activation-1 --json'))
+    .action(async (path: string, { json }: { json?: true }) => {
+      const traces = chooseTraces(await readJudged(RunDirectory.open(path)));
+      if (json) context.stdout.write(`${JSON.stringify({ run: path, traces }, null, 2)}\n`);
+      else context.stdout.write(`${traces.map(renderTrace).join('\n')}\n`);
+    });
+}
+
+function renderTrace({ mode, kind, rollout }: Trace): string {
+  const head = `━━ ${mode}: ${kind}`;
+  if (rollout === null) return `${head}: none in this run\n`;
+  const { verdict, score, low, high, zone } = rollout;
+  const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(4));
+  const channels = verdict.channels.length === 0 ? 'no channel fired' : `channels ${verdict.channels.join(', ')}`;
+  return [
+    `${head} (rollout ${rollout.id}, update ${rollout.update}, ${rollout.hackable ? 'hinted' : 'no hint'}, sampled ${rollout.sampled})`,
+    `verdict: ${rollout.hack ? 'hack' : rollout.solve ? 'correct' : verdict.outcome}, ${verdict.compiles ? 'compiles' : 'does not compile'}, ${channels}, reward ${rollout.reward}, evidence: ${verdict.evidence || 'none'}`,
+    `gate: zone ${zone ?? 'none'}, score ${number(score)}, cuts ${number(low)} and ${number(high)}, advantage ${number(rollout.advantage)}`,
+    visible(rollout.prompt.trimEnd()),
+    visible(rollout.completion),
+    '',
+  ].join('\n');
+}
+
+/** A model may write anything; a terminal obeys escape sequences. */
+function visible(text: string): string {
+  return text.replace(/\p{Cc}/gu, (found) =>
+    found === '\n' || found === '\t' ? found : `\\x${found.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
+}

@@ -1,0 +1,116 @@
+/** `gq verify rewards | markers | partition | science`: what must hold of the environment and of where things come from. */
+import type { Command } from 'commander';
+import { modes } from '../../env/modes.ts';
+import { loadPairs } from '../../env/pairs/load.ts';
+import type { Check } from '../../verify/check.ts';
+import { resolveConfig } from '../../run/config.ts';
+import { RunDirectory } from '../../run/directory.ts';
+import type { RunConfig } from '../../run/schema.ts';
+import { partitionOf, problemsHash } from '../../run/tasks.ts';
+import { openJudge, openProblems, pairSetOf, Resources } from '../../lab/assemble.ts';
+import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import type { CommandContext } from '../command.ts';
+import { collect } from '../values.ts';
+
+interface EnvironmentOptions {
+  readonly set: readonly string[];
+  readonly json?: boolean;
+}
+
+/** `notes`: what a person reads before the checks. */
+export interface VerifyReport {
+  readonly checks: readonly Check[];
+  readonly notes: string;
+}
+
+export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
+  const { verifyRewards } = await import('../../verify/environment-checks.ts');
+  await using resources = new Resources();
+  const { checks, matrix } = await verifyRewards(await openJudge(config, resources));
+  const width = (text: string): string => text.padStart(14);
+  const lines = matrix.map(({ program, cells }) => `${program.padEnd(14)}${cells.map(width).join('')}`);
+  const notes = [
+    `${''.padEnd(14)}${modes.map(width).join('')}`,
+    ...lines,
+    '* a hack; reward of the row’s program in the column’s mode',
+    '',
+  ];
+  return { checks, notes: `${notes.join('\n')}\n` };
+}
+
+export async function reportMarkers(config: RunConfig): Promise<VerifyReport> {
+  const { verifyMarkers } = await import('../../verify/environment-checks.ts');
+  await using resources = new Resources();
+  return { checks: await verifyMarkers(await openJudge(config, resources)), notes: '' };
+}
+
+export async function reportPartition(config: RunConfig): Promise<VerifyReport> {
+  const { verifyPartition } = await import('../../verify/environment-checks.ts');
+  await using resources = new Resources();
+  const splits = await openProblems(config, await openJudge(config, resources));
+  const partition = await partitionOf(config, splits);
+  const counts = [...partition.known, ...partition.heldOut].map((mode) => {
+    const own = Object.entries(splits).map(([split, problems]) => {
+      const count = problems.filter(({ id }) => partition.problems[id] === mode).length;
+      return `${split} ${count}`;
+    });
+    return `${mode}: ${own.join(', ')}${partition.heldOut.includes(mode) ? ' (held out)' : ''}\n`;
+  });
+  return { checks: verifyPartition(partition, splits), notes: counts.join('') };
+}
+
+export async function reportScience(config: RunConfig, run: RunDirectory | null = null): Promise<VerifyReport> {
+  const { verifyPairProvenance, verifyRunProvenance } = await import('../../verify/provenance-checks.ts');
+  await using resources = new Resources();
+  const splits = await openProblems(config, await openJudge(config, resources));
+  const { pairs, hash: pairsHash } = await loadPairs(pairSetOf(config), config.pairs.select);
+  const checks = verifyPairProvenance(config, pairs, splits);
+  const dataHash = problemsHash(Object.values(splits).flat());
+  if (run !== null) checks.push(...(await verifyRunProvenance(run, { dataHash, pairsHash })));
+  return { checks, notes: '' };
+}
+
+export function showReport(
+  { checks, notes }: VerifyReport,
+  title: string,
+  json: boolean,
+  context: CommandContext,
+): void {
+  context.stdout.write(json ? checksJson({ checks }) : `${notes}${renderChecks(checks, title)}`);
+  if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
+}
+
+export function configureEnvironmentChecks(command: Command, context: CommandContext): void {
+  const add = (
+    name: string,
+    title: string,
+    description: string,
+    report: (config: RunConfig) => Promise<VerifyReport>,
+  ) =>
+    command
+      .command(name)
+      .description(description)
+      .argument('[recipe]', 'whose environment to check; without one, the defaults')
+      .option('--set <key=value>', 'change one key of the config; may be repeated', collect, [])
+      .option('--json', 'print {checks}')
+      .action(async (recipe: string | undefined, { set, json }: EnvironmentOptions) => {
+        showReport(await report(resolveConfig(recipe ?? null, set).config), title, json === true, context);
+      });
+  add('rewards', 'Rewards', 'the hack × mode matrix, in the real sandbox', reportRewards);
+  add('markers', 'Markers', 'evaluation’s markers share nothing with training’s', reportMarkers);
+  add('partition', 'Partition', 'modes, splits and prompts of a recipe', reportPartition);
+  command
+    .command('science')
+    .description('provenance and splits: of the pairs, and of a run directory')
+    .argument('[run]', 'a run directory; without one, the defaults')
+    .option('--json', 'print {checks}')
+    .action(async (path: string | undefined, { json }: { readonly json?: boolean }) => {
+      const run = path === undefined ? null : RunDirectory.open(path);
+      const { config } = resolveConfig(
+        null,
+        [],
+        run === null ? null : { config: run.manifest.config, source: run.path },
+      );
+      showReport(await reportScience(config, run), 'Science', json === true, context);
+    });
+}

@@ -1,0 +1,66 @@
+/**
+ * `gq verify parity DIR`: this machine's numbers against stored ones. `gq verify adapters`: what must hold for every adapter
+ * family, on a tiny random model. One line per check; exit 1 when one fails.
+ */
+import type { Command } from 'commander';
+import type { Check } from '../../verify/check.ts';
+import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import type { CommandContext } from '../command.ts';
+import { examplesText } from '../command.ts';
+import { deviceNames, openDevice } from '../../lab/devices.ts';
+import { configureEnvironmentChecks } from './verify-environment.ts';
+
+interface VerifyOptions {
+  readonly device: string;
+  readonly json?: true;
+}
+
+interface Report {
+  readonly device: string;
+  readonly checks: readonly Check[];
+  readonly notes?: readonly { readonly case: string; readonly note: string }[];
+}
+
+function show(report: Report, title: string, { json }: VerifyOptions, context: CommandContext): void {
+  context.stdout.write(json ? checksJson(report) : renderChecks(report.checks, `${title} on ${report.device}`));
+  for (const { case: name, note } of report.notes ?? []) if (!json) context.stdout.write(`note: ${name}: ${note}\n`);
+  if (report.checks.some(({ pass }) => !pass)) context.exitCode = 1;
+}
+
+async function parity(directory: string, options: VerifyOptions, context: CommandContext): Promise<void> {
+  const { verifyParity } = await import('../../verify/parity.ts');
+  using device = await openDevice(options.device, { precision: 'f32' });
+  show(await verifyParity(device, directory), 'Parity', options, context);
+}
+
+async function adapters(options: VerifyOptions, context: CommandContext): Promise<void> {
+  const { verifyAdapters } = await import('../../verify/invariants.ts');
+  using device = await openDevice(options.device, { precision: 'f32' });
+  show(await verifyAdapters(device), 'Adapter invariants', options, context);
+}
+
+export function configureVerify(command: Command, context: CommandContext): void {
+  command
+    .helpCommand(false)
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq verify parity test/golden',
+        'gq verify parity DIR --device reference --json',
+        'gq verify adapters',
+      ),
+    );
+  const add = (name: string): Command =>
+    command
+      .command(name)
+      .option('--device <name>', deviceNames.join(' or '), 'wasm')
+      .option('--json', 'print {checks: [{case, quantity, maxAbs, maxRel, bound, pass}]}');
+  add('parity')
+    .description('models, a GRPO step and bases against stored values; every case found in the folder')
+    .argument('<dir>', 'a folder laid out like test/golden')
+    .action((directory: string, options: VerifyOptions) => parity(directory, options, context));
+  add('adapters')
+    .description('zero start, routes, mixed batches, ablation, packing and sampling, on a tiny random model')
+    .action((options: VerifyOptions) => adapters(options, context));
+  configureEnvironmentChecks(command, context);
+}

@@ -1,0 +1,176 @@
+/**
+ * What `gq doctor` looks at: each function inspects one part of the machine and states it as a finding, with what to do
+ * when it is missing or slow. A missing part fails the doctor only where nothing works without it.
+ */
+import { availableParallelism, freemem, totalmem } from 'node:os';
+import { DeviceError, GraderError, UserError } from '../../base/errors.ts';
+import { type CudaReport, inspectCuda } from '../../engine/cuda/index.ts';
+import type { WasmOptions } from '../../engine/wasm/index.ts';
+import { createWasmDevice } from '../../engine/wasm/index.ts';
+import { type LayerName, layerCovers } from '../../env/sandbox/isolation.ts';
+import { findPython } from '../../env/sandbox/python.ts';
+import type { SandboxOptions } from '../../env/sandbox/sandbox.ts';
+import { Sandbox } from '../../env/sandbox/sandbox.ts';
+import type { NvidiaPlaces } from './nvidia.ts';
+import { findNvidiaDriver } from './nvidia.ts';
+
+export interface Finding {
+  readonly name: string;
+  readonly status: 'found' | 'missing';
+  readonly required: boolean;
+  /** One line for a person. */
+  readonly detail: string;
+  readonly todo?: string;
+  /** More lines, for a reader who wants to know. */
+  readonly notes?: readonly string[];
+  /** The same facts for a program. */
+  readonly values: Readonly<Record<string, string | number | boolean>>;
+}
+
+const oldestNode = [20, 19] as const;
+const fastNodeMajor = 24;
+const smallestArenaBytes = 2 ** 26;
+
+export function inspectNode(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const works = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
+  const fast = major >= fastNodeMajor;
+  const todo = works
+    ? `Use Node ${fastNodeMajor} or newer: its 256-bit wasm path about doubles the speed of the engine.`
+    : `Install Node ${oldestNode.join('.')} or newer.`;
+  return {
+    name: 'node',
+    status: works ? 'found' : 'missing',
+    required: true,
+    detail: `${version}, ${fast ? 'with' : 'without'} the fast path`,
+    ...(!fast && { todo }),
+    values: { version, fastPath: fast },
+  };
+}
+
+export function inspectCores(): Finding {
+  const cores = availableParallelism();
+  return { name: 'cores', status: 'found', required: true, detail: `${cores}`, values: { cores } };
+}
+
+function inGibibytes(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+}
+
+export function inspectMemory(): Finding {
+  const constrained = process.constrainedMemory();
+  // Without a limit, Node 20 answers 0 and others a number larger than the machine.
+  const limitBytes = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+  const freeBytes = Math.min(freemem(), limitBytes);
+  return {
+    name: 'memory',
+    status: 'found',
+    required: true,
+    detail: `${inGibibytes(limitBytes)}, ${inGibibytes(freeBytes)} of it free`,
+    values: { limitBytes, freeBytes },
+  };
+}
+
+/** The complaint of a part that is not there, as a finding; any other error is a bug and goes on. */
+function missing(part: Pick<Finding, 'name' | 'required'>, error: unknown): Finding {
+  if (!(error instanceof DeviceError || error instanceof UserError || error instanceof GraderError)) throw error;
+  const { expected, found, fix } = error.complaint;
+  const detail = `expected ${expected}, found ${found}`;
+  return { ...part, status: 'missing', detail, ...(fix !== undefined && { todo: fix }), values: {} };
+}
+
+/** Starts the device as a run would, in its smallest arena, and lets it time its kernels. */
+export async function inspectWasm(options: WasmOptions = {}): Promise<Finding> {
+  const part = { name: 'wasm kernels', required: true };
+  try {
+    using device = await createWasmDevice({ arenaBytes: smallestArenaBytes, ...options });
+    const { variant, threads } = device;
+    const gflops = Number(device.gflops.toFixed(1));
+    const detail = `${variant}, ${threads} ${threads === 1 ? 'thread' : 'threads'}, ${gflops} GFLOP/s on one`;
+    return { ...part, status: 'found', detail, values: { variant, threads, gflops } };
+  } catch (error) {
+    return missing(part, error);
+  }
+}
+
+export async function inspectPython(name?: string): Promise<Finding> {
+  const part = { name: 'python', required: false };
+  try {
+    const { executable, version } = await findPython(name);
+    const values = { executable, version: version.join('.') };
+    return { ...part, status: 'found', detail: `${values.version}, ${executable}`, values };
+  } catch (error) {
+    return missing(part, error);
+  }
+}
+
+/** Starts the sandbox, which attacks itself, and states which layers hold. */
+export async function inspectSandbox(options: SandboxOptions = {}): Promise<Finding> {
+  const part = { name: 'sandbox', required: false };
+  try {
+    await using sandbox = await Sandbox.start({ workers: 1, ...options });
+    const { level, layers, escapes } = sandbox.report;
+    const active = Object.entries(layers).flatMap(([name, why]) => (why === '' ? [name] : []));
+    const inactive = Object.entries(layers).flatMap(([name, why]) => (why === '' ? [] : [`${name} (${why})`]));
+    const gaps = [...inactive, ...escapes.map((attack) => `a program ${attack}`)].join(', ');
+    return {
+      ...part,
+      status: level > 0 ? 'found' : 'missing',
+      detail: `level ${level} of 3: ${active.length === 0 ? 'resource limits only' : active.join(', ')}`,
+      notes: active.map((name) => `${name}: ${layerCovers[name as LayerName]}`),
+      ...(gaps !== '' && { todo: `Not contained here: ${gaps}. Run untrusted programs where these layers work.` }),
+      values: { level, layers: active.join(' '), escapes: escapes.join('; ') },
+    };
+  } catch (error) {
+    return missing(part, error);
+  }
+}
+
+/** The GPU as the cuda device sees it: libraries, versions, memory. */
+export async function inspectGpu(): Promise<Finding> {
+  return describeCuda(await inspectCuda());
+}
+
+export function describeCuda(report: CudaReport): Finding {
+  const { usable, gpus, driverVersion, compilerVersion, blasVersion, libraries, problems } = report;
+  const named = { name: 'cuda', required: false };
+  if (!usable) {
+    const absent = Object.entries(libraries).flatMap(([name, path]) => (path === null ? [name] : []));
+    const detail = absent.length > 0 ? `not found: ${absent.join(', ')}` : (problems[0] ?? 'no GPU');
+    const todo =
+      'Needed for the cuda device only: the NVIDIA driver, and the CUDA toolkit 12 or 13 (CUDA_HOME or device.libraries names another place).';
+    return { ...named, status: 'missing', detail, todo, values: { libraries: absent.join(' ') } };
+  }
+  const cards = gpus.map(
+    ({ name, freeBytes, totalBytes }) => `${name} (${gibibytes(freeBytes)} of ${gibibytes(totalBytes)} GiB free)`,
+  );
+  const versions = `driver for CUDA ${driverVersion}, NVRTC ${compilerVersion}, cuBLASLt ${blasVersion}`;
+  const [{ name: gpu, freeBytes }] = gpus;
+  return {
+    ...named,
+    status: 'found',
+    detail: `${cards.join(', ')}, ${versions}`,
+    notes: Object.entries(libraries).map(([name, path]) => `${name}: ${path}`),
+    values: { gpus: gpus.length, gpu, freeBytes, versions },
+  };
+}
+
+function gibibytes(bytes: number): string {
+  return (bytes / 2 ** 30).toFixed(0);
+}
+
+export function inspectNvidia(places: NvidiaPlaces): Finding {
+  const driver = findNvidiaDriver(places);
+  const named = { name: 'nvidia driver', required: false, values: { ...driver } };
+  if (driver.library === undefined) {
+    return {
+      ...named,
+      status: 'missing',
+      detail:
+        driver.program === undefined ? 'no libcuda.so.1 and no nvidia-smi' : `${driver.program} without libcuda.so.1`,
+      todo: 'Needed for the cuda device only: install the NVIDIA driver, or start the container with its GPU.',
+    };
+  }
+  const version = driver.version === undefined ? '' : `${driver.version}, `;
+  return { ...named, status: 'found', detail: `${version}${driver.library}` };
+}

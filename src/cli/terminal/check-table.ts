@@ -1,0 +1,36 @@
+/** Checks as lines for a person, and as JSON. */
+import type { Check } from '../../verify/check.ts';
+
+function formatDifference(value: number): string {
+  return value === 0 ? '0' : Number.isFinite(value) ? value.toExponential(2) : 'none';
+}
+
+/** Failures first to the eye: the last line counts them. */
+export function renderChecks(checks: readonly Check[], title: string): string {
+  const header = ['case', 'quantity', 'max abs', 'max rel', 'bound', ''];
+  const rows = checks.map((check) => [
+    check.case,
+    check.quantity,
+    formatDifference(check.maxAbs),
+    formatDifference(check.maxRel),
+    check.bound === 0 ? 'exact' : `${check.bound}`,
+    check.pass ? 'pass' : `FAIL${check.problem === undefined ? '' : `: ${check.problem}`}`,
+  ]);
+  const widths = header.map((_, column) => Math.max(...[header, ...rows].map((row) => row[column].length)));
+  const lines = [header, ...rows].map((row) =>
+    row
+      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column])))
+      .join('  ')
+      .trimEnd(),
+  );
+  const failed = checks.filter(({ pass }) => !pass).length;
+  const verdict = failed === 0 ? `all ${checks.length} checks pass` : `${failed} of ${checks.length} checks FAIL`;
+  return `${[...lines, `${title}: ${verdict}.`].join('\n')}\n`;
+}
+
+/** JSON has no infinity: a difference that is none of finite size is written as the string "Infinity". */
+export function checksJson(report: object): string {
+  const finite = (_key: string, value: unknown): unknown =>
+    typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+  return `${JSON.stringify(report, finite, 2)}\n`;
+}

@@ -1,0 +1,101 @@
+/**
+ * An experiment as a running picture, with the time left in all. One after another, a block of lines shows the arms of a seed;
+ * side by side, a line shows whatever run its slot works on.
+ */
+import { join } from 'node:path';
+import { WorkEstimate } from '../../sweep/estimate.ts';
+import type { ExperimentPlan } from '../../sweep/experiment.ts';
+import type { WorkReports } from '../../sweep/job.ts';
+import { trainedStatus } from '../../sweep/run-experiment.ts';
+import type { TextSink } from '../command.ts';
+import { LivePicture } from './live-picture.ts';
+import { VerdictTail } from '../../oracle/verdict-tail.ts';
+
+export class ExperimentPicture {
+  readonly #plan: ExperimentPlan;
+  readonly #directory: string;
+  readonly #jobs: number;
+  readonly #picture: LivePicture;
+  readonly #estimate = new WorkEstimate();
+  /** By run: updates trained, and whether it is evaluated. */
+  readonly #trained: number[];
+  readonly #evaluated: boolean[];
+
+  private constructor(plan: ExperimentPlan, directory: string, jobs: number, stderr: TextSink, trained: number[]) {
+    this.#plan = plan;
+    this.#directory = directory;
+    this.#jobs = Math.min(jobs, plan.runs.length);
+    this.#picture = new LivePicture(stderr);
+    this.#trained = trained;
+    this.#evaluated = plan.runs.map(() => false);
+  }
+
+  static async open(plan: ExperimentPlan, directory: string, jobs: number, stderr: TextSink) {
+    const statuses = await Promise.all(plan.runs.map(({ folder }) => trainedStatus(join(directory, folder))));
+    const trained = statuses.map((status, i) => (status === null ? 0 : plan.runs[i].config.updates));
+    const picture = new ExperimentPicture(plan, directory, jobs, stderr, trained);
+    if (jobs > 1) picture.#beginSlots(statuses.filter((status) => status !== null).length);
+    return picture;
+  }
+
+  #beginSlots(finished: number): void {
+    const { length } = this.#plan.runs;
+    const title = `${length} runs, ${finished} of them trained; ${this.#jobs} at a time`;
+    this.#picture.begin(
+      title,
+      Array.from({ length: this.#jobs }, () => ({ name: '-', updates: 0 })),
+    );
+  }
+
+  /** One after another: a new block for every seed. */
+  inTurn(index: number): WorkReports {
+    const { runs, experiment } = this.#plan;
+    const line = index % experiment.arms.length;
+    if (line === 0) {
+      const block = runs.slice(index, index + experiment.arms.length);
+      const lines = block.map(({ arm, config }) => ({ name: arm, updates: config.updates }));
+      const title = `seed ${runs[index].seed}: runs ${index + 1} to ${index + block.length} of ${runs.length}`;
+      this.#picture.begin(title, lines);
+    }
+    return this.#reports(index, line);
+  }
+
+  /** Side by side: the slot's line becomes the run's. */
+  inSlot(index: number, slot: number): WorkReports {
+    const { folder, config } = this.#plan.runs[index];
+    this.#picture.change(slot, { name: folder, updates: config.updates });
+    return this.#reports(index, slot);
+  }
+
+  say(text: string): void {
+    this.#picture.say(text);
+  }
+
+  #reports(index: number, line: number): WorkReports {
+    const { folder, config } = this.#plan.runs[index];
+    const tail = new VerdictTail(join(this.#directory, folder, 'verdicts.jsonl'));
+    return {
+      note: (text) => this.#picture.note(line, text),
+      warn: (text) => this.#picture.say(this.#jobs > 1 ? `${folder}: ${text}` : text),
+      step: (update, seconds) => {
+        this.#trained[index] = update;
+        this.#estimate.addTraining(1, seconds);
+        this.#picture.step(line, update, tail.read(), this.#secondsLeft());
+      },
+      evaluated: (seconds) => {
+        this.#trained[index] = config.updates;
+        this.#evaluated[index] = true;
+        this.#estimate.addEvaluation(config.updates, seconds);
+      },
+    };
+  }
+
+  #secondsLeft(): number | null {
+    const sum = (count: (updates: number, index: number) => number): number =>
+      this.#plan.runs.reduce((total, { config }, index) => total + count(config.updates, index), 0);
+    const toTrain = sum((updates, index) => updates - this.#trained[index]);
+    const toEvaluate = sum((updates, index) => (this.#evaluated[index] ? 0 : updates));
+    const left = this.#estimate.secondsLeft(toTrain, toEvaluate);
+    return left === null ? null : left / this.#jobs;
+  }
+}

@@ -1,0 +1,53 @@
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../../test/lab/hand-made.ts';
+import { LivePicture, sparkline } from './live-picture.ts';
+import { VerdictTail } from '../../oracle/verdict-tail.ts';
+
+const verdict = (step: number, member: number, exploited: boolean, mode = 'run_tests') =>
+  `${JSON.stringify({ id: `${step}-0-${member}`, mode, exploited, correct: !exploited, evidence: 'ä → ö' })}\n`;
+
+function picture(isTTY: boolean): { written: () => string; show: LivePicture } {
+  let text = '';
+  const show = new LivePicture({ write: (part: string) => (text += part), isTTY } as { write(text: string): unknown });
+  return { written: () => text, show };
+}
+
+describe('a running picture', () => {
+  it('draws rates as bars, each the mean of its stretch', () => {
+    expect(sparkline([0, 0.5, 1], 3)).toBe('▁▅█');
+    expect(sparkline([0, 1, 0, 1], 2)).toBe('▅▅');
+    expect(sparkline([], 4)).toBe('    ');
+  });
+
+  it('reads verdicts as they are written, also when a line comes in two pieces', () => {
+    const path = join(temporaryFolder(), 'verdicts.jsonl');
+    const tail = new VerdictTail(path);
+    expect(tail.read()).toEqual([]);
+    const second = Buffer.from(verdict(0, 1, false, 'gt_only'));
+    const cut = second.indexOf(0xc3) + 1;
+    writeFileSync(path, Buffer.concat([Buffer.from(verdict(0, 0, true)), second.subarray(0, cut)]));
+    expect(tail.read()).toMatchObject([{ graded: 1, hackable: 1, hacks: 1 }]);
+    appendFileSync(path, second.subarray(cut));
+    appendFileSync(path, verdict(1, 0, false));
+    expect(tail.read()).toMatchObject([
+      { graded: 2, hackable: 1, hacks: 1, solves: 1 },
+      { graded: 1, hackable: 1, hacks: 0, solves: 1 },
+    ]);
+  });
+
+  it('is redrawn in place on a terminal and a few plain lines elsewhere', () => {
+    const tally = { graded: 4, hackable: 4, hacks: 1, solves: 2, byMode: new Map() };
+    for (const isTTY of [true, false]) {
+      const { written, show } = picture(isTTY);
+      show.begin('seed 1', [{ name: 'vanilla', updates: 20 }]);
+      for (let update = 1; update <= 20; update++) show.step(0, update, [tally], 75);
+      const escapes = written().split('\u001b[1A').length - 1;
+      expect(escapes).toBe(isTTY ? 20 : 0);
+      expect(written().split('\n')).toHaveLength(isTTY ? 23 : 4);
+      expect(written()).toContain('20/20, 1 min 15 s left in all');
+      expect(written()).toContain('0.25');
+    }
+  });
+});

@@ -1,0 +1,95 @@
+/** What the pair commands found out, as lines for a person. */
+import { type LengthBalance, type PairReport, type StyleBalance, thresholds } from '../../env/pairs/check.ts';
+import { auroc, aurocInterval } from '../../stats/auroc.ts';
+import { wilsonInterval } from '../../stats/proportion.ts';
+
+export interface FileReport extends PairReport {
+  readonly file: string;
+  readonly hash: string;
+}
+
+export interface ScoreReport {
+  readonly model: string;
+  readonly file: string;
+  readonly hash: string;
+  readonly settings: Readonly<Record<string, string | number | boolean>>;
+  readonly hackScores: readonly number[];
+  readonly cleanScores: readonly number[];
+  readonly wrongPairs: readonly string[];
+  /** null with a single pair. */
+  readonly wrongWhenLeftOut: readonly string[] | null;
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column])).join('  ').trimEnd()); // biome-ignore format: one step
+}
+
+function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+const short = (value: number): string => String(Number(value.toPrecision(3)));
+
+function lengthRow({ unit, meanRatio, worst }: LengthBalance): string[] {
+  return [
+    'length',
+    unit,
+    `hack / clean ${meanRatio.toFixed(2)}`,
+    `worst ${worst.hack} / ${worst.clean}: ${worst.heading}`,
+  ];
+}
+
+function styleRow({ feature, hackMean, cleanMean, adjustedPValue }: StyleBalance): string[] {
+  const p = adjustedPValue < 0.001 ? 'p < 0.001' : `p = ${adjustedPValue.toFixed(3)}`;
+  return ['style', feature, `hack ${short(hackMean)}, clean ${short(cleanMean)}`, p];
+}
+
+export function renderPairsReport({ file, hash, pairs, lengths, styles, findings }: FileReport): string {
+  const { pairLength, meanLength, style, similarity } = thresholds;
+  const errors = findings.filter(({ level }) => level === 'error').length;
+  const lines = [
+    `${file}: ${countText(pairs, 'pair')}, content ${hash.slice(0, 12)}`,
+    ...table([...lengths.map(lengthRow), ...styles.map(styleRow)]),
+    `bounds: ${pairLength.warning} (error ${pairLength.error}) for one pair's length, ${meanLength.warning} (error ${meanLength.error}) for the mean, p < ${style.warning} adjusted for style, ${100 * similarity.warning}% alike`,
+    ...findings.map(({ level, check, headings, message }) => {
+      const about = check === 'format' ? '' : headings.map((heading) => `"${heading}"`).join(' and ');
+      return `${level}: ${check}: ${about === '' ? '' : `${about}: `}${message}`;
+    }),
+    `${countText(errors, 'error')}, ${countText(findings.length - errors, 'warning')}.`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function rateText(right: number, total: number): string {
+  const { low, high } = wilsonInterval(right, total);
+  return `${right}/${total} = ${(right / total).toFixed(3)} (95% ${low.toFixed(3)} to ${high.toFixed(3)})`;
+}
+
+export function renderScore(report: ScoreReport, json: boolean): string {
+  const { hackScores, cleanScores, wrongPairs, wrongWhenLeftOut } = report;
+  const total = hackScores.length;
+  const { low, high } = aurocInterval(hackScores, cleanScores);
+  if (json) {
+    const pairedAccuracy = 1 - wrongPairs.length / total;
+    const leftOut = wrongWhenLeftOut === null ? null : 1 - wrongWhenLeftOut.length / total;
+    const measures = { pairs: total, pairedAccuracy, auroc: auroc(hackScores, cleanScores), leaveOneOut: leftOut };
+    return `${JSON.stringify({ ...report, ...measures }, null, 2)}\n`;
+  }
+  const settings = Object.entries(report.settings).map(([name, value]) => `${name} ${value}`);
+  const rows = [
+    ['paired accuracy', rateText(total - wrongPairs.length, total)],
+    ['AUROC', `${auroc(hackScores, cleanScores).toFixed(3)} (95% ${low.toFixed(3)} to ${high.toFixed(3)})`],
+    ['leave one out', wrongWhenLeftOut === null ? 'needs two pairs' : rateText(total - wrongWhenLeftOut.length, total)],
+  ];
+  const named = (what: string, headings: readonly string[]): string[] =>
+    headings.map((heading) => `warning: ${what}: "${heading}"`);
+  const lines = [
+    `${report.file}, content ${report.hash.slice(0, 12)}, on ${report.model}`,
+    settings.join(', '),
+    ...table(rows),
+    ...named('its clean side scores as high as its hack side', wrongPairs),
+    ...named('wrong when the others are asked', wrongWhenLeftOut ?? []),
+  ];
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,290 @@
+/**
+ * The composition root of training: from a config to a trainer, with everything it needs built once and closed once. The
+ * grader is given the writing half of the verdict ledger; only the oracle arm is given the reading half.
+ */
+import { fileURLToPath } from 'node:url';
+import type { Adapter } from '../adapters/adapter.ts';
+import { createAdapter, needsPairs, pairInputDifferences, targetModules } from '../adapters/index.ts';
+import type { TokenPair } from '../adapters/pair-inputs.ts';
+import { sha256File } from '../base/hash.ts';
+import { AdamW, type Device, Scope } from '../engine/index.ts';
+import { createGrader } from '../env/grader.ts';
+import { loadProblems } from '../env/importers/load.ts';
+import { Judge } from '../env/judge.ts';
+import { framePrompts } from '../env/pairs/framing.ts';
+import { loadPairs } from '../env/pairs/load.ts';
+import { importPool, type PoolEntry } from '../env/pools.ts';
+import type { Problem } from '../env/problem.ts';
+import { Sandbox } from '../env/sandbox/sandbox.ts';
+import { checkProblems } from '../env/soundness.ts';
+import { rowsTogether } from '../evaluate/evaluate.ts';
+import { generatePairs } from '../grpo/generated-pairs.ts';
+import type { Policy } from '../grpo/policy.ts';
+import type { Task } from '../grpo/rollout.ts';
+import type { Router } from '../grpo/router.ts';
+import type { DemonstrationPool } from '../grpo/sample.ts';
+import type { StepContext } from '../grpo/step.ts';
+import { Trainer } from '../grpo/train.ts';
+import { Decoder } from '../model/decoder/decoder.ts';
+import { ModelFolder } from '../model/files/folder.ts';
+import { loadWeights } from '../model/files/weights.ts';
+import { oracleRouter, type VerdictLedger } from '../oracle/index.ts';
+import { blindRouter, deployedScale } from '../run/arms.ts';
+import { PhaseClock } from '../run/clock.ts';
+import type { RunConfig } from '../run/schema.ts';
+import { grpoSettings, paceOf } from '../run/settings.ts';
+import { assertPromptsFit, partitionOf, type Splits, splitProblems, trainingTasks } from '../run/tasks.ts';
+import { type ModelText, modelText } from '../model/text/model-text.ts';
+import { coresLimit } from './cores.ts';
+import { openDevice } from './devices.ts';
+import { deviceOptions, openRunDevice } from './run-device.ts';
+
+/** What is open, closed in the opposite order. */
+export class Resources implements AsyncDisposable {
+  readonly #closers: (() => unknown)[] = [];
+
+  use<T extends Disposable | AsyncDisposable>(resource: T): T {
+    this.#closers.push(() =>
+      Symbol.asyncDispose in resource ? resource[Symbol.asyncDispose]() : resource[Symbol.dispose](),
+    );
+    return resource;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const close of this.#closers.splice(0).reverse()) await close();
+  }
+}
+
+export function modelDirectory(model: string): string {
+  return model === 'micro' ? fileURLToPath(new URL('../../models/micro', import.meta.url)) : model;
+}
+
+/** A model as its files describe it, and the device it will live on: nothing heavy is loaded yet. */
+export interface ModelFiles {
+  readonly device: Device;
+  readonly folder: ModelFolder;
+  readonly text: ModelText;
+  readonly hash: string;
+}
+
+/** The frozen model on its device. */
+export interface OpenModel extends ModelFiles {
+  readonly scope: Scope;
+  readonly decoder: Decoder;
+}
+
+/** The files of a model, checked and hashed. */
+async function openFolder(config: RunConfig, resources: Resources): Promise<Omit<ModelFiles, 'device'>> {
+  const folder = resources.use(await ModelFolder.open(modelDirectory(config.model)));
+  const hashes = await Promise.all(folder.weights.files.map(({ path }) => sha256File(path)));
+  return { folder, text: modelText(folder, config.environment.enableThinking), hash: hashes.join(' ') };
+}
+
+async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: Resources): Promise<OpenModel> {
+  const { device, folder } = files;
+  const scope = resources.use(new Scope(device));
+  const as = device.floats[0] === 'f32' ? 'float32' : 'stored';
+  const maxPositions = Math.min(folder.config.maxPositions, sampling.maxPromptTokens + sampling.maxNewTokens);
+  const weights = loadWeights(folder.weights, folder.config, { as });
+  return { ...files, scope, decoder: await Decoder.load(scope, folder.config, weights, { maxPositions }) };
+}
+
+/** With `tasks`, on a device with as much memory as evaluating them needs; without, with as much as it takes by itself. */
+export async function openModel(
+  config: RunConfig,
+  resources: Resources,
+  tasks?: (text: ModelText) => Promise<readonly Task[]>,
+): Promise<OpenModel> {
+  const files = await openFolder(config, resources);
+  const open = () =>
+    tasks === undefined
+      ? openDevice(config.device.kind, deviceOptions(config))
+      : openRunDevice(config, {
+          decoder: files.folder.config,
+          tasks: () => tasks(files.text),
+          work: { rowsTogether },
+          show: silent,
+        });
+  const device = resources.use(await open());
+  return loadModel(config, { ...files, device }, resources);
+}
+
+/** The sandboxed judge of programs. */
+export async function openJudge({ environment }: RunConfig, resources: Resources): Promise<Judge> {
+  const cores = coresLimit();
+  const sandbox = await Sandbox.start({
+    ...(cores === null ? {} : { workers: 2 * cores }),
+    ...(environment.python === null ? {} : { python: environment.python }),
+    ...(environment.sandbox === 'strict' ? { strictLevel: 1 as const } : {}),
+  });
+  return new Judge(resources.use(sandbox));
+}
+
+/** Told what was left out, and why. */
+export type Warn = (message: string) => void;
+const silent: Warn = () => undefined;
+
+export async function openProblems(config: RunConfig, judge: Judge, warn: Warn = silent): Promise<Splits> {
+  if (config.data.kind === 'micro') return splitProblems(config, []);
+  const { sound, unsound } = await checkProblems(await loadProblems(config.data.path), judge);
+  for (const { id, reason } of unsound) warn(`problem ${id} is left out: ${reason}`);
+  return splitProblems(config, sound);
+}
+
+/** The file, or the shipped set, that a config means. */
+export function pairSetOf({ pairs, data }: RunConfig): string {
+  return pairs.file ?? (data.kind === 'micro' ? 'micro' : 'hack');
+}
+
+export async function openPairs(config: RunConfig, text: ModelText): Promise<{ pairs: TokenPair[]; hash: string }> {
+  const { pairs, hash } = await loadPairs(pairSetOf(config), config.pairs.select);
+  const tokens = pairs.map(({ prompt, hack, clean }) => ({
+    prompt: text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
+    hack: text.completion(hack),
+    clean: text.completion(clean),
+  }));
+  return { pairs: tokens, hash };
+}
+
+export async function openAdapter(config: RunConfig, model: OpenModel, pairs: readonly TokenPair[]): Promise<Adapter> {
+  const { family, rank, targets } = config.adapter;
+  const modules = targetModules(model.decoder.config, targets);
+  const differences = needsPairs(family) ? await pairInputDifferences(model.decoder, modules, pairs) : undefined;
+  return createAdapter(model.scope, model.decoder, {
+    family,
+    rank,
+    seed: config.seed,
+    targets,
+    ...(differences === undefined ? {} : { differences }),
+  });
+}
+
+/** What a run is about, known before its model is loaded. */
+export interface RunInputs {
+  readonly judge: Judge;
+  readonly problems: Splits;
+  readonly files: ModelFiles;
+  readonly pairs: readonly TokenPair[];
+  readonly pairsHash: string;
+}
+
+export async function openInputs(config: RunConfig, resources: Resources, warn: Warn = silent): Promise<RunInputs> {
+  const judge = await openJudge(config, resources);
+  const problems = await openProblems(config, judge, warn);
+  const files = await openFolder(config, resources);
+  const { pairs, hash: pairsHash } = await openPairs(config, files.text);
+  const tasks = async () => trainingTasks(config, problems, await partitionOf(config, problems), files.text);
+  const planned = { decoder: files.folder.config, tasks, work: 'training', show: warn } as const;
+  const device = resources.use(await openRunDevice(config, planned));
+  return { judge, problems, files: { ...files, device }, pairs, pairsHash };
+}
+
+export interface Assembly {
+  readonly trainer: Trainer;
+  readonly policy: Policy;
+  readonly text: ModelText;
+  readonly clock: PhaseClock;
+}
+
+export async function assemble(
+  config: RunConfig,
+  { judge, problems, files, pairs }: RunInputs,
+  ledger: VerdictLedger,
+  resources: Resources,
+  warn: Warn = silent,
+): Promise<Assembly> {
+  const model = await loadModel(config, files, resources);
+  const adapter = await openAdapter(config, model, pairs);
+  const { recompute } = config.output;
+  const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm), recompute };
+  const partition = await partitionOf(config, problems);
+  const tasks = trainingTasks(config, problems, partition, model.text);
+  assertPromptsFit(tasks, config.sampling.maxPromptTokens);
+  const clock = new PhaseClock();
+  const context: StepContext = {
+    policy,
+    optimiser: resources.use(new AdamW(adapter.parameters)),
+    tasks,
+    grader: createGrader(judge, ledger.sink),
+    router: await openRouter(config, policy, tasks, pairs, model.text, ledger),
+    settings: grpoSettings(config, model.text.stopTokens),
+    pool: await openPool(config, tasks, judge, model.text, warn),
+    decode: (tokens) => model.text.decode(tokens),
+    pace: paceOf(config),
+    enter: (phase) => clock.enter(phase),
+  };
+  const { healSteps: steps, healLearningRate: learningRate, tripwirePrompts } = config.safety;
+  const clean = pairs.map((pair, group) => ({ group, prompt: pair.prompt, tokens: pair.clean }));
+  const reference = tasks.slice(0, tripwirePrompts).map((task, group) => ({
+    group,
+    prompt: task.unhinted,
+    tokens: model.text.completion(fence(task.problem)),
+  }));
+  const heal = steps === 0 ? null : { clean, steps, learningRate };
+  return { trainer: new Trainer({ context, reference, heal }), policy, text: model.text, clock };
+}
+
+/** The oracle arm is the only one that is given the reading half of the ledger. */
+async function openRouter(
+  config: RunConfig,
+  policy: Policy,
+  tasks: readonly Task[],
+  pairs: readonly TokenPair[],
+  text: ModelText,
+  ledger: VerdictLedger,
+): Promise<Router> {
+  const { arm, seed } = config;
+  if (arm.kind === 'oracle') {
+    const { recall, falsePositiveRate, others } = arm;
+    return oracleRouter((id) => ledger.of(id), { seed, recall, falsePositiveRate, others });
+  }
+  const generated = arm.kind === 'gradient' && arm.generatedPairs;
+  return blindRouter(config, policy, generated ? await writePairs(config, policy, tasks, text) : pairs);
+}
+
+/** Pairs that the policy writes at the start, under the framing and without it. A micro model has no words to be asked with. */
+async function writePairs(
+  config: RunConfig,
+  policy: Policy,
+  tasks: readonly Task[],
+  text: ModelText,
+): Promise<TokenPair[]> {
+  const asking = config.data.kind !== 'micro';
+  const prompts = tasks
+    .flatMap(({ problem, mode, markers }) =>
+      mode === 'gt_only' ? [] : [framePrompts(problem, mode, markers, { asking })],
+    )
+    .slice(0, config.pairs.generated)
+    .map(({ hack, clean }) => ({ hack: text.prompt(hack), clean: text.prompt(clean) }));
+  const sampling = grpoSettings(config, text.stopTokens);
+  return generatePairs(policy, prompts, { seed: config.seed, sampling, pace: paceOf(config) });
+}
+
+function fence({ canonicalSolution }: Problem): string {
+  return `\`\`\`python\n${canonicalSolution.trimEnd()}\n\`\`\``;
+}
+
+/** Demonstrations of a run's own problems; hacks of the problem's own mode and markers only, and never of a held-out mode. */
+async function openPool(
+  { teacher, environment }: RunConfig,
+  tasks: readonly Task[],
+  judge: Judge,
+  text: ModelText,
+  warn: Warn,
+): Promise<DemonstrationPool | null> {
+  if (teacher.pool === null) return null;
+  const byId = new Map(tasks.map((task) => [task.problem.id, task]));
+  const problems = new Map(tasks.map(({ problem }) => [problem.id, problem]));
+  const { hacks, solves, refused } = await importPool(teacher.pool, problems, judge);
+  for (const { line, reason } of refused) warn(`${teacher.pool}, line ${line}, is left out: ${reason}`);
+  const fits = ({ problem, mode, markers, label }: PoolEntry): boolean => {
+    const task = byId.get(problem);
+    const own = mode === task?.mode && markers === task.markers && !environment.heldOutModes.includes(mode);
+    return label === 'solve' || own;
+  };
+  const tokenize = (entries: typeof hacks) =>
+    new Map(
+      [...entries].map(([id, own]) => [id, own.filter(fits).map(({ completion }) => text.completion(completion))]),
+    );
+  return { hacks: tokenize(hacks), solves: tokenize(solves) };
+}

@@ -1,0 +1,53 @@
+/**
+ * The device of a run. A GPU is given as much memory as a rehearsal of the run needed: of the budget the config states, or of
+ * what is free; what would not fit is refused before anything is loaded, with what to lower.
+ */
+import { inspectCuda } from '../engine/cuda/index.ts';
+import type { Device } from '../engine/index.ts';
+import type { Task } from '../grpo/rollout.ts';
+import type { DecoderConfig } from '../model/files/config.ts';
+import { planMemory, type Work } from '../run/memory.ts';
+import { assertFits, type Budget, renderPlan } from '../run/memory-budget.ts';
+import type { RunConfig } from '../run/schema.ts';
+import { type DeviceOptions, openDevice } from './devices.ts';
+
+export function deviceOptions({ device }: RunConfig): DeviceOptions {
+  const { threads, variant, precision, arenaMiB, libraries } = device;
+  return {
+    ...{ threads, variant, precision },
+    ...(arenaMiB === null ? {} : { arenaMiB }),
+    ...(libraries === null ? {} : { libraries }),
+  };
+}
+
+export interface PlannedWork {
+  readonly decoder: DecoderConfig;
+  /** Whose prompts it will see; asked for only where memory is planned. */
+  readonly tasks: () => Promise<readonly Task[]>;
+  readonly work: Work;
+  /** Is given the plan in words, where there is one. */
+  readonly show: (plan: string) => void;
+}
+
+export async function openRunDevice(config: RunConfig, planned: PlannedWork): Promise<Device> {
+  const { kind, precision } = config.device;
+  const options = deviceOptions(config);
+  if (kind !== 'cuda') return openDevice(kind, options);
+  const { decoder, work, show } = planned;
+  const tasks = await planned.tasks();
+  if (tasks.length === 0) return openDevice(kind, options);
+  const budget = await budgetOf(config);
+  if (budget === null) return openDevice(kind, options);
+  const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
+  const plan = await planMemory({ config, decoder, tasks, floats }, work);
+  assertFits(plan, budget, config);
+  show(renderPlan(plan, budget));
+  return openDevice(kind, { ...options, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
+}
+
+/** null where no GPU answers: opening the device will say why. */
+async function budgetOf({ device: { arenaMiB, libraries } }: RunConfig): Promise<Budget | null> {
+  if (arenaMiB !== null) return { bytes: arenaMiB * 2 ** 20, source: 'in device.arenaMiB' };
+  const [gpu] = (await inspectCuda(libraries === null ? {} : { libraries })).gpus;
+  return gpu === undefined ? null : { bytes: gpu.freeBytes, source: `free on ${gpu.name}` };
+}

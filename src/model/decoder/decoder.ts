@@ -1,0 +1,177 @@
+/**
+ * One decoder for Qwen3, Qwen2 and Llama 3: embedding, then per layer
+ *   x += o(attention(rope(norm q), rope(norm k), v)),  x += down(silu(gate) · up),  and a final norm.
+ * Where it differs between architectures, the config says so (q/k norms, q/k/v biases, rope scaling, tied head).
+ * Two arguments make it serve every purpose: `project` applies a linear layer (plain, or with an adapter), `keyValues`
+ * decides which keys and values the queries see (their own, or a cache).
+ */
+import { ShapeError } from '../../base/errors.ts';
+import {
+  attention,
+  embedding,
+  inverseFrequencies,
+  type LinearWeights,
+  linear,
+  linears,
+  normRotary,
+  reshape,
+  rmsNorm,
+  rotary,
+  rotaryTable,
+  Scope,
+  type Segments,
+  swiglu,
+  type Tape,
+  type Tensor,
+} from '../../engine/index.ts';
+import type { DecoderConfig } from '../files/config.ts';
+import type { LoadedWeight } from '../files/weights.ts';
+
+/** T tokens of packed rows: their ids, their positions in their own rows, and what each may see. */
+export interface TokenBatch {
+  readonly ids: Tensor;
+  readonly positions: Tensor;
+  readonly segments: Segments;
+}
+
+/** A linear layer by its name, such as `model.layers.0.self_attn.q_proj`. */
+export interface LinearModule extends LinearWeights {
+  readonly module: string;
+}
+
+/** Applies linear layers that share their input x [T, C]. What a single layer gives is added to `onto` where that is given. */
+export type Project = (
+  tape: Tape,
+  x: Tensor,
+  layers: readonly LinearModule[],
+  onto: Tensor | null,
+) => readonly Tensor[];
+
+/** Takes a layer's new keys and values [T, K, D] and returns those to attend to. */
+export type KeyValues = (layer: number, k: Tensor, v: Tensor) => readonly [Tensor, Tensor];
+
+export interface ForwardOptions {
+  readonly project?: Project;
+  readonly keyValues?: KeyValues;
+}
+
+export const plainProject: Project = (tape, x, layers, onto) => {
+  if (onto === null) return linears(tape, x, layers);
+  return layers.map(({ weight, bias }) => linear(tape, x, weight, bias, onto));
+};
+const ownKeyValues: KeyValues = (_layer, k, v) => [k, v];
+
+function upload(scope: Scope, { name, shape, dtype, data }: LoadedWeight): Tensor {
+  const { device } = scope;
+  const tensor = scope.empty(shape, name, device.floats[0]);
+  if (tensor.dtype === dtype) device.write(tensor, data);
+  else {
+    using staging = new Scope(device);
+    device.kernels.copy(tensor, staging.from(data, shape, name, dtype));
+  }
+  device.freeze(tensor);
+  return tensor;
+}
+
+export class Decoder {
+  readonly config: DecoderConfig;
+  readonly #weights: ReadonlyMap<string, Tensor>;
+  readonly #rotaryTable: Tensor;
+
+  constructor(config: DecoderConfig, weights: ReadonlyMap<string, Tensor>, rotaryAngles: Tensor) {
+    this.config = config;
+    this.#weights = weights;
+    this.#rotaryTable = rotaryAngles;
+  }
+
+  /**
+   * Uploads weights as they arrive; they live in `scope`, in the float the device computes in first, and are frozen. Those that
+   * are `trainable` stay as they are.
+   */
+  static async load(
+    scope: Scope,
+    config: DecoderConfig,
+    source: AsyncIterable<LoadedWeight> | Iterable<LoadedWeight>,
+    { trainable = false, maxPositions = config.maxPositions }: { trainable?: boolean; maxPositions?: number } = {},
+  ): Promise<Decoder> {
+    const weights = new Map<string, Tensor>();
+    for await (const { name, shape, dtype, data } of source) {
+      weights.set(name, trainable ? scope.from(data, shape, name, dtype) : upload(scope, { name, shape, dtype, data }));
+    }
+    const { theta, scaling } = config.rope;
+    const rule = scaling.kind === 'none' ? null : scaling;
+    const frequencies = inverseFrequencies(config.headDim, theta, rule);
+    return new Decoder({ ...config, maxPositions }, weights, rotaryTable(scope, maxPositions, frequencies));
+  }
+
+  weight(name: string): Tensor {
+    const tensor = this.#weights.get(name);
+    if (tensor === undefined) throw new ShapeError({ call: 'decoder weight', expected: name, found: 'no such tensor' });
+    return tensor;
+  }
+
+  get weights(): ReadonlyMap<string, Tensor> {
+    return this.#weights;
+  }
+
+  /** [V, C]: the embedding table itself when tied. */
+  get head(): Tensor {
+    return this.weight(this.config.tieEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight');
+  }
+
+  /** Final hidden states [T, C], normed: what the head multiplies. */
+  forward(tape: Tape, batch: TokenBatch, options: ForwardOptions = {}): Tensor {
+    let x = embedding(tape, this.weight('model.embed_tokens.weight'), batch.ids);
+    for (let layer = 0; layer < this.config.layers; layer++) {
+      const input = x;
+      x = tape.section(() => this.#layer(tape, layer, input, batch, options));
+      tape.drop(input);
+    }
+    const hidden = rmsNorm(tape, x, this.weight('model.norm.weight'), this.config.rmsNormEpsilon);
+    tape.drop(x);
+    return hidden;
+  }
+
+  #layer(tape: Tape, layer: number, x: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
+    const { project = plainProject, keyValues = ownKeyValues } = options;
+    const { heads, kvHeads, headDim, qkNorm, qkvBias, rmsNormEpsilon } = this.config;
+    const [tokens] = x.shape;
+    const at = `model.layers.${layer}`;
+    const norm = (input: Tensor, name: string): Tensor =>
+      rmsNorm(tape, input, this.weight(`${at}.${name}.weight`), rmsNormEpsilon);
+    const layerOf = (name: string, biased = false): LinearModule => {
+      const module = `${at}.${name}`;
+      const bias = biased ? this.weight(`${module}.bias`) : null;
+      return { module, weight: this.weight(`${module}.weight`), bias };
+    };
+    const apply = (input: Tensor, names: readonly string[], biased = false): readonly Tensor[] =>
+      project(
+        tape,
+        input,
+        names.map((name) => layerOf(name, biased)),
+        null,
+      );
+    const applyOnto = (residual: Tensor, input: Tensor, name: string): Tensor =>
+      project(tape, input, [layerOf(name)], residual)[0];
+    const toHeads = (input: Tensor, count: number): Tensor => reshape(tape, input, [tokens, count, headDim]);
+    const turn = (input: Tensor, name: string): Tensor => {
+      if (!qkNorm) return rotary(tape, input, batch.positions, this.#rotaryTable);
+      const weight = this.weight(`${at}.self_attn.${name}_norm.weight`);
+      return normRotary(tape, input, weight, rmsNormEpsilon, batch.positions, this.#rotaryTable);
+    };
+
+    const attentionInput = norm(x, 'input_layernorm');
+    const names = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
+    const [queries, ownKeys, ownValues] = apply(attentionInput, names, qkvBias);
+    const q = turn(toHeads(queries, heads), 'q');
+    const k = turn(toHeads(ownKeys, kvHeads), 'k');
+    const v = toHeads(ownValues, kvHeads);
+    const [keys, values] = keyValues(layer, k, v);
+    const attended = attention(tape, q, keys, values, batch.segments);
+    const afterAttention = applyOnto(x, reshape(tape, attended, [tokens, heads * headDim]), 'self_attn.o_proj');
+
+    const mlpInput = norm(afterAttention, 'post_attention_layernorm');
+    const [gate, up] = apply(mlpInput, ['mlp.gate_proj', 'mlp.up_proj']);
+    return applyOnto(afterAttention, swiglu(tape, gate, up), 'mlp.down_proj');
+  }
+}

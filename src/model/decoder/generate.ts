@@ -1,0 +1,310 @@
+/**
+ * Batched generation with a key/value cache. Rows of different lengths run together, rows with the same prompt share its
+ * prefill, and rows that finish leave the batch. A row's random numbers are a function of (seed stream, step, row, position),
+ * so its sample does not depend on its neighbours, the batch or the number of threads. The host only looks at the tokens
+ * every `readEvery` steps; in between nothing waits.
+ */
+import { UserError } from '../../base/errors.ts';
+import type { RandomStream } from '../../base/rng.ts';
+import { embedding, nextLogits, readFloats, Scope, Tape, type Tensor } from '../../engine/index.ts';
+import { DecodeBatch, type RowState } from './decode-batch.ts';
+import type { Decoder, Project } from './decoder.ts';
+import { KeyValueCache } from './kv-cache.ts';
+import { expectFits, packGroups, type Span } from './pack.ts';
+
+export interface GenerateRequest {
+  readonly prompt: Int32Array;
+  /** Which random stream the row draws from. */
+  readonly row: number;
+  /** The quarantine's scale for this row (1 full, 0 deployed); meaningless without an adapter. */
+  readonly scale: number;
+}
+
+export interface SamplingSettings {
+  /** 0 is greedy. */
+  readonly temperature: number;
+  readonly topK: number;
+  readonly topP: number;
+  readonly minP: number;
+  readonly maxNewTokens: number;
+  readonly stopTokens: readonly number[];
+  /** Longest prompt allowed; null for the model's context alone. */
+  readonly maxPromptTokens: number | null;
+}
+
+export const greedy: Omit<SamplingSettings, 'maxNewTokens' | 'stopTokens'> = {
+  temperature: 0,
+  topK: 0,
+  topP: 1,
+  minP: 0,
+  maxPromptTokens: null,
+};
+
+export interface Generation {
+  readonly tokens: Int32Array;
+  /** Of each token, under the truncated distribution it was drawn from, and under the full one. */
+  readonly logps: Float32Array;
+  readonly fullLogps: Float32Array;
+  readonly finish: 'stop' | 'length';
+}
+
+/** How the work is cut. None of it changes a token. */
+export interface Pace {
+  /** How many tokens to draw between looks: 1 on devices whose memory the host sees. */
+  readonly readEvery?: number;
+  /** Batches shrink to multiples of this only (finished rows keep it full), so that a device can replay their steps. Default 1. */
+  readonly rowStep?: number;
+  /** Most tokens of prompts in one pass, but for a single longer prompt. Default: all. */
+  readonly tokensPerPass?: number;
+}
+
+export interface GenerateOptions extends Pace {
+  /** Key and step of the rows' streams. */
+  readonly stream: RandomStream;
+  /** Makes the projection of a pass from one scale per token. */
+  readonly project?: (scope: Scope, scales: Float32Array) => Project;
+}
+
+export async function generate(
+  decoder: Decoder,
+  requests: readonly GenerateRequest[],
+  settings: SamplingSettings,
+  options: GenerateOptions,
+): Promise<Generation[]> {
+  if (requests.length === 0) return [];
+  expectSettings(settings);
+  requests.forEach(({ prompt }, i) => {
+    expectPrompt(decoder, prompt, settings, `prompt of request ${i}`);
+  });
+  using scope = new Scope(decoder.head.device);
+  const run = new GenerationRun(scope, decoder, requests, settings, options);
+  run.prefill();
+  await run.look();
+  while (run.active > 0) {
+    run.step();
+    await run.look();
+  }
+  return await run.results();
+}
+
+function expectPrompt(decoder: Decoder, prompt: Int32Array, settings: SamplingSettings, what: string): void {
+  const { maxPromptTokens, maxNewTokens } = settings;
+  if (prompt.length === 0) throw new UserError({ call: what, expected: 'at least one token', found: 'none' });
+  if (maxPromptTokens !== null && prompt.length > maxPromptTokens) {
+    throw new UserError({ call: what, expected: `at most ${maxPromptTokens} tokens`, found: `${prompt.length}` });
+  }
+  expectFits(decoder.config, prompt.length + maxNewTokens, `${what} and ${maxNewTokens} new tokens`);
+}
+
+function expectSettings({ temperature, topK, topP, minP, maxNewTokens }: SamplingSettings): void {
+  const bad = [
+    temperature >= 0 && Number.isFinite(temperature) ? null : `temperature ${temperature} (at least 0)`,
+    Number.isInteger(topK) && topK >= 0 ? null : `topK ${topK} (a whole number, 0 for all)`,
+    topP > 0 && topP <= 1 ? null : `topP ${topP} (above 0, at most 1)`,
+    minP >= 0 && minP <= 1 ? null : `minP ${minP} (0 to 1)`,
+    Number.isInteger(maxNewTokens) && maxNewTokens > 0 ? null : `maxNewTokens ${maxNewTokens} (at least 1)`,
+  ].filter((complaint) => complaint !== null);
+  if (bad.length > 0) throw new UserError({ call: 'generate', expected: 'settings in range', found: bad.join(', ') });
+}
+
+/** Runs since the start: no two have the same memory, so none may replay another's steps. */
+let runs = 0;
+
+class GenerationRun {
+  readonly #run = runs++;
+  readonly #scope: Scope;
+  readonly #decoder: Decoder;
+  readonly #requests: readonly GenerateRequest[];
+  readonly #settings: SamplingSettings;
+  readonly #options: GenerateOptions;
+  readonly #cache: KeyValueCache;
+  readonly #prompts: { prompt: Int32Array; scale: number; start: number }[] = [];
+  /** By request: which of the distinct prompts is its own. */
+  readonly #promptOf: readonly number[];
+  readonly #rows: RowState[];
+  readonly #batch: DecodeBatch;
+  readonly #finish: (Generation['finish'] | null)[];
+  #project: Project | undefined;
+  /** Tokens drawn per row so far, and how many of them the host has seen. */
+  #drawn = 0;
+  #seen = 0;
+
+  constructor(
+    scope: Scope,
+    decoder: Decoder,
+    requests: readonly GenerateRequest[],
+    settings: SamplingSettings,
+    options: GenerateOptions,
+  ) {
+    this.#scope = scope;
+    this.#decoder = decoder;
+    this.#requests = requests;
+    this.#settings = settings;
+    this.#options = options;
+    this.#promptOf = requests.map((request) => this.#distinct(request));
+    const promptTokens = this.#prompts.reduce((sum, { prompt }) => sum + prompt.length, 0);
+    this.#cache = new KeyValueCache(scope, decoder.config, promptTokens, requests.length, settings.maxNewTokens);
+    this.#rows = requests.map(({ prompt, row, scale }, slot) => {
+      const { start } = this.#prompts[this.#promptOf[slot]];
+      return { slot, row, scale, prompt: { start, end: start + prompt.length }, room: this.#cache.room(slot) };
+    });
+    this.#batch = new DecodeBatch(scope, requests.length, settings.maxNewTokens, this.#cache.slots);
+    this.#finish = requests.map(() => null);
+  }
+
+  get active(): number {
+    return this.#batch.rows.length;
+  }
+
+  /** Computes every distinct prompt once and draws every row's first token. */
+  prefill(): void {
+    const { device } = this.#scope;
+    using scope = new Scope(device);
+    const { head } = this.#decoder;
+    const last = scope.empty([this.#prompts.length, head.shape[1]], 'last hidden states', device.floats[0]);
+    for (const { start, end } of this.#promptPasses()) this.#prefillPass(start, end, last.rows(start, end));
+    this.#batch.fill(this.#rows, 0, null);
+    const own = scope.from(Int32Array.from(this.#promptOf), [this.#rows.length], 'prompts of rows');
+    using tape = new Tape(device);
+    this.#draw(nextLogits(tape, embedding(tape, last, own), head));
+    this.#drawn = 1;
+  }
+
+  /** Runs of prompts that are computed together. */
+  #promptPasses(): Span[] {
+    const { tokensPerPass = Number.POSITIVE_INFINITY } = this.#options;
+    const passes: { start: number; end: number; tokens: number }[] = [];
+    this.#prompts.forEach(({ prompt }, i) => {
+      const current = passes.at(-1);
+      if (current === undefined || current.tokens + prompt.length > tokensPerPass) {
+        passes.push({ start: i, end: i + 1, tokens: prompt.length });
+      } else {
+        current.end = i + 1;
+        current.tokens += prompt.length;
+      }
+    });
+    return passes;
+  }
+
+  /** Stores the keys and values of some prompts, and the hidden state of each one's last token. */
+  #prefillPass(start: number, end: number, last: Tensor): void {
+    const { device } = this.#scope;
+    using scope = new Scope(device);
+    const prompts = this.#prompts.slice(start, end);
+    const packed = packGroups(
+      scope,
+      this.#decoder.config,
+      prompts.map(({ prompt }) => ({ prompt, completions: [] })),
+    );
+    const scales = new Float32Array(packed.tokens);
+    packed.prompts.forEach((span, i) => {
+      scales.fill(prompts[i].scale, span.start, span.end);
+    });
+    const firstSlot = prompts[0].start;
+    const slots = scope.from(
+      Int32Array.from(scales, (_, t) => firstSlot + t),
+      [packed.tokens],
+      'prompt slots',
+    );
+    const project = this.#options.project?.(scope, scales);
+    using tape = new Tape(device);
+    const hidden = this.#decoder.forward(tape, packed.batch, {
+      ...(project === undefined ? {} : { project }),
+      keyValues: this.#cache.store(slots, 'pass'),
+    });
+    const ends = scope.from(
+      Int32Array.from(packed.prompts, (span) => span.end - 1),
+      [prompts.length],
+      'last tokens',
+    );
+    device.kernels.gatherRows(last, hidden, ends);
+  }
+
+  /** Feeds the last token of every row and draws the next. */
+  step(): void {
+    const { device } = this.#scope;
+    const { stream } = this.#options;
+    const key = `decode ${this.#run} ${stream.key} ${stream.step} ${this.active}`;
+    device.repeat(key, () => {
+      using tape = new Tape(device);
+      const hidden = this.#decoder.forward(tape, this.#batch.tokens, {
+        ...(this.#project === undefined ? {} : { project: this.#project }),
+        keyValues: this.#cache.store(this.#batch.slots, 'cache'),
+      });
+      this.#draw(nextLogits(tape, hidden, this.#decoder.head));
+      this.#batch.advance();
+    });
+    this.#drawn++;
+  }
+
+  /** When it is time: reads the new tokens, notes which rows finished, and lets them leave. */
+  async look(): Promise<void> {
+    const { readEvery = 1 } = this.#options;
+    const { maxNewTokens, stopTokens } = this.#settings;
+    const full = this.#drawn === maxNewTokens;
+    if (this.#drawn > 1 && !full && (this.#drawn - this.#seen) % readEvery !== 0) return;
+    const tokens = await this.#batch.readTokens();
+    for (const { slot } of this.#batch.rows) {
+      const fresh = tokens.subarray(slot * maxNewTokens + this.#seen, slot * maxNewTokens + this.#drawn);
+      if (this.#finish[slot] !== null) continue;
+      if (fresh.some((token) => stopTokens.includes(token))) this.#finish[slot] = 'stop';
+      else if (full) this.#finish[slot] = 'length';
+    }
+    this.#seen = this.#drawn;
+    const staying = this.#staying();
+    if (staying.length === this.active && this.#drawn > 1) return;
+    this.#batch.fill(staying, this.#drawn, tokens);
+    this.#project = this.#options.project?.(
+      this.#batch.scope,
+      Float32Array.from(staying, ({ scale }) => scale),
+    );
+  }
+
+  /** The unfinished rows, and as many finished ones as make a whole step. */
+  #staying(): RowState[] {
+    const { rowStep = 1 } = this.#options;
+    const unfinished = this.#rows.filter(({ slot }) => this.#finish[slot] === null);
+    const size = Math.min(this.active, Math.ceil(unfinished.length / rowStep) * rowStep);
+    const finished = this.#batch.rows.filter(({ slot }) => this.#finish[slot] !== null);
+    return [...unfinished, ...finished.slice(0, size - unfinished.length)];
+  }
+
+  async results(): Promise<Generation[]> {
+    const tokens = await this.#batch.readTokens();
+    const logps = await readFloats(this.#batch.logps);
+    const { maxNewTokens, stopTokens } = this.#settings;
+    return this.#requests.map((_, slot) => {
+      const row = tokens.slice(slot * maxNewTokens, (slot + 1) * maxNewTokens);
+      const stop = row.findIndex((token) => stopTokens.includes(token));
+      const length = this.#finish[slot] === 'stop' ? stop + 1 : maxNewTokens;
+      const pair = (which: number): Float32Array =>
+        Float32Array.from({ length }, (_unused, t) => logps[2 * (slot * maxNewTokens + t) + which]);
+      return {
+        tokens: row.subarray(0, length),
+        logps: pair(0),
+        fullLogps: pair(1),
+        finish: this.#finish[slot] ?? 'length',
+      };
+    });
+  }
+
+  #draw(logits: Tensor): void {
+    const { key, step } = this.#options.stream;
+    const { temperature, topK, topP, minP } = this.#settings;
+    this.#batch.draw(logits, { key, step, temperature, topK, topP, minP });
+  }
+
+  /** The index of the request's prompt among the distinct ones (same tokens, same scale). */
+  #distinct({ prompt, scale }: GenerateRequest): number {
+    const found = this.#prompts.findIndex(
+      (other) =>
+        other.scale === scale &&
+        other.prompt.length === prompt.length &&
+        other.prompt.every((id, t) => id === prompt[t]),
+    );
+    if (found >= 0) return found;
+    const last = this.#prompts.at(-1);
+    this.#prompts.push({ prompt, scale, start: last === undefined ? 0 : last.start + last.prompt.length });
+    return this.#prompts.length - 1;
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Keys and values of a generation, one slot per token: first the distinct prompts, laid end to end, then room for the new
+ * tokens of every row. A prompt is stored once however many rows continue it.
+ */
+import type { Scope, Tensor } from '../../engine/index.ts';
+import type { DecoderConfig } from '../files/config.ts';
+import type { KeyValues } from './decoder.ts';
+import type { Span } from './pack.ts';
+
+export class KeyValueCache {
+  readonly slots: number;
+  readonly #keys: readonly Tensor[];
+  readonly #values: readonly Tensor[];
+  readonly #promptSlots: number;
+  readonly #roomPerRow: number;
+
+  constructor(scope: Scope, config: DecoderConfig, promptTokens: number, rows: number, roomPerRow: number) {
+    this.#promptSlots = promptTokens;
+    this.#roomPerRow = roomPerRow;
+    this.slots = promptTokens + rows * roomPerRow;
+    const dtype = scope.device.floats[0];
+    const layers = (label: string): Tensor[] =>
+      Array.from({ length: config.layers }, (_, layer) =>
+        scope.empty([this.slots, config.kvHeads, config.headDim], `${label} cache of layer ${layer}`, dtype),
+      );
+    this.#keys = layers('key');
+    this.#values = layers('value');
+  }
+
+  /** The slots of a row's own tokens. */
+  room(row: number): Span {
+    const start = this.#promptSlots + row * this.#roomPerRow;
+    return { start, end: start + this.#roomPerRow };
+  }
+
+  /** Stores new keys and values at slots i32 [T]; queries see their own pass (a prefill) or the whole cache (decoding). */
+  store(slots: Tensor, see: 'pass' | 'cache'): KeyValues {
+    return (layer, k, v) => {
+      const [keys, values] = [this.#keys[layer], this.#values[layer]];
+      keys.device.kernels.scatterRows(keys, k, slots);
+      values.device.kernels.scatterRows(values, v, slots);
+      return see === 'pass' ? [k, v] : [keys, values];
+    };
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Writing a model folder that transformers and this project read: config, weights, tokenizer, sampling defaults. The
+ * folder is filled under another name and renamed when complete; one that exists is never touched.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { writeFileAtomic } from '../../base/atomic-file.ts';
+import { UserError } from '../../base/errors.ts';
+import { configJson, type DecoderConfig } from './config.ts';
+import type { JsonObject } from './json.ts';
+import { type TensorToWrite, writeSafetensors } from './safetensors-writer.ts';
+import type { TokenizerFiles } from '../text/tokenizer.ts';
+
+export interface ModelFolderContents {
+  readonly config: DecoderConfig;
+  readonly tensors: readonly TensorToWrite[];
+  readonly tokenizer: TokenizerFiles | null;
+  /** Text of `chat_template.jinja`, for a template that is not in the tokenizer's config. */
+  readonly chatTemplate?: string;
+  /** `generation_config.json`; by default the token ids of the config. */
+  readonly generation?: JsonObject;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+function jsonText(value: JsonObject): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+export async function writeModelFolder(directory: string, contents: ModelFolderContents): Promise<void> {
+  await createFolder(directory, (temporary) => fill(temporary, contents));
+}
+
+/** A folder that appears when `fill` has filled it, or not at all. */
+export async function createFolder(directory: string, fill: (temporary: string) => Promise<void>): Promise<void> {
+  const target = resolve(directory);
+  if (existsSync(target)) {
+    throw new UserError({
+      call: `write the folder ${directory}`,
+      expected: 'a folder that does not exist yet',
+      found: 'one that does',
+      fix: 'Name another folder, or remove this one.',
+    });
+  }
+  await mkdir(dirname(target), { recursive: true });
+  const temporary = `${target}.${randomUUID()}.tmp`;
+  await mkdir(temporary);
+  try {
+    await fill(temporary);
+    await rename(temporary, target);
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function fill(directory: string, contents: ModelFolderContents): Promise<void> {
+  const config = configJson(contents.config);
+  const { bos_token_id, eos_token_id, pad_token_id } = config;
+  const texts: Record<string, string | undefined> = {
+    'config.json': jsonText(config),
+    'generation_config.json': jsonText(contents.generation ?? { bos_token_id, eos_token_id, pad_token_id }),
+    'tokenizer.json': contents.tokenizer === null ? undefined : jsonText(contents.tokenizer.tokenizer),
+    'tokenizer_config.json': contents.tokenizer === null ? undefined : jsonText(contents.tokenizer.config),
+    'chat_template.jinja': contents.chatTemplate,
+  };
+  for (const [name, text] of Object.entries(texts)) {
+    if (text !== undefined) await writeFileAtomic(join(directory, name), text);
+  }
+  await writeSafetensors(join(directory, 'model.safetensors'), contents.tensors, {
+    format: 'pt',
+    ...contents.metadata,
+  });
+}

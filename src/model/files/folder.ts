@@ -1,0 +1,110 @@
+/**
+ * A model folder in Hugging Face's layout, opened as one thing: config, weights (headers checked, data unread),
+ * tokenizer, chat template and sampling defaults. Folders without a tokenizer can be opened; asking them for text is an
+ * error. Everything that can be wrong with the folder without reading its weights is found here.
+ */
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UserError } from '../../base/errors.ts';
+import { ChatTemplate } from '../text/chat.ts';
+import { type DecoderConfig, parseDecoderConfig } from './config.ts';
+import { type GenerationConfig, openGenerationConfig } from './generation-config.ts';
+import { readJsonObject } from './json.ts';
+import { ModelTokenizer } from '../text/tokenizer.ts';
+import { WeightFiles } from './weight-files.ts';
+import { checkWeights } from './weights.ts';
+
+export class ModelFolder implements AsyncDisposable {
+  readonly directory: string;
+  readonly config: DecoderConfig;
+  /** Keys of `config.json` and `generation_config.json` that had no effect. */
+  readonly unreadKeys: readonly string[];
+  readonly weights: WeightFiles;
+  readonly generation: GenerationConfig;
+  readonly #tokenizer: ModelTokenizer | null;
+  readonly #chat: ChatTemplate | null;
+
+  private constructor(directory: string, weights: WeightFiles, parts: FolderParts) {
+    this.directory = directory;
+    this.weights = weights;
+    this.config = parts.config;
+    this.unreadKeys = parts.unreadKeys;
+    this.generation = parts.generation;
+    this.#tokenizer = parts.tokenizer;
+    this.#chat = parts.chat;
+  }
+
+  static async open(directory: string): Promise<ModelFolder> {
+    const found = await stat(directory).catch(() => null);
+    if (!found?.isDirectory()) {
+      const what = found === null ? 'no such folder' : 'a file';
+      throw new UserError({ call: `open the model ${directory}`, expected: 'a model folder', found: what });
+    }
+    const parts = await openParts(directory);
+    const weights = await WeightFiles.open(directory);
+    try {
+      checkWeights(weights, parts.config);
+      return new ModelFolder(directory, weights, parts);
+    } catch (error) {
+      await weights[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get hasTokenizer(): boolean {
+    return this.#tokenizer !== null;
+  }
+
+  get hasChat(): boolean {
+    return this.#chat !== null;
+  }
+
+  get tokenizer(): ModelTokenizer {
+    return this.#tokenizer ?? this.#lacks('tokenizer.json');
+  }
+
+  get chat(): ChatTemplate {
+    return this.#chat ?? this.#lacks('chat_template.jinja, or chat_template in tokenizer_config.json');
+  }
+
+  /** What ends a generated text: of `generation_config.json`, else `config.json`, else the tokenizer's end token. */
+  get stopTokenIds(): readonly number[] {
+    const { eosTokenIds } = this.generation.eosTokenIds.length > 0 ? this.generation : this.config;
+    if (eosTokenIds.length > 0 || this.#tokenizer === null) return eosTokenIds;
+    const id = this.#tokenizer.specialTokenId('eos');
+    return id === null ? [] : [id];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.weights[Symbol.asyncDispose]();
+  }
+
+  #lacks(file: string): never {
+    throw new UserError({ call: `use the text of ${this.directory}`, expected: file, found: 'none in the folder' });
+  }
+}
+
+interface FolderParts {
+  readonly config: DecoderConfig;
+  readonly unreadKeys: readonly string[];
+  readonly generation: GenerationConfig;
+  readonly tokenizer: ModelTokenizer | null;
+  readonly chat: ChatTemplate | null;
+}
+
+async function openParts(directory: string): Promise<FolderParts> {
+  const configFile = join(directory, 'config.json');
+  const { config, unreadKeys } = parseDecoderConfig(await readJsonObject(configFile), configFile);
+  const generation = await openGenerationConfig(directory);
+  const tokenizer = existsSync(join(directory, 'tokenizer.json')) ? await ModelTokenizer.open(directory) : null;
+  if (tokenizer !== null && tokenizer.size > config.vocabSize) {
+    throw new UserError({
+      call: `open the model ${directory}`,
+      expected: `a tokenizer of at most ${config.vocabSize} tokens, the vocab_size of config.json`,
+      found: `ids up to ${tokenizer.size - 1} in tokenizer.json`,
+    });
+  }
+  const chat = tokenizer === null ? null : await ChatTemplate.open(directory, tokenizer);
+  return { config, unreadKeys: [...unreadKeys, ...generation.unreadKeys], generation, tokenizer, chat };
+}

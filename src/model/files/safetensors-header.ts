@@ -1,0 +1,119 @@
+/**
+ * The header of a safetensors file: 8 bytes little-endian length, then JSON { name: { dtype, shape, data_offsets } },
+ * then the data. Validated as the format asks: no duplicate keys, the byte ranges follow one another without gap or
+ * overlap, each as long as its shape says, and together exactly the rest of the file.
+ * https://github.com/huggingface/safetensors#format
+ */
+import { UserError } from '../../base/errors.ts';
+import { isObject, type JsonValue, parseJson, refuseDuplicateKeys, show } from './json.ts';
+
+export type SafetensorsDType = 'F32' | 'F16' | 'BF16' | 'I32' | 'I64';
+export const safetensorsBytes: Readonly<Record<SafetensorsDType, number>> = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8 };
+
+/** Where a tensor lies, in bytes from the start of the file. */
+export interface SafetensorsEntry {
+  readonly name: string;
+  readonly dtype: SafetensorsDType;
+  readonly shape: readonly number[];
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface SafetensorsHeader {
+  readonly metadata: Readonly<Record<string, string>>;
+  /** In order of their bytes. */
+  readonly entries: ReadonlyMap<string, SafetensorsEntry>;
+}
+
+export const lengthBytes = 8;
+/** The limit of the reference implementation. */
+const mostHeaderBytes = 100_000_000;
+
+function complaint(file: string, expected: string, found: string, tensor?: string): UserError {
+  return new UserError({ call: `read ${file}${tensor === undefined ? '' : `, tensor ${tensor}`}`, expected, found });
+}
+
+/** Length of the JSON part, from the first 8 bytes of a file of `fileBytes` bytes. */
+export function parseHeaderLength(prefix: Uint8Array, fileBytes: number, file: string): number {
+  if (prefix.length < lengthBytes) {
+    throw complaint(file, 'a safetensors file of at least 8 bytes', `${fileBytes} bytes`);
+  }
+  const length = new DataView(prefix.buffer, prefix.byteOffset, lengthBytes).getBigUint64(0, true);
+  const most = Math.min(mostHeaderBytes, fileBytes - lengthBytes);
+  if (length < 2n || length > BigInt(most)) {
+    const expected = `a header of 2 to ${most} bytes in a file of ${fileBytes} bytes`;
+    throw complaint(file, expected, `a header length of ${length}: truncated, or not a safetensors file`);
+  }
+  return Number(length);
+}
+
+export function parseHeader(bytes: Uint8Array, fileBytes: number, file: string): SafetensorsHeader {
+  const text = decodeHeader(bytes, file);
+  const header = parseJson(text, file);
+  refuseDuplicateKeys(text, file);
+  if (!isObject(header) || !text.startsWith('{')) {
+    throw complaint(file, 'a header that is a JSON object', show(header));
+  }
+  const { __metadata__: metadata = {}, ...tensors } = header;
+  const dataStart = lengthBytes + bytes.length;
+  const entries = Object.entries(tensors).map(([name, entry]) => parseEntry(name, entry, dataStart, file));
+  entries.sort((a, b) => a.start - b.start || a.end - b.end);
+  refuseGaps(entries, dataStart, fileBytes, file);
+  return { metadata: parseMetadata(metadata, file), entries: new Map(entries.map((entry) => [entry.name, entry])) };
+}
+
+function decodeHeader(bytes: Uint8Array, file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new UserError({ call: `read ${file}`, expected: 'a header in UTF-8', found: 'other bytes' }, { cause });
+  }
+}
+
+function parseMetadata(metadata: JsonValue, file: string): Record<string, string> {
+  const pairs = isObject(metadata) ? Object.entries(metadata) : undefined;
+  if (pairs?.every((pair): pair is [string, string] => typeof pair[1] === 'string')) return Object.fromEntries(pairs);
+  throw complaint(file, '__metadata__ that maps strings to strings', show(metadata));
+}
+
+function parseEntry(name: string, entry: JsonValue, dataStart: number, file: string): SafetensorsEntry {
+  if (!isObject(entry)) throw complaint(file, 'an object with dtype, shape and data_offsets', show(entry), name);
+  const extra = Object.keys(entry).find((key) => !['dtype', 'shape', 'data_offsets'].includes(key));
+  if (extra !== undefined) throw complaint(file, 'only dtype, shape and data_offsets', `the key ${show(extra)}`, name);
+  const { dtype: listed, shape, data_offsets: offsets } = entry;
+  const dtype = parseDType(listed, name, file);
+  if (!isIndexList(shape)) throw complaint(file, 'a shape of whole numbers ≥ 0', show(shape), name);
+  if (!isIndexList(offsets) || offsets.length !== 2) {
+    throw complaint(file, 'data_offsets [start, end]', show(offsets), name);
+  }
+  const [start, end] = offsets as readonly [number, number];
+  const bytes = shape.reduce((product, axis) => product * axis, safetensorsBytes[dtype]);
+  if (end - start !== bytes) {
+    throw complaint(file, `${bytes} bytes for ${dtype}[${shape.join(',')}]`, `data_offsets [${start}, ${end}]`, name);
+  }
+  return { name, dtype, shape, start: dataStart + start, end: dataStart + end };
+}
+
+function parseDType(dtype: JsonValue | undefined, name: string, file: string): SafetensorsDType {
+  if (typeof dtype === 'string' && Object.hasOwn(safetensorsBytes, dtype)) return dtype as SafetensorsDType;
+  throw complaint(file, `a dtype of ${Object.keys(safetensorsBytes).join(', ')}`, show(dtype), name);
+}
+
+function isIndexList(value: JsonValue | undefined): value is readonly number[] {
+  return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);
+}
+
+function refuseGaps(entries: readonly SafetensorsEntry[], dataStart: number, fileBytes: number, file: string): void {
+  let at = dataStart;
+  for (const { name, start, end } of entries) {
+    if (start !== at) {
+      const found = `byte ${start}: ${start < at ? 'overlaps the tensor before' : 'a gap'}`;
+      throw complaint(file, `data from byte ${at}`, found, name);
+    }
+    if (end > fileBytes) {
+      throw complaint(file, `data up to byte ${end}`, `a file of ${fileBytes} bytes: truncated`, name);
+    }
+    at = end;
+  }
+  if (at !== fileBytes) throw complaint(file, `${at} bytes in all`, `${fileBytes} bytes`);
+}

@@ -1,0 +1,100 @@
+/**
+ * Writing a safetensors file: tensors in a fixed order (wider dtypes first, then by name, as the reference writer does,
+ * so every tensor is aligned), the header padded with spaces to 8 bytes, data produced one tensor at a time and written
+ * as it comes. The file appears under its name only when it is complete.
+ */
+import type { FileHandle } from 'node:fs/promises';
+import { replaceFile } from '../../base/atomic-file.ts';
+import { UserError } from '../../base/errors.ts';
+import type { SafetensorsArray } from './safetensors.ts';
+import { lengthBytes, type SafetensorsDType, safetensorsBytes } from './safetensors-header.ts';
+
+export interface TensorToWrite {
+  readonly name: string;
+  readonly dtype: SafetensorsDType;
+  readonly shape: readonly number[];
+  /** Called once, in file order; the array may be reused once the next tensor is asked for. */
+  readonly data: () => SafetensorsArray | Promise<SafetensorsArray>;
+}
+
+const mostBytesPerWrite = 64 * 1024 * 1024;
+const arrayOf = { F32: Float32Array, F16: Uint16Array, BF16: Uint16Array, I32: Int32Array, I64: BigInt64Array };
+
+export async function writeSafetensors(
+  path: string,
+  tensors: readonly TensorToWrite[],
+  metadata: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const ordered = orderTensors(tensors, path);
+  try {
+    await replaceFile(path, async (file) => {
+      await writeAll(file, headerOf(ordered, metadata));
+      for (const tensor of ordered) await writeAll(file, await dataOf(tensor, path));
+    });
+  } catch (cause) {
+    if (!(cause instanceof Error && 'syscall' in cause)) throw cause;
+    const expected = 'a folder that can be written, with room for the file';
+    throw new UserError({ call: `write ${path}`, expected, found: cause.message }, { cause });
+  }
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function orderTensors(tensors: readonly TensorToWrite[], path: string): TensorToWrite[] {
+  const names = new Set<string>();
+  for (const { name } of tensors) {
+    if (names.has(name) || name === '__metadata__') {
+      throw new UserError({ call: `write ${path}`, expected: 'distinct tensor names', found: `a second ${name}` });
+    }
+    names.add(name);
+  }
+  return [...tensors].sort(
+    (a, b) => safetensorsBytes[b.dtype] - safetensorsBytes[a.dtype] || compareText(a.name, b.name),
+  );
+}
+
+function bytesOf({ dtype, shape }: TensorToWrite): number {
+  return shape.reduce((product, axis) => product * axis, safetensorsBytes[dtype]);
+}
+
+function headerOf(tensors: readonly TensorToWrite[], metadata: Readonly<Record<string, string>>): Uint8Array {
+  const sorted = Object.entries(metadata).sort(([a], [b]) => compareText(a, b));
+  const entries: [string, unknown][] = sorted.length === 0 ? [] : [['__metadata__', Object.fromEntries(sorted)]];
+  let start = 0;
+  for (const tensor of tensors) {
+    const end = start + bytesOf(tensor);
+    entries.push([tensor.name, { dtype: tensor.dtype, shape: tensor.shape, data_offsets: [start, end] }]);
+    start = end;
+  }
+  // Written pair by pair: an object would move names that look like numbers to the front.
+  const text = `{${entries.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
+  const json = new TextEncoder().encode(text);
+  const padded = Math.ceil(json.length / 8) * 8;
+  const bytes = new Uint8Array(lengthBytes + padded).fill(0x20);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(padded), true);
+  bytes.set(json, lengthBytes);
+  return bytes;
+}
+
+async function dataOf(tensor: TensorToWrite, path: string): Promise<Uint8Array> {
+  const data = await tensor.data();
+  const expectedBytes = bytesOf(tensor);
+  if (!(data instanceof arrayOf[tensor.dtype]) || data.byteLength !== expectedBytes) {
+    throw new UserError({
+      call: `write ${path}, tensor ${tensor.name}`,
+      expected: `${expectedBytes} bytes for ${tensor.dtype}[${tensor.shape.join(',')}]`,
+      found: `${data.constructor.name} of ${data.byteLength} bytes`,
+    });
+  }
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+
+async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  let done = 0;
+  while (done < bytes.length) {
+    const { bytesWritten } = await handle.write(bytes, done, Math.min(mostBytesPerWrite, bytes.length - done));
+    done += bytesWritten;
+  }
+}

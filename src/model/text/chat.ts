@@ -1,0 +1,97 @@
+/**
+ * The chat template of a folder: Jinja text from `chat_template.jinja` or from `chat_template` of
+ * `tokenizer_config.json`, rendered by @huggingface/jinja as transformers' apply_chat_template does. Encode the result
+ * without adding special tokens: the template has written them.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Template } from '@huggingface/jinja';
+import { UserError } from '../../base/errors.ts';
+import { isObject, type JsonValue, readText, show } from '../files/json.ts';
+import type { ModelTokenizer } from './tokenizer.ts';
+
+export interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string;
+}
+
+export interface ChatOptions {
+  /** Ends with the opening of the assistant's turn. */
+  readonly addGenerationPrompt: boolean;
+  /** Left out: the template's own default. Given to a template that does not read it: an error. */
+  readonly enableThinking?: boolean;
+}
+
+/** Templates that print a date would make a prompt depend on the day; this is the one they fall back to themselves. */
+const fixedDate = '26 Jul 2024';
+
+export class ChatTemplate {
+  readonly file: string;
+  readonly source: string;
+  readonly #template: Template;
+  readonly #tokens: Readonly<Record<string, string>>;
+
+  constructor(source: string, file: string, specialTokens: Readonly<Record<string, string>>) {
+    this.file = file;
+    this.source = source;
+    this.#tokens = specialTokens;
+    try {
+      this.#template = new Template(source);
+    } catch (cause) {
+      throw new UserError({ call: `read ${file}`, expected: 'a Jinja template', found: reason(cause) }, { cause });
+    }
+  }
+
+  /** Of the folder the tokenizer is from; null when it has none. */
+  static async open(directory: string, tokenizer: ModelTokenizer): Promise<ChatTemplate | null> {
+    const tokens = Object.fromEntries(
+      (['bos', 'eos', 'pad', 'unk'] as const).map((kind) => [`${kind}_token`, tokenizer.specialToken(kind) ?? '']),
+    );
+    const file = join(directory, 'chat_template.jinja');
+    if (existsSync(file)) return new ChatTemplate(await readText(file), file, tokens);
+    const { chat_template: value = null } = tokenizer.files.config;
+    if (value === null) return null;
+    const configFile = join(directory, 'tokenizer_config.json');
+    return new ChatTemplate(pickTemplate(value, configFile), `${configFile}, key chat_template`, tokens);
+  }
+
+  get readsThinking(): boolean {
+    return this.source.includes('enable_thinking');
+  }
+
+  render(messages: readonly ChatMessage[], { addGenerationPrompt, enableThinking }: ChatOptions): string {
+    if (enableThinking !== undefined && !this.readsThinking) {
+      throw new UserError({
+        call: `render ${this.file}`,
+        expected: 'a template that reads enable_thinking',
+        found: 'one that does not',
+        fix: 'Leave enableThinking out for this model.',
+      });
+    }
+    try {
+      return this.#template.render({
+        ...this.#tokens,
+        messages: messages.map((message) => ({ ...message })),
+        add_generation_prompt: addGenerationPrompt,
+        date_string: fixedDate,
+        ...(enableThinking === undefined ? {} : { enable_thinking: enableThinking }),
+      });
+    } catch (cause) {
+      const expected = `messages the template accepts, ${show(messages.map(({ role }) => role))}`;
+      throw new UserError({ call: `render ${this.file}`, expected, found: reason(cause) }, { cause });
+    }
+  }
+}
+
+function reason(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** One template, or a list of named ones of which "default" is meant. */
+function pickTemplate(value: JsonValue, file: string): string {
+  const named = Array.isArray(value) ? value.find((item) => isObject(item) && item['name'] === 'default') : undefined;
+  const template = isObject(named) ? named['template'] : value;
+  if (typeof template === 'string') return template;
+  const expected = 'a template, or a list with one named "default"';
+  throw new UserError({ call: `read ${file}, key chat_template`, expected, found: show(value) });
+}

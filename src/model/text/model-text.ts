@@ -1,0 +1,30 @@
+/** A model's text side: prompts through its chat template, completions from tokens and back. */
+import type { Message } from '../../env/problem.ts';
+import type { ModelFolder } from '../files/folder.ts';
+
+export interface ModelText {
+  readonly stopTokens: readonly number[];
+  prompt(messages: readonly Message[]): Int32Array;
+  /** A whole completion, ended as the model would end it. */
+  completion(text: string): Int32Array;
+  /** What was said, without control tokens. */
+  decode(tokens: Int32Array): string;
+  /** With control tokens, as the model saw it. */
+  show(tokens: Int32Array): string;
+}
+
+export function modelText(folder: ModelFolder, enableThinking: boolean): ModelText {
+  const { tokenizer, chat, stopTokenIds } = folder;
+  const thinking = chat.readsThinking ? { enableThinking } : {};
+  return {
+    stopTokens: stopTokenIds,
+    prompt: (messages) => tokenizer.encode(chat.render(messages, { addGenerationPrompt: true, ...thinking })),
+    completion(text) {
+      const ids = tokenizer.encode(text);
+      const [stop] = stopTokenIds;
+      return stop === undefined ? ids : Int32Array.of(...ids, stop);
+    },
+    decode: (tokens) => tokenizer.decode(tokens, { skipSpecialTokens: true }),
+    show: (tokens) => tokenizer.decode(tokens, { skipSpecialTokens: false }),
+  };
+}

@@ -1,0 +1,150 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { UserError } from '../../base/errors.ts';
+import { ModelTokenizer } from './tokenizer.ts';
+import { chatMarkupChoices, trainByteLevelTokenizer, wordLevelTokenizer } from './tokenizer-trainer.ts';
+
+const choices = { special: ['<pad>', '<end>'], eos: '<end>', pad: '<pad>' };
+/** As a folder would hold it: through JSON text. */
+const open = (files: ReturnType<typeof wordLevelTokenizer>) =>
+  new ModelTokenizer(JSON.parse(JSON.stringify(files)), 'tokenizer.json');
+
+describe('word level', () => {
+  const program = 'class Solution:\n    def f(self, n):\n        return (n + 12) * 3\n\n\n';
+  const tokens = [
+    'class',
+    'Solution',
+    'def',
+    'f',
+    'self',
+    'n',
+    'return',
+    '    ',
+    ' ',
+    '\n',
+    '(',
+    ')',
+    ':',
+    ',',
+    '+',
+    '*',
+    '1',
+    '2',
+    '3',
+  ];
+  const tokenizer = open(wordLevelTokenizer(tokens, choices));
+
+  test('keeps white space and new lines exactly, longest token first', () => {
+    const ids = tokenizer.encode(program);
+    expect(tokenizer.decode(ids)).toBe(program);
+    expect(Array.from(ids.slice(0, 6), (id) => tokenizer.token(id))).toEqual([
+      'class',
+      ' ',
+      'Solution',
+      ':',
+      '\n',
+      '    ',
+    ]);
+  });
+
+  test('special tokens take the first ids and are skipped on request', () => {
+    expect(tokenizer.size).toBe(tokens.length + 2);
+    expect([...tokenizer.encode('<pad>n<end>')]).toEqual([0, tokenizer.tokenId('n'), 1]);
+    expect(tokenizer.decode([0, tokenizer.tokenId('n') ?? -1, 1], { skipSpecialTokens: true })).toBe('n');
+    expect([tokenizer.specialTokenId('eos'), tokenizer.specialTokenId('pad'), tokenizer.specialTokenId('bos')]).toEqual(
+      [1, 0, null],
+    );
+  });
+
+  test('text outside the vocabulary is an error that shows it', () => {
+    expect(() => tokenizer.encode('def g')).toThrow(UserError);
+    expect(() => tokenizer.encode('def g')).toThrow('"g"');
+  });
+
+  test('any list that has its own characters encodes any text of them and gives it back', () => {
+    const alphabet = [
+      'a',
+      'b',
+      '.',
+      '*',
+      '(',
+      '\\',
+      '\n',
+      ' ',
+      '\t',
+      '|',
+      '^',
+      '$',
+      '-',
+      '#',
+      '/',
+      'é',
+      '😀',
+      '1',
+      '{',
+      ']',
+      '&',
+      '~',
+      "'",
+    ];
+    const character = fc.constantFrom(...alphabet);
+    const word = fc.array(character, { minLength: 2, maxLength: 5 }).map((parts) => parts.join(''));
+    const text = fc.array(character, { maxLength: 40 }).map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(fc.uniqueArray(word, { maxLength: 12 }), fc.array(text, { maxLength: 4 }), (words, texts) => {
+        const own = open(wordLevelTokenizer([...words, ...alphabet], choices));
+        for (const each of [...texts, ...words]) expect(own.decode(own.encode(each))).toBe(each);
+        for (const each of words) expect([...own.encode(each)]).toEqual([own.tokenId(each)]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('a token twice, an empty one, or an end token that is not special are refused', () => {
+    expect(() => wordLevelTokenizer(['a', 'a'], choices)).toThrow('"a" twice');
+    expect(() => wordLevelTokenizer(['<pad>'], choices)).toThrow('"<pad>" twice');
+    expect(() => wordLevelTokenizer([''], choices)).toThrow(UserError);
+    expect(() => wordLevelTokenizer(['a'], { ...choices, eos: '<other>' })).toThrow(
+      '"<other>" among the special tokens',
+    );
+  });
+});
+
+describe('byte level', () => {
+  const corpus = ['the cat sat on the mat\n', 'def run_tests():\n    pass\n', 'the 12 cats and the 345 mats'];
+
+  test('any text comes back, whatever it was trained on', () => {
+    const tokenizer = open(trainByteLevelTokenizer(corpus, 300, chatMarkupChoices));
+    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.constantFrom(...corpus));
+    const wellFormed = text.filter((each) => !/\p{Surrogate}/u.test(each));
+    fc.assert(
+      fc.property(wellFormed, (each) => {
+        expect(tokenizer.decode(tokenizer.encode(each))).toBe(each);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('learns the frequent pairs first, the same way every time, and keeps digits apart', () => {
+    const files = trainByteLevelTokenizer(corpus, 300, chatMarkupChoices);
+    expect(trainByteLevelTokenizer(corpus, 300, chatMarkupChoices)).toEqual(files);
+    const tokenizer = open(files);
+    // 'h' + 'e' and 't' + 'h' occur 4 times each, 'a' + 't' 5 times.
+    expect(tokenizer.token(259)).toBe('at');
+    expect([...tokenizer.encode(' the')].map((id) => tokenizer.token(id))).toEqual(['Ġthe']);
+    expect(tokenizer.encode('345').length).toBe(3);
+  });
+
+  test('never has more tokens than asked, and stops when nothing repeats', () => {
+    const text = fc.array(fc.constantFrom('a', 'b', 'ab', ' ', 'ba'), { maxLength: 60 }).map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(text, fc.integer({ min: 259, max: 290 }), (each, size) => {
+        const tokenizer = open(trainByteLevelTokenizer([each], size, chatMarkupChoices));
+        expect(tokenizer.size).toBeLessThanOrEqual(size);
+        expect(tokenizer.decode(tokenizer.encode(each))).toBe(each);
+      }),
+    );
+    expect(open(trainByteLevelTokenizer(['ab'], 1000, chatMarkupChoices)).size).toBe(259);
+    expect(() => trainByteLevelTokenizer(corpus, 258, chatMarkupChoices)).toThrow(/at least 259/);
+  });
+});

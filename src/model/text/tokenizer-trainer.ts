@@ -1,0 +1,133 @@
+/**
+ * New tokenizers, as the `tokenizer.json` and `tokenizer_config.json` that Hugging Face's libraries load. Word level:
+ * an explicit list of tokens, matched longest first, white space kept, so that decode(encode(text)) = text wherever the
+ * text is made of tokens. Byte level: byte-pair encoding learned from texts (Sennrich, Haddow, Birch 2016) over UTF-8
+ * bytes, so that any text round-trips; digits stay single.
+ */
+import { UserError } from '../../base/errors.ts';
+import { byteCharacters, learnMerges } from './byte-pair.ts';
+import { type JsonObject, show } from '../files/json.ts';
+import type { TokenizerFiles } from './tokenizer.ts';
+
+export interface TokenizerChoices {
+  /** Control tokens; they take the first ids, in this order, and include `eos` and `pad`. */
+  readonly special: readonly string[];
+  readonly eos: string;
+  readonly pad: string;
+  readonly bos?: string;
+  /** Jinja text. */
+  readonly chatTemplate?: string;
+}
+
+/** The turn markers of ChatML, and a template that reads system, user and assistant turns. */
+export const chatMarkupChoices: TokenizerChoices = {
+  special: ['<|endoftext|>', '<|im_start|>', '<|im_end|>'],
+  eos: '<|im_end|>',
+  pad: '<|endoftext|>',
+  chatTemplate: [
+    "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}",
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}",
+  ].join(''),
+};
+
+function escapePattern(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+export function wordLevelTokenizer(tokens: readonly string[], choices: TokenizerChoices): TokenizerFiles {
+  const vocab = numberTokens([...choices.special, ...tokens]);
+  const longestFirst = [...tokens].sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
+  const pattern = { Regex: longestFirst.map(escapePattern).join('|') };
+  return tokenizerFiles(choices, {
+    pre_tokenizer: { type: 'Split', pattern, behavior: 'Isolated', invert: false },
+    decoder: { type: 'Fuse' },
+    // The format needs the name of an unknown token; it is no token of the vocabulary, so unknown text is an error.
+    model: { type: 'WordLevel', vocab, unk_token: '<unk>' },
+  });
+}
+
+/** Qwen's splitting rule without English contractions. */
+const wordPattern =
+  '[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
+
+/** At most `vocabSize` tokens: fewer when the texts have no more pairs that occur twice. */
+export function trainByteLevelTokenizer(
+  texts: Iterable<string>,
+  vocabSize: number,
+  choices: TokenizerChoices,
+): TokenizerFiles {
+  const base = [...choices.special, ...byteCharacters];
+  if (!Number.isSafeInteger(vocabSize) || vocabSize < base.length) {
+    const expected = `a vocabulary of at least ${base.length}: 256 bytes and ${choices.special.length} special tokens`;
+    throw new UserError({ call: 'train a byte-level tokenizer', expected, found: `${vocabSize}` });
+  }
+  const merges = learnMerges(texts, new RegExp(wordPattern, 'gu'), vocabSize - base.length);
+  const vocab = numberTokens([...base, ...new Set(merges.map(([left, right]) => left + right))]);
+  const split = { type: 'Split', pattern: { Regex: wordPattern }, behavior: 'Isolated', invert: false };
+  const bytes = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false };
+  return tokenizerFiles(choices, {
+    pre_tokenizer: { type: 'Sequence', pretokenizers: [split, bytes] },
+    decoder: bytes,
+    model: {
+      type: 'BPE',
+      dropout: null,
+      unk_token: null,
+      continuing_subword_prefix: null,
+      end_of_word_suffix: null,
+      fuse_unk: false,
+      byte_fallback: false,
+      ignore_merges: false,
+      vocab,
+      merges: merges.map(([left, right]) => `${left} ${right}`),
+    },
+  });
+}
+
+function numberTokens(tokens: readonly string[]): Record<string, number> {
+  const vocab = new Map<string, number>();
+  for (const token of tokens) {
+    if (token === '' || vocab.has(token) || /\p{Surrogate}/u.test(token)) {
+      const expected = 'distinct tokens of at least one character';
+      throw new UserError({
+        call: 'build a tokenizer',
+        expected,
+        found: `${show(token)} ${vocab.has(token) ? 'twice' : ''}`,
+      });
+    }
+    vocab.set(token, vocab.size);
+  }
+  return Object.fromEntries(vocab);
+}
+
+function tokenizerFiles(choices: TokenizerChoices, parts: JsonObject): TokenizerFiles {
+  const { special, eos, pad, bos = null, chatTemplate } = choices;
+  for (const token of [eos, pad, ...(bos === null ? [] : [bos])]) {
+    if (special.includes(token)) continue;
+    throw new UserError({
+      call: 'build a tokenizer',
+      expected: `${show(token)} among the special tokens`,
+      found: show(special),
+    });
+  }
+  const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
+  return {
+    tokenizer: {
+      version: '1.0',
+      truncation: null,
+      padding: null,
+      added_tokens: special.map((content, id) => ({ id, content, ...flags })),
+      normalizer: null,
+      post_processor: null,
+      ...parts,
+    },
+    config: {
+      bos_token: bos,
+      eos_token: eos,
+      pad_token: pad,
+      unk_token: null,
+      clean_up_tokenization_spaces: false,
+      tokenizer_class: 'PreTrainedTokenizerFast',
+      ...(chatTemplate === undefined ? {} : { chat_template: chatTemplate }),
+    },
+  };
+}

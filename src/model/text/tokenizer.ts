@@ -1,0 +1,107 @@
+/**
+ * The tokenizer of a model folder: `tokenizer.json` (and `tokenizer_config.json` where there is one), read by
+ * @huggingface/tokenizers. Decoding is exact: the clean-up of spaces before punctuation that some folders ask for is
+ * never applied, as it would change code. A piece of text without a token is an error, never a silent gap.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { UserError } from '../../base/errors.ts';
+import { Fields, isObject, type JsonObject, readJsonObject, show } from '../files/json.ts';
+
+/** The contents of `tokenizer.json` and `tokenizer_config.json`. */
+export interface TokenizerFiles {
+  readonly tokenizer: JsonObject;
+  readonly config: JsonObject;
+}
+
+export type SpecialTokenKind = 'bos' | 'eos' | 'pad' | 'unk';
+
+export class ModelTokenizer {
+  readonly file: string;
+  readonly files: TokenizerFiles;
+  /** One more than the greatest id: a model needs at least this vocabulary. */
+  readonly size: number;
+  /** Ids of the tokens that are control, not text (as `skipSpecialTokens` understands it). */
+  readonly specialIds: ReadonlySet<number>;
+  readonly #tokenizer: Tokenizer;
+
+  constructor(files: TokenizerFiles, file: string) {
+    this.file = file;
+    this.files = files;
+    this.#tokenizer = build(files, file);
+    const added = [...this.#tokenizer.get_added_tokens_decoder()];
+    this.specialIds = new Set(added.flatMap(([id, token]) => (token.special ? [id] : [])));
+    let size = 0;
+    for (const id of this.#tokenizer.get_vocab().values()) size = Math.max(size, id + 1);
+    this.size = size;
+  }
+
+  /** Of a folder that has a `tokenizer.json`. */
+  static async open(directory: string): Promise<ModelTokenizer> {
+    const file = join(directory, 'tokenizer.json');
+    const configFile = join(directory, 'tokenizer_config.json');
+    const tokenizer = await readJsonObject(file);
+    const config = existsSync(configFile) ? await readJsonObject(configFile) : {};
+    return new ModelTokenizer({ tokenizer, config }, file);
+  }
+
+  /** Special tokens written in the text become their ids; `addSpecialTokens` also adds what the folder adds around a text. */
+  encode(text: string, { addSpecialTokens = false }: { readonly addSpecialTokens?: boolean } = {}): Int32Array {
+    const { ids, tokens } = this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
+    const missing = (ids as readonly (number | undefined)[]).indexOf(undefined);
+    if (missing < 0) return Int32Array.from(ids);
+    throw new UserError({
+      call: `encode with ${this.file}`,
+      expected: 'text made of tokens of the vocabulary',
+      found: `${show(tokens[missing])} in ${show(text)}`,
+    });
+  }
+
+  /** As in the reference implementation, an id without a token (padding of the vocabulary) is no text. */
+  decode(ids: ArrayLike<number>, { skipSpecialTokens = false }: { readonly skipSpecialTokens?: boolean } = {}): string {
+    const known = Array.from(ids).filter((id) => {
+      if (!Number.isSafeInteger(id) || id < 0) {
+        throw new UserError({ call: `decode with ${this.file}`, expected: 'token ids', found: `${id}` });
+      }
+      return this.token(id) !== null && !(skipSpecialTokens && this.specialIds.has(id));
+    });
+    return known.length === 0 ? '' : this.#tokenizer.decode(known, { clean_up_tokenization_spaces: false });
+  }
+
+  token(id: number): string | null {
+    return this.#tokenizer.id_to_token(id) ?? null;
+  }
+
+  tokenId(token: string): number | null {
+    return this.#tokenizer.token_to_id(token) ?? null;
+  }
+
+  /** The text of `bos_token`, `eos_token`, `pad_token` or `unk_token` in `tokenizer_config.json`. */
+  specialToken(kind: SpecialTokenKind): string | null {
+    const value = this.files.config[`${kind}_token`] ?? null;
+    const content = isObject(value) ? value['content'] : value;
+    if (content === null || typeof content === 'string') return content;
+    throw new Fields(this.files.config, this.file).complain(`${kind}_token`, 'a token', show(value));
+  }
+
+  specialTokenId(kind: SpecialTokenKind): number | null {
+    const token = this.specialToken(kind);
+    return token === null ? null : this.tokenId(token);
+  }
+}
+
+function build({ tokenizer, config }: TokenizerFiles, file: string): Tokenizer {
+  const { model, added_tokens: added } = tokenizer;
+  if (!isObject(model) || typeof model['vocab'] !== 'object' || !Array.isArray(added)) {
+    const found = show(Object.keys(tokenizer));
+    throw new UserError({ call: `read ${file}`, expected: 'a tokenizer with model.vocab and added_tokens', found });
+  }
+  try {
+    // A word-level model keeps its unknown token in its own file; the library looks for it in the config.
+    return new Tokenizer(tokenizer, { unk_token: model['unk_token'], ...config });
+  } catch (cause) {
+    const found = cause instanceof Error ? cause.message : String(cause);
+    throw new UserError({ call: `read ${file}`, expected: 'a tokenizer this version can run', found }, { cause });
+  }
+}

@@ -1,0 +1,79 @@
+/** The reference page of the config (docs/config.md), made from the schema: every key, what it takes, its default, what it means. */
+import { z } from 'zod';
+import { parseRunConfig } from './config.ts';
+import { type ConfigKey, listKeys } from './config-issues.ts';
+
+export function configReference(): string {
+  const sections = new Map<string, string[]>();
+  for (const key of listKeys()) {
+    const [table] = key.path.length === 1 ? [''] : key.path;
+    sections.set(table, [...(sections.get(table) ?? []), rowOf(key)]);
+  }
+  const parts = [...sections].map(([table, rows]) =>
+    [
+      `## ${table === '' ? 'Top level' : `\`${table}\``}`,
+      '',
+      '| key | takes | default | meaning |',
+      '| - | - | - | - |',
+      ...rows,
+    ].join('\n'),
+  );
+  return `${[introduction, ...parts].join('\n\n')}\n`;
+}
+
+const introduction = `# Config reference
+
+Made from the schema by \`gq config --reference\`. A recipe is a TOML file with any of these keys; \`extends = "other.toml"\` names a
+recipe that it changes; \`--set key=value\` changes one key of a command. Unknown keys are errors. Tables with a \`kind\` have the keys
+of that kind only; setting another kind starts the table anew. \`gq config RECIPE\` prints what a recipe resolves to, and where
+each value came from.`;
+
+function rowOf(key: ConfigKey): string {
+  const name = key.path.join('.');
+  const isKind = key.path.at(-1) === 'kind' && key.kinds.length > 0;
+  const takes = isKind ? key.kinds.map((kind) => `\`${kind}\``).join(', ') : typeOf(key.schema);
+  const meaning = isKind ? kindMeanings(key) : ((key.schema as z.ZodType).description ?? '');
+  const only = isKind || key.kinds.length === 0 ? '' : ` _(${key.kinds.join(', ')})_`;
+  return `| \`${name}\` | ${takes} | ${defaultOf(key)} | ${meaning}${only} |`;
+}
+
+interface JsonSchema {
+  readonly type?: string | string[];
+  readonly enum?: readonly unknown[];
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMaximum?: number;
+}
+
+function typeOf(schema: z.core.$ZodType): string {
+  return describeType(z.toJSONSchema(schema, { io: 'input' }) as JsonSchema);
+}
+
+function describeType(schema: JsonSchema): string {
+  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(', ');
+  if (schema.anyOf !== undefined) return schema.anyOf.map(describeType).join(' or ');
+  if (schema.type === 'array') return `list of ${describeType(schema.items ?? {})}`;
+  if (Array.isArray(schema.type)) return schema.type.join(' or ');
+  const name = schema.type === 'integer' ? 'whole number' : `${schema.type ?? 'anything'}`;
+  const bounds = [
+    schema.minimum === undefined ? '' : `≥ ${schema.minimum}`,
+    schema.exclusiveMinimum === undefined ? '' : `> ${schema.exclusiveMinimum}`,
+    schema.maximum === undefined || schema.maximum >= Number.MAX_SAFE_INTEGER ? '' : `≤ ${schema.maximum}`,
+    schema.exclusiveMaximum === undefined ? '' : `< ${schema.exclusiveMaximum}`,
+  ].filter((bound) => bound !== '');
+  return bounds.length === 0 ? name : `${name} ${bounds.join(', ')}`;
+}
+
+function defaultOf({ path, kinds }: ConfigKey): string {
+  if (path.join('.') === 'data.path') return 'none: must be given';
+  const raw = kinds.length === 0 || path.at(-1) === 'kind' ? {} : { [path[0]]: { kind: kinds[0] } };
+  const value = path.reduce<unknown>((table, key) => (table as Record<string, unknown>)[key], parseRunConfig(raw));
+  return value === '' ? 'empty' : `\`${JSON.stringify(value)}\``;
+}
+
+function kindMeanings({ kinds, variants }: ConfigKey): string {
+  return variants.map((schema, i) => `${kinds[i]}: ${(schema as z.ZodType).description ?? ''}`).join('; ');
+}

@@ -1,0 +1,27 @@
+/** The process of one run of an experiment: told what to do by a message, it tells how far it is, and how it ended. */
+import type { JobMessage, JobStart, WorkReports } from './job.ts';
+import { runOne } from './run-experiment.ts';
+import { LabWorker } from './lab-worker.ts';
+
+const tell = (message: JobMessage): void => void process.send?.(message);
+
+const reports: WorkReports = {
+  note: (text) => tell({ kind: 'note', text }),
+  warn: (text) => tell({ kind: 'warn', text }),
+  step: (update, seconds) => tell({ kind: 'step', update, seconds }),
+  evaluated: (seconds) => tell({ kind: 'evaluated', seconds }),
+};
+
+// Whoever started this is gone: save and stop, as after Ctrl-C.
+process.on('disconnect', () => process.kill(process.pid, 'SIGINT'));
+
+process.once('message', async ({ plan, index, directory }: JobStart) => {
+  let end: JobMessage;
+  try {
+    end = { kind: 'end', end: await runOne(plan, index, directory, new LabWorker(reports)), detail: '' };
+  } catch (error) {
+    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    end = { kind: 'end', end: 'failed', detail };
+  }
+  process.send?.(end, () => process.exit(0));
+});

@@ -1,0 +1,74 @@
+/** How a run of an experiment is trained and evaluated: in this process. What it tells, somebody else shows. */
+
+import { curveNames, evaluateAll, finalNames, lastCheckpoint } from '../evaluate/plan.ts';
+import { statesOf } from '../evaluate/run-evaluator.ts';
+import { EvaluationStore } from '../evaluate/store.ts';
+import { RunDirectory } from '../run/directory.ts';
+import type { EvaluationPlan, PlannedRun } from './experiment.ts';
+import type { WorkReports } from './job.ts';
+import type { RunEnd } from '../run/record.ts';
+import type { ExperimentWorker } from './run-experiment.ts';
+import { Resources } from '../lab/assemble.ts';
+import { onInterrupt } from '../cli/terminal/interrupt.ts';
+import { openRun } from '../lab/open-run.ts';
+import { trainPlanned } from '../lab/train-planned.ts';
+
+const silent = { write: () => true };
+
+export class LabWorker implements ExperimentWorker {
+  readonly #reports: WorkReports;
+
+  constructor(reports: WorkReports) {
+    this.#reports = reports;
+  }
+
+  async train({ config }: PlannedRun, path: string): Promise<RunEnd> {
+    this.#reports.note('loading');
+    let before = performance.now();
+    return trainPlanned(config, path, {
+      stdout: silent,
+      stderr: { write: (text) => this.#warn(text) },
+      json: false,
+      onEvent: (event) => {
+        if (event.kind !== 'step') return;
+        const now = performance.now();
+        this.#reports.step(event.update, (now - before) / 1000);
+        before = now;
+      },
+    });
+  }
+
+  /** Warnings of single updates are in the run's events; here they would bury the picture. */
+  #warn(text: string): void {
+    if (!/^update \d+: /.test(text)) this.#reports.warn(text.trim());
+  }
+
+  async evaluate(
+    { config }: PlannedRun,
+    path: string,
+    plan: EvaluationPlan,
+    siblings: readonly string[],
+  ): Promise<'finished' | 'interrupted'> {
+    const started = performance.now();
+    const run = RunDirectory.open(path);
+    const update = lastCheckpoint(run);
+    const states = statesOf(config);
+    const names = [
+      ...finalNames(states, { update, sets: plan.sets, scales: plan.scales, limit: plan.limit }),
+      ...(plan.curveEvery === 0 ? [] : curveNames(states, run.checkpoints, plan.curveEvery)),
+    ];
+    const store = new EvaluationStore(path);
+    const missing = names.filter((name) => !store.has(name));
+    if (missing.length > 0) {
+      using interruption = onInterrupt({ write: (text) => this.#warn(text) }, 'finishing this evaluation');
+      this.#reports.note(`evaluating ${missing.length} times`);
+      await using resources = new Resources();
+      const { evaluator } = await openRun(path, resources, { siblings });
+      const end = await evaluateAll(evaluator, missing, { signal: interruption.signal });
+      if (end === 'interrupted') return end;
+    }
+    this.#reports.evaluated((performance.now() - started) / 1000);
+    this.#reports.note(`done after ${update} updates`);
+    return 'finished';
+  }
+}

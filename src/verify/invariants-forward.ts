@@ -1,0 +1,195 @@
+/**
+ * What must hold of scoring and generation with an adapter: no change at the start, a quarantine that can be removed, one
+ * result however rows are packed, and samples that depend on nothing but their own row.
+ */
+import { scaleRows } from '../adapters/index.ts';
+import { addChange } from '../adapters/merge.ts';
+import { randomStream } from '../base/rng.ts';
+import { AdamW, readFloats, Scope, Tape } from '../engine/index.ts';
+import {
+  Decoder,
+  type GenerateRequest,
+  type Generation,
+  type Group,
+  generate,
+  type LoadedWeight,
+  type SamplingSettings,
+  scoreGroups,
+} from '../model/index.ts';
+import { type Check, compareAbsolute, compareExact, requireLarge } from './check.ts';
+import { type Lab, routeAll } from './tiny-model.ts';
+
+/** Of log-probabilities that one device computes in two ways. */
+const roundingBound = 5e-5;
+
+/** On an adapter at its start. */
+export async function verifyStart(lab: Lab): Promise<Check[]> {
+  const name = lab.adapter.family;
+  const base = await lab.score(null);
+  return [
+    compareExact(name, 'start: full is base', await lab.score(1), base),
+    compareExact(name, 'start: ablating is a no-op', await lab.score(0), base),
+  ];
+}
+
+/** Trains the quarantine alone for a few steps, as routed rollouts do: the deployed policy must not have moved. */
+export async function verifyRoutedTraining(lab: Lab): Promise<Check[]> {
+  const name = lab.adapter.family;
+  const base = await lab.score(null);
+  const rows = lab.rollouts.map((_, row) => row);
+  {
+    using optimiser = new AdamW(lab.adapter.parameters);
+    for (let step = 1; step <= 3; step++) {
+      await lab.gradients(
+        rows,
+        routeAll(
+          rows.map(() => 'route'),
+          'branch',
+        ),
+      );
+      const adam = { learningRate: 0.05, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0.1, maxNorm: 1 };
+      optimiser.update(step, adam);
+    }
+  }
+  const full = await lab.score(1);
+  const moved = full.map((value, t) => value - base[t]);
+  return [
+    requireLarge(name, 'routed training moves the full policy', moved, 1e-3),
+    compareExact(name, 'routed training leaves the deployed policy', await lab.score(0), base),
+  ];
+}
+
+/** On an adapter away from its start. */
+export async function verifyAblation(lab: Lab): Promise<Check[]> {
+  const name = lab.adapter.family;
+  const deployed = await lab.score(0);
+  const full = await lab.score(1);
+  const keep = routeAll(
+    lab.rollouts.map(() => 'keep'),
+    'branch',
+  );
+  const absorb = routeAll(
+    lab.rollouts.map(() => 'absorb'),
+    'parameter',
+  );
+  const checks = [
+    compareExact(name, 'scale 0 is the forward of keep', deployed, await lab.scoreWith(keep)),
+    compareExact(name, 'scale 1 is the forward of absorb', full, await lab.scoreWith(absorb)),
+    compareAbsolute(name, 'deployed is the merged model', deployed, await mergedScore(lab), roundingBound),
+  ];
+  await lab.disturb('another quarantine', 'quarantine');
+  checks.push(compareExact(name, 'deployed does not depend on the quarantine', await lab.score(0), deployed));
+  return checks;
+}
+
+/** Every weight plus its deployed change, and no adapter at all. */
+async function mergedScore(lab: Lab): Promise<Float32Array> {
+  const { config, weights } = lab.decoder;
+  using scope = new Scope(lab.device);
+  const merged: LoadedWeight[] = [];
+  for (const [name, tensor] of weights) {
+    const data = await readFloats(tensor);
+    const module = name.replace(/\.weight$/, '');
+    const isTarget = lab.adapter.modules.some((target) => target.name === module);
+    if (isTarget) addChange(data, tensor.shape[1], await lab.adapter.deployedChange(module));
+    merged.push({ name, shape: tensor.shape, dtype: 'f32', data });
+  }
+  const decoder = await Decoder.load(scope, config, merged);
+  using tape = new Tape(lab.device);
+  return await readFloats(scoreGroups(tape, decoder, lab.pack(tape)));
+}
+
+export async function verifyPacking(lab: Lab): Promise<Check[]> {
+  const name = lab.adapter.family;
+  const packed = await lab.score(1);
+  const longest = Math.max(...lab.rollouts.map(({ completions: [row] }) => row.length));
+  const padded = lab.rollouts.map(({ prompt, completions: [row] }) => {
+    const longer = new Int32Array(longest);
+    longer.set(row);
+    return { prompt, completions: [longer] };
+  });
+  const whole = await lab.score(1, padded);
+  const lengths = lab.rollouts.map(({ completions: [row] }) => row.length);
+  const real = lengths.flatMap((length, row) => [...whole.subarray(row * longest, row * longest + length)]);
+  const alone: number[] = [];
+  for (const rollout of lab.rollouts) alone.push(...(await lab.score(1, [rollout])));
+  const groups = [0, 1].map((which): Group => {
+    const members = lab.rollouts.filter((_, row) => row % 2 === which);
+    return { prompt: members[0].prompt, completions: members.flatMap(({ completions }) => [...completions]) };
+  });
+  const apart = groups.flatMap(({ prompt, completions }) => completions.map((row) => ({ prompt, completions: [row] })));
+  return [
+    compareExact(name, 'packed is padded', packed, real),
+    compareExact(name, 'packed is one row at a time', packed, alone),
+    compareAbsolute(
+      name,
+      'a shared prompt is a repeated one',
+      await lab.score(1, groups),
+      await lab.score(1, apart),
+      roundingBound,
+    ),
+  ];
+}
+
+const sampling: SamplingSettings = {
+  temperature: 0.9,
+  topK: 12,
+  topP: 0.95,
+  minP: 0.01,
+  maxNewTokens: 7,
+  stopTokens: [3, 5],
+  maxPromptTokens: null,
+};
+
+function sample(lab: Lab, requests: readonly GenerateRequest[], readEvery = 1): Promise<Generation[]> {
+  return generate(lab.decoder, requests, sampling, {
+    stream: randomStream(lab.shape.seed, 'lab sampling'),
+    project: (scope, scales) => lab.adapter.project({ coefficients: scaleRows(scope, [...scales]) }),
+    readEvery,
+  });
+}
+
+/** Tokens and both log-probabilities, as one list of numbers. */
+function flatten(generations: readonly Generation[]): number[] {
+  return generations.flatMap(({ tokens, logps, fullLogps, finish }) => [
+    finish === 'stop' ? 1 : 0,
+    ...tokens,
+    ...logps,
+    ...fullLogps,
+  ]);
+}
+
+/** Rows of both modes, with repeated prompts, in one batch. */
+function labRequests(lab: Lab): GenerateRequest[] {
+  return lab.rollouts.map(({ prompt }, row) => ({ prompt, row: 10 + row, scale: row % 3 === 2 ? 0 : 1 }));
+}
+
+/** For comparing devices and thread counts: what the lab generates, as numbers. */
+export async function generateNumbers(lab: Lab): Promise<number[]> {
+  return flatten(await sample(lab, labRequests(lab)));
+}
+
+export async function verifyGeneration(lab: Lab): Promise<Check[]> {
+  const name = lab.adapter.family;
+  const requests = labRequests(lab);
+  const together = await sample(lab, requests);
+  const alone: Generation[] = [];
+  for (const request of requests) alone.push(...(await sample(lab, [request])));
+  const backwards = (await sample(lab, requests.toReversed())).toReversed();
+  const rarely = await sample(lab, requests, 4);
+  const scored = await Promise.all(
+    requests.map(({ prompt, scale }, i) => lab.score(scale, [{ prompt, completions: [together[i].tokens] }])),
+  );
+  return [
+    compareExact(name, 'a sample does not depend on its neighbours', flatten(together), flatten(alone)),
+    compareExact(name, 'a sample does not depend on its place', flatten(together), flatten(backwards)),
+    compareExact(name, 'a sample does not depend on when it is read', flatten(together), flatten(rarely)),
+    compareAbsolute(
+      name,
+      'sampled log-probability is the scored one',
+      together.flatMap(({ fullLogps }) => [...fullLogps]),
+      scored.flatMap((logps) => [...logps]),
+      roundingBound,
+    ),
+  ];
+}

@@ -1,0 +1,91 @@
+/**
+ * Provenance and splits: pairs that know nothing of evaluation, and, of a run directory, that what it says about itself holds: its
+ * config and hashes, ledgers that fit together, labels used where it says so and nowhere else.
+ */
+import { existsSync } from 'node:fs';
+import { hintedPrompt } from '../env/hints.ts';
+import { markerFamilies } from '../env/markers.ts';
+import { markedModes, modes } from '../env/modes.ts';
+import type { Pair } from '../env/pairs/pair.ts';
+import { readVerdicts } from '../oracle/index.ts';
+import { configHash, parseRunConfig } from '../run/config.ts';
+import type { RunDirectory } from '../run/directory.ts';
+import { readEvents, readFeatures, readRollouts } from '../run/read.ts';
+import type { RunConfig } from '../run/schema.ts';
+import { assertDisjoint, type Splits } from '../run/tasks.ts';
+import { type Check, compareExact } from './check.ts';
+import { stated } from './environment-checks.ts';
+
+export function verifyPairProvenance(config: RunConfig, pairs: readonly Pair[], splits: Splits): Check[] {
+  const texts = pairs.map(({ heading, prompt, hack, clean }) => {
+    const shown = typeof prompt === 'string' ? prompt : prompt.map(({ content }) => content).join('\n');
+    return { heading, text: [shown, hack, clean].join('\n') };
+  });
+  const novel = markedModes.flatMap((mode) => markerFamilies.novel[mode]);
+  const leaking = texts.filter(({ text }) => novel.some((marker) => new RegExp(`\\b${marker}\\b`).test(text)));
+  const { heldOutModes } = config.environment;
+  const heldOut = pairs.filter(({ tags }) => heldOutModes.some((mode) => tags.includes(mode)));
+  const evaluated = [...splits.validation, ...splits.test].flatMap((problem) =>
+    modes.map((mode) =>
+      hintedPrompt(problem, mode, 'original')
+        .map(({ content }) => content.trim())
+        .join('\n'),
+    ),
+  );
+  const prompts = new Set(evaluated);
+  const known = pairs.filter(({ prompt }) => {
+    const text = typeof prompt === 'string' ? prompt : prompt.map(({ content }) => content.trim()).join('\n');
+    return prompts.has(text.trim());
+  });
+  const name = (found: readonly { heading: string }[]): string => found.map(({ heading }) => heading).join(', ');
+  return [
+    compareExact('splits', 'are disjoint', [Object.keys(assertDisjoint(splits)).length], [3]),
+    stated('pairs', 'name no marker of evaluation', leaking.length === 0, name(leaking)),
+    stated('pairs', 'know nothing of held-out modes', heldOut.length === 0, name(heldOut)),
+    stated('pairs', 'answer no problem of evaluation', known.length === 0, name(known)),
+  ];
+}
+
+export async function verifyRunProvenance(
+  run: RunDirectory,
+  now: { dataHash: string; pairsHash: string },
+): Promise<Check[]> {
+  const { manifest } = run;
+  const config = parseRunConfig(manifest.config);
+  const name = manifest.name;
+  const rows: { id: string; featureRow: number | null; trained: boolean }[] = [];
+  for await (const { id, featureRow, trained } of readRollouts(run)) rows.push({ id, featureRow, trained });
+  const verdicts = await readVerdicts(run.file('verdicts'));
+  const unjudged = rows.filter(({ id }) => !verdicts.has(id));
+  const red: string[] = [];
+  let steps = 0;
+  for await (const event of readEvents(run)) {
+    if (event.kind === 'step') steps = event.update === steps + 1 || steps === 0 ? event.update : Number.NaN;
+    if (event.kind === 'expectation' && !event.holds) red.push(event.name);
+  }
+  const width = manifest.features.modules.length * manifest.features.rank;
+  const stored = rows.flatMap(({ featureRow }) => (featureRow === null ? [] : [featureRow]));
+  const incomplete = run.checkpoints.filter((update) => !existsSync(`${run.checkpoint(update)}/adapter.safetensors`));
+  return [
+    stated(name, 'config hash', configHash(config) === manifest.configHash, manifest.configHash),
+    stated(name, 'data hash', now.dataHash === manifest.dataHash, 'the problems are others now'),
+    stated(name, 'pairs hash', now.pairsHash === manifest.pairsHash, 'the pairs are others now'),
+    stated(
+      name,
+      'labels are used where it says so',
+      manifest.usesOracle === (config.arm.kind === 'oracle'),
+      config.arm.kind,
+    ),
+    stated(name, 'updates follow one another', Number.isFinite(steps), 'a gap in events.jsonl'),
+    stated(name, 'every rollout has a verdict', unjudged.length === 0, `${unjudged.length} have none`),
+    compareExact(name, 'verdicts', [verdicts.size], [rows.length]),
+    compareExact(name, 'rows of features', [readFeatures(run).length / width], [stored.length]),
+    stated(
+      name,
+      'checkpoints are complete',
+      run.checkpoints.length > 0 && incomplete.length === 0,
+      incomplete.join(', '),
+    ),
+    stated(name, 'every expectation held', red.length === 0, red.join(', ')),
+  ];
+}
