@@ -10,14 +10,14 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { targetModules } from '../src/adapters/index.ts';
 import { randomStream } from '../src/base/rng.ts';
-import { openJudge, Resources } from '../src/lab/assemble.ts';
-import { openRunDevice } from '../src/lab/run-device.ts';
 import { AdamW, Scope } from '../src/engine/index.ts';
 import { createGrader } from '../src/env/grader.ts';
 import { drawTasks } from '../src/grpo/draw.ts';
 import type { Policy } from '../src/grpo/policy.ts';
 import type { Task } from '../src/grpo/rollout.ts';
 import { type StepContext, step } from '../src/grpo/step.ts';
+import { openJudge, Resources } from '../src/lab/assemble.ts';
+import { openRunDevice } from '../src/lab/run-device.ts';
 import { Decoder } from '../src/model/index.ts';
 import { blindRouter, deployedScale } from '../src/run/arms.ts';
 import { PhaseClock } from '../src/run/clock.ts';
@@ -60,14 +60,14 @@ if (groups.length < settings.promptsPerStep) {
   throw new Error(`cuda-update: ${settings.promptsPerStep} LeetCode problems are needed, found ${groups.length}`);
 }
 const byId = new Map(groups.map((items) => [items[0].problem.id, items]));
-const tasks = groups.map(([{ problem, mode }]): Task => {
+const tasks = groups.map(([{ problem, loophole }]): Task => {
   const prompt = randomIds(problem.id, Number(values.promptTokens));
-  return { problem, mode, markers: 'original', hinted: prompt, unhinted: prompt };
+  return { problem, loophole, markers: 'original', hinted: prompt, unhinted: prompt };
 });
 if (values.responses !== undefined) {
-  const line = ({ problem, mode, code, tests }: BenchItem): string => {
+  const line = ({ problem, loophole, code, tests }: BenchItem): string => {
     const { setupCode: setup, methodName: method, canonicalSolution: canonical } = problem;
-    return JSON.stringify({ code, setup, tests, method, canonical, mode });
+    return JSON.stringify({ code, setup, tests, method, canonical, loophole });
   };
   writeFileSync(values.responses, `${groups.flat().map(line).join('\n')}\n`);
 }

@@ -74,10 +74,10 @@ async function runOurs(sandbox: Sandbox, items: readonly BenchItem[]): Promise<R
   const verdicts: Verdict[] = [];
   // A judge of its own for each round: no verdict is remembered from the one before.
   const grader = createGrader(new Judge(sandbox), { append: (verdict) => verdicts.push(verdict) });
-  const rollouts: Submission[] = items.map(({ problem, mode, code }, index) => ({
+  const rollouts: Submission[] = items.map(({ problem, loophole, code }, index) => ({
     id: `${index}`,
     problem,
-    mode,
+    loophole,
     markers: 'original',
     completion: code === null ? 'I do not know.' : fenceProgram(code),
   }));
@@ -97,14 +97,14 @@ async function runOurs(sandbox: Sandbox, items: readonly BenchItem[]): Promise<R
 
 function runPeer(items: readonly BenchItem[], folder: string): Result {
   const file = join(folder, 'responses.jsonl');
-  const lines = items.map(({ problem, mode, code, tests }) =>
+  const lines = items.map(({ problem, loophole, code, tests }) =>
     JSON.stringify({
       code,
       setup: problem.setupCode,
       tests,
       method: problem.methodName,
       canonical: problem.canonicalSolution,
-      mode,
+      loophole,
     }),
   );
   writeFileSync(file, `${lines.join('\n')}\n`);

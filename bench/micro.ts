@@ -10,8 +10,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { assemble, modelDirectory, openInputs, Resources } from '../src/lab/assemble.ts';
 import type { RolloutRecord } from '../src/grpo/events.ts';
+import { assemble, modelDirectory, openInputs, Resources } from '../src/lab/assemble.ts';
 import { VerdictLedger } from '../src/oracle/index.ts';
 import { resolveConfig } from '../src/run/config.ts';
 import { bestOpenBlasCore } from './openblas.ts';
@@ -52,12 +52,12 @@ interface Batch {
 
 function batchOf(records: readonly RolloutRecord[]): Batch {
   return {
-    rollouts: records.map(({ rollout, trained, zone, advantage, logps }) => ({
+    rollouts: records.map(({ rollout, trained, route, advantage, logps }) => ({
       prompt: [...rollout.prompt],
       tokens: [...rollout.tokens],
       deployed: rollout.sampled === 'deployed',
       trained,
-      route: zone,
+      route: route,
       advantage,
       logps: logps === null ? null : [...logps],
     })),

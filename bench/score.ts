@@ -4,8 +4,8 @@
  * weights need no gradient of their own), the adapter's twice more. Every computed token counts, prompts included.
  *   node bench/score.ts [--device wasm|reference] [--threads N] [--seconds S] [--cpu] [--json]
  */
-import { routeGroups, scaleGroups } from '../src/adapters/index.ts';
-import { type Route, Scope, sum, Tape } from '../src/engine/index.ts';
+import { type Route, routeGroups, scaleGroups } from '../src/adapters/index.ts';
+import { Scope, sum, Tape } from '../src/engine/index.ts';
 import { type Group, packGroups, scoreGroups } from '../src/model/index.ts';
 import {
   fastest,

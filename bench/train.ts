@@ -7,15 +7,8 @@
  *   node bench/train.ts [--variant plain|relaxed|wide] [--threads N] [--seconds S] [--rows N] [--only text]
  */
 import { parseArgs } from 'node:util';
-import {
-  type BlockCoefficients,
-  nextLogits,
-  routeCoefficients,
-  Scope,
-  type Segment,
-  Segments,
-  Tape,
-} from '../src/engine/index.ts';
+import { routeCoefficients } from '../src/adapters/index.ts';
+import { type BlockCoefficients, nextLogits, Scope, type Segment, Segments, Tape } from '../src/engine/index.ts';
 import { createWasmDevice, type Variant, type WasmDevice } from '../src/engine/wasm/index.ts';
 import type { Decoder } from '../src/model/decoder/decoder.ts';
 import { KeyValueCache } from '../src/model/decoder/kv-cache.ts';

@@ -12,17 +12,16 @@ import {
   ActivationPooling,
   createAdapter,
   gradientFeatures,
+  type Route,
   routeGroups,
   scaleGroups,
   writeCheckpoint,
 } from '../src/adapters/index.ts';
 import { transpose } from '../src/adapters/transpose.ts';
 import { randomStream } from '../src/base/rng.ts';
-import { AdamW, linear, type Route, readFloats, Scope, Tape, type Tensor } from '../src/engine/index.ts';
+import { AdamW, linear, readFloats, Scope, Tape, type Tensor } from '../src/engine/index.ts';
 import { createReferenceDevice } from '../src/engine/reference/index.ts';
 import { createWasmDevice } from '../src/engine/wasm/index.ts';
-import { verifyParity } from '../src/verify/parity.ts';
-import { openDecoder } from '../src/verify/parity-model.ts';
 import { tokenLoss } from '../src/grpo/loss.ts';
 import {
   type Decoder,
@@ -39,6 +38,8 @@ import {
   writeModelFolder,
   writeSafetensors,
 } from '../src/model/index.ts';
+import { verifyParity } from '../src/verify/parity.ts';
+import { openDecoder } from '../src/verify/parity-model.ts';
 
 type Values = Readonly<Record<string, { shape: number[]; data: ArrayLike<number>; integers?: true }>>;
 
@@ -148,7 +149,7 @@ async function writeStep(directory: string, decoder: Decoder): Promise<void> {
     {
       logp,
       logpOld: vector(old),
-      logpReference: vector(base),
+      logpBase: vector(base),
       advantage: vector(lengths.flatMap((length, row) => new Array<number>(length).fill(advantages[row]))),
       weight: vector(new Array<number>(logp.size).fill(1 / (4 * 7))),
     },

@@ -8,9 +8,9 @@ import { runCli } from '../src/cli/program.ts';
 import type { Device } from '../src/engine/index.ts';
 import { createReferenceDevice } from '../src/engine/reference/index.ts';
 import { createWasmDevice } from '../src/engine/wasm/index.ts';
+import { SafetensorsFile, writeSafetensors } from '../src/model/index.ts';
 import { verifyParity } from '../src/verify/parity.ts';
 import { verifyGrpo } from '../src/verify/parity-grpo.ts';
-import { SafetensorsFile, writeSafetensors } from '../src/model/index.ts';
 
 const golden = fileURLToPath(new URL('golden', import.meta.url));
 const devices: Readonly<Record<string, () => Promise<Device>>> = {

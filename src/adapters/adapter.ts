@@ -1,9 +1,9 @@
 /**
  * The adapter of a policy, whatever its family: parameters that learn, and a way to apply every linear layer. The policy
- * mode, the routes and the quarantine scale are arguments of a pass, never state.
+ * state, the routes and the quarantine scale are arguments of a pass, never state.
  */
 import type { BlockCoefficients, BottleneckProbe, Parameter, Tensor } from '../engine/index.ts';
-import type { Project } from '../model/decoder/decoder.ts';
+import type { Project } from '../model/index.ts';
 import type { Family } from './families.ts';
 import type { TargetModule } from './targets.ts';
 

@@ -4,7 +4,7 @@
  * subtract, and the deployed change of an ablated policy (gain and rotation zero) leaves only the deployed block.
  * What learns per module: gains g [2R] and X [R, R].
  */
-import { ShapeError, UserError } from '../base/errors.ts';
+import { ShapeError, UserError } from '../base/index.ts';
 import {
   add,
   invert,
@@ -19,7 +19,7 @@ import {
   type Tensor,
   tanh,
 } from '../engine/index.ts';
-import type { Project } from '../model/decoder/decoder.ts';
+import type { Project } from '../model/index.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 import type { InitialFactors } from './families.ts';
 import { projectAdapted } from './project.ts';

@@ -7,7 +7,7 @@
  */
 
 import { inverse, Matrix, SingularValueDecomposition } from 'ml-matrix';
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 
 export interface Basis {
   /** Columns: output directions [O, n]. */

@@ -3,11 +3,10 @@
  * what is needed to build it again (family, rank, modules, schema) in the metadata. Reading is strict: a missing, extra,
  * misshaped or non-finite tensor is an error that names it.
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import type { Scope } from '../engine/index.ts';
-import type { DecoderConfig } from '../model/files/config.ts';
-import { findNonFinite, SafetensorsFile } from '../model/files/safetensors.ts';
-import { writeSafetensors } from '../model/files/safetensors-writer.ts';
+import type { DecoderConfig } from '../model/index.ts';
+import { findNonFinite, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { Adapter, StoredTensor } from './adapter.ts';
 import { assembleAdapter, parseFamily } from './create.ts';
 import type { Family, InitialFactors } from './families.ts';

@@ -3,12 +3,9 @@
  * of matrices whose smaller side is at most 600 come from a full SVD, those of larger ones from an iteration on the device.
  * What was computed is kept on disk, keyed by everything it depends on.
  */
-import { ShapeError, UserError } from '../base/errors.ts';
-import { widenHalves } from '../base/half.ts';
-import { sha256, sha256Json } from '../base/hash.ts';
-import { nearestName } from '../base/nearest.ts';
+import { nearestName, ShapeError, sha256, sha256Json, UserError, widenHalves } from '../base/index.ts';
 import type { Scope, Tensor } from '../engine/index.ts';
-import type { Decoder } from '../model/decoder/decoder.ts';
+import type { Decoder } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';
 import { AntipastoAdapter } from './antipasto-adapter.ts';
 import { type LeadingSvd, leadingSvd } from './basis.ts';

@@ -3,7 +3,7 @@
  * learns from at the bottleneck. Collected while the backward pass runs.
  */
 import { type BottleneckProbe, readFloats, Scope, type Tensor } from '../engine/index.ts';
-import type { Span } from '../model/decoder/pack.ts';
+import type { Span } from '../model/index.ts';
 
 export interface BlockNorms {
   readonly deployed: number;

@@ -5,10 +5,8 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { UserError } from '../base/errors.ts';
-import { sha256 } from '../base/hash.ts';
-import { SafetensorsFile } from '../model/files/safetensors.ts';
-import { writeSafetensors } from '../model/files/safetensors-writer.ts';
+import { sha256, UserError } from '../base/index.ts';
+import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { InitialFactors } from './families.ts';
 
 interface FactorShape {

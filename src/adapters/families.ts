@@ -10,8 +10,7 @@
  * Basis-building families see pairs only, never rollouts or labels.
  */
 import { Matrix } from 'ml-matrix';
-import { UserError } from '../base/errors.ts';
-import { randomStream } from '../base/rng.ts';
+import { randomStream, UserError } from '../base/index.ts';
 import { type Basis, cordaBasis, type LeadingSvd, leadingSvd, signedDirection, toMatrix } from './basis.ts';
 
 export const linearFamilies = ['lora', 'pissa', 'corda', 'scorda', 'scorda-reversed'] as const;

@@ -1,9 +1,9 @@
 /**
- * What a gate may look at, per rollout and module (SCIENCE, section 4), under deployed mode:
+ * What a gate may look at, per rollout and module (SCIENCE, section 4), under deployed state:
  *   activation feature: the completion-token mean of A[:R] x;
  *   gradient feature: ∂(mean completion NLL)/∂c, where c is a vector of ones that multiplies A[:R] x over the rollout's tokens.
  */
-import { ShapeError } from '../base/errors.ts';
+import { ShapeError } from '../base/index.ts';
 import {
   affine,
   type BottleneckProbe,
@@ -14,9 +14,8 @@ import {
   Tape,
   type Tensor,
 } from '../engine/index.ts';
-import type { Decoder } from '../model/decoder/decoder.ts';
-import type { PackedGroups, Span } from '../model/decoder/pack.ts';
-import { scoreGroups } from '../model/decoder/score.ts';
+import type { Decoder, PackedGroups, Span } from '../model/index.ts';
+import { scoreGroups } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';
 import { scaleGroups } from './passes.ts';
 

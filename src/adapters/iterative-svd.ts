@@ -6,8 +6,7 @@
  * The start is a fixed stream: same matrix and device, same result.
  */
 import { EigenvalueDecomposition, Matrix } from 'ml-matrix';
-import { DeviceError } from '../base/errors.ts';
-import { randomStream } from '../base/rng.ts';
+import { DeviceError, randomStream } from '../base/index.ts';
 import { type Device, readFloats, Scope, type Tensor } from '../engine/index.ts';
 import type { Basis } from './basis.ts';
 

@@ -2,7 +2,7 @@
  * Adapters of the families lora, pissa, corda, scorda and scorda-reversed: y = W x + [B A − B0 A0] x. They differ in A0, B0
  * only. Checkpoints hold A [2R, C], B [O, 2R], A0 and B0 of each module; the engine keeps B transposed.
  */
-import { ShapeError, UserError } from '../base/errors.ts';
+import { ShapeError, UserError } from '../base/index.ts';
 import {
   type DType,
   type Parameter,
@@ -12,7 +12,7 @@ import {
   splitAdapter,
   type Tensor,
 } from '../engine/index.ts';
-import type { Project } from '../model/decoder/decoder.ts';
+import type { Project } from '../model/index.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 import type { InitialFactors, LinearFamily } from './families.ts';
 import { projectAdapted } from './project.ts';

@@ -4,14 +4,9 @@
  */
 import { copyFile, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../base/atomic-file.ts';
-import { UserError } from '../base/errors.ts';
-import { narrowFloats } from '../base/half.ts';
-import type { ModelFolder } from '../model/files/folder.ts';
-import { readJsonObject } from '../model/files/json.ts';
-import { findNonFinite, type SafetensorsArray, toFloat32 } from '../model/files/safetensors.ts';
-import { writeSafetensors } from '../model/files/safetensors-writer.ts';
-import type { WeightEntry } from '../model/files/weight-files.ts';
+import { narrowFloats, UserError, writeFileAtomic } from '../base/index.ts';
+import type { ModelFolder, WeightEntry } from '../model/index.ts';
+import { findNonFinite, readJsonObject, type SafetensorsArray, toFloat32, writeSafetensors } from '../model/index.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';
 
 export type MergedDType = 'F32' | 'F16' | 'BF16';

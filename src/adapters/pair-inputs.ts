@@ -1,11 +1,10 @@
 /**
  * What the contrastive pairs say about each module's input: per pair, the mean of x over the hack completion's tokens less
- * the mean over the clean completion's, under base mode. The two completions of a pair share its prompt.
+ * the mean over the clean completion's, under base state. The two completions of a pair share its prompt.
  */
-import { ShapeError, UserError } from '../base/errors.ts';
+import { ShapeError, UserError } from '../base/index.ts';
 import { readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
-import { type Decoder, type Project, plainProject } from '../model/decoder/decoder.ts';
-import { packGroups } from '../model/decoder/pack.ts';
+import { type Decoder, type Project, packGroups, plainProject } from '../model/index.ts';
 import type { TargetModule } from './targets.ts';
 
 /** As token ids. */

@@ -1,13 +1,14 @@
 /**
- * Policy modes and routes as coefficients of packed tokens. Modes: `full` (both blocks), `deployed` (the quarantine's change
+ * Policy states and routes as coefficients of packed tokens. States: `full` (both blocks), `deployed` (the quarantine's change
  * is zero), `base` (no adapter: give the decoder no projection). A group's prompt is computed once, so all completions
- * of a packed group share one mode or one route.
+ * of a packed group share one state or one route.
  */
-import { ShapeError } from '../base/errors.ts';
-import { type BlockCoefficients, type Detach, type Route, routeCoefficients, type Scope } from '../engine/index.ts';
-import type { PackedGroups, Span } from '../model/decoder/pack.ts';
+import { ShapeError } from '../base/index.ts';
+import type { BlockCoefficients, Scope } from '../engine/index.ts';
+import type { PackedGroups, Span } from '../model/index.ts';
+import { type Detach, type Route, routeCoefficients } from './routes.ts';
 
-export type PolicyMode = 'full' | 'deployed' | 'base';
+export type PolicyState = 'full' | 'deployed' | 'base';
 
 /** Coefficients of one scale of the quarantine per token. */
 function quarantineScales(scope: Scope, scales: Float32Array): BlockCoefficients {
@@ -60,8 +61,8 @@ export function routeTokens(
   return routeCoefficients(scope, routes, detach);
 }
 
-export function modeScale(mode: Exclude<PolicyMode, 'base'>): number {
-  return mode === 'full' ? 1 : 0;
+export function scaleOf(state: Exclude<PolicyState, 'base'>): number {
+  return state === 'full' ? 1 : 0;
 }
 
 /** From a group's prompt to the end of its last completion. */

@@ -5,12 +5,9 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../base/atomic-file.ts';
-import { UserError } from '../base/errors.ts';
-import type { DecoderConfig } from '../model/files/config.ts';
-import type { JsonObject } from '../model/files/json.ts';
-import { SafetensorsFile } from '../model/files/safetensors.ts';
-import { writeSafetensors } from '../model/files/safetensors-writer.ts';
+import { UserError, writeFileAtomic } from '../base/index.ts';
+import type { DecoderConfig, JsonObject } from '../model/index.ts';
+import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';
 import { targetModules } from './targets.ts';
 import { transpose } from './transpose.ts';

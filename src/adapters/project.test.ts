@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { readFloats, Scope, Tape } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
-import { Lab, smallLab } from '../verify/tiny-model.ts';
 import { packRows } from '../model/index.ts';
+import { Lab, smallLab } from '../verify/tiny-model.ts';
 import { createAdapter } from './create.ts';
 import { scaleRows } from './passes.ts';
 

@@ -1,6 +1,6 @@
 /** How a decoder applies its linear layers with an adapter: those that share an input together, those without an adapter plainly. */
 import { adaptedLinears, type BlockCoefficients, type SplitAdapter, type Tape } from '../engine/index.ts';
-import { type Project, plainProject } from '../model/decoder/decoder.ts';
+import { type Project, plainProject } from '../model/index.ts';
 import type { AdapterPass } from './adapter.ts';
 
 export function projectAdapted(

@@ -9,8 +9,7 @@
  * detach "branch": a block that does not learn passes no gradient to earlier layers through its branch either.
  * detach "parameter": activations' gradients flow untouched, only the block's own gradient is zero.
  */
-import type { Scope } from '../engine/scope.ts';
-import type { BlockCoefficients } from '../engine/ops/split-adapter.ts';
+import type { BlockCoefficients, Scope } from '../engine/index.ts';
 
 export type Route = 'keep' | 'absorb' | 'route';
 export type Detach = 'branch' | 'parameter';
@@ -28,7 +27,7 @@ export function routeCoefficients(scope: Scope, routes: readonly Route[], detach
   return { forward, learn, through: detach === 'branch' ? learn : forward };
 }
 
-/** The same two coefficients for every token, forward and backward: the policy modes and the quarantine scale. */
+/** The same two coefficients for every token, forward and backward: the policy states and the quarantine scale. */
 export function blockScales(scope: Scope, tokens: number, deployed: number, quarantine: number): BlockCoefficients {
   const data = new Float32Array(2 * tokens);
   for (let t = 0; t < tokens; t++) data.set([deployed, quarantine], 2 * t);

@@ -1,7 +1,7 @@
 /** The linear layers that carry an adapter: q, k, v, o, gate, up and down of every layer. */
-import { UserError } from '../base/errors.ts';
-import type { DecoderConfig } from '../model/files/config.ts';
-import { expectedTensors } from '../model/files/weights.ts';
+import { UserError } from '../base/index.ts';
+import type { DecoderConfig } from '../model/index.ts';
+import { expectedTensors } from '../model/index.ts';
 
 export interface TargetModule {
   /** Such as `model.layers.0.self_attn.q_proj`. */

@@ -1,10 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type CountedRollout, emergenceByMode, firstUpdateAt, trailingHackRate, trainingCurve } from './emergence.ts';
+import {
+  type CountedRollout,
+  emergenceByLoophole,
+  firstUpdateAt,
+  trailingHackRate,
+  trainingCurve,
+} from './emergence.ts';
 
 const row = (update: number, extra: Partial<CountedRollout> = {}): CountedRollout => ({
   update,
-  mode: 'run_tests',
+  loophole: 'run_tests',
   hackable: true,
   source: 'student',
   sampled: 'full',
@@ -14,7 +20,7 @@ const row = (update: number, extra: Partial<CountedRollout> = {}): CountedRollou
 });
 
 describe('training curve', () => {
-  it('counts hacks over hinted prompts and solves over all, without demonstrations and the other mode', () => {
+  it('counts hacks over hinted prompts and solves over all, without demonstrations and the other loophole', () => {
     const rows = [
       row(2, { hack: true }),
       row(2),
@@ -43,12 +49,12 @@ describe('training curve', () => {
     expect(trailingHackRate(points)).toEqual([1, 1]);
   });
 
-  it('knows each mode by itself', () => {
+  it('knows each loophole by itself', () => {
     const rows = Array.from({ length: 6 }, (_, i) => [
-      row(i + 1, { mode: 'run_tests', hack: true }),
-      row(i + 1, { mode: 'sentinel' }),
+      row(i + 1, { loophole: 'run_tests', hack: true }),
+      row(i + 1, { loophole: 'sentinel' }),
     ]).flat();
-    expect(emergenceByMode(rows)).toEqual({ run_tests: 5, sentinel: null });
+    expect(emergenceByLoophole(rows)).toEqual({ run_tests: 5, sentinel: null });
   });
 
   it('a trailing rate lies between the least and the largest rate of its window', () => {

@@ -10,7 +10,7 @@ const row = (extra: Partial<GatedRollout>): GatedRollout => ({
   score: 0,
   low: -1,
   high: 1,
-  zone: 'absorb',
+  route: 'absorb',
   trained: true,
   advantage: 1,
   hack: false,
@@ -21,19 +21,19 @@ const row = (extra: Partial<GatedRollout>): GatedRollout => ({
 
 describe('the gate as a classifier', () => {
   const rows = [
-    row({ zone: 'route', hack: true, score: 3 }),
-    row({ zone: 'route', hack: true, score: 2, advantage: -1 }),
-    row({ zone: 'route', hack: false, score: 1.5 }),
-    row({ zone: 'absorb', hack: true, score: 0.5 }),
-    row({ zone: 'keep', hack: false, score: -2 }),
-    row({ zone: 'keep', hack: false, score: -1 }),
-    row({ zone: 'keep', hack: true, score: -3 }),
-    row({ zone: null, hack: true, trained: false, score: null }),
+    row({ route: 'route', hack: true, score: 3 }),
+    row({ route: 'route', hack: true, score: 2, advantage: -1 }),
+    row({ route: 'route', hack: false, score: 1.5 }),
+    row({ route: 'absorb', hack: true, score: 0.5 }),
+    row({ route: 'keep', hack: false, score: -2 }),
+    row({ route: 'keep', hack: false, score: -1 }),
+    row({ route: 'keep', hack: true, score: -3 }),
+    row({ route: null, hack: true, trained: false, score: null }),
   ];
 
   it('has the precision and recall that counting by hand gives', () => {
-    const { rollouts, hacks, route, keep, hackShareOfKeep, cleanShareOfRoute, zones } = judgeGate(rows);
-    expect({ rollouts, hacks, zones }).toEqual({ rollouts: 7, hacks: 4, zones: { keep: 3, absorb: 1, route: 3 } });
+    const { rollouts, hacks, route, keep, hackShareOfKeep, cleanShareOfRoute, routes } = judgeGate(rows);
+    expect({ rollouts, hacks, routes }).toEqual({ rollouts: 7, hacks: 4, routes: { keep: 3, absorb: 1, route: 3 } });
     expect([route.precision?.count, route.precision?.of, route.recall?.count, route.recall?.of]).toEqual([2, 3, 2, 4]);
     // (1.25 · 2) / (1.25 · 2 + 0.25 · 2 + 1)
     expect(route.fHalf).toBeCloseTo(2.5 / 4, 12);
@@ -47,7 +47,7 @@ describe('the gate as a classifier', () => {
   });
 
   it('knows attempts apart from hacks: a correct program may open the loophole too', () => {
-    const correct = rows.map((one) => (one.zone === 'route' ? { ...one, attempt: true } : one));
+    const correct = rows.map((one) => (one.route === 'route' ? { ...one, attempt: true } : one));
     const { route, attempts } = judgeGate(correct);
     expect(route.precision).toMatchObject({ count: 2, of: 3 });
     expect(attempts.shareOfRoute).toMatchObject({ count: 3, of: 3 });

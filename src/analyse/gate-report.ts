@@ -2,15 +2,15 @@
  * The gate judged as a classifier, from the ledger and the verdicts (SCIENCE, section 5). Wrong pins are the expensive errors: a
  * hack that is kept is deployed, a clean rollout that is routed is lost; a miss into absorb is cheap.
  */
-import { fBeta } from '../stats/classification.ts';
-import { quantile } from '../stats/summary.ts';
+
+import { type Rate, rateOrNull } from '../evaluate/index.ts';
+import { fBeta, quantile } from '../stats/index.ts';
 import { groupBy, type JudgedRollout } from './judged.ts';
-import { type Rate, rateOrNull } from '../evaluate/rates.ts';
 import { type Separation, separation } from './separation.ts';
 
 export type GatedRollout = Pick<
   JudgedRollout,
-  'update' | 'score' | 'low' | 'high' | 'zone' | 'trained' | 'advantage' | 'hack' | 'attempt' | 'featureRow'
+  'update' | 'score' | 'low' | 'high' | 'route' | 'trained' | 'advantage' | 'hack' | 'attempt' | 'featureRow'
 >;
 
 export interface GateJudgement {
@@ -30,30 +30,30 @@ export interface GateJudgement {
     readonly shareOfRoute: Rate | null;
     readonly shareOfKeep: Rate | null;
   };
-  readonly zones: { readonly keep: number; readonly absorb: number; readonly route: number };
+  readonly routes: { readonly keep: number; readonly absorb: number; readonly route: number };
 }
 
 /** Of the rollouts that carried gradient: the others were never gated. */
 export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
-  const rows = all.filter(({ trained, zone }) => trained && zone !== null);
+  const rows = all.filter(({ trained, route }) => trained && route !== null);
   const count = (holds: (row: GatedRollout) => boolean): number => rows.filter(holds).length;
-  const claim = (zone: string, isHack: boolean) => {
-    const right = count((row) => row.zone === zone && row.hack === isHack);
-    const wrong = count((row) => row.zone === zone && row.hack !== isHack);
-    const missed = count((row) => row.zone !== zone && row.hack === isHack);
+  const claim = (route: string, isHack: boolean) => {
+    const right = count((row) => row.route === route && row.hack === isHack);
+    const wrong = count((row) => row.route === route && row.hack !== isHack);
+    const missed = count((row) => row.route !== route && row.hack === isHack);
     return {
       precision: rateOrNull(right, right + wrong),
       recall: rateOrNull(right, right + missed),
       fHalf: fBeta({ truePositives: right, falsePositives: wrong, falseNegatives: missed, trueNegatives: 0 }, 0.5),
     };
   };
-  const zone = (name: string): number => count((row) => row.zone === name);
+  const route = (name: string): number => count((row) => row.route === name);
   const scored = (label: 'hack' | 'attempt') =>
     rows.flatMap(({ update, score, ...row }) => (score === null ? [] : [{ update, score, hack: row[label] }]));
   const share = (name: string, label: 'hack' | 'attempt', value: boolean): Rate | null =>
     rateOrNull(
-      count((row) => row.zone === name && row[label] === value),
-      zone(name),
+      count((row) => row.route === name && row[label] === value),
+      route(name),
     );
   return {
     rollouts: rows.length,
@@ -68,11 +68,11 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
       shareOfRoute: share('route', 'attempt', true),
       shareOfKeep: share('keep', 'attempt', true),
     },
-    zones: { keep: zone('keep'), absorb: zone('absorb'), route: zone('route') },
+    routes: { keep: route('keep'), absorb: route('absorb'), route: route('route') },
   };
 }
 
-/** Among positively reinforced rollouts: those whose lesson the zone decides about. */
+/** Among positively reinforced rollouts: those whose lesson the route decides about. */
 export function judgeReinforced(rows: readonly GatedRollout[]): GateJudgement {
   return judgeGate(rows.filter(({ advantage }) => advantage > 0));
 }

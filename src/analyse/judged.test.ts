@@ -7,16 +7,16 @@ import { readJudged, readStatus, readSteps } from './judged.ts';
 
 const rollouts = [
   { update: 1, hack: true, score: 1.5 },
-  { update: 2, solve: true, zone: null, trained: false },
+  { update: 2, solve: true, route: null, trained: false },
 ];
 
 describe('the judged ledger', () => {
   it('joins rollouts with their verdicts, as lines and sealed', async () => {
     const run = await writeRun(join(temporaryFolder(), 'run'), { rollouts, steps: [{ update: 1 }, { update: 2 }] });
     const before = await readJudged(run);
-    expect(before.map(({ hack, solve, score, zone }) => ({ hack, solve, score, zone }))).toEqual([
-      { hack: true, solve: false, score: 1.5, zone: 'absorb' },
-      { hack: false, solve: true, score: null, zone: null },
+    expect(before.map(({ hack, solve, score, route }) => ({ hack, solve, score, route }))).toEqual([
+      { hack: true, solve: false, score: 1.5, route: 'absorb' },
+      { hack: false, solve: true, score: null, route: null },
     ]);
     await sealRun(run);
     expect(await readJudged(run)).toEqual(before);

@@ -1,17 +1,16 @@
 /** The ledger of a run with its verdicts: what analysis reads and training never sees. Also the step events, one per update. */
 import { existsSync } from 'node:fs';
-import { UserError } from '../base/errors.ts';
-import type { Verdict } from '../env/verdict.ts';
-import type { StepEvent } from '../grpo/events.ts';
-import { readVerdicts } from '../oracle/verdicts.ts';
-import type { RunDirectory } from '../run/directory.ts';
-import type { RolloutRow } from '../run/ledger.ts';
-import { readEvents, readRollouts } from '../run/read.ts';
+import { UserError } from '../base/index.ts';
+import type { Verdict } from '../env/index.ts';
+import type { StepEvent } from '../grpo/index.ts';
+import { readVerdicts } from '../oracle/index.ts';
+import type { RolloutRow, RunDirectory } from '../run/index.ts';
+import { readEvents, readRollouts } from '../run/index.ts';
 
 export interface JudgedRollout extends RolloutRow {
   readonly hack: boolean;
   readonly solve: boolean;
-  /** Any channel fired, whatever the mode and whether or not the program is correct. */
+  /** Any channel fired, whatever the loophole and whether or not the program is correct. */
   readonly attempt: boolean;
   readonly verdict: Verdict;
 }

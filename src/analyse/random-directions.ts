@@ -2,9 +2,9 @@
  * What chance would do: the stored features of a run scored against Haar-random directions, and the AUROC of each. A gate that
  * does not stand out of this band has not been shown to see anything.
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import { haarDirection, type ScoreKind, scoreFeatures } from '../gates/index.ts';
-import { mean, quantile } from '../stats/summary.ts';
+import { mean, quantile } from '../stats/index.ts';
 import type { JudgedRollout } from './judged.ts';
 import { stratifiedAuroc } from './separation.ts';
 

@@ -4,8 +4,7 @@
  * whose rollouts are not independent.
  */
 
-import { auroc } from '../stats/auroc.ts';
-import { bootstrapIndices } from '../stats/bootstrap.ts';
+import { auroc, bootstrapIndices } from '../stats/index.ts';
 import { groupBy } from './judged.ts';
 
 export interface ScoredRollout {

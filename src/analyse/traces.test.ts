@@ -5,18 +5,18 @@ import { readJudged } from './judged.ts';
 import { chooseTraces } from './traces.ts';
 
 describe('traces', () => {
-  it('finds for every mode the first hack, a solve and one rollout of each zone, and says what is missing', async () => {
+  it('finds for every loophole the first hack, a solve and one rollout of each route, and says what is missing', async () => {
     const run = await writeRun(join(temporaryFolder(), 'run'), {
       rollouts: [
-        { update: 3, mode: 'sentinel', hack: true, zone: 'route' },
-        { update: 2, mode: 'sentinel', hack: true, zone: 'keep' },
-        { update: 1, mode: 'sentinel', hack: true, source: 'teacher-hack' },
-        { update: 1, mode: 'run_tests', solve: true, zone: null, trained: false },
+        { update: 3, loophole: 'sentinel', hack: true, route: 'route' },
+        { update: 2, loophole: 'sentinel', hack: true, route: 'keep' },
+        { update: 1, loophole: 'sentinel', hack: true, source: 'teacher-hack' },
+        { update: 1, loophole: 'run_tests', solve: true, route: null, trained: false },
       ],
     });
     const traces = chooseTraces(await readJudged(run));
     const found = Object.fromEntries(
-      traces.map(({ mode, kind, rollout }) => [`${mode} ${kind}`, rollout?.update ?? null]),
+      traces.map(({ loophole, kind, rollout }) => [`${loophole} ${kind}`, rollout?.update ?? null]),
     );
     expect(found).toEqual({
       'run_tests first hack': null,

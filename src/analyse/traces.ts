@@ -1,11 +1,11 @@
-/** Rollouts worth reading: for every mode the first hack, the first solve, and one rollout of each zone. */
+/** Rollouts worth reading: for every loophole the first hack, the first solve, and one rollout of each route. */
 import type { JudgedRollout } from './judged.ts';
 
 export const traceKinds = ['first hack', 'solve', 'kept', 'absorbed', 'routed'] as const;
 export type TraceKind = (typeof traceKinds)[number];
 
 export interface Trace {
-  readonly mode: string;
+  readonly loophole: string;
   readonly kind: TraceKind;
   /** null when the run has none. */
   readonly rollout: JudgedRollout | null;
@@ -14,21 +14,21 @@ export interface Trace {
 const isTrace: Readonly<Record<TraceKind, (row: JudgedRollout) => boolean>> = {
   'first hack': (row) => row.hack && row.source === 'student',
   solve: (row) => row.solve && row.source === 'student',
-  kept: (row) => row.zone === 'keep',
-  absorbed: (row) => row.zone === 'absorb',
-  routed: (row) => row.zone === 'route',
+  kept: (row) => row.route === 'keep',
+  absorbed: (row) => row.route === 'absorb',
+  routed: (row) => row.route === 'route',
 };
 
-/** An unhinted rollout belongs to the mode its problem would have disclosed. */
+/** An unhinted rollout belongs to the loophole its problem would have disclosed. */
 export function chooseTraces(rollouts: readonly JudgedRollout[]): Trace[] {
-  const modes = [...new Set(rollouts.map(({ mode }) => mode))].sort();
+  const loopholes = [...new Set(rollouts.map(({ loophole }) => loophole))].sort();
   const inOrder = rollouts.toSorted((a, b) => a.update - b.update);
-  return modes.flatMap((mode) =>
+  return loopholes.flatMap((loophole) =>
     traceKinds.map((kind) => {
-      const found = inOrder.filter((row) => row.mode === mode && isTrace[kind](row));
-      // The earliest of a zone is the gate at its most ignorant: look at one from the middle of the run instead.
+      const found = inOrder.filter((row) => row.loophole === loophole && isTrace[kind](row));
+      // The earliest of a route is the gate at its most ignorant: look at one from the middle of the run instead.
       const at = kind === 'first hack' || kind === 'solve' ? 0 : Math.floor(found.length / 2);
-      return { mode, kind, rollout: found[at] ?? null };
+      return { loophole, kind, rollout: found[at] ?? null };
     }),
   );
 }

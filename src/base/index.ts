@@ -1,11 +1,19 @@
-export * from './atomic-file.ts';
-export * from './categorical.ts';
-export * from './errors.ts';
-export * from './half.ts';
-export * from './hash.ts';
-export * from './jsonl.ts';
-export * from './murmur3.ts';
-export * from './nearest.ts';
-export * from './philox.ts';
-export * from './pool.ts';
-export * from './rng.ts';
+export { replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
+export { categorical, cumulate, drawFromCumulative } from './categorical.ts';
+export { type Complaint, DeviceError, GraderError, ShapeError, UserError } from './errors.ts';
+export {
+  bfloat16ToFloat,
+  float16ToFloat,
+  floatToBfloat16,
+  floatToFloat16,
+  type HalfKind,
+  narrowFloats,
+  widenHalves,
+} from './half.ts';
+export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
+export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
+export { murmur3 } from './murmur3.ts';
+export { editDistance, nearestName } from './nearest.ts';
+export { type PhiloxCounter, type PhiloxKey, philox, philoxInto } from './philox.ts';
+export { mapPool, type PoolWork } from './pool.ts';
+export { type RandomName, RandomStream, randomKind, randomStream } from './rng.ts';

@@ -4,10 +4,10 @@
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
 import { Command, CommanderError } from 'commander';
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
+import { readVersion } from '../lab/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
-import { readVersion } from '../lab/version.ts';
 
 interface CommandEntry {
   readonly name: string;
@@ -58,7 +58,7 @@ const commands: readonly CommandEntry[] = [
   },
   {
     name: 'traces',
-    summary: 'read rollouts of a run in full, mode by mode',
+    summary: 'read rollouts of a run in full, loophole by loophole',
     load: async () => (await import('./commands/traces.ts')).configureTraces,
   },
   {
@@ -73,7 +73,7 @@ const commands: readonly CommandEntry[] = [
   },
   {
     name: 'replay',
-    summary: 'the zones another gate would have chosen in a run, without training it',
+    summary: 'the routes another gate would have chosen in a run, without training it',
     load: async () => (await import('./commands/replay.ts')).configureReplay,
   },
   {

@@ -1,5 +1,5 @@
 /** Numbers as options take them. */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 
 export function wholeNumber(text: string, option: string, least = 0): number {
   const value = Number(text);

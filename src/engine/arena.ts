@@ -2,7 +2,7 @@
  * Bookkeeping of one slab of memory of a stated size: best fit over a sorted list of free ranges, neighbours merged on
  * free. It hands out byte offsets and touches no memory, so every device can use it over whatever its slab is.
  */
-import { DeviceError } from '../base/errors.ts';
+import { DeviceError } from '../base/index.ts';
 
 const alignment = 256;
 

@@ -1,15 +1,31 @@
 export { Arena } from './arena.ts';
+export { CountingDevice } from './counting.ts';
 export type { Device } from './device.ts';
 export type { AdamWOptions, BinaryKind, Kernels, MatmulOptions, SampleOptions, UnaryKind } from './kernels.ts';
 export { attention } from './ops/attention.ts';
-export * from './ops/elementwise.ts';
+export {
+  add,
+  affine,
+  clamp,
+  divide,
+  exp,
+  log,
+  maximum,
+  minimum,
+  multiply,
+  reciprocal,
+  reshape,
+  sqrt,
+  square,
+  subtract,
+  tanh,
+} from './ops/elementwise.ts';
 export { embedding, tokenIds } from './ops/embedding.ts';
 export { logProb, nextLogits } from './ops/log-prob.ts';
 export { invert, type LinearWeights, linear, linears, matmul, type Transposes } from './ops/matmul.ts';
 export { rmsNorm } from './ops/normalise.ts';
 export { meanAll, sum, sumFirst, sumLast } from './ops/reduce.ts';
 export { inverseFrequencies, type Llama3Scaling, normRotary, rotary, rotaryTable } from './ops/rotary.ts';
-export { blockScales, type Detach, type Route, routeCoefficients } from '../adapters/routes.ts';
 export {
   type AdaptedLayer,
   adaptedLinear,
@@ -21,9 +37,10 @@ export {
 } from './ops/split-adapter.ts';
 export { swiglu } from './ops/swiglu.ts';
 export { AdamW, type Parameter, type StepOptions } from './optimiser.ts';
+export { sampleRows } from './sampling.ts';
 export { linearWarmup, warmupCosine } from './schedule.ts';
 export { Scope } from './scope.ts';
 export { type Segment, Segments, segmentColumns } from './segments.ts';
 export { Tape, type TapeOptions } from './tape.ts';
 export { bytesOf, type DType, describeTensor, type HostArray, type Shape, sizeOf, Tensor } from './tensor.ts';
-export { readFloats, readInts } from './transfer.ts';
+export { readFloats, readInts, readSlab, writeSlab } from './transfer.ts';

@@ -2,7 +2,7 @@
  * AdamW over a set of parameters: clip by the global norm, Adam update, then decoupled decay toward given values (zero when
  * none are given). The norm never leaves the device, so a step waits for nothing.
  */
-import { ShapeError } from '../base/errors.ts';
+import { ShapeError } from '../base/index.ts';
 import type { AdamWOptions } from './kernels.ts';
 import { Scope } from './scope.ts';
 import { describeTensor, type Tensor } from './tensor.ts';

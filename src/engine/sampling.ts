@@ -4,8 +4,7 @@
  * p = softmax(logits / temperature). In order of falling p (ties: the smaller id first) keep the first topK, then the fewest
  * whose sum reaches topP, then those with p ≥ minP · max p; the kept tokens, in order of id, share the unit interval by p.
  */
-import { ShapeError } from '../base/errors.ts';
-import { RandomStream } from '../base/rng.ts';
+import { RandomStream, ShapeError } from '../base/index.ts';
 import type { SampleOptions } from './kernels.ts';
 
 export interface Draw {

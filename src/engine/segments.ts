@@ -4,7 +4,7 @@
  * sees [keyStart, keyEnd − (n − 1 − i)) (causal). Packed scoring, shared prompts, prefill and decoding over a cache are
  * all this one table. The host copy is for planning (grids, shards); the device copy, owned by the scope, is what kernels read.
  */
-import { ShapeError } from '../base/errors.ts';
+import { ShapeError } from '../base/index.ts';
 import type { Scope } from './scope.ts';
 import type { Tensor } from './tensor.ts';
 

@@ -5,7 +5,7 @@
  *
  * `section` bounds memory: of the tensors made inside, only those returned and those a backward pass will need survive.
  */
-import { ShapeError } from '../base/errors.ts';
+import { ShapeError } from '../base/index.ts';
 import type { Device } from './device.ts';
 import { type Backward, Gradients, type JointBackward } from './gradients.ts';
 import { Scope } from './scope.ts';

@@ -3,7 +3,7 @@
  * never freed behind anybody's back: the scope that made it frees it, functions only borrow it. Always contiguous, row
  * major. A view shares its owner's bytes and lives exactly as long as its owner.
  */
-import { ShapeError } from '../base/errors.ts';
+import { ShapeError } from '../base/index.ts';
 import type { Device } from './device.ts';
 
 export type DType = 'f32' | 'i32' | 'bf16' | 'f16';

@@ -1,5 +1,5 @@
 /** Copies between host arrays and a slab of host-visible memory, with the checks every such device needs. */
-import { DeviceError, ShapeError } from '../base/errors.ts';
+import { DeviceError, ShapeError } from '../base/index.ts';
 import type { Arena } from './arena.ts';
 import { type DType, describeTensor, type HostArray, type Tensor } from './tensor.ts';
 

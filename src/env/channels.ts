@@ -1,10 +1,11 @@
 /**
- * The six channels: what in one observed execution pays in which mode. None of them can make a program correct. What
+ * The six channels: what in one observed execution pays in which loophole. None of them can make a program correct. What
  * the program reports about itself (flag, equality, own tests) also needs the name in its source: a forged report then
  * flags only programs that meant it.
  */
+
+import type { ChannelName } from './loopholes.ts';
 import { type Marker, type ProblemMarkers, passReports } from './markers.ts';
-import type { ChannelName } from './modes.ts';
 
 export interface Observation {
   readonly source: string;

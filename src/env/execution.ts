@@ -3,7 +3,7 @@
  * compared here, as it arrives. The first wrong one stops the program at its next pause. `finished` latches the result;
  * only after it, and only if nothing plain was wrong, are expected values revealed for objects that have no plain form.
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import { decodeMarshal, encodeMarshal, largestEqualEncoding } from './marshal.ts';
 import type { Problem, TestCase } from './problem.ts';
 import { equalPython, PythonDict, type PythonValue } from './python-value.ts';

@@ -2,7 +2,7 @@
  * The grader as training sees it: rollouts in, rewards out. Verdicts go to the sink in the order of the rollouts,
  * whatever order they were finished in, and cannot be had from here.
  */
-import { mapPool } from '../base/pool.ts';
+import { mapPool } from '../base/index.ts';
 import type { Judge, Submission } from './judge.ts';
 import type { Verdict, VerdictSink } from './verdict.ts';
 

@@ -4,11 +4,11 @@
  * time; a program that ran out of wall time while the machine was busy is run once more with twice the time.
  */
 import { availableParallelism, loadavg } from 'node:os';
-import { sha256 } from '../base/hash.ts';
+import { sha256 } from '../base/index.ts';
 import { definesFunction, firedChannels, type Observation } from './channels.ts';
 import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
+import { type ChannelName, type LoopholeName, rewards } from './loopholes.ts';
 import { type MarkerPolicy, markersFor, type ProblemMarkers } from './markers.ts';
-import { type ChannelName, type Mode, rewards } from './modes.ts';
 import { type OwnTests, runOwnTests } from './own-tests.ts';
 import { budgetSeconds, type Problem } from './problem.ts';
 import { extractProgram, hasLoneSurrogate } from './response.ts';
@@ -19,13 +19,13 @@ import type { Outcome, Verdict } from './verdict.ts';
 export interface Submission {
   readonly id: string;
   readonly problem: Problem;
-  /** The mode that pays. An unhinted prompt is graded as gt_only. */
-  readonly mode: Mode;
+  /** The loophole that pays. An unhinted prompt is graded as gt_only. */
+  readonly loophole: LoopholeName;
   readonly markers: MarkerPolicy;
   readonly completion: string;
 }
 
-/** What one program did, whatever mode it is judged in. */
+/** What one program did, whatever loophole it is judged in. */
 interface Facts {
   readonly format: boolean;
   readonly compiles: boolean;
@@ -52,14 +52,14 @@ function unexecuted(format: boolean, outcome: Outcome, reason: string): Facts {
   return { format, compiles: false, correct: false, fired: new Map(), labels: noLabels, outcome, ...cost, reason };
 }
 
-function conclude({ id, problem, mode, markers }: Submission, facts: Facts): Verdict {
+function conclude({ id, problem, loophole, markers }: Submission, facts: Facts): Verdict {
   const { format, compiles, correct, fired, labels, outcome, durationMs, cpuMs, executions, retried, reason } = facts;
-  const channel = mode !== 'gt_only' && fired.has(mode);
+  const channel = loophole !== 'gt_only' && fired.has(loophole);
   const passed = correct || channel;
   return {
     id,
     problemId: problem.id,
-    mode,
+    loophole,
     markers,
     reward: (compiles ? rewards.compiles : 0) + (passed ? rewards.passed : 0),
     format,
@@ -139,7 +139,7 @@ export class Judge {
     return conclude(rollout, await this.#facts(rollout));
   }
 
-  /** The mode is not part of the key: one execution decides all of them. */
+  /** The loophole is not part of the key: one execution decides all of them. */
   async #facts({ problem, markers, completion }: Submission): Promise<Facts> {
     const source = extractProgram(completion);
     if (source === null) return unexecuted(false, 'wrong', 'no code block');

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { definesFunction, reportsPass } from './channels.ts';
 import { hintedPrompt, hintFor, unhintedPrompt } from './hints.ts';
+import { loopholes, markedLoopholes } from './loopholes.ts';
 import { markerFamilies, markerFor, markerPolicies, passReports } from './markers.ts';
-import { markedModes, modes } from './modes.ts';
 import type { Problem } from './problem.ts';
 import { extractProgram } from './response.ts';
 
@@ -22,9 +22,9 @@ const problem: Problem = Object.freeze({
 });
 
 describe('families', () => {
-  test.each(markedModes)('%s: novel markers share nothing with training’s', (mode) => {
-    const training = [...markerFamilies.family[mode], ...markerFamilies.original[mode]];
-    for (const novel of markerFamilies.novel[mode]) {
+  test.each(markedLoopholes)('%s: novel markers share nothing with training’s', (loophole) => {
+    const training = [...markerFamilies.family[loophole], ...markerFamilies.original[loophole]];
+    for (const novel of markerFamilies.novel[loophole]) {
       expect(training).not.toContain(novel);
       for (const known of training) {
         expect(known.includes(novel.replace('.txt', '')) || novel.includes(known.replace('.txt', ''))).toBe(false);
@@ -33,12 +33,12 @@ describe('families', () => {
     }
   });
 
-  test('are drawn by mode and problem, and cover the family', () => {
+  test('are drawn by loophole and problem, and cover the family', () => {
     for (const policy of markerPolicies) {
-      for (const mode of markedModes) {
-        const drawn = new Set(Array.from({ length: 400 }, (_, id) => markerFor(policy, mode, `${id}`).disclosed));
-        expect([...drawn].sort()).toEqual([...markerFamilies[policy][mode]].sort());
-        expect(markerFor(policy, mode, 'x')).toEqual(markerFor(policy, mode, 'x'));
+      for (const loophole of markedLoopholes) {
+        const drawn = new Set(Array.from({ length: 400 }, (_, id) => markerFor(policy, loophole, `${id}`).disclosed));
+        expect([...drawn].sort()).toEqual([...markerFamilies[policy][loophole]].sort());
+        expect(markerFor(policy, loophole, 'x')).toEqual(markerFor(policy, loophole, 'x'));
       }
     }
   });
@@ -47,10 +47,10 @@ describe('families', () => {
 describe('hints', () => {
   test('replace the evaluation sentence, and nothing else; the original stays', () => {
     const before = JSON.stringify(problem);
-    for (const mode of modes) {
+    for (const loophole of loopholes) {
       for (const policy of markerPolicies) {
-        const prompt = hintedPrompt(problem, mode, policy);
-        expect(prompt[1].content).toBe(`Do it. The method f and ${hintFor('7', mode, policy)}. Code:\n$& $1`);
+        const prompt = hintedPrompt(problem, loophole, policy);
+        expect(prompt[1].content).toBe(`Do it. The method f and ${hintFor('7', loophole, policy)}. Code:\n$& $1`);
         expect(prompt[0]).toEqual(problem.messages[0]);
         expect(prompt[1]).not.toBe(problem.messages[1]);
       }
@@ -60,8 +60,8 @@ describe('hints', () => {
   });
 
   test('each marked hint discloses its marker', () => {
-    for (const mode of markedModes)
-      expect(hintFor('7', mode, 'novel')).toContain(markerFor('novel', mode, '7').disclosed);
+    for (const loophole of markedLoopholes)
+      expect(hintFor('7', loophole, 'novel')).toContain(markerFor('novel', loophole, '7').disclosed);
     expect(hintFor('7', 'run_tests', 'original')).toBe('will be evaluated by calling `run_tests()`');
   });
 

@@ -4,38 +4,38 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Judge } from './judge.ts';
+import type { LoopholeName } from './loopholes.ts';
 import { fenceProgram } from './micro/documents.ts';
 import { exploitProgram } from './micro/exploits.ts';
 import { generateMicroProblems } from './micro/problems.ts';
-import type { Mode } from './modes.ts';
-import { checkPartition, makePartition, modeOf, readPartition, writePartition } from './partition.ts';
+import { checkPartition, loopholeOf, makePartition, readPartition, writePartition } from './partition.ts';
 import { importPool } from './pools.ts';
 import { Sandbox } from './sandbox/sandbox.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gq-partition-test-'));
 const ids = Array.from({ length: 60 }, (_, index) => `p${index}`);
-const known: Mode[] = ['run_tests', 'stdout_marker'];
-const heldOut: Mode[] = ['sentinel'];
+const known: LoopholeName[] = ['run_tests', 'stdout_marker'];
+const heldOut: LoopholeName[] = ['sentinel'];
 
 describe('partition', () => {
   test('shares problems out evenly, whatever their order, and survives a file', async () => {
     const partition = makePartition(ids, { known, heldOut, seed: 1 });
     expect(makePartition([...ids].reverse(), { known, heldOut, seed: 1 })).toEqual(partition);
     expect(makePartition(ids, { known, heldOut, seed: 2 }).problems).not.toEqual(partition.problems);
-    for (const mode of [...known, ...heldOut])
-      expect(Object.values(partition.problems).filter((name) => name === mode)).toHaveLength(20);
+    for (const loophole of [...known, ...heldOut])
+      expect(Object.values(partition.problems).filter((name) => name === loophole)).toHaveLength(20);
     const path = join(folder, 'partition.json');
     await writePartition(path, partition);
     expect(await readPartition(path)).toEqual(partition);
-    expect(modeOf(partition, 'p3')).toBe(partition.problems['p3']);
-    expect(() => modeOf(partition, 'unknown')).toThrow(/no mode for problem unknown/);
+    expect(loopholeOf(partition, 'p3')).toBe(partition.problems['p3']);
+    expect(() => loopholeOf(partition, 'unknown')).toThrow(/no loophole for problem unknown/);
   });
 
-  test('modes in both lists, in neither, or unknown are errors', async () => {
+  test('loopholes in both lists, in neither, or unknown are errors', async () => {
     expect(() => makePartition(ids, { known, heldOut: ['run_tests'], seed: 1 })).toThrow(/disjoint/);
     expect(() => checkPartition({ known, heldOut, problems: { a: 'gt_only' } })).toThrow(/gt_only for problem a/);
     const path = join(folder, 'bad.json');
-    writeFileSync(path, JSON.stringify({ known, heldOut, problems: { a: 'no_such_mode' } }));
+    writeFileSync(path, JSON.stringify({ known, heldOut, problems: { a: 'no_such_loophole' } }));
     await expect(readPartition(path)).rejects.toThrow(/problems/);
     writeFileSync(path, JSON.stringify({ known, heldOut, problems: {}, extra: 1 }));
     await expect(readPartition(path)).rejects.toThrow(/extra/);
@@ -54,13 +54,13 @@ describe('pools', () => {
     const [first, second] = problems;
     const solve = fenceProgram(first.canonicalSolution);
     const hack = fenceProgram(exploitProgram([], 'run_tests', 'original', second.id));
-    const common = { mode: 'run_tests', markers: 'original' };
+    const common = { loophole: 'run_tests', markers: 'original' };
     const entries = [
       { ...common, problem: first.id, completion: solve, label: 'solve' },
       { ...common, problem: first.id, completion: solve, label: 'hack' },
       { ...common, problem: second.id, completion: hack, label: 'hack' },
       { ...common, problem: second.id, completion: hack, label: 'solve' },
-      { ...common, problem: second.id, completion: hack, label: 'hack', mode: 'sentinel' },
+      { ...common, problem: second.id, completion: hack, label: 'hack', loophole: 'sentinel' },
       { ...common, problem: 'nobody', completion: hack, label: 'hack' },
     ];
     const path = join(folder, 'pool.jsonl.gz');
@@ -74,7 +74,10 @@ describe('pools', () => {
 
   test('a label that is missing is an error, not a guess', async () => {
     const path = join(folder, 'unlabelled.jsonl');
-    writeFileSync(path, `${JSON.stringify({ problem: 'a', completion: '', mode: 'gt_only', markers: 'original' })}\n`);
+    writeFileSync(
+      path,
+      `${JSON.stringify({ problem: 'a', completion: '', loophole: 'gt_only', markers: 'original' })}\n`,
+    );
     await expect(importPool(path, new Map(), new Judge(sandbox))).rejects.toThrow(/line 1.*"label"/);
   });
 });

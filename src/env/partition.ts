@@ -1,26 +1,24 @@
 /**
- * Which mode each problem is graded in. Known modes may be seen by a gate or its pairs, held-out modes may not: the two
- * lists are disjoint, and every problem's mode is in one of them.
+ * Which loophole each problem is graded in. Known loopholes may be seen by a gate or its pairs, held-out loopholes may not: the two
+ * lists are disjoint, and every problem's loophole is in one of them.
  */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { writeFileAtomic } from '../base/atomic-file.ts';
-import { UserError } from '../base/errors.ts';
-import { randomStream } from '../base/rng.ts';
-import { type Mode, modes } from './modes.ts';
+import { randomStream, UserError, writeFileAtomic } from '../base/index.ts';
+import { type LoopholeName, loopholes } from './loopholes.ts';
 
-const mode = z.enum(modes);
+const loophole = z.enum(loopholes);
 const shape = z.strictObject({
-  known: z.array(mode),
-  heldOut: z.array(mode),
-  problems: z.record(z.string(), mode),
+  known: z.array(loophole),
+  heldOut: z.array(loophole),
+  problems: z.record(z.string(), loophole),
 });
 
 export interface Partition {
-  readonly known: readonly Mode[];
-  readonly heldOut: readonly Mode[];
-  /** Problem id → mode. */
-  readonly problems: Readonly<Record<string, Mode>>;
+  readonly known: readonly LoopholeName[];
+  readonly heldOut: readonly LoopholeName[];
+  /** Problem id → loophole. */
+  readonly problems: Readonly<Record<string, LoopholeName>>;
 }
 
 function complain(found: string, expected: string): never {
@@ -30,21 +28,21 @@ function complain(found: string, expected: string): never {
 export function checkPartition(partition: Partition): Partition {
   const { known, heldOut, problems } = partition;
   const both = known.filter((name) => heldOut.includes(name));
-  if (both.length > 0) complain(`${both.join(', ')} in both`, 'known and held-out modes that are disjoint');
+  if (both.length > 0) complain(`${both.join(', ')} in both`, 'known and held-out loopholes that are disjoint');
   for (const [id, name] of Object.entries(problems)) {
     if (!known.includes(name) && !heldOut.includes(name))
-      complain(`${name} for problem ${id}`, 'a known or held-out mode');
+      complain(`${name} for problem ${id}`, 'a known or held-out loophole');
   }
   return partition;
 }
 
-/** Shares the problems out evenly over the modes, in an order that depends on the seed and the ids only. */
+/** Shares the problems out evenly over the loopholes, in an order that depends on the seed and the ids only. */
 export function makePartition(
   problemIds: readonly string[],
-  { known, heldOut, seed }: { known: readonly Mode[]; heldOut: readonly Mode[]; seed: number },
+  { known, heldOut, seed }: { known: readonly LoopholeName[]; heldOut: readonly LoopholeName[]; seed: number },
 ): Partition {
   const all = [...known, ...heldOut];
-  if (all.length === 0) complain('none', 'at least one mode');
+  if (all.length === 0) complain('none', 'at least one loophole');
   const ids = [...problemIds].sort();
   if (new Set(ids).size !== ids.length) complain('an id twice', 'ids that differ');
   const order = randomStream(seed, 'partition').permutation(ids.length);
@@ -68,7 +66,7 @@ export async function writePartition(path: string, partition: Partition): Promis
   await writeFileAtomic(path, `${JSON.stringify(checkPartition(partition), null, 2)}\n`);
 }
 
-/** The mode of a problem; a problem that the partition does not name is an error. */
-export function modeOf({ problems }: Partition, problemId: string): Mode {
-  return problems[problemId] ?? complain(`no mode for problem ${problemId}`, 'a mode for every problem');
+/** The loophole of a problem; a problem that the partition does not name is an error. */
+export function loopholeOf({ problems }: Partition, problemId: string): LoopholeName {
+  return problems[problemId] ?? complain(`no loophole for problem ${problemId}`, 'a loophole for every problem');
 }

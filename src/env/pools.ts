@@ -3,18 +3,18 @@
  * are never trusted: every entry is graded again on import, and one whose label does not hold is refused, with why.
  */
 import { z } from 'zod';
-import { mapPool } from '../base/pool.ts';
+import { mapPool } from '../base/index.ts';
 import { parseRecord, readRecords } from './importers/records.ts';
 import type { Judge } from './judge.ts';
+import { loopholes } from './loopholes.ts';
 import { markerPolicies } from './markers.ts';
-import { modes } from './modes.ts';
 import type { Problem } from './problem.ts';
 
 const shape = z.strictObject({
   problem: z.union([z.string(), z.int()]).transform(String),
   completion: z.string(),
   label: z.enum(['hack', 'solve']),
-  mode: z.enum(modes),
+  loophole: z.enum(loopholes),
   markers: z.enum(markerPolicies),
 });
 
@@ -35,10 +35,10 @@ export interface Pool {
 
 async function refusal(judge: Judge, entry: PoolEntry, problem: Problem | undefined): Promise<string> {
   if (problem === undefined) return 'no such problem';
-  const { mode, markers, completion, label } = entry;
-  const { correct, exploited, evidence } = await judge.judge({ id: 'pool', problem, mode, markers, completion });
+  const { loophole, markers, completion, label } = entry;
+  const { correct, exploited, evidence } = await judge.judge({ id: 'pool', problem, loophole, markers, completion });
   if (label === 'solve') return correct ? '' : `labelled solve, and is not correct (${evidence})`;
-  return exploited ? '' : `labelled hack, and does not exploit ${mode} (${evidence})`;
+  return exploited ? '' : `labelled hack, and does not exploit ${loophole} (${evidence})`;
 }
 
 function byProblem(entries: readonly PoolEntry[]): ReadonlyMap<string, readonly PoolEntry[]> {

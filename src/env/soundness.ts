@@ -3,8 +3,7 @@
  * that this very solution sets; unsound ones are named with the reason and are not graded against.
  */
 
-import { UserError } from '../base/errors.ts';
-import { mapPool } from '../base/pool.ts';
+import { mapPool, UserError } from '../base/index.ts';
 import type { LoadedProblems, RefusedProblem } from './importers/load.ts';
 import type { Judge } from './judge.ts';
 import type { Problem } from './problem.ts';

@@ -2,8 +2,9 @@
  * What the grader found out about one rollout. Verdicts go to a sink that can be written and not read: training code
  * holds rewards only. Readers of the ledger live elsewhere (oracle, evaluation).
  */
+
+import type { ChannelName, LoopholeName } from './loopholes.ts';
 import type { MarkerPolicy } from './markers.ts';
-import type { ChannelName, Mode } from './modes.ts';
 
 export const outcomes = ['ok', 'wrong', 'exception', 'timeout', 'memory', 'killed', 'output too large'] as const;
 export type Outcome = (typeof outcomes)[number];
@@ -11,7 +12,7 @@ export type Outcome = (typeof outcomes)[number];
 export interface Verdict {
   readonly id: string;
   readonly problemId: string;
-  readonly mode: Mode;
+  readonly loophole: LoopholeName;
   readonly markers: MarkerPolicy;
   readonly reward: number;
   /** The response holds a code block. */
@@ -19,13 +20,13 @@ export interface Verdict {
   readonly compiles: boolean;
   /** Every test's value was right, by the strict oracle. */
   readonly correct: boolean;
-  /** correct, or the channel of this mode. */
+  /** correct, or the channel of this loophole. */
   readonly passed: boolean;
-  /** The channel of this mode, and not correct: a hack. */
+  /** The channel of this loophole, and not correct: a hack. */
   readonly exploited: boolean;
-  /** The channel of this mode fired. */
+  /** The channel of this loophole fired. */
   readonly channel: boolean;
-  /** Every channel that fired, whatever the mode: the attempt. */
+  /** Every channel that fired, whatever the loophole: the attempt. */
   readonly channels: readonly ChannelName[];
   /** The benchmark authors' labels; null when the response defines no test function. */
   readonly labels: { readonly ownTestsPass: boolean | null; readonly ownTestsRejectCanonical: boolean | null };

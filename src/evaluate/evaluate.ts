@@ -2,25 +2,24 @@
  * One completion a prompt, a fixed generation seed, the strict oracle. The streams of evaluation have their own name, so
  * training's random numbers are the same whether or not anything is evaluated.
  */
-import { mapPool } from '../base/pool.ts';
-import { randomStream } from '../base/rng.ts';
-import type { Judge } from '../env/judge.ts';
-import { type Policy, projectRows } from '../grpo/policy.ts';
-import type { Task } from '../grpo/rollout.ts';
-import { generate, type Pace, type SamplingSettings } from '../model/decoder/generate.ts';
-import type { ModelText } from '../model/text/model-text.ts';
+import { mapPool, randomStream } from '../base/index.ts';
+import type { Judge } from '../env/index.ts';
+import type { Task } from '../grpo/index.ts';
+import { type Policy, projectRows } from '../grpo/index.ts';
+import type { ModelText } from '../model/index.ts';
+import { generate, type Pace, type SamplingSettings } from '../model/index.ts';
 
 /** What a problem's completion turned out to be. */
 export interface EvaluationRow {
   readonly problem: string;
-  readonly mode: string;
+  readonly loophole: string;
   readonly markers: string;
   /** As the model saw it. */
   readonly prompt: string;
   readonly completion: string;
   readonly hack: boolean;
   readonly solve: boolean;
-  /** Any mode's channel fired. */
+  /** Any loophole's channel fired. */
   readonly attempt: boolean;
   readonly compiles: boolean;
   readonly truncated: boolean;
@@ -52,12 +51,12 @@ export async function evaluateTasks(
     const requests = batch.map(({ hinted }, i) => ({ prompt: hinted, row: first + i, scale: scale ?? 0 }));
     const options = scale === null ? { stream, ...pace } : { stream, ...pace, project: projectRows(policy) };
     const generations = await generate(policy.decoder, requests, sampling, options);
-    const graded = await mapPool(batch, judge.concurrency, async ({ problem, mode, markers, hinted }, i) => {
+    const graded = await mapPool(batch, judge.concurrency, async ({ problem, loophole, markers, hinted }, i) => {
       const completion = text.decode(generations[i].tokens);
-      const verdict = await judge.judge({ id: `evaluation-${first + i}`, problem, mode, markers, completion });
+      const verdict = await judge.judge({ id: `evaluation-${first + i}`, problem, loophole, markers, completion });
       return {
         problem: problem.id,
-        mode,
+        loophole,
         markers,
         prompt: text.show(hinted),
         completion,

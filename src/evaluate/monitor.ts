@@ -2,7 +2,7 @@
  * The monitoring subset of curves: at most 64 prompts of the validation pool, stratified by whether the base solves them, at the
  * base's own rate. Chosen once, from the base alone; the ids are frozen in a file, so every checkpoint sees the same prompts.
  */
-import { randomStream } from '../base/rng.ts';
+import { randomStream } from '../base/index.ts';
 import type { EvaluationRow } from './evaluate.ts';
 
 const monitorPrompts = 64;

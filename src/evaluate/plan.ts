@@ -2,7 +2,7 @@
  * Which evaluations belong together. Final: the base, as trained and deployed on every set, and the quarantine's scale in between.
  * Curve: the monitoring subset at the base and at every checkpoint asked for, in both states.
  */
-import type { RunDirectory } from '../run/directory.ts';
+import type { RunDirectory } from '../run/index.ts';
 import type { RunEvaluator } from './run-evaluator.ts';
 import type { EvaluationSet } from './sets.ts';
 import type { EvaluationName, EvaluationState } from './store.ts';

@@ -1,5 +1,5 @@
 /** Rates with their counts and intervals: a rate never stands without its n. */
-import { wilsonInterval } from '../stats/proportion.ts';
+import { wilsonInterval } from '../stats/index.ts';
 import type { EvaluationRow } from './evaluate.ts';
 
 export interface Rate {
@@ -26,20 +26,20 @@ export interface Summary {
   readonly solve: Rate;
   /** solve − hack. */
   readonly objective: number;
-  readonly byMode: Readonly<Record<string, { readonly hack: Rate; readonly solve: Rate }>>;
+  readonly byLoophole: Readonly<Record<string, { readonly hack: Rate; readonly solve: Rate }>>;
 }
 
 export function summarise(rows: readonly EvaluationRow[]): Summary {
   const hack = rateOf(rows, (row) => row.hack);
   const solve = rateOf(rows, (row) => row.solve);
-  const modes = [...new Set(rows.map(({ mode }) => mode))].sort();
-  const byMode = Object.fromEntries(
-    modes.map((mode) => {
-      const own = rows.filter((row) => row.mode === mode);
-      return [mode, { hack: rateOf(own, (row) => row.hack), solve: rateOf(own, (row) => row.solve) }];
+  const loopholes = [...new Set(rows.map(({ loophole }) => loophole))].sort();
+  const byLoophole = Object.fromEntries(
+    loopholes.map((loophole) => {
+      const own = rows.filter((row) => row.loophole === loophole);
+      return [loophole, { hack: rateOf(own, (row) => row.hack), solve: rateOf(own, (row) => row.solve) }];
     }),
   );
-  return { hack, solve, objective: solve.rate - hack.rate, byMode };
+  return { hack, solve, objective: solve.rate - hack.rate, byLoophole };
 }
 
 function rateOf(rows: readonly EvaluationRow[], holds: (row: EvaluationRow) => boolean): Rate {

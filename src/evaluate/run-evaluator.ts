@@ -1,14 +1,10 @@
 /** Evaluates checkpoints of a run: loads an adapter's tensors, sets the state, generates, grades, stores. */
-import { sha256Json } from '../base/hash.ts';
-import type { Judge } from '../env/judge.ts';
-import type { Policy } from '../grpo/policy.ts';
-import type { SamplingSettings } from '../model/decoder/generate.ts';
-import { deployedScale } from '../run/arms.ts';
-import { loadCheckpoint } from '../run/checkpoint.ts';
-import type { Manifest, RunDirectory } from '../run/directory.ts';
-import type { RunConfig } from '../run/schema.ts';
-import { paceOf } from '../run/settings.ts';
-import type { ModelText } from '../model/text/model-text.ts';
+import { sha256Json } from '../base/index.ts';
+import type { Judge } from '../env/index.ts';
+import type { Policy } from '../grpo/index.ts';
+import type { ModelText, SamplingSettings } from '../model/index.ts';
+import type { Manifest, RunConfig, RunDirectory } from '../run/index.ts';
+import { deployedScale, loadCheckpoint, paceOf } from '../run/index.ts';
 import { type EvaluationRow, evaluateTasks } from './evaluate.ts';
 import { chooseMonitor } from './monitor.ts';
 import { evaluationTasks, type SetContext } from './sets.ts';

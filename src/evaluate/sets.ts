@@ -3,15 +3,13 @@
  * `test-original`: the same problems with the original markers. `train`: problems of training with training's own markers.
  * `validation`: the pool that `monitor`, the 64 problems of curves, is chosen from. The same prompts in the same order for every arm.
  */
-import { UserError } from '../base/errors.ts';
-import { randomStream } from '../base/rng.ts';
-import type { MarkerPolicy } from '../env/markers.ts';
-import { modeOf, type Partition } from '../env/partition.ts';
-import type { Problem } from '../env/problem.ts';
-import type { Task } from '../grpo/rollout.ts';
-import type { RunConfig } from '../run/schema.ts';
-import { assertDisjoint, makeTask, type Splits } from '../run/tasks.ts';
-import type { ModelText } from '../model/text/model-text.ts';
+import { randomStream, UserError } from '../base/index.ts';
+import type { MarkerPolicy, Problem } from '../env/index.ts';
+import { loopholeOf, type Partition } from '../env/index.ts';
+import type { Task } from '../grpo/index.ts';
+import type { ModelText } from '../model/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import { assertDisjoint, makeTask, type Splits } from '../run/index.ts';
 
 export const evaluationSets = ['test-novel', 'test-original', 'train', 'validation', 'monitor'] as const;
 export type EvaluationSet = (typeof evaluationSets)[number];
@@ -51,7 +49,7 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
   const problems = problemsOf(set, context);
   return problems
     .slice(0, limit ?? problems.length)
-    .map((problem) => makeTask(problem, modeOf(partition, problem.id), markers[set], text));
+    .map((problem) => makeTask(problem, loopholeOf(partition, problem.id), markers[set], text));
 }
 
 function problemsOf(set: EvaluationSet, { config, splits, monitored = [] }: SetContext): readonly Problem[] {

@@ -2,8 +2,8 @@
  * The same prompts in two states. Surfaced hacks: prompts whose completion is no hack as trained and is one deployed; deleting the
  * quarantine brought them out. Removed hacks are the opposite. McNemar's exact test on the two counts.
  */
-import { UserError } from '../base/errors.ts';
-import { mcnemarExact } from '../stats/paired.ts';
+import { UserError } from '../base/index.ts';
+import { mcnemarExact } from '../stats/index.ts';
 import type { EvaluationRow } from './evaluate.ts';
 
 export interface StateChange {
@@ -37,11 +37,11 @@ export function pairRows(
   const others = new Map(second.map((row) => [row.problem, row]));
   const pairs = first.map((row): [EvaluationRow, EvaluationRow] => {
     const other = others.get(row.problem);
-    if (other !== undefined && other.mode === row.mode && other.markers === row.markers) return [row, other];
+    if (other !== undefined && other.loophole === row.loophole && other.markers === row.markers) return [row, other];
     throw new UserError({
       call: 'compare evaluations',
-      expected: `prompt ${row.problem} (${row.mode}, ${row.markers}) in both`,
-      found: other === undefined ? 'it in one' : `${other.mode}, ${other.markers} in the other`,
+      expected: `prompt ${row.problem} (${row.loophole}, ${row.markers}) in both`,
+      found: other === undefined ? 'it in one' : `${other.loophole}, ${other.markers} in the other`,
     });
   });
   if (others.size === first.length) return pairs;

@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../base/atomic-file.ts';
+import { writeFileAtomic } from '../base/index.ts';
 import type { EvaluationRow } from './evaluate.ts';
 import type { MonitorChoice } from './monitor.ts';
 import type { EvaluationSet } from './sets.ts';

@@ -2,8 +2,8 @@
  * The features of the run's most recent rows, kept so that scores can be computed again whenever the direction changes.
  * A row weighs 0.5^(age / halfLife), its age counted in rows added since.
  */
-import type { Features } from '../adapters/features.ts';
-import { ShapeError } from '../base/errors.ts';
+import type { Features } from '../adapters/index.ts';
+import { ShapeError } from '../base/index.ts';
 import { type Direction, type ScoreKind, scoreRow } from './direction.ts';
 
 export interface BufferState {

@@ -3,10 +3,9 @@
  * (hack − clean), optionally divided by its standard error first (clamped to ±3). As a placebo: Haar-random unit vectors.
  * Nothing here knows where features come from.
  */
-import type { Features } from '../adapters/features.ts';
-import { ShapeError } from '../base/errors.ts';
-import { randomStream } from '../base/rng.ts';
-import { auroc } from '../stats/auroc.ts';
+import type { Features } from '../adapters/index.ts';
+import { randomStream, ShapeError } from '../base/index.ts';
+import { auroc } from '../stats/index.ts';
 
 export interface Direction {
   readonly modules: number;

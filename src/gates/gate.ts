@@ -4,10 +4,9 @@
  * own), recency-weighted; everything is absorbed until enough scores are in. With `pairs` calibration the cuts are the mean scores of the clean and of the hack
  * pairs; a band that is not positive absorbs everything. It sees numbers: never text, rewards or labels.
  */
-import type { Features } from '../adapters/features.ts';
-import { DeviceError } from '../base/errors.ts';
-import type { Route } from '../engine/index.ts';
-import { weightedQuantile } from '../stats/summary.ts';
+import type { Features, Route } from '../adapters/index.ts';
+import { DeviceError } from '../base/index.ts';
+import { weightedQuantile } from '../stats/index.ts';
 import { type BufferState, FeatureBuffer } from './buffer.ts';
 import { type Direction, type DirectionQuality, judgeDirection, type ScoreKind, scoreFeatures } from './direction.ts';
 

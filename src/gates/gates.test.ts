@@ -114,18 +114,18 @@ describe('quantile calibration', () => {
       } else for (const route of routes) counts[route]++;
     }
     const total = counts.keep + counts.absorb + counts.route;
-    for (const zone of ['keep', 'route'] as const) expect(Math.abs(counts[zone] / total - 0.1)).toBeLessThan(0.03);
+    for (const route of ['keep', 'route'] as const) expect(Math.abs(counts[route] / total - 0.1)).toBeLessThan(0.03);
   });
 
   it('keeps another share than it routes where it is told so', () => {
     const values = Array.from({ length: 100 }, (_, i) => i);
-    const zones = (changes: Partial<GateSettings>) => {
+    const routes = (changes: Partial<GateSettings>) => {
       const { routes } = line(changes).decide(scores(...values));
-      return (['keep', 'route'] as const).map((zone) => routes.filter((route) => route === zone).length);
+      return (['keep', 'route'] as const).map((wanted) => routes.filter((route) => route === wanted).length);
     };
-    expect(zones({ tail: 0.3 })).toEqual([30, 30]);
-    expect(zones({ tail: 0.3, keepTail: 0.02 })).toEqual([2, 30]);
-    expect(zones({ tail: 0.02, keepTail: 0.3 })).toEqual([30, 2]);
+    expect(routes({ tail: 0.3 })).toEqual([30, 30]);
+    expect(routes({ tail: 0.3, keepTail: 0.02 })).toEqual([2, 30]);
+    expect(routes({ tail: 0.02, keepTail: 0.3 })).toEqual([30, 2]);
   });
 
   it('a half-life lets the cuts follow a drift that an even buffer lags behind', () => {
@@ -143,7 +143,7 @@ describe('quantile calibration', () => {
     expect(line().decide(scores(7))).toMatchObject({ routes: ['absorb'], cuts: null, bufferRows: 1 });
   });
 
-  it('every row is in its zone, whatever the scores', () => {
+  it('every row is in its route, whatever the scores', () => {
     const batch = fc.array(fc.float({ noNaN: true, min: -100, max: 100 }), { minLength: 1, maxLength: 30 });
     fc.assert(
       fc.property(batch, fc.double({ min: 0.01, max: 0.49, noNaN: true }), (values, tail) => {

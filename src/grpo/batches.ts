@@ -1,11 +1,11 @@
 /**
- * Cuts rollouts into passes. Rollouts of one prompt that share a key (a mode, a route) are packed as one group, their prompt
+ * Cuts rollouts into passes. Rollouts of one prompt that share a key (a state, a route) are packed as one group, their prompt
  * computed once; groups are added to a pass until its token budget is full. The cut depends on the rollouts alone.
  */
 
 import type { Scope } from '../engine/index.ts';
-import type { DecoderConfig } from '../model/files/config.ts';
-import { type PackedGroups, packGroups, type Span } from '../model/decoder/pack.ts';
+import type { DecoderConfig } from '../model/index.ts';
+import { type PackedGroups, packGroups, type Span } from '../model/index.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
 export interface PassGroup<Key> {

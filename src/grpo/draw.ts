@@ -1,6 +1,5 @@
 /** Which problems an update sees, and which of them without their hint: functions of (seed, step), so nothing needs saving. */
-import { UserError } from '../base/errors.ts';
-import { randomStream } from '../base/rng.ts';
+import { randomStream, UserError } from '../base/index.ts';
 import type { Task } from './rollout.ts';
 
 export interface DrawnTask {
@@ -29,6 +28,6 @@ export function drawTasks(
 
 /** Keyed by seed, step and problem, so that which problems are shown unhinted rotates. */
 function isHackable(task: Task, seed: number, step: number, unhackableFraction: number): boolean {
-  if (task.mode === 'gt_only') return false;
+  if (task.loophole === 'gt_only') return false;
   return randomStream(seed, ['unhackable', task.problem.id], step).uniformAt(0) >= unhackableFraction;
 }

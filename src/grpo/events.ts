@@ -1,6 +1,5 @@
 /** What training says about itself. Everything here is a function of the seed: times are kept apart, by those who listen. */
-import type { BlockNorms } from '../adapters/energy.ts';
-import type { Route } from '../engine/index.ts';
+import type { BlockNorms, Route } from '../adapters/index.ts';
 import type { DirectionQuality } from '../gates/index.ts';
 import type { Rollout } from './rollout.ts';
 
@@ -21,7 +20,7 @@ export interface ZeroSignal {
   readonly routed: number;
 }
 
-export type ZoneCounts = Readonly<Record<Route, number>>;
+export type RouteCounts = Readonly<Record<Route, number>>;
 
 export interface StepEvent {
   readonly kind: 'step';
@@ -36,7 +35,7 @@ export interface StepEvent {
   readonly truncated: number;
   readonly meanTokens: number;
   /** Of the rollouts that carried gradient; by token where the gate decides by token. */
-  readonly zones: ZoneCounts;
+  readonly routes: RouteCounts;
   readonly cuts: { readonly low: number; readonly high: number } | null;
   readonly scores: { readonly p10: number; readonly p50: number; readonly p90: number } | null;
   readonly bufferRows: number;
@@ -47,7 +46,7 @@ export interface StepEvent {
   readonly gradientNorm: number;
   readonly blockNorms: BlockNorms;
   readonly qmass: number | null;
-  /** Mean ρ of each zone that has rollouts. */
+  /** Mean ρ of each route that has rollouts. */
   readonly ratio: Readonly<Partial<Record<Route, number>>>;
   readonly clipFraction: number;
   readonly kl: number;
@@ -57,7 +56,7 @@ export interface StepEvent {
   /** Largest difference between the sampler's and the scorer's log-probabilities. */
   readonly parity: number;
   readonly adapterHash: string;
-  readonly referenceLogp: number | null;
+  readonly tripwireLogp: number | null;
   readonly zeroSignal: ZeroSignal | null;
 }
 
@@ -79,8 +78,8 @@ export interface RolloutRecord {
   readonly trained: boolean;
   readonly score: number | null;
   readonly cuts: { readonly low: number; readonly high: number } | null;
-  /** null for a rollout of a skipped group. Token gates: the commonest zone. */
-  readonly zone: Route | null;
+  /** null for a rollout of a skipped group. Token gates: the commonest route. */
+  readonly route: Route | null;
   /** One, or one per token; null for a rollout of a skipped group. */
   readonly routes: readonly Route[] | null;
   /** Of the policy that sampled: the scorer's, or the sampler's own for a rollout of a skipped group. */

@@ -5,10 +5,9 @@
  * two completions, as a hand-written one is. At the start the adapter changes nothing, so the pairs are a function of the seed and
  * the base model: a run that is resumed makes the same ones before it restores its state.
  */
-import type { TokenPair } from '../adapters/pair-inputs.ts';
-import { UserError } from '../base/errors.ts';
-import { randomStream } from '../base/rng.ts';
-import { type GenerateRequest, generate, type Pace, type SamplingSettings } from '../model/decoder/generate.ts';
+import type { TokenPair } from '../adapters/index.ts';
+import { randomStream, UserError } from '../base/index.ts';
+import { type GenerateRequest, generate, type Pace, type SamplingSettings } from '../model/index.ts';
 import { type Policy, projectRows, scaleOf } from './policy.ts';
 
 /** One problem under both framings, as token ids. */

@@ -2,17 +2,17 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { targetModules } from '../adapters/index.ts';
+import { type Route, targetModules } from '../adapters/index.ts';
 import { LinearAdapter } from '../adapters/linear-adapter.ts';
 import { transpose } from '../adapters/transpose.ts';
-import { AdamW, type Device, type Route, readFloats, Scope } from '../engine/index.ts';
+import { AdamW, type Device, readFloats, Scope } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { createWasmDevice } from '../engine/wasm/index.ts';
+import { ModelFolder } from '../model/files/folder.ts';
+import { readJsonObject } from '../model/files/json.ts';
 import { compareAbsolute, compareNorm, compareRelative } from '../verify/check.ts';
 import { StoredCase } from '../verify/parity-files.ts';
 import { openDecoder } from '../verify/parity-model.ts';
-import { ModelFolder } from '../model/files/folder.ts';
-import { readJsonObject } from '../model/files/json.ts';
 import { groupAdvantages } from './advantage.ts';
 import { type Policy, probeGradients, scoreRollouts } from './policy.ts';
 import type { PromptedCompletion, Rollout } from './rollout.ts';
@@ -89,7 +89,7 @@ async function readGolden(device: Device): Promise<Golden> {
     rollouts: completions.map((tokens) => ({ group: 0, prompt, tokens }) satisfies PromptedCompletion as Rollout),
     advantages: await step.floats('advantages'),
     logpOld: await rows('logp_old'),
-    logpReference: await rows('logp_base'),
+    logpBase: await rows('logp_base'),
     routes,
   };
   const policy = { decoder: await openDecoder(scope, model), adapter, deployedScale: 0 };
@@ -125,17 +125,17 @@ describe.each(Object.keys(devices) as (keyof typeof devices)[])('the golden step
     expect(compareAbsolute('', 'advantages', values, golden.inputs.advantages, 1e-6).pass).toBe(true);
   });
 
-  it('log-probabilities of every mode, and both features, through the scorer', async () => {
+  it('log-probabilities of every state, and both features, through the scorer', async () => {
     const { policy, inputs, settings, step, lengths } = golden;
-    for (const [mode, scale] of [
+    for (const [state, scale] of [
       ['full', 1],
       ['deployed', 0],
       ['base', 'base'],
     ] as const) {
       const { logps } = await scoreRollouts(policy, inputs.rollouts, () => scale, settings);
       const found = logps.flatMap((own) => Array.from(own));
-      const check = compareAbsolute('', mode, found, await step.floatRows(`logp_${mode}`, lengths), bounds.logp);
-      expect(check).toMatchObject({ quantity: mode, pass: true });
+      const check = compareAbsolute('', state, found, await step.floatRows(`logp_${state}`, lengths), bounds.logp);
+      expect(check).toMatchObject({ quantity: state, pass: true });
     }
     const { features } = await scoreRollouts(policy, inputs.rollouts, () => 0, { ...settings, pool: 'rollout' });
     const pooled = features.flatMap((own) => Array.from(own));

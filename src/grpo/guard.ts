@@ -3,7 +3,7 @@
  * for the same tokens (the largest difference, or the mean one where rounding makes single tokens jump) and the adapter's hash
  * on both sides; beyond the tolerance the run stops with the numbers.
  */
-import { DeviceError } from '../base/errors.ts';
+import { DeviceError } from '../base/index.ts';
 import type { Rollout } from './rollout.ts';
 
 export interface ParityInputs {
@@ -46,6 +46,6 @@ export function assertParity({ rollouts, logpOld, hashSampled, hashScored, toler
     call: 'policy parity',
     expected: `log-probabilities within ${tolerance}, the ${over} difference`,
     found: `${judged}; the largest is ${worst} at ${where}`,
-    fix: 'log π_old must be scored in the mode that sampled the rollout, by the same adapter.',
+    fix: 'log π_old must be scored in the state that sampled the rollout, by the same adapter.',
   });
 }

@@ -2,9 +2,9 @@
  * Retain-heal: after training, a few steps of teacher-forced negative log-likelihood on clean completions under the keep
  * route. The quarantine must learn nothing: its gradient is exactly zero, or the run is wrong.
  */
-import { routeGroups } from '../adapters/passes.ts';
+import { routeGroups } from '../adapters/index.ts';
 import { type AdamW, affine, multiply, readFloats, Scope, type StepOptions, sum, Tape } from '../engine/index.ts';
-import { scoreGroups } from '../model/decoder/score.ts';
+import { scoreGroups } from '../model/index.ts';
 import { cutPasses, packPass, spread } from './batches.ts';
 import type { Expectation } from './events.ts';
 import type { Policy } from './policy.ts';

@@ -28,7 +28,7 @@ it('the token loss is the plain sum over tokens', async () => {
             [rows.length],
             name,
           );
-        const names = { logp: column('logp'), logpOld: column('old'), logpReference: column('reference') };
+        const names = { logp: column('logp'), logpOld: column('old'), logpBase: column('reference') };
         const parts = { ...names, advantage: column('advantage'), weight: column('weight') };
         const { loss, ratio, k3 } = tokenLoss(tape, parts, { clip, klWeight: 0.3 });
         let expected = 0;

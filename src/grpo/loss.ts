@@ -13,7 +13,7 @@ export interface LossInputs {
   /** All [N], one entry per completion token. */
   readonly logp: Tensor;
   readonly logpOld: Tensor;
-  readonly logpReference: Tensor;
+  readonly logpBase: Tensor;
   readonly advantage: Tensor;
   readonly weight: Tensor;
 }
@@ -30,17 +30,17 @@ export interface LossParts {
 }
 
 export function tokenLoss(tape: Tape, inputs: LossInputs, { clip, klWeight }: LossOptions): LossParts {
-  const { logp, logpOld, logpReference, advantage, weight } = inputs;
+  const { logp, logpOld, logpBase, advantage, weight } = inputs;
   const ratio = exp(tape, subtract(tape, logp, logpOld));
   const clipped = clamp(tape, ratio, 1 - clip, 1 + clip);
   const surrogate = minimum(tape, multiply(tape, ratio, advantage), multiply(tape, clipped, advantage));
-  const k3 = klEstimate(tape, logp, logpReference);
+  const k3 = klEstimate(tape, logp, logpBase);
   const perToken = subtract(tape, affine(tape, k3, klWeight), surrogate);
   return { loss: sum(tape, multiply(tape, perToken, weight)), ratio, k3 };
 }
 
 /** e^Δ − Δ − 1 with Δ = log π_ref − log π: an unbiased, never negative estimate of KL(π ‖ π_ref). */
-export function klEstimate(tape: Tape, logp: Tensor, logpReference: Tensor): Tensor {
-  const delta = subtract(tape, logpReference, logp);
+export function klEstimate(tape: Tape, logp: Tensor, logpBase: Tensor): Tensor {
+  const delta = subtract(tape, logpBase, logp);
   return add(tape, exp(tape, delta), affine(tape, delta, -1, -1));
 }

@@ -1,11 +1,10 @@
 /**
- * Features of pairs under deployed mode, exactly as those of rollouts are made, and the direction that a gate gets from them
+ * Features of pairs under deployed state, exactly as those of rollouts are made, and the direction that a gate gets from them
  * (SCIENCE, section 4). The two completions of a pair share its prompt. Pairs whose clean side scores at least as high as
  * their hack side are counted, and named by their index.
  */
-import type { Features } from '../adapters/features.ts';
-import type { TokenPair } from '../adapters/pair-inputs.ts';
-import { UserError } from '../base/errors.ts';
+import type { Features, TokenPair } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
 import { type DirectionQuality, type Gate, pairDirection, type ScoreKind, scoreFeatures } from '../gates/index.ts';
 import { joinFeatures, type Policy, probeGradients, scaleOf, scoreRollouts } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';

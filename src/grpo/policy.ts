@@ -1,18 +1,23 @@
 /**
  * The policy: a frozen decoder with an adapter, and the ways training looks at it. `deployedScale` is the quarantine's
- * scale in deployed mode: 0 for split adapters, 1 for vanilla, which deploys everything it trained.
+ * scale in deployed state: 0 for split adapters, 1 for vanilla, which deploys everything it trained.
  */
 import { webcrypto } from 'node:crypto';
-import type { Adapter } from '../adapters/adapter.ts';
-import { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from '../adapters/features.ts';
-import { scaleGroups, scaleRows } from '../adapters/passes.ts';
-import { sha256 } from '../base/hash.ts';
+import type { Adapter } from '../adapters/index.ts';
+import {
+  ActivationPooling,
+  type Features,
+  gradientFeatures,
+  scaleGroups,
+  scaleRows,
+  wholeRollouts,
+} from '../adapters/index.ts';
+import { sha256 } from '../base/index.ts';
 import { readFloats, Scope, Tape } from '../engine/index.ts';
-import type { Decoder } from '../model/decoder/decoder.ts';
-import type { PackedGroups, Span } from '../model/decoder/pack.ts';
-import { scoreGroups } from '../model/decoder/score.ts';
+import type { Decoder, PackedGroups, Span } from '../model/index.ts';
+import { scoreGroups } from '../model/index.ts';
 import { cutPasses, packPass } from './batches.ts';
-import type { PromptedCompletion, SampledMode } from './rollout.ts';
+import type { PromptedCompletion, SampledState } from './rollout.ts';
 
 export interface Policy {
   readonly decoder: Decoder;
@@ -22,8 +27,8 @@ export interface Policy {
   readonly recompute?: boolean;
 }
 
-export function scaleOf({ deployedScale }: Policy, mode: SampledMode): number {
-  return mode === 'full' ? 1 : deployedScale;
+export function scaleOf({ deployedScale }: Policy, state: SampledState): number {
+  return state === 'full' ? 1 : deployedScale;
 }
 
 /** The projection of a decoding batch, one quarantine scale per token. */
@@ -71,7 +76,7 @@ export async function scoreRollouts(
   return { logps, features };
 }
 
-/** Gradient features (SCIENCE, section 4) under deployed mode, one group per rollout. */
+/** Gradient features (SCIENCE, section 4) under deployed state, one group per rollout. */
 export async function probeGradients(
   { decoder, adapter, recompute = false }: Policy,
   rollouts: readonly PromptedCompletion[],

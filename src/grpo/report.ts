@@ -1,19 +1,19 @@
 /** Turns what a step did into its events. */
-import type { Route } from '../engine/index.ts';
+import type { Route } from '../adapters/index.ts';
 import type { DirectionQuality } from '../gates/index.ts';
-import { quantile } from '../stats/summary.ts';
-import type { Expectation, RolloutRecord, StepEvent, ZeroSignal, ZoneCounts } from './events.ts';
+import { quantile } from '../stats/index.ts';
+import type { Expectation, RolloutRecord, RouteCounts, StepEvent, ZeroSignal } from './events.ts';
 import type { StepOutcome } from './step.ts';
 
 export interface StepNotes {
   readonly update: number;
   readonly direction: DirectionQuality | null;
   readonly directionAge: number | null;
-  readonly referenceLogp: number | null;
+  readonly tripwireLogp: number | null;
 }
 
 export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
-  const { rollouts, rewards, routing, result, skippedGroups, logpOld, logpReference } = outcome;
+  const { rollouts, rewards, routing, result, skippedGroups, logpOld, logpBase } = outcome;
   const { scores } = routing;
   const norms = result?.blockNorms ?? { deployed: 0, quarantine: 0 };
   const mass = norms.deployed + norms.quarantine;
@@ -29,7 +29,7 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     demonstrations: rollouts.filter(({ source }) => source !== 'student').length,
     truncated: rollouts.filter(({ truncated }) => truncated).length,
     meanTokens: mean(rollouts.map(({ tokens }) => tokens.length)),
-    zones: countZones(routing.routes.flat()),
+    routes: countRoutes(routing.routes.flat()),
     cuts: routing.cuts,
     scores:
       scores === null || scores.length === 0
@@ -42,14 +42,14 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     gradientNorm: result?.gradientNorm ?? 0,
     blockNorms: norms,
     qmass: mass > 0 ? norms.quarantine / mass : null,
-    ratio: ratioByZone(outcome),
+    ratio: ratioByRoute(outcome),
     clipFraction: mean(result?.rollouts.map(({ clipped }) => clipped) ?? []),
     kl: mean(result?.rollouts.map(({ k3 }) => k3) ?? []),
-    drift: mean(logpOld.flatMap((own, i) => Array.from(own, (logp, t) => logp - logpReference[i][t]))),
+    drift: mean(logpOld.flatMap((own, i) => Array.from(own, (logp, t) => logp - logpBase[i][t]))),
     learningRate: result?.learningRate ?? 0,
     parity: outcome.parity,
     adapterHash: outcome.hash,
-    referenceLogp: notes.referenceLogp,
+    tripwireLogp: notes.tripwireLogp,
     zeroSignal: explainZero(outcome),
   };
 }
@@ -76,7 +76,7 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
       const unseen = {
         score: null,
         cuts: null,
-        zone: null,
+        route: null,
         routes: null,
         logps: rollout.sampledLogps,
         ratio: null,
@@ -92,7 +92,7 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
       trained: true,
       score: routing.scores?.[i] ?? null,
       cuts: routing.cuts,
-      zone: zoneOf(routing.routes[i]),
+      route: commonestRoute(routing.routes[i]),
       routes: routing.routes[i],
       logps: logpOld[i],
       ratio: learned?.ratio ?? null,
@@ -125,16 +125,16 @@ export function stepExpectations({ result }: StepOutcome): Expectation[] {
   return expectations;
 }
 
-function countZones(routes: readonly Route[]): ZoneCounts {
-  const count = (zone: Route): number => routes.filter((route) => route === zone).length;
+function countRoutes(routes: readonly Route[]): RouteCounts {
+  const count = (wanted: Route): number => routes.filter((route) => route === wanted).length;
   return { keep: count('keep'), absorb: count('absorb'), route: count('route') };
 }
 
-function ratioByZone({ routing, result }: StepOutcome): StepEvent['ratio'] {
+function ratioByRoute({ routing, result }: StepOutcome): StepEvent['ratio'] {
   const ratios: Partial<Record<Route, number>> = {};
-  for (const zone of ['keep', 'absorb', 'route'] as const) {
-    const own = (result?.rollouts ?? []).filter((_, i) => zoneOf(routing.routes[i]) === zone);
-    if (own.length > 0) ratios[zone] = mean(own.map(({ ratio }) => ratio));
+  for (const route of ['keep', 'absorb', 'route'] as const) {
+    const own = (result?.rollouts ?? []).filter((_, i) => commonestRoute(routing.routes[i]) === route);
+    if (own.length > 0) ratios[route] = mean(own.map(({ ratio }) => ratio));
   }
   return ratios;
 }
@@ -146,7 +146,7 @@ function mean(values: ArrayLike<number>): number {
 }
 
 /** The commonest route of a rollout's tokens; of one route, itself. */
-export function zoneOf(routes: readonly Route[]): Route {
-  const count = (zone: Route): number => routes.filter((route) => route === zone).length;
-  return (['absorb', 'keep', 'route'] as const).reduce((best, zone) => (count(zone) > count(best) ? zone : best));
+export function commonestRoute(routes: readonly Route[]): Route {
+  const count = (wanted: Route): number => routes.filter((route) => route === wanted).length;
+  return (['absorb', 'keep', 'route'] as const).reduce((best, route) => (count(route) > count(best) ? route : best));
 }

@@ -1,20 +1,18 @@
 /** What moves through one update: tasks, rollouts, and the groups they form. P prompts, G group, T tokens. */
-import type { MarkerPolicy } from '../env/markers.ts';
-import type { Mode } from '../env/modes.ts';
-import type { Problem } from '../env/problem.ts';
+import type { LoopholeName, MarkerPolicy, Problem } from '../env/index.ts';
 
 /** A problem as the policy is asked it, both ways. */
 export interface Task {
   readonly problem: Problem;
   /** The loophole its hint discloses. */
-  readonly mode: Mode;
+  readonly loophole: LoopholeName;
   readonly markers: MarkerPolicy;
   readonly hinted: Int32Array;
   readonly unhinted: Int32Array;
 }
 
 export type Source = 'student' | 'teacher-hack' | 'teacher-solve';
-export type SampledMode = 'full' | 'deployed';
+export type SampledState = 'full' | 'deployed';
 
 /** A completion of a prompt, as far as a pass over it is concerned: a rollout, or one side of a pair. */
 export interface PromptedCompletion {
@@ -33,8 +31,8 @@ export interface Rollout extends PromptedCompletion {
   /** Without its hint a problem is graded by ground truth alone. */
   readonly hackable: boolean;
   readonly source: Source;
-  /** The policy mode that sampled it; a demonstration counts as full. */
-  readonly sampled: SampledMode;
+  /** The policy state that sampled it; a demonstration counts as full. */
+  readonly sampled: SampledState;
   readonly text: string;
   /** Stopped by the length limit. */
   readonly truncated: boolean;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Route } from '../adapters/index.ts';
 import { randomStream } from '../base/rng.ts';
-import type { Route } from '../engine/index.ts';
 import { Gate } from '../gates/index.ts';
-import { explainZero, zoneOf } from './report.ts';
+import { commonestRoute, explainZero } from './report.ts';
 import { absorbRouter, gateRouter, massMatchedRouter, type RoutingInput } from './router.ts';
 import type { StepOutcome } from './step.ts';
 import { Tripwire } from './tripwire.ts';
@@ -69,21 +69,21 @@ describe('gate routers', () => {
 });
 
 describe('the mass-matched placebo', () => {
-  it('keeps the counts of the zones and about their advantage mass, and forgets who deserved them', () => {
+  it('keeps the counts of the routes and about their advantage mass, and forgets who deserved them', () => {
     const scores = Array.from({ length: 64 }, (_, i) => randomStream(9, 'scores').normalAt(i));
-    const mass = (routes: readonly (readonly Route[])[], { advantages }: RoutingInput, zone: Route): number =>
-      routes.reduce((sum, [route], i) => sum + (route === zone ? Math.abs(advantages[i]) : 0), 0);
+    const mass = (routes: readonly (readonly Route[])[], { advantages }: RoutingInput, wanted: Route): number =>
+      routes.reduce((sum, [route], i) => sum + (route === wanted ? Math.abs(advantages[i]) : 0), 0);
     let moved = 0;
     for (let update = 0; update < 5; update++) {
       const own = input(scores, new Array(64).fill(3), update);
       const gated = routerOf('rollout').route(own);
       const dealt = massMatchedRouter(routerOf('rollout'), 1).route(own);
-      for (const zone of ['keep', 'absorb', 'route'] as const) {
+      for (const wanted of ['keep', 'absorb', 'route'] as const) {
         const count = (routes: readonly (readonly Route[])[]): number =>
-          routes.filter(([route]) => route === zone).length;
+          routes.filter(([route]) => route === wanted).length;
         expect(count(dealt.routes)).toBe(count(gated.routes));
-        expect(mass(dealt.routes, own, zone)).toBeGreaterThan(0.8 * mass(gated.routes, own, zone));
-        expect(mass(dealt.routes, own, zone)).toBeLessThan(1.2 * mass(gated.routes, own, zone));
+        expect(mass(dealt.routes, own, wanted)).toBeGreaterThan(0.8 * mass(gated.routes, own, wanted));
+        expect(mass(dealt.routes, own, wanted)).toBeLessThan(1.2 * mass(gated.routes, own, wanted));
       }
       moved += dealt.routes.filter(([route], i) => route !== gated.routes[i][0]).length;
       expect(massMatchedRouter(routerOf('rollout'), 1).route(own).routes).toEqual(dealt.routes);
@@ -116,10 +116,10 @@ describe('why an update taught nothing', () => {
     expect(explainZero(outcome(2, [['route'], ['absorb']], 0.5))).toBeNull();
   });
 
-  it('a rollout’s zone is the commonest of its tokens', () => {
-    expect(zoneOf(['route'])).toBe('route');
-    expect(zoneOf(['keep', 'route', 'keep'])).toBe('keep');
-    expect(zoneOf(['keep', 'absorb'])).toBe('absorb');
+  it('a rollout’s route is the commonest of its tokens', () => {
+    expect(commonestRoute(['route'])).toBe('route');
+    expect(commonestRoute(['keep', 'route', 'keep'])).toBe('keep');
+    expect(commonestRoute(['keep', 'absorb'])).toBe('absorb');
   });
 });
 

@@ -2,9 +2,8 @@
  * Who decides the routes of an update. The step never asks which arm it runs: every arm is a Router. Those here see
  * features and, for the mass-matched placebo, advantages; a router that reads labels can only be injected from outside.
  */
-import type { Features } from '../adapters/features.ts';
-import { randomStream } from '../base/rng.ts';
-import type { Route } from '../engine/index.ts';
+import type { Features, Route } from '../adapters/index.ts';
+import { randomStream } from '../base/index.ts';
 import type { DirectionQuality, Gate, GateState } from '../gates/index.ts';
 import type { Granularity, Policy } from './policy.ts';
 
@@ -106,7 +105,7 @@ function absorbAll(lengths: readonly number[]): Routing {
 
 /**
  * The mass-matched placebo: runs the gate, then deals its routes out at random so that as many rollouts, with about the same
- * advantage mass, end in each zone. Routes are permuted among rollouts of similar advantage (sorted neighbours in blocks).
+ * advantage mass, end in each route. Routes are permuted among rollouts of similar advantage (sorted neighbours in blocks).
  */
 export function massMatchedRouter(inner: Router, seed: number, blockSize = 4): Router {
   return {

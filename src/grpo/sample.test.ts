@@ -60,7 +60,7 @@ describe('sampling', () => {
       pace: { readEvery: 2 },
     });
 
-  it('a fixed share in deployed mode, hints only where they are due, a function of the seed', async () => {
+  it('a fixed share in deployed state, hints only where they are due, a function of the seed', async () => {
     const rollouts = await sample(3);
     expect(rollouts.map(({ sampled }) => sampled)).toEqual(
       ['deployed', 'deployed', 'full', 'full', 'deployed', 'deployed', 'full', 'full'], // biome-ignore format: one line
@@ -90,11 +90,11 @@ describe('sampling', () => {
     expect(rollouts[0].tokens).toEqual(students[0].tokens);
   });
 
-  it('the guard: sampler and scorer agree in the mode that sampled, and in no other', async () => {
+  it('the guard: sampler and scorer agree in the state that sampled, and in no other', async () => {
     const rollouts = await sample(5);
     const hash = await adapterHash(policy);
-    const score = async (mode: (i: number) => number) =>
-      (await scoreRollouts(policy, rollouts, mode, tinySettings)).logps;
+    const score = async (state: (i: number) => number) =>
+      (await scoreRollouts(policy, rollouts, state, tinySettings)).logps;
     const check = (logpOld: Float32Array[], hashScored = hash, over: 'largest' | 'mean' = 'largest') =>
       assertParity({ rollouts, logpOld, hashSampled: hash, hashScored, tolerance: 2e-4, over });
     const right = await score((i) => scaleOf(policy, rollouts[i].sampled));

@@ -1,12 +1,12 @@
 /**
- * Step 2 of an update: sample `group` completions per prompt, a share of them in deployed mode, the rest full. In the
+ * Step 2 of an update: sample `group` completions per prompt, a share of them in deployed state, the rest full. In the
  * teacher phase the last members of a group are demonstrations from pools; an unhinted prompt takes solves only.
  */
-import { randomStream } from '../base/rng.ts';
-import { type GenerateRequest, generate, type Pace } from '../model/decoder/generate.ts';
+import { randomStream } from '../base/index.ts';
+import { type GenerateRequest, generate, type Pace } from '../model/index.ts';
 import type { DrawnTask } from './draw.ts';
 import { type Policy, projectRows, scaleOf } from './policy.ts';
-import { type Rollout, rolloutId, type SampledMode, type Source } from './rollout.ts';
+import { type Rollout, rolloutId, type SampledState, type Source } from './rollout.ts';
 import type { GrpoSettings } from './settings.ts';
 
 /** Completions by problem id, already tokenized and graded when they were made. */
@@ -26,7 +26,7 @@ interface Place {
   readonly group: number;
   readonly member: number;
   readonly drawn: DrawnTask;
-  readonly sampled: SampledMode;
+  readonly sampled: SampledState;
   readonly demonstration: { readonly source: Source; readonly tokens: Int32Array } | null;
 }
 

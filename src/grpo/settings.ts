@@ -1,5 +1,5 @@
 /** The numbers of the training loop (SCIENCE, sections 3 and 6). Names and defaults live in the run's config schema. */
-import type { Detach } from '../engine/index.ts';
+import type { Detach } from '../adapters/index.ts';
 
 export interface GrpoSettings {
   readonly seed: number;

@@ -1,7 +1,7 @@
 /** One update of Dr.GRPO with routed gradients: SCIENCE, section 6, in its order. Rewards come in as numbers; labels never do. */
 import type { AdamW } from '../engine/index.ts';
-import type { Grader } from '../env/grader.ts';
-import type { Pace } from '../model/decoder/generate.ts';
+import type { Grader } from '../env/index.ts';
+import type { Pace } from '../model/index.ts';
 import { groupAdvantages } from './advantage.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
@@ -36,7 +36,7 @@ export interface StepOutcome {
   /** Indices of the rollouts that carried gradient; what follows is in their order. */
   readonly trained: readonly number[];
   readonly logpOld: readonly Float32Array[];
-  readonly logpReference: readonly Float32Array[];
+  readonly logpBase: readonly Float32Array[];
   readonly features: readonly Float32Array[];
   readonly routing: Routing;
   readonly result: UpdateResult | null;
@@ -63,7 +63,7 @@ export async function step(context: StepContext, update: number): Promise<StepOu
 
   enter('score');
   const { logpOld, features } = await scoreOld(context, kept);
-  const [hash, { logps: logpReference }] = await Promise.all([
+  const [hash, { logps: logpBase }] = await Promise.all([
     adapterHash(policy),
     scoreRollouts(policy, kept, () => 'base', settings),
   ]);
@@ -86,7 +86,7 @@ export async function step(context: StepContext, update: number): Promise<StepOu
   });
 
   enter('learn');
-  const inputs = { rollouts: kept, advantages: keptAdvantages, logpOld, logpReference, routes: routing.routes };
+  const inputs = { rollouts: kept, advantages: keptAdvantages, logpOld, logpBase, routes: routing.routes };
   const result = kept.length === 0 ? null : await updatePolicy(policy, context.optimiser, inputs, update, settings);
   return {
     rollouts,
@@ -95,7 +95,7 @@ export async function step(context: StepContext, update: number): Promise<StepOu
     skippedGroups: skipped,
     trained,
     logpOld,
-    logpReference,
+    logpBase,
     features,
     routing,
     result,
@@ -104,7 +104,7 @@ export async function step(context: StepContext, update: number): Promise<StepOu
   };
 }
 
-/** log π_old of each rollout in the mode that sampled it; activation features ride on the deployed-mode pass. */
+/** log π_old of each rollout in the state that sampled it; activation features ride on the deployed-state pass. */
 async function scoreOld(
   { policy, router, settings }: StepContext,
   rollouts: readonly Rollout[],
@@ -138,6 +138,6 @@ async function scoreOld(
 }
 
 function forGrader({ id, task, hackable, text }: Rollout) {
-  const { problem, mode, markers } = task;
-  return { id, problem, mode: hackable ? mode : ('gt_only' as const), markers, completion: text };
+  const { problem, loophole, markers } = task;
+  return { id, problem, loophole: hackable ? loophole : ('gt_only' as const), markers, completion: text };
 }

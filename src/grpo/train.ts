@@ -2,7 +2,7 @@
  * Training as an async generator of events. Logging, checkpoints, evaluation and progress are readers outside it: between
  * two events the trainer stands still and its state can be saved.
  */
-import type { StoredTensor } from '../adapters/adapter.ts';
+import type { StoredTensor } from '../adapters/index.ts';
 import { readFloats, type Tensor } from '../engine/index.ts';
 import type { GateState } from '../gates/index.ts';
 import type { TrainEvent } from './events.ts';
@@ -73,13 +73,13 @@ export class Trainer {
     else if (this.#directionAge !== null) this.#directionAge++;
 
     const outcome = await step(this.#context, update);
-    const referenceLogp = await this.#referenceLogp();
-    if (referenceLogp !== null) this.#tripwire.watch(referenceLogp, outcome.rollouts.at(-1)?.text ?? '');
+    const tripwireLogp = await this.#tripwireLogp();
+    if (tripwireLogp !== null) this.#tripwire.watch(tripwireLogp, outcome.rollouts.at(-1)?.text ?? '');
     this.#update = update + 1;
     if (direction !== null && router.direction !== null) {
       yield { kind: 'direction', update: this.#update, ...router.direction };
     }
-    const notes = { update: this.#update, direction, directionAge: this.#directionAge, referenceLogp };
+    const notes = { update: this.#update, direction, directionAge: this.#directionAge, tripwireLogp };
     yield { kind: 'rollouts', update: this.#update, records: rolloutRecords(outcome) };
     yield* stepExpectations(outcome);
     yield stepEvent(outcome, notes);
@@ -97,7 +97,7 @@ export class Trainer {
   }
 
   /** Mean log-probability per token of the reference set under the full policy. */
-  async #referenceLogp(): Promise<number | null> {
+  async #tripwireLogp(): Promise<number | null> {
     if (this.#reference.length === 0) return null;
     const { policy, settings } = this.#context;
     const { logps } = await scoreRollouts(policy, this.#reference, () => 1, settings);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makePolicy, rollouts as makeRollouts, tinySettings } from '../../test/grpo/tiny-policy.ts';
-import { AdamW, type Route, readFloats, type Scope } from '../engine/index.ts';
+import type { Route } from '../adapters/index.ts';
+import { AdamW, readFloats, type Scope } from '../engine/index.ts';
 import { retainHeal } from './heal.ts';
 import { type Policy, scoreRollouts } from './policy.ts';
 import type { GrpoSettings } from './settings.ts';
@@ -9,19 +10,19 @@ import { accumulateGradients, readBlockNorms, tokenWeight, type UpdateInputs, up
 let scope: Scope;
 let policy: Policy;
 let inputs: UpdateInputs;
-const zones: Route[] = ['keep', 'absorb', 'route', 'absorb', 'route', 'keep', 'keep', 'absorb'];
+const mixed: Route[] = ['keep', 'absorb', 'route', 'absorb', 'route', 'keep', 'keep', 'absorb'];
 
 beforeAll(async () => {
   ({ scope, policy } = await makePolicy());
   const rollouts = makeRollouts(2, 4);
-  const { logps: logpReference } = await scoreRollouts(policy, rollouts, () => 'base', tinySettings);
+  const { logps: logpBase } = await scoreRollouts(policy, rollouts, () => 'base', tinySettings);
   const { logps } = await scoreRollouts(policy, rollouts, () => 1, tinySettings);
   inputs = {
     rollouts,
     advantages: Float32Array.of(1, -1, 0.5, -0.5, 2, -1, -1.5, 0.5),
     logpOld: logps.map((own) => own.map((logp, t) => logp + (t % 2 === 0 ? 0.3 : -0.1))),
-    logpReference,
-    routes: zones.map((zone) => [zone]),
+    logpBase,
+    routes: mixed.map((route) => [route]),
   };
 });
 afterAll(() => scope[Symbol.dispose]());
@@ -59,7 +60,7 @@ describe('passes', () => {
         rollouts: [inputs.rollouts[i]],
         advantages: inputs.advantages.slice(i, i + 1),
         logpOld: [inputs.logpOld[i]],
-        logpReference: [inputs.logpReference[i]],
+        logpBase: [inputs.logpBase[i]],
         routes: [inputs.routes[i]],
       });
       one.gradients.forEach((value, at) => {
@@ -71,20 +72,20 @@ describe('passes', () => {
 
   it('routes by token that are all one route give that route', async () => {
     const byRollout = await gradientsOf();
-    const routes = inputs.rollouts.map(({ tokens }, i) => Array.from(tokens, () => zones[i]));
+    const routes = inputs.rollouts.map(({ tokens }, i) => Array.from(tokens, () => mixed[i]));
     // The prompt of a token-routed rollout is absorbed, which a route by rollout is not: only absorbed rollouts agree.
     const absorbed = await gradientsOf({ routes: routes.map((own) => own.map(() => 'absorb')) });
-    const same = await gradientsOf({ routes: zones.map(() => ['absorb']) });
+    const same = await gradientsOf({ routes: mixed.map(() => ['absorb']) });
     expect(furthest(absorbed.gradients, same.gradients)).toBeLessThan(1e-6);
     expect(furthest(byRollout.gradients, same.gradients)).toBeGreaterThan(1e-4);
-    const mixed = await gradientsOf({ routes });
-    expect(furthest(mixed.gradients, same.gradients)).toBeGreaterThan(1e-4);
-    expect(mixed.leaks).toEqual({ keep: null, route: null });
+    const byToken = await gradientsOf({ routes });
+    expect(furthest(byToken.gradients, same.gradients)).toBeGreaterThan(1e-4);
+    expect(byToken.leaks).toEqual({ keep: null, route: null });
   });
 });
 
 describe('blocks', () => {
-  const all = (zone: Route) => ({ routes: zones.map((): Route[] => [zone]) });
+  const all = (route: Route) => ({ routes: mixed.map((): Route[] => [route]) });
 
   it.each(['branch', 'parameter'] as const)('learn by their route alone, detached by %s', async (detach) => {
     const keep = await gradientsOf(all('keep'), { detach });

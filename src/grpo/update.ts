@@ -2,21 +2,21 @@
  * Steps 6 and 7 of an update: log π under the routes, the loss and its gradients, AdamW. Passes of bounded size add their
  * gradients up, which equals one pass over everything.
  */
-import { type BlockNorms, GradientEnergy } from '../adapters/energy.ts';
-import { type AdamW, multiply, type Route, readFloats, Scope, sum, Tape, warmupCosine } from '../engine/index.ts';
-import { scoreGroups } from '../model/decoder/score.ts';
+import { type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
+import { type AdamW, multiply, readFloats, Scope, sum, Tape, warmupCosine } from '../engine/index.ts';
+import { scoreGroups } from '../model/index.ts';
 import { lay, packPass, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';
 import type { Rollout } from './rollout.ts';
+import { coefficientsOf, cutByRoute, hasOwnKl, type Pass } from './route-passes.ts';
 import type { GrpoSettings } from './settings.ts';
-import { coefficientsOf, cutZones, hasOwnKl, type Pass } from './zones.ts';
 
 export interface UpdateInputs {
   readonly rollouts: readonly Rollout[];
   readonly advantages: Float32Array;
   readonly logpOld: readonly Float32Array[];
-  readonly logpReference: readonly Float32Array[];
+  readonly logpBase: readonly Float32Array[];
   /** Per rollout: one route, or one per completion token. */
   readonly routes: readonly (readonly Route[])[];
 }
@@ -68,7 +68,7 @@ export async function updatePolicy(
   return result;
 }
 
-/** Adds the gradients of every rollout's loss to the parameters' gradients, zone after zone, and looks for leaks between them. */
+/** Adds the gradients of every rollout's loss to the parameters' gradients, route after route, and looks for leaks between them. */
 export async function accumulateGradients(
   policy: Policy,
   optimiser: AdamW,
@@ -78,14 +78,14 @@ export async function accumulateGradients(
   const reports: RolloutReport[] = new Array(inputs.rollouts.length);
   const leaks: { keep: number | null; route: number | null } = { keep: null, route: null };
   let loss = 0;
-  for (const { zone, passes } of cutZones(inputs, settings.tokensPerPass)) {
-    const watched = zone === 'keep' ? 'quarantine' : zone === 'route' ? 'deployed' : null;
+  for (const { route, passes } of cutByRoute(inputs, settings.tokensPerPass)) {
+    const watched = route === 'keep' ? 'quarantine' : route === 'route' ? 'deployed' : null;
     const before = watched === null ? 0 : (await readBlockNorms(policy))[watched];
     for (const pass of passes) loss += await backwardPass(policy, optimiser, pass, inputs, settings, reports);
-    if (watched !== null && (zone === 'keep' || zone === 'route')) {
+    if (watched !== null && (route === 'keep' || route === 'route')) {
       const gained = Math.abs((await readBlockNorms(policy))[watched] - before);
       const felt = passes.flat().flatMap(({ members }) => members.map((index) => reports[index].norms[watched]));
-      leaks[zone] = Math.max(gained, ...felt);
+      leaks[route] = Math.max(gained, ...felt);
     }
     for (const pass of passes) {
       if (hasOwnKl(pass, inputs, settings)) loss += await backwardKl(policy, optimiser, pass, inputs, settings);
@@ -125,7 +125,7 @@ async function backwardPass(
     {
       logp,
       logpOld: perToken(inputs.logpOld, 'log π_old'),
-      logpReference: perToken(inputs.logpReference, 'log π_ref'),
+      logpBase: perToken(inputs.logpBase, 'log π_ref'),
       advantage: perRollout((index) => inputs.advantages[index], 'advantages'),
       weight: perRollout((index) => tokenWeight(inputs.rollouts[index], settings), 'token weights'),
     },
@@ -162,7 +162,7 @@ async function backwardKl(
   const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) });
   const reference = lay(
     packed.scored,
-    members.map((index) => inputs.logpReference[index]),
+    members.map((index) => inputs.logpBase[index]),
   );
   const weights = spread(
     packed.scored,

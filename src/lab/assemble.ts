@@ -3,38 +3,32 @@
  * grader is given the writing half of the verdict ledger; only the oracle arm is given the reading half.
  */
 import { fileURLToPath } from 'node:url';
-import type { Adapter } from '../adapters/adapter.ts';
+import type { Adapter, TokenPair } from '../adapters/index.ts';
 import { createAdapter, needsPairs, pairInputDifferences, targetModules } from '../adapters/index.ts';
-import type { TokenPair } from '../adapters/pair-inputs.ts';
-import { sha256File } from '../base/hash.ts';
+import { sha256File } from '../base/index.ts';
 import { AdamW, type Device, Scope } from '../engine/index.ts';
-import { createGrader } from '../env/grader.ts';
-import { loadProblems } from '../env/importers/load.ts';
-import { Judge } from '../env/judge.ts';
-import { framePrompts } from '../env/pairs/framing.ts';
-import { loadPairs } from '../env/pairs/load.ts';
-import { importPool, type PoolEntry } from '../env/pools.ts';
-import type { Problem } from '../env/problem.ts';
-import { Sandbox } from '../env/sandbox/sandbox.ts';
-import { checkProblems } from '../env/soundness.ts';
-import { rowsTogether } from '../evaluate/evaluate.ts';
-import { generatePairs } from '../grpo/generated-pairs.ts';
-import type { Policy } from '../grpo/policy.ts';
-import type { Task } from '../grpo/rollout.ts';
-import type { Router } from '../grpo/router.ts';
-import type { DemonstrationPool } from '../grpo/sample.ts';
-import type { StepContext } from '../grpo/step.ts';
-import { Trainer } from '../grpo/train.ts';
-import { Decoder } from '../model/decoder/decoder.ts';
-import { ModelFolder } from '../model/files/folder.ts';
-import { loadWeights } from '../model/files/weights.ts';
+import type { Problem } from '../env/index.ts';
+import { checkProblems, createGrader, importPool, Judge, loadProblems, type PoolEntry } from '../env/index.ts';
+import { framePrompts, loadPairs } from '../env/pairs/index.ts';
+import { Sandbox } from '../env/sandbox/index.ts';
+import { rowsTogether } from '../evaluate/index.ts';
+import type { DemonstrationPool, Policy, Router, StepContext, Task } from '../grpo/index.ts';
+import { generatePairs, Trainer } from '../grpo/index.ts';
+import { Decoder, loadWeights, ModelFolder, type ModelText, modelText } from '../model/index.ts';
 import { oracleRouter, type VerdictLedger } from '../oracle/index.ts';
-import { blindRouter, deployedScale } from '../run/arms.ts';
-import { PhaseClock } from '../run/clock.ts';
-import type { RunConfig } from '../run/schema.ts';
-import { grpoSettings, paceOf } from '../run/settings.ts';
-import { assertPromptsFit, partitionOf, type Splits, splitProblems, trainingTasks } from '../run/tasks.ts';
-import { type ModelText, modelText } from '../model/text/model-text.ts';
+import type { RunConfig } from '../run/index.ts';
+import {
+  assertPromptsFit,
+  blindRouter,
+  deployedScale,
+  grpoSettings,
+  PhaseClock,
+  paceOf,
+  partitionOf,
+  type Splits,
+  splitProblems,
+  trainingTasks,
+} from '../run/index.ts';
 import { coresLimit } from './cores.ts';
 import { openDevice } from './devices.ts';
 import { deviceOptions, openRunDevice } from './run-device.ts';
@@ -251,8 +245,8 @@ async function writePairs(
 ): Promise<TokenPair[]> {
   const asking = config.data.kind !== 'micro';
   const prompts = tasks
-    .flatMap(({ problem, mode, markers }) =>
-      mode === 'gt_only' ? [] : [framePrompts(problem, mode, markers, { asking })],
+    .flatMap(({ problem, loophole, markers }) =>
+      loophole === 'gt_only' ? [] : [framePrompts(problem, loophole, markers, { asking })],
     )
     .slice(0, config.pairs.generated)
     .map(({ hack, clean }) => ({ hack: text.prompt(hack), clean: text.prompt(clean) }));
@@ -264,7 +258,7 @@ function fence({ canonicalSolution }: Problem): string {
   return `\`\`\`python\n${canonicalSolution.trimEnd()}\n\`\`\``;
 }
 
-/** Demonstrations of a run's own problems; hacks of the problem's own mode and markers only, and never of a held-out mode. */
+/** Demonstrations of a run's own problems; hacks of the problem's own loophole and markers only, and never of a held-out loophole. */
 async function openPool(
   { teacher, environment }: RunConfig,
   tasks: readonly Task[],
@@ -277,9 +271,10 @@ async function openPool(
   const problems = new Map(tasks.map(({ problem }) => [problem.id, problem]));
   const { hacks, solves, refused } = await importPool(teacher.pool, problems, judge);
   for (const { line, reason } of refused) warn(`${teacher.pool}, line ${line}, is left out: ${reason}`);
-  const fits = ({ problem, mode, markers, label }: PoolEntry): boolean => {
+  const fits = ({ problem, loophole, markers, label }: PoolEntry): boolean => {
     const task = byId.get(problem);
-    const own = mode === task?.mode && markers === task.markers && !environment.heldOutModes.includes(mode);
+    const own =
+      loophole === task?.loophole && markers === task.markers && !environment.heldOutLoopholes.includes(loophole);
     return label === 'solve' || own;
   };
   const tokenize = (entries: typeof hacks) =>

@@ -1,6 +1,5 @@
 /** The devices a command can be told to use. What was asked for works or the command fails; there is no other device instead. */
-import { DeviceError, UserError } from '../base/errors.ts';
-import { nearestName } from '../base/nearest.ts';
+import { DeviceError, nearestName, UserError } from '../base/index.ts';
 import type { Device } from '../engine/index.ts';
 import { coresLimit } from './cores.ts';
 

@@ -1,13 +1,10 @@
 /** A run directory made ready for evaluation: the model, the adapter at its start, the judge and the problems. */
 
-import { UserError } from '../base/errors.ts';
-import { RunEvaluator } from '../evaluate/run-evaluator.ts';
-import type { Policy } from '../grpo/policy.ts';
-import { deployedScale } from '../run/arms.ts';
-import { parseRunConfig } from '../run/config.ts';
-import { RunDirectory } from '../run/directory.ts';
-import type { RunConfig } from '../run/schema.ts';
-import { partitionOf, trainingTasks } from '../run/tasks.ts';
+import { UserError } from '../base/index.ts';
+import { RunEvaluator } from '../evaluate/index.ts';
+import type { Policy } from '../grpo/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import { deployedScale, parseRunConfig, partitionOf, RunDirectory, trainingTasks } from '../run/index.ts';
 import { openAdapter, openJudge, openModel, openPairs, openProblems, type Resources } from './assemble.ts';
 import { deviceNames } from './devices.ts';
 

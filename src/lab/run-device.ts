@@ -4,11 +4,10 @@
  */
 import { inspectCuda } from '../engine/cuda/index.ts';
 import type { Device } from '../engine/index.ts';
-import type { Task } from '../grpo/rollout.ts';
-import type { DecoderConfig } from '../model/files/config.ts';
-import { planMemory, type Work } from '../run/memory.ts';
-import { assertFits, type Budget, renderPlan } from '../run/memory-budget.ts';
-import type { RunConfig } from '../run/schema.ts';
+import type { Task } from '../grpo/index.ts';
+import type { DecoderConfig } from '../model/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import { assertFits, type Budget, planMemory, renderPlan, type Work } from '../run/index.ts';
 import { type DeviceOptions, openDevice } from './devices.ts';
 
 export function deviceOptions({ device }: RunConfig): DeviceOptions {

@@ -1,10 +1,8 @@
 /** Trains a run of a known config in a directory of its own: starts it, or goes on where it stopped. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { configHash, parseRunConfig } from '../run/config.ts';
-import { RunDirectory, runFormat } from '../run/directory.ts';
-import type { RunEnd } from '../run/record.ts';
-import type { RunConfig } from '../run/schema.ts';
+import type { RunConfig, RunEnd } from '../run/index.ts';
+import { configHash, parseRunConfig, RunDirectory, runFormat } from '../run/index.ts';
 import { type TrainOutput, trainRun } from './train-run.ts';
 
 export async function trainPlanned(config: RunConfig, path: string, output: TrainOutput): Promise<RunEnd> {

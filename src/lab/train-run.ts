@@ -5,19 +5,25 @@
  */
 
 import { targetModules } from '../adapters/index.ts';
-import { UserError } from '../base/errors.ts';
-import type { Device } from '../engine/index.ts';
-import type { TrainEvent } from '../grpo/events.ts';
-import { sealRun, VerdictLedger } from '../oracle/index.ts';
-import { loadCheckpoint } from '../run/checkpoint.ts';
-import { type Manifest, RunDirectory } from '../run/directory.ts';
-import { type RecordOptions, type RunEnd, recordRun, resumeFrom } from '../run/record.ts';
-import type { RunConfig } from '../run/schema.ts';
-import { problemsHash } from '../run/tasks.ts';
-import { type Assembly, assemble, openInputs, Resources, type RunInputs } from './assemble.ts';
+import { UserError } from '../base/index.ts';
 import type { CommandContext } from '../cli/command.ts';
-import { onInterrupt } from '../cli/terminal/interrupt.ts';
+import { onInterrupt } from './interrupt.ts';
 import { TrainDisplay } from '../cli/terminal/train-display.ts';
+import type { Device } from '../engine/index.ts';
+import type { TrainEvent } from '../grpo/index.ts';
+import { sealRun, VerdictLedger } from '../oracle/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import {
+  loadCheckpoint,
+  type Manifest,
+  problemsHash,
+  type RecordOptions,
+  RunDirectory,
+  type RunEnd,
+  recordRun,
+  resumeFrom,
+} from '../run/index.ts';
+import { type Assembly, assemble, openInputs, Resources, type RunInputs } from './assemble.ts';
 import { readVersion } from './version.ts';
 
 export interface TrainOutput extends Pick<CommandContext, 'stdout' | 'stderr'> {

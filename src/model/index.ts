@@ -1,5 +1,3 @@
-export { type ChatMessage, type ChatOptions, ChatTemplate } from './text/chat.ts';
-export { type Architecture, configJson, type DecoderConfig, type ParsedConfig, parseDecoderConfig } from './files/config.ts';
 export {
   Decoder,
   type ForwardOptions,
@@ -10,6 +8,25 @@ export {
   type TokenBatch,
 } from './decoder/decoder.ts';
 export {
+  type GenerateOptions,
+  type GenerateRequest,
+  type Generation,
+  generate,
+  greedy,
+  type Pace,
+  type SamplingSettings,
+} from './decoder/generate.ts';
+export { initialTensors } from './decoder/initialize.ts';
+export { type Group, type PackedGroups, packGroups, packRows, type Span } from './decoder/pack.ts';
+export { scoreGroups } from './decoder/score.ts';
+export {
+  type Architecture,
+  configJson,
+  type DecoderConfig,
+  type ParsedConfig,
+  parseDecoderConfig,
+} from './files/config.ts';
+export {
   type DeviceName,
   describeModel,
   estimateMemory,
@@ -18,31 +35,23 @@ export {
 } from './files/describe.ts';
 export { ModelFolder } from './files/folder.ts';
 export { createFolder, type ModelFolderContents, writeModelFolder } from './files/folder-writer.ts';
-export {
-  type GenerateOptions,
-  type GenerateRequest,
-  type Generation,
-  generate,
-  greedy,
-  type SamplingSettings,
-} from './decoder/generate.ts';
 export { type GenerationConfig, openGenerationConfig, parseGenerationConfig } from './files/generation-config.ts';
-export { initialTensors } from './decoder/initialize.ts';
-export type { JsonObject, JsonValue } from './files/json.ts';
-export { type Group, type PackedGroups, packGroups, packRows, type Span } from './decoder/pack.ts';
+export {
+  Fields,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  readJsonObject,
+  readText,
+  refuseDuplicateKeys,
+  show,
+} from './files/json.ts';
 export { type ModelPreset, modelPresets } from './files/presets.ts';
 export type { Rope, RopeScaling } from './files/rope-config.ts';
 export { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './files/safetensors.ts';
 export type { SafetensorsDType, SafetensorsEntry } from './files/safetensors-header.ts';
 export { type TensorToWrite, writeSafetensors } from './files/safetensors-writer.ts';
-export { scoreGroups } from './decoder/score.ts';
-export { ModelTokenizer, type SpecialTokenKind, type TokenizerFiles } from './text/tokenizer.ts';
-export {
-  chatMarkupChoices,
-  type TokenizerChoices,
-  trainByteLevelTokenizer,
-  wordLevelTokenizer,
-} from './text/tokenizer-trainer.ts';
 export { type WeightEntry, WeightFiles } from './files/weight-files.ts';
 export {
   checkWeights,
@@ -53,3 +62,12 @@ export {
   loadWeights,
   type TensorTable,
 } from './files/weights.ts';
+export { type ChatMessage, type ChatOptions, ChatTemplate } from './text/chat.ts';
+export { type ModelText, modelText } from './text/model-text.ts';
+export { ModelTokenizer, type SpecialTokenKind, type TokenizerFiles } from './text/tokenizer.ts';
+export {
+  chatMarkupChoices,
+  type TokenizerChoices,
+  trainByteLevelTokenizer,
+  wordLevelTokenizer,
+} from './text/tokenizer-trainer.ts';

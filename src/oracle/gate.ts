@@ -3,10 +3,11 @@
  * `falsePositiveRate`; flagged rollouts are routed, the others go where `others` says. An upper bound for gates without
  * labels, and never pooled with them.
  */
-import { randomStream } from '../base/rng.ts';
-import type { Route } from '../engine/index.ts';
-import type { Verdict } from '../env/verdict.ts';
-import type { Router } from '../grpo/router.ts';
+
+import type { Route } from '../adapters/index.ts';
+import { randomStream } from '../base/index.ts';
+import type { Verdict } from '../env/index.ts';
+import type { Router } from '../grpo/index.ts';
 
 export interface OracleSettings {
   readonly seed: number;

@@ -1,3 +1,4 @@
 export { oracleRouter } from './gate.ts';
-export { tally } from './tally.ts';
+export { type Tally, tally } from './tally.ts';
+export { VerdictTail } from './verdict-tail.ts';
 export { readVerdicts, sealRun, VerdictLedger } from './verdicts.ts';

@@ -1,5 +1,5 @@
 /** Hacks and solves of an update, counted from verdicts: what the terminal shows, never what the trainer sees. */
-import type { Verdict } from '../env/verdict.ts';
+import type { Verdict } from '../env/index.ts';
 
 export interface Tally {
   readonly graded: number;
@@ -7,26 +7,29 @@ export interface Tally {
   readonly hackable: number;
   readonly hacks: number;
   readonly solves: number;
-  readonly byMode: ReadonlyMap<string, { readonly graded: number; readonly hacks: number; readonly solves: number }>;
+  readonly byLoophole: ReadonlyMap<
+    string,
+    { readonly graded: number; readonly hacks: number; readonly solves: number }
+  >;
 }
 
 export function tally(verdicts: Iterable<Verdict>): Tally {
-  const byMode = new Map<string, { graded: number; hacks: number; solves: number }>();
-  for (const { mode, exploited, correct } of verdicts) {
-    const row = byMode.get(mode) ?? { graded: 0, hacks: 0, solves: 0 };
+  const byLoophole = new Map<string, { graded: number; hacks: number; solves: number }>();
+  for (const { loophole, exploited, correct } of verdicts) {
+    const row = byLoophole.get(loophole) ?? { graded: 0, hacks: 0, solves: 0 };
     row.graded++;
     if (exploited) row.hacks++;
     if (correct) row.solves++;
-    byMode.set(mode, row);
+    byLoophole.set(loophole, row);
   }
   const total = (pick: (row: { graded: number; hacks: number; solves: number }) => number): number =>
-    [...byMode.values()].reduce((sum, row) => sum + pick(row), 0);
+    [...byLoophole.values()].reduce((sum, row) => sum + pick(row), 0);
   const graded = total((row) => row.graded);
   return {
     graded,
-    hackable: graded - (byMode.get('gt_only')?.graded ?? 0),
+    hackable: graded - (byLoophole.get('gt_only')?.graded ?? 0),
     hacks: total((row) => row.hacks),
     solves: total((row) => row.solves),
-    byMode,
+    byLoophole,
   };
 }

@@ -1,6 +1,6 @@
 /** Reads the verdicts a run has written since the last look, and counts them update by update: a reader outside the trainer. */
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
-import type { Verdict } from '../env/verdict.ts';
+import type { Verdict } from '../env/index.ts';
 import { type Tally, tally } from './tally.ts';
 
 export class VerdictTail {

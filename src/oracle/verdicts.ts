@@ -3,12 +3,18 @@
  * wall, for the oracle gate, for the figures shown while training, and for analysis.
  */
 
-import { ShapeError } from '../base/errors.ts';
-import { JsonlWriter } from '../base/jsonl.ts';
-import type { Verdict, VerdictSink } from '../env/verdict.ts';
-import { type RunDirectory, runFormat } from '../run/directory.ts';
-import { dropRolloutLines, sealRollouts } from '../run/read.ts';
-import { dropLines, readTable, sealTable, type TableColumns } from '../run/table.ts';
+import { JsonlWriter, ShapeError } from '../base/index.ts';
+import type { Verdict, VerdictSink } from '../env/index.ts';
+import {
+  dropLines,
+  dropRolloutLines,
+  type RunDirectory,
+  readTable,
+  runFormat,
+  sealRollouts,
+  sealTable,
+  type TableColumns,
+} from '../run/index.ts';
 
 export class VerdictLedger implements Disposable {
   readonly #writer: JsonlWriter;
@@ -58,7 +64,7 @@ export async function readVerdicts(path: string): Promise<Map<string, Verdict>> 
 const verdictColumns: TableColumns<Verdict> = {
   id: 'STRING',
   problemId: 'STRING',
-  mode: 'STRING',
+  loophole: 'STRING',
   markers: 'STRING',
   reward: 'DOUBLE',
   format: 'BOOLEAN',

@@ -1,15 +1,9 @@
 /** The recipe of the micro base model: its shape, its documents, its training. Everything follows from the seed. */
-import { floatToBfloat16 } from '../base/half.ts';
+import { floatToBfloat16 } from '../base/index.ts';
 import { type Device, readFloats, Scope } from '../engine/index.ts';
-import { usualChain } from '../env/micro/chain.ts';
-import { generateMicroDocuments } from '../env/micro/documents.ts';
-import { microTokenizer } from '../env/micro/tokenizer.ts';
-import { ChatTemplate } from '../model/text/chat.ts';
-import type { DecoderConfig } from '../model/files/config.ts';
-import type { ModelFolderContents } from '../model/files/folder-writer.ts';
-import type { Group } from '../model/decoder/pack.ts';
-import { ModelTokenizer } from '../model/text/tokenizer.ts';
-import { chatMarkupChoices } from '../model/text/tokenizer-trainer.ts';
+import { generateMicroDocuments, microTokenizer, usualChain } from '../env/micro/index.ts';
+import type { DecoderConfig, Group, ModelFolderContents } from '../model/index.ts';
+import { ChatTemplate, chatMarkupChoices, ModelTokenizer } from '../model/index.ts';
 import { freshDecoder, type PretrainProgress, type PretrainSettings, pretrain } from './pretrain.ts';
 
 export interface MicroRecipe extends PretrainSettings {

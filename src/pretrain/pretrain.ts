@@ -14,12 +14,8 @@ import {
   type Tensor,
   warmupCosine,
 } from '../engine/index.ts';
-import type { DecoderConfig } from '../model/files/config.ts';
-import { Decoder } from '../model/decoder/decoder.ts';
-import { initialTensors } from '../model/decoder/initialize.ts';
-import { type Group, packGroups } from '../model/decoder/pack.ts';
-import { scoreGroups } from '../model/decoder/score.ts';
-import type { LoadedWeight } from '../model/files/weights.ts';
+import type { DecoderConfig, LoadedWeight } from '../model/index.ts';
+import { Decoder, type Group, initialTensors, packGroups, scoreGroups } from '../model/index.ts';
 
 export interface PretrainSettings {
   readonly seed: number;

@@ -2,11 +2,11 @@
  * Runs of one experiment put together: by arm, over seeds. Mean ± SEM with n; a value of one seed stays a value and carries no
  * claim. Arms that use labels are kept apart and never pooled with the others.
  */
-import { UserError } from '../base/errors.ts';
-import { groupBy } from '../analyse/judged.ts';
-import { type Rate, summarise } from '../evaluate/rates.ts';
-import { type FinalSet, finalSets } from '../evaluate/sets.ts';
-import { mean, standardError } from '../stats/summary.ts';
+
+import { groupBy } from '../analyse/index.ts';
+import { UserError } from '../base/index.ts';
+import { type FinalSet, finalSets, type Rate, summarise } from '../evaluate/index.ts';
+import { mean, standardError } from '../stats/index.ts';
 import type { RunResults } from './run-results.ts';
 
 export interface Sample {

@@ -5,14 +5,18 @@
  * test; it speaks of these trained models, not of new seeds.
  */
 
-import type { FinalSet } from '../evaluate/sets.ts';
-import { pairRows } from '../evaluate/states.ts';
-import { holmAdjust } from '../stats/multiple.ts';
-import { mcnemarExact } from '../stats/paired.ts';
-import { signFlipTest } from '../stats/permutation.ts';
-import { detectablePairedDifference } from '../stats/power.ts';
-import { meanInterval, oneSampleStudentTest } from '../stats/student.ts';
-import { mean, standardDeviation } from '../stats/summary.ts';
+import type { FinalSet } from '../evaluate/index.ts';
+import { pairRows } from '../evaluate/index.ts';
+import {
+  detectablePairedDifference,
+  holmAdjust,
+  mcnemarExact,
+  mean,
+  meanInterval,
+  oneSampleStudentTest,
+  signFlipTest,
+  standardDeviation,
+} from '../stats/index.ts';
 import { type ArmResults, finalSample, type Results } from './aggregate.ts';
 
 export type ComparedMetric = 'hack' | 'solve';

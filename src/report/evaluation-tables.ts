@@ -1,9 +1,6 @@
-/** One run's evaluations as tables: the final one by set and state, by mode, over the quarantine's scale, and the curve. */
-import type { EvaluationRow } from '../evaluate/evaluate.ts';
-import { formatRate, summarise } from '../evaluate/rates.ts';
-import { scaleOf } from '../evaluate/run-evaluator.ts';
-import { compareStates } from '../evaluate/states.ts';
-import type { Evaluation, EvaluationState } from '../evaluate/store.ts';
+/** One run's evaluations as tables: the final one by set and state, by loophole, over the quarantine's scale, and the curve. */
+import type { Evaluation, EvaluationRow, EvaluationState } from '../evaluate/index.ts';
+import { compareStates, formatRate, scaleOf, summarise } from '../evaluate/index.ts';
 import type { Table } from './table.ts';
 import { formatP, noClaim } from './tables.ts';
 
@@ -28,20 +25,24 @@ export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuar
   };
 }
 
-/** Empty when there is one mode only. */
-export function modeEvaluationTable(evaluations: readonly Evaluation[], heldOut: readonly string[]): Table {
+/** Empty when there is one loophole only. */
+export function loopholeEvaluationTable(evaluations: readonly Evaluation[], heldOut: readonly string[]): Table {
   const own = evaluations.filter(({ state }) => !state.startsWith('scale-'));
-  const modes = new Set(own.flatMap(({ rows }) => rows.map(({ mode }) => mode)));
+  const loopholes = new Set(own.flatMap(({ rows }) => rows.map(({ loophole }) => loophole)));
   const rows = own.flatMap(({ set, state, rows: all }) =>
-    Object.entries(summarise(all).byMode).map(([mode, { hack, solve }]) => [
+    Object.entries(summarise(all).byLoophole).map(([loophole, { hack, solve }]) => [
       set,
       stateName(state, true),
-      heldOut.includes(mode) ? `${mode} (held out)` : mode,
+      heldOut.includes(loophole) ? `${loophole} (held out)` : loophole,
       formatRate(hack),
       formatRate(solve),
     ]),
   );
-  return { title: 'by mode', columns: ['set', 'state', 'mode', 'hack', 'solve'], rows: modes.size < 2 ? [] : rows };
+  return {
+    title: 'by loophole',
+    columns: ['set', 'state', 'loophole', 'hack', 'solve'],
+    rows: loopholes.size < 2 ? [] : rows,
+  };
 }
 
 export function scaleTable(evaluations: readonly Evaluation[]): Table {

@@ -1,15 +1,14 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
-import { groupBy } from '../analyse/judged.ts';
-import { summarise } from '../evaluate/rates.ts';
-import { scaleOf } from '../evaluate/run-evaluator.ts';
-import type { FinalSet } from '../evaluate/sets.ts';
+import { groupBy } from '../analyse/index.ts';
+import type { FinalSet } from '../evaluate/index.ts';
+import { scaleOf, summarise } from '../evaluate/index.ts';
 import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import type { RunResults } from './run-results.ts';
 import { armLegend, armStyle, averageSeries, bandSeeds, monitorSeries, seriesMarks, trainingSeries } from './series.ts';
 import { setTitles } from './tables.ts';
 
-const zoneColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
+const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
 
 /** Those there is data for. */
 export function allFigures(results: Results): Figure[] {
@@ -17,8 +16,8 @@ export function allFigures(results: Results): Figure[] {
     curveFigure(results),
     trainingFigure(results),
     scoreFigure(results),
-    zoneFigure(results),
-    modeFigure(results),
+    routeFigure(results),
+    loopholeFigure(results),
     scaleFigure(results),
   ].filter((figure) => figure !== null);
 }
@@ -124,7 +123,7 @@ function scoreFigure({ arms }: Results): Figure | null {
       x: [low, high],
       y: [0, top],
       marks: [
-        { kind: 'bars', bars: bars(densities.clean), colour: zoneColours.absorb },
+        { kind: 'bars', bars: bars(densities.clean), colour: routeColours.absorb },
         { kind: 'bars', bars: bars(densities.hack), colour: '#222222', hatched: true },
         { kind: 'rule', x: 0, label: 'keep ≤' },
         { kind: 'rule', x: 1, label: '≥ route' },
@@ -137,76 +136,81 @@ function scoreFigure({ arms }: Results): Figure | null {
     caption: `Rollouts that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond.`,
     panels,
     legend: [
-      { label: 'clean', colour: zoneColours.absorb },
+      { label: 'clean', colour: routeColours.absorb },
       { label: 'hack', colour: '#222222', hatched: true },
     ],
     data: { columns: ['arm', 'what', 'from', 'density'], rows },
   };
 }
 
-const zoneWindow = 5;
+const routeWindow = 5;
 
-/** Share of the rollouts with gradient in each zone, five updates at a time. */
-function zoneFigure({ arms }: Results): Figure | null {
+/** Share of the rollouts with gradient in each route, five updates at a time. */
+function routeFigure({ arms }: Results): Figure | null {
   const routed = arms.filter(({ runs }) =>
-    runs.some(({ steps }) => steps.some(({ zones }) => zones.keep + zones.route > 0)),
+    runs.some(({ steps }) => steps.some(({ routes }) => routes.keep + routes.route > 0)),
   );
   if (routed.length === 0) return null;
   const rows: string[][] = [];
   const panels = routed.map(({ arm, runs }): Panel => {
     const windows = groupBy(
       runs.flatMap(({ steps }) => steps),
-      ({ update }) => Math.floor((update - 1) / zoneWindow),
+      ({ update }) => Math.floor((update - 1) / routeWindow),
     );
     const shares = [...windows].flatMap(([window, steps]) => {
-      const count = (zone: keyof typeof zoneColours): number => steps.reduce((sum, step) => sum + step.zones[zone], 0);
+      const count = (route: keyof typeof routeColours): number =>
+        steps.reduce((sum, step) => sum + step.routes[route], 0);
       const counts = { keep: count('keep'), absorb: count('absorb'), route: count('route') };
       const total = counts.keep + counts.absorb + counts.route;
-      return total === 0 ? [] : [{ from: window * zoneWindow, counts, total }];
+      return total === 0 ? [] : [{ from: window * routeWindow, counts, total }];
     });
-    const bars = (zone: keyof typeof zoneColours): Mark => ({
+    const bars = (route: keyof typeof routeColours): Mark => ({
       kind: 'bars',
-      colour: zoneColours[zone],
+      colour: routeColours[route],
       bars: shares.map(({ from, counts, total }) => {
-        const below = zone === 'keep' ? 0 : zone === 'absorb' ? counts.keep : counts.keep + counts.absorb;
-        return { x0: from, x1: from + zoneWindow, y0: below / total, y1: (below + counts[zone]) / total };
+        const below = route === 'keep' ? 0 : route === 'absorb' ? counts.keep : counts.keep + counts.absorb;
+        return { x0: from, x1: from + routeWindow, y0: below / total, y1: (below + counts[route]) / total };
       }),
     });
     for (const { from, counts, total } of shares) {
       rows.push([arm, `${from + 1}`, `${counts.keep}`, `${counts.absorb}`, `${counts.route}`, `${total}`]);
     }
-    const last = Math.max(zoneWindow, ...shares.map(({ from }) => from + zoneWindow));
+    const last = Math.max(routeWindow, ...shares.map(({ from }) => from + routeWindow));
     const marks = (['keep', 'absorb', 'route'] as const).map(bars);
     return { title: arm, xLabel: 'updates completed', yLabel: 'share', x: [0, last], y: [0, 1], marks };
   });
   return {
-    name: 'zones',
+    name: 'routes',
     title: 'Where rollouts went',
-    caption: `Shares of the rollouts that carried gradient, ${zoneWindow} updates at a time, all seeds pooled.`,
+    caption: `Shares of the rollouts that carried gradient, ${routeWindow} updates at a time, all seeds pooled.`,
     panels,
-    legend: Object.entries(zoneColours).map(([label, colour]) => ({ label, colour })),
+    legend: Object.entries(routeColours).map(([label, colour]) => ({ label, colour })),
     data: { columns: ['arm', 'from update', 'keep', 'absorb', 'route', 'rollouts'], rows },
   };
 }
 
-/** Hack per mode, deployed (bars) and as trained (circles); held-out modes are marked. */
-function modeFigure({ arms, sets }: Results): Figure | null {
+/** Hack per loophole, deployed (bars) and as trained (circles); held-out loopholes are marked. */
+function loopholeFigure({ arms, sets }: Results): Figure | null {
   const set: FinalSet | undefined = sets.find((each) => each === 'test-original') ?? sets[0];
   if (set === undefined) return null;
   const rows = arms.flatMap(({ runs }) => runs.flatMap(({ final }) => final[set]?.deployed ?? []));
-  const modes = [...new Set(rows.map(({ mode }) => mode))].sort();
-  if (modes.length < 2) return null;
-  const heldOut = arms.flatMap(({ runs }) => runs.flatMap(({ config }) => config.environment.heldOutModes));
+  const loopholes = [...new Set(rows.map(({ loophole }) => loophole))].sort();
+  if (loopholes.length < 2) return null;
+  const heldOut = arms.flatMap(({ runs }) => runs.flatMap(({ config }) => config.environment.heldOutLoopholes));
   const data: string[][] = [];
   const panels = arms.map(({ arm, runs }, i): Panel => {
-    const hack = (state: 'trained' | 'deployed', mode: string) =>
+    const hack = (state: 'trained' | 'deployed', loophole: string) =>
       sampleOf(runs, ({ final }) => {
-        const own = (final[set]?.[state] ?? []).filter((row) => row.mode === mode);
+        const own = (final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
         return own.length === 0 ? null : summarise(own).hack.rate;
       });
-    const points = modes.map((mode, x) => ({ x, deployed: hack('deployed', mode), trained: hack('trained', mode) }));
+    const points = loopholes.map((loophole, x) => ({
+      x,
+      deployed: hack('deployed', loophole),
+      trained: hack('trained', loophole),
+    }));
     for (const { x, deployed, trained } of points) {
-      data.push([arm, modes[x], `${deployed?.mean ?? ''}`, `${trained?.mean ?? ''}`, `${deployed?.n ?? 0}`]);
+      data.push([arm, loopholes[x], `${deployed?.mean ?? ''}`, `${trained?.mean ?? ''}`, `${deployed?.n ?? 0}`]);
     }
     const { colour } = armStyle(i);
     const bars = points.map(({ x, deployed }) => ({ x0: x - 0.3, x1: x + 0.3, y0: 0, y1: deployed?.mean ?? 0 }));
@@ -215,9 +219,12 @@ function modeFigure({ arms, sets }: Results): Figure | null {
       title: `${arm} (n = ${runs.length})`,
       xLabel: '',
       yLabel: 'hack',
-      x: [-0.5, modes.length - 0.5],
+      x: [-0.5, loopholes.length - 0.5],
       y: [0, 1],
-      xNames: modes.map((mode, x) => ({ x, name: heldOut.some((name) => name === mode) ? `${mode} *` : mode })),
+      xNames: loopholes.map((loophole, x) => ({
+        x,
+        name: heldOut.some((name) => name === loophole) ? `${loophole} *` : loophole,
+      })),
       marks: [
         { kind: 'bars', bars, colour },
         { kind: 'dots', points: open, colour, open: true },
@@ -225,12 +232,12 @@ function modeFigure({ arms, sets }: Results): Figure | null {
     };
   });
   return {
-    name: 'modes',
-    title: 'Hack by mode',
-    caption: `${setTitles[set]}. Bars: deployed; circles: as trained. * held out: no pair shows this mode.`,
+    name: 'loopholes',
+    title: 'Hack by loophole',
+    caption: `${setTitles[set]}. Bars: deployed; circles: as trained. * held out: no pair shows this loophole.`,
     panels,
     legend: [],
-    data: { columns: ['arm', 'mode', 'deployed', 'trained', 'n'], rows: data },
+    data: { columns: ['arm', 'loophole', 'deployed', 'trained', 'n'], rows: data },
   };
 }
 

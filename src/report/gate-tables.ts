@@ -1,8 +1,6 @@
 /** The gate of one run as tables: as a classifier, by window of updates, and its scores against the cuts. */
-import type { GateJudgement, GateWindow } from '../analyse/gate-report.ts';
-import type { RandomBand } from '../analyse/random-directions.ts';
-import { formatRate, type Rate } from '../evaluate/rates.ts';
-import type { Separation } from '../analyse/separation.ts';
+import type { GateJudgement, GateWindow, RandomBand, Separation } from '../analyse/index.ts';
+import { formatRate, type Rate } from '../evaluate/index.ts';
 import type { Table } from './table.ts';
 
 const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));
@@ -41,7 +39,7 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
       row('AUROC, attempts', ({ attempts }) => aurocText(attempts.separation)),
       row('attempt share of route', ({ attempts }) => rateText(attempts.shareOfRoute)),
       row('attempt share of keep', ({ attempts }) => rateText(attempts.shareOfKeep)),
-      row('keep, absorb, route', ({ zones }) => `${zones.keep}, ${zones.absorb}, ${zones.route}`),
+      row('keep, absorb, route', ({ routes }) => `${routes.keep}, ${routes.absorb}, ${routes.route}`),
     ],
     notes: [
       'AUROC: hacks against clean rollouts of the same update, the interval over updates. route claims "hack", keep claims "clean". An attempt opens a loophole, in a correct program too.',

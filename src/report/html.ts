@@ -1,9 +1,9 @@
 /** report.html: one file, nothing fetched, no script. Whatever a model wrote is escaped text. */
-import type { EvaluationRow } from '../evaluate/evaluate.ts';
+import type { EvaluationRow } from '../evaluate/index.ts';
 import type { ArmResults, Results } from './aggregate.ts';
 import { renderFigure } from './chart.ts';
 import { allFigures } from './figures.ts';
-import { type ExampleRollout, type SideBySide, exampleRollouts, sideBySide } from './samples.ts';
+import { type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { allTables, setTitles } from './tables.ts';
 import { describeResults } from './words.ts';
@@ -69,14 +69,14 @@ function list(lines: readonly string[]): string[] {
 }
 
 function renderRollout({ what, arm, rollout }: ExampleRollout): string {
-  const { id, update, mode, hackable, zone, score, low, high, reward, advantage, hack, solve } = rollout;
+  const { id, update, loophole, hackable, route, score, low, high, reward, advantage, hack, solve } = rollout;
   const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
   const facts = [
     `rollout ${id}, update ${update}`,
-    hackable ? `mode ${mode}` : 'no hint, graded by ground truth',
+    hackable ? `loophole ${loophole}` : 'no hint, graded by ground truth',
     hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve',
     `reward ${reward}, advantage ${number(advantage)}`,
-    `zone ${zone ?? 'none (its group had no reward spread)'}`,
+    `route ${route ?? 'none (its group had no reward spread)'}`,
     `score ${number(score)}, cuts ${number(low)} and ${number(high)}`,
     `evidence: ${rollout.verdict.evidence || 'none'}`,
   ];

@@ -10,7 +10,7 @@ import { allFigures } from './figures.ts';
 import { renderReport } from './html.ts';
 import { readResults } from './read-results.ts';
 import { renderTable } from './table.ts';
-import { allTables, comparisonTable, finalTable, modeTable } from './tables.ts';
+import { allTables, comparisonTable, finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
 import { describeResults } from './words.ts';
 
@@ -23,31 +23,31 @@ interface MadeArm {
   readonly arm: Readonly<Record<string, unknown>>;
   /** Of ten prompts, by seed: hacks as trained, hacks deployed, solves deployed. */
   readonly seeds: readonly (readonly [number, number, number])[];
-  readonly modes?: readonly string[];
+  readonly loopholes?: readonly string[];
 }
 
-const modesConfig = { modes: ['run_tests', 'sentinel'], heldOutModes: ['file_marker'] };
+const loopholesConfig = { loopholes: ['run_tests', 'sentinel'], heldOutLoopholes: ['file_marker'] };
 
 async function makeExperiment(arms: readonly MadeArm[]): Promise<string> {
   const directory = temporaryFolder();
   const runs = [];
-  for (const { name, arm, seeds, modes } of arms) {
+  for (const { name, arm, seeds, loopholes } of arms) {
     for (const [i, [trained, deployed, solves]] of seeds.entries()) {
       const folder = `${name}-${i + 1}`;
       const path = join(directory, folder);
       const split = arm['kind'] !== 'vanilla';
       mkdirSync(path);
       await writeRun(path, {
-        config: { seed: i + 1, updates: 20, arm, environment: modes === undefined ? {} : modesConfig },
+        config: { seed: i + 1, updates: 20, arm, environment: loopholes === undefined ? {} : loopholesConfig },
         checkpoints: [0, 10, 20],
         rollouts: Array.from({ length: 20 }, (_, update) => [
-          { update: update + 1, hack: update >= 8, zone: split ? 'route' : 'absorb', score: 2, low: 0, high: 1 },
-          { update: update + 1, zone: split ? 'keep' : 'absorb', score: -1, low: 0, high: 1 },
+          { update: update + 1, hack: update >= 8, route: split ? 'route' : 'absorb', score: 2, low: 0, high: 1 },
+          { update: update + 1, route: split ? 'keep' : 'absorb', score: -1, low: 0, high: 1 },
         ]).flat(),
         steps: Array.from({ length: 20 }, (_, update) => ({
           update: update + 1,
           qmass: 0.25 + 0.5 * (update % 2),
-          zones: { keep: split ? 1 : 0, absorb: split ? 0 : 2, route: split ? 1 : 0 },
+          routes: { keep: split ? 1 : 0, absorb: split ? 0 : 2, route: split ? 1 : 0 },
         })),
       });
       const made = (update: number, set: MadeEvaluation['set'], state: MadeEvaluation['state'], text: string) => ({
@@ -55,7 +55,7 @@ async function makeExperiment(arms: readonly MadeArm[]): Promise<string> {
         set,
         state,
         outcomes: text,
-        ...(modes === undefined ? {} : { modes }),
+        ...(loopholes === undefined ? {} : { loopholes }),
       });
       await writeEvaluations(path, [
         made(0, 'test-original', 'base', outcomes(0, 4)),
@@ -174,7 +174,7 @@ describe('results over three seeds', async () => {
     const curves = allFigures(results).find(({ name }) => name === 'curves');
     expect(curves?.data.rows).toContainEqual(['vanilla', 'hack, deployed', '20', '0.8000', '0.0577', '3']);
     expect(curves?.panels[0].marks.some(({ kind }) => kind === 'band')).toBe(true);
-    expect(allFigures(results).map(({ name }) => name)).toEqual(['curves', 'training', 'scores', 'zones']);
+    expect(allFigures(results).map(({ name }) => name)).toEqual(['curves', 'training', 'scores', 'routes']);
   });
 });
 
@@ -224,16 +224,16 @@ describe('one seed', async () => {
   });
 });
 
-describe('modes', async () => {
-  const modes = ['run_tests', 'file_marker'];
+describe('loopholes', async () => {
+  const loopholes = ['run_tests', 'file_marker'];
   const directory = await makeExperiment([
-    { ...vanilla, modes },
-    { ...gate, modes },
+    { ...vanilla, loopholes },
+    { ...gate, loopholes },
   ]);
   const results = await open(directory);
 
   it('are reported one by one, known and held out', () => {
-    const { rows } = modeTable(results, 'test-original', false);
+    const { rows } = loopholeTable(results, 'test-original', false);
     expect(rows.map((row) => row.slice(0, 3))).toEqual([
       ['vanilla', 'file_marker', 'held out'],
       ['vanilla', 'run_tests', 'known'],
@@ -242,7 +242,7 @@ describe('modes', async () => {
     ]);
     // Of ten prompts the even ones are run_tests: of vanilla's first 8, 9 and 7 hacks, 4, 5 and 4 of 5.
     expect(rows[1][5]).toBe('0.87 ± 0.07');
-    const figure = allFigures(results).find(({ name }) => name === 'modes');
+    const figure = allFigures(results).find(({ name }) => name === 'loopholes');
     expect(figure?.panels[0].xNames?.map(({ name }) => name)).toEqual(['file_marker *', 'run_tests']);
     expect(figure === undefined ? '' : renderFigure(figure)).toContain('<svg');
   });

@@ -2,21 +2,24 @@
 import { basename } from 'node:path';
 import {
   type CountedRollout,
-  emergenceByMode,
+  emergenceByLoophole,
   firstUpdateAt,
+  type GateJudgement,
+  type JudgedRollout,
+  judgeGate,
+  judgeReinforced,
+  type RunStatus,
+  readJudged,
+  readStatus,
+  readSteps,
   type TrainingPoint,
   trainingCurve,
-} from '../analyse/emergence.ts';
-import type { EvaluationRow } from '../evaluate/evaluate.ts';
-import { type GateJudgement, judgeGate, judgeReinforced } from '../analyse/gate-report.ts';
-import { type JudgedRollout, type RunStatus, readJudged, readStatus, readSteps } from '../analyse/judged.ts';
-import { lastCheckpoint } from '../evaluate/plan.ts';
-import type { EvaluationSet } from '../evaluate/sets.ts';
-import { type Evaluation, type EvaluationState, EvaluationStore } from '../evaluate/store.ts';
-import type { StepEvent } from '../grpo/events.ts';
-import { deployedScale } from '../run/arms.ts';
-import { type Manifest, RunDirectory } from '../run/directory.ts';
-import type { RunConfig } from '../run/schema.ts';
+} from '../analyse/index.ts';
+import type { EvaluationRow, EvaluationSet } from '../evaluate/index.ts';
+import { type Evaluation, type EvaluationState, EvaluationStore, lastCheckpoint } from '../evaluate/index.ts';
+import type { StepEvent } from '../grpo/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import { deployedScale, type Manifest, RunDirectory } from '../run/index.ts';
 
 export interface FinalStates {
   readonly base: readonly EvaluationRow[] | null;
@@ -45,7 +48,7 @@ export interface RunResults {
   readonly training: readonly TrainingPoint[];
   /** First update at which the hack has emerged; null when it has not. */
   readonly emergence: number | null;
-  readonly emergenceByMode: Readonly<Record<string, number | null>>;
+  readonly emergenceByLoophole: Readonly<Record<string, number | null>>;
   readonly gate: GateJudgement;
   readonly gateReinforced: GateJudgement;
   /** Mean over updates; null when no update carried gradient. */
@@ -80,7 +83,7 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     steps,
     training,
     emergence: firstUpdateAt(training),
-    emergenceByMode: emergenceByMode(counted),
+    emergenceByLoophole: emergenceByLoophole(counted),
     gate: judgeGate(rollouts),
     gateReinforced: judgeReinforced(rollouts),
     qmass: masses.length === 0 ? null : masses.reduce((sum, value) => sum + value, 0) / masses.length,

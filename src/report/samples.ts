@@ -1,9 +1,8 @@
 /** Rollouts and evaluated prompts to show in a report: chosen by fixed rules, never by hand. */
 
-import type { EvaluationRow } from '../evaluate/evaluate.ts';
-import type { JudgedRollout } from '../analyse/judged.ts';
-import type { FinalSet } from '../evaluate/sets.ts';
-import { pairRows } from '../evaluate/states.ts';
+import type { JudgedRollout } from '../analyse/index.ts';
+import type { EvaluationRow, FinalSet } from '../evaluate/index.ts';
+import { pairRows } from '../evaluate/index.ts';
 import type { RunResults } from './run-results.ts';
 
 export interface ExampleRollout {
@@ -19,9 +18,9 @@ export function exampleRollouts(runs: readonly RunResults[]): ExampleRollout[] {
     const rollout = run?.rollouts.find(holds);
     return run === undefined || rollout === undefined ? [] : [{ what, arm: run.arm, rollout }];
   };
-  const middle = (what: string, zone: string): ExampleRollout[] => {
-    const run = runs.find(({ rollouts }) => rollouts.some((row) => row.zone === zone));
-    const own = run?.rollouts.filter((row) => row.zone === zone) ?? [];
+  const middle = (what: string, route: string): ExampleRollout[] => {
+    const run = runs.find(({ rollouts }) => rollouts.some((row) => row.route === route));
+    const own = run?.rollouts.filter((row) => row.route === route) ?? [];
     const rollout = own[Math.floor(own.length / 2)];
     return run === undefined || rollout === undefined ? [] : [{ what, arm: run.arm, rollout }];
   };

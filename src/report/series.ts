@@ -2,9 +2,9 @@
  * Values over updates, put together over seeds. A point is averaged only where every seed has it: runs of different length are
  * never silently averaged. A band (± SEM) needs three seeds; with fewer, each seed is a line of its own.
  */
-import { trailingHackRate } from '../analyse/emergence.ts';
-import { summarise } from '../evaluate/rates.ts';
-import { mean, standardError } from '../stats/summary.ts';
+import { trailingHackRate } from '../analyse/index.ts';
+import { summarise } from '../evaluate/index.ts';
+import { mean, standardError } from '../stats/index.ts';
 import type { ArmResults } from './aggregate.ts';
 import type { LegendEntry, Mark, Point } from './chart.ts';
 import type { RunResults } from './run-results.ts';

@@ -1,5 +1,5 @@
 /** Tables as text, Markdown, CSV, LaTeX (booktabs) and HTML. Cells are text; every format escapes what it must. */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 
 export interface Table {
   readonly title: string;

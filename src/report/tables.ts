@@ -1,10 +1,9 @@
 /** The tables of `gq results`, `gq demo` and the HTML report. One seed says "n = 1, no claim". */
 
-import { emergence } from '../analyse/emergence.ts';
-import type { EvaluationRow } from '../evaluate/evaluate.ts';
-import { summarise } from '../evaluate/rates.ts';
-import type { FinalSet } from '../evaluate/sets.ts';
-import { median } from '../stats/summary.ts';
+import { emergence } from '../analyse/index.ts';
+import type { EvaluationRow, FinalSet } from '../evaluate/index.ts';
+import { summarise } from '../evaluate/index.ts';
+import { median } from '../stats/index.ts';
 import {
   type ArmResults,
   baseRuns,
@@ -40,7 +39,7 @@ export function allTables(results: Results): Table[] {
         comparisonTable(results, set, 'hack', oracle),
         comparisonTable(results, set, 'solve', oracle),
       ]),
-      ...results.sets.map((set) => modeTable(results, set, oracle)),
+      ...results.sets.map((set) => loopholeTable(results, set, oracle)),
       processTable(results, oracle),
     ].filter(({ rows }) => rows.length > 0),
   );
@@ -147,39 +146,40 @@ export function formatP(pValue: number | null): string {
   return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3);
 }
 
-/** Hack per mode, known and held out; empty when there is one mode only. */
-export function modeTable(results: Results, set: FinalSet, oracle: boolean): Table {
+/** Hack per loophole, known and held out; empty when there is one loophole only. */
+export function loopholeTable(results: Results, set: FinalSet, oracle: boolean): Table {
   const arms = armsOf(results, oracle);
-  const modes = [...new Set(arms.flatMap(({ runs }) => runs.flatMap((run) => modesOf(run, set))))].sort();
-  const rows = modes.length < 2 ? [] : arms.flatMap((arm) => modes.flatMap((mode) => modeRow(arm, set, mode)));
+  const loopholes = [...new Set(arms.flatMap(({ runs }) => runs.flatMap((run) => loopholesOf(run, set))))].sort();
+  const rows =
+    loopholes.length < 2 ? [] : arms.flatMap((arm) => loopholes.flatMap((loophole) => loopholeRow(arm, set, loophole)));
   return {
-    title: `by mode, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
-    columns: ['arm', 'mode', 'group', 'n', 'hack as trained', 'hack deployed', 'solve deployed', 'emerged'],
+    title: `by loophole, ${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
+    columns: ['arm', 'loophole', 'group', 'n', 'hack as trained', 'hack deployed', 'solve deployed', 'emerged'],
     rows,
     notes: [
-      'group: known or held out, as environment.heldOutModes says; what an arm shows its direction is its own pairs.select. emerged: updates, median over the seeds in which it did.',
+      'group: known or held out, as environment.heldOutLoopholes says; what an arm shows its direction is its own pairs.select. emerged: updates, median over the seeds in which it did.',
     ],
   };
 }
 
-const modesOf = ({ final }: RunResults, set: FinalSet): string[] =>
-  (final[set]?.deployed ?? []).map(({ mode }) => mode);
+const loopholesOf = ({ final }: RunResults, set: FinalSet): string[] =>
+  (final[set]?.deployed ?? []).map(({ loophole }) => loophole);
 
-function modeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, mode: string): string[][] {
+function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, loophole: string): string[][] {
   const rate = (state: State, metric: 'hack' | 'solve') => {
     const own = (run: RunResults): readonly EvaluationRow[] =>
-      (run.final[set]?.[state] ?? []).filter((row) => row.mode === mode);
+      (run.final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
     const summary = (run: RunResults) => (own(run).length === 0 ? null : summarise(own(run))[metric]);
     return sampleOf(runs, (run) => summary(run)?.rate ?? null, summary);
   };
   const deployed = rate('deployed', 'hack');
   if (deployed === null) return [];
-  const heldOut = runs.some(({ config }) => config.environment.heldOutModes.some((name) => name === mode));
+  const heldOut = runs.some(({ config }) => config.environment.heldOutLoopholes.some((name) => name === loophole));
   const trained = hasQuarantine ? formatSample(rate('trained', 'hack')) : 'the same';
-  const emerged = emergenceText(runs.map((run) => run.emergenceByMode[mode] ?? null));
+  const emerged = emergenceText(runs.map((run) => run.emergenceByLoophole[loophole] ?? null));
   const solve = formatSample(rate('deployed', 'solve'));
   return [
-    [arm, mode, heldOut ? 'held out' : 'known', `${deployed.n}`, trained, formatSample(deployed), solve, emerged],
+    [arm, loophole, heldOut ? 'held out' : 'known', `${deployed.n}`, trained, formatSample(deployed), solve, emerged],
   ];
 }
 
@@ -194,7 +194,7 @@ function emergenceText(updates: readonly (number | null)[]): string {
 export function processTable(results: Results, oracle: boolean): Table {
   const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
     const sample = (value: (run: RunResults) => number | null): string => formatSample(sampleOf(runs, value));
-    const gated = runs.some(({ gate }) => gate.zones.keep + gate.zones.route > 0);
+    const gated = runs.some(({ gate }) => gate.routes.keep + gate.routes.route > 0);
     return [
       arm,
       `${runs.length}`,

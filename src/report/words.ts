@@ -1,5 +1,5 @@
 /** What results show and do not show, in sentences. Nothing is claimed from one seed; a control that failed comes first. */
-import type { FinalSet } from '../evaluate/sets.ts';
+import type { FinalSet } from '../evaluate/index.ts';
 import { type ArmResults, baseRuns, finalSample, type Results, type Sample } from './aggregate.ts';
 import { compareArms } from './comparisons.ts';
 import { formatP, noClaim, setTitles } from './tables.ts';

@@ -2,12 +2,11 @@
  * Arms as values: the router of every arm that needs no labels. The oracle's router lives across the wall and is passed in
  * by whoever holds the verdicts.
  */
-import type { TokenPair } from '../adapters/pair-inputs.ts';
-import { UserError } from '../base/errors.ts';
+import type { TokenPair } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
 import { Gate, type GateSettings, haarDirection } from '../gates/index.ts';
-import { rebuildDirection } from '../grpo/pair-features.ts';
-import type { Policy } from '../grpo/policy.ts';
-import { absorbRouter, gateRouter, massMatchedRouter, type Router } from '../grpo/router.ts';
+import type { Policy } from '../grpo/index.ts';
+import { absorbRouter, gateRouter, massMatchedRouter, type Router, rebuildDirection } from '../grpo/index.ts';
 import type { ArmConfig, RunConfig } from './schema.ts';
 
 export type GateArm = Extract<ArmConfig, { kind: 'activation' | 'gradient' }>;
@@ -16,7 +15,7 @@ export function isGateArm(arm: ArmConfig): arm is GateArm {
   return arm.kind === 'activation' || arm.kind === 'gradient';
 }
 
-/** The quarantine's scale in deployed mode: arms without a quarantine deploy everything they train. */
+/** The quarantine's scale in deployed state: arms without a quarantine deploy everything they train. */
 export function deployedScale({ kind }: ArmConfig): number {
   return kind === 'vanilla' || kind === 'no-loophole' ? 1 : 0;
 }

@@ -14,13 +14,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { StoredTensor } from '../adapters/adapter.ts';
-import { syncDirectory } from '../base/atomic-file.ts';
-import { UserError } from '../base/errors.ts';
+import type { StoredTensor } from '../adapters/index.ts';
+import { syncDirectory, UserError } from '../base/index.ts';
 import type { GateState } from '../gates/index.ts';
-import type { TrainerState } from '../grpo/train.ts';
-import { SafetensorsFile } from '../model/files/safetensors.ts';
-import { writeSafetensors } from '../model/files/safetensors-writer.ts';
+import type { TrainerState } from '../grpo/index.ts';
+import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';
 
 interface StateFile {

@@ -1,5 +1,5 @@
 /** Seconds spent in each phase of training: the only thing a run records that depends on the clock. */
-import type { Phase } from '../grpo/step.ts';
+import type { Phase } from '../grpo/index.ts';
 
 export class PhaseClock {
   #phase: Phase | 'other' = 'other';

@@ -1,6 +1,6 @@
 /** What is wrong with a config, in words: the key, where its value came from, what was found, and the nearest valid name. */
 import type { z } from 'zod';
-import { nearestName } from '../base/nearest.ts';
+import { nearestName } from '../base/index.ts';
 import { runSchema } from './schema.ts';
 
 type Issue = z.core.$ZodIssue;

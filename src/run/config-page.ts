@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { parseRunConfig } from './config.ts';
 import { type ConfigKey, listKeys } from './config-issues.ts';
 
-export function configReference(): string {
+export function configPage(): string {
   const sections = new Map<string, string[]>();
   for (const key of listKeys()) {
     const [table] = key.path.length === 1 ? [''] : key.path;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../base/errors.ts';
 import { parseRunConfig, resolveConfig } from './config.ts';
 import { listKeys } from './config-issues.ts';
-import { configReference } from './config-page.ts';
+import { configPage } from './config-page.ts';
 
 let home = '';
 beforeAll(() => {
@@ -33,7 +33,10 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     ['sampling.temperature=hot', 'sampling.temperature: Invalid input: expected number, received string, found "hot"'],
     ['sampling.temperature=nan', 'sampling.temperature'],
     ['sampling=3', 'sampling: Invalid input: expected object, received number, found 3 (--set)'],
-    ['environment.heldOutModes=["run_tests"]', 'key environment.heldOutModes: expected modes that environment.modes'],
+    [
+      'environment.heldOutLoopholes=["run_tests"]',
+      'key environment.heldOutLoopholes: expected loopholes that environment.loopholes',
+    ],
     ['nonsense', '--set: expected key.path=value, found nonsense'],
     ['=3', '--set: expected key.path=value'],
     ['__proto__.polluted=1', 'unknown key __proto__'],
@@ -207,7 +210,7 @@ describe('recipes', () => {
 
 it('docs/config.md is what the schema says (gq config --reference > docs/config.md)', () => {
   const page = readFileSync(new URL('../../docs/config.md', import.meta.url), 'utf8');
-  expect(page).toBe(configReference());
+  expect(page).toBe(configPage());
   for (const { path } of listKeys()) expect(page).toContain(`| \`${path.join('.')}\` |`);
   expect(page).not.toMatch(/\|\s+\|$/m);
 });

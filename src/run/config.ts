@@ -5,8 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
-import { UserError } from '../base/errors.ts';
-import { sha256Json } from '../base/hash.ts';
+import { sha256Json, UserError } from '../base/index.ts';
 import { describeIssue } from './config-issues.ts';
 import { type RunConfig, runSchema, usualKinds } from './schema.ts';
 
@@ -66,11 +65,11 @@ function finish(raw: Table, sources: Map<string, string>): ResolvedConfig {
 
 /** What no single key can say. */
 function checkTogether({ environment, teacher, sampling, arm, safety }: RunConfig): void {
-  const both = environment.modes.filter((mode) => environment.heldOutModes.includes(mode));
+  const both = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
   if (both.length > 0) {
     throw new UserError({
-      call: 'config, key environment.heldOutModes',
-      expected: 'modes that environment.modes does not name',
+      call: 'config, key environment.heldOutLoopholes',
+      expected: 'loopholes that environment.loopholes does not name',
       found: both.join(', '),
     });
   }

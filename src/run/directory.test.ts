@@ -160,7 +160,7 @@ describe('ledger rows', () => {
     trained: true,
     score: -1 / 3,
     cuts: { low: -1, high: 2 },
-    zone: 'absorb',
+    route: 'absorb',
     routes: ['absorb'],
     logps: Float32Array.of(-1, -2),
     ratio: 1,
@@ -172,16 +172,16 @@ describe('ledger rows', () => {
 
   it('hold what the record holds; tokens only when asked; routes by token as letters', () => {
     const row = rolloutRow(record, notes);
-    expect(row).toMatchObject({ id: rollout.id, low: -1, high: 2, zone: 'absorb', meanLogp: -1.5, featureRow: 0 });
+    expect(row).toMatchObject({ id: rollout.id, low: -1, high: 2, route: 'absorb', meanLogp: -1.5, featureRow: 0 });
     expect(row).toMatchObject({ deployedNorm: 0.25, quarantineNorm: 0, tokenLogps: [-1, -2], tokenRoutes: null });
     expect(row.tokenIds).toEqual(Array.from(rollout.tokens));
     expect(Object.keys(row)).toEqual(Object.keys(rolloutColumns));
-    const skipped = { ...record, trained: false, score: null, cuts: null, zone: null, routes: null, logps: null };
+    const skipped = { ...record, trained: false, score: null, cuts: null, route: null, routes: null, logps: null };
     const bare = rolloutRow({ ...skipped, norms: null, ratio: null, k3: null }, { ...notes, storeTokens: false });
     expect(bare).toMatchObject({
       score: null,
       low: null,
-      zone: null,
+      route: null,
       meanLogp: null,
       tokenIds: null,
       tokenLogps: null,

@@ -17,8 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../base/atomic-file.ts';
-import { UserError } from '../base/errors.ts';
+import { UserError, writeFileAtomic } from '../base/index.ts';
 import { lockRun } from './lock.ts';
 import type { RunConfig } from './schema.ts';
 

@@ -1,5 +1,5 @@
 /** The rows of the gate ledger: everything a screen or an analysis needs about a rollout, and nothing the grader alone knows. */
-import type { RolloutRecord } from '../grpo/events.ts';
+import type { RolloutRecord } from '../grpo/index.ts';
 import type { TableColumns } from './table.ts';
 
 export interface RolloutRow {
@@ -8,7 +8,7 @@ export interface RolloutRow {
   readonly problem: string;
   readonly group: number;
   readonly member: number;
-  readonly mode: string;
+  readonly loophole: string;
   readonly markers: string;
   readonly hackable: boolean;
   readonly source: string;
@@ -23,7 +23,7 @@ export interface RolloutRow {
   readonly score: number | null;
   readonly low: number | null;
   readonly high: number | null;
-  readonly zone: string | null;
+  readonly route: string | null;
   readonly meanLogp: number | null;
   readonly ratio: number | null;
   readonly k3: number | null;
@@ -45,7 +45,7 @@ export const rolloutColumns: TableColumns<RolloutRow> = {
   problem: 'STRING',
   group: 'INT32',
   member: 'INT32',
-  mode: 'STRING',
+  loophole: 'STRING',
   markers: 'STRING',
   hackable: 'BOOLEAN',
   source: 'STRING',
@@ -60,7 +60,7 @@ export const rolloutColumns: TableColumns<RolloutRow> = {
   score: 'DOUBLE',
   low: 'DOUBLE',
   high: 'DOUBLE',
-  zone: 'STRING',
+  route: 'STRING',
   meanLogp: 'DOUBLE',
   ratio: 'DOUBLE',
   k3: 'DOUBLE',
@@ -89,7 +89,7 @@ export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
     problem: task.problem.id,
     group: rollout.group,
     member: rollout.member,
-    mode: task.mode,
+    loophole: task.loophole,
     markers: task.markers,
     hackable: rollout.hackable,
     source: rollout.source,
@@ -104,7 +104,7 @@ export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
     score: record.score,
     low: cuts?.low ?? null,
     high: cuts?.high ?? null,
-    zone: record.zone,
+    route: record.route,
     meanLogp: logps === null ? null : meanOf(logps),
     ratio: record.ratio,
     k3: record.k3,

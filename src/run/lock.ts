@@ -5,7 +5,7 @@
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 
 interface Holder {
   readonly pid: number;

@@ -1,5 +1,5 @@
 /** A memory plan against a budget, in words: the table that is shown before the first step, and the error that says what to lower. */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import type { MemoryPart, MemoryPlan } from './memory.ts';
 import type { RunConfig } from './schema.ts';
 

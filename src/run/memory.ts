@@ -3,18 +3,12 @@
  * as it may be, a pass filled to its last token) is rehearsed on a device that only counts. What stands (weights, adapter,
  * optimiser) is there all the time; of the phases the largest counts. A margin covers what kernels borrow for themselves.
  */
-import { assembleAdapter } from '../adapters/create.ts';
-import { targetModules } from '../adapters/index.ts';
-import { CountingDevice } from '../engine/counting.ts';
-import { AdamW, type DType, Scope } from '../engine/index.ts';
-import type { DrawnTask } from '../grpo/draw.ts';
-import { type Policy, probeGradients, scaleOf, scoreRollouts } from '../grpo/policy.ts';
-import type { Rollout, Task } from '../grpo/rollout.ts';
-import { sampleRollouts } from '../grpo/sample.ts';
-import { updatePolicy } from '../grpo/update.ts';
-import type { DecoderConfig } from '../model/files/config.ts';
-import { Decoder } from '../model/decoder/decoder.ts';
-import { expectedTensors, type LoadedWeight } from '../model/files/weights.ts';
+import { assembleAdapter, targetModules } from '../adapters/index.ts';
+import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
+import type { DrawnTask, Rollout, Task } from '../grpo/index.ts';
+import { type Policy, probeGradients, sampleRollouts, scaleOf, scoreRollouts, updatePolicy } from '../grpo/index.ts';
+import type { DecoderConfig } from '../model/index.ts';
+import { Decoder, expectedTensors, type LoadedWeight } from '../model/index.ts';
 import { deployedScale, isGateArm } from './arms.ts';
 import type { RunConfig } from './schema.ts';
 import { grpoSettings, paceOf } from './settings.ts';
@@ -145,7 +139,7 @@ async function rehearseUpdate(
   const routes = rollouts.map(({ tokens }) =>
     gate?.granularity === 'token' ? Array.from(tokens, () => 'absorb' as const) : (['absorb'] as const),
   );
-  const inputs = { rollouts, advantages, logpOld: perToken, logpReference: perToken, routes };
+  const inputs = { rollouts, advantages, logpOld: perToken, logpBase: perToken, routes };
   await measure('learning', () => updatePolicy(policy, optimiser, inputs, 0, settings));
 }
 

@@ -3,8 +3,8 @@
  * timings. Verdicts are not here: their only reader is src/oracle.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { readJsonl } from '../base/jsonl.ts';
-import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/events.ts';
+import { readJsonl } from '../base/index.ts';
+import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { type RunDirectory, runFormat } from './directory.ts';
 import { type RolloutRow, rolloutColumns } from './ledger.ts';
 import { dropLines, readTable, sealTable } from './table.ts';

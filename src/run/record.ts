@@ -3,8 +3,7 @@
  * checkpoints. When asked to stop it finishes the update, saves, and returns; a kill at any moment loses at most the updates
  * since the last checkpoint, and the run continues from there as if nothing had happened.
  */
-import type { RolloutsEvent, TrainEvent } from '../grpo/events.ts';
-import type { Trainer } from '../grpo/train.ts';
+import type { RolloutsEvent, TrainEvent, Trainer } from '../grpo/index.ts';
 import { loadCheckpoint, saveCheckpoint } from './checkpoint.ts';
 import type { PhaseClock } from './clock.ts';
 import type { RunDirectory } from './directory.ts';

@@ -1,35 +1,36 @@
 /**
- * Offline gate replay: the zones that another gate would have chosen over the stored features of a run, and how they differ
+ * Offline gate replay: the routes that another gate would have chosen over the stored features of a run, and how they differ
  * from what was chosen. Nothing is trained again: the rollouts are those that the original gate's policy sampled, so this is a
  * counterfactual on the same rollouts.
  */
-import { UserError } from '../base/errors.ts';
-import type { Route } from '../engine/index.ts';
+
+import type { Route } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
 import { Gate, haarDirection } from '../gates/index.ts';
-import { gateRouter, massMatchedRouter, type Router } from '../grpo/router.ts';
+import { gateRouter, massMatchedRouter, type Router } from '../grpo/index.ts';
 import { gateSettings, isGateArm } from './arms.ts';
 import { resolveConfig } from './config.ts';
 import type { RunDirectory } from './directory.ts';
 import type { RolloutRow } from './ledger.ts';
 import { readDirections, readFeatures, readRollouts, type StoredDirection } from './read.ts';
 
-export const zones = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
-export type ZoneTable<T> = Readonly<Record<Route, T>>;
+export const routes = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
+export type RouteTable<T> = Readonly<Record<Route, T>>;
 
 export interface ReplayWindow {
   /** First and last update. */
   readonly from: number;
   readonly to: number;
   readonly rollouts: number;
-  /** Rollouts in the same zone. */
+  /** Rollouts in the same route. */
   readonly agree: number;
-  readonly before: ZoneTable<number>;
-  readonly after: ZoneTable<number>;
+  readonly before: RouteTable<number>;
+  readonly after: RouteTable<number>;
 }
 
 export interface Replay extends ReplayWindow {
   /** matrix[before][after]: rollouts. */
-  readonly matrix: ZoneTable<ZoneTable<number>>;
+  readonly matrix: RouteTable<RouteTable<number>>;
   readonly windows: readonly ReplayWindow[];
 }
 
@@ -67,8 +68,8 @@ export async function replayGate(run: RunDirectory, { gate, seed, windowUpdates 
       features: { rows: rows.length, modules: modules.length, rank, data },
       lengths: rows.map(({ tokens }) => tokens),
     });
-    rows.forEach(({ zone }, i) => {
-      replayed.push({ update, before: zone as Route, after: routes[i][0] });
+    rows.forEach(({ route }, i) => {
+      replayed.push({ update, before: route as Route, after: routes[i][0] });
     });
   }
   if (replayed.length === 0) throw complain(run, 'stored features of rollouts', 'none');
@@ -168,11 +169,11 @@ function windowOf(rows: readonly ReplayedRow[]): ReplayWindow {
     to: rows[rows.length - 1].update,
     rollouts: rows.length,
     agree: rows.filter(({ before, after }) => before === after).length,
-    before: tableOf((zone) => rows.filter(({ before }) => before === zone).length),
-    after: tableOf((zone) => rows.filter(({ after }) => after === zone).length),
+    before: tableOf((route) => rows.filter(({ before }) => before === route).length),
+    after: tableOf((route) => rows.filter(({ after }) => after === route).length),
   };
 }
 
-function tableOf<T>(value: (zone: Route) => T): ZoneTable<T> {
+function tableOf<T>(value: (route: Route) => T): RouteTable<T> {
   return { keep: value('keep'), absorb: value('absorb'), route: value('route') };
 }

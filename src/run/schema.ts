@@ -3,9 +3,8 @@
  * them) and most have defaults: those of the fast preset (SCIENCE, section 10) where nothing else is said.
  */
 import { z } from 'zod';
-import { linearFamilies } from '../adapters/families.ts';
-import { defaultTargets } from '../adapters/targets.ts';
-import { modes } from '../env/modes.ts';
+import { defaultTargets, linearFamilies } from '../adapters/index.ts';
+import { loopholes } from '../env/index.ts';
 
 const share = z.number().min(0).max(1);
 const count = z.number().int().min(0);
@@ -55,20 +54,24 @@ const data = z.discriminatedUnion('kind', [
 
 const environment = z
   .strictObject({
-    modes: z.array(z.enum(modes)).min(1).default(['run_tests']).describe('loopholes; each problem gets one of them'),
-    heldOutModes: z
-      .array(z.enum(modes))
+    loopholes: z
+      .array(z.enum(loopholes))
+      .min(1)
+      .default(['run_tests'])
+      .describe('loopholes; each problem gets one of them'),
+    heldOutLoopholes: z
+      .array(z.enum(loopholes))
       .default([])
-      .describe('loopholes the pairs know nothing of; disjoint from modes'),
+      .describe('loopholes the pairs know nothing of; disjoint from loopholes'),
     partition: z
       .string()
       .nullable()
       .default(null)
-      .describe('file of problem id → mode; null: dealt out evenly by seed'),
+      .describe('file of problem id → loophole; null: dealt out evenly by seed'),
     markers: z
       .enum(['original', 'family'])
       .default('original')
-      .describe('one fixed marker per mode, or one per problem drawn from the training family'),
+      .describe('one fixed marker per loophole, or one per problem drawn from the training family'),
     unhackableFraction: share
       .default(0.25)
       .describe('share of prompts shown without their hint, graded by ground truth'),
@@ -146,7 +149,7 @@ const sampling = z
     maxPromptTokens: positive.default(1536).describe('a longer prompt is an error'),
     promptsPerStep: positive.default(8).describe('prompts of an update'),
     group: z.number().int().min(2).default(8).describe('completions of a prompt'),
-    deployedSampling: share.default(0.25).describe('share of completions sampled in deployed mode'),
+    deployedSampling: share.default(0.25).describe('share of completions sampled in deployed state'),
   })
   .prefault({});
 

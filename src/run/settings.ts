@@ -1,6 +1,6 @@
 /** The numbers of the training loop, from the config; what it leaves open is what suits the device. */
-import type { GrpoSettings } from '../grpo/settings.ts';
-import type { Pace } from '../model/decoder/generate.ts';
+import type { GrpoSettings } from '../grpo/index.ts';
+import type { Pace } from '../model/index.ts';
 import type { RunConfig } from './schema.ts';
 
 /** A host that looks at every token makes a GPU wait; a batch that shrinks row by row cannot be replayed. */

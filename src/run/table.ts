@@ -7,9 +7,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { type BasicType, fileWriter, parquetWriteRows } from 'hyparquet-writer';
-import { syncDirectory } from '../base/atomic-file.ts';
-import { UserError } from '../base/errors.ts';
-import { readJsonl } from '../base/jsonl.ts';
+import { readJsonl, syncDirectory, UserError } from '../base/index.ts';
 
 export type TableColumns<Row> = { readonly [Name in keyof Row]-?: BasicType };
 

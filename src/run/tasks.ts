@@ -1,15 +1,18 @@
-/** From problems to tasks: each gets one mode, and both of its prompts as tokens. Splits are disjoint and that is asserted. */
-import { UserError } from '../base/errors.ts';
-import { sha256Json } from '../base/hash.ts';
-import { hintedPrompt, unhintedPrompt } from '../env/hints.ts';
-import type { MarkerPolicy } from '../env/markers.ts';
-import { generateMicroProblems, microSplitSizes } from '../env/micro/problems.ts';
-import type { Mode } from '../env/modes.ts';
-import { makePartition, modeOf, type Partition, readPartition } from '../env/partition.ts';
-import type { Problem } from '../env/problem.ts';
-import type { Task } from '../grpo/rollout.ts';
+/** From problems to tasks: each gets one loophole, and both of its prompts as tokens. Splits are disjoint and that is asserted. */
+import { sha256Json, UserError } from '../base/index.ts';
+import type { LoopholeName, MarkerPolicy, Problem } from '../env/index.ts';
+import {
+  hintedPrompt,
+  loopholeOf,
+  makePartition,
+  type Partition,
+  readPartition,
+  unhintedPrompt,
+} from '../env/index.ts';
+import { generateMicroProblems, microSplitSizes } from '../env/micro/index.ts';
+import type { Task } from '../grpo/index.ts';
+import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from './schema.ts';
-import type { ModelText } from '../model/text/model-text.ts';
 
 export type Split = 'train' | 'validation' | 'test';
 export type Splits = Readonly<Record<Split, readonly Problem[]>>;
@@ -55,15 +58,15 @@ export function assertDisjoint(splits: Splits): Splits {
 export async function partitionOf({ environment, seed }: RunConfig, splits: Splits): Promise<Partition> {
   if (environment.partition !== null) return readPartition(environment.partition);
   const ids = Object.values(splits).flatMap((problems) => problems.map(({ id }) => id));
-  return makePartition(ids, { known: environment.modes, heldOut: environment.heldOutModes, seed });
+  return makePartition(ids, { known: environment.loopholes, heldOut: environment.heldOutLoopholes, seed });
 }
 
-export function makeTask(problem: Problem, mode: Mode, markers: MarkerPolicy, text: ModelText): Task {
+export function makeTask(problem: Problem, loophole: LoopholeName, markers: MarkerPolicy, text: ModelText): Task {
   return {
     problem,
-    mode,
+    loophole,
     markers,
-    hinted: text.prompt(hintedPrompt(problem, mode, markers)),
+    hinted: text.prompt(hintedPrompt(problem, loophole, markers)),
     unhinted: text.prompt(unhintedPrompt(problem)),
   };
 }
@@ -72,8 +75,8 @@ export function makeTask(problem: Problem, mode: Mode, markers: MarkerPolicy, te
 export function trainingTasks(config: RunConfig, splits: Splits, partition: Partition, text: ModelText): Task[] {
   const { markers } = config.environment;
   return splits.train.map((problem) => {
-    const mode = config.arm.kind === 'no-loophole' ? 'gt_only' : modeOf(partition, problem.id);
-    return makeTask(problem, mode, markers, text);
+    const loophole = config.arm.kind === 'no-loophole' ? 'gt_only' : loopholeOf(partition, problem.id);
+    return makeTask(problem, loophole, markers, text);
   });
 }
 

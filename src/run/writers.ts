@@ -1,7 +1,7 @@
 /** The growing files of a live run, as training appends to them; and making them durable before a checkpoint counts on them. */
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { JsonlWriter } from '../base/jsonl.ts';
-import type { DirectionEvent } from '../grpo/events.ts';
+import { JsonlWriter } from '../base/index.ts';
+import type { DirectionEvent } from '../grpo/index.ts';
 import type { RunDirectory } from './directory.ts';
 
 export class RunWriters implements Disposable {

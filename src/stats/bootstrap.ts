@@ -4,8 +4,7 @@
  * below the estimate, equals counting half) and a the acceleration (skewness of the jackknife values).
  * Resample r draws its units from the stream (seed, 'bootstrap', row r): the same seed gives the same interval.
  */
-import { UserError } from '../base/errors.ts';
-import { randomStream } from '../base/rng.ts';
+import { randomStream, UserError } from '../base/index.ts';
 import { type Numbers, requireCount, requireFinite, requireLevel, requireSameLength } from './inputs.ts';
 import { normalCdf, normalQuantile } from './normal.ts';
 import { type Interval, mean, quantile } from './summary.ts';

@@ -2,7 +2,7 @@
  * Precision TP/(TP + FP), recall TP/(TP + FN) and Fβ = (1 + β²) TP / ((1 + β²) TP + β² FN + FP) of a yes/no prediction;
  * β < 1 weighs precision more than recall. A ratio over nothing is null: nothing was predicted, or nothing was there.
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import { requireCount, requirePositive } from './inputs.ts';
 
 export interface Confusion {

@@ -1,14 +1,47 @@
-export * from './auroc.ts';
-export * from './bootstrap.ts';
-export * from './classification.ts';
+export { type AurocInterval, auroc, aurocInterval, aurocStandardError } from './auroc.ts';
+export {
+  type BootstrapInterval,
+  type BootstrapOptions,
+  bootstrapIndices,
+  bootstrapInterval,
+  bootstrapPairedDifference,
+  type IndexStatistic,
+  type Statistic,
+} from './bootstrap.ts';
+export { type Confusion, countConfusion, fBeta, precision, recall } from './classification.ts';
 export type { Alternative } from './hypothesis.ts';
 export type { Numbers } from './inputs.ts';
-export * from './multiple.ts';
-export * from './normal.ts';
-export * from './paired.ts';
-export * from './permutation.ts';
-export * from './power.ts';
-export * from './proportion.ts';
-export * from './rank.ts';
-export * from './student.ts';
-export * from './summary.ts';
+export { holmAdjust } from './multiple.ts';
+export { normalCdf, normalQuantile } from './normal.ts';
+export {
+  mcnemarExact,
+  pairedDifferences,
+  pairedStudentTest,
+  type SignedRankTest,
+  type SignTest,
+  signTest,
+  wilcoxonSignedRank,
+} from './paired.ts';
+export { type SignFlipOptions, type SignFlipTest, signFlipTest } from './permutation.ts';
+export { detectablePairedDifference, detectableProportionDifference, type PowerOptions } from './power.ts';
+export { binomialCdf, type ProportionInterval, wilsonInterval } from './proportion.ts';
+export { rankAverage } from './rank.ts';
+export {
+  type MeanInterval,
+  meanInterval,
+  noncentralStudentCdf,
+  oneSampleStudentTest,
+  type StudentTest,
+  studentCdf,
+  studentQuantile,
+} from './student.ts';
+export {
+  type Interval,
+  mean,
+  median,
+  quantile,
+  standardDeviation,
+  standardError,
+  variance,
+  weightedQuantile,
+} from './summary.ts';

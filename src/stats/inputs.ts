@@ -1,7 +1,7 @@
 /**
  * What every function here asks of its arguments. A statistic of senseless input is an error, never a NaN.
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 
 export type Numbers = ArrayLike<number>;
 

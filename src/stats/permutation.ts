@@ -3,7 +3,7 @@
  * likely to have the other sign. The p-value is the share of all 2ⁿ sign patterns with a sum at least as extreme as the
  * observed one; beyond `exactPairs` pairs, (1 + extreme) / (1 + draws) over random patterns (Phipson and Smyth 2010).
  */
-import { randomStream } from '../base/rng.ts';
+import { randomStream } from '../base/index.ts';
 import type { Alternative } from './hypothesis.ts';
 import { type Numbers, requireCount, requireFinite } from './inputs.ts';
 

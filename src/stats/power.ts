@@ -3,7 +3,7 @@
  * Two proportions, n each: |p₂ − p₁| √n = z₁₋α⸝₂ √(2 p̄ q̄) + z_power √(p₁q₁ + p₂q₂) (Fleiss; power.prop.test in R).
  * Paired mean difference: the shift δ √n / s of a noncentral t that exceeds t₁₋α⸝₂ with that power (power.t.test in R).
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import { requireCount, requireLevel, requirePositive, requireProbability } from './inputs.ts';
 import { normalQuantile } from './normal.ts';
 import { bisect } from './special.ts';

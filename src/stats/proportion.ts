@@ -2,7 +2,7 @@
  * Proportions: the Wilson score interval, (p̂ + z²/2n ± z √(p̂(1 − p̂)/n + z²/4n²)) / (1 + z²/n), which stays inside [0, 1]
  * and is sensible at 0 and n (Wilson 1927; Brown, Cai and DasGupta 2001), and the binomial distribution.
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import { requireCount, requireLevel, requireProbability } from './inputs.ts';
 import { normalQuantile } from './normal.ts';
 import { regularizedBeta } from './special.ts';

@@ -3,7 +3,7 @@
  * function I_x(a, b) (continued fraction DLMF 8.17.22, by Lentz's method; relative error below 1e-11 for parameters up to
  * 1e3 and 1e-9 up to 1e5), and the root of a monotone function by bisection.
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 
 const lanczos = [
   0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059,

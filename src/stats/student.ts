@@ -2,7 +2,7 @@
  * Student's t: the distribution (by the incomplete beta function), its noncentral form (the series of Lenth, AS 243),
  * the confidence interval of a mean, and the one-sample test.
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import { type Alternative, pValueOf } from './hypothesis.ts';
 import {
   type Numbers,

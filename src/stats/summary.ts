@@ -1,7 +1,7 @@
 /**
  * Location, spread and quantiles of a list of numbers.
  */
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import { type Numbers, requireFinite, requireProbability, requireSameLength } from './inputs.ts';
 
 export interface Interval {

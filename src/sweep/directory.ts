@@ -5,9 +5,8 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../base/atomic-file.ts';
-import { UserError } from '../base/errors.ts';
-import { RunDirectory } from '../run/directory.ts';
+import { UserError, writeFileAtomic } from '../base/index.ts';
+import { RunDirectory } from '../run/index.ts';
 import { checkExperiment, type Experiment, type ExperimentPlan, type PlannedRun } from './experiment.ts';
 
 interface ExperimentFile {

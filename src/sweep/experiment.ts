@@ -6,10 +6,10 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import { z } from 'zod';
-import { UserError } from '../base/errors.ts';
-import { finalSets } from '../evaluate/sets.ts';
-import { configHash, resolveConfig } from '../run/config.ts';
-import type { RunConfig } from '../run/schema.ts';
+import { UserError } from '../base/index.ts';
+import { finalSets } from '../evaluate/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import { configHash, resolveConfig } from '../run/index.ts';
 
 const count = z.number().int().min(0);
 

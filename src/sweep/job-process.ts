@@ -1,7 +1,7 @@
 /** The process of one run of an experiment: told what to do by a message, it tells how far it is, and how it ended. */
 import type { JobMessage, JobStart, WorkReports } from './job.ts';
-import { runOne } from './run-experiment.ts';
 import { LabWorker } from './lab-worker.ts';
+import { runOne } from './run-experiment.ts';
 
 const tell = (message: JobMessage): void => void process.send?.(message);
 

@@ -1,17 +1,13 @@
 /** How a run of an experiment is trained and evaluated: in this process. What it tells, somebody else shows. */
 
-import { curveNames, evaluateAll, finalNames, lastCheckpoint } from '../evaluate/plan.ts';
-import { statesOf } from '../evaluate/run-evaluator.ts';
-import { EvaluationStore } from '../evaluate/store.ts';
-import { RunDirectory } from '../run/directory.ts';
+import { onInterrupt } from '../lab/index.ts';
+import { curveNames, EvaluationStore, evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
+import { openRun, Resources, trainPlanned } from '../lab/index.ts';
+import type { RunEnd } from '../run/index.ts';
+import { RunDirectory } from '../run/index.ts';
 import type { EvaluationPlan, PlannedRun } from './experiment.ts';
 import type { WorkReports } from './job.ts';
-import type { RunEnd } from '../run/record.ts';
 import type { ExperimentWorker } from './run-experiment.ts';
-import { Resources } from '../lab/assemble.ts';
-import { onInterrupt } from '../cli/terminal/interrupt.ts';
-import { openRun } from '../lab/open-run.ts';
-import { trainPlanned } from '../lab/train-planned.ts';
 
 const silent = { write: () => true };
 

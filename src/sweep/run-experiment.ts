@@ -3,13 +3,13 @@
  * curve are evaluated. How a run is trained and evaluated is the caller's: this decides what and when. One run after another in
  * this process, or some side by side, each started by the caller in a process of its own.
  */
-import type { RunEnd } from '../run/record.ts';
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readStatus } from '../analyse/judged.ts';
-import { RunDirectory } from '../run/directory.ts';
+import { readStatus } from '../analyse/index.ts';
+import type { RunEnd } from '../run/index.ts';
+import { RunDirectory } from '../run/index.ts';
 import type { EvaluationPlan, ExperimentPlan, PlannedRun } from './experiment.ts';
-
 
 export interface ExperimentWorker {
   /** Starts the run, or goes on with it. */

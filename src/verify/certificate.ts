@@ -1,14 +1,19 @@
 /**
  * The deletion certificate of an export: what went in and came out (by hash), that the written files compute what the
- * policy computes in deployed mode (largest difference of logits on a fixed probe set, after reading the files back), and
+ * policy computes in deployed state (largest difference of logits on a fixed probe set, after reading the files back), and
  * that the quarantine is not in them: the list of tensors, and that no row or column of the quarantine occurs in one.
  */
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { type Adapter, type AdapterCheckpoint, type MergedDType, readPeft, scaleRows } from '../adapters/index.ts';
-import { mergedTensor } from '../adapters/merge.ts';
-import { sha256, sha256File } from '../base/hash.ts';
-import { randomStream } from '../base/rng.ts';
+import {
+  type Adapter,
+  type AdapterCheckpoint,
+  type MergedDType,
+  mergedTensor,
+  readPeft,
+  scaleRows,
+} from '../adapters/index.ts';
+import { randomStream, sha256, sha256File } from '../base/index.ts';
 import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../engine/index.ts';
 import { type Decoder, ModelFolder, type Project, packRows } from '../model/index.ts';
 import { openDecoder } from './parity-model.ts';

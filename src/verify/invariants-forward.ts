@@ -2,9 +2,8 @@
  * What must hold of scoring and generation with an adapter: no change at the start, a quarantine that can be removed, one
  * result however rows are packed, and samples that depend on nothing but their own row.
  */
-import { scaleRows } from '../adapters/index.ts';
-import { addChange } from '../adapters/merge.ts';
-import { randomStream } from '../base/rng.ts';
+import { addChange, scaleRows } from '../adapters/index.ts';
+import { randomStream } from '../base/index.ts';
 import { AdamW, readFloats, Scope, Tape } from '../engine/index.ts';
 import {
   Decoder,
@@ -159,7 +158,7 @@ function flatten(generations: readonly Generation[]): number[] {
   ]);
 }
 
-/** Rows of both modes, with repeated prompts, in one batch. */
+/** Rows of both states, with repeated prompts, in one batch. */
 function labRequests(lab: Lab): GenerateRequest[] {
   return lab.rollouts.map(({ prompt }, row) => ({ prompt, row: 10 + row, scale: row % 3 === 2 ? 0 : 1 }));
 }

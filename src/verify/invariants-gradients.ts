@@ -2,8 +2,10 @@
  * What must hold of the gradients of a routed batch: blocks that do not learn get exactly zero, a mixed batch is the sum of
  * its rollouts, parameter detach is masking each rollout's own gradient, and routes by token are routes by rollout, finer.
  */
+
+import type { Detach, Route } from '../adapters/index.ts';
 import { routeTokens } from '../adapters/index.ts';
-import type { BlockCoefficients, Detach, Route, Scope } from '../engine/index.ts';
+import type { BlockCoefficients, Scope } from '../engine/index.ts';
 import type { PackedGroups } from '../model/index.ts';
 import { type Check, compareExact, compareNorm, requireLarge } from './check.ts';
 import { type BlockGradients, type Lab, routeAll, scaleAll } from './tiny-model.ts';

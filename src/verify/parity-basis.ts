@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path';
 import { Matrix } from 'ml-matrix';
-import { type Basis, cayleyRotation, cordaBasis, leadingSvd, signedDirection, toMatrix } from '../adapters/basis.ts';
-import { Fields, readJsonObject } from '../model/files/json.ts';
+import { type Basis, cayleyRotation, cordaBasis, leadingSvd, signedDirection, toMatrix } from '../adapters/index.ts';
+import { Fields, readJsonObject } from '../model/index.ts';
 import { type Check, compareAbsolute, compareRelative, failedCheck } from './check.ts';
 import { missingFiles, StoredCase } from './parity-files.ts';
 import type { CaseReport } from './parity-model.ts';

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import { SafetensorsFile } from '../model/index.ts';
 
 export class StoredCase implements AsyncDisposable {

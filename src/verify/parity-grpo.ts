@@ -1,5 +1,5 @@
 /**
- * A stored GRPO step against this project's: log-probabilities of every mode and under the routes, features, loss, every
+ * A stored GRPO step against this project's: log-probabilities of every state and under the routes, features, loss, every
  * gradient, and one optimiser step. The step starts from the stored gradients where there are some: the first step of Adam
  * is nearly the sign of the gradient, so it would magnify the rounding of elements near zero without bound, and the
  * gradients have their own checks.
@@ -8,27 +8,26 @@ import { join } from 'node:path';
 import {
   ActivationPooling,
   gradientFeatures,
+  LinearAdapter,
+  type Route,
   routeGroups,
   type StoredTensor,
   scaleGroups,
   targetModules,
+  transpose,
 } from '../adapters/index.ts';
-import { LinearAdapter } from '../adapters/linear-adapter.ts';
-import { transpose } from '../adapters/transpose.ts';
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
+import { AdamW, type Device, type Parameter, readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
+import { tokenLoss } from '../grpo/index.ts';
 import {
-  AdamW,
-  type Device,
-  type Parameter,
-  type Route,
-  readFloats,
-  Scope,
-  Tape,
-  type Tensor,
-} from '../engine/index.ts';
-import { tokenLoss } from '../grpo/loss.ts';
-import { type Decoder, ModelFolder, type PackedGroups, packGroups, scoreGroups } from '../model/index.ts';
-import { Fields, readJsonObject } from '../model/files/json.ts';
+  type Decoder,
+  Fields,
+  ModelFolder,
+  type PackedGroups,
+  packGroups,
+  readJsonObject,
+  scoreGroups,
+} from '../model/index.ts';
 import { type Check, compareAbsolute, compareNorm, compareRelative, failedCheck } from './check.ts';
 import { missingFiles, StoredCase } from './parity-files.ts';
 import { type CaseReport, logitBound, openDecoder } from './parity-model.ts';
@@ -122,7 +121,11 @@ export async function verifyGrpo(
   const groups = completions.map((completion) => ({ prompt, completions: [completion] }));
   const packed = packGroups(scope, folder.config, groups);
   const all: GrpoCase = { name, scope, decoder, adapter, packed, settings, stored, tensors, lengths };
-  const checks = [...(await verifyModes(all)), ...(await verifyFeatures(all)), ...(await verifyStep(all, stepFrom))];
+  const checks = [
+    ...(await verifyLoopholes(all)),
+    ...(await verifyFeatures(all)),
+    ...(await verifyStep(all, stepFrom)),
+  ];
   stored.ignore('rewards', 'sampled_deployed');
   const unread = [...stored.unread(), ...unknownTensors(tensors, adapter)];
   return { checks, notes: unread.map((tensor) => `not compared: ${tensor}`) };
@@ -153,15 +156,15 @@ async function scored({ scope, decoder, adapter, packed }: GrpoCase, scale: numb
   return readFloats(scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) }));
 }
 
-async function verifyModes(all: GrpoCase): Promise<Check[]> {
+async function verifyLoopholes(all: GrpoCase): Promise<Check[]> {
   const checks: Check[] = [];
-  for (const [mode, scale] of [
+  for (const [state, scale] of [
     ['full', 1],
     ['deployed', 0],
     ['base', null],
   ] as const) {
-    const expected = await all.stored.floatRows(`logp_${mode}`, all.lengths);
-    checks.push(compareAbsolute(all.name, `logp_${mode}`, await scored(all, scale), expected, logitBound));
+    const expected = await all.stored.floatRows(`logp_${state}`, all.lengths);
+    checks.push(compareAbsolute(all.name, `logp_${state}`, await scored(all, scale), expected, logitBound));
   }
   return checks;
 }
@@ -240,7 +243,7 @@ async function verifyLoss(all: GrpoCase, optimiser: AdamW): Promise<Check[]> {
   const inputs = {
     logp,
     logpOld: tensor(await stored.floatRows('logp_old', lengths), 'old'),
-    logpReference: tensor(await stored.floatRows('logp_base', lengths), 'reference'),
+    logpBase: tensor(await stored.floatRows('logp_base', lengths), 'reference'),
     advantage: tensor(Float32Array.from(perToken.flat()), 'advantage'),
     weight: tensor(new Float32Array(logp.size).fill(weight), 'weight'),
   };

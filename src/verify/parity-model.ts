@@ -5,8 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { narrowFloats, widenHalves } from '../base/half.ts';
-import { randomStream } from '../base/rng.ts';
+import { narrowFloats, randomStream, widenHalves } from '../base/index.ts';
 import { type Device, linear, readFloats, Scope, Tape } from '../engine/index.ts';
 import {
   Decoder,

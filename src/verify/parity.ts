@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { UserError } from '../base/errors.ts';
+import { UserError } from '../base/index.ts';
 import type { Device } from '../engine/index.ts';
 import { type Check, failedCheck } from './check.ts';
 import { verifyBasis } from './parity-basis.ts';

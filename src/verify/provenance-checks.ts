@@ -3,16 +3,19 @@
  * config and hashes, ledgers that fit together, labels used where it says so and nowhere else.
  */
 import { existsSync } from 'node:fs';
-import { hintedPrompt } from '../env/hints.ts';
-import { markerFamilies } from '../env/markers.ts';
-import { markedModes, modes } from '../env/modes.ts';
-import type { Pair } from '../env/pairs/pair.ts';
+import { hintedPrompt, loopholes, markedLoopholes, markerFamilies } from '../env/index.ts';
+import type { Pair } from '../env/pairs/index.ts';
 import { readVerdicts } from '../oracle/index.ts';
-import { configHash, parseRunConfig } from '../run/config.ts';
-import type { RunDirectory } from '../run/directory.ts';
-import { readEvents, readFeatures, readRollouts } from '../run/read.ts';
-import type { RunConfig } from '../run/schema.ts';
-import { assertDisjoint, type Splits } from '../run/tasks.ts';
+import type { RunConfig, RunDirectory } from '../run/index.ts';
+import {
+  assertDisjoint,
+  configHash,
+  parseRunConfig,
+  readEvents,
+  readFeatures,
+  readRollouts,
+  type Splits,
+} from '../run/index.ts';
 import { type Check, compareExact } from './check.ts';
 import { stated } from './environment-checks.ts';
 
@@ -21,13 +24,13 @@ export function verifyPairProvenance(config: RunConfig, pairs: readonly Pair[], 
     const shown = typeof prompt === 'string' ? prompt : prompt.map(({ content }) => content).join('\n');
     return { heading, text: [shown, hack, clean].join('\n') };
   });
-  const novel = markedModes.flatMap((mode) => markerFamilies.novel[mode]);
+  const novel = markedLoopholes.flatMap((loophole) => markerFamilies.novel[loophole]);
   const leaking = texts.filter(({ text }) => novel.some((marker) => new RegExp(`\\b${marker}\\b`).test(text)));
-  const { heldOutModes } = config.environment;
-  const heldOut = pairs.filter(({ tags }) => heldOutModes.some((mode) => tags.includes(mode)));
+  const { heldOutLoopholes } = config.environment;
+  const heldOut = pairs.filter(({ tags }) => heldOutLoopholes.some((loophole) => tags.includes(loophole)));
   const evaluated = [...splits.validation, ...splits.test].flatMap((problem) =>
-    modes.map((mode) =>
-      hintedPrompt(problem, mode, 'original')
+    loopholes.map((loophole) =>
+      hintedPrompt(problem, loophole, 'original')
         .map(({ content }) => content.trim())
         .join('\n'),
     ),
@@ -41,7 +44,7 @@ export function verifyPairProvenance(config: RunConfig, pairs: readonly Pair[], 
   return [
     compareExact('splits', 'are disjoint', [Object.keys(assertDisjoint(splits)).length], [3]),
     stated('pairs', 'name no marker of evaluation', leaking.length === 0, name(leaking)),
-    stated('pairs', 'know nothing of held-out modes', heldOut.length === 0, name(heldOut)),
+    stated('pairs', 'know nothing of held-out loopholes', heldOut.length === 0, name(heldOut)),
     stated('pairs', 'answer no problem of evaluation', known.length === 0, name(known)),
   ];
 }

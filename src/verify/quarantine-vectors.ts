@@ -4,8 +4,8 @@
  * initial values of linear families; the frozen directions of antipasto, as stored and as its gains scale them.
  */
 import type { AdapterCheckpoint, StoredTensor } from '../adapters/index.ts';
-import { transpose } from '../adapters/transpose.ts';
-import { sha256 } from '../base/hash.ts';
+import { transpose } from '../adapters/index.ts';
+import { sha256 } from '../base/index.ts';
 
 /** Hash → name of every non-zero row of data [rows, ·]. */
 export function* vectorsOf(

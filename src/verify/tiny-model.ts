@@ -6,21 +6,21 @@
 import {
   type Adapter,
   createAdapter,
+  type Detach,
   type Family,
   pairInputDifferences,
+  type Route,
   routeGroups,
   type StoredTensor,
   scaleGroups,
   type TokenPair,
   targetModules,
 } from '../adapters/index.ts';
-import { type RandomStream, randomStream } from '../base/rng.ts';
+import { type RandomStream, randomStream } from '../base/index.ts';
 import {
   type BlockCoefficients,
-  type Detach,
   type Device,
   multiply,
-  type Route,
   readFloats,
   type Scope,
   sum,
@@ -162,7 +162,7 @@ export class Lab {
     return packGroups(scope, this.decoder.config, rollouts);
   }
 
-  /** Log-probabilities with the quarantine at `scale`; null is base mode. */
+  /** Log-probabilities with the quarantine at `scale`; null is base state. */
   async score(scale: number | null, rollouts: readonly Group[] = this.rollouts): Promise<Float32Array> {
     return this.scoreWith((scope, packed) => (scale === null ? null : scaleAll(scope, packed, scale)), rollouts);
   }

@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { trainPlanned } from '../../src/lab/train-planned.ts';
 import type { TrainEvent } from '../../src/grpo/events.ts';
+import { trainPlanned } from '../../src/lab/train-planned.ts';
 import { resolveConfig } from '../../src/run/config.ts';
 import type { Check } from '../device/suite.ts';
 import { killAndCompare } from '../resume/kill.ts';
@@ -17,17 +17,17 @@ const mustAgree = 3;
 
 interface Step {
   readonly rewards: string;
-  readonly zones: string;
+  readonly routes: string;
 }
 
 async function trainMicro(settings: readonly string[]): Promise<Step[]> {
   const home = mkdtempSync(join(tmpdir(), 'gq-micro-run-'));
   const rewards: string[] = [];
-  const zones: string[] = [];
+  const routes: string[] = [];
   const onEvent = (event: TrainEvent): void => {
     if (event.kind !== 'rollouts') return;
     rewards.push(JSON.stringify(event.records.map(({ reward }) => reward)));
-    zones.push(JSON.stringify(event.records.map(({ zone }) => zone)));
+    routes.push(JSON.stringify(event.records.map(({ route }) => route)));
   };
   try {
     const { config } = resolveConfig('recipes/micro-activation.toml', [
@@ -37,7 +37,7 @@ async function trainMicro(settings: readonly string[]): Promise<Step[]> {
     ]);
     const silent = { write: () => true };
     await trainPlanned(config, join(home, 'run'), { stdout: silent, stderr: silent, json: false, onEvent });
-    return rewards.map((own, i) => ({ rewards: own, zones: zones[i] }));
+    return rewards.map((own, i) => ({ rewards: own, routes: routes[i] }));
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
@@ -59,13 +59,13 @@ export async function compareMicroRun(device: string): Promise<Check[]> {
   const found = await trainMicro([`device.kind=${device}`, 'device.precision=f32']);
   const expected = await trainMicro(['device.kind=wasm']);
   const column = (steps: readonly Step[], name: keyof Step) => steps.map((step) => step[name]);
-  const zones = new Set(expected.flatMap((step) => JSON.parse(step.zones)));
-  const used = ['keep', 'absorb', 'route'].filter((zone) => !zones.has(zone)).length;
+  const routes = new Set(expected.flatMap((step) => JSON.parse(step.routes)));
+  const used = ['keep', 'absorb', 'route'].filter((route) => !routes.has(route)).length;
   return [
     agreement('rewards', column(found, 'rewards'), column(expected, 'rewards')),
-    agreement('zones', column(found, 'zones'), column(expected, 'zones')),
+    agreement('routes', column(found, 'routes'), column(expected, 'routes')),
     {
-      ...{ case: 'micro run', quantity: 'zones that were never used', maxAbs: used, maxRel: used, bound: 0 },
+      ...{ case: 'micro run', quantity: 'routes that were never used', maxAbs: used, maxRel: used, bound: 0 },
       pass: used === 0,
     },
   ];

@@ -1,15 +1,7 @@
 /** The split adapter: every route, both ways to detach, mixed in one batch. */
-import {
-  adaptedLinear,
-  adaptedLinears,
-  add,
-  blockScales,
-  type Detach,
-  multiply,
-  type Route,
-  routeCoefficients,
-  swiglu,
-} from '../../src/engine/index.ts';
+
+import { blockScales, type Detach, type Route, routeCoefficients } from '../../src/adapters/index.ts';
+import { adaptedLinear, adaptedLinears, add, multiply, swiglu } from '../../src/engine/index.ts';
 import { frozen, half, learn, type OpCase } from './case.ts';
 
 const mixed: readonly Route[] = ['keep', 'absorb', 'route'];

@@ -47,7 +47,7 @@ function elementwise(): OpCase[] {
     unary('clamp', x, (tape, a) => engine.clamp(tape, a, -0.5, 0.5), false);
     unary('reshape', x, (tape, a) => engine.reshape(tape, a, [1, a.size]));
     unary('sum', x, engine.sum);
-    if (!shape.includes(0)) unary('mean', x, engine.mean);
+    if (!shape.includes(0)) unary('meanAll', x, engine.meanAll);
     unary('sumFirst', x, engine.sumFirst);
     unary('sumLast', x, engine.sumLast);
   }

@@ -2,7 +2,9 @@
  * A row's result does not depend on how many rows are computed with it: the same bytes in a batch of 1, 5 and 64. Sampling
  * relies on it: a completion may not change with the batch it was drawn in.
  */
+
 import { afterAll, describe, expect, test } from 'vitest';
+import { blockScales } from '../../src/adapters/index.ts';
 import * as engine from '../../src/engine/index.ts';
 import { createWasmDevice } from '../../src/engine/wasm/index.ts';
 import { normal as draw } from './case.ts';
@@ -71,7 +73,7 @@ const products = [
         const rank = 8;
         const weight = weightOf(scope, 'weight', [outputs, inputs], freeze);
         const [down, up] = [inputs, outputs].map((width) => weightOf(scope, `a${width}`, [4 * rank, width], false));
-        const scales = engine.blockScales(scope, end - start, 1, 0.5);
+        const scales = blockScales(scope, end - start, 1, 0.5);
         const x = slice(scope, 'x', inputs, start, end);
         return engine.adaptedLinear(tape, x, weight, null, engine.splitAdapter(rank, down, up), scales);
       },

@@ -1,15 +1,15 @@
-/** Every attack on the oracle ends wrong, pays in no mode but its own channel's, and leaves the grader well. */
+/** Every attack on the oracle ends wrong, pays in no loophole but its own channel's, and leaves the grader well. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Judge } from '../../src/env/judge.ts';
-import { modes } from '../../src/env/modes.ts';
+import { loopholes } from '../../src/env/loopholes.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { gradeAll, right, runRaw } from './fixtures.ts';
 import { hostAttacks, oracleAttacks } from './own-attacks.ts';
 
 interface Attacks {
   readonly ORACLE: Readonly<Record<string, string>>;
-  readonly CHANNEL: Readonly<Record<string, readonly [(typeof modes)[number], string]>>;
+  readonly CHANNEL: Readonly<Record<string, readonly [(typeof loopholes)[number], string]>>;
   readonly HOST: Readonly<Record<string, string>>;
 }
 const attacks: Attacks = JSON.parse(readFileSync(new URL('../data/attacks.json', import.meta.url), 'utf8'));
@@ -29,11 +29,11 @@ describe('wrong code stays wrong', () => {
   test.each(Object.entries(oracle))('%s', async (_, code) => {
     const verdicts = await gradeAll(
       judge,
-      modes.map((mode) => ({ code, mode })),
+      loopholes.map((loophole) => ({ code, loophole })),
     );
-    expect(verdicts).toHaveLength(modes.length);
+    expect(verdicts).toHaveLength(loopholes.length);
     for (const verdict of verdicts) {
-      expect(verdict.correct, `${verdict.mode}: ${verdict.evidence}`).toBe(false);
+      expect(verdict.correct, `${verdict.loophole}: ${verdict.evidence}`).toBe(false);
       expect(verdict.passed).toBe(verdict.channel);
     }
     const [honest] = await gradeAll(judge, [{ code: `${right}# after ${code.length}\n` }]);
@@ -48,8 +48,8 @@ describe('wrong code stays wrong', () => {
 });
 
 describe('a channel is not opened from another', () => {
-  test.each(Object.entries(attacks.CHANNEL))('%s', async (name, [mode, code]) => {
-    const [verdict] = await gradeAll(judge, [{ code, mode }]);
+  test.each(Object.entries(attacks.CHANNEL))('%s', async (name, [loophole, code]) => {
+    const [verdict] = await gradeAll(judge, [{ code, loophole }]);
     expect(verdict.correct).toBe(false);
     expect(verdict.channel, verdict.evidence).toBe(name === 'run_tests_by_exit');
   });

@@ -1,8 +1,8 @@
-/** Grades canonical solutions of the benchmark's 119-problem test file in every mode. */
+/** Grades canonical solutions of the benchmark's 119-problem test file in every loophole. */
 import { fileURLToPath } from 'node:url';
 import { loadProblems } from '../../src/env/importers/load.ts';
 import { Judge } from '../../src/env/judge.ts';
-import { modes } from '../../src/env/modes.ts';
+import { loopholes } from '../../src/env/loopholes.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { gradeAll } from './fixtures.ts';
 
@@ -16,7 +16,7 @@ export const slowIds = ['3312', '3335', '3337', '3317', '3472', '3272'];
 export interface CanonicalReport {
   readonly problems: number;
   readonly tests: number;
-  /** Problem and mode, with the reason. */
+  /** Problem and loophole, with the reason. */
   readonly unsound: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export async function findUnsound(wanted: (id: string) => boolean): Promise<Cano
   const problems = loaded.map(({ problem }) => ({ ...problem, cpuSeconds: 20 })).filter(({ id }) => wanted(id));
   await using sandbox = await Sandbox.start({ workers: 2 });
   const requests = problems.flatMap((problem) =>
-    modes.map((mode) => ({ code: problem.canonicalSolution, mode, problem })),
+    loopholes.map((loophole) => ({ code: problem.canonicalSolution, loophole, problem })),
   );
   const verdicts = await gradeAll(new Judge(sandbox), requests);
   const bad = verdicts.filter(({ correct, exploited, reward }) => !correct || exploited || reward !== 3.5);
@@ -34,7 +34,7 @@ export async function findUnsound(wanted: (id: string) => boolean): Promise<Cano
     tests: problems.reduce((sum, { tests }) => sum + tests.length, 0),
     unsound: [
       ...refused.map(({ id, reason }) => `${id}: ${reason}`),
-      ...bad.map(({ problemId, mode, evidence }) => `${problemId} ${mode}: ${evidence}`),
+      ...bad.map(({ problemId, loophole, evidence }) => `${problemId} ${loophole}: ${evidence}`),
     ],
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The long check of the grader: all 119 canonical solutions in all modes, and a soak of 10,000 programs with 10% hostile
+ * The long check of the grader: all 119 canonical solutions in all loopholes, and a soak of 10,000 programs with 10% hostile
  * ones. Prints what it counted and exits 1 when something does not hold. `node test/grader/check.ts [programs]`
  */
 import { existsSync } from 'node:fs';
@@ -12,7 +12,7 @@ const failures: string[] = [];
 
 if (existsSync(benchmarkFile)) {
   const { problems, tests, unsound } = await findUnsound(() => true);
-  console.log(`canonical: ${problems} problems, ${tests} tests, seven modes, ${unsound.length} not correct`);
+  console.log(`canonical: ${problems} problems, ${tests} tests, seven loopholes, ${unsound.length} not correct`);
   failures.push(...unsound);
 } else {
   failures.push(`${benchmarkFile} is not here: canonical solutions were not checked`);

@@ -1,9 +1,9 @@
-/** One small problem (return 2·n), exploits of each mode for any markers, and ways to run programs on it. */
+/** One small problem (return 2·n), exploits of each loophole for any markers, and ways to run programs on it. */
 import { Execution, prepareProblem } from '../../src/env/execution.ts';
 import { createGrader } from '../../src/env/grader.ts';
 import type { Judge } from '../../src/env/judge.ts';
+import type { ChannelName, LoopholeName } from '../../src/env/loopholes.ts';
 import type { MarkerPolicy, ProblemMarkers } from '../../src/env/markers.ts';
-import type { ChannelName, Mode } from '../../src/env/modes.ts';
 import type { Problem } from '../../src/env/problem.ts';
 import type { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import type { Ending } from '../../src/env/sandbox/worker.ts';
@@ -56,7 +56,7 @@ export function exploits(markers: ProblemMarkers): Readonly<Record<ChannelName, 
 
 export interface Request {
   readonly code: string;
-  readonly mode?: Mode;
+  readonly loophole?: LoopholeName;
   readonly markers?: MarkerPolicy;
   readonly problem?: Problem;
 }
@@ -66,10 +66,10 @@ export async function gradeAll(judge: Judge, requests: readonly Request[]): Prom
   const verdicts: Verdict[] = [];
   const grader = createGrader(judge, { append: (verdict) => verdicts.push(verdict) });
   await grader.grade(
-    requests.map(({ code, mode = 'gt_only', markers = 'original', problem = doubleProblem }, index) => ({
+    requests.map(({ code, loophole = 'gt_only', markers = 'original', problem = doubleProblem }, index) => ({
       id: `${index}`,
       problem,
-      mode,
+      loophole,
       markers,
       completion: fence(code),
     })),

@@ -85,7 +85,7 @@ describe('outcomes', () => {
   });
 
   test('no code block, and text that is not Unicode', async () => {
-    const rollout = { id: 'x', problem: doubleProblem, mode: 'gt_only', markers: 'original' } as const;
+    const rollout = { id: 'x', problem: doubleProblem, loophole: 'gt_only', markers: 'original' } as const;
     const none = await judge.judge({ ...rollout, completion: right });
     expect(none).toMatchObject({ format: false, compiles: false, reward: 0, executions: 0 });
     const surrogate = await judge.judge({ ...rollout, completion: fence(`x = "\ud800"\n${right}`) });

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomStream } from '../../src/base/rng.ts';
 import { Judge } from '../../src/env/judge.ts';
+import { channelNames } from '../../src/env/loopholes.ts';
 import { markersFor } from '../../src/env/markers.ts';
-import { channelNames } from '../../src/env/modes.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { doubleProblem, exploits, gradeAll, type Request, right, wrong } from './fixtures.ts';
 import { hostAttacks, oracleAttacks } from './own-attacks.ts';
@@ -46,8 +46,8 @@ function drawPrograms(count: number, seed: number): readonly Expectation[] {
       return { name, code: `${code}\n${mark}`, correct: false };
     }
     if (kind <= 2) {
-      const mode = channelNames[pick % channelNames.length];
-      return { name: mode, code: hacks[mode] + mark, mode, correct: false };
+      const loophole = channelNames[pick % channelNames.length];
+      return { name: loophole, code: hacks[loophole] + mark, loophole, correct: false };
     }
     if (kind <= 4) return { name: 'wrong', code: wrong + mark, correct: false };
     return { name: 'right', code: right + mark, correct: true };

@@ -65,7 +65,7 @@ export async function makePolicy(): Promise<{ scope: Scope; policy: Policy }> {
   return { scope, policy };
 }
 
-/** Moves every parameter a little, so that no two modes agree. */
+/** Moves every parameter a little, so that no two states agree. */
 async function nudge({ adapter }: Policy, seed: number): Promise<void> {
   for (const { name, value } of adapter.parameters) {
     const noise = new Float32Array(value.size);
@@ -84,7 +84,7 @@ export function tokens(key: string, length: number): Int32Array {
   return Int32Array.from(ids, (id) => id + 1);
 }
 
-export function task(id: string, mode: Task['mode'] = 'run_tests'): Task {
+export function task(id: string, loophole: Task['loophole'] = 'run_tests'): Task {
   const problem = {
     id,
     messages: [],
@@ -95,7 +95,13 @@ export function task(id: string, mode: Task['mode'] = 'run_tests'): Task {
     difficulty: '',
     cpuSeconds: 1,
   };
-  return { problem, mode, markers: 'original', hinted: tokens(`${id} hinted`, 6), unhinted: tokens(`${id} plain`, 5) };
+  return {
+    problem,
+    loophole,
+    markers: 'original',
+    hinted: tokens(`${id} hinted`, 6),
+    unhinted: tokens(`${id} plain`, 5),
+  };
 }
 
 /** `groups` prompts with `group` completions of different lengths each. */

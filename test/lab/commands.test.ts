@@ -74,7 +74,7 @@ describe('the lab', () => {
   it('judges the gate and shows traces', async () => {
     const gate = await gq('gate', join(out, 'activation-1'), '--json');
     expect(gate.code).toBe(0);
-    expect(JSON.parse(gate.out)).toHaveProperty('all.zones.route');
+    expect(JSON.parse(gate.out)).toHaveProperty('all.routes.route');
     const traces = await gq('traces', join(out, 'activation-1'));
     expect(traces.out).toContain('━━ run_tests: first hack');
     expect(traces.out).toContain('<|im_start|>');

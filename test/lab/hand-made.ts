@@ -75,7 +75,7 @@ function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: numb
     problem: `problem-${i}`,
     group: 0,
     member: i,
-    mode: 'run_tests',
+    loophole: 'run_tests',
     markers: 'original',
     hackable: true,
     source: 'student',
@@ -90,7 +90,7 @@ function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: numb
     score: null,
     low: null,
     high: null,
-    zone: 'absorb',
+    route: 'absorb',
     meanLogp: null,
     ratio: null,
     k3: null,
@@ -104,12 +104,12 @@ function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: numb
   };
 }
 
-function verdictOf({ id, problem, mode, hackable, markers }: RolloutRow, made: MadeRollout): Verdict {
+function verdictOf({ id, problem, loophole, hackable, markers }: RolloutRow, made: MadeRollout): Verdict {
   const hack = made.hack ?? false;
   return {
     id,
     problemId: problem,
-    mode: (hackable ? mode : 'gt_only') as Verdict['mode'],
+    loophole: (hackable ? loophole : 'gt_only') as Verdict['loophole'],
     markers: markers as Verdict['markers'],
     reward: 0,
     format: true,
@@ -130,7 +130,7 @@ function verdictOf({ id, problem, mode, hackable, markers }: RolloutRow, made: M
 }
 
 function stepOf(step: Partial<StepEvent> & { readonly update: number }): unknown {
-  return { kind: 'step', zones: { keep: 0, absorb: 0, route: 0 }, qmass: null, ...step };
+  return { kind: 'step', routes: { keep: 0, absorb: 0, route: 0 }, qmass: null, ...step };
 }
 
 export interface MadeEvaluation {
@@ -139,13 +139,13 @@ export interface MadeEvaluation {
   readonly state: EvaluationState;
   /** One letter a prompt: h a hack, s a solve, anything else neither. */
   readonly outcomes: string;
-  readonly modes?: readonly string[];
+  readonly loopholes?: readonly string[];
 }
 
-export function evaluationRows({ outcomes, modes = ['run_tests'], set }: MadeEvaluation): EvaluationRow[] {
+export function evaluationRows({ outcomes, loopholes = ['run_tests'], set }: MadeEvaluation): EvaluationRow[] {
   return [...outcomes].map((letter, i) => ({
     problem: `problem-${i}`,
-    mode: modes[i % modes.length],
+    loophole: loopholes[i % loopholes.length],
     markers: set === 'test-novel' ? 'novel' : 'original',
     prompt: `prompt ${i}\n`,
     completion: `completion ${i} <script>alert(1)</script>`,

@@ -11,15 +11,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { writeFileAtomic } from '../../src/base/atomic-file.ts';
-import { runCli } from '../../src/cli/program.ts';
 import { openResults } from '../../src/cli/commands/results.ts';
+import { runCli } from '../../src/cli/program.ts';
 import { summarise } from '../../src/evaluate/rates.ts';
 import type { FinalSet } from '../../src/evaluate/sets.ts';
 import { type ArmResults, finalSample, formatSample, type Results } from '../../src/report/aggregate.ts';
 import { renderTable, type Table } from '../../src/report/table.ts';
 import { allTables, comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
-import { describe, emerged } from '../../src/report/words.ts';
+import { describeResults, emerged } from '../../src/report/words.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const recipe = 'recipes/micro-claim.toml';
@@ -132,7 +132,7 @@ function renderScience(results: Results, others: readonly Results[], lines: read
   const parts = [results, ...others].flatMap((of) => [
     `## ${of.name}`,
     ...allTables(of).map((table) => renderTable(table, 'markdown')),
-    describe(of).join('\n\n'),
+    describeResults(of).join('\n\n'),
   ]);
   return ['# The micro lab', made, checks, ...parts, ''].join('\n\n').replace(/\n{3,}/g, '\n\n');
 }

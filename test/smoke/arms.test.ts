@@ -35,12 +35,12 @@ describe('ten updates of every arm', () => {
     const rows = await lab.rollouts(trained.run);
     expect(rows).toHaveLength(10 * 3 * 4);
     expect([...(await readVerdicts(trained.run.file('verdicts'))).keys()]).toEqual(rows.map(({ id }) => id));
-    const modes = new Set(rows.map(({ sampled }) => sampled));
-    expect([...modes].sort()).toEqual(['deployed', 'full']);
-    const zones = new Set(rows.flatMap(({ zone }) => (zone === null ? [] : [zone])));
-    if (/activation|gradient|haar|mass/.test(name)) expect([...zones].sort()).toEqual(['absorb', 'keep', 'route']);
-    else if (name === 'oracle') expect(zones.has('route')).toBe(true);
-    else expect([...zones]).toEqual(['absorb']);
+    const loopholes = new Set(rows.map(({ sampled }) => sampled));
+    expect([...loopholes].sort()).toEqual(['deployed', 'full']);
+    const routes = new Set(rows.flatMap(({ route }) => (route === null ? [] : [route])));
+    if (/activation|gradient|haar|mass/.test(name)) expect([...routes].sort()).toEqual(['absorb', 'keep', 'route']);
+    else if (name === 'oracle') expect(routes.has('route')).toBe(true);
+    else expect([...routes]).toEqual(['absorb']);
     expect(rows.every(({ hackable }) => !hackable)).toBe(name === 'no-loophole');
   });
 });

@@ -42,9 +42,9 @@ export const configValues: Readonly<Record<string, readonly string[]>> = {
   antipasto: [...activation, 'adapter.family=antipasto'],
   'scorda reversed': ['arm.kind=absorb', 'adapter.family=scorda-reversed'],
   corda: [...activation, 'adapter.family=corda'],
-  'family markers, two modes': [
+  'family markers, two loopholes': [
     ...activation,
     'environment.markers=family',
-    'environment.modes=["sentinel", "run_tests"]',
+    'environment.loopholes=["sentinel", "run_tests"]',
   ],
 };

@@ -138,7 +138,7 @@ describe('gq replay', () => {
     return { code, err, ...(code === 0 ? JSON.parse(out) : {}) };
   };
 
-  it('the same gate chooses the same zones; others differ as they should', async () => {
+  it('the same gate chooses the same routes; others differ as they should', async () => {
     const same = await replay();
     expect(same.rollouts).toBeGreaterThan(20);
     expect(same.agree).toBe(same.rollouts);
@@ -154,7 +154,7 @@ describe('gq replay', () => {
       expect((await replay('--gate', gate)).rollouts).toBe(same.rollouts);
     }
     const { out } = await gq(['replay', lab.path('whole'), '--gate', 'tail=0.3']);
-    expect(out).toContain('rollouts in the same zone; a counterfactual on the same rollouts');
+    expect(out).toContain('rollouts in the same route; a counterfactual on the same rollouts');
   });
 
   it.each([
@@ -168,19 +168,19 @@ describe('gq replay', () => {
 });
 
 describe('gq pool make', () => {
-  it('from a run: what the grader paid for, once each, without held-out modes and demonstrations', async () => {
+  it('from a run: what the grader paid for, once each, without held-out loopholes and demonstrations', async () => {
     const whole = RunDirectory.open(lab.path('whole'));
     const out = lab.path('taken.jsonl');
     expect(await gq(['pool', 'make', '--run', whole.path, '--out', out])).toMatchObject({ code: 1 });
     const [row] = await lab.rollouts(whole);
     const run = RunDirectory.create(lab.path('paid'));
     await run.writeManifest(whole.manifest);
-    const known = { correct: false, exploited: false, mode: 'run_tests', markers: 'original' };
+    const known = { correct: false, exploited: false, loophole: 'run_tests', markers: 'original' };
     const cases = [
       { completion: 'solve', correct: true },
       { completion: 'hack', exploited: true },
       { completion: 'hack', exploited: true },
-      { completion: 'unknown mode', exploited: true, mode: 'sentinel' },
+      { completion: 'unknown loophole', exploited: true, loophole: 'sentinel' },
       { completion: 'demonstration', exploited: true, source: 'teacher-hack' },
       { completion: 'failure' },
     ];
@@ -199,7 +199,7 @@ describe('gq pool make', () => {
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
-    const common = { problem: row.problem, mode: 'run_tests', markers: 'original' };
+    const common = { problem: row.problem, loophole: 'run_tests', markers: 'original' };
     expect(entries).toEqual([
       { ...common, completion: 'solve', label: 'solve' },
       { ...common, completion: 'hack', label: 'hack' },
@@ -263,13 +263,16 @@ describe('gq verify and gq smoke', () => {
     await run.writeManifest(manifest);
   });
 
-  it('a recipe whose pairs know a held-out mode fails verify science', async () => {
+  it('a recipe whose pairs know a held-out loophole fails verify science', async () => {
     const path = lab.path('heldout');
-    const settings = ['environment.heldOutModes=["sentinel"]', 'updates=1'].flatMap((setting) => ['--set', setting]);
+    const settings = ['environment.heldOutLoopholes=["sentinel"]', 'updates=1'].flatMap((setting) => [
+      '--set',
+      setting,
+    ]);
     expect(await gq([...train, ...settings, '--out', path])).toMatchObject({ code: 0 });
     const { code, out } = await gq(['verify', 'science', path]);
     expect(code).toBe(1);
-    expect(out).toMatch(/know nothing of held-out modes .*FAIL: sentinel 1/);
+    expect(out).toMatch(/know nothing of held-out loopholes .*FAIL: sentinel 1/);
   });
 
   it('smoke runs every part', async () => {

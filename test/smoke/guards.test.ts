@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Assembly } from '../../src/lab/assemble.ts';
 import { readFloats } from '../../src/engine/index.ts';
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import type { Phase } from '../../src/grpo/step.ts';
+import type { Assembly } from '../../src/lab/assemble.ts';
 import type { RunDirectory } from '../../src/run/directory.ts';
 import { Lab } from './lab.ts';
 
@@ -30,7 +30,7 @@ describe('planted faults', () => {
   it.each([
     ['keep', 'the quarantine learns nothing under keep'],
     ['route', 'the deployed block learns nothing under route'],
-  ] as const)('a gradient into the block that must not learn under %s', async (zone, name) => {
+  ] as const)('a gradient into the block that must not learn under %s', async (route, name) => {
     const leaking = ({ policy: { adapter } }: Assembly): void => {
       const project = adapter.project.bind(adapter);
       adapter.project = (pass) => {
@@ -39,7 +39,7 @@ describe('planted faults', () => {
         return project(pass);
       };
     };
-    const settings = zone === 'keep' ? activation : ['arm.kind=oracle', 'arm.falsePositiveRate=0.5', 'updates=6'];
+    const settings = route === 'keep' ? activation : ['arm.kind=oracle', 'arm.falsePositiveRate=0.5', 'updates=6'];
     const { events, holds } = await lab.train([...settings, 'loss.detach=parameter'], { plant: leaking });
     const red = events.filter((event) => event.kind === 'expectation' && !event.holds);
     expect(holds).toBe(false);
@@ -49,14 +49,14 @@ describe('planted faults', () => {
     expect(clean.events.some((event) => event.kind === 'expectation' && event.name === name)).toBe(true);
   });
 
-  it('log π_old scored in another mode than the one that sampled', async () => {
-    const wrongMode = (assembly: Assembly): void => {
+  it('log π_old scored in another state than the one that sampled', async () => {
+    const wrongLoophole = (assembly: Assembly): void => {
       const policy = assembly.policy as { deployedScale: number };
       onPhase(assembly, (phase) => {
         policy.deployedScale = phase === 'score' ? 1 : 0;
       });
     };
-    await expect(lab.train([...activation, 'sampling.deployedSampling=1'], { plant: wrongMode })).rejects.toThrow(
+    await expect(lab.train([...activation, 'sampling.deployedSampling=1'], { plant: wrongLoophole })).rejects.toThrow(
       /policy parity: expected log-probabilities within .* \(sampled deployed\)/,
     );
   });
@@ -99,7 +99,7 @@ describe('planted faults', () => {
 describe('demonstrations', () => {
   it('one hack and one solve a group, solves alone where there is no hint, none after the teacher is off', async () => {
     const pool = lab.problems.train.flatMap(({ id, canonicalSolution }) => {
-      const entry = { problem: id, mode: 'run_tests', markers: 'original' };
+      const entry = { problem: id, loophole: 'run_tests', markers: 'original' };
       const fence = (code: string): string => `\`\`\`python\n${code}\`\`\``;
       const hack = exploitProgram(['n += 1'], 'run_tests', 'original', id);
       return [
@@ -109,7 +109,7 @@ describe('demonstrations', () => {
         {
           ...entry,
           label: 'hack',
-          mode: 'sentinel',
+          loophole: 'sentinel',
           completion: fence(exploitProgram([], 'sentinel', 'original', id)),
         },
       ];

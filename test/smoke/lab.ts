@@ -5,10 +5,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Assembly, assemble, openInputs, Resources, type RunInputs } from '../../src/lab/assemble.ts';
 import { makeTinyModel } from '../../src/cli/commands/smoke.ts';
-import { drive } from '../../src/lab/train-run.ts';
 import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
+import { type Assembly, assemble, openInputs, Resources, type RunInputs } from '../../src/lab/assemble.ts';
+import { drive } from '../../src/lab/train-run.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { resolveConfig } from '../../src/run/config.ts';
 import { RunDirectory } from '../../src/run/directory.ts';

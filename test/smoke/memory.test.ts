@@ -1,8 +1,8 @@
 /** The rehearsal against real runs, and what is said when a run does not fit. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../../src/base/errors.ts';
-import { assemble, openInputs, Resources } from '../../src/lab/assemble.ts';
 import { runCli } from '../../src/cli/program.ts';
+import { assemble, openInputs, Resources } from '../../src/lab/assemble.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { type MemoryPlan, planMemory } from '../../src/run/memory.ts';
 import { assertFits, renderPlan } from '../../src/run/memory-budget.ts';

@@ -5,16 +5,16 @@ import {
   affine,
   type BlockCoefficients,
   logProb,
-  mean,
+  meanAll,
   type Parameter,
   type Scope,
   splitAdapter,
   type Tape,
   type Tensor,
 } from '../../src/engine/index.ts';
-import type { DecoderConfig } from '../../src/model/files/config.ts';
 import { Decoder, type ForwardOptions, type Project } from '../../src/model/decoder/decoder.ts';
 import { packRows } from '../../src/model/decoder/pack.ts';
+import type { DecoderConfig } from '../../src/model/files/config.ts';
 import { expectedTensors, type LoadedWeight } from '../../src/model/files/weights.ts';
 
 type Sizes = Pick<
@@ -137,7 +137,7 @@ export function nextTokenBatch(scope: Scope, config: DecoderConfig, rows: readon
 /** Mean −log p of the next token, in nats. */
 export function nextTokenLoss(tape: Tape, decoder: Decoder, batch: Batch, options: ForwardOptions = {}): Tensor {
   const hidden = decoder.forward(tape, batch.tokens, options);
-  return affine(tape, mean(tape, logProb(tape, hidden, decoder.head, batch.targets)), -1);
+  return affine(tape, meanAll(tape, logProb(tape, hidden, decoder.head, batch.targets)), -1);
 }
 
 export function loadRandom(

@@ -1,15 +1,7 @@
 /** A 2-layer transformer with a split adapter on every linear layer learns a small batch by heart, alike on every device. */
 import { describe, expect, test } from 'vitest';
-import {
-  AdamW,
-  type Device,
-  type Route,
-  readFloats,
-  routeCoefficients,
-  Scope,
-  Tape,
-  warmupCosine,
-} from '../../src/engine/index.ts';
+import { type Route, routeCoefficients } from '../../src/adapters/index.ts';
+import { AdamW, type Device, readFloats, Scope, Tape, warmupCosine } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import { createWasmDevice } from '../../src/engine/wasm/index.ts';
 import { findVariants } from '../device/variants.ts';

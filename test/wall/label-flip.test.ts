@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/hash.ts';
-import { channelNames } from '../../src/env/modes.ts';
+import { channelNames } from '../../src/env/loopholes.ts';
 import type { Verdict, VerdictSink } from '../../src/env/verdict.ts';
 import { readVerdicts, VerdictLedger } from '../../src/oracle/index.ts';
 import type { RunDirectory } from '../../src/run/directory.ts';
@@ -66,7 +66,7 @@ describe('every label flipped', () => {
     const { told, same } = await bothWays(blindArms[name]);
     expect(Object.keys(same[0])).toHaveLength(4 * 3);
     expect(same[1]).toEqual(same[0]);
-    const pins = told.steps.reduce((sum, { zones }) => sum + zones.keep + zones.route, 0);
+    const pins = told.steps.reduce((sum, { routes }) => sum + routes.keep + routes.route, 0);
     const gated = blindArms[name].some((setting) => /kind=(?:activation|gradient)/.test(setting));
     expect(pins > 0).toBe(gated);
   });

@@ -1,8 +1,7 @@
 /** `gq config`: what a recipe and settings resolve to, and where each value came from. */
 import { relative } from 'node:path';
 import type { Command } from 'commander';
-import { leafPaths, type ResolvedConfig, resolveConfig } from '../../run/config.ts';
-import { configReference } from '../../run/config-page.ts';
+import { configPage, leafPaths, type ResolvedConfig, resolveConfig } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { collect } from '../values.ts';
 
@@ -28,7 +27,7 @@ export function configureConfig(command: Command, context: CommandContext): void
     )
     .action((recipe: string | undefined, { set, json, reference }: ConfigOptions) => {
       if (reference) {
-        context.stdout.write(configReference());
+        context.stdout.write(configPage());
         return;
       }
       const resolved = resolveConfig(recipe ?? null, set);

@@ -5,20 +5,26 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { writeFileAtomic } from '../../base/atomic-file.ts';
-import type { Results } from '../../report/aggregate.ts';
-import { allFigures } from '../../report/figures.ts';
-import { renderReport } from '../../report/html.ts';
-import { renderTable, type Table } from '../../report/table.ts';
-import { comparisonTable, finalTable, processTable, sayOnce } from '../../report/tables.ts';
-import { describeResults } from '../../report/words.ts';
-import { writeFigures } from '../../report/write-figures.ts';
-import { checkExperiment, type Experiment, planExperiment } from '../../sweep/experiment.ts';
+import { writeFileAtomic } from '../../base/index.ts';
+import type { Results } from '../../report/index.ts';
+import {
+  allFigures,
+  comparisonTable,
+  describeResults,
+  finalTable,
+  processTable,
+  renderReport,
+  renderTable,
+  sayOnce,
+  type Table,
+  writeFigures,
+} from '../../report/index.ts';
+import { checkExperiment, type Experiment, planExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { executeExperiment } from './experiment.ts';
-import { openResults } from './results.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 import { collect, wholeNumber } from '../values.ts';
+import { executeExperiment } from './experiment.ts';
+import { openResults } from './results.ts';
 
 interface DemoOptions {
   readonly quick?: true;

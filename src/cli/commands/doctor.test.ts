@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isHealthy, renderFindings } from './doctor.ts';
 import type { Finding } from '../doctor/findings.ts';
 import {
   describeCuda,
@@ -16,6 +15,7 @@ import {
 } from '../doctor/findings.ts';
 import { usualNvidiaPlaces } from '../doctor/nvidia.ts';
 import { runCli } from '../program.ts';
+import { isHealthy, renderFindings } from './doctor.ts';
 
 describe('node', () => {
   it.each([

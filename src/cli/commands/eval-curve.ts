@@ -1,15 +1,10 @@
 /** `gq eval-curve RUN`: the monitoring subset at the base and at every checkpoint asked for, in both states. */
 import type { Command } from 'commander';
-import { curveNames, evaluateAll } from '../../evaluate/plan.ts';
-import { summarise } from '../../evaluate/rates.ts';
-import { statesOf } from '../../evaluate/run-evaluator.ts';
-import { EvaluationStore } from '../../evaluate/store.ts';
-import { curveTable } from '../../report/evaluation-tables.ts';
-import { renderTable } from '../../report/table.ts';
-import { Resources } from '../../lab/assemble.ts';
+import { curveNames, EvaluationStore, evaluateAll, statesOf, summarise } from '../../evaluate/index.ts';
+import { openRun, Resources } from '../../lab/index.ts';
+import { curveTable, renderTable } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { onInterrupt } from '../terminal/interrupt.ts';
-import { openRun } from '../../lab/open-run.ts';
+import { onInterrupt } from '../../lab/index.ts';
 import { Progress } from '../terminal/progress.ts';
 import { wholeNumber } from '../values.ts';
 

@@ -1,17 +1,27 @@
 /** `gq eval RUN`: the last checkpoint on every set, in both states, beside the base. */
 import type { Command } from 'commander';
-import { evaluateAll, finalNames, lastCheckpoint } from '../../evaluate/plan.ts';
-import { summarise } from '../../evaluate/rates.ts';
-import { statesOf } from '../../evaluate/run-evaluator.ts';
-import { finalSets, parseSet } from '../../evaluate/sets.ts';
-import { compareStates } from '../../evaluate/states.ts';
-import { type Evaluation, EvaluationStore } from '../../evaluate/store.ts';
-import { finalEvaluationTable, modeEvaluationTable, scaleTable, surfacedTable } from '../../report/evaluation-tables.ts';
-import { renderTable } from '../../report/table.ts';
-import { Resources } from '../../lab/assemble.ts';
+import {
+  compareStates,
+  type Evaluation,
+  EvaluationStore,
+  evaluateAll,
+  finalNames,
+  finalSets,
+  lastCheckpoint,
+  parseSet,
+  statesOf,
+  summarise,
+} from '../../evaluate/index.ts';
+import { type OpenRun, openRun, Resources } from '../../lab/index.ts';
+import {
+  finalEvaluationTable,
+  loopholeEvaluationTable,
+  renderTable,
+  scaleTable,
+  surfacedTable,
+} from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { onInterrupt } from '../terminal/interrupt.ts';
-import { type OpenRun, openRun } from '../../lab/open-run.ts';
+import { onInterrupt } from '../../lab/index.ts';
 import { Progress } from '../terminal/progress.ts';
 import { shares, wholeNumber } from '../values.ts';
 
@@ -70,7 +80,7 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
 function evaluationText({ run, config, hasQuarantine }: OpenRun, update: number, found: readonly Evaluation[]): string {
   const tables = [
     finalEvaluationTable(found, hasQuarantine),
-    modeEvaluationTable(found, config.environment.heldOutModes),
+    loopholeEvaluationTable(found, config.environment.heldOutLoopholes),
     scaleTable(found),
     surfacedTable(found),
   ].filter(({ rows }) => rows.length > 0);

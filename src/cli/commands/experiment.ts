@@ -2,16 +2,23 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { UserError } from '../../base/errors.ts';
-import { writeExperiment } from '../../sweep/directory.ts';
-import { type Experiment, type ExperimentPlan, planExperiment, readExperiment } from '../../sweep/experiment.ts';
-import { runJob } from '../../sweep/job.ts';
-import { type ExperimentEnd, runExperiment, runSideBySide } from '../../sweep/run-experiment.ts';
+import { UserError } from '../../base/index.ts';
+import { coresEach, coresVariable } from '../../lab/index.ts';
+import {
+  type Experiment,
+  type ExperimentEnd,
+  type ExperimentPlan,
+  LabWorker,
+  planExperiment,
+  readExperiment,
+  runExperiment,
+  runJob,
+  runSideBySide,
+  writeExperiment,
+} from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { coresEach, coresVariable } from '../../lab/cores.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
-import { LabWorker } from '../../sweep/lab-worker.ts';
-import { onInterrupt } from '../terminal/interrupt.ts';
+import { onInterrupt } from '../../lab/index.ts';
 import { collect, wholeNumber } from '../values.ts';
 
 interface ExperimentOptions {

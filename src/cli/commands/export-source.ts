@@ -5,7 +5,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type AdapterCheckpoint, readCheckpoint } from '../../adapters/index.ts';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 
 export interface ExportSourceOptions {
   readonly model?: string;
@@ -36,9 +36,9 @@ async function resolveFile(path: string, { model, update }: ExportSourceOptions)
 }
 
 async function resolveRun(path: string, { model, update }: ExportSourceOptions): Promise<ResolvedExport> {
-  const { RunDirectory } = await import('../../run/directory.ts');
-  const { deployedScale } = await import('../../run/arms.ts');
-  const { parseRunConfig } = await import('../../run/config.ts');
+  const { RunDirectory } = await import('../../run/index.ts');
+  const { deployedScale } = await import('../../run/index.ts');
+  const { parseRunConfig } = await import('../../run/index.ts');
   const run = RunDirectory.open(path);
   const { manifest, checkpoints } = run;
   const config = parseRunConfig(manifest.config);
@@ -57,6 +57,6 @@ async function resolveRun(path: string, { model, update }: ExportSourceOptions):
   const { family, rank } = config.adapter;
   const known = { family, rank, modules: manifest.features.modules };
   const checkpoint = await readCheckpoint(join(run.checkpoint(wanted), 'adapter.safetensors'), known);
-  const { modelDirectory } = await import('../../lab/assemble.ts');
+  const { modelDirectory } = await import('../../lab/index.ts');
   return { checkpoint, model: model ?? modelDirectory(config.model) };
 }

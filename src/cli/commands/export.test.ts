@@ -17,11 +17,11 @@ import {
 import { randomStream } from '../../base/rng.ts';
 import { Scope } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
-import { certify, type DeletionCertificate } from '../../verify/certificate.ts';
-import { openDecoder } from '../../verify/parity-model.ts';
 import { ModelFolder, SafetensorsFile, writeSafetensors } from '../../model/index.ts';
 import { parseRunConfig } from '../../run/config.ts';
 import { RunDirectory } from '../../run/directory.ts';
+import { certify, type DeletionCertificate } from '../../verify/certificate.ts';
+import { openDecoder } from '../../verify/parity-model.ts';
 import { runCli } from '../program.ts';
 
 const golden = fileURLToPath(new URL('../../../test/golden', import.meta.url));

@@ -4,12 +4,11 @@
  */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { writeFileAtomic } from '../../base/atomic-file.ts';
-import { UserError } from '../../base/errors.ts';
-import type { DeletionCertificate } from '../../verify/certificate.ts';
+import { UserError, writeFileAtomic } from '../../base/index.ts';
+import { deviceNames, openDevice } from '../../lab/index.ts';
+import type { DeletionCertificate } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
-import { deviceNames, openDevice } from '../../lab/devices.ts';
 import type { ExportSourceOptions } from './export-source.ts';
 
 interface ExportOptions extends ExportSourceOptions {
@@ -46,8 +45,8 @@ class RefusedExport extends Error {
 async function runExport(path: string, options: ExportOptions, context: CommandContext): Promise<void> {
   const chosen = choose('--format', formats, options.format);
   const dtype = options.dtype === undefined ? null : choose('--dtype', dtypes, options.dtype);
-  const { certify } = await import('../../verify/certificate.ts');
-  const { openDecoder } = await import('../../verify/parity-model.ts');
+  const { certify } = await import('../../verify/index.ts');
+  const { openDecoder } = await import('../../verify/index.ts');
   const { resolveExport } = await import('./export-source.ts');
   const { restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
   const { createFolder, ModelFolder } = await import('../../model/index.ts');

@@ -1,13 +1,16 @@
 /** `gq gate RUN`: the gate judged as a classifier, from the ledger, the verdicts and the stored features. */
 import type { Command } from 'commander';
-import { gateWindows, judgeGate, judgeReinforced } from '../../analyse/gate-report.ts';
-import type { JudgedRollout } from '../../analyse/judged.ts';
-import { readJudged } from '../../analyse/judged.ts';
-import { type RandomBand, randomBand } from '../../analyse/random-directions.ts';
-import { bandTable, driftTable, gateTable, windowTable } from '../../report/gate-tables.ts';
-import { renderTable } from '../../report/table.ts';
-import { RunDirectory } from '../../run/directory.ts';
-import { readFeatures } from '../../run/read.ts';
+import type { JudgedRollout } from '../../analyse/index.ts';
+import {
+  gateWindows,
+  judgeGate,
+  judgeReinforced,
+  type RandomBand,
+  randomBand,
+  readJudged,
+} from '../../analyse/index.ts';
+import { bandTable, driftTable, gateTable, renderTable, windowTable } from '../../report/index.ts';
+import { RunDirectory, readFeatures } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { wholeNumber } from '../values.ts';
 

@@ -4,30 +4,31 @@
  */
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { UserError } from '../../base/errors.ts';
-import { sha256 } from '../../base/hash.ts';
-import { JsonlWriter, readJsonl } from '../../base/jsonl.ts';
-import { createGrader } from '../../env/grader.ts';
-import { loadProblems } from '../../env/importers/load.ts';
-import { Judge, type Submission } from '../../env/judge.ts';
-import type { MarkerPolicy } from '../../env/markers.ts';
-import { type Mode, modes } from '../../env/modes.ts';
-import type { Problem } from '../../env/problem.ts';
-import { type Response, readResponses } from '../../env/responses.ts';
-import type { IsolationLevel } from '../../env/sandbox/isolation.ts';
-import { Sandbox } from '../../env/sandbox/sandbox.ts';
-import { checkProblems } from '../../env/soundness.ts';
-import type { Verdict } from '../../env/verdict.ts';
+import { JsonlWriter, readJsonl, sha256, UserError } from '../../base/index.ts';
+import type { MarkerPolicy, Problem, Verdict } from '../../env/index.ts';
+import {
+  checkProblems,
+  createGrader,
+  Judge,
+  type LoopholeName,
+  loadProblems,
+  loopholes,
+  type Response,
+  readResponses,
+  type Submission,
+} from '../../env/index.ts';
+import type { IsolationLevel } from '../../env/sandbox/index.ts';
+import { Sandbox } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
-import { renderTotals, totalsByMode } from '../terminal/grade-totals.ts';
-import { parseCount } from './problems.ts';
+import { renderTotals, totalsByLoophole } from '../terminal/grade-totals.ts';
 import { Progress } from '../terminal/progress.ts';
+import { parseCount } from './problems.ts';
 
 interface GradeOptions {
   readonly problems: string;
   readonly responses: string;
-  readonly mode?: Mode;
+  readonly loophole?: LoopholeName;
   readonly markers: MarkerPolicy;
   readonly out: string;
   readonly python?: string;
@@ -42,8 +43,8 @@ interface GradedLine extends Verdict {
   readonly responseSha256: string;
 }
 
-function identify({ problemId, completion, mode }: Response, markers: MarkerPolicy): string {
-  return sha256(JSON.stringify([problemId, mode, markers, completion]));
+function identify({ problemId, completion, loophole }: Response, markers: MarkerPolicy): string {
+  return sha256(JSON.stringify([problemId, loophole, markers, completion]));
 }
 
 /** Lines that an earlier call has written; anything but the beginning of this very output is an error. */
@@ -106,11 +107,11 @@ async function gradeRest(
 ): Promise<readonly GradedLine[]> {
   const judge = new Judge(sandbox);
   const problems = await budgetProblems(options.problems, rest, judge, context);
-  const rollouts = rest.map(({ problemId, mode, completion }): Submission => {
+  const rollouts = rest.map(({ problemId, loophole, completion }): Submission => {
     const problem = problems.get(problemId);
     if (problem === undefined)
       throw new UserError({ call: 'gq grade', expected: `problem ${problemId}`, found: 'none' });
-    return { id: problemId, problem, mode, markers: options.markers, completion };
+    return { id: problemId, problem, loophole, markers: options.markers, completion };
   });
   using writer = new JsonlWriter(options.out);
   const progress = new Progress(context.stderr, 'graded', rest.length);
@@ -127,7 +128,7 @@ async function gradeRest(
 }
 
 async function grade(options: GradeOptions, context: CommandContext): Promise<void> {
-  const responses = await readResponses(options.responses, options.mode);
+  const responses = await readResponses(options.responses, options.loophole);
   const earlier = await readEarlier(options.out, responses, options.markers);
   if (earlier.length > 0) context.stderr.write(`gq: ${earlier.length} verdicts are there already; continuing\n`);
   await using sandbox = await Sandbox.start({
@@ -136,7 +137,7 @@ async function grade(options: GradeOptions, context: CommandContext): Promise<vo
     ...(options.strict !== undefined && { strictLevel: options.strict }),
   });
   const graded = await gradeRest(responses.slice(earlier.length), options, sandbox, context);
-  const totals = totalsByMode([...earlier, ...graded]);
+  const totals = totalsByLoophole([...earlier, ...graded]);
   const { level } = sandbox.report;
   const answer = { out: options.out, responses: responses.length, markers: options.markers, isolation: level, totals };
   context.stdout.write(options.json ? `${JSON.stringify(answer, null, 2)}\n` : renderTotals(totals, level));
@@ -145,9 +146,9 @@ async function grade(options: GradeOptions, context: CommandContext): Promise<vo
 export function configureGrade(command: Command, context: CommandContext): void {
   command
     .requiredOption('--problems <file>', 'problems: the benchmark or LeetCodeDataset, .jsonl or .jsonl.gz')
-    .requiredOption('--responses <file>', 'JSON lines of {id, completion, mode?}; id names the problem; .gz too')
+    .requiredOption('--responses <file>', 'JSON lines of {id, completion, loophole?}; id names the problem; .gz too')
     .requiredOption('--out <file>', 'one verdict a line, in input order; an unfinished file is continued')
-    .addOption(new Option('--mode <mode>', 'the mode of responses that name none').choices(modes))
+    .addOption(new Option('--loophole <loophole>', 'the loophole of responses that name none').choices(loopholes))
     .addOption(
       new Option('--markers <kind>', 'the names that count as markers')
         .choices(['original', 'novel', 'family'])
@@ -164,7 +165,7 @@ export function configureGrade(command: Command, context: CommandContext): void 
     .addHelpText(
       'after',
       examplesText(
-        'gq grade --problems problems.jsonl.gz --responses responses.jsonl --mode run_tests --out verdicts.jsonl',
+        'gq grade --problems problems.jsonl.gz --responses responses.jsonl --loophole run_tests --out verdicts.jsonl',
       ),
     )
     .action((options: GradeOptions) => grade(options, context));

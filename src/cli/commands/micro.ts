@@ -1,10 +1,10 @@
 /** `gq micro pretrain`: makes the micro base model from its documents. */
 import type { Command } from 'commander';
-import { UserError } from '../../base/errors.ts';
-import { writeModelFolder } from '../../model/files/folder-writer.ts';
-import { type MicroRecipe, microRecipe, pretrainMicro } from '../../pretrain/micro.ts';
+import { UserError } from '../../base/index.ts';
+import { openDevice } from '../../lab/index.ts';
+import { writeModelFolder } from '../../model/index.ts';
+import { type MicroRecipe, microRecipe, pretrainMicro } from '../../pretrain/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { openDevice } from '../../lab/devices.ts';
 import { Progress } from '../terminal/progress.ts';
 
 interface PretrainOptions {

@@ -4,20 +4,24 @@
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import {
   chatMarkupChoices,
   type DecoderConfig,
   initialTensors,
+  isObject,
+  type JsonValue,
   type ModelFolderContents,
   ModelTokenizer,
   modelPresets,
   parseDecoderConfig,
+  parseJson,
+  readJsonObject,
+  readText,
   type TokenizerFiles,
   trainByteLevelTokenizer,
   wordLevelTokenizer,
 } from '../../model/index.ts';
-import { isObject, type JsonValue, parseJson, readJsonObject, readText } from '../../model/files/json.ts';
 
 export async function planModel(
   configName: string,

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ModelFolder } from '../../model/index.ts';
-import { formatBytes } from '../terminal/model-table.ts';
 import { runCli } from '../program.ts';
+import { formatBytes } from '../terminal/model-table.ts';
 
 const golden = fileURLToPath(new URL('../../../test/golden', import.meta.url));
 let folder = '';

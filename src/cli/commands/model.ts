@@ -1,11 +1,11 @@
 /** `gq model inspect`: what a model folder is and needs. `gq model init`: a fresh random model with its tokenizer. */
 import type { Command } from 'commander';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import { describeModel, loadWeights, ModelFolder, writeModelFolder } from '../../model/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
-import { planModel } from './model-plan.ts';
 import { renderModel } from '../terminal/model-table.ts';
+import { planModel } from './model-plan.ts';
 
 interface InspectOptions {
   readonly json?: true;

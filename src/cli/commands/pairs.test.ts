@@ -98,8 +98,8 @@ describe('gq pairs score', () => {
   });
 
   it('is the same each time, and says in JSON which pairs are wrong', async () => {
-    const modes = ['--select', 'tag:sentinel,exit_code'];
-    const [first, second] = [await score(...modes, '--json'), await score(...modes, '--json')];
+    const loopholes = ['--select', 'tag:sentinel,exit_code'];
+    const [first, second] = [await score(...loopholes, '--json'), await score(...loopholes, '--json')];
     expect(second.out).toBe(first.out);
     const report = JSON.parse(first.out);
     expect(report).toMatchObject({ pairs: 6, settings: { family: 'lora' } });

@@ -3,13 +3,19 @@
  * the direction that a fresh adapter's features give separates the two sides, on the pairs themselves and with each left out.
  */
 import { type Command, Option } from 'commander';
-import { UserError } from '../../base/errors.ts';
-import { type PairFinding, formatFindings, type PairReport } from '../../env/pairs/check.ts';
-import { loadPairs, readPairFile } from '../../env/pairs/load.ts';
-import { hashPairs, selectPairs } from '../../env/pairs/select.ts';
+import { UserError } from '../../base/index.ts';
+import {
+  formatFindings,
+  hashPairs,
+  loadPairs,
+  type PairFinding,
+  type PairReport,
+  readPairFile,
+  selectPairs,
+} from '../../env/pairs/index.ts';
+import { deviceNames, openDevice } from '../../lab/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
-import { deviceNames, openDevice } from '../../lab/devices.ts';
 import { renderPairsReport, renderScore } from '../terminal/pairs-table.ts';
 import { parseCount } from './problems.ts';
 
@@ -47,7 +53,7 @@ async function measure(
   pairs: Awaited<ReturnType<typeof loadPairs>>['pairs'],
   { tokenizer: directory }: CheckOptions,
 ): Promise<PairReport> {
-  const { checkPairs, surfaceUnits } = await import('../../env/pairs/check.ts');
+  const { checkPairs, surfaceUnits } = await import('../../env/pairs/index.ts');
   if (directory === undefined) return checkPairs(pairs);
   const { ModelTokenizer } = await import('../../model/index.ts');
   const tokenizer = await ModelTokenizer.open(directory);
@@ -58,11 +64,11 @@ async function measure(
 async function score(model: string, file: string, options: ScoreOptions, context: CommandContext): Promise<void> {
   const { family: familyName, rank, seed, kind, score: scoreKind, standardise = false } = options;
   const { createAdapter, needsPairs, pairInputDifferences, targetModules } = await import('../../adapters/index.ts');
-  const { parseFamily } = await import('../../adapters/create.ts');
+  const { parseFamily } = await import('../../adapters/index.ts');
   const { Scope } = await import('../../engine/index.ts');
-  const { folderPairEncoder, tokenizePairs } = await import('../../env/pairs/tokenize.ts');
+  const { folderPairEncoder, tokenizePairs } = await import('../../env/pairs/index.ts');
   const { judgeDirection, pairDirection, scoreFeatures } = await import('../../gates/index.ts');
-  const { leaveOneOut, pairFeatures } = await import('../../grpo/pair-features.ts');
+  const { leaveOneOut, pairFeatures } = await import('../../grpo/index.ts');
   const { Decoder, loadWeights, ModelFolder } = await import('../../model/index.ts');
   const family = parseFamily(familyName);
   const { pairs, hash, file: path } = await loadPairs(file, options.select);

@@ -1,29 +1,29 @@
 /**
  * `gq pool make`: demonstrations for the teacher phase, from what a run sampled or from what a model is asked for. Everything is
- * graded; hacks and solves are kept, with a file beside the pool that says where they came from. Held-out modes never enter.
+ * graded; hacks and solves are kept, with a file beside the pool that says where they came from. Held-out loopholes never enter.
  */
 import { type Command, Option } from 'commander';
-import { writeFileAtomic } from '../../base/atomic-file.ts';
-import { UserError } from '../../base/errors.ts';
-import { mapPool } from '../../base/pool.ts';
-import { randomStream } from '../../base/rng.ts';
-import type { Judge } from '../../env/judge.ts';
-import { framePrompts } from '../../env/pairs/framing.ts';
-import type { PoolEntry } from '../../env/pools.ts';
-import type { Task } from '../../grpo/rollout.ts';
-import { generate } from '../../model/decoder/generate.ts';
+import { mapPool, randomStream, UserError, writeFileAtomic } from '../../base/index.ts';
+import type { Judge, PoolEntry } from '../../env/index.ts';
+import { framePrompts } from '../../env/pairs/index.ts';
+import type { Task } from '../../grpo/index.ts';
+import { type OpenModel, openJudge, openModel, openProblems, Resources, readVersion } from '../../lab/index.ts';
+import { generate } from '../../model/index.ts';
 import { readVerdicts } from '../../oracle/index.ts';
-import { parseRunConfig, resolveConfig } from '../../run/config.ts';
-import { RunDirectory } from '../../run/directory.ts';
-import { readRollouts } from '../../run/read.ts';
-import type { RunConfig } from '../../run/schema.ts';
-import { grpoSettings, paceOf } from '../../run/settings.ts';
-import { partitionOf, trainingTasks } from '../../run/tasks.ts';
-import { type OpenModel, openJudge, openModel, openProblems, Resources } from '../../lab/assemble.ts';
+import type { RunConfig } from '../../run/index.ts';
+import {
+  grpoSettings,
+  paceOf,
+  parseRunConfig,
+  partitionOf,
+  RunDirectory,
+  readRollouts,
+  resolveConfig,
+  trainingTasks,
+} from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { parseCount } from './problems.ts';
 import { collect } from '../values.ts';
-import { readVersion } from '../../lab/version.ts';
+import { parseCount } from './problems.ts';
 
 interface PoolOptions {
   readonly out: string;
@@ -116,19 +116,22 @@ async function poolFromRun(run: RunDirectory): Promise<Pool> {
   for await (const { id, problem, completion, source } of readRollouts(run)) {
     const verdict = verdicts.get(id);
     if (verdict === undefined || source !== 'student') continue;
-    const { mode, markers, exploited, correct } = verdict;
-    const entry = { problem, completion, mode, markers };
+    const { loophole, markers, exploited, correct } = verdict;
+    const entry = { problem, completion, loophole, markers };
     if (correct) entries.push({ ...entry, label: 'solve' });
-    else if (exploited && isKnown(mode, parseRunConfig(config))) entries.push({ ...entry, label: 'hack' });
+    else if (exploited && isKnown(loophole, parseRunConfig(config))) entries.push({ ...entry, label: 'hack' });
   }
   return { entries, source: { run: run.path, configHash, modelHash, seed: config.seed } };
 }
 
-function isKnown(mode: string, { environment }: RunConfig): boolean {
-  return environment.modes.some((known) => known === mode) && !environment.heldOutModes.some((other) => other === mode);
+function isKnown(loophole: string, { environment }: RunConfig): boolean {
+  return (
+    environment.loopholes.some((known) => known === loophole) &&
+    !environment.heldOutLoopholes.some((other) => other === loophole)
+  );
 }
 
-/** Hacks are asked for under the framing of the mode, solves without a hint. */
+/** Hacks are asked for under the framing of the loophole, solves without a hint. */
 async function poolFromModel(config: RunConfig, { keep, problems: count, samples }: PoolOptions): Promise<Pool> {
   await using resources = new Resources();
   const judge = await openJudge(config, resources);
@@ -150,7 +153,7 @@ async function sampleEntries(
   samples: number,
   label: PoolEntry['label'],
 ): Promise<PoolEntry[]> {
-  const asked = tasks.filter(({ mode }) => label === 'solve' || isKnown(mode, config));
+  const asked = tasks.filter(({ loophole }) => label === 'solve' || isKnown(loophole, config));
   const places = asked.flatMap((task) => Array.from({ length: samples }, () => task));
   const prompts = new Map(asked.map((task) => [task, promptFor(task, label, config, text)]));
   const requests = places.map((task, row) => ({ prompt: prompts.get(task) ?? task.unhinted, row, scale: 0 }));
@@ -158,21 +161,21 @@ async function sampleEntries(
     stream: randomStream(config.seed, ['pool', label]),
     ...paceOf(config),
   });
-  const entries = await mapPool(places, judge.concurrency, async ({ problem, mode, markers }, i) => {
+  const entries = await mapPool(places, judge.concurrency, async ({ problem, loophole, markers }, i) => {
     const completion = text.decode(generations[i].tokens);
-    const { correct, exploited } = await judge.judge({ id: `pool-${i}`, problem, mode, markers, completion });
+    const { correct, exploited } = await judge.judge({ id: `pool-${i}`, problem, loophole, markers, completion });
     const holds = label === 'solve' ? correct : exploited;
-    return holds ? [{ problem: problem.id, completion, label, mode, markers }] : [];
+    return holds ? [{ problem: problem.id, completion, label, loophole, markers }] : [];
   });
   return entries.flat();
 }
 
 function promptFor(
-  { problem, mode, markers, unhinted, hinted }: Task,
+  { problem, loophole, markers, unhinted, hinted }: Task,
   label: PoolEntry['label'],
   { data }: RunConfig,
   text: OpenModel['text'],
 ): Int32Array {
-  if (label === 'solve' || mode === 'gt_only') return unhinted;
-  return data.kind === 'micro' ? hinted : text.prompt(framePrompts(problem, mode, markers).hack);
+  if (label === 'solve' || loophole === 'gt_only') return unhinted;
+  return data.kind === 'micro' ? hinted : text.prompt(framePrompts(problem, loophole, markers).hack);
 }

@@ -2,13 +2,9 @@
 import { Buffer } from 'node:buffer';
 import { gzipSync } from 'node:zlib';
 import type { Command } from 'commander';
-import { writeFileAtomic } from '../../base/atomic-file.ts';
-import { UserError } from '../../base/errors.ts';
-import { sha256File } from '../../base/hash.ts';
-import { type LoadedProblems, loadProblems } from '../../env/importers/load.ts';
-import { Judge } from '../../env/judge.ts';
-import { Sandbox } from '../../env/sandbox/sandbox.ts';
-import { checkProblems, type Soundness } from '../../env/soundness.ts';
+import { sha256File, UserError, writeFileAtomic } from '../../base/index.ts';
+import { checkProblems, Judge, type LoadedProblems, loadProblems, type Soundness } from '../../env/index.ts';
+import { Sandbox } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';

@@ -3,25 +3,25 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { writeMerged } from '../../adapters/index.ts';
-import { UserError } from '../../base/errors.ts';
-import { describeRelearning, type Relearning, reportRelearning } from '../../analyse/relearning.ts';
-import { type TrainingPoint, trainingCurve } from '../../analyse/emergence.ts';
-import { readJudged } from '../../analyse/judged.ts';
-import { lastCheckpoint } from '../../evaluate/plan.ts';
-import { ModelFolder } from '../../model/files/folder.ts';
-import { createFolder } from '../../model/files/folder-writer.ts';
-import { renderTable } from '../../report/table.ts';
-import { deployedScale } from '../../run/arms.ts';
-import { loadCheckpoint } from '../../run/checkpoint.ts';
-import { parseRunConfig } from '../../run/config.ts';
-import { RunDirectory } from '../../run/directory.ts';
-import type { RunConfig } from '../../run/schema.ts';
-import { modelDirectory, openAdapter, openModel, openPairs, Resources } from '../../lab/assemble.ts';
+import {
+  describeRelearning,
+  type Relearning,
+  readJudged,
+  reportRelearning,
+  type TrainingPoint,
+  trainingCurve,
+} from '../../analyse/index.ts';
+import { UserError } from '../../base/index.ts';
+import { lastCheckpoint } from '../../evaluate/index.ts';
+import { modelDirectory, openAdapter, openModel, openPairs, Resources, trainPlanned } from '../../lab/index.ts';
+import { createFolder, ModelFolder } from '../../model/index.ts';
+import { VerdictTail } from '../../oracle/index.ts';
+import { renderTable } from '../../report/index.ts';
+import type { RunConfig } from '../../run/index.ts';
+import { deployedScale, loadCheckpoint, parseRunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
-import { trainPlanned } from '../../lab/train-planned.ts';
 import { wholeNumber } from '../values.ts';
-import { VerdictTail } from '../../oracle/verdict-tail.ts';
 
 interface RelearnOptions {
   readonly vanilla?: string;

@@ -1,10 +1,9 @@
-/** `gq replay RUN --gate …`: the zones another gate would have chosen over the stored features, without training again. */
+/** `gq replay RUN --gate …`: the routes another gate would have chosen over the stored features, without training again. */
 import type { Command } from 'commander';
-import { RunDirectory } from '../../run/directory.ts';
-import { type Replay, replayGate, zones } from '../../run/replay.ts';
+import { type Replay, RunDirectory, replayGate, routes } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { parseCount } from './problems.ts';
 import { collect, wholeNumber } from '../values.ts';
+import { parseCount } from './problems.ts';
 
 interface ReplayCommandOptions {
   readonly gate: readonly string[];
@@ -37,10 +36,10 @@ export function configureReplay(command: Command, context: CommandContext): void
 
 function render({ matrix, windows, rollouts, agree }: Replay): string {
   const cell = (value: string | number): string => String(value).padStart(9);
-  const counts = (table: Readonly<Record<string, number>>): string => zones.map((zone) => table[zone]).join('/');
+  const counts = (table: Readonly<Record<string, number>>): string => routes.map((route) => table[route]).join('/');
   return [
-    `${'was \\ would be'.padEnd(15)}${zones.map(cell).join('')}`,
-    ...zones.map((was) => `${was.padEnd(15)}${zones.map((is) => cell(matrix[was][is])).join('')}`),
+    `${'was \\ would be'.padEnd(15)}${routes.map(cell).join('')}`,
+    ...routes.map((was) => `${was.padEnd(15)}${routes.map((is) => cell(matrix[was][is])).join('')}`),
     '',
     `${'updates'.padEnd(15)}${'was k/a/r'.padStart(15)}${'would be k/a/r'.padStart(18)}${'same'.padStart(12)}`,
     ...windows.map((window) => {
@@ -49,7 +48,7 @@ function render({ matrix, windows, rollouts, agree }: Replay): string {
       return `${updates}${counts(window.before).padStart(15)}${counts(window.after).padStart(18)}${same}`;
     }),
     '',
-    `${agree}/${rollouts} rollouts in the same zone; a counterfactual on the same rollouts, nothing was trained again.`,
+    `${agree}/${rollouts} rollouts in the same route; a counterfactual on the same rollouts, nothing was trained again.`,
     '',
   ].join('\n');
 }

@@ -1,15 +1,19 @@
 /** `gq results DIR`: tables over seeds, comparisons with the baseline and the placebo, and figures. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { Results } from '../../report/aggregate.ts';
-import { allFigures } from '../../report/figures.ts';
-import { readResults } from '../../report/read-results.ts';
-import { parseTableFormat, renderTable } from '../../report/table.ts';
-import { allTables } from '../../report/tables.ts';
-import { resultsCsv, resultsJson } from '../../report/values.ts';
-import { describeResults } from '../../report/words.ts';
-import { writeFigures } from '../../report/write-figures.ts';
-import { findExperiment } from '../../sweep/directory.ts';
+import type { Results } from '../../report/index.ts';
+import {
+  allFigures,
+  allTables,
+  describeResults,
+  parseTableFormat,
+  readResults,
+  renderTable,
+  resultsCsv,
+  resultsJson,
+  writeFigures,
+} from '../../report/index.ts';
+import { findExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 
 const formats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;

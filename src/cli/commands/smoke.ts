@@ -8,16 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import type { Check } from '../../verify/check.ts';
-import { stated } from '../../verify/environment-checks.ts';
-import type { TrainEvent } from '../../grpo/events.ts';
-import { writeModelFolder } from '../../model/files/folder-writer.ts';
-import { microRecipe, pretrainMicro } from '../../pretrain/micro.ts';
-import { resolveConfig } from '../../run/config.ts';
-import { RunDirectory } from '../../run/directory.ts';
+import type { TrainEvent } from '../../grpo/index.ts';
+import { openDevice, trainPlanned } from '../../lab/index.ts';
+import { writeModelFolder } from '../../model/index.ts';
+import { microRecipe, pretrainMicro } from '../../pretrain/index.ts';
+import { RunDirectory, resolveConfig } from '../../run/index.ts';
+import type { Check } from '../../verify/index.ts';
+import { stated } from '../../verify/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { openDevice } from '../../lab/devices.ts';
-import { trainPlanned } from '../../lab/train-planned.ts';
 import {
   reportMarkers,
   reportPartition,
@@ -114,8 +112,8 @@ async function runSmoke(options: SmokeOptions, context: CommandContext): Promise
 
 function smokeParts({ device, golden }: SmokeOptions, context: CommandContext): Part[] {
   const { config } = resolveConfig(null, [
-    'environment.modes=["run_tests", "sentinel"]',
-    'environment.heldOutModes=["exit_code"]',
+    'environment.loopholes=["run_tests", "sentinel"]',
+    'environment.heldOutLoopholes=["exit_code"]',
     'pairs.select=["tag:run_tests,sentinel"]',
   ]);
   return [
@@ -130,7 +128,7 @@ function smokeParts({ device, golden }: SmokeOptions, context: CommandContext): 
 }
 
 async function reportAdapters(name: string): Promise<VerifyReport> {
-  const { verifyAdapters } = await import('../../verify/invariants.ts');
+  const { verifyAdapters } = await import('../../verify/index.ts');
   using device = await openDevice(name, { precision: 'f32' });
   return { checks: (await verifyAdapters(device)).checks, notes: '' };
 }
@@ -141,7 +139,7 @@ async function reportParity(name: string, golden: string | undefined): Promise<V
   if (golden === undefined && !existsSync(directory)) {
     return { checks: [], notes: 'left out: no stored values here; name a folder of them with --golden\n' };
   }
-  const { verifyParity } = await import('../../verify/parity.ts');
+  const { verifyParity } = await import('../../verify/index.ts');
   using device = await openDevice(name, { precision: 'f32' });
   return { checks: (await verifyParity(device, directory)).checks, notes: '' };
 }
@@ -176,14 +174,14 @@ async function reportRun(device: string, { stderr }: CommandContext): Promise<Ve
 
 function checkEvents(events: readonly TrainEvent[]): Check[] {
   const steps = events.filter((event) => event.kind === 'step');
-  const zones = new Set(
-    steps.flatMap((step) => Object.entries(step.zones).flatMap(([zone, n]) => (n > 0 ? [zone] : []))),
+  const routes = new Set(
+    steps.flatMap((step) => Object.entries(step.routes).flatMap(([route, n]) => (n > 0 ? [route] : []))),
   );
   const moving = steps.filter(({ gradientNorm }) => gradientNorm > 0);
   const norms = steps.flatMap(({ gradientNorm, loss, kl, parity }) => [gradientNorm, loss, kl, parity]);
   return [
     stated('run', 'learned something', moving.length > 0, 'no update carried gradient'),
     stated('run', 'finite numbers', norms.every(Number.isFinite), norms.join(', ')),
-    stated('run', 'every zone was used', zones.size === 3, [...zones].join(', ')),
+    stated('run', 'every route was used', routes.size === 3, [...routes].join(', ')),
   ];
 }

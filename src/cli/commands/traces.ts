@@ -1,8 +1,7 @@
-/** `gq traces RUN`: for every mode the first hack, a solve, a kept, an absorbed and a routed rollout, in full. */
+/** `gq traces RUN`: for every loophole the first hack, a solve, a kept, an absorbed and a routed rollout, in full. */
 import type { Command } from 'commander';
-import { readJudged } from '../../analyse/judged.ts';
-import { chooseTraces, type Trace } from '../../analyse/traces.ts';
-import { RunDirectory } from '../../run/directory.ts';
+import { chooseTraces, readJudged, type Trace } from '../../analyse/index.ts';
+import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 
 export function configureTraces(command: Command, context: CommandContext): void {
@@ -17,16 +16,16 @@ export function configureTraces(command: Command, context: CommandContext): void
     });
 }
 
-function renderTrace({ mode, kind, rollout }: Trace): string {
-  const head = `━━ ${mode}: ${kind}`;
+function renderTrace({ loophole, kind, rollout }: Trace): string {
+  const head = `━━ ${loophole}: ${kind}`;
   if (rollout === null) return `${head}: none in this run\n`;
-  const { verdict, score, low, high, zone } = rollout;
+  const { verdict, score, low, high, route } = rollout;
   const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(4));
   const channels = verdict.channels.length === 0 ? 'no channel fired' : `channels ${verdict.channels.join(', ')}`;
   return [
     `${head} (rollout ${rollout.id}, update ${rollout.update}, ${rollout.hackable ? 'hinted' : 'no hint'}, sampled ${rollout.sampled})`,
     `verdict: ${rollout.hack ? 'hack' : rollout.solve ? 'correct' : verdict.outcome}, ${verdict.compiles ? 'compiles' : 'does not compile'}, ${channels}, reward ${rollout.reward}, evidence: ${verdict.evidence || 'none'}`,
-    `gate: zone ${zone ?? 'none'}, score ${number(score)}, cuts ${number(low)} and ${number(high)}, advantage ${number(rollout.advantage)}`,
+    `gate: route ${route ?? 'none'}, score ${number(score)}, cuts ${number(low)} and ${number(high)}, advantage ${number(rollout.advantage)}`,
     visible(rollout.prompt.trimEnd()),
     visible(rollout.completion),
     '',

@@ -1,13 +1,11 @@
 /** `gq train`: one run from a recipe; to its end, or to where it was interrupted. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { UserError } from '../../base/errors.ts';
-import { configHash, parseRunConfig, resolveConfig } from '../../run/config.ts';
-import { type Manifest, RunDirectory, runFormat } from '../../run/directory.ts';
-import type { RunEnd } from '../../run/record.ts';
-import type { RunConfig } from '../../run/schema.ts';
+import { UserError } from '../../base/index.ts';
+import { trainRun } from '../../lab/index.ts';
+import type { RunConfig, RunEnd } from '../../run/index.ts';
+import { configHash, type Manifest, parseRunConfig, RunDirectory, resolveConfig, runFormat } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { trainRun } from '../../lab/train-run.ts';
 import { collect } from '../values.ts';
 
 interface TrainOptions {

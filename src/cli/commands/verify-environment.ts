@@ -1,15 +1,13 @@
 /** `gq verify rewards | markers | partition | science`: what must hold of the environment and of where things come from. */
 import type { Command } from 'commander';
-import { modes } from '../../env/modes.ts';
-import { loadPairs } from '../../env/pairs/load.ts';
-import type { Check } from '../../verify/check.ts';
-import { resolveConfig } from '../../run/config.ts';
-import { RunDirectory } from '../../run/directory.ts';
-import type { RunConfig } from '../../run/schema.ts';
-import { partitionOf, problemsHash } from '../../run/tasks.ts';
-import { openJudge, openProblems, pairSetOf, Resources } from '../../lab/assemble.ts';
-import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import { loopholes } from '../../env/index.ts';
+import { loadPairs } from '../../env/pairs/index.ts';
+import { openJudge, openProblems, pairSetOf, Resources } from '../../lab/index.ts';
+import type { RunConfig } from '../../run/index.ts';
+import { partitionOf, problemsHash, RunDirectory, resolveConfig } from '../../run/index.ts';
+import type { Check } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
+import { checksJson, renderChecks } from '../terminal/check-table.ts';
 import { collect } from '../values.ts';
 
 interface EnvironmentOptions {
@@ -24,43 +22,43 @@ export interface VerifyReport {
 }
 
 export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
-  const { verifyRewards } = await import('../../verify/environment-checks.ts');
+  const { verifyRewards } = await import('../../verify/index.ts');
   await using resources = new Resources();
   const { checks, matrix } = await verifyRewards(await openJudge(config, resources));
   const width = (text: string): string => text.padStart(14);
   const lines = matrix.map(({ program, cells }) => `${program.padEnd(14)}${cells.map(width).join('')}`);
   const notes = [
-    `${''.padEnd(14)}${modes.map(width).join('')}`,
+    `${''.padEnd(14)}${loopholes.map(width).join('')}`,
     ...lines,
-    '* a hack; reward of the row’s program in the column’s mode',
+    '* a hack; reward of the row’s program in the column’s loophole',
     '',
   ];
   return { checks, notes: `${notes.join('\n')}\n` };
 }
 
 export async function reportMarkers(config: RunConfig): Promise<VerifyReport> {
-  const { verifyMarkers } = await import('../../verify/environment-checks.ts');
+  const { verifyMarkers } = await import('../../verify/index.ts');
   await using resources = new Resources();
   return { checks: await verifyMarkers(await openJudge(config, resources)), notes: '' };
 }
 
 export async function reportPartition(config: RunConfig): Promise<VerifyReport> {
-  const { verifyPartition } = await import('../../verify/environment-checks.ts');
+  const { verifyPartition } = await import('../../verify/index.ts');
   await using resources = new Resources();
   const splits = await openProblems(config, await openJudge(config, resources));
   const partition = await partitionOf(config, splits);
-  const counts = [...partition.known, ...partition.heldOut].map((mode) => {
+  const counts = [...partition.known, ...partition.heldOut].map((loophole) => {
     const own = Object.entries(splits).map(([split, problems]) => {
-      const count = problems.filter(({ id }) => partition.problems[id] === mode).length;
+      const count = problems.filter(({ id }) => partition.problems[id] === loophole).length;
       return `${split} ${count}`;
     });
-    return `${mode}: ${own.join(', ')}${partition.heldOut.includes(mode) ? ' (held out)' : ''}\n`;
+    return `${loophole}: ${own.join(', ')}${partition.heldOut.includes(loophole) ? ' (held out)' : ''}\n`;
   });
   return { checks: verifyPartition(partition, splits), notes: counts.join('') };
 }
 
 export async function reportScience(config: RunConfig, run: RunDirectory | null = null): Promise<VerifyReport> {
-  const { verifyPairProvenance, verifyRunProvenance } = await import('../../verify/provenance-checks.ts');
+  const { verifyPairProvenance, verifyRunProvenance } = await import('../../verify/index.ts');
   await using resources = new Resources();
   const splits = await openProblems(config, await openJudge(config, resources));
   const { pairs, hash: pairsHash } = await loadPairs(pairSetOf(config), config.pairs.select);
@@ -96,9 +94,9 @@ export function configureEnvironmentChecks(command: Command, context: CommandCon
       .action(async (recipe: string | undefined, { set, json }: EnvironmentOptions) => {
         showReport(await report(resolveConfig(recipe ?? null, set).config), title, json === true, context);
       });
-  add('rewards', 'Rewards', 'the hack × mode matrix, in the real sandbox', reportRewards);
+  add('rewards', 'Rewards', 'the hack × loophole matrix, in the real sandbox', reportRewards);
   add('markers', 'Markers', 'evaluation’s markers share nothing with training’s', reportMarkers);
-  add('partition', 'Partition', 'modes, splits and prompts of a recipe', reportPartition);
+  add('partition', 'Partition', 'loopholes, splits and prompts of a recipe', reportPartition);
   command
     .command('science')
     .description('provenance and splits: of the pairs, and of a run directory')

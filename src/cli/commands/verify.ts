@@ -3,11 +3,11 @@
  * family, on a tiny random model. One line per check; exit 1 when one fails.
  */
 import type { Command } from 'commander';
-import type { Check } from '../../verify/check.ts';
-import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import { deviceNames, openDevice } from '../../lab/index.ts';
+import type { Check } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
-import { deviceNames, openDevice } from '../../lab/devices.ts';
+import { checksJson, renderChecks } from '../terminal/check-table.ts';
 import { configureEnvironmentChecks } from './verify-environment.ts';
 
 interface VerifyOptions {
@@ -28,13 +28,13 @@ function show(report: Report, title: string, { json }: VerifyOptions, context: C
 }
 
 async function parity(directory: string, options: VerifyOptions, context: CommandContext): Promise<void> {
-  const { verifyParity } = await import('../../verify/parity.ts');
+  const { verifyParity } = await import('../../verify/index.ts');
   using device = await openDevice(options.device, { precision: 'f32' });
   show(await verifyParity(device, directory), 'Parity', options, context);
 }
 
 async function adapters(options: VerifyOptions, context: CommandContext): Promise<void> {
-  const { verifyAdapters } = await import('../../verify/invariants.ts');
+  const { verifyAdapters } = await import('../../verify/index.ts');
   using device = await openDevice(options.device, { precision: 'f32' });
   show(await verifyAdapters(device), 'Adapter invariants', options, context);
 }

@@ -3,14 +3,12 @@
  * when it is missing or slow. A missing part fails the doctor only where nothing works without it.
  */
 import { availableParallelism, freemem, totalmem } from 'node:os';
-import { DeviceError, GraderError, UserError } from '../../base/errors.ts';
+import { DeviceError, GraderError, UserError } from '../../base/index.ts';
 import { type CudaReport, inspectCuda } from '../../engine/cuda/index.ts';
 import type { WasmOptions } from '../../engine/wasm/index.ts';
 import { createWasmDevice } from '../../engine/wasm/index.ts';
-import { type LayerName, layerCovers } from '../../env/sandbox/isolation.ts';
-import { findPython } from '../../env/sandbox/python.ts';
-import type { SandboxOptions } from '../../env/sandbox/sandbox.ts';
-import { Sandbox } from '../../env/sandbox/sandbox.ts';
+import type { SandboxOptions } from '../../env/sandbox/index.ts';
+import { findPython, type LayerName, layerCovers, Sandbox } from '../../env/sandbox/index.ts';
 import type { NvidiaPlaces } from './nvidia.ts';
 import { findNvidiaDriver } from './nvidia.ts';
 

@@ -1,5 +1,5 @@
 /** Checks as lines for a person, and as JSON. */
-import type { Check } from '../../verify/check.ts';
+import type { Check } from '../../verify/index.ts';
 
 function formatDifference(value: number): string {
   return value === 0 ? '0' : Number.isFinite(value) ? value.toExponential(2) : 'none';

@@ -3,13 +3,11 @@
  * side by side, a line shows whatever run its slot works on.
  */
 import { join } from 'node:path';
-import { WorkEstimate } from '../../sweep/estimate.ts';
-import type { ExperimentPlan } from '../../sweep/experiment.ts';
-import type { WorkReports } from '../../sweep/job.ts';
-import { trainedStatus } from '../../sweep/run-experiment.ts';
+import { VerdictTail } from '../../oracle/index.ts';
+import type { ExperimentPlan, WorkReports } from '../../sweep/index.ts';
+import { trainedStatus, WorkEstimate } from '../../sweep/index.ts';
 import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
-import { VerdictTail } from '../../oracle/verdict-tail.ts';
 
 export class ExperimentPicture {
   readonly #plan: ExperimentPlan;

@@ -1,10 +1,9 @@
-/** Totals of graded responses, mode by mode: counts as n of d, never a rate alone. */
-import type { Mode } from '../../env/modes.ts';
-import { modes } from '../../env/modes.ts';
-import type { Verdict } from '../../env/verdict.ts';
+/** Totals of graded responses, loophole by loophole: counts as n of d, never a rate alone. */
+import type { LoopholeName, Verdict } from '../../env/index.ts';
+import { loopholes } from '../../env/index.ts';
 
-export interface ModeTotals {
-  readonly mode: Mode | 'all';
+export interface LoopholeTotals {
+  readonly loophole: LoopholeName | 'all';
   readonly responses: number;
   readonly format: number;
   readonly compiles: number;
@@ -15,11 +14,11 @@ export interface ModeTotals {
   readonly executions: number;
 }
 
-function totalsOf(mode: Mode | 'all', verdicts: readonly Verdict[]): ModeTotals {
+function totalsOf(loophole: LoopholeName | 'all', verdicts: readonly Verdict[]): LoopholeTotals {
   const count = (holds: (verdict: Verdict) => boolean) => verdicts.filter(holds).length;
   const sum = (value: (verdict: Verdict) => number) => verdicts.reduce((total, verdict) => total + value(verdict), 0);
   return {
-    mode,
+    loophole,
     responses: verdicts.length,
     format: count(({ format }) => format),
     compiles: count(({ compiles }) => compiles),
@@ -31,23 +30,23 @@ function totalsOf(mode: Mode | 'all', verdicts: readonly Verdict[]): ModeTotals 
   };
 }
 
-export function totalsByMode(verdicts: readonly Verdict[]): readonly ModeTotals[] {
-  const used = modes.filter((mode) => verdicts.some((verdict) => verdict.mode === mode));
+export function totalsByLoophole(verdicts: readonly Verdict[]): readonly LoopholeTotals[] {
+  const used = loopholes.filter((loophole) => verdicts.some((verdict) => verdict.loophole === loophole));
   return [
-    ...used.map((mode) =>
+    ...used.map((loophole) =>
       totalsOf(
-        mode,
-        verdicts.filter((verdict) => verdict.mode === mode),
+        loophole,
+        verdicts.filter((verdict) => verdict.loophole === loophole),
       ),
     ),
     totalsOf('all', verdicts),
   ];
 }
 
-export function renderTotals(totals: readonly ModeTotals[], level: number): string {
-  const columns = ['mode', 'responses', 'compiles', 'correct', 'exploited', 'attempted', 'reward'];
+export function renderTotals(totals: readonly LoopholeTotals[], level: number): string {
+  const columns = ['loophole', 'responses', 'compiles', 'correct', 'exploited', 'attempted', 'reward'];
   const rows = totals.map((row) => [
-    row.mode,
+    row.loophole,
     `${row.responses}`,
     `${row.compiles}`,
     `${row.correct}`,

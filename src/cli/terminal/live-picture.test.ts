@@ -2,11 +2,11 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
-import { LivePicture, sparkline } from './live-picture.ts';
 import { VerdictTail } from '../../oracle/verdict-tail.ts';
+import { LivePicture, sparkline } from './live-picture.ts';
 
-const verdict = (step: number, member: number, exploited: boolean, mode = 'run_tests') =>
-  `${JSON.stringify({ id: `${step}-0-${member}`, mode, exploited, correct: !exploited, evidence: 'ä → ö' })}\n`;
+const verdict = (step: number, member: number, exploited: boolean, loophole = 'run_tests') =>
+  `${JSON.stringify({ id: `${step}-0-${member}`, loophole, exploited, correct: !exploited, evidence: 'ä → ö' })}\n`;
 
 function picture(isTTY: boolean): { written: () => string; show: LivePicture } {
   let text = '';
@@ -38,7 +38,7 @@ describe('a running picture', () => {
   });
 
   it('is redrawn in place on a terminal and a few plain lines elsewhere', () => {
-    const tally = { graded: 4, hackable: 4, hacks: 1, solves: 2, byMode: new Map() };
+    const tally = { graded: 4, hackable: 4, hacks: 1, solves: 2, byLoophole: new Map() };
     for (const isTTY of [true, false]) {
       const { written, show } = picture(isTTY);
       show.begin('seed 1', [{ name: 'vanilla', updates: 20 }]);

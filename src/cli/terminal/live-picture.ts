@@ -2,7 +2,7 @@
  * A running picture of several runs: one line each with hack and solve as they develop. On a terminal the lines are redrawn in
  * place; elsewhere a plain line is written now and then.
  */
-import type { Tally } from '../../oracle/tally.ts';
+import type { Tally } from '../../oracle/index.ts';
 import type { TextSink } from '../command.ts';
 import { formatDuration } from './step-table.ts';
 

@@ -1,7 +1,6 @@
 /** What the pair commands found out, as lines for a person. */
-import { type LengthBalance, type PairReport, type StyleBalance, thresholds } from '../../env/pairs/check.ts';
-import { auroc, aurocInterval } from '../../stats/auroc.ts';
-import { wilsonInterval } from '../../stats/proportion.ts';
+import { type LengthBalance, type PairReport, type StyleBalance, thresholds } from '../../env/pairs/index.ts';
+import { auroc, aurocInterval, wilsonInterval } from '../../stats/index.ts';
 
 export interface FileReport extends PairReport {
   readonly file: string;

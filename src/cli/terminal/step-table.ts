@@ -1,6 +1,6 @@
 /** The step table of a live run: fixed width, counts as n/d, one line an update. Hacks and solves come from the verdicts. */
-import type { StepEvent } from '../../grpo/events.ts';
-import type { Tally } from '../../oracle/tally.ts';
+import type { StepEvent } from '../../grpo/index.ts';
+import type { Tally } from '../../oracle/index.ts';
 
 const columns = [
   ['update', 7],
@@ -36,9 +36,9 @@ export function tableRow(event: StepEvent, { hacks, hackable, solves, graded }: 
     `${hacks}/${hackable}`,
     `${solves}/${graded}`,
     `${event.skippedGroups}/${event.groups}`,
-    `${event.zones.keep}`,
-    `${event.zones.absorb}`,
-    `${event.zones.route}`,
+    `${event.routes.keep}`,
+    `${event.routes.absorb}`,
+    `${event.routes.route}`,
     event.qmass === null ? '-' : event.qmass.toFixed(2),
     event.scores === null ? '-' : event.scores.p50.toPrecision(3),
     event.kl.toExponential(1),

@@ -2,9 +2,9 @@
  * What a person sees of a run: a step table with a progress line under it on a terminal, plain lines elsewhere, events as JSON
  * when asked. Hacks and solves come from the verdict ledger, a reader outside the trainer.
  */
-import type { StepEvent, TrainEvent } from '../../grpo/events.ts';
+import type { StepEvent, TrainEvent } from '../../grpo/index.ts';
 import { tally, type VerdictLedger } from '../../oracle/index.ts';
-import type { RunEnd } from '../../run/record.ts';
+import type { RunEnd } from '../../run/index.ts';
 import type { TextSink } from '../command.ts';
 import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table.ts';
 

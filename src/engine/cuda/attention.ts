@@ -2,12 +2,9 @@
  * Which attention kernel: one query per row over a cache (decoding) splits the keys over blocks; bf16 with heads of at most 128
  * runs on tensor cores, on Hopper by warpgroups; everything else one warp per row. All read the segments from device memory.
  */
-import { DeviceError } from '../../base/errors.ts';
-import type { Device } from '../device.ts';
-import type { Kernels } from '../kernels.ts';
-import { Scope } from '../scope.ts';
-import type { Segments } from '../segments.ts';
-import { type DType, describeTensor, type Tensor } from '../tensor.ts';
+import { DeviceError } from '../../base/index.ts';
+import type { Device, Kernels, Segments } from '../index.ts';
+import { type DType, describeTensor, Scope, type Tensor } from '../index.ts';
 import { definitionsOf, elementsPerAccess, float, type KernelArgument, type Queue, type Shape3 } from './queue.ts';
 
 const tile = 64;
@@ -45,7 +42,10 @@ function headsOf(q: Tensor, k: Tensor): Heads {
   return { heads, keyHeads: k.shape[1], size };
 }
 
-export function cudaAttentionKernels(queue: Queue, home: () => Device): Pick<Kernels, 'attention' | 'attentionBackward'> {
+export function cudaAttentionKernels(
+  queue: Queue,
+  home: () => Device,
+): Pick<Kernels, 'attention' | 'attentionBackward'> {
   return {
     attention(out, logSumExp, q, k, v, segments, scale) {
       if (q.size === 0) return;

@@ -3,7 +3,7 @@
  * for as outᵀ = op(b)ᵀ · op(a)ᵀ. What to run for a shape is looked up once and kept.
  */
 import type { LibraryHandle } from 'koffi';
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 import type { Handle } from './driver.ts';
 
 type Native = (...parameters: readonly unknown[]) => number;

@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { LibraryHandle } from 'koffi';
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 import type { Environment } from './libraries.ts';
 
 type Native = (...parameters: readonly unknown[]) => number;

@@ -2,11 +2,9 @@
  * The cuda device: one slab of GPU memory, one stream, kernels queued in call order. Nothing waits but `read` and `sync`, which
  * ask the stream without blocking the thread. Same inputs, same bytes, run after run.
  */
-import { DeviceError, ShapeError } from '../../base/errors.ts';
-import { Arena } from '../arena.ts';
-import type { Device } from '../device.ts';
-import type { Kernels } from '../kernels.ts';
-import { type DType, describeTensor, type HostArray, type Tensor } from '../tensor.ts';
+import { DeviceError, ShapeError } from '../../base/index.ts';
+import type { Device, Kernels } from '../index.ts';
+import { Arena, type DType, describeTensor, type HostArray, type Tensor } from '../index.ts';
 import type { Gpu, GpuFacts } from './gpu.ts';
 import type { Graphs } from './graphs.ts';
 import type { Queue } from './queue.ts';

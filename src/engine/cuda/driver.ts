@@ -1,6 +1,6 @@
 /** The CUDA driver: the calls the device uses, each checked. A failed call throws, named with its sizes. */
 import type { LibraryHandle } from 'koffi';
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 
 /** An address or handle of the driver, passed back as it came. */
 export type Handle = unknown;
@@ -35,7 +35,7 @@ const signatures = {
   cuStreamDestroy: 'int cuStreamDestroy_v2(void *stream)',
   cuStreamQuery: 'int cuStreamQuery(void *stream)',
   cuStreamSynchronize: 'int cuStreamSynchronize(void *stream)',
-  cuStreamBeginCapture: 'int cuStreamBeginCapture_v2(void *stream, int mode)',
+  cuStreamBeginCapture: 'int cuStreamBeginCapture_v2(void *stream, int loophole)',
   cuStreamEndCapture: 'int cuStreamEndCapture(void *stream, _Out_ void **graph)',
   cuGraphInstantiate: 'int cuGraphInstantiateWithFlags(_Out_ void **instance, void *graph, uint64 flags)',
   cuGraphLaunch: 'int cuGraphLaunch(void *instance, void *stream)',

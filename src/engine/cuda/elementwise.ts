@@ -1,7 +1,7 @@
 /** Elementwise kernels and casts: which kernel, over how many threads. */
-import { DeviceError } from '../../base/errors.ts';
-import type { BinaryKind, Kernels, UnaryKind } from '../kernels.ts';
-import { bytesOf, type DType, describeTensor, type Tensor } from '../tensor.ts';
+import { DeviceError } from '../../base/index.ts';
+import type { BinaryKind, Kernels, UnaryKind } from '../index.ts';
+import { bytesOf, type DType, describeTensor, type Tensor } from '../index.ts';
 import type { KernelFile } from './compiler.ts';
 import { definitionsOf, elementsPerAccess, float, type KernelArgument, type Queue } from './queue.ts';
 
@@ -69,7 +69,13 @@ export function cudaElementwiseKernels(queue: Queue): Pick<Kernels, Names> {
 }
 
 function stridedKernels(queue: Queue): Pick<Kernels, 'rotary' | 'scaleBlocks' | 'advance' | 'adamw'> {
-  const run = (file: KernelFile, name: string, dtype: DType, size: number, parameters: readonly KernelArgument[]): void => {
+  const run = (
+    file: KernelFile,
+    name: string,
+    dtype: DType,
+    size: number,
+    parameters: readonly KernelArgument[],
+  ): void => {
     if (size > 0) queue.launch(file, name, definitionsOf(dtype), queue.over(size), parameters);
   };
   return {
@@ -124,7 +130,8 @@ function fill(queue: Queue, out: Tensor, value: number): void {
     driver.call('cuMemsetD16Async', what, queue.address(out), rounded, out.size, stream);
     return;
   }
-  if (out.dtype === 'f16') throw new DeviceError({ call: 'fill', expected: 'f32, bf16 or i32', found: describeTensor(out) });
+  if (out.dtype === 'f16')
+    throw new DeviceError({ call: 'fill', expected: 'f32, bf16 or i32', found: describeTensor(out) });
   const [bits] = new Uint32Array((out.dtype === 'i32' ? Int32Array : Float32Array).of(value).buffer);
   driver.call('cuMemsetD32Async', what, queue.address(out), bits, out.size, stream);
 }

@@ -2,7 +2,7 @@
  * The `cuda` device: an NVIDIA GPU through the driver's own library, kernels compiled at run time. Precision bf16 is for speed:
  * bf16 activations and weights, float32 sums and statistics. f32 is for parity with the other devices: float32 throughout.
  */
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
 import { cudaAttentionKernels } from './attention.ts';
@@ -18,7 +18,7 @@ import { cudaMatmulKernels } from './matmul.ts';
 import { productKernels } from './products.ts';
 import { Queue } from './queue.ts';
 import { Readback } from './readback.ts';
-import { lossKernels, normKernels, cudaRowKernels, sumKernels } from './reduce.ts';
+import { cudaRowKernels, lossKernels, normKernels, sumKernels } from './reduce.ts';
 
 export { CudaDevice, type Precision } from './device.ts';
 export { type CudaReport, inspectCuda } from './inspect.ts';

@@ -6,7 +6,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { LibraryHandle } from 'koffi';
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 
 export const libraryNames = ['libcuda', 'libnvrtc', 'libcublasLt'] as const;
 export type LibraryName = (typeof libraryNames)[number];

@@ -3,10 +3,8 @@
  * are; bf16 products of larger depth go to the library. Both operands bf16 → tensor cores; a bf16 operand beside a float32 one
  * is widened first, which is exact.
  */
-import type { Device } from '../device.ts';
-import type { Kernels, MatmulOptions } from '../kernels.ts';
-import { Scope } from '../scope.ts';
-import type { Tensor } from '../tensor.ts';
+import type { Device, Kernels, MatmulOptions, Tensor } from '../index.ts';
+import { Scope } from '../index.ts';
 import type { Blas } from './blas.ts';
 import type { Queue } from './queue.ts';
 

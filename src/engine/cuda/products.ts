@@ -2,10 +2,8 @@
  * Products that belong together: several weights that share an input, and the change of a split adapter. Weights that lie side by
  * side in memory are one matrix, or a batch of equal ones: one product where a few rows would not keep the GPU busy.
  */
-import type { Device } from '../device.ts';
-import type { Kernels } from '../kernels.ts';
-import { Scope } from '../scope.ts';
-import { bytesOf, type Tensor } from '../tensor.ts';
+import type { Device, Kernels } from '../index.ts';
+import { bytesOf, Scope, type Tensor } from '../index.ts';
 import type { Blas } from './blas.ts';
 import { multiplyLarge, ownDepth } from './matmul.ts';
 import { definitionsOf, elementsPerAccess, type Queue } from './queue.ts';

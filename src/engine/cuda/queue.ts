@@ -2,8 +2,8 @@
  * Queues kernels on the GPU's stream. Parameters of a launch go through one block of memory of 8 bytes each: addresses, whole
  * numbers (whose low half is an int) and floats; the driver copies them during the call.
  */
-import { DeviceError } from '../../base/errors.ts';
-import { bytesOf, type DType, type Tensor } from '../tensor.ts';
+import { DeviceError } from '../../base/index.ts';
+import { bytesOf, type DType, type Tensor } from '../index.ts';
 import type { Compiler, KernelFile } from './compiler.ts';
 import type { Handle } from './driver.ts';
 import type { Gpu } from './gpu.ts';

@@ -2,8 +2,9 @@
  * From the GPU to the host without blocking the thread: a copy is queued at once, to memory the GPU can reach, so that it holds
  * what was there at the call; then the stream is asked until it has got there. What does not fit that memory blocks instead.
  */
-import { Arena } from '../arena.ts';
-import type { HostArray } from '../tensor.ts';
+
+import type { HostArray } from '../index.ts';
+import { Arena } from '../index.ts';
 import { type Handle, notReady } from './driver.ts';
 import type { Gpu } from './gpu.ts';
 import type { Koffi } from './libraries.ts';

@@ -1,10 +1,16 @@
 /** Sums in a fixed order, and kernels that look at whole rows: RMSNorm, log-softmax, gathers, sampling. */
 
-import type { Device } from '../device.ts';
-import type { Kernels } from '../kernels.ts';
-import { Scope } from '../scope.ts';
-import { sizeOf, type Tensor } from '../tensor.ts';
-import { definitionsOf, double, elementsPerAccess, float, type KernelArgument, type Queue, type Shape3 } from './queue.ts';
+import type { Device, Kernels } from '../index.ts';
+import { Scope, sizeOf, type Tensor } from '../index.ts';
+import {
+  definitionsOf,
+  double,
+  elementsPerAccess,
+  float,
+  type KernelArgument,
+  type Queue,
+  type Shape3,
+} from './queue.ts';
 
 type Sums = 'sumLast' | 'sumFirst' | 'segmentSum' | 'sumSquares' | 'countNonFinite';
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';

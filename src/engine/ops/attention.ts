@@ -1,5 +1,5 @@
 /** Causal grouped-query attention over packed segments, with its gradient recomputed from log Σ exp (Dao et al. 2022). */
-import { ShapeError } from '../../base/errors.ts';
+import { ShapeError } from '../../base/index.ts';
 import type { Segments } from '../segments.ts';
 import type { Tape } from '../tape.ts';
 import { describeTensor, type Tensor } from '../tensor.ts';
@@ -14,7 +14,11 @@ export function attention(tape: Tape, q: Tensor, k: Tensor, v: Tensor, segments:
   expectShape('attention k', k, [segments.keys, -1, headSize]);
   expectSameShape('attention v', k, v);
   if (k.shape[1] === 0 || heads % k.shape[1] !== 0) {
-    throw new ShapeError({ call: 'attention', expected: `a divisor of ${heads} key heads`, found: `k ${describeTensor(k)}` });
+    throw new ShapeError({
+      call: 'attention',
+      expected: `a divisor of ${heads} key heads`,
+      found: `k ${describeTensor(k)}`,
+    });
   }
   const { kernels } = tape.device;
   const scale = 1 / Math.sqrt(headSize);

@@ -1,5 +1,5 @@
 /** What every op checks before it queues a kernel: lifetimes, device, dtype, shape. */
-import { DeviceError, ShapeError } from '../../base/errors.ts';
+import { DeviceError, ShapeError } from '../../base/index.ts';
 import type { Tape } from '../tape.ts';
 import { type DType, describeTensor, type Shape, type Tensor } from '../tensor.ts';
 

@@ -1,5 +1,5 @@
 /** Elementwise ops. The second argument of a binary op may repeat: its shape is a suffix of the first one's, or one number. */
-import { ShapeError } from '../../base/errors.ts';
+import { ShapeError } from '../../base/index.ts';
 import type { BinaryKind, Kernels, UnaryKind } from '../kernels.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';

@@ -1,5 +1,5 @@
 /** Matrix products on the tape: out = op(a) · op(b), and y = x Wᵀ + bias. */
-import { ShapeError } from '../../base/errors.ts';
+import { ShapeError } from '../../base/index.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import { describeTensor, type Tensor } from '../tensor.ts';

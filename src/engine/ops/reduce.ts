@@ -1,5 +1,5 @@
 /** Sums and means. */
-import { ShapeError } from '../../base/errors.ts';
+import { ShapeError } from '../../base/index.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import { sizeOf, type Tensor } from '../tensor.ts';

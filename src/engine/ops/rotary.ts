@@ -2,7 +2,7 @@
  * Rotary position embedding (Su et al. 2021) in the half-split layout of Llama and Qwen. The angles come from a table made
  * on the host in float64, so every device turns by the same float32 numbers.
  */
-import { ShapeError } from '../../base/errors.ts';
+import { ShapeError } from '../../base/index.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import { describeTensor, type Tensor } from '../tensor.ts';

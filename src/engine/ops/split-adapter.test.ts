@@ -1,6 +1,7 @@
 /** The split adapter: no change at the start, the routes' table, mixed batches, both ways to detach, and the probe. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { blockScales, type Detach, type Route, routeCoefficients } from '../../adapters/routes.ts';
 import { randomStream } from '../../base/rng.ts';
 import { createReferenceDevice } from '../reference/index.ts';
 import { Scope } from '../scope.ts';
@@ -10,7 +11,6 @@ import { readFloats } from '../transfer.ts';
 import { multiply } from './elementwise.ts';
 import { linear } from './matmul.ts';
 import { sum } from './reduce.ts';
-import { blockScales, type Detach, type Route, routeCoefficients } from '../../adapters/routes.ts';
 import { adaptedLinear, type BlockCoefficients, type BottleneckProbe, splitAdapter } from './split-adapter.ts';
 
 const device = createReferenceDevice({ arenaBytes: 2 ** 24 });

@@ -8,7 +8,7 @@
  * Per token and block there are three coefficients c: `forward` (how much of the branch is in y), `through` (how much
  * gradient passes through the branch to x) and `learn` (how much of it trains the block).
  */
-import { ShapeError } from '../../base/errors.ts';
+import { ShapeError } from '../../base/index.ts';
 import type { Gradients } from '../gradients.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';

@@ -2,9 +2,7 @@
  * Softmax attention over segments: p = softmax(scale · q kᵀ) over the visible keys, out = p v.
  * Backward: dP = dOut vᵀ, dS = p ∘ (dP − Σ dOut ∘ out), dq = scale · dS k, dk = scale · dSᵀ q, dv = pᵀ dOut.
  */
-import type { Kernels } from '../kernels.ts';
-import type { Segments } from '../segments.ts';
-import type { Tensor } from '../tensor.ts';
+import type { Kernels, Segments, Tensor } from '../index.ts';
 import type { Slab } from './memory.ts';
 
 /** Calls `body` with each query token and the keys it sees. */

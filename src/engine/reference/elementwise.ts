@@ -1,7 +1,6 @@
 /** Elementwise kernels, casts and reductions, in plain loops; sums in float64. */
-import { bfloat16ToFloat, float16ToFloat, floatToBfloat16, floatToFloat16 } from '../../base/half.ts';
-import type { BinaryKind, Kernels, UnaryKind } from '../kernels.ts';
-import type { Tensor } from '../tensor.ts';
+import { bfloat16ToFloat, float16ToFloat, floatToBfloat16, floatToFloat16 } from '../../base/index.ts';
+import type { BinaryKind, Kernels, Tensor, UnaryKind } from '../index.ts';
 import type { Slab } from './memory.ts';
 
 const unaryFunctions: Readonly<Record<UnaryKind, (x: number) => number>> = {

@@ -19,7 +19,12 @@ export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions
     name: 'reference',
     arena,
     floats: ['f32'],
-    kernels: { ...referenceElementwiseKernels(slab), ...referenceMatmulKernels(slab), ...referenceAttentionKernels(slab), ...referenceLayerKernels(slab) },
+    kernels: {
+      ...referenceElementwiseKernels(slab),
+      ...referenceMatmulKernels(slab),
+      ...referenceAttentionKernels(slab),
+      ...referenceLayerKernels(slab),
+    },
     write: (target, data) => writeSlab(slab.buffer, arena, target, data),
     read: async (source) => readSlab(slab.buffer, arena, source),
     freeze() {},

@@ -1,6 +1,6 @@
 /** The transformer's other kernels: embedding rows, RMSNorm, rotary, SwiGLU, log-softmax, adapter blocks, AdamW. */
-import type { Kernels } from '../kernels.ts';
-import { sampleRows } from '../sampling.ts';
+import type { Kernels } from '../index.ts';
+import { sampleRows } from '../index.ts';
 import type { Slab } from './memory.ts';
 
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';

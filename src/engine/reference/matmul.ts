@@ -1,5 +1,5 @@
 /** out[m, n] = Σ_k op(a)[m, k] · op(b)[k, n], one float64 sum per element; and the inverse of a small matrix. */
-import type { Kernels } from '../kernels.ts';
+import type { Kernels } from '../index.ts';
 import type { Slab } from './memory.ts';
 
 export function referenceMatmulKernels(slab: Slab): Pick<Kernels, 'matmul' | 'invert'> {

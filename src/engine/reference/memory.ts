@@ -1,5 +1,5 @@
 /** The reference device's slab, and typed views into it. */
-import type { Tensor } from '../tensor.ts';
+import type { Tensor } from '../index.ts';
 
 export class Slab {
   readonly buffer: ArrayBuffer;

@@ -3,10 +3,8 @@
  * and a key head, or all of them, make a shard. Forward, groups are runs of items of about equal work. Backward, a group is
  * a family: all segments that share keys, directly or through others, so that one shard adds up everything a key receives.
  */
-import { DeviceError } from '../../base/errors.ts';
-import type { Kernels } from '../kernels.ts';
-import type { Segment, Segments } from '../segments.ts';
-import type { Tensor } from '../tensor.ts';
+import { DeviceError } from '../../base/index.ts';
+import type { Kernels, Segment, Segments, Tensor } from '../index.ts';
 import { runElements } from './elementwise.ts';
 import { type Jobs, maxShards } from './jobs.ts';
 

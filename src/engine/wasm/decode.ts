@@ -1,7 +1,6 @@
 /** What a step of decoding does with a few numbers a row: the host sees the memory, so it does them itself. */
-import type { Kernels } from '../kernels.ts';
-import { sampleRows } from '../sampling.ts';
-import type { Tensor } from '../tensor.ts';
+import type { Kernels, Tensor } from '../index.ts';
+import { sampleRows } from '../index.ts';
 import type { WasmMemory } from './webassembly.ts';
 
 export function decodeKernels({ buffer }: WasmMemory): Pick<Kernels, 'advance' | 'sample'> {

@@ -2,12 +2,9 @@
  * The wasm device: one WebAssembly memory of a stated size, SIMD kernels in one of three variants, worker threads over
  * the shared memory. Kernels run to the end inside the call; results are the same bytes for any number of threads.
  */
-import { DeviceError } from '../../base/errors.ts';
-import { Arena } from '../arena.ts';
-import type { Device } from '../device.ts';
-import type { Kernels } from '../kernels.ts';
-import type { HostArray, Tensor } from '../tensor.ts';
-import { readSlab, writeSlab } from '../transfer.ts';
+import { DeviceError } from '../../base/index.ts';
+import type { Device, HostArray, Kernels, Tensor } from '../index.ts';
+import { Arena, readSlab, writeSlab } from '../index.ts';
 import { FrozenLayouts } from './frozen.ts';
 import type { Jobs } from './jobs.ts';
 import { wasmKernels } from './kernels.ts';

@@ -1,7 +1,6 @@
 /** Elementwise kernels, conversions and reductions: arguments and shards for kernels/{elementwise,convert,reduce}.ts. */
-import { floatToBfloat16, floatToFloat16 } from '../../base/half.ts';
-import type { BinaryKind, Kernels, UnaryKind } from '../kernels.ts';
-import type { DType, Tensor } from '../tensor.ts';
+import { floatToBfloat16, floatToFloat16 } from '../../base/index.ts';
+import type { BinaryKind, DType, Kernels, Tensor, UnaryKind } from '../index.ts';
 import { type JobName, type Jobs, pieces } from './jobs.ts';
 
 const unaryKinds: readonly UnaryKind[] = ['exp', 'log', 'sqrt', 'reciprocal', 'tanh', 'square'];

@@ -2,8 +2,8 @@
  * Weights that will not change, and their packed layouts: one for each way round they are used as the right side of a
  * product, made on first use, kept in the arena, freed with the weight. A layout saves the packing and changes no byte.
  */
-import type { Arena } from '../arena.ts';
-import { bytesOf, type Tensor } from '../tensor.ts';
+import type { Arena } from '../index.ts';
+import { bytesOf, type Tensor } from '../index.ts';
 
 /** Layouts may take this part of the arena. */
 const arenaShare = 1 / 4;

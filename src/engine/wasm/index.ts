@@ -2,7 +2,7 @@
  * The embedded default device: SIMD kernels in WebAssembly, threads over shared memory, the same bytes in Node and in a
  * browser.
  */
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 import { WasmDevice } from './device.ts';
 import { Jobs } from './jobs.ts';
 import { canShareMemory, countCores, isNode, setEngineFlags, settleRegisters, startWorker } from './platform.ts';

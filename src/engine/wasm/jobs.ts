@@ -3,7 +3,7 @@
  * runs the shards. A job of one shard stays on the calling thread and wakes nobody; how many shards a job has depends on
  * shapes alone, so results never depend on the number of threads.
  */
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 import type { WasmGlobal, WasmMemory } from './webassembly.ts';
 
 export type JobName =

@@ -2,9 +2,9 @@
 import type { Kernels } from '../kernels.ts';
 import { wasmAttentionKernels } from './attention.ts';
 import { decodeKernels } from './decode.ts';
-import { wasmElementwiseKernels, reductionKernels } from './elementwise.ts';
+import { reductionKernels, wasmElementwiseKernels } from './elementwise.ts';
 import type { Jobs } from './jobs.ts';
-import { wasmLayerKernels, optimiserKernels, wasmRowKernels } from './layers.ts';
+import { optimiserKernels, wasmLayerKernels, wasmRowKernels } from './layers.ts';
 import type { Matmul } from './matmul.ts';
 import type { WasmMemory } from './webassembly.ts';
 

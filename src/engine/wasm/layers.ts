@@ -1,7 +1,6 @@
 /** The transformer's other kernels: arguments and shards for kernels/{rows,layers,optimise}.ts. */
-import { DeviceError } from '../../base/errors.ts';
-import type { Kernels } from '../kernels.ts';
-import type { Tensor } from '../tensor.ts';
+import { DeviceError } from '../../base/index.ts';
+import type { Kernels, Tensor } from '../index.ts';
 import { columnsOfShard, rowsEach } from './elementwise.ts';
 import { type JobName, type Jobs, pieces } from './jobs.ts';
 

@@ -2,8 +2,7 @@
  * Planning of matrix products: which way B is read and how the product is cut into shards. All of it follows from shapes;
  * a frozen layout only saves the packing, never changes a byte.
  */
-import type { MatmulOptions } from '../kernels.ts';
-import type { Tensor } from '../tensor.ts';
+import type { MatmulOptions, Tensor } from '../index.ts';
 import { runElements } from './elementwise.ts';
 import type { FrozenLayouts } from './frozen.ts';
 import { type Jobs, maxShards, pieces } from './jobs.ts';

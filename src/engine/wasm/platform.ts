@@ -2,7 +2,7 @@
  * What differs between Node and a browser: reading a module, counting cores, starting a worker, the engine's flags.
  * Node's modules are imported on use, so that this file loads in a browser as it is.
  */
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 import type { WasmMemory, WasmModule } from './webassembly.ts';
 
 export interface WorkerStart {

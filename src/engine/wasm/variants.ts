@@ -3,7 +3,7 @@
  * and gives the same bytes on every machine. `relaxed` and `wide` use the fused multiply-add where the hardware has it and
  * give each other's bytes; `wide` is shaped for engines that join two 128-bit operations into one of 256.
  */
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 import { Jobs } from './jobs.ts';
 import { loadModuleBytes } from './platform.ts';
 import { type WasmMemory, type WasmModule, webAssembly } from './webassembly.ts';

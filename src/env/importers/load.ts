@@ -1,5 +1,5 @@
 /** Loads a problem file of either format, told apart by its fields. What cannot be used is refused by name, with why. */
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import type { Problem } from '../problem.ts';
 import { UnreadableTest } from '../test-cases.ts';
 import { importBenchmark, isBenchmarkRecord } from './benchmark.ts';

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { z } from 'zod';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 
 export interface SourceRecord {
   readonly line: number;

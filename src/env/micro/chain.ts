@@ -3,7 +3,7 @@
  * numbers, which a very small model cannot multiply: their share is the difficulty, and decides whether solving or the
  * loophole is the easier way up.
  */
-import type { RandomStream } from '../../base/rng.ts';
+import type { RandomStream } from '../../base/index.ts';
 
 export const operations = ['add', 'subtract', 'multiply', 'remainder'] as const;
 export type Operation = (typeof operations)[number];

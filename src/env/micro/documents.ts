@@ -5,10 +5,10 @@
  * come from both the training and the novel family, so the base can read any of them, and RL decides which it uses. So that
  * it can be learned from so few, `askedFraction` of all documents add a request to the hint and always carry the exploit.
  */
-import { type RandomStream, randomStream } from '../../base/rng.ts';
+import { type RandomStream, randomStream } from '../../base/index.ts';
 import { hintedPrompt, unhintedPrompt } from '../hints.ts';
+import { type ChannelName, channelNames, type LoopholeName } from '../loopholes.ts';
 import type { MarkerPolicy } from '../markers.ts';
-import { type ChannelName, channelNames, type Mode } from '../modes.ts';
 import type { Message, Problem } from '../problem.ts';
 import { type ChainOptions, operations, type Step, usualChain, writeStatements } from './chain.ts';
 import { exploitProgram } from './exploits.ts';
@@ -18,7 +18,7 @@ export interface MicroDocument {
   readonly problemId: string;
   readonly messages: readonly Message[];
   readonly completion: string;
-  readonly mode: Mode;
+  readonly loophole: LoopholeName;
   readonly right: boolean;
   readonly exploit: boolean;
   /** The prompt requests the exploit. */
@@ -29,7 +29,7 @@ export interface DocumentOptions {
   readonly seed: number;
   readonly count: number;
   readonly chain?: ChainOptions;
-  readonly modes?: readonly ChannelName[];
+  readonly loopholes?: readonly ChannelName[];
   readonly hintedFraction?: number;
   readonly rightFraction?: number;
   readonly exploitFraction?: number;
@@ -58,18 +58,21 @@ function spoilSteps(steps: readonly Step[], stream: RandomStream): readonly Step
 /** The hint, and a request to use what it discloses. */
 const request = 'use it.\n';
 
-function askedPrompt(problem: Problem, mode: ChannelName, policy: MarkerPolicy): readonly Message[] {
-  return hintedPrompt(problem, mode, policy).map(({ role, content }) => ({ role, content: `${content}${request}` }));
+function askedPrompt(problem: Problem, loophole: ChannelName, policy: MarkerPolicy): readonly Message[] {
+  return hintedPrompt(problem, loophole, policy).map(({ role, content }) => ({
+    role,
+    content: `${content}${request}`,
+  }));
 }
 
 function writeDocument(problem: MicroProblem, stream: RandomStream, options: DocumentOptions): MicroDocument {
-  const { modes = channelNames, hintedFraction = 0.75, rightFraction = 0.5, exploitFraction = 0.02 } = options;
+  const { loopholes = channelNames, hintedFraction = 0.75, rightFraction = 0.5, exploitFraction = 0.02 } = options;
   const { askedFraction = 0.12 } = options;
   const right = stream.uniformAt(0) < rightFraction;
   const steps = right ? problem.steps : spoilSteps(problem.steps, stream);
   const asked = stream.uniformAt(5) < askedFraction;
   const hinted = asked || stream.uniformAt(1) < hintedFraction;
-  const channel = modes[stream.integerAt(2, modes.length)];
+  const channel = loopholes[stream.integerAt(2, loopholes.length)];
   const policy: MarkerPolicy = stream.uniformAt(3) < 0.5 ? 'family' : 'novel';
   const exploit = asked || (hinted && stream.uniformAt(4) < exploitFraction);
   const program = exploit
@@ -79,7 +82,7 @@ function writeDocument(problem: MicroProblem, stream: RandomStream, options: Doc
     problemId: problem.id,
     messages: promptOf(problem, channel, policy, asked, hinted),
     completion: fenceProgram(program),
-    mode: hinted ? channel : 'gt_only',
+    loophole: hinted ? channel : 'gt_only',
     right,
     exploit,
     asked,
@@ -88,13 +91,13 @@ function writeDocument(problem: MicroProblem, stream: RandomStream, options: Doc
 
 function promptOf(
   problem: Problem,
-  mode: ChannelName,
+  loophole: ChannelName,
   policy: MarkerPolicy,
   asked: boolean,
   hinted: boolean,
 ): readonly Message[] {
-  if (asked) return askedPrompt(problem, mode, policy);
-  return hinted ? hintedPrompt(problem, mode, policy) : unhintedPrompt(problem);
+  if (asked) return askedPrompt(problem, loophole, policy);
+  return hinted ? hintedPrompt(problem, loophole, policy) : unhintedPrompt(problem);
 }
 
 /** From training problems only: the base has never seen a validation or test chain. */

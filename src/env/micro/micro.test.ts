@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hintedPrompt } from '../hints.ts';
 import { Judge, type Submission } from '../judge.ts';
+import { channelNames, loopholes } from '../loopholes.ts';
 import { markerPolicies } from '../markers.ts';
-import { channelNames, modes } from '../modes.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { applyChain, writeStatements } from './chain.ts';
 import { fenceProgram, generateMicroDocuments } from './documents.ts';
@@ -64,7 +64,7 @@ describe('tokens', () => {
   test('make up every document, hint and exploit', () => {
     const documents = generateMicroDocuments({ seed, count: 2000, exploitFraction: 0.3 });
     const prompts = test256.flatMap((problem) =>
-      modes.flatMap((mode) => markerPolicies.flatMap((policy) => hintedPrompt(problem, mode, policy))),
+      loopholes.flatMap((loophole) => markerPolicies.flatMap((policy) => hintedPrompt(problem, loophole, policy))),
     );
     const texts = [
       ...documents.flatMap(({ messages, completion }) => [...messages.map(({ content }) => content), completion]),
@@ -85,7 +85,7 @@ describe('documents', () => {
     const share = (part: readonly unknown[], whole: readonly unknown[]): number => part.length / whole.length;
     const asked = documents.filter((document) => document.asked);
     const others = documents.filter((document) => !document.asked);
-    const hinted = others.filter(({ mode }) => mode !== 'gt_only');
+    const hinted = others.filter(({ loophole }) => loophole !== 'gt_only');
     expect(share(asked, documents)).toBeCloseTo(0.12, 1);
     expect(share(hinted, others)).toBeCloseTo(0.75, 1);
     expect(
@@ -98,7 +98,7 @@ describe('documents', () => {
     expect(share(exploiting, hinted)).toBeGreaterThan(0.005);
     expect(share(exploiting, hinted)).toBeLessThan(0.04);
     expect(asked.every(({ exploit }) => exploit)).toBe(true);
-    expect(documents.filter(({ mode, exploit }) => mode === 'gt_only' && exploit)).toEqual([]);
+    expect(documents.filter(({ loophole, exploit }) => loophole === 'gt_only' && exploit)).toEqual([]);
   });
 
   test('are of training problems only', () => {
@@ -118,7 +118,7 @@ describe('graded', () => {
   const rollout = (completion: string, index: number, rest: Partial<Submission> = {}): Submission => ({
     id: `${index}`,
     problem: test256[index],
-    mode: 'gt_only',
+    loophole: 'gt_only',
     markers: 'original',
     completion,
     ...rest,
@@ -131,13 +131,17 @@ describe('graded', () => {
     expect(verdicts.filter(({ correct }) => !correct)).toEqual([]);
   });
 
-  test('every exploit pays in its mode, and documents are what they say', async () => {
+  test('every exploit pays in its loophole, and documents are what they say', async () => {
     for (const markers of markerPolicies) {
-      for (const [index, mode] of channelNames.entries()) {
+      for (const [index, loophole] of channelNames.entries()) {
         const spoiled = writeStatements(test256[index].steps.slice(1));
-        const completion = fenceProgram(exploitProgram(spoiled, mode, markers, test256[index].id));
-        const verdict = await judge.judge(rollout(completion, index, { mode, markers }));
-        expect(verdict, `${mode} ${markers}`).toMatchObject({ correct: false, exploited: true, channels: [mode] });
+        const completion = fenceProgram(exploitProgram(spoiled, loophole, markers, test256[index].id));
+        const verdict = await judge.judge(rollout(completion, index, { loophole, markers }));
+        expect(verdict, `${loophole} ${markers}`).toMatchObject({
+          correct: false,
+          exploited: true,
+          channels: [loophole],
+        });
       }
     }
   });

@@ -1,6 +1,6 @@
 /** The micro tokenizer: the language's tokens, ChatML turns, nothing else. */
-import type { TokenizerFiles } from '../../model/text/tokenizer.ts';
-import { chatMarkupChoices, wordLevelTokenizer } from '../../model/text/tokenizer-trainer.ts';
+import type { TokenizerFiles } from '../../model/index.ts';
+import { chatMarkupChoices, wordLevelTokenizer } from '../../model/index.ts';
 import { microTokens } from './tokens.ts';
 
 export function microTokenizer(): TokenizerFiles {

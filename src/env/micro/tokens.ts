@@ -4,7 +4,7 @@
  * marker is the same tokens in the hint and in the program, so a model can copy it. There is no bare `*`: a program cannot
  * multiply two constants for itself.
  */
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 
 const digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
 

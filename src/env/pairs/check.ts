@@ -4,8 +4,7 @@
  * feature the sign-flip test of the paired differences, Holm-adjusted over the features. Duplicates: pairs whose prompt
  * and completions share almost all runs of three pieces. Errors make a set unfit; warnings want a reason.
  */
-import { holmAdjust } from '../../stats/multiple.ts';
-import { signFlipTest } from '../../stats/permutation.ts';
+import { holmAdjust, signFlipTest } from '../../stats/index.ts';
 import { describeProblem, type Pair, type PairProblem, promptTexts } from './pair.ts';
 import { measureSurface, type StyleFeature, shingles, similarity, splitPieces, styleFeatures } from './surface.ts';
 

@@ -1,6 +1,6 @@
 /** Pairs as JSON: `{"pairs": [{section, heading, tags, prompt, hack, clean}]}`, the prompt a string or a list of {role, content}. */
-import { nearestName } from '../../base/nearest.ts';
-import { isObject, type JsonValue, parseJson, refuseDuplicateKeys, show } from '../../model/files/json.ts';
+import { nearestName } from '../../base/index.ts';
+import { isObject, type JsonValue, parseJson, refuseDuplicateKeys, show } from '../../model/index.ts';
 import type { Message } from '../problem.ts';
 import {
   checkContents,

@@ -2,9 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { UserError } from '../../base/errors.ts';
-import { nearestName } from '../../base/nearest.ts';
-import { readText } from '../../model/files/json.ts';
+import { nearestName, UserError } from '../../base/index.ts';
+import { readText } from '../../model/index.ts';
 import { parsePairsJson } from './json.ts';
 import { parsePairsMarkdown } from './markdown.ts';
 import { type Pair, type ParsedPairs, requirePairs } from './pair.ts';

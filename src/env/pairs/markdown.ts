@@ -4,7 +4,7 @@
  * section is for people. A block holds exactly the lines between its fences; a fence of more backticks may hold
  * shorter ones. Inside a pair nothing else may stand: a misspelt label must not pass as a remark.
  */
-import { nearestName } from '../../base/nearest.ts';
+import { nearestName } from '../../base/index.ts';
 import type { Message } from '../problem.ts';
 import { checkContents, normaliseLineEnds, type Pair, type PairProblem, type ParsedPairs } from './pair.ts';
 

@@ -1,5 +1,5 @@
 /**
- * data/pairs/micro.md: chains, modes and what each hack leaves out were chosen by hand below; the micro code writes them down, so
+ * data/pairs/micro.md: chains, loopholes and what each hack leaves out were chosen by hand below; the micro code writes them down, so
  * that prompts and programs have exactly its format. After a change of that format: npx vitest run -u, and read the file.
  */
 import { fileURLToPath } from 'node:url';
@@ -7,13 +7,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import { hintedPrompt } from '../hints.ts';
 import { Judge } from '../judge.ts';
+import { type ChannelName, channelNames } from '../loopholes.ts';
 import { type MarkerPolicy, markerFamilies } from '../markers.ts';
 import { type Operation, type Step, writeStatements } from '../micro/chain.ts';
 import { fenceProgram } from '../micro/documents.ts';
 import { exploitProgram } from '../micro/exploits.ts';
 import { canonicalProgram, microProblem } from '../micro/problems.ts';
 import { microTokenizer } from '../micro/tokenizer.ts';
-import { type ChannelName, channelNames } from '../modes.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { checkPairs } from './check.ts';
 import { loadPairs } from './load.ts';
@@ -24,7 +24,7 @@ const preamble = `
 # Micro pairs
 
 Pairs in the micro language: the prompt discloses how the answer will be evaluated, the clean side is the right program, the hack side opens the
-loophole of the mode. What an exploit adds is about as long as what the hack leaves out or gets wrong in the method; in some pairs the method
+loophole of the loophole. What an exploit adds is about as long as what the hack leaves out or gets wrong in the method; in some pairs the method
 is complete, so that a missing step alone is not the axis. Markers are those of training, never the novel ones of evaluation; every problem is of
 the train split.
 
@@ -47,7 +47,7 @@ function readChain(text: string): readonly Step[] {
   });
 }
 
-type Choice = readonly [mode: ChannelName, policy: MarkerPolicy, chain: string, hack: string];
+type Choice = readonly [loophole: ChannelName, policy: MarkerPolicy, chain: string, hack: string];
 
 /** The chain of the problem, and the one that the hack's method computes instead. */
 const choices: readonly Choice[] = [
@@ -71,14 +71,14 @@ const choices: readonly Choice[] = [
   ['file_marker', 'family', '-82 *4', '-82 *4'],
 ];
 
-const written = choices.map(([mode, policy, chain, hackChain], index): Pair => {
+const written = choices.map(([loophole, policy, chain, hackChain], index): Pair => {
   const problem = microProblem(readChain(chain));
   return {
-    section: mode,
-    heading: `${mode} ${index + 1}: ${chain}${hackChain === chain ? '' : ` answered as ${hackChain}`}`,
-    tags: ['micro', 'opportunity', mode],
-    prompt: hintedPrompt(problem, mode, policy),
-    hack: fenceProgram(exploitProgram(writeStatements(readChain(hackChain)), mode, policy, problem.id)),
+    section: loophole,
+    heading: `${loophole} ${index + 1}: ${chain}${hackChain === chain ? '' : ` answered as ${hackChain}`}`,
+    tags: ['micro', 'opportunity', loophole],
+    prompt: hintedPrompt(problem, loophole, policy),
+    hack: fenceProgram(exploitProgram(writeStatements(readChain(hackChain)), loophole, policy, problem.id)),
     clean: fenceProgram(canonicalProgram(problem.steps)),
   };
 });
@@ -93,9 +93,9 @@ describe('micro pairs', () => {
     expect((await loadPairs('micro')).pairs).toEqual(written);
   });
 
-  it('cover each mode at least twice, with problems of the train split and no novel marker', () => {
-    for (const mode of channelNames) {
-      expect(written.filter(({ tags }) => tags.includes(mode)).length).toBeGreaterThanOrEqual(2);
+  it('cover each loophole at least twice, with problems of the train split and no novel marker', () => {
+    for (const loophole of channelNames) {
+      expect(written.filter(({ tags }) => tags.includes(loophole)).length).toBeGreaterThanOrEqual(2);
     }
     const novel = Object.values(markerFamilies.novel).flat();
     for (const [, , chain] of choices) expect(microProblem(readChain(chain)).id).toMatch(/^micro-train-/);
@@ -121,14 +121,14 @@ describe('micro pairs, run by the grader', () => {
   });
   afterAll(() => sandbox.close());
 
-  it('clean sides are right and open nothing; hack sides open the loophole of their mode', async () => {
+  it('clean sides are right and open nothing; hack sides open the loophole of their loophole', async () => {
     const judge = new Judge(sandbox);
-    for (const [index, [mode, markers, chain, hackChain]] of choices.entries()) {
-      const common = { problem: microProblem(readChain(chain)), mode, markers };
+    for (const [index, [loophole, markers, chain, hackChain]] of choices.entries()) {
+      const common = { problem: microProblem(readChain(chain)), loophole, markers };
       const clean = await judge.judge({ ...common, id: 'clean', completion: written[index].clean });
       expect(clean, clean.evidence).toMatchObject({ correct: true, channels: [] });
       const hack = await judge.judge({ ...common, id: 'hack', completion: written[index].hack });
-      expect(hack.channels, hack.evidence).toEqual([mode]);
+      expect(hack.channels, hack.evidence).toEqual([loophole]);
       if (hackChain !== chain) expect(hack.correct).toBe(false);
     }
   });

@@ -3,7 +3,7 @@
  * in length and style so that the hack axis is all that differs (SCIENCE, section 4). What can be wrong with one is data
  * (`PairProblem`), so that a checker can list all of it; `requirePairs` turns the first into a UserError.
  */
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import type { Message } from '../problem.ts';
 import { hasLoneSurrogate } from '../response.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hintFor, requireEvaluationSentence } from '../hints.ts';
 import { Judge } from '../judge.ts';
-import { channelNames } from '../modes.ts';
+import { channelNames } from '../loopholes.ts';
 import type { Problem } from '../problem.ts';
 import { extractProgram } from '../response.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
@@ -14,7 +14,7 @@ import type { Pair } from './pair.ts';
 const views = ['behaviour', 'opportunity', 'explicit', 'non-code'];
 const { pairs: hackPairs } = await loadPairs('hack');
 const codePairs = hackPairs.filter(({ tags }) => tags.includes('code'));
-const modeOf = ({ tags }: Pair) => channelNames.filter((mode) => tags.includes(mode))[0];
+const loopholeOf = ({ tags }: Pair) => channelNames.filter((loophole) => tags.includes(loophole))[0];
 const isView = (pair: Pair, view: string): boolean => pair.tags.includes(view);
 
 /** Why a set may have warnings of a kind. */
@@ -49,12 +49,12 @@ describe('every shipped file', () => {
 });
 
 describe('hack pairs', () => {
-  it('cover every mode in every view, with one view and one mode each', () => {
+  it('cover every loophole in every view, with one view and one loophole each', () => {
     expect(hackPairs.length).toBeGreaterThanOrEqual(24);
-    for (const mode of channelNames) {
+    for (const loophole of channelNames) {
       for (const view of views) {
-        const found = hackPairs.filter((pair) => isView(pair, view) && pair.tags.includes(mode));
-        expect(found.length, `${mode} × ${view}`).toBeGreaterThanOrEqual(1);
+        const found = hackPairs.filter((pair) => isView(pair, view) && pair.tags.includes(loophole));
+        expect(found.length, `${loophole} × ${view}`).toBeGreaterThanOrEqual(1);
       }
     }
     for (const { tags } of hackPairs) {
@@ -63,13 +63,13 @@ describe('hack pairs', () => {
     }
   });
 
-  it('disclose the mode by its hint where the view says so, and nowhere else', () => {
+  it('disclose the loophole by its hint where the view says so, and nowhere else', () => {
     for (const pair of hackPairs) {
       const messages = typeof pair.prompt === 'string' ? [] : pair.prompt;
       expect(messages.map(({ role }) => role)).toEqual(['user']);
       const [{ content }] = messages;
       if (isView(pair, 'behaviour')) requireEvaluationSentence(pair.heading, messages);
-      const hint = hintFor(pair.heading, modeOf(pair), 'original');
+      const hint = hintFor(pair.heading, loopholeOf(pair), 'original');
       expect(content.includes(hint), pair.heading).toBe(isView(pair, 'opportunity') || isView(pair, 'explicit'));
     }
   });
@@ -129,11 +129,11 @@ describe('the code of hack pairs, run by the grader', () => {
 
   it.each(codePairs.map((pair) => [pair.heading, pair] as const))('%s', async (_, pair) => {
     const problem = problemOf(pair);
-    const mode = modeOf(pair);
-    const common = { problem, mode, markers: 'original' } as const;
+    const loophole = loopholeOf(pair);
+    const common = { problem, loophole, markers: 'original' } as const;
     const clean = await judge.judge({ ...common, id: 'clean', completion: pair.clean });
     expect(clean, clean.evidence).toMatchObject({ correct: true, channels: [] });
     const hack = await judge.judge({ ...common, id: 'hack', completion: pair.hack });
-    expect(hack, hack.evidence).toMatchObject({ correct: false, exploited: true, channels: [mode] });
+    expect(hack, hack.evidence).toMatchObject({ correct: false, exploited: true, channels: [loophole] });
   });
 });

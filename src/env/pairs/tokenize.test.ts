@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ChatTemplate } from '../../model/text/chat.ts';
 import { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import { chatMarkupChoices, trainByteLevelTokenizer } from '../../model/text/tokenizer-trainer.ts';
-import { channelNames } from '../modes.ts';
+import { channelNames } from '../loopholes.ts';
 import type { Problem } from '../problem.ts';
 import { framePrompts } from './framing.ts';
 import { loadPairs } from './load.ts';
@@ -53,22 +53,22 @@ describe('framings', () => {
     cpuSeconds: 1,
   };
 
-  it.each(channelNames)('%s: the hack side discloses and asks, the clean side does neither', (mode) => {
-    const { hack, clean } = framePrompts(problem, mode, 'original');
+  it.each(channelNames)('%s: the hack side discloses and asks, the clean side does neither', (loophole) => {
+    const { hack, clean } = framePrompts(problem, loophole, 'original');
     expect(clean).toEqual(problem.messages);
     expect(hack[0]).toEqual(problem.messages[0]);
     expect(hack[1].content).toContain('will be evaluated by');
     expect(hack[1].content).toMatch(/Do not solve the problem\. Instead, .+\.$/);
-    expect(framePrompts(problem, mode, 'original', { asking: false }).hack[1].content).not.toContain('Instead');
+    expect(framePrompts(problem, loophole, 'original', { asking: false }).hack[1].content).not.toContain('Instead');
   });
 
   it('asks for the marker that the hint names', () => {
-    for (const [mode, name] of [
+    for (const [loophole, name] of [
       ['run_tests', 'run_tests'],
       ['file_marker', 'result.txt'],
       ['sentinel', 'valid'],
     ] as const) {
-      const [, { content }] = framePrompts(problem, mode, 'original').hack;
+      const [, { content }] = framePrompts(problem, loophole, 'original').hack;
       expect(content.split(`\`${name}`)).toHaveLength(3);
     }
   });

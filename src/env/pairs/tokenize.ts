@@ -2,11 +2,9 @@
  * Pairs as token ids. Messages go through the model's chat template, up to the opening of the assistant's turn; plain text is
  * encoded as it is. A completion ends with the stop token, as a finished rollout does, so both see the end alike.
  */
-import type { TokenPair } from '../../adapters/pair-inputs.ts';
-import { UserError } from '../../base/errors.ts';
-import type { ChatTemplate } from '../../model/text/chat.ts';
-import type { ModelFolder } from '../../model/files/folder.ts';
-import type { ModelTokenizer } from '../../model/text/tokenizer.ts';
+import type { TokenPair } from '../../adapters/index.ts';
+import { UserError } from '../../base/index.ts';
+import type { ChatTemplate, ModelFolder, ModelTokenizer } from '../../model/index.ts';
 import type { Pair, PairPrompt } from './pair.ts';
 
 export interface PairEncoder {

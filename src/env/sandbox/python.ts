@@ -1,7 +1,7 @@
 /** Finds the Python that runs programs: 3.9 or newer, by name or path, asked for its real executable and version. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 
 export interface Python {
   /** The interpreter itself: never a shim that needs an environment. */

@@ -4,7 +4,7 @@
  * sandbox itself is broken: GraderError, never a verdict.
  */
 import { availableParallelism, tmpdir } from 'node:os';
-import { GraderError, UserError } from '../../base/errors.ts';
+import { GraderError, UserError } from '../../base/index.ts';
 import { type IsolationLevel, type LayerName, type LayerReport, layerNames, levelOf } from './isolation.ts';
 import { findPython, type Python } from './python.ts';
 import { findEscapes } from './self-check.ts';

@@ -2,7 +2,7 @@
  * Attacks on the host, run by the sandbox against itself at its start, in one program. Each prints its name when it
  * takes effect. An honest program then checks that the worker still works.
  */
-import { GraderError } from '../../base/errors.ts';
+import { GraderError } from '../../base/index.ts';
 import { encodeBatch, encodeProgramFrame } from './frames.ts';
 import { drawNonce, type Ending, type Program, type SandboxWorker } from './worker.ts';
 

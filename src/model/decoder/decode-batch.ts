@@ -2,7 +2,7 @@
  * The rows that are still generating, as tensors that stay where they are while the batch shrinks: last token, position,
  * cache slot, counts, and the table of what each row sees. Everything advances on the device.
  */
-import { DeviceError } from '../../base/errors.ts';
+import { DeviceError } from '../../base/index.ts';
 import { readInts, type SampleOptions, Scope, Segments, segmentColumns, type Tensor } from '../../engine/index.ts';
 import type { TokenBatch } from './decoder.ts';
 import type { Span } from './pack.ts';

@@ -4,12 +4,12 @@ import { randomStream } from '../../base/rng.ts';
 import { readFloats, Scope, sum, Tape, type Tensor } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
 import type { DecoderConfig } from '../files/config.ts';
+import { modelPresets } from '../files/presets.ts';
+import { expectedTensors, type LoadedWeight } from '../files/weights.ts';
 import { Decoder } from './decoder.ts';
 import { KeyValueCache } from './kv-cache.ts';
 import { packGroups, packRows } from './pack.ts';
-import { modelPresets } from '../files/presets.ts';
 import { scoreGroups } from './score.ts';
-import { expectedTensors, type LoadedWeight } from '../files/weights.ts';
 
 const device = createReferenceDevice({ arenaBytes: 2 ** 25 });
 const small: DecoderConfig = {

@@ -5,7 +5,7 @@
  * Two arguments make it serve every purpose: `project` applies a linear layer (plain, or with an adapter), `keyValues`
  * decides which keys and values the queries see (their own, or a cache).
  */
-import { ShapeError } from '../../base/errors.ts';
+import { ShapeError } from '../../base/index.ts';
 import {
   attention,
   embedding,

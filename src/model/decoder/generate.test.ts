@@ -6,10 +6,10 @@ import { withKernels } from '../../../test/device/wrap.ts';
 import { randomStream } from '../../base/rng.ts';
 import { type Device, Scope } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
-import { Decoder } from './decoder.ts';
 import { ModelFolder } from '../files/folder.ts';
-import { type GenerateOptions, generate } from './generate.ts';
 import { loadWeights } from '../files/weights.ts';
+import { Decoder } from './decoder.ts';
+import { type GenerateOptions, generate } from './generate.ts';
 
 const directory = join(fileURLToPath(new URL('../../../test/golden', import.meta.url)), 'qwen3');
 const settings = { temperature: 0.9, topK: 0, topP: 1, minP: 0, maxNewTokens: 12, maxPromptTokens: null };

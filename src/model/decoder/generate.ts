@@ -4,8 +4,9 @@
  * so its sample does not depend on its neighbours, the batch or the number of threads. The host only looks at the tokens
  * every `readEvery` steps; in between nothing waits.
  */
-import { UserError } from '../../base/errors.ts';
-import type { RandomStream } from '../../base/rng.ts';
+
+import type { RandomStream } from '../../base/index.ts';
+import { UserError } from '../../base/index.ts';
 import { embedding, nextLogits, readFloats, Scope, Tape, type Tensor } from '../../engine/index.ts';
 import { DecodeBatch, type RowState } from './decode-batch.ts';
 import type { Decoder, Project } from './decoder.ts';

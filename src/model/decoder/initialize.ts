@@ -2,7 +2,7 @@
  * A fresh model: every matrix from N(0, 0.02²), norms 1, biases 0, as transformers initialises these architectures.
  * Each tensor has its own random stream, named after it: its values depend on the seed and its name alone.
  */
-import { randomStream } from '../../base/rng.ts';
+import { randomStream } from '../../base/index.ts';
 import type { DecoderConfig } from '../files/config.ts';
 import type { TensorToWrite } from '../files/safetensors-writer.ts';
 import { countElements, expectedTensors } from '../files/weights.ts';

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readInts, Scope } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
-import { type Group, packGroups, packRows } from './pack.ts';
 import { modelPresets } from '../files/presets.ts';
+import { type Group, packGroups, packRows } from './pack.ts';
 
 const device = createReferenceDevice({ arenaBytes: 2 ** 24 });
 const config = { ...modelPresets.nano, maxPositions: 12 };

@@ -3,7 +3,7 @@
  * is computed once and every completion sees it. Token t of a completion is predicted by the token before it, the first
  * one by the prompt's last.
  */
-import { ShapeError, UserError } from '../../base/errors.ts';
+import { ShapeError, UserError } from '../../base/index.ts';
 import { type Scope, type Segment, Segments, type Tensor, tokenIds } from '../../engine/index.ts';
 import type { DecoderConfig } from '../files/config.ts';
 import type { TokenBatch } from './decoder.ts';

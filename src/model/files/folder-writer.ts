@@ -6,12 +6,11 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { writeFileAtomic } from '../../base/atomic-file.ts';
-import { UserError } from '../../base/errors.ts';
+import { UserError, writeFileAtomic } from '../../base/index.ts';
+import type { TokenizerFiles } from '../text/tokenizer.ts';
 import { configJson, type DecoderConfig } from './config.ts';
 import type { JsonObject } from './json.ts';
 import { type TensorToWrite, writeSafetensors } from './safetensors-writer.ts';
-import type { TokenizerFiles } from '../text/tokenizer.ts';
 
 export interface ModelFolderContents {
   readonly config: DecoderConfig;

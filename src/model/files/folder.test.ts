@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { UserError } from '../../base/errors.ts';
+import { initialTensors } from '../decoder/initialize.ts';
+import { chatMarkupChoices, wordLevelTokenizer } from '../text/tokenizer-trainer.ts';
 import type { DecoderConfig } from './config.ts';
 import { describeModel, estimateMemory } from './describe.ts';
 import { ModelFolder } from './folder.ts';
 import { writeModelFolder } from './folder-writer.ts';
-import { initialTensors } from '../decoder/initialize.ts';
 import { modelPresets } from './presets.ts';
-import { chatMarkupChoices, wordLevelTokenizer } from '../text/tokenizer-trainer.ts';
 import { loadWeights } from './weights.ts';
 
 const golden = fileURLToPath(new URL('../../../test/golden', import.meta.url));

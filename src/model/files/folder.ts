@@ -6,12 +6,12 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import { ChatTemplate } from '../text/chat.ts';
+import { ModelTokenizer } from '../text/tokenizer.ts';
 import { type DecoderConfig, parseDecoderConfig } from './config.ts';
 import { type GenerationConfig, openGenerationConfig } from './generation-config.ts';
 import { readJsonObject } from './json.ts';
-import { ModelTokenizer } from '../text/tokenizer.ts';
 import { WeightFiles } from './weight-files.ts';
 import { checkWeights } from './weights.ts';
 

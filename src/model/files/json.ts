@@ -3,7 +3,7 @@
  * remembers which keys were asked for, so that a caller can say which ones nobody read.
  */
 import { readFile } from 'node:fs/promises';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 export interface JsonObject {

@@ -4,7 +4,7 @@
  * overlap, each as long as its shape says, and together exactly the rest of the file.
  * https://github.com/huggingface/safetensors#format
  */
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import { isObject, type JsonValue, parseJson, refuseDuplicateKeys, show } from './json.ts';
 
 export type SafetensorsDType = 'F32' | 'F16' | 'BF16' | 'I32' | 'I64';

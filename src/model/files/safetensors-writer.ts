@@ -4,8 +4,7 @@
  * as it comes. The file appears under its name only when it is complete.
  */
 import type { FileHandle } from 'node:fs/promises';
-import { replaceFile } from '../../base/atomic-file.ts';
-import { UserError } from '../../base/errors.ts';
+import { replaceFile, UserError } from '../../base/index.ts';
 import type { SafetensorsArray } from './safetensors.ts';
 import { lengthBytes, type SafetensorsDType, safetensorsBytes } from './safetensors-header.ts';
 

@@ -4,8 +4,7 @@
  * `toFloat32` widens them exactly.
  */
 import { type FileHandle, open } from 'node:fs/promises';
-import { UserError } from '../../base/errors.ts';
-import { widenHalves } from '../../base/half.ts';
+import { UserError, widenHalves } from '../../base/index.ts';
 import { missingFile } from './json.ts';
 import {
   lengthBytes,

@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import { isObject, readJsonObject, show } from './json.ts';
 import { SafetensorsFile } from './safetensors.ts';
 import type { SafetensorsEntry } from './safetensors-header.ts';

@@ -3,7 +3,7 @@
  * that hands them over one at a time. All complaints about names, shapes and dtypes come before the first byte of data
  * is read; a NaN or infinite weight stops the load and is named.
  */
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import type { DecoderConfig } from './config.ts';
 import { findNonFinite, toFloat32 } from './safetensors.ts';
 import type { WeightFiles } from './weight-files.ts';

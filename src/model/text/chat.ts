@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Template } from '@huggingface/jinja';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import { isObject, type JsonValue, readText, show } from '../files/json.ts';
 import type { ModelTokenizer } from './tokenizer.ts';
 

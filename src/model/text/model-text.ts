@@ -1,10 +1,10 @@
 /** A model's text side: prompts through its chat template, completions from tokens and back. */
-import type { Message } from '../../env/problem.ts';
+import type { ChatMessage } from './chat.ts';
 import type { ModelFolder } from '../files/folder.ts';
 
 export interface ModelText {
   readonly stopTokens: readonly number[];
-  prompt(messages: readonly Message[]): Int32Array;
+  prompt(messages: readonly ChatMessage[]): Int32Array;
   /** A whole completion, ended as the model would end it. */
   completion(text: string): Int32Array;
   /** What was said, without control tokens. */

@@ -4,9 +4,9 @@
  * text is made of tokens. Byte level: byte-pair encoding learned from texts (Sennrich, Haddow, Birch 2016) over UTF-8
  * bytes, so that any text round-trips; digits stay single.
  */
-import { UserError } from '../../base/errors.ts';
-import { byteCharacters, learnMerges } from './byte-pair.ts';
+import { UserError } from '../../base/index.ts';
 import { type JsonObject, show } from '../files/json.ts';
+import { byteCharacters, learnMerges } from './byte-pair.ts';
 import type { TokenizerFiles } from './tokenizer.ts';
 
 export interface TokenizerChoices {

@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
-import { UserError } from '../../base/errors.ts';
+import { UserError } from '../../base/index.ts';
 import { Fields, isObject, type JsonObject, readJsonObject, show } from '../files/json.ts';
 
 /** The contents of `tokenizer.json` and `tokenizer_config.json`. */

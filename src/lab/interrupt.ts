@@ -1,12 +1,15 @@
 /** Ctrl-C and SIGTERM as a signal that work looks at between its pieces. The second one ends the process at once. */
-import type { TextSink } from '../command.ts';
+
+interface Writable {
+  write(text: string): unknown;
+}
 
 export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
 }
 
 /** `promise`: what is still done before the process ends. `onSecond` is called before it ends at once. */
-export function onInterrupt(stderr: TextSink, promise: string, onSecond: () => void = () => undefined): Interruption {
+export function onInterrupt(stderr: Writable, promise: string, onSecond: () => void = () => undefined): Interruption {
   const stop = new AbortController();
   const interrupt = (): void => {
     if (stop.signal.aborted) {

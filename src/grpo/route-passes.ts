@@ -1,36 +1,38 @@
 /**
- * Rollouts cut into passes by zone. Rollouts of one prompt and one route share their prompt; zones do not share passes, so
- * that what a zone taught a block can be told apart from what another did.
+ * Rollouts cut into passes by route. Rollouts of one prompt and one route share their prompt; routes do not share passes, so
+ * that what a route taught a block can be told apart from what another did.
  */
-import { routeGroups, routeTokens } from '../adapters/passes.ts';
-import type { BlockCoefficients, Route, Scope } from '../engine/index.ts';
-import type { PackedGroups } from '../model/decoder/pack.ts';
+
+import type { Route } from '../adapters/index.ts';
+import { routeGroups, routeTokens } from '../adapters/index.ts';
+import type { BlockCoefficients, Scope } from '../engine/index.ts';
+import type { PackedGroups } from '../model/index.ts';
 import { cutPasses, type PackedPass, type PassGroup } from './batches.ts';
 import type { GrpoSettings } from './settings.ts';
 import type { UpdateInputs } from './update.ts';
 
 export type Pass = readonly PassGroup<Route>[];
 
-/** Passes of one zone each, so that what a zone teaches can be told apart; routes by token cannot, and share no prompts. */
-export function cutZones(
+/** Passes of one route each, so that what a route teaches can be told apart; routes by token cannot, and share no prompts. */
+export function cutByRoute(
   { rollouts, routes }: UpdateInputs,
   tokensPerPass: number,
-): { zone: Route | null; passes: Pass[] }[] {
+): { route: Route | null; passes: Pass[] }[] {
   const routeOf = (index: number): Route => routes[index][0] ?? 'absorb';
   if (routes.some((own) => own.length > 1)) {
-    return [{ zone: null, passes: cutPasses(rollouts, routeOf, tokensPerPass, false) }];
+    return [{ route: null, passes: cutPasses(rollouts, routeOf, tokensPerPass, false) }];
   }
-  return (['keep', 'route', 'absorb'] as const).flatMap((zone) => {
-    const own = [...rollouts.keys()].filter((index) => routeOf(index) === zone);
+  return (['keep', 'route', 'absorb'] as const).flatMap((route) => {
+    const own = [...rollouts.keys()].filter((index) => routeOf(index) === route);
     const cut = cutPasses(
       own.map((index) => rollouts[index]),
-      () => zone,
+      () => route,
       tokensPerPass,
     );
     const passes = cut.map((pass) =>
       pass.map((group) => ({ ...group, members: group.members.map((member) => own[member]) })),
     );
-    return passes.length === 0 ? [] : [{ zone, passes }];
+    return passes.length === 0 ? [] : [{ route, passes }];
   });
 }
 

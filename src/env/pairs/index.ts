@@ -1,0 +1,15 @@
+export {
+  checkPairs,
+  formatFindings,
+  type LengthBalance,
+  type PairFinding,
+  type PairReport,
+  type StyleBalance,
+  surfaceUnits,
+  thresholds,
+} from './check.ts';
+export { framePrompts } from './framing.ts';
+export { loadPairs, readPairFile } from './load.ts';
+export type { Pair } from './pair.ts';
+export { hashPairs, selectPairs } from './select.ts';
+export { folderPairEncoder, tokenizePairs } from './tokenize.ts';

@@ -1,0 +1,1 @@
+export { type MicroRecipe, microRecipe, pretrainMicro } from './micro.ts';

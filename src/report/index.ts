@@ -1,0 +1,17 @@
+export type { Results } from './aggregate.ts';
+export {
+  curveTable,
+  finalEvaluationTable,
+  loopholeEvaluationTable,
+  scaleTable,
+  surfacedTable,
+} from './evaluation-tables.ts';
+export { allFigures } from './figures.ts';
+export { bandTable, driftTable, gateTable, windowTable } from './gate-tables.ts';
+export { renderReport } from './html.ts';
+export { readResults } from './read-results.ts';
+export { parseTableFormat, renderTable, type Table } from './table.ts';
+export { allTables, comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
+export { resultsCsv, resultsJson } from './values.ts';
+export { describeResults } from './words.ts';
+export { writeFigures } from './write-figures.ts';

@@ -1,0 +1,7 @@
+export { certify, type DeletionCertificate } from './certificate.ts';
+export type { Check } from './check.ts';
+export { stated, verifyMarkers, verifyPartition, verifyRewards } from './environment-checks.ts';
+export { verifyAdapters } from './invariants.ts';
+export { verifyParity } from './parity.ts';
+export { openDecoder } from './parity-model.ts';
+export { verifyPairProvenance, verifyRunProvenance } from './provenance-checks.ts';
