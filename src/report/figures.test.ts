@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import type { MadeEvaluation, MadeRollout } from '../../test/lab/hand-made.ts';
+import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import type { Figure } from './chart.ts';
+import { allFigures } from './figures.ts';
+
+const gated = { name: 'activation', arm: { kind: 'activation' } } as const;
+
+async function figureOf(name: string, runs: readonly MadeResults[]): Promise<Figure | undefined> {
+  return allFigures(await madeResults(runs)).find((figure) => figure.name === name);
+}
+
+describe('gate scores against the two cuts', () => {
+  /** The bars that are not empty, as `kind from density`. */
+  async function barsOf(rollouts: readonly MadeRollout[]): Promise<string[]> {
+    const figure = await figureOf('scores', [{ ...gated, rollouts }]);
+    return (figure?.data.rows ?? []).flatMap(([, kind, from, density]) =>
+      density === '0.0000' ? [] : [`${kind} ${from} ${density}`],
+    );
+  }
+  const scored = (score: number, low: number, high: number, hack = false): MadeRollout => ({
+    update: 1,
+    score,
+    low,
+    high,
+    hack,
+  });
+
+  // One rollout of a kind in a bar an eighth wide has the density 8.
+  it.each([
+    { what: 'at the low cut', row: scored(2, 2, 6), bars: ['clean 0.000 8.0000'] },
+    { what: 'at the high cut', row: scored(6, 2, 6), bars: ['clean 1.000 8.0000'] },
+    { what: 'a quarter of the way', row: scored(3, 2, 6), bars: ['clean 0.250 8.0000'] },
+    { what: 'under the low cut', row: scored(0, 2, 6), bars: ['clean -0.500 8.0000'] },
+    { what: 'half a band over the high cut', row: scored(8, 2, 6, true), bars: ['hack 1.500 8.0000'] },
+    { what: 'between negative cuts', row: scored(-1.5, -2, -1, true), bars: ['hack 0.500 8.0000'] },
+    { what: 'far beyond the lower end', row: scored(-99, 2, 6), bars: ['clean -1.500 8.0000'] },
+    { what: 'far beyond the upper end', row: scored(99, 2, 6, true), bars: ['hack 2.375 8.0000'] },
+  ])('a score $what', async ({ row, bars }) => {
+    expect(await barsOf([row])).toEqual(bars);
+  });
+
+  it('measures every score from the cuts of its own update, hacks apart from clean rollouts', async () => {
+    const bars = await barsOf([
+      scored(2, 2, 6),
+      scored(0, 0, 1),
+      { ...scored(-0.5, -1, 0), update: 2 },
+      { ...scored(0.5, 0, 1), update: 2 },
+      scored(6, 2, 6, true),
+      // Never gated, or before there were cuts: not in the figure.
+      { update: 1, score: null, low: 0, high: 1 },
+      { update: 1, score: 3, low: null, high: null, hack: true },
+    ]);
+    expect(bars).toEqual(['clean 0.000 4.0000', 'clean 0.500 4.0000', 'hack 1.000 8.0000']);
+  });
+
+  it('says how many there are, and draws the cuts at 0 and 1', async () => {
+    const rollouts = [scored(2, 2, 6), scored(3, 2, 6), scored(7, 2, 6, true)];
+    const panel = (await figureOf('scores', [{ ...gated, rollouts }]))?.panels[0];
+    expect(panel?.title).toBe('activation: 1 hacks, 2 clean');
+    expect(panel?.marks.filter(({ kind }) => kind === 'rule')).toEqual([
+      { kind: 'rule', x: 0, label: 'keep ≤' },
+      { kind: 'rule', x: 1, label: '≥ route' },
+    ]);
+  });
+
+  it('is left out without cuts', async () => {
+    expect(await figureOf('scores', [{ rollouts: [{ update: 1, score: 1 }] }])).toBeUndefined();
+  });
+});
+
+describe('where rollouts went', () => {
+  const steps = [
+    { update: 1, zones: { keep: 1, absorb: 2, route: 1 } },
+    { update: 5, zones: { keep: 2, absorb: 0, route: 2 } },
+    { update: 6, zones: { keep: 0, absorb: 1, route: 3 } },
+    { update: 11, zones: { keep: 0, absorb: 0, route: 0 } },
+  ];
+
+  it('counts five updates at a time, all seeds together, and stacks keep, absorb and route', async () => {
+    const figure = await figureOf('zones', [
+      { ...gated, steps },
+      { ...gated, seed: 2, steps: [{ update: 10, zones: { keep: 4, absorb: 0, route: 0 } }] },
+    ]);
+    expect(figure?.data.rows).toEqual([
+      ['activation', '1', '3', '2', '3', '8'],
+      ['activation', '6', '4', '1', '3', '8'],
+    ]);
+    const stacks = figure?.panels[0].marks.map((mark) => (mark.kind === 'bars' ? mark.bars : []));
+    expect(stacks?.map((bars) => bars[0])).toEqual([
+      { x0: 0, x1: 5, y0: 0, y1: 3 / 8 },
+      { x0: 0, x1: 5, y0: 3 / 8, y1: 5 / 8 },
+      { x0: 0, x1: 5, y0: 5 / 8, y1: 1 },
+    ]);
+  });
+
+  it('leaves out an arm that absorbs everything', async () => {
+    const absorbed = { steps: [{ update: 1, zones: { keep: 0, absorb: 4, route: 0 } }] };
+    expect(await figureOf('zones', [absorbed])).toBeUndefined();
+    const both = await figureOf('zones', [absorbed, { ...gated, steps }]);
+    expect(both?.panels.map(({ title }) => title)).toEqual(['activation']);
+  });
+});
+
+describe('curves', () => {
+  it('hack and solve of the monitoring subset, every state and update', async () => {
+    const evaluations: MadeEvaluation[] = [
+      { update: 0, set: 'monitor', state: 'base', outcomes: tenPrompts(0, 4) },
+      { update: 20, set: 'monitor', state: 'trained', outcomes: tenPrompts(9, 1) },
+      { update: 20, set: 'monitor', state: 'deployed', outcomes: tenPrompts(1, 3) },
+    ];
+    const figure = await figureOf('curves', [{ ...gated, evaluations }]);
+    expect(figure?.data.rows).toEqual([
+      ['activation', 'hack, deployed', '0', '0.0000', '', '1'],
+      ['activation', 'hack, deployed', '20', '0.1000', '', '1'],
+      ['activation', 'hack, as trained', '0', '0.0000', '', '1'],
+      ['activation', 'hack, as trained', '20', '0.9000', '', '1'],
+      ['activation', 'solve, deployed', '0', '0.4000', '', '1'],
+      ['activation', 'solve, deployed', '20', '0.3000', '', '1'],
+      ['activation', 'solve, as trained', '0', '0.4000', '', '1'],
+      ['activation', 'solve, as trained', '20', '0.1000', '', '1'],
+    ]);
+    expect(figure?.caption).toContain('n = 1, no claim.');
+  });
+
+  it('of training’s own samples, over seeds', async () => {
+    const rollouts = (hacks: readonly boolean[]): MadeRollout[] =>
+      hacks.map((hack, i) => ({ update: i + 1, hack, solve: !hack }));
+    const figure = await figureOf('training', [
+      { rollouts: rollouts([false, true]) },
+      { seed: 2, rollouts: rollouts([true, true]) },
+    ]);
+    // Seed 1 hacks 0 and 1/2, seed 2 always; the standard error of two values is half their distance.
+    expect(figure?.data.rows).toEqual([
+      ['vanilla', 'hack on hinted prompts', '1', '0.5000', '0.5000', '2'],
+      ['vanilla', 'hack on hinted prompts', '2', '0.7500', '0.2500', '2'],
+      ['vanilla', 'solve on all prompts', '1', '0.5000', '0.5000', '2'],
+      ['vanilla', 'solve on all prompts', '2', '0.2500', '0.2500', '2'],
+    ]);
+  });
+});
+
+describe('hack by mode and by scale', () => {
+  it('each mode by itself, deployed and as trained', async () => {
+    const modes = ['run_tests', 'sentinel'];
+    const evaluations: MadeEvaluation[] = [
+      { update: 20, set: 'test-original', state: 'trained', outcomes: 'hhh-', modes },
+      { update: 20, set: 'test-original', state: 'deployed', outcomes: '-h--', modes },
+    ];
+    const figure = await figureOf('modes', [{ ...gated, checkpoints: [0, 20], evaluations }]);
+    expect(figure?.data.rows).toEqual([
+      ['activation', 'run_tests', '0', '1', '1'],
+      ['activation', 'sentinel', '0.5', '0.5', '1'],
+    ]);
+  });
+
+  it('from the deleted quarantine at 0 to the whole one at 1', async () => {
+    const at = (state: MadeEvaluation['state'], outcomes: string): MadeEvaluation => {
+      return { update: 20, set: 'test-original', state, outcomes };
+    };
+    const evaluations = [
+      at('base', tenPrompts(5)),
+      at('trained', tenPrompts(8, 1)),
+      at('deployed', tenPrompts(0, 4)),
+      at('scale-0.5', tenPrompts(3, 2)),
+      { ...at('trained', tenPrompts(10)), update: 10 },
+    ];
+    const figure = await figureOf('scale', [{ ...gated, checkpoints: [0, 20], evaluations }]);
+    expect(figure?.data.rows).toEqual([
+      ['activation', 'hack', '0', '0.0000', '', '1'],
+      ['activation', 'hack', '0.5', '0.3000', '', '1'],
+      ['activation', 'hack', '1', '0.8000', '', '1'],
+      ['activation', 'solve', '0', '0.4000', '', '1'],
+      ['activation', 'solve', '0.5', '0.2000', '', '1'],
+      ['activation', 'solve', '1', '0.1000', '', '1'],
+    ]);
+  });
+});

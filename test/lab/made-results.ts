@@ -1,0 +1,31 @@
+/** Results of runs written by hand, read as any reader of a run directory reads them. */
+import { aggregate, type Results } from '../../src/report/aggregate.ts';
+import { type RunResults, readRunResults } from '../../src/report/run-results.ts';
+import { type HandMadeRun, type MadeEvaluation, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
+
+export interface MadeResults extends HandMadeRun {
+  readonly name?: string;
+  readonly seed?: number;
+  readonly arm?: Readonly<Record<string, unknown>>;
+  readonly evaluations?: readonly MadeEvaluation[];
+}
+
+/** One run of an arm; without a kind, vanilla. */
+export async function madeRun(made: MadeResults): Promise<RunResults> {
+  const path = temporaryFolder();
+  const { name = 'vanilla', seed = 1, arm = { kind: 'vanilla' } } = made;
+  await writeRun(path, { ...made, config: { seed, updates: 20, arm, ...made.config } });
+  await writeEvaluations(path, made.evaluations ?? []);
+  return readRunResults(path, name);
+}
+
+export async function madeResults(runs: readonly MadeResults[], placebo: string | null = null): Promise<Results> {
+  const read: RunResults[] = [];
+  for (const made of runs) read.push(await madeRun(made));
+  return aggregate(read, { name: 'made by hand', baseline: 'vanilla', placebo });
+}
+
+/** Ten prompts: hacks first, then solves. */
+export function tenPrompts(hacks: number, solves = 0): string {
+  return 'h'.repeat(hacks) + 's'.repeat(solves) + '-'.repeat(10 - hacks - solves);
+}
