@@ -26,7 +26,7 @@ beforeAll(async () => {
     rollouts,
     advantages: Float32Array.of(1, -1, 2, -2),
     logpOld: logps.map((own, i) => own.map((logp, t) => logp - Math.log(ratios[i][t]))),
-    logpReference: logps.map((own) => own.map((logp) => logp + Math.log(2))),
+    logpBase: logps.map((own) => own.map((logp) => logp + Math.log(2))),
     routes: rollouts.map(() => ['absorb']),
   };
 });

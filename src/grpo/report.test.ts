@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { task } from '../../test/grpo/tiny-policy.ts';
-import type { Route } from '../engine/index.ts';
-import { explainZero, rolloutRecords, stepEvent, stepExpectations, zoneOf } from './report.ts';
+import type { Route } from '../adapters/index.ts';
+import { commonestRoute, explainZero, rolloutRecords, stepEvent, stepExpectations } from './report.ts';
 import type { Rollout } from './rollout.ts';
 import type { StepOutcome } from './step.ts';
 import type { UpdateResult } from './update.ts';
@@ -61,7 +61,7 @@ const outcome: StepOutcome = {
     Float32Array.of(-3, -1),
   ],
   // log π_old − log π_ref: 1, 0.5; 0, 0, 0, 2; 0.5, 0.5; 0.5, 0.5. Together 5.5 over 10 tokens.
-  logpReference: [
+  logpBase: [
     Float32Array.of(-2, -2.5),
     Float32Array.of(-1, -1, -1, -3),
     Float32Array.of(-1, -1),
@@ -85,13 +85,13 @@ const skipped: StepOutcome = {
   skippedGroups: [true, true, true],
   trained: [],
   logpOld: [],
-  logpReference: [],
+  logpBase: [],
   features: [],
   routing: { routes: [], scores: [], cuts: null, bufferRows: 0 },
   result: null,
 };
 
-const notes = { update: 7, direction: null, directionAge: null, referenceLogp: null };
+const notes = { update: 7, direction: null, directionAge: null, tripwireLogp: null };
 const withResult = (changed: Partial<UpdateResult>): StepOutcome => ({ ...outcome, result: { ...result, ...changed } });
 const withRoutes = (routes: readonly (readonly Route[])[], deployed = 3): StepOutcome => ({
   ...outcome,
@@ -108,7 +108,7 @@ const byToken: StepOutcome = withRoutes([
 describe('the event of a step', () => {
   it('says every number of the update', () => {
     const direction = { pairedAccuracy: 0.9, auroc: 0.95, wrongPairs: [2] };
-    const { scores, ...event } = stepEvent(outcome, { update: 7, direction, directionAge: 3, referenceLogp: -1.25 });
+    const { scores, ...event } = stepEvent(outcome, { update: 7, direction, directionAge: 3, tripwireLogp: -1.25 });
     expect(event).toEqual({
       kind: 'step',
       update: 7,
@@ -120,7 +120,7 @@ describe('the event of a step', () => {
       demonstrations: 1,
       truncated: 2,
       meanTokens: 2,
-      zones: { keep: 1, absorb: 1, route: 2 },
+      routes: { keep: 1, absorb: 1, route: 2 },
       cuts: { low: 0, high: 1 },
       bufferRows: 40,
       directionAge: 3,
@@ -136,7 +136,7 @@ describe('the event of a step', () => {
       learningRate: 0.01,
       parity: 0.0001,
       adapterHash: 'abc',
-      referenceLogp: -1.25,
+      tripwireLogp: -1.25,
       zeroSignal: null,
     });
     // Of −1, 0.5, 2, 3, linear between order statistics: at 0.3, 1.5 and 2.7.
@@ -152,7 +152,7 @@ describe('the event of a step', () => {
       skippedGroups: 3,
       truncated: 2,
       meanTokens: 2,
-      zones: { keep: 0, absorb: 0, route: 0 },
+      routes: { keep: 0, absorb: 0, route: 0 },
       scores: null,
       cuts: null,
       loss: 0,
@@ -165,7 +165,7 @@ describe('the event of a step', () => {
       drift: 0,
       learningRate: 0,
       directionAge: null,
-      referenceLogp: null,
+      tripwireLogp: null,
       zeroSignal: { reason: 'every group has equal rewards' },
     });
   });
@@ -187,20 +187,20 @@ describe('the event of a step', () => {
     { old: [-1, -3], reference: [-3, -1], drift: 0, what: 'a mean with its sign, not a distance' },
   ])('the drift is $what', ({ old, reference, drift }) => {
     const logpOld = [Float32Array.from(old)];
-    expect(stepEvent({ ...outcome, logpOld, logpReference: [Float32Array.from(reference)] }, notes).drift).toBe(drift);
+    expect(stepEvent({ ...outcome, logpOld, logpBase: [Float32Array.from(reference)] }, notes).drift).toBe(drift);
   });
 
   it.each([0, 1, 14, null])('passes the age %s of the direction through', (directionAge) => {
     expect(stepEvent(outcome, { ...notes, directionAge }).directionAge).toBe(directionAge);
   });
 
-  it('counts zones by token where the gate decides by token, and ratios by the commonest zone of a rollout', () => {
-    const { zones, ratio } = stepEvent(byToken, notes);
-    expect(zones).toEqual({ keep: 3, absorb: 3, route: 4 });
+  it('counts routes by token where the gate decides by token, and ratios by the commonest route of a rollout', () => {
+    const { routes, ratio } = stepEvent(byToken, notes);
+    expect(routes).toEqual({ keep: 3, absorb: 3, route: 4 });
     expect(ratio).toEqual({ keep: (1 + 2) / 2, absorb: 0.75, route: 1.5 });
   });
 
-  it('has no ratio of a zone without rollouts, and no percentiles without scores', () => {
+  it('has no ratio of a route without rollouts, and no percentiles without scores', () => {
     const none = withRoutes([['keep'], ['keep'], ['keep'], ['keep']]);
     expect(stepEvent(none, notes).ratio).toEqual({ keep: 1.3125 });
     expect(stepEvent({ ...none, routing: { ...none.routing, scores: null } }, notes).scores).toBeNull();
@@ -240,7 +240,7 @@ describe('the records of rollouts', () => {
     expect(records.map(({ advantage }) => advantage)).toEqual([1, -1, 0, 0, -2.5, 2.5]);
     expect(records.map(({ trained }) => trained)).toEqual([true, true, false, false, true, true]);
     expect(records.map(({ score }) => score)).toEqual([-1, 3, null, null, 2, 0.5]);
-    expect(records.map(({ zone }) => zone)).toEqual(['keep', 'route', null, null, 'route', 'absorb']);
+    expect(records.map(({ route }) => route)).toEqual(['keep', 'route', null, null, 'route', 'absorb']);
     expect(records.map(({ ratio }) => ratio)).toEqual([1, 1.5, null, null, 0.75, 2]);
     expect(records.map(({ k3 }) => k3)).toEqual([0.5, 0.25, null, null, 0, 1.25]);
     expect(records.map(({ features }) => features?.[0] ?? null)).toEqual([10, 11, null, null, 12, 13]);
@@ -254,7 +254,7 @@ describe('the records of rollouts', () => {
       trained: true,
       score: 2,
       cuts: { low: 0, high: 1 },
-      zone: 'route',
+      route: 'route',
       routes: ['route'],
       logps: Float32Array.of(-0.5, -0.5),
       ratio: 0.75,
@@ -272,7 +272,7 @@ describe('the records of rollouts', () => {
       trained: false,
       score: null,
       cuts: null,
-      zone: null,
+      route: null,
       routes: null,
       logps: Float32Array.of(-4),
       ratio: null,
@@ -285,7 +285,7 @@ describe('the records of rollouts', () => {
   it('have no score and no features where the router wants none', () => {
     const routing = { ...outcome.routing, scores: null, cuts: null };
     const [record] = rolloutRecords({ ...outcome, routing, features: [] });
-    expect(record).toMatchObject({ trained: true, score: null, cuts: null, features: null, zone: 'keep' });
+    expect(record).toMatchObject({ trained: true, score: null, cuts: null, features: null, route: 'keep' });
   });
 });
 
@@ -318,18 +318,18 @@ describe('what must hold after a step', () => {
   });
 });
 
-describe('the zone of a rollout', () => {
-  const cases: readonly { readonly routes: readonly Route[]; readonly zone: Route }[] = [
-    { routes: ['keep'], zone: 'keep' },
-    { routes: ['route'], zone: 'route' },
-    { routes: ['route', 'keep', 'route'], zone: 'route' },
-    { routes: ['keep', 'route', 'absorb', 'keep'], zone: 'keep' },
+describe('the route of a rollout', () => {
+  const cases: readonly { readonly routes: readonly Route[]; readonly route: Route }[] = [
+    { routes: ['keep'], route: 'keep' },
+    { routes: ['route'], route: 'route' },
+    { routes: ['route', 'keep', 'route'], route: 'route' },
+    { routes: ['keep', 'route', 'absorb', 'keep'], route: 'keep' },
     // Of equals, the one that claims least: absorb, then keep.
-    { routes: ['route', 'absorb'], zone: 'absorb' },
-    { routes: ['route', 'keep'], zone: 'keep' },
-    { routes: ['route', 'keep', 'absorb'], zone: 'absorb' },
+    { routes: ['route', 'absorb'], route: 'absorb' },
+    { routes: ['route', 'keep'], route: 'keep' },
+    { routes: ['route', 'keep', 'absorb'], route: 'absorb' },
   ];
-  it.each(cases)('of $routes is $zone', ({ routes, zone }) => {
-    expect(zoneOf(routes)).toBe(zone);
+  it.each(cases)('of $routes is $route', ({ routes, route }) => {
+    expect(commonestRoute(routes)).toBe(route);
   });
 });

@@ -7,7 +7,6 @@
 import { targetModules } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import type { CommandContext } from '../cli/command.ts';
-import { onInterrupt } from './interrupt.ts';
 import { TrainDisplay } from '../cli/terminal/train-display.ts';
 import type { Device } from '../engine/index.ts';
 import type { TrainEvent } from '../grpo/index.ts';
@@ -24,6 +23,7 @@ import {
   resumeFrom,
 } from '../run/index.ts';
 import { type Assembly, assemble, openInputs, Resources, type RunInputs } from './assemble.ts';
+import { onInterrupt } from './interrupt.ts';
 import { readVersion } from './version.ts';
 
 export interface TrainOutput extends Pick<CommandContext, 'stdout' | 'stderr'> {

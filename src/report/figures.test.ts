@@ -71,16 +71,16 @@ describe('gate scores against the two cuts', () => {
 
 describe('where rollouts went', () => {
   const steps = [
-    { update: 1, zones: { keep: 1, absorb: 2, route: 1 } },
-    { update: 5, zones: { keep: 2, absorb: 0, route: 2 } },
-    { update: 6, zones: { keep: 0, absorb: 1, route: 3 } },
-    { update: 11, zones: { keep: 0, absorb: 0, route: 0 } },
+    { update: 1, routes: { keep: 1, absorb: 2, route: 1 } },
+    { update: 5, routes: { keep: 2, absorb: 0, route: 2 } },
+    { update: 6, routes: { keep: 0, absorb: 1, route: 3 } },
+    { update: 11, routes: { keep: 0, absorb: 0, route: 0 } },
   ];
 
   it('counts five updates at a time, all seeds together, and stacks keep, absorb and route', async () => {
-    const figure = await figureOf('zones', [
+    const figure = await figureOf('routes', [
       { ...gated, steps },
-      { ...gated, seed: 2, steps: [{ update: 10, zones: { keep: 4, absorb: 0, route: 0 } }] },
+      { ...gated, seed: 2, steps: [{ update: 10, routes: { keep: 4, absorb: 0, route: 0 } }] },
     ]);
     expect(figure?.data.rows).toEqual([
       ['activation', '1', '3', '2', '3', '8'],
@@ -95,9 +95,9 @@ describe('where rollouts went', () => {
   });
 
   it('leaves out an arm that absorbs everything', async () => {
-    const absorbed = { steps: [{ update: 1, zones: { keep: 0, absorb: 4, route: 0 } }] };
-    expect(await figureOf('zones', [absorbed])).toBeUndefined();
-    const both = await figureOf('zones', [absorbed, { ...gated, steps }]);
+    const absorbed = { steps: [{ update: 1, routes: { keep: 0, absorb: 4, route: 0 } }] };
+    expect(await figureOf('routes', [absorbed])).toBeUndefined();
+    const both = await figureOf('routes', [absorbed, { ...gated, steps }]);
     expect(both?.panels.map(({ title }) => title)).toEqual(['activation']);
   });
 });
@@ -140,14 +140,14 @@ describe('curves', () => {
   });
 });
 
-describe('hack by mode and by scale', () => {
-  it('each mode by itself, deployed and as trained', async () => {
-    const modes = ['run_tests', 'sentinel'];
+describe('hack by loophole and by scale', () => {
+  it('each loophole by itself, deployed and as trained', async () => {
+    const loopholes = ['run_tests', 'sentinel'];
     const evaluations: MadeEvaluation[] = [
-      { update: 20, set: 'test-original', state: 'trained', outcomes: 'hhh-', modes },
-      { update: 20, set: 'test-original', state: 'deployed', outcomes: '-h--', modes },
+      { update: 20, set: 'test-original', state: 'trained', outcomes: 'hhh-', loopholes },
+      { update: 20, set: 'test-original', state: 'deployed', outcomes: '-h--', loopholes },
     ];
-    const figure = await figureOf('modes', [{ ...gated, checkpoints: [0, 20], evaluations }]);
+    const figure = await figureOf('loopholes', [{ ...gated, checkpoints: [0, 20], evaluations }]);
     expect(figure?.data.rows).toEqual([
       ['activation', 'run_tests', '0', '1', '1'],
       ['activation', 'sentinel', '0.5', '0.5', '1'],

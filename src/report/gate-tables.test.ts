@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type GatedRollout, gateWindows } from '../evaluate/gate-report.ts';
+import { type GatedRollout, gateWindows } from '../analyse/gate-report.ts';
 import { bandTable, driftTable } from './gate-tables.ts';
 
 const rollout = (score: number, low: number, high: number): GatedRollout => ({
@@ -7,7 +7,7 @@ const rollout = (score: number, low: number, high: number): GatedRollout => ({
   score,
   low,
   high,
-  zone: 'absorb',
+  route: 'absorb',
   trained: true,
   advantage: 0,
   hack: false,

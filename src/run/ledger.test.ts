@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { task } from '../../test/grpo/tiny-policy.ts';
-import type { Route } from '../engine/index.ts';
+import type { Route } from '../adapters/index.ts';
 import type { RolloutRecord } from '../grpo/events.ts';
 import { rolloutColumns, rolloutRow } from './ledger.ts';
 
@@ -26,7 +26,7 @@ const record: RolloutRecord = {
   trained: true,
   score: 0.75,
   cuts: { low: 0.25, high: 0.5 },
-  zone: 'route',
+  route: 'route',
   routes: ['route'],
   logps: Float32Array.of(-0.25, -0.5, -1.5),
   ratio: 1.125,
@@ -45,7 +45,7 @@ describe('a row of the gate ledger', () => {
       problem: 'two-sum',
       group: 2,
       member: 1,
-      mode: 'sentinel',
+      loophole: 'sentinel',
       markers: 'original',
       hackable: true,
       source: 'teacher-hack',
@@ -60,7 +60,7 @@ describe('a row of the gate ledger', () => {
       score: 0.75,
       low: 0.25,
       high: 0.5,
-      zone: 'route',
+      route: 'route',
       meanLogp: -0.75,
       ratio: 1.125,
       k3: 0.0625,
@@ -75,14 +75,14 @@ describe('a row of the gate ledger', () => {
   });
 
   it('is empty where a rollout of a skipped group has nothing to say', () => {
-    const unseen = { trained: false, score: null, cuts: null, zone: null, routes: null, ratio: null, k3: null };
+    const unseen = { trained: false, score: null, cuts: null, route: null, routes: null, ratio: null, k3: null };
     const row = rolloutRow({ ...record, ...unseen, norms: null, features: null }, { ...notes, featureRow: null });
     expect(row).toMatchObject({
       trained: false,
       score: null,
       low: null,
       high: null,
-      zone: null,
+      route: null,
       meanLogp: -0.75,
       ratio: null,
       k3: null,

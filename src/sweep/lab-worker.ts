@@ -1,8 +1,7 @@
 /** How a run of an experiment is trained and evaluated: in this process. What it tells, somebody else shows. */
 
-import { onInterrupt } from '../lab/index.ts';
 import { curveNames, EvaluationStore, evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
-import { openRun, Resources, trainPlanned } from '../lab/index.ts';
+import { onInterrupt, openRun, Resources, trainPlanned } from '../lab/index.ts';
 import type { RunEnd } from '../run/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import type { EvaluationPlan, PlannedRun } from './experiment.ts';

@@ -1,10 +1,9 @@
 /** `gq eval-curve RUN`: the monitoring subset at the base and at every checkpoint asked for, in both states. */
 import type { Command } from 'commander';
 import { curveNames, EvaluationStore, evaluateAll, statesOf, summarise } from '../../evaluate/index.ts';
-import { openRun, Resources } from '../../lab/index.ts';
+import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
 import { curveTable, renderTable } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { onInterrupt } from '../../lab/index.ts';
 import { Progress } from '../terminal/progress.ts';
 import { wholeNumber } from '../values.ts';
 

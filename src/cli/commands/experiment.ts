@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
-import { coresEach, coresVariable } from '../../lab/index.ts';
+import { coresEach, coresVariable, onInterrupt } from '../../lab/index.ts';
 import {
   type Experiment,
   type ExperimentEnd,
@@ -18,7 +18,6 @@ import {
 } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
-import { onInterrupt } from '../../lab/index.ts';
 import { collect, wholeNumber } from '../values.ts';
 
 interface ExperimentOptions {
