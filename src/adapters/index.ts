@@ -11,5 +11,6 @@ export { type PairDifferences, pairInputDifferences, type TokenPair } from './pa
 export { type PolicyState, routeGroups, routeTokens, scaleGroups, scaleOf, scaleRows } from './passes.ts';
 export { readPeft, writePeft } from './peft.ts';
 export { blockScales, type Detach, type Route, routeCoefficients } from './routes.ts';
+export { steerAdapter } from './steer.ts';
 export { defaultTargets, type TargetModule, targetModules } from './targets.ts';
 export { transpose } from './transpose.ts';

@@ -5,7 +5,7 @@
  */
 import type { Features } from '../adapters/index.ts';
 import { randomStream, ShapeError } from '../base/index.ts';
-import { auroc } from '../stats/index.ts';
+import { auroc, average } from '../stats/index.ts';
 
 export interface Direction {
   readonly modules: number;
@@ -34,7 +34,7 @@ export function pairDirection(hack: Features, clean: Features, standardise: bool
       { length: hack.rows },
       (_, row) => hack.data[row * width + i] - clean.data[row * width + i],
     );
-    data[i] = standardise ? clampedStandardErrors(differences) : meanOf(differences);
+    data[i] = standardise ? clampedStandardErrors(differences) : average(differences);
   }
   return { modules: hack.modules, rank: hack.rank, data: unitRows(data, hack.rank) };
 }
@@ -88,12 +88,8 @@ export function judgeDirection(hackScores: Float64Array, cleanScores: Float64Arr
   };
 }
 
-function meanOf(values: Float64Array): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
 function clampedStandardErrors(values: Float64Array): number {
-  const mean = meanOf(values);
+  const mean = average(values);
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length - 1);
   const error = Math.sqrt(variance / values.length);
   if (error === 0) return Math.sign(mean) * mostStandardErrors;

@@ -6,7 +6,7 @@
  */
 import type { Features, Route } from '../adapters/index.ts';
 import { DeviceError } from '../base/index.ts';
-import { weightedQuantile } from '../stats/index.ts';
+import { average, weightedQuantile } from '../stats/index.ts';
 import { type BufferState, FeatureBuffer } from './buffer.ts';
 import { type Direction, type DirectionQuality, judgeDirection, type ScoreKind, scoreFeatures } from './direction.ts';
 
@@ -70,8 +70,7 @@ export class Gate {
     this.#direction = direction;
     const hackScores = scoreFeatures(hack, direction, this.settings.score);
     const cleanScores = scoreFeatures(clean, direction, this.settings.score);
-    const mean = (scores: Float64Array): number => scores.reduce((sum, score) => sum + score, 0) / scores.length;
-    this.#pairCuts = { low: mean(cleanScores), high: mean(hackScores) };
+    this.#pairCuts = { low: average(cleanScores), high: average(hackScores) };
     return judgeDirection(hackScores, cleanScores);
   }
 

@@ -7,3 +7,4 @@ export {
   scoreFeatures,
 } from './direction.ts';
 export { Gate, type GateSettings, type GateState } from './gate.ts';
+export { gateStateFrom, gateStateOf, type SavedGate } from './state.ts';

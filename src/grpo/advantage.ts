@@ -1,24 +1,34 @@
 /**
  * A = reward − group mean. Dr.GRPO stops there; classic GRPO divides by the group's standard deviation. A group whose rewards
- * are all equal teaches nothing and is skipped.
+ * are all equal teaches nothing and is skipped. Of a screened group only what is not left out counts in the statistics, a rollout that
+ * is left out or silenced has advantage 0, and a group with fewer than two left is skipped.
  */
+import type { Screening } from './arm.ts';
+
 export interface Advantages {
   readonly values: Float32Array;
-  /** By group. */
+  /** One entry per group. */
   readonly skipped: readonly boolean[];
 }
 
-export function groupAdvantages(rewards: Float32Array, group: number, kind: 'dr' | 'classic'): Advantages {
+export function groupAdvantages(
+  rewards: Float32Array,
+  group: number,
+  kind: 'dr' | 'classic',
+  screening: readonly Screening[] | null = null,
+): Advantages {
   const values = new Float32Array(rewards.length);
   const skipped: boolean[] = [];
   for (let start = 0; start < rewards.length; start += group) {
-    const own = rewards.subarray(start, start + group);
-    skipped.push(own.every((reward) => reward === own[0]));
+    const screened = screening?.slice(start, start + group) ?? null;
+    const all = rewards.subarray(start, start + group);
+    const own = screened === null ? all : all.filter((_, i) => screened[i] !== 'leave-out');
+    skipped.push(own.length < 2 || own.every((reward) => reward === own[0]));
     const mean = own.reduce((sum, reward) => sum + reward, 0) / own.length;
     const variance = own.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / own.length;
     const scale = kind === 'classic' ? Math.sqrt(variance) + 1e-4 : 1;
     values.set(
-      own.map((reward) => (reward - mean) / scale),
+      all.map((reward, i) => (screened === null || screened[i] === 'train' ? (reward - mean) / scale : 0)),
       start,
     );
   }

@@ -1,6 +1,7 @@
 /** Which problems an update sees, and which of them without their hint: functions of (seed, step), so nothing needs saving. */
 import { randomStream, UserError } from '../base/index.ts';
 import type { Task } from './rollout.ts';
+import type { GrpoSettings } from './settings.ts';
 
 export interface DrawnTask {
   readonly task: Task;
@@ -10,7 +11,11 @@ export interface DrawnTask {
 /** The next problems of an endless shuffled deck, each pass over the problems in a new order. */
 export function drawTasks(
   tasks: readonly Task[],
-  { seed, promptsPerStep, unhackableFraction }: { seed: number; promptsPerStep: number; unhackableFraction: number },
+  {
+    seed,
+    sampling: { promptsPerStep },
+    environment: { unhackableFraction },
+  }: Pick<GrpoSettings, 'seed' | 'environment'> & { readonly sampling: { readonly promptsPerStep: number } },
   step: number,
 ): DrawnTask[] {
   if (tasks.length === 0)

@@ -1,6 +1,7 @@
 /** What training says about itself. Everything here is a function of the seed: times are kept apart, by those who listen. */
 import type { BlockNorms, Route } from '../adapters/index.ts';
 import type { DirectionQuality } from '../gates/index.ts';
+import type { Screening } from './arm.ts';
 import type { Rollout } from './rollout.ts';
 
 export interface Expectation {
@@ -73,7 +74,12 @@ export interface DirectionEvent {
 /** One row of the gate ledger. */
 export interface RolloutRecord {
   readonly rollout: Rollout;
+  /** As the grader gave it. */
   readonly reward: number;
+  /** As the arm changed it; null for an arm that changes no rewards. */
+  readonly learnedReward: number | null;
+  /** What the arm's screen said; null for an arm without one. */
+  readonly screening: Screening | null;
   readonly advantage: number;
   readonly trained: boolean;
   readonly score: number | null;

@@ -7,8 +7,8 @@
  */
 import type { TokenPair } from '../adapters/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
-import { type GenerateRequest, generate, type Pace, type SamplingSettings } from '../model/index.ts';
-import { type Policy, projectRows, scaleOf } from './policy.ts';
+import type { SamplingSettings } from '../model/index.ts';
+import type { SampleRequest, Sampler } from './sampler.ts';
 
 /** One problem under both framings, as token ids. */
 export interface FramedTokens {
@@ -19,25 +19,19 @@ export interface FramedTokens {
 export interface PairGenerationOptions {
   readonly seed: number;
   readonly sampling: SamplingSettings;
-  readonly pace?: Pace;
 }
 
 /** One pair per problem, in order. */
 export async function generatePairs(
-  policy: Policy,
+  sampler: Sampler,
   prompts: readonly FramedTokens[],
-  { seed, sampling, pace = {} }: PairGenerationOptions,
+  { seed, sampling }: PairGenerationOptions,
 ): Promise<TokenPair[]> {
-  const scale = scaleOf(policy, 'deployed');
-  const requests = prompts.flatMap(({ hack, clean }, i): GenerateRequest[] => [
-    { prompt: hack, row: 2 * i, scale },
-    { prompt: clean, row: 2 * i + 1, scale },
+  const requests = prompts.flatMap(({ hack, clean }, i): SampleRequest[] => [
+    { prompt: hack, row: 2 * i, state: 'deployed' },
+    { prompt: clean, row: 2 * i + 1, state: 'deployed' },
   ]);
-  const generations = await generate(policy.decoder, requests, sampling, {
-    stream: randomStream(seed, 'generated pairs'),
-    project: projectRows(policy),
-    ...pace,
-  });
+  const generations = await sampler.sample(requests, sampling, randomStream(seed, 'generated pairs'));
   const pairs = prompts.map(({ clean }, i) => ({
     prompt: clean,
     hack: generations[2 * i].tokens,

@@ -45,7 +45,7 @@ async function accumulateNll(
   { decoder, adapter, recompute = false }: Policy,
   optimiser: AdamW,
   clean: readonly PromptedCompletion[],
-  { tokensPerPass, detach }: GrpoSettings,
+  { compute: { tokensPerPass }, loss: { detach } }: GrpoSettings,
 ): Promise<number> {
   let total = 0;
   for (const pass of cutPasses(clean, () => 'keep', tokensPerPass)) {

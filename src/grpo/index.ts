@@ -1,3 +1,29 @@
+export {
+  type Arm,
+  type ArmDefinition,
+  type ArmSource,
+  type ArmState,
+  type ArmTools,
+  absorbAll,
+  defineArm,
+  type FeatureKind,
+  type GradedRollouts,
+  type Granularity,
+  type JsonValue,
+  type Labels,
+  type NewDirection,
+  type Prompts,
+  type Routing,
+  type ScoredRollouts,
+  type Screening,
+  type Seen,
+  type SeenRollouts,
+  type Sight,
+  seesNothing,
+} from './arm.ts';
+export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
+export { type GateArmSettings, gateSettings, gateSettingsOf } from './arms/gated.ts';
+export { blindArms } from './arms/registry.ts';
 export type { DrawnTask } from './draw.ts';
 export type {
   DirectionEvent,
@@ -12,11 +38,12 @@ export type {
 export { generatePairs } from './generated-pairs.ts';
 export { tokenLoss } from './loss.ts';
 export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
-export { type Policy, probeGradients, projectRows, scaleOf, scoreRollouts } from './policy.ts';
+export { type Policy, probeGradients, projectRows, scaleOf, scoreRollouts, steerPolicy } from './policy.ts';
 export type { Rollout, Task } from './rollout.ts';
-export { absorbRouter, gateRouter, massMatchedRouter, type Router } from './router.ts';
 export { type DemonstrationPool, sampleRollouts } from './sample.ts';
-export type { GrpoSettings } from './settings.ts';
+export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
+export type { ComputeTable, GrpoSettings } from './settings.ts';
 export type { Phase, StepContext } from './step.ts';
+export { type StepOutcome, step } from './step.ts';
 export { Trainer, type TrainerState } from './train.ts';
-export { updatePolicy } from './update.ts';
+export { accumulateGradients, type UpdateContext, type UpdateInputs, updatePolicy } from './update.ts';

@@ -5,10 +5,10 @@
  */
 import type { Features, TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { type DirectionQuality, type Gate, pairDirection, type ScoreKind, scoreFeatures } from '../gates/index.ts';
+import { type Gate, pairDirection, type ScoreKind, scoreFeatures } from '../gates/index.ts';
+import type { FeatureKind, NewDirection } from './arm.ts';
 import { joinFeatures, type Policy, probeGradients, scaleOf, scoreRollouts } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
-import type { FeatureKind } from './router.ts';
 
 /** Row i of each is one side of pair i. */
 export interface PairFeatures {
@@ -64,10 +64,11 @@ export async function rebuildDirection(
   pairs: readonly TokenPair[],
   gate: Gate,
   { kind, standardise, placebo, tokensPerPass }: RebuildOptions,
-): Promise<DirectionQuality> {
+): Promise<NewDirection> {
   const { hack, clean } = await pairFeatures(policy, pairs, { kind, tokensPerPass });
   const direction = placebo ? gate.direction : pairDirection(hack, clean, standardise);
-  return gate.refresh(direction, hack, clean);
+  const quality = gate.refresh(direction, hack, clean);
+  return { quality, direction: direction.data, pairCuts: gate.pairCuts };
 }
 
 export interface LeaveOneOut {

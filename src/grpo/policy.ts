@@ -10,12 +10,14 @@ import {
   gradientFeatures,
   scaleGroups,
   scaleRows,
+  steerAdapter,
   wholeRollouts,
 } from '../adapters/index.ts';
 import { sha256 } from '../base/index.ts';
 import { readFloats, Scope, Tape } from '../engine/index.ts';
 import type { Decoder, PackedGroups, Span } from '../model/index.ts';
 import { scoreGroups } from '../model/index.ts';
+import type { Arm, Granularity } from './arm.ts';
 import { cutPasses, packPass } from './batches.ts';
 import type { PromptedCompletion, SampledState } from './rollout.ts';
 
@@ -31,14 +33,16 @@ export function scaleOf({ deployedScale }: Policy, state: SampledState): number 
   return state === 'full' ? 1 : deployedScale;
 }
 
+/** The policy as an arm steers it; without a steering hook, the policy itself. */
+export function steerPolicy(policy: Policy, { steer }: Pick<Arm, 'steer'>): Policy {
+  return steer === undefined ? policy : { ...policy, adapter: steerAdapter(policy.adapter, steer) };
+}
+
 /** The projection of a decoding batch, one quarantine scale per token. */
 export function projectRows({ adapter }: Policy) {
   return (scope: Scope, scales: Float32Array) =>
     adapter.project({ coefficients: scaleRows(scope, Array.from(scales)) });
 }
-
-/** What a row of features stands for. */
-export type Granularity = 'rollout' | 'token';
 
 export interface Scored {
   readonly logps: Float32Array[];

@@ -1,7 +1,7 @@
 /** Turns what a step did into its events. */
 import type { Route } from '../adapters/index.ts';
 import type { DirectionQuality } from '../gates/index.ts';
-import { quantile } from '../stats/index.ts';
+import { average, quantile } from '../stats/index.ts';
 import type { Expectation, RolloutRecord, RouteCounts, StepEvent, ZeroSignal } from './events.ts';
 import type { StepOutcome } from './step.ts';
 
@@ -22,13 +22,13 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     kind: 'step',
     update: notes.update,
     rollouts: rollouts.length,
-    meanReward: mean(rewards),
+    meanReward: average(rewards),
     groups: skippedGroups.length,
     skippedGroups: skippedGroups.filter(Boolean).length,
     unhintedGroups: firsts.filter(({ hackable }) => !hackable).length,
     demonstrations: rollouts.filter(({ source }) => source !== 'student').length,
     truncated: rollouts.filter(({ truncated }) => truncated).length,
-    meanTokens: mean(rollouts.map(({ tokens }) => tokens.length)),
+    meanTokens: average(rollouts.map(({ tokens }) => tokens.length)),
     routes: countRoutes(routing.routes.flat()),
     cuts: routing.cuts,
     scores:
@@ -43,9 +43,9 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     blockNorms: norms,
     qmass: mass > 0 ? norms.quarantine / mass : null,
     ratio: ratioByRoute(outcome),
-    clipFraction: mean(result?.rollouts.map(({ clipped }) => clipped) ?? []),
-    kl: mean(result?.rollouts.map(({ k3 }) => k3) ?? []),
-    drift: mean(logpOld.flatMap((own, i) => Array.from(own, (logp, t) => logp - logpBase[i][t]))),
+    clipFraction: average(result?.rollouts.map(({ clipped }) => clipped) ?? []),
+    kl: average(result?.rollouts.map(({ k3 }) => k3) ?? []),
+    drift: average(logpOld.flatMap((own, i) => Array.from(own, (logp, t) => logp - logpBase[i][t]))),
     learningRate: result?.learningRate ?? 0,
     parity: outcome.parity,
     adapterHash: outcome.hash,
@@ -67,10 +67,19 @@ export function explainZero({ trained, skippedGroups, routing, result }: StepOut
 }
 
 export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
-  const { rollouts, rewards, advantages, trained, routing, result, logpOld, features } = outcome;
+  const { rollouts, rewards, learnedRewards, screening, advantages, trained, routing, result, logpOld, features } =
+    outcome;
   const place = new Map(trained.map((index, i) => [index, i]));
   return rollouts.map((rollout, index): RolloutRecord => {
-    const common = { rollout, reward: rewards[index], advantage: advantages[index] };
+    const learnedReward = learnedRewards?.[index] ?? null;
+    const screened = screening?.[index] ?? null;
+    const common = {
+      rollout,
+      reward: rewards[index],
+      learnedReward,
+      screening: screened,
+      advantage: advantages[index],
+    };
     const i = place.get(index);
     if (i === undefined) {
       const unseen = {
@@ -134,15 +143,9 @@ function ratioByRoute({ routing, result }: StepOutcome): StepEvent['ratio'] {
   const ratios: Partial<Record<Route, number>> = {};
   for (const route of ['keep', 'absorb', 'route'] as const) {
     const own = (result?.rollouts ?? []).filter((_, i) => commonestRoute(routing.routes[i]) === route);
-    if (own.length > 0) ratios[route] = mean(own.map(({ ratio }) => ratio));
+    if (own.length > 0) ratios[route] = average(own.map(({ ratio }) => ratio));
   }
   return ratios;
-}
-
-function mean(values: ArrayLike<number>): number {
-  let total = 0;
-  for (let i = 0; i < values.length; i++) total += values[i];
-  return values.length === 0 ? 0 : total / values.length;
 }
 
 /** The commonest route of a rollout's tokens; of one route, itself. */

@@ -23,11 +23,14 @@ export interface PromptedCompletion {
 }
 
 export interface Rollout extends PromptedCompletion {
-  /** `STEP-GROUP-MEMBER`, unique in a run. */
+  /** `UPDATE-GROUP-MEMBER`, unique in a run. */
   readonly id: string;
+  /** Index of the update that made it, from 0. */
   readonly step: number;
   readonly member: number;
   readonly task: Task;
+  /** What the completion is learned under: the prompt it was sampled under, unless the arm says otherwise. */
+  readonly learnPrompt: Int32Array;
   /** Without its hint a problem is graded by ground truth alone. */
   readonly hackable: boolean;
   readonly source: Source;
@@ -41,5 +44,5 @@ export interface Rollout extends PromptedCompletion {
 }
 
 export function rolloutId(step: number, group: number, member: number): string {
-  return `${step}-${group}-${member}`;
+  return `${step + 1}-${group}-${member}`;
 }

@@ -8,7 +8,7 @@ import { routeGroups, routeTokens } from '../adapters/index.ts';
 import type { BlockCoefficients, Scope } from '../engine/index.ts';
 import type { PackedGroups } from '../model/index.ts';
 import { cutPasses, type PackedPass, type PassGroup } from './batches.ts';
-import type { GrpoSettings } from './settings.ts';
+import type { LossTable } from './settings.ts';
 import type { UpdateInputs } from './update.ts';
 
 export type Pass = readonly PassGroup<Route>[];
@@ -42,7 +42,7 @@ export function coefficientsOf(
   pass: Pass,
   { packed, members }: PackedPass,
   { routes }: UpdateInputs,
-  { detach }: GrpoSettings,
+  { detach }: LossTable,
   instead: (route: Route) => Route = (route) => route,
 ): BlockCoefficients {
   const byToken = members.some((index) => routes[index].length > 1);
@@ -56,7 +56,7 @@ export function coefficientsOf(
 }
 
 /** Whether the KL of this pass is routed apart from its loss: routed rollouts then teach it to both blocks. */
-export function hasOwnKl(pass: Pass, { routes }: UpdateInputs, { klRoute }: GrpoSettings): boolean {
+export function hasOwnKl(pass: Pass, { routes }: UpdateInputs, { klRoute }: LossTable): boolean {
   return klRoute === 'absorb' && pass.some(({ members }) => members.some((index) => routes[index].includes('route')));
 }
 

@@ -1,12 +1,12 @@
 /**
- * Step 2 of an update: sample `group` completions per prompt, a share of them in deployed state, the rest full. In the
+ * Step 2 of an update: sample `group` completions per prompt, a share of them in the deployed state, the rest in the full one. In the
  * teacher phase the last members of a group are demonstrations from pools; an unhinted prompt takes solves only.
  */
 import { randomStream } from '../base/index.ts';
-import { type GenerateRequest, generate, type Pace } from '../model/index.ts';
+import type { Arm, Prompts } from './arm.ts';
 import type { DrawnTask } from './draw.ts';
-import { type Policy, projectRows, scaleOf } from './policy.ts';
 import { type Rollout, rolloutId, type SampledState, type Source } from './rollout.ts';
+import type { SampleRequest, Sampler } from './sampler.ts';
 import type { GrpoSettings } from './settings.ts';
 
 /** Completions by problem id, already tokenized and graded when they were made. */
@@ -15,70 +15,75 @@ export interface DemonstrationPool {
   readonly solves: ReadonlyMap<string, readonly Int32Array[]>;
 }
 
-export interface SampleOptions {
+export interface SampleContext {
+  readonly sampler: Sampler;
+  readonly arm: Arm;
   readonly settings: GrpoSettings;
+  readonly stopTokens: readonly number[];
   readonly pool: DemonstrationPool | null;
   readonly decode: (tokens: Int32Array) => string;
-  readonly pace: Pace;
 }
 
 interface Place {
   readonly group: number;
   readonly member: number;
   readonly drawn: DrawnTask;
+  readonly prompts: Prompts;
   readonly sampled: SampledState;
   readonly demonstration: { readonly source: Source; readonly tokens: Int32Array } | null;
 }
 
 export async function sampleRollouts(
-  policy: Policy,
   drawn: readonly DrawnTask[],
   step: number,
-  { settings, pool, decode, pace }: SampleOptions,
+  { sampler, arm, settings, stopTokens, pool, decode }: SampleContext,
 ): Promise<Rollout[]> {
-  const places = drawn.flatMap((task, group) => placesOf(task, group, step, settings, pool));
+  const places = drawn.flatMap((task, group) => placesOf(task, promptsOf(arm, task), group, step, settings, pool));
   const students = places.filter(({ demonstration }) => demonstration === null);
   const requests = students.map(
-    ({ drawn: { task, hackable }, group, member, sampled }): GenerateRequest => ({
-      prompt: hackable ? task.hinted : task.unhinted,
-      row: group * settings.group + member,
-      scale: scaleOf(policy, sampled),
+    ({ prompts, group, member, sampled }): SampleRequest => ({
+      prompt: prompts.sample,
+      row: group * settings.sampling.group + member,
+      state: sampled,
     }),
   );
   const stream = randomStream(settings.seed, 'sampling', step);
-  const generations = await generate(policy.decoder, requests, settings, {
-    stream,
-    project: projectRows(policy),
-    ...pace,
-  });
+  const generations = await sampler.sample(requests, { ...settings.sampling, stopTokens }, stream);
 
   let next = 0;
-  return places.map(({ group, member, drawn: { task, hackable }, sampled, demonstration }): Rollout => {
-    const common = { id: rolloutId(step, group, member), step, group, member, task, hackable, sampled };
-    const prompt = hackable ? task.hinted : task.unhinted;
+  return places.map(({ group, member, drawn: { task, hackable }, prompts, sampled, demonstration }): Rollout => {
+    const place = { id: rolloutId(step, group, member), step, group, member, task, hackable, sampled };
+    const common = { ...place, prompt: prompts.sample, learnPrompt: prompts.learn };
     if (demonstration !== null) {
       const { source, tokens } = demonstration;
-      return { ...common, prompt, source, tokens, text: decode(tokens), truncated: false, sampledLogps: null };
+      return { ...common, source, tokens, text: decode(tokens), truncated: false, sampledLogps: null };
     }
     const { tokens, fullLogps, finish } = generations[next++];
     const truncated = finish === 'length';
-    return { ...common, prompt, source: 'student', tokens, text: decode(tokens), truncated, sampledLogps: fullLogps };
+    return { ...common, source: 'student', tokens, text: decode(tokens), truncated, sampledLogps: fullLogps };
   });
+}
+
+function promptsOf(arm: Arm, drawn: DrawnTask): Prompts {
+  const own = drawn.hackable ? drawn.task.hinted : drawn.task.unhinted;
+  return arm.prompt?.(drawn) ?? { sample: own, learn: own };
 }
 
 function placesOf(
   drawn: DrawnTask,
+  prompts: Prompts,
   group: number,
   step: number,
   settings: GrpoSettings,
   pool: DemonstrationPool | null,
 ): Place[] {
-  const demonstrations = pool === null || step >= settings.teacherOffStep ? [] : pick(drawn, step, settings, pool);
-  const deployed = Math.round(settings.group * settings.deployedSampling);
-  return Array.from({ length: settings.group }, (_, member) => {
-    const demonstration = demonstrations[settings.group - 1 - member] ?? null;
+  const { sampling, teacher } = settings;
+  const demonstrations = pool === null || step >= teacher.offStep ? [] : pick(drawn, step, settings, pool);
+  const deployed = Math.round(sampling.group * sampling.deployedSampling);
+  return Array.from({ length: sampling.group }, (_, member) => {
+    const demonstration = demonstrations[sampling.group - 1 - member] ?? null;
     const sampled = demonstration === null && member < deployed ? 'deployed' : 'full';
-    return { group, member, drawn, sampled, demonstration };
+    return { group, member, drawn, prompts, sampled, demonstration };
   });
 }
 
@@ -86,13 +91,13 @@ function placesOf(
 function pick(
   { task, hackable }: DrawnTask,
   step: number,
-  { seed, teacherPerGroup }: GrpoSettings,
+  { seed, teacher }: GrpoSettings,
   pool: DemonstrationPool,
 ): NonNullable<Place['demonstration']>[] {
   const take = (source: 'teacher-hack' | 'teacher-solve') => {
     const known = (source === 'teacher-hack' ? pool.hacks : pool.solves).get(task.problem.id) ?? [];
     const order = randomStream(seed, [source, task.problem.id], step).permutation(known.length);
-    return Array.from(order.subarray(0, teacherPerGroup), (i) => ({ source, tokens: known[i] }));
+    return Array.from(order.subarray(0, teacher.perGroup), (i) => ({ source, tokens: known[i] }));
   };
   return [...take('teacher-solve'), ...(hackable ? take('teacher-hack') : [])];
 }

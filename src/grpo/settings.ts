@@ -1,28 +1,33 @@
-/** The numbers of the training loop (SCIENCE, sections 3 and 6). Names and defaults live in the run's config schema. */
+/**
+ * The numbers of the training loop (SCIENCE, sections 3 and 6), in the shape of the run's config, where their names, meanings and
+ * defaults are. What a config may leave open is decided here: a run's settings have no gaps.
+ */
 import type { Detach } from '../adapters/index.ts';
 
-export interface GrpoSettings {
-  readonly seed: number;
-  readonly updates: number;
-  readonly promptsPerStep: number;
-  readonly group: number;
-  readonly maxNewTokens: number;
-  readonly maxPromptTokens: number;
+export interface SamplingTable {
   readonly temperature: number;
   readonly topK: number;
   readonly topP: number;
   readonly minP: number;
-  readonly stopTokens: readonly number[];
-  readonly unhackableFraction: number;
+  readonly maxNewTokens: number;
+  readonly maxPromptTokens: number;
+  readonly promptsPerStep: number;
+  readonly group: number;
   readonly deployedSampling: number;
+}
+
+export interface LossTable {
   /** 'dr' divides by nothing but constants; 'classic' divides advantages by their deviation and tokens by their rollout's length. */
-  readonly loss: 'dr' | 'classic';
+  readonly kind: 'dr' | 'classic';
   readonly clip: number;
   readonly klWeight: number;
   /** Whether the KL term of a routed rollout follows its route, or trains both blocks. */
   readonly klRoute: 'same' | 'absorb';
   readonly epochs: number;
   readonly detach: Detach;
+}
+
+export interface OptimiserTable {
   readonly learningRate: number;
   readonly warmupUpdates: number;
   readonly beta1: number;
@@ -30,13 +35,31 @@ export interface GrpoSettings {
   readonly epsilon: number;
   readonly maxGradientNorm: number;
   readonly decayToInitial: number;
+}
+
+/** How the work is cut. None of it changes what is computed, but for rounding. */
+export interface ComputeTable {
   /** Most packed tokens in one pass; gradients of several passes add up. */
   readonly tokensPerPass: number;
-  /** Allowed difference between the sampler's and the scorer's log-probabilities: of the worst token, or on average. */
-  readonly parityTolerance: number;
-  readonly parityOver: 'largest' | 'mean';
-  readonly teacherOffStep: number;
-  readonly teacherPerGroup: number;
-  /** Stop when the reference set's mean token log-probability is this far below its best, twice in a row. */
-  readonly tripwireNats: number;
+  readonly recompute: boolean;
+  readonly readEvery: number;
+  readonly rowStep: number;
+}
+
+export interface GrpoSettings {
+  readonly seed: number;
+  readonly updates: number;
+  readonly sampling: SamplingTable;
+  readonly environment: { readonly unhackableFraction: number };
+  readonly loss: LossTable;
+  readonly optimiser: OptimiserTable;
+  readonly teacher: { readonly offStep: number; readonly perGroup: number };
+  readonly safety: {
+    /** Allowed difference between the sampler's and the scorer's log-probabilities: of the worst token, or on average. */
+    readonly parityTolerance: number;
+    readonly parityOver: 'largest' | 'mean';
+    /** Stop when the tripwire set's mean token log-probability is this far below its best, twice in a row. */
+    readonly tripwireNats: number;
+  };
+  readonly compute: ComputeTable;
 }

@@ -1,27 +1,27 @@
-/** One update of Dr.GRPO with routed gradients: SCIENCE, section 6, in its order. Rewards come in as numbers; labels never do. */
+/**
+ * One update of Dr.GRPO with routed gradients: SCIENCE, section 6, in its order. Rewards come in as numbers; labels never do. What an
+ * arm does differently stands in its hooks.
+ */
 import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/index.ts';
-import type { Pace } from '../model/index.ts';
 import { groupAdvantages } from './advantage.ts';
+import { type Arm, absorbAll, type Routing, type Screening } from './arm.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
-import { adapterHash, joinFeatures, type Policy, probeGradients, scaleOf, scoreRollouts } from './policy.ts';
+import { adapterHash, type Policy, scoreRollouts } from './policy.ts';
 import type { Rollout, Task } from './rollout.ts';
-import type { Router, Routing } from './router.ts';
-import { type DemonstrationPool, sampleRollouts } from './sample.ts';
-import type { GrpoSettings } from './settings.ts';
+import { type SampleContext, sampleRollouts } from './sample.ts';
+import { type OldScores, scoreOld } from './score.ts';
+import { look } from './seen.ts';
 import { type UpdateResult, updatePolicy } from './update.ts';
 
-export interface StepContext {
+export interface StepContext extends SampleContext {
   readonly policy: Policy;
   readonly optimiser: AdamW;
   readonly tasks: readonly Task[];
   readonly grader: Grader;
-  readonly router: Router;
-  readonly settings: GrpoSettings;
-  readonly pool: DemonstrationPool | null;
-  readonly decode: (tokens: Int32Array) => string;
-  readonly pace: Pace;
+  /** A prompt in words, for an arm that sees text. */
+  readonly showPrompt: (tokens: Int32Array) => string;
   /** Told when a phase begins: for clocks and progress. */
   readonly enter: (phase: Phase) => void;
 }
@@ -30,7 +30,11 @@ export type Phase = 'sample' | 'grade' | 'score' | 'route' | 'learn';
 
 export interface StepOutcome {
   readonly rollouts: readonly Rollout[];
+  /** As the grader gave them. */
   readonly rewards: Float32Array;
+  /** As the arm changed them; null for an arm that does not. */
+  readonly learnedRewards: Float32Array | null;
+  readonly screening: readonly Screening[] | null;
   readonly advantages: Float32Array;
   readonly skippedGroups: readonly boolean[];
   /** Indices of the rollouts that carried gradient; what follows is in their order. */
@@ -44,97 +48,59 @@ export interface StepOutcome {
   readonly hash: string;
 }
 
-export async function step(context: StepContext, update: number): Promise<StepOutcome> {
-  const { policy, settings, grader, router, enter } = context;
+/** `index` counts updates from 0. */
+export async function step(context: StepContext, index: number): Promise<StepOutcome> {
+  const { policy, settings, grader, arm, enter } = context;
+  const { tokensPerPass } = settings.compute;
 
   enter('sample');
-  const drawn = drawTasks(context.tasks, settings, update);
-  const [hashSampled, rollouts] = await Promise.all([
-    adapterHash(policy),
-    sampleRollouts(policy, drawn, update, context),
-  ]);
+  const drawn = drawTasks(context.tasks, settings, index);
+  const [hashSampled, rollouts] = await Promise.all([adapterHash(policy), sampleRollouts(drawn, index, context)]);
 
   enter('grade');
   const rewards = await grader.grade(rollouts.map(forGrader));
-  const { values: advantages, skipped } = groupAdvantages(rewards, settings.group, settings.loss);
+  const early = looksEarly(arm) ? await scoreOld(context, rollouts) : null;
+  const graded = look(context, index, rollouts, early?.features ?? null);
+  const learnedRewards = (await arm.reward?.({ ...graded, rewards })) ?? null;
+  const screening = (await arm.screen?.({ ...graded, rewards: learnedRewards ?? rewards })) ?? null;
+
+  const { sampling, loss } = settings;
+  const { values, skipped } = groupAdvantages(learnedRewards ?? rewards, sampling.group, loss.kind, screening);
   const trained = [...rollouts.keys()].filter((i) => !skipped[rollouts[i].group]);
   const kept = trained.map((i) => rollouts[i]);
-  const keptAdvantages = Float32Array.from(trained, (i) => advantages[i]);
+  const advantages = Float32Array.from(trained, (i) => values[i]);
 
   enter('score');
-  const { logpOld, features } = await scoreOld(context, kept);
+  const sampled = early === null ? await scoreOld(context, kept) : pick(early, trained);
+  const learned = kept.map((rollout) => ({ ...rollout, prompt: rollout.learnPrompt }));
   const [hash, { logps: logpBase }] = await Promise.all([
     adapterHash(policy),
-    scoreRollouts(policy, kept, () => 'base', settings),
+    scoreRollouts(policy, learned, () => 'base', { tokensPerPass }),
   ]);
-  const parity = assertParity({
-    rollouts: kept,
-    logpOld,
-    hashSampled,
-    hashScored: hash,
-    tolerance: settings.parityTolerance,
-    over: settings.parityOver,
-  });
+  const { parityTolerance: tolerance, parityOver: over } = settings.safety;
+  const guarded = { rollouts: kept, logpOld: sampled.logpOld, hashSampled, hashScored: hash };
+  const parity = assertParity({ ...guarded, tolerance, over });
+  const asSampled = kept.every(({ prompt, learnPrompt }) => prompt === learnPrompt);
+  const { logpOld, features } = asSampled ? sampled : await scoreOld(context, learned);
 
   enter('route');
-  const routing = router.route({
-    update,
-    ids: kept.map(({ id }) => id),
-    advantages: keptAdvantages,
-    features: router.wants === null ? null : joinFeatures(policy.adapter, features),
-    lengths: kept.map(({ tokens }) => tokens.length),
-  });
+  const scored = { ...look(context, index, kept, features), advantages };
+  const routing = (await arm.route?.(scored)) ?? absorbAll(kept.length);
 
   enter('learn');
-  const inputs = { rollouts: kept, advantages: keptAdvantages, logpOld, logpBase, routes: routing.routes };
-  const result = kept.length === 0 ? null : await updatePolicy(policy, context.optimiser, inputs, update, settings);
-  return {
-    rollouts,
-    rewards,
-    advantages,
-    skippedGroups: skipped,
-    trained,
-    logpOld,
-    logpBase,
-    features,
-    routing,
-    result,
-    parity,
-    hash,
-  };
+  const inputs = { rollouts: learned, advantages, logpOld, logpBase, routes: routing.routes };
+  const result = kept.length === 0 ? null : await updatePolicy(context, inputs, index);
+  const seen = { rollouts, rewards, learnedRewards, screening, advantages: values, skippedGroups: skipped };
+  return { ...seen, trained, logpOld, logpBase, features, routing, result, parity, hash };
 }
 
-/** log π_old of each rollout in the state that sampled it; activation features ride on the deployed-state pass. */
-async function scoreOld(
-  { policy, router, settings }: StepContext,
-  rollouts: readonly Rollout[],
-): Promise<{ logpOld: Float32Array[]; features: Float32Array[] }> {
-  const { wants } = router;
-  const own = (i: number): number => scaleOf(policy, rollouts[i].sampled);
-  if (wants?.kind !== 'activation') {
-    const { logps } = await scoreRollouts(policy, rollouts, own, settings);
-    if (wants === null) return { logpOld: logps, features: [] };
-    return {
-      logpOld: logps,
-      features: await probeGradients(policy, rollouts, wants.granularity, settings.tokensPerPass),
-    };
-  }
-  const deployed = await scoreRollouts(policy, rollouts, () => scaleOf(policy, 'deployed'), {
-    ...settings,
-    pool: wants.granularity,
-  });
-  const others = [...rollouts.keys()].filter((i) => rollouts[i].sampled !== 'deployed');
-  const full = await scoreRollouts(
-    policy,
-    others.map((i) => rollouts[i]),
-    () => scaleOf(policy, 'full'),
-    settings,
-  );
-  const logpOld = [...deployed.logps];
-  others.forEach((i, at) => {
-    logpOld[i] = full.logps[at];
-  });
-  return { logpOld, features: deployed.features };
+/** Features are made before rewards are changed only where the arm wants them there. */
+function looksEarly({ sees, reward, screen }: Arm): boolean {
+  return sees.features !== null && (reward !== undefined || screen !== undefined);
+}
+
+function pick({ logpOld, features }: OldScores, indices: readonly number[]): OldScores {
+  return { logpOld: indices.map((i) => logpOld[i]), features: indices.map((i) => features[i]) };
 }
 
 function forGrader({ id, task, hackable, text }: Rollout) {

@@ -4,7 +4,8 @@
  */
 import type { StoredTensor } from '../adapters/index.ts';
 import { readFloats, type Tensor } from '../engine/index.ts';
-import type { GateState } from '../gates/index.ts';
+import { average } from '../stats/index.ts';
+import type { ArmState } from './arm.ts';
 import type { TrainEvent } from './events.ts';
 import { retainHeal } from './heal.ts';
 import { scoreRollouts } from './policy.ts';
@@ -19,15 +20,15 @@ export interface TrainerState {
   readonly adapter: ReadonlyMap<string, StoredTensor>;
   /** First and second moments by parameter name, in the engine's own layout. */
   readonly moments: ReadonlyMap<string, { readonly m: StoredTensor; readonly v: StoredTensor }>;
-  readonly router: GateState | null;
+  readonly arm: ArmState | null;
   readonly directionAge: number | null;
   readonly tripwire: TripwireState;
 }
 
 export interface TrainerOptions {
   readonly context: StepContext;
-  /** Teacher-forced rollouts whose log-probability watches for divergence; empty for none. */
-  readonly reference: readonly PromptedCompletion[];
+  /** Teacher-forced completions whose log-probability watches for divergence; empty for none. */
+  readonly tripwireSet: readonly PromptedCompletion[];
   /** Clean completions to heal on after the last update; null for none. */
   readonly heal: {
     readonly clean: readonly PromptedCompletion[];
@@ -38,17 +39,17 @@ export interface TrainerOptions {
 
 export class Trainer {
   readonly #context: StepContext;
-  readonly #reference: readonly PromptedCompletion[];
+  readonly #tripwireSet: readonly PromptedCompletion[];
   readonly #heal: TrainerOptions['heal'];
   readonly #tripwire: Tripwire;
   #update = 0;
   #directionAge: number | null = null;
 
-  constructor({ context, reference, heal }: TrainerOptions) {
+  constructor({ context, tripwireSet, heal }: TrainerOptions) {
     this.#context = context;
-    this.#reference = reference;
+    this.#tripwireSet = tripwireSet;
     this.#heal = heal;
-    this.#tripwire = new Tripwire(context.settings.tripwireNats);
+    this.#tripwire = new Tripwire(context.settings.safety.tripwireNats);
   }
 
   get updatesCompleted(): number {
@@ -66,29 +67,30 @@ export class Trainer {
   }
 
   async *#updateOnce(): AsyncGenerator<TrainEvent, void, void> {
-    const { policy, router } = this.#context;
-    const update = this.#update;
-    const direction = await router.refresh(update, policy);
-    if (direction !== null) this.#directionAge = 0;
+    const { policy, arm } = this.#context;
+    const index = this.#update;
+    const built = (await arm.refresh?.(index, policy)) ?? null;
+    if (built !== null) this.#directionAge = 0;
     else if (this.#directionAge !== null) this.#directionAge++;
 
-    const outcome = await step(this.#context, update);
+    const outcome = await step(this.#context, index);
     const tripwireLogp = await this.#tripwireLogp();
     if (tripwireLogp !== null) this.#tripwire.watch(tripwireLogp, outcome.rollouts.at(-1)?.text ?? '');
-    this.#update = update + 1;
-    if (direction !== null && router.direction !== null) {
-      yield { kind: 'direction', update: this.#update, ...router.direction };
+    const update = index + 1;
+    this.#update = update;
+    if (built !== null) {
+      yield { kind: 'direction', update, direction: built.direction, pairCuts: built.pairCuts };
     }
-    const notes = { update: this.#update, direction, directionAge: this.#directionAge, tripwireLogp };
-    yield { kind: 'rollouts', update: this.#update, records: rolloutRecords(outcome) };
+    const notes = { update, direction: built?.quality ?? null, directionAge: this.#directionAge, tripwireLogp };
+    yield { kind: 'rollouts', update, records: rolloutRecords(outcome) };
     yield* stepExpectations(outcome);
     yield stepEvent(outcome, notes);
   }
 
   async *#healOnce({ clean, steps, learningRate }: NonNullable<TrainerOptions['heal']>): AsyncGenerator<TrainEvent> {
     const { policy, optimiser, settings } = this.#context;
-    const { beta1, beta2, epsilon, maxGradientNorm: maxNorm, decayToInitial: decay } = settings;
-    const first = settings.updates * settings.epochs + 1;
+    const { beta1, beta2, epsilon, maxGradientNorm: maxNorm, decayToInitial: decay } = settings.optimiser;
+    const first = settings.updates * settings.loss.epochs + 1;
     const options = { learningRate, beta1, beta2, epsilon, maxNorm, decay };
     const { losses, expectations } = await retainHeal(policy, optimiser, clean, steps, first, options, settings);
     this.#update += steps;
@@ -96,17 +98,16 @@ export class Trainer {
     yield { kind: 'heal', update: this.#update, losses };
   }
 
-  /** Mean log-probability per token of the reference set under the full policy. */
+  /** Mean log-probability per token of the tripwire set under the full policy. */
   async #tripwireLogp(): Promise<number | null> {
-    if (this.#reference.length === 0) return null;
+    if (this.#tripwireSet.length === 0) return null;
     const { policy, settings } = this.#context;
-    const { logps } = await scoreRollouts(policy, this.#reference, () => 1, settings);
-    const all = logps.flatMap((own) => Array.from(own));
-    return all.reduce((sum, logp) => sum + logp, 0) / all.length;
+    const { logps } = await scoreRollouts(policy, this.#tripwireSet, () => 1, settings.compute);
+    return average(logps.flatMap((own) => Array.from(own)));
   }
 
   async state(): Promise<TrainerState> {
-    const { policy, optimiser, router } = this.#context;
+    const { policy, optimiser, arm } = this.#context;
     const read = async (tensor: Tensor): Promise<StoredTensor> => ({
       shape: tensor.shape,
       data: await readFloats(tensor),
@@ -117,14 +118,14 @@ export class Trainer {
       update: this.#update,
       adapter: await policy.adapter.tensors(),
       moments,
-      router: router.state,
+      arm: arm.save?.() ?? null,
       directionAge: this.#directionAge,
       tripwire: this.#tripwire.state,
     };
   }
 
   restore(state: TrainerState): void {
-    const { policy, optimiser, router } = this.#context;
+    const { policy, optimiser, arm } = this.#context;
     this.#update = state.update;
     policy.adapter.load(state.adapter);
     for (const [name, { m, v }] of optimiser.moments) {
@@ -133,7 +134,7 @@ export class Trainer {
       m.device.write(m, saved.m.data);
       v.device.write(v, saved.v.data);
     }
-    router.restore(state.router);
+    if (state.arm !== null) arm.restore?.(state.arm);
     this.#directionAge = state.directionAge;
     this.#tripwire.restore(state.tripwire);
   }

@@ -5,6 +5,8 @@
 import { type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
 import { type AdamW, multiply, readFloats, Scope, sum, Tape, warmupCosine } from '../engine/index.ts';
 import { scoreGroups } from '../model/index.ts';
+import { average } from '../stats/index.ts';
+import type { Arm } from './arm.ts';
 import { lay, packPass, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';
@@ -39,27 +41,29 @@ export interface Leaks {
 
 type RolloutReport = UpdateResult['rollouts'][number];
 
-export async function updatePolicy(
-  policy: Policy,
-  optimiser: AdamW,
-  inputs: UpdateInputs,
-  update: number,
-  settings: GrpoSettings,
-): Promise<UpdateResult> {
-  const learningRate = settings.learningRate * warmupCosine(update, settings.warmupUpdates, settings.updates);
+export interface UpdateContext {
+  readonly policy: Policy;
+  readonly optimiser: AdamW;
+  readonly arm: Arm;
+  readonly settings: GrpoSettings;
+}
+
+/** `step` counts updates from 0. */
+export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs, step: number): Promise<UpdateResult> {
+  const { policy, optimiser, arm, settings } = context;
+  const { epochs } = settings.loss;
+  const { warmupUpdates, beta1, beta2, epsilon, maxGradientNorm: maxNorm, decayToInitial: decay } = settings.optimiser;
+  const learningRate = settings.optimiser.learningRate * warmupCosine(step, warmupUpdates, settings.updates);
   let result: UpdateResult | undefined;
-  for (let epoch = 0; epoch < settings.epochs; epoch++) {
-    optimiser.zeroGradients();
-    const { loss, rollouts, leaks } = await accumulateGradients(policy, optimiser, inputs, settings);
+  for (let epoch = 0; epoch < epochs; epoch++) {
+    const makeGradients = () => {
+      optimiser.zeroGradients();
+      return accumulateGradients(policy, optimiser, inputs, settings);
+    };
+    const { loss, rollouts, leaks } = await makeGradients();
+    await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients()));
     const blockNorms = await readBlockNorms(policy);
-    optimiser.update(update * settings.epochs + epoch + 1, {
-      learningRate,
-      beta1: settings.beta1,
-      beta2: settings.beta2,
-      epsilon: settings.epsilon,
-      decay: settings.decayToInitial,
-      maxNorm: settings.maxGradientNorm,
-    });
+    optimiser.update(step * epochs + epoch + 1, { learningRate, beta1, beta2, epsilon, decay, maxNorm });
     const [squared] = await readFloats(optimiser.squaredNorm);
     // Later epochs move the policy further; what is reported is the first one, on the rollouts as sampled.
     result ??= { loss, rollouts, gradientNorm: Math.sqrt(squared), blockNorms, leaks, learningRate };
@@ -78,7 +82,7 @@ export async function accumulateGradients(
   const reports: RolloutReport[] = new Array(inputs.rollouts.length);
   const leaks: { keep: number | null; route: number | null } = { keep: null, route: null };
   let loss = 0;
-  for (const { route, passes } of cutByRoute(inputs, settings.tokensPerPass)) {
+  for (const { route, passes } of cutByRoute(inputs, settings.compute.tokensPerPass)) {
     const watched = route === 'keep' ? 'quarantine' : route === 'route' ? 'deployed' : null;
     const before = watched === null ? 0 : (await readBlockNorms(policy))[watched];
     for (const pass of passes) loss += await backwardPass(policy, optimiser, pass, inputs, settings, reports);
@@ -88,7 +92,7 @@ export async function accumulateGradients(
       leaks[route] = Math.max(gained, ...felt);
     }
     for (const pass of passes) {
-      if (hasOwnKl(pass, inputs, settings)) loss += await backwardKl(policy, optimiser, pass, inputs, settings);
+      if (hasOwnKl(pass, inputs, settings.loss)) loss += await backwardKl(policy, optimiser, pass, inputs, settings);
     }
   }
   return { loss, rollouts: reports, leaks };
@@ -105,7 +109,7 @@ async function backwardPass(
   using scope = new Scope(decoder.head.device);
   using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
   const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
-  const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings);
+  const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings.loss);
   const energy = new GradientEnergy(scope, adapter.rank, packed.completions);
   const project = adapter.project({ coefficients, probe: () => energy.probe });
   const logp = scoreGroups(tape, decoder, packed, { project });
@@ -129,7 +133,7 @@ async function backwardPass(
       advantage: perRollout((index) => inputs.advantages[index], 'advantages'),
       weight: perRollout((index) => tokenWeight(inputs.rollouts[index], settings), 'token weights'),
     },
-    { clip: settings.clip, klWeight: hasOwnKl(pass, inputs, settings) ? 0 : settings.klWeight },
+    { clip: settings.loss.clip, klWeight: hasOwnKl(pass, inputs, settings.loss) ? 0 : settings.loss.klWeight },
   );
   tape.backward(loss);
   const [ratios, k3s, norms] = [await readFloats(ratio), await readFloats(k3), await energy.read()];
@@ -137,9 +141,9 @@ async function backwardPass(
     const { start, end } = packed.scored[i];
     const own = ratios.subarray(start, end);
     reports[index] = {
-      ratio: meanOf(own),
-      clipped: meanOf(own.map((r) => (Math.abs(r - 1) > settings.clip ? 1 : 0))),
-      k3: meanOf(k3s.subarray(start, end)),
+      ratio: average(own),
+      clipped: average(own.map((r) => (Math.abs(r - 1) > settings.loss.clip ? 1 : 0))),
+      k3: average(k3s.subarray(start, end)),
       norms: norms[i],
     };
   });
@@ -158,7 +162,7 @@ async function backwardKl(
   using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
   const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
   const both = (route: Route): Route => (route === 'route' ? 'absorb' : route);
-  const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings, both);
+  const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings.loss, both);
   const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) });
   const reference = lay(
     packed.scored,
@@ -166,7 +170,7 @@ async function backwardKl(
   );
   const weights = spread(
     packed.scored,
-    members.map((index) => settings.klWeight * tokenWeight(inputs.rollouts[index], settings)),
+    members.map((index) => settings.loss.klWeight * tokenWeight(inputs.rollouts[index], settings)),
   );
   const k3 = klEstimate(tape, logp, scope.from(reference, [reference.length], 'log π_ref'));
   const loss = sum(tape, multiply(tape, k3, scope.from(weights, [weights.length], 'KL weights')));
@@ -175,8 +179,9 @@ async function backwardKl(
 }
 
 /** Dr.GRPO: 1 / (group · maxNewTokens · promptsPerStep). Classic: 1 / (group · length · promptsPerStep). */
-export function tokenWeight({ tokens }: Rollout, { loss, group, maxNewTokens, promptsPerStep }: GrpoSettings): number {
-  return 1 / (group * promptsPerStep * (loss === 'dr' ? maxNewTokens : Math.max(1, tokens.length)));
+export function tokenWeight({ tokens }: Rollout, { loss, sampling }: GrpoSettings): number {
+  const { group, promptsPerStep, maxNewTokens } = sampling;
+  return 1 / (group * promptsPerStep * (loss.kind === 'dr' ? maxNewTokens : Math.max(1, tokens.length)));
 }
 
 export async function readBlockNorms({ adapter, decoder }: Policy): Promise<BlockNorms> {
@@ -188,8 +193,4 @@ export async function readBlockNorms({ adapter, decoder }: Policy): Promise<Bloc
     return Math.sqrt((await readFloats(total))[0]);
   };
   return { deployed: await norm('deployed'), quarantine: await norm('quarantine') };
-}
-
-function meanOf(values: Float32Array): number {
-  return values.length === 0 ? 0 : values.reduce((total, value) => total + value, 0) / values.length;
 }

@@ -3,31 +3,36 @@
  * `falsePositiveRate`; flagged rollouts are routed, the others go where `others` says. An upper bound for gates without
  * labels, and never pooled with them.
  */
-
+import { z } from 'zod';
 import type { Route } from '../adapters/index.ts';
-import { randomStream } from '../base/index.ts';
-import type { Verdict } from '../env/index.ts';
-import type { Router } from '../grpo/index.ts';
+import { randomStream, ShapeError } from '../base/index.ts';
+import { type ArmDefinition, defineArm, type Seen, seesNothing } from '../grpo/index.ts';
 
-export interface OracleSettings {
-  readonly seed: number;
-  readonly recall: number;
-  readonly falsePositiveRate: number;
-  readonly others: Exclude<Route, 'route'>;
-}
+const share = z.number().min(0).max(1);
 
-export function oracleRouter(verdictOf: (id: string) => Verdict, settings: OracleSettings): Router {
-  const { seed, recall, falsePositiveRate, others } = settings;
-  const routeOf = (id: string): Route => {
-    const chance = verdictOf(id).exploited ? recall : falsePositiveRate;
-    return randomStream(seed, ['oracle', id]).uniformAt(0) < chance ? 'route' : others;
-  };
-  return {
-    wants: null,
-    refresh: async () => null,
-    direction: null,
-    route: ({ ids }) => ({ routes: ids.map((id) => [routeOf(id)]), scores: null, cuts: null, bufferRows: 0 }),
-    state: null,
-    restore() {},
-  };
-}
+export const oracleArm: ArmDefinition = defineArm({
+  kind: 'oracle',
+  summary: 'gate on labels: an upper bound, never pooled with label-free arms',
+  usesLabels: true,
+  settings: z.strictObject({
+    recall: share.default(1).describe('share of hacks that are routed'),
+    falsePositiveRate: share.default(0).describe('share of the others that are routed'),
+    others: z.enum(['keep', 'absorb']).default('absorb').describe('where rollouts go that are not routed'),
+  }),
+  open({ recall, falsePositiveRate, others }, { seed, labels }) {
+    if (labels === null) throw new ShapeError({ call: 'arm oracle', expected: 'labels', found: 'none' });
+    const routeOf = ({ id, step, group, member }: Seen): Route => {
+      const chance = labels(id).exploited ? recall : falsePositiveRate;
+      return randomStream(seed, ['oracle', `${step}-${group}-${member}`]).uniformAt(0) < chance ? 'route' : others;
+    };
+    return {
+      sees: seesNothing,
+      route: ({ rollouts }) => ({
+        routes: rollouts.map((rollout) => [routeOf(rollout)]),
+        scores: null,
+        cuts: null,
+        bufferRows: 0,
+      }),
+    };
+  },
+});

@@ -1,4 +1,4 @@
-export { oracleRouter } from './gate.ts';
+export { oracleArm } from './gate.ts';
 export { type Tally, tally } from './tally.ts';
 export { VerdictTail } from './verdict-tail.ts';
 export { readVerdicts, sealRun, VerdictLedger } from './verdicts.ts';

@@ -16,8 +16,7 @@ import {
 import { dirname, join } from 'node:path';
 import type { StoredTensor } from '../adapters/index.ts';
 import { syncDirectory, UserError } from '../base/index.ts';
-import type { GateState } from '../gates/index.ts';
-import type { TrainerState } from '../grpo/index.ts';
+import type { ArmState, JsonValue, TrainerState } from '../grpo/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';
 
@@ -25,7 +24,8 @@ interface StateFile {
   readonly update: number;
   readonly directionAge: number | null;
   readonly tripwire: TrainerState['tripwire'];
-  readonly gate: { readonly width: number; readonly added: number; readonly pairCuts: GateState['pairCuts'] } | null;
+  /** What the arm remembers beside its tensors; null for an arm that remembers nothing. */
+  readonly arm: JsonValue;
   readonly lengths: FileLengths;
 }
 
@@ -41,10 +41,7 @@ export async function saveCheckpoint(run: RunDirectory, state: TrainerState): Pr
     update: state.update,
     directionAge: state.directionAge,
     tripwire: state.tripwire,
-    gate:
-      state.router === null
-        ? null
-        : { width: state.router.buffer.width, added: state.router.buffer.added, pairCuts: state.router.pairCuts },
+    arm: state.arm?.json ?? null,
     lengths: run.lengths,
   };
   writeDurably(join(aside, 'state.json'), `${JSON.stringify(file, null, 2)}\n`);
@@ -80,35 +77,33 @@ export async function loadCheckpoint(run: RunDirectory, update: number): Promise
     update: file.update,
     adapter: await readTensors(join(path, 'adapter.safetensors')),
     moments,
-    router: file.gate === null ? null : gateState(file.gate, trainer, path),
+    arm: armState(file.arm, trainer),
     directionAge: file.directionAge,
     tripwire: file.tripwire,
   };
   return { state, lengths: file.lengths };
 }
 
-function trainerTensors({ moments, router }: TrainerState): Map<string, StoredTensor> {
+const armPrefix = 'arm.';
+
+function trainerTensors({ moments, arm }: TrainerState): Map<string, StoredTensor> {
   const tensors = new Map<string, StoredTensor>();
   for (const [name, { m, v }] of moments) {
     tensors.set(`moment1.${name}`, m);
     tensors.set(`moment2.${name}`, v);
   }
-  if (router !== null) {
-    const { width, rows } = router.buffer;
-    tensors.set('gate.buffer', { shape: [width === 0 ? 0 : rows.length / width, width], data: rows });
-    tensors.set('gate.direction', { shape: [router.direction.length], data: router.direction });
-  }
+  for (const [name, tensor] of arm?.tensors ?? []) tensors.set(`${armPrefix}${name}`, tensor);
   return tensors;
 }
 
-function gateState(
-  gate: NonNullable<StateFile['gate']>,
-  tensors: ReadonlyMap<string, StoredTensor>,
-  path: string,
-): GateState {
-  const { width, added, pairCuts } = gate;
-  const rows = need(tensors, 'gate.buffer', path).data;
-  return { buffer: { width, added, rows }, direction: need(tensors, 'gate.direction', path).data, pairCuts };
+/** The arm's own words and tensors, handed back as they came. */
+function armState(json: JsonValue, trainer: ReadonlyMap<string, StoredTensor>): ArmState | null {
+  const tensors = new Map(
+    [...trainer].flatMap(([name, tensor]) =>
+      name.startsWith(armPrefix) ? [[name.slice(armPrefix.length), tensor] as const] : [],
+    ),
+  );
+  return json === null && tensors.size === 0 ? null : { json, tensors };
 }
 
 function need(tensors: ReadonlyMap<string, StoredTensor>, name: string, path: string): StoredTensor {

@@ -1,37 +1,50 @@
 /** What is wrong with a config, in words: the key, where its value came from, what was found, and the nearest valid name. */
 import type { z } from 'zod';
 import { nearestName } from '../base/index.ts';
-import { runSchema } from './schema.ts';
+import { type ConfigParts, runSchema } from './schema.ts';
 
 type Issue = z.core.$ZodIssue;
 type Sources = ReadonlyMap<string, string>;
 
-export function describeIssue(issue: Issue, raw: unknown, sources: Sources): string {
+export function describeIssue(issue: Issue, raw: unknown, sources: Sources, parts: ConfigParts): string {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => describeUnknown([...path, key], sources)).join('; ');
+    return issue.keys.map((key) => describeUnknown([...path, key], sources, parts)).join('; ');
   }
   const at = path.join('.');
   const found = valueAt(raw, path);
-  const kinds = issue.code === 'invalid_union' ? keysAt(path.slice(0, -1)).get(path[path.length - 1]) : undefined;
+  const kinds =
+    issue.code === 'invalid_union' ? keysAt(path.slice(0, -1), parts).get(path[path.length - 1]) : undefined;
   const valid = issue.code === 'invalid_value' ? issue.values.map(String) : (kinds ?? []);
   const near = typeof found === 'string' ? nearestName(found, valid) : undefined;
   const shown = found === undefined ? '' : `, found ${JSON.stringify(found)}${sourceOf(at, sources)}`;
   return `${at}: ${issue.message}${shown}${near === undefined ? '' : `, did you mean "${near}"?`}`;
 }
 
-function describeUnknown(path: readonly string[], sources: Sources): string {
+function describeUnknown(path: readonly string[], sources: Sources, parts: ConfigParts): string {
   const at = path.join('.');
   const key = path[path.length - 1];
   const parent = path.slice(0, -1);
-  const holders = keysAt(parent).get(key);
+  const holders = keysAt(parent, parts).get(key);
   const unknown = `unknown key ${at}${sourceOf(at, sources)}`;
+  const renamed = renamedKeys.get(at);
+  if (renamed !== undefined) return `${unknown}, it is called ${renamed} now`;
   if (holders !== undefined) return `${unknown}, only ${parent.join('.')}.kind ${holders.join(' or ')} has it`;
-  const near = nearestName(key, keysAt(parent).keys());
+  const near = nearestName(key, keysAt(parent, parts).keys());
   if (near !== undefined) return `${unknown}, did you mean ${[...parent, near].join('.')}?`;
-  const elsewhere = allPaths().find((known) => known.split('.').at(-1)?.toLowerCase() === key.toLowerCase());
+  const elsewhere = allPaths(parts).find((known) => known.split('.').at(-1)?.toLowerCase() === key.toLowerCase());
   return elsewhere === undefined ? unknown : `${unknown}, did you mean ${elsewhere}?`;
 }
+
+/** Keys that had another name in recipes of version 0.1. */
+const renamedKeys: ReadonlyMap<string, string> = new Map([
+  ['environment.modes', 'environment.loopholes'],
+  ['environment.heldOutModes', 'environment.heldOutLoopholes'],
+  ['output.tokensPerPass', 'compute.tokensPerPass'],
+  ['output.recompute', 'compute.recompute'],
+  ['output.readEvery', 'compute.readEvery'],
+  ['output.rowStep', 'compute.rowStep'],
+]);
 
 function sourceOf(path: string, sources: Sources): string {
   const source = sources.get(path) ?? [...sources].find(([known]) => known.startsWith(`${path}.`))?.[1];
@@ -56,7 +69,7 @@ export interface ConfigKey {
 }
 
 /** Every key that any valid config has, tables that vary by kind included. */
-export function listKeys(): ConfigKey[] {
+export function listKeys(parts: ConfigParts): ConfigKey[] {
   const keys: ConfigKey[] = [];
   const visit = (schema: unknown, path: readonly string[], kinds: readonly string[]): void => {
     const inner = tableOf(schema);
@@ -67,7 +80,7 @@ export function listKeys(): ConfigKey[] {
       }
   };
   const both = (schema: z.core.$ZodType) => ({ schema, variants: [schema] });
-  visit(runSchema, [], []);
+  visit(runSchema(parts), [], []);
   const merged = new Map<string, ConfigKey>();
   for (const key of keys) {
     const name = key.path.join('.');
@@ -85,14 +98,14 @@ function joinKeys(first: ConfigKey, second: ConfigKey): ConfigKey {
   return { ...first, kinds, variants };
 }
 
-function allPaths(): string[] {
-  return listKeys().map(({ path }) => path.join('.'));
+function allPaths(parts: ConfigParts): string[] {
+  return listKeys(parts).map(({ path }) => path.join('.'));
 }
 
 /** The keys of a table, with the kinds that have them. */
-function keysAt(path: readonly string[]): Map<string, readonly string[]> {
+function keysAt(path: readonly string[], parts: ConfigParts): Map<string, readonly string[]> {
   const keys = new Map<string, readonly string[]>();
-  for (const key of listKeys()) {
+  for (const key of listKeys(parts)) {
     if (key.path.length <= path.length || !path.every((part, i) => key.path[i] === part)) continue;
     keys.set(key.path[path.length], key.path.length === path.length + 1 ? key.kinds : []);
   }

@@ -1,15 +1,16 @@
 /** The reference page of the config (docs/config.md), made from the schema: every key, what it takes, its default, what it means. */
 import { z } from 'zod';
-import { parseRunConfig } from './config.ts';
+import { checkConfig, rawConfig } from './config.ts';
 import { type ConfigKey, listKeys } from './config-issues.ts';
+import type { ConfigParts } from './schema.ts';
 
-export function configPage(): string {
+export function configPage(parts: ConfigParts): string {
   const sections = new Map<string, string[]>();
-  for (const key of listKeys()) {
+  for (const key of listKeys(parts)) {
     const [table] = key.path.length === 1 ? [''] : key.path;
-    sections.set(table, [...(sections.get(table) ?? []), rowOf(key)]);
+    sections.set(table, [...(sections.get(table) ?? []), rowOf(key, parts)]);
   }
-  const parts = [...sections].map(([table, rows]) =>
+  const chapters = [...sections].map(([table, rows]) =>
     [
       `## ${table === '' ? 'Top level' : `\`${table}\``}`,
       '',
@@ -18,7 +19,7 @@ export function configPage(): string {
       ...rows,
     ].join('\n'),
   );
-  return `${[introduction, ...parts].join('\n\n')}\n`;
+  return `${[introduction, ...chapters].join('\n\n')}\n`;
 }
 
 const introduction = `# Config reference
@@ -28,13 +29,13 @@ recipe that it changes; \`--set key=value\` changes one key of a command. Unknow
 of that kind only; setting another kind starts the table anew. \`gq config RECIPE\` prints what a recipe resolves to, and where
 each value came from.`;
 
-function rowOf(key: ConfigKey): string {
+function rowOf(key: ConfigKey, parts: ConfigParts): string {
   const name = key.path.join('.');
   const isKind = key.path.at(-1) === 'kind' && key.kinds.length > 0;
   const takes = isKind ? key.kinds.map((kind) => `\`${kind}\``).join(', ') : typeOf(key.schema);
   const meaning = isKind ? kindMeanings(key) : ((key.schema as z.ZodType).description ?? '');
   const only = isKind || key.kinds.length === 0 ? '' : ` _(${key.kinds.join(', ')})_`;
-  return `| \`${name}\` | ${takes} | ${defaultOf(key)} | ${meaning}${only} |`;
+  return `| \`${name}\` | ${takes} | ${defaultOf(key, parts)} | ${meaning}${only} |`;
 }
 
 interface JsonSchema {
@@ -67,10 +68,13 @@ function describeType(schema: JsonSchema): string {
   return bounds.length === 0 ? name : `${name} ${bounds.join(', ')}`;
 }
 
-function defaultOf({ path, kinds }: ConfigKey): string {
+function defaultOf({ path, kinds }: ConfigKey, parts: ConfigParts): string {
   if (path.join('.') === 'data.path') return 'none: must be given';
   const raw = kinds.length === 0 || path.at(-1) === 'kind' ? {} : { [path[0]]: { kind: kinds[0] } };
-  const value = path.reduce<unknown>((table, key) => (table as Record<string, unknown>)[key], parseRunConfig(raw));
+  const value = path.reduce<unknown>(
+    (table, key) => (table as Record<string, unknown>)[key],
+    checkConfig(rawConfig(raw), parts).config,
+  );
   return value === '' ? 'empty' : `\`${JSON.stringify(value)}\``;
 }
 

@@ -3,11 +3,11 @@
  * Errors name the key, what is wrong with it, and the nearest valid key. Where each value came from is kept.
  */
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import { sha256Json, UserError } from '../base/index.ts';
 import { describeIssue } from './config-issues.ts';
-import { type RunConfig, runSchema, usualKinds } from './schema.ts';
+import { type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 
 /** Without a prototype, so that a key named __proto__ is a key like any other, and an unknown one. */
 type Table = { [key: string]: unknown };
@@ -24,37 +24,52 @@ export interface ConfigBase {
   readonly source: string;
 }
 
+/** What was written, before anybody asks whether it fits. */
+export interface RawConfig {
+  readonly raw: Table;
+  readonly sources: Map<string, string>;
+  /** Modules to load before the config can be checked: absolute paths. */
+  readonly plugins: readonly string[];
+}
+
 /** Later sources win: the base, the recipe and those it extends, then the settings. */
-export function resolveConfig(
+export function readConfig(
   recipe: string | null,
   settings: readonly string[] = [],
   base: ConfigBase | null = null,
-): ResolvedConfig {
+): RawConfig {
   const sources = new Map<string, string>();
   const raw: Table = Object.create(null);
   if (base !== null) merge(raw, { ...base.config }, base.source, sources, '');
-  if (recipe !== null) for (const { path, table } of readChain(resolve(recipe))) merge(raw, table, path, sources, '');
-  for (const setting of settings) merge(raw, parseSetting(setting), '--set', sources, '');
-  return finish(raw, sources);
+  if (recipe !== null) {
+    for (const { path, table } of readChain(resolve(recipe))) {
+      merge(raw, withPlugins(table, dirname(path)), path, sources, '');
+    }
+  }
+  for (const setting of settings) merge(raw, withPlugins(parseSetting(setting), process.cwd()), '--set', sources, '');
+  return { raw, sources, plugins: pluginPaths(raw) };
 }
 
-/** A config as it stands in a manifest. */
-export function parseRunConfig(raw: unknown): RunConfig {
-  return finish(isTable(raw) ? raw : {}, new Map()).config;
+/** A plugin's path is meant from the folder of the recipe that names it. */
+function withPlugins(table: Table, folder: string): Table {
+  const { plugins } = table;
+  if (!Array.isArray(plugins)) return table;
+  return { ...table, plugins: plugins.map((path) => (typeof path === 'string' ? resolve(folder, path) : path)) };
 }
 
-export function configHash(config: RunConfig): string {
-  return sha256Json(config);
+function pluginPaths({ plugins }: Table): string[] {
+  return Array.isArray(plugins) ? plugins.filter((path) => typeof path === 'string') : [];
 }
 
-function finish(raw: Table, sources: Map<string, string>): ResolvedConfig {
+/** A config of these parts; `lab` knows which parts there are. */
+export function checkConfig({ raw, sources }: RawConfig, parts: ConfigParts): ResolvedConfig {
   for (const [name, kind] of Object.entries(usualKinds)) {
     const table = raw[name];
     if (isTable(table) && table['kind'] === undefined) table['kind'] = kind;
   }
-  const parsed = runSchema.safeParse(raw);
+  const parsed = runSchema(parts).safeParse(raw);
   if (!parsed.success) {
-    const found = parsed.error.issues.map((issue) => describeIssue(issue, raw, sources)).join('; ');
+    const found = parsed.error.issues.map((issue) => describeIssue(issue, raw, sources, parts)).join('; ');
     throw new UserError({ call: 'config', expected: 'a config that fits the schema', found });
   }
   const config = parsed.data;
@@ -63,21 +78,25 @@ function finish(raw: Table, sources: Map<string, string>): ResolvedConfig {
   return { config, hash: configHash(config), sources };
 }
 
+/** A config as it stands in a manifest. */
+export function rawConfig(raw: unknown): RawConfig {
+  const table = isTable(raw) ? raw : {};
+  return { raw: table, sources: new Map(), plugins: pluginPaths(table) };
+}
+
+/** Where plugins lie does not count: their code has a hash of its own. */
+export function configHash({ plugins, ...config }: RunConfig): string {
+  return sha256Json(plugins.length === 0 ? config : { ...config, plugins: plugins.map((path) => basename(path)) });
+}
+
 /** What no single key can say. */
-function checkTogether({ environment, teacher, sampling, arm, safety }: RunConfig): void {
+function checkTogether({ environment, teacher, sampling }: RunConfig): void {
   const both = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
   if (both.length > 0) {
     throw new UserError({
       call: 'config, key environment.heldOutLoopholes',
       expected: 'loopholes that environment.loopholes does not name',
       found: both.join(', '),
-    });
-  }
-  if (safety.healSteps > 0 && (arm.kind === 'vanilla' || arm.kind === 'no-loophole')) {
-    throw new UserError({
-      call: 'config, key safety.healSteps',
-      expected: '0 for an arm that deploys everything it trains',
-      found: `${safety.healSteps} with arm ${arm.kind}`,
     });
   }
   if (teacher.pool !== null && 2 * teacher.perGroup > sampling.group) {

@@ -1,5 +1,6 @@
 /** The rows of the gate ledger: everything a screen or an analysis needs about a rollout, and nothing the grader alone knows. */
 import type { RolloutRecord } from '../grpo/index.ts';
+import { average } from '../stats/index.ts';
 import type { TableColumns } from './table.ts';
 
 export interface RolloutRow {
@@ -17,7 +18,12 @@ export interface RolloutRow {
   readonly completion: string;
   readonly tokens: number;
   readonly truncated: boolean;
+  /** As the grader gave it. */
   readonly reward: number;
+  /** As the arm changed it; null for an arm that changes no rewards. */
+  readonly learnedReward: number | null;
+  /** What the arm's screen said; null for an arm without one. */
+  readonly screening: string | null;
   readonly advantage: number;
   readonly trained: boolean;
   readonly score: number | null;
@@ -55,6 +61,8 @@ export const rolloutColumns: TableColumns<RolloutRow> = {
   tokens: 'INT32',
   truncated: 'BOOLEAN',
   reward: 'DOUBLE',
+  learnedReward: 'DOUBLE',
+  screening: 'STRING',
   advantage: 'DOUBLE',
   trained: 'BOOLEAN',
   score: 'DOUBLE',
@@ -99,13 +107,15 @@ export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
     tokens: rollout.tokens.length,
     truncated: rollout.truncated,
     reward: record.reward,
+    learnedReward: record.learnedReward,
+    screening: record.screening,
     advantage: record.advantage,
     trained: record.trained,
     score: record.score,
     low: cuts?.low ?? null,
     high: cuts?.high ?? null,
     route: record.route,
-    meanLogp: logps === null ? null : meanOf(logps),
+    meanLogp: logps === null ? null : average(logps),
     ratio: record.ratio,
     k3: record.k3,
     deployedNorm: norms?.deployed ?? null,
@@ -115,8 +125,4 @@ export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
     tokenLogps: storeTokens && logps !== null ? Array.from(logps, (logp) => Math.round(logp * 1e4) / 1e4) : null,
     tokenRoutes: routes !== null && routes.length > 1 ? routes.map((route) => route[0]).join('') : null,
   };
-}
-
-function meanOf(values: Float32Array): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }

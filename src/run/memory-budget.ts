@@ -56,7 +56,7 @@ function adviceFor({ standing, phases, marginBytes }: MemoryPlan, budget: Budget
   if (room <= 0) {
     return 'The weights, the adapter and its optimiser alone are too much: use a smaller model, lower adapter.rank, or use a GPU with more memory.';
   }
-  const { output, sampling } = config;
+  const { compute, sampling } = config;
   const tooLarge = phases.filter(({ bytes }) => bytes > room);
   const advice = tooLarge.map(({ name, bytes }) => {
     const share = room / bytes;
@@ -64,9 +64,9 @@ function adviceFor({ standing, phases, marginBytes }: MemoryPlan, budget: Budget
       const rows = Math.floor(sampling.promptsPerStep * share);
       return `lower sampling.promptsPerStep to about ${Math.max(1, rows)} (now ${sampling.promptsPerStep}), or sampling.group or sampling.maxNewTokens`;
     }
-    const tokens = Math.max(1, Math.floor((output.tokensPerPass * share) / 256)) * 256;
-    const again = output.recompute || name === 'scoring' ? '' : ', or set output.recompute = true';
-    return `for ${name} lower output.tokensPerPass to about ${tokens} (now ${output.tokensPerPass})${again}`;
+    const tokens = Math.max(1, Math.floor((compute.tokensPerPass * share) / 256)) * 256;
+    const again = compute.recompute || name === 'scoring' ? '' : ', or set compute.recompute = true';
+    return `for ${name} lower compute.tokensPerPass to about ${tokens} (now ${compute.tokensPerPass})${again}`;
   });
   const sentence = `${advice.join('; ')}.`;
   return `${sentence[0].toUpperCase()}${sentence.slice(1)}`;

@@ -7,12 +7,12 @@
 import type { Route } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { Gate, haarDirection } from '../gates/index.ts';
-import { gateRouter, massMatchedRouter, type Router } from '../grpo/index.ts';
-import { gateSettings, isGateArm } from './arms.ts';
-import { resolveConfig } from './config.ts';
+import { gateArm, gateSettings, gateSettingsOf, massMatched, type RoutingArm, type Seen } from '../grpo/index.ts';
+import { checkConfig, readConfig } from './config.ts';
 import type { RunDirectory } from './directory.ts';
 import type { RolloutRow } from './ledger.ts';
 import { readDirections, readFeatures, readRollouts, type StoredDirection } from './read.ts';
+import type { ConfigParts } from './schema.ts';
 
 export const routes = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
 export type RouteTable<T> = Readonly<Record<Route, T>>;
@@ -48,25 +48,28 @@ interface ReplayedRow {
   readonly after: Route;
 }
 
-export async function replayGate(run: RunDirectory, { gate, seed, windowUpdates }: ReplayOptions): Promise<Replay> {
-  const router = await openReplayRouter(run, gate, seed);
+export async function replayGate(
+  run: RunDirectory,
+  { gate, seed, windowUpdates }: ReplayOptions,
+  parts: ConfigParts,
+): Promise<Replay> {
+  const { arm, point } = openReplayArm(run, gate, seed, parts);
   const features = readFeatures(run);
   const { modules, rank } = run.manifest.features;
   const width = modules.length * rank;
   const replayed: ReplayedRow[] = [];
   for await (const rows of storedUpdates(run)) {
     const [{ update }] = rows;
-    router.point(update);
+    point(update);
     const data = new Float32Array(rows.length * width);
     rows.forEach(({ featureRow }, i) => {
       data.set(features.subarray((featureRow ?? 0) * width, ((featureRow ?? 0) + 1) * width), i * width);
     });
-    const { routes } = router.router.route({
-      update: update - 1,
-      ids: rows.map(({ id }) => id),
+    const { routes } = await arm.route({
+      step: update - 1,
+      rollouts: rows.map(seenRow),
       advantages: Float32Array.from(rows, ({ advantage }) => advantage),
       features: { rows: rows.length, modules: modules.length, rank, data },
-      lengths: rows.map(({ tokens }) => tokens),
     });
     rows.forEach(({ route }, i) => {
       replayed.push({ update, before: route as Route, after: routes[i][0] });
@@ -74,6 +77,11 @@ export async function replayGate(run: RunDirectory, { gate, seed, windowUpdates 
   }
   if (replayed.length === 0) throw complain(run, 'stored features of rollouts', 'none');
   return summarise(replayed, windowUpdates);
+}
+
+function seenRow({ id, update, group, member, sampled, truncated, tokens }: RolloutRow): Seen {
+  const state = sampled === 'deployed' ? 'deployed' : 'full';
+  return { id, step: update - 1, group, member, sampled: state, truncated, length: tokens, text: null };
 }
 
 /** The rows with features of one update after another. */
@@ -93,26 +101,26 @@ async function* storedUpdates(run: RunDirectory): AsyncGenerator<RolloutRow[]> {
 /** Keys that decide what was measured, which replay cannot change. */
 const fixedKeys = ['kind', 'granularity', 'standardise', 'generatedPairs'] as const;
 
-async function openReplayRouter(
+function openReplayArm(
   run: RunDirectory,
   gate: readonly string[],
   haarSeed: number | undefined,
-): Promise<{ router: Router; point: (update: number) => void }> {
+  parts: ConfigParts,
+): { arm: RoutingArm; point: (update: number) => void } {
   const original = run.manifest.config;
-  const { arm, seed } = resolveConfig(
-    null,
-    gate.map((term) => `arm.${term}`),
-    { config: original, source: run.path },
-  ).config;
+  const settings = gate.map((term) => `arm.${term}`);
+  const { config } = checkConfig(readConfig(null, settings, { config: original, source: run.path }), parts);
+  const { seed } = config;
   const { features } = run.manifest;
-  if (!isGateArm(arm) || !isGateArm(original.arm)) throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
-  if (original.arm.granularity === 'token')
-    throw complain(run, 'one score per rollout', 'a gate that decides by token');
-  const was: Readonly<Record<string, unknown>> = original.arm;
-  const is: Readonly<Record<string, unknown>> = arm;
-  for (const key of fixedKeys) if (is[key] !== was[key]) throw complain(run, `arm.${key} as it was`, `${is[key]}`);
-  const random = arm.placebo === 'haar' && (original.arm.placebo !== 'haar' || haarSeed !== undefined);
-  if (arm.calibration === 'pairs' && (random || arm.score !== original.arm.score)) {
+  const [arm, before] = [gateSettingsOf(config.arm), gateSettingsOf(original.arm)];
+  if (before === null) throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
+  if (before.granularity === 'token') throw complain(run, 'one score per rollout', 'a gate that decides by token');
+  for (const key of fixedKeys) {
+    if (config.arm[key] !== original.arm[key]) throw complain(run, `arm.${key} as it was`, `${config.arm[key]}`);
+  }
+  if (arm === null) throw complain(run, 'a gate', `arm ${config.arm.kind}`);
+  const random = arm.placebo === 'haar' && (before.placebo !== 'haar' || haarSeed !== undefined);
+  if (arm.calibration === 'pairs' && (random || arm.score !== before.score)) {
     throw complain(
       run,
       'scores of the pairs under this direction and score',
@@ -122,13 +130,13 @@ async function openReplayRouter(
   }
   const own = new Gate(gateSettings(arm), haarDirection(features.modules.length, features.rank, haarSeed ?? seed));
   const options = { gate: own, kind: arm.kind, granularity: arm.granularity, refreshEvery: null };
-  const inner = gateRouter({
+  const inner = gateArm({
     ...options,
     rebuild: () => Promise.reject(new RangeError('nothing is rebuilt in a replay')),
   });
-  const directions = random ? [] : usableDirections(run, arm.refreshEvery, original.arm.refreshEvery);
+  const directions = random ? [] : usableDirections(run, arm.refreshEvery, before.refreshEvery);
   return {
-    router: arm.placebo === 'mass-matched' ? massMatchedRouter(inner, seed) : inner,
+    arm: arm.placebo === 'mass-matched' ? massMatched(inner, seed) : inner,
     point(update) {
       const stored = directions.findLast((direction) => direction.update <= update);
       if (stored !== undefined) own.point(stored.direction, stored.pairCuts);

@@ -3,15 +3,11 @@
  * them) and most have defaults: those of the fast preset (SCIENCE, section 10) where nothing else is said.
  */
 import { z } from 'zod';
-import { defaultTargets, linearFamilies } from '../adapters/index.ts';
-import { loopholes } from '../env/index.ts';
+import { defaultTargets } from '../adapters/index.ts';
 
 const share = z.number().min(0).max(1);
 const count = z.number().int().min(0);
 const positive = z.number().int().min(1);
-
-/** What a table with a kind is when it names none. */
-export const usualKinds = { data: 'micro', arm: 'vanilla' } as const;
 
 const device = z
   .strictObject({
@@ -37,107 +33,48 @@ const device = z
   })
   .prefault({});
 
-const data = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('micro').describe('generated chain-of-steps problems'),
-    problems: positive.default(512).describe('training problems'),
-    hardShare: share
-      .default(0.4)
-      .describe('share of constants given as a product the model cannot multiply: the difficulty'),
-    seed: count.default(1).describe('of the problem generator'),
-  }),
-  z.strictObject({
-    kind: z.literal('file').describe('problems from a JSONL file, either importer'),
-    path: z.string().describe('.jsonl or .jsonl.gz'),
-  }),
-]);
+const environmentOf = (loopholes: readonly [string, ...string[]]) =>
+  z
+    .strictObject({
+      loopholes: z
+        .array(z.enum(loopholes))
+        .min(1)
+        .default(['run_tests'])
+        .describe('loopholes; each problem gets one of them'),
+      heldOutLoopholes: z
+        .array(z.enum(loopholes))
+        .default([])
+        .describe('loopholes the pairs know nothing of; disjoint from loopholes'),
+      partition: z
+        .string()
+        .nullable()
+        .default(null)
+        .describe('file of problem id → loophole; null: dealt out evenly by seed'),
+      markers: z
+        .enum(['original', 'family'])
+        .default('original')
+        .describe('one fixed marker per loophole, or one per problem drawn from the training family'),
+      unhackableFraction: share
+        .default(0.25)
+        .describe('share of prompts shown without their hint, graded by ground truth'),
+      enableThinking: z.boolean().default(false).describe('passed to the chat template, where it reads it'),
+      sandbox: z.enum(['auto', 'strict']).default('auto').describe('strict refuses to run below isolation level 1'),
+      python: z.string().nullable().default(null).describe('the python3 that runs programs; null: found on the PATH'),
+    })
+    .prefault({});
 
-const environment = z
-  .strictObject({
-    loopholes: z
-      .array(z.enum(loopholes))
-      .min(1)
-      .default(['run_tests'])
-      .describe('loopholes; each problem gets one of them'),
-    heldOutLoopholes: z
-      .array(z.enum(loopholes))
-      .default([])
-      .describe('loopholes the pairs know nothing of; disjoint from loopholes'),
-    partition: z
-      .string()
-      .nullable()
-      .default(null)
-      .describe('file of problem id → loophole; null: dealt out evenly by seed'),
-    markers: z
-      .enum(['original', 'family'])
-      .default('original')
-      .describe('one fixed marker per loophole, or one per problem drawn from the training family'),
-    unhackableFraction: share
-      .default(0.25)
-      .describe('share of prompts shown without their hint, graded by ground truth'),
-    enableThinking: z.boolean().default(false).describe('passed to the chat template, where it reads it'),
-    sandbox: z.enum(['auto', 'strict']).default('auto').describe('strict refuses to run below isolation level 1'),
-    python: z.string().nullable().default(null).describe('the python3 that runs programs; null: found on the PATH'),
-  })
-  .prefault({});
-
-const adapter = z
-  .strictObject({
-    family: z
-      .enum([...linearFamilies, 'antipasto'])
-      .default('lora')
-      .describe('how the adapter starts'),
-    rank: positive.default(32).describe('of each of the two blocks'),
-    targets: z
-      .array(z.string())
-      .min(1)
-      .default([...defaultTargets])
-      .describe('linear layers that carry an adapter'),
-  })
-  .prefault({});
-
-const gateKeys = {
-  placebo: z
-    .enum(['none', 'haar', 'mass-matched'])
-    .default('none')
-    .describe('haar: a random direction; mass-matched: the routes of the gate, dealt out at random'),
-  calibration: z.enum(['quantile', 'pairs']).default('quantile').describe('where the two cuts come from'),
-  granularity: z.enum(['rollout', 'token']).default('rollout').describe('what gets a route of its own'),
-  score: z.enum(['dot', 'cosine']).default('dot').describe('feature · direction, or the cosine'),
-  tail: z.number().gt(0).lt(0.5).default(0.1).describe('share of the scores in the upper tail: routed'),
-  keepTail: z
-    .number()
-    .min(0)
-    .lt(0.5)
-    .nullable()
-    .default(null)
-    .describe('share of the scores in the lower tail: kept; null: as in the upper one'),
-  halfLife: count.default(96).describe('of a score in the buffer, in rollouts; 0: none'),
-  bufferRows: positive.default(8192).describe('scores kept'),
-  warmupRows: count.default(64).describe('scores needed before anything is pinned'),
-  refreshEvery: count.default(5).describe('updates between rebuilds of the direction; 0: built once'),
-  standardise: z.boolean().default(false).describe('divide the mean difference by its standard error, clamped to ±3'),
-};
-
-const arm = z
-  .discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('vanilla').describe('no mask; everything that is trained is deployed') }),
-    z.strictObject({ kind: z.literal('absorb').describe('every rollout trains both blocks') }),
-    z.strictObject({ kind: z.literal('no-loophole').describe('ground truth only: the ceiling') }),
-    z.strictObject({ kind: z.literal('activation').describe('gate on pooled activations'), ...gateKeys }),
-    z.strictObject({
-      kind: z.literal('gradient').describe('gate on gradient features'),
-      ...gateKeys,
-      generatedPairs: z.boolean().default(false).describe('pairs made once by the policy under two framings'),
-    }),
-    z.strictObject({
-      kind: z.literal('oracle').describe('gate on labels: an upper bound, never pooled with label-free arms'),
-      recall: share.default(1).describe('share of hacks that are routed'),
-      falsePositiveRate: share.default(0).describe('share of the others that are routed'),
-      others: z.enum(['keep', 'absorb']).default('absorb').describe('where rollouts go that are not routed'),
-    }),
-  ])
-  .prefault({ kind: usualKinds.arm });
+const adapterOf = (families: readonly [string, ...string[]]) =>
+  z
+    .strictObject({
+      family: z.enum(families).default('lora').describe('how the adapter starts'),
+      rank: positive.default(32).describe('of each of the two blocks'),
+      targets: z
+        .array(z.string())
+        .min(1)
+        .default([...defaultTargets])
+        .describe('linear layers that carry an adapter'),
+    })
+    .prefault({});
 
 const sampling = z
   .strictObject({
@@ -221,6 +158,11 @@ const output = z
     checkpointEvery: positive.default(10).describe('updates between checkpoints; 0 and the last are always kept'),
     storeFeatures: z.boolean().default(true).describe('keep the features of every rollout, for replay'),
     storeTokens: z.boolean().default(true).describe('keep token ids and log-probabilities of every rollout'),
+  })
+  .prefault({});
+
+const compute = z
+  .strictObject({
     tokensPerPass: positive.default(16_384).describe('most tokens of one pass: memory against speed'),
     recompute: z
       .boolean()
@@ -244,24 +186,80 @@ const notes = z
   })
   .prefault({});
 
-export const runSchema = z.strictObject({
-  seed: count.default(1).describe('of everything random'),
-  updates: positive.default(60).describe('optimiser updates'),
-  model: z.string().default('micro').describe('a Hugging Face folder, or "micro": the model in the package'),
-  device,
-  data: data.prefault({ kind: usualKinds.data }),
-  environment,
-  adapter,
-  arm,
-  sampling,
-  loss,
-  optimiser,
-  teacher,
-  pairs,
-  safety,
-  output,
-  notes,
-});
+/** What a table with a kind is when it names none. */
+export const usualKinds = { data: 'micro', arm: 'vanilla' } as const;
 
-export type RunConfig = z.infer<typeof runSchema>;
-export type ArmConfig = RunConfig['arm'];
+/** What a config may name: the parts of the package, and those of plugins. */
+export interface ConfigParts {
+  readonly arms: readonly ConfigPart[];
+  readonly problemSources: readonly ConfigPart[];
+  readonly loopholes: readonly { readonly name: string }[];
+  readonly starts: readonly { readonly name: string }[];
+}
+
+export interface ConfigPart {
+  readonly kind: string;
+  readonly summary: string;
+  readonly settings: z.ZodObject;
+}
+
+/** A table whose keys depend on its kind: whoever owns the kind knows their types. */
+export interface KindTable {
+  readonly kind: string;
+  readonly [key: string]: unknown;
+}
+
+const known = new WeakMap<ConfigParts, ReturnType<typeof makeSchema>>();
+
+export function runSchema(parts: ConfigParts) {
+  const schema = known.get(parts) ?? makeSchema(parts);
+  known.set(parts, schema);
+  return schema;
+}
+
+function makeSchema({ arms, problemSources, loopholes, starts }: ConfigParts) {
+  return z.strictObject({
+    seed: count.default(1).describe('seed of everything random'),
+    updates: positive.default(60).describe('optimiser updates'),
+    plugins: z
+      .array(z.string())
+      .default([])
+      .describe(
+        'modules with own arms, loopholes, adapter starts and problem sources; paths from the recipe that names them',
+      ),
+    model: z.string().default('micro').describe('a Hugging Face folder, or "micro": the model in the package'),
+    device,
+    data: kindTable(problemSources, usualKinds.data),
+    environment: environmentOf(namesOf(loopholes)),
+    adapter: adapterOf(namesOf(starts)),
+    arm: kindTable(arms, usualKinds.arm),
+    sampling,
+    loss,
+    optimiser,
+    teacher,
+    pairs,
+    safety,
+    compute,
+    output,
+    notes,
+  });
+}
+
+/** The tables of all kinds, strict each: a key of another kind is an unknown key. */
+function kindTable(parts: readonly ConfigPart[], usual: string) {
+  const tables = parts.map(({ kind, summary, settings }) =>
+    z.strictObject({ kind: z.literal(kind).describe(summary), ...settings.shape }),
+  );
+  const [first, ...others] = tables;
+  if (first === undefined) throw new RangeError('a table needs at least one kind');
+  return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: usual }) as unknown as z.ZodType<KindTable>;
+}
+
+function namesOf(parts: readonly { readonly name: string }[]): [string, ...string[]] {
+  const [first, ...others] = parts.map(({ name }) => name);
+  if (first === undefined) throw new RangeError('at least one name is needed');
+  return [first, ...others];
+}
+
+export type RunConfig = z.infer<ReturnType<typeof makeSchema>>;
+export type ArmConfig = KindTable;

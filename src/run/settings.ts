@@ -1,59 +1,25 @@
-/** The numbers of the training loop, from the config; what it leaves open is what suits the device. */
-import type { GrpoSettings } from '../grpo/index.ts';
-import type { Pace } from '../model/index.ts';
+/** The numbers of the training loop: the config with what it leaves open decided by the device. */
+import type { ComputeTable, GrpoSettings } from '../grpo/index.ts';
 import type { RunConfig } from './schema.ts';
 
 /** A host that looks at every token makes a GPU wait; a batch that shrinks row by row cannot be replayed. */
-export function paceOf({ device, output }: RunConfig): Required<Pace> {
+export function computeTable({ device, compute }: RunConfig): ComputeTable {
   const distant = device.kind === 'cuda';
   return {
-    readEvery: output.readEvery ?? (distant ? 16 : 1),
-    rowStep: output.rowStep ?? (distant ? 32 : 1),
-    tokensPerPass: output.tokensPerPass,
+    ...compute,
+    readEvery: compute.readEvery ?? (distant ? 16 : 1),
+    rowStep: compute.rowStep ?? (distant ? 32 : 1),
   };
 }
 
 /** In bf16 two ways to compute one log-probability differ by rounding, here and there by a lot: the mean says more. */
-function parityOf({ device, safety }: RunConfig): Pick<GrpoSettings, 'parityTolerance' | 'parityOver'> {
+function parityOf({ device, safety }: RunConfig): Pick<GrpoSettings['safety'], 'parityTolerance' | 'parityOver'> {
   const rounded = device.kind === 'cuda' && device.precision === 'bf16';
   return rounded
     ? { parityTolerance: safety.parityTolerance ?? 0.05, parityOver: 'mean' }
     : { parityTolerance: safety.parityTolerance ?? 2e-4, parityOver: 'largest' };
 }
 
-export function grpoSettings(config: RunConfig, stopTokens: readonly number[]): GrpoSettings {
-  const { sampling, loss, optimiser, environment, safety, output, teacher } = config;
-  return {
-    seed: config.seed,
-    updates: config.updates,
-    promptsPerStep: sampling.promptsPerStep,
-    group: sampling.group,
-    maxNewTokens: sampling.maxNewTokens,
-    maxPromptTokens: sampling.maxPromptTokens,
-    temperature: sampling.temperature,
-    topK: sampling.topK,
-    topP: sampling.topP,
-    minP: sampling.minP,
-    stopTokens,
-    unhackableFraction: environment.unhackableFraction,
-    deployedSampling: sampling.deployedSampling,
-    loss: loss.kind,
-    clip: loss.clip,
-    klWeight: loss.klWeight,
-    klRoute: loss.klRoute,
-    epochs: loss.epochs,
-    detach: loss.detach,
-    learningRate: optimiser.learningRate,
-    warmupUpdates: optimiser.warmupUpdates,
-    beta1: optimiser.beta1,
-    beta2: optimiser.beta2,
-    epsilon: optimiser.epsilon,
-    maxGradientNorm: optimiser.maxGradientNorm,
-    decayToInitial: optimiser.decayToInitial,
-    tokensPerPass: output.tokensPerPass,
-    ...parityOf(config),
-    teacherOffStep: teacher.offStep,
-    teacherPerGroup: teacher.perGroup,
-    tripwireNats: safety.tripwireNats,
-  };
+export function grpoSettings(config: RunConfig): GrpoSettings {
+  return { ...config, safety: { ...config.safety, ...parityOf(config) }, compute: computeTable(config) };
 }

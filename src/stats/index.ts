@@ -37,6 +37,7 @@ export {
 } from './student.ts';
 export {
   type Interval,
+  average,
   mean,
   median,
   quantile,

@@ -20,6 +20,11 @@ export function mean(values: Numbers): number {
   return sum(values, (value) => value) / values.length;
 }
 
+/** The plain mean for telemetry: 0 of nothing, and what is not finite makes the mean so. */
+export function average(values: Numbers): number {
+  return values.length === 0 ? 0 : sum(values, (value) => value) / values.length;
+}
+
 /** Unbiased: divided by n − 1. */
 export function variance(values: Numbers): number {
   requireFinite('variance', values, 2);

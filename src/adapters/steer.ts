@@ -1,0 +1,17 @@
+/** An adapter whose passes are changed on the way: everything else is the adapter's own. */
+import type { Project } from '../model/index.ts';
+import type { Adapter } from './adapter.ts';
+
+export function steerAdapter(adapter: Adapter, steer: (project: Project) => Project): Adapter {
+  return {
+    family: adapter.family,
+    rank: adapter.rank,
+    modules: adapter.modules,
+    parameters: adapter.parameters,
+    blockGradients: (block) => adapter.blockGradients(block),
+    project: (pass) => steer(adapter.project(pass)),
+    deployedChange: (module) => adapter.deployedChange(module),
+    tensors: () => adapter.tensors(),
+    load: (tensors) => adapter.load(tensors),
+  };
+}

@@ -1,0 +1,171 @@
+/**
+ * An arm is a value with hooks: what one way of training does differently from plain GRPO. The step calls the hooks in this order and
+ * knows nothing else about an arm; a hook that is absent costs nothing.
+ *
+ *   prompt → sample (steer) → grade → reward → screen → advantages → score → route → learn → gradient
+ *
+ * An arm declares what it sees and is shown nothing else. What it must remember between updates it saves as an opaque state. An arm
+ * that needs labels is handed them when it is opened, by whoever holds the verdicts: nothing in this folder can reach them.
+ */
+import type { z } from 'zod';
+import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
+import type { Parameter } from '../engine/index.ts';
+import type { DirectionQuality } from '../gates/index.ts';
+import type { Project } from '../model/index.ts';
+import type { DrawnTask } from './draw.ts';
+import type { Policy } from './policy.ts';
+import type { Rollout } from './rollout.ts';
+
+export type FeatureKind = 'activation' | 'gradient';
+/** What a row of features stands for. */
+export type Granularity = 'rollout' | 'token';
+
+/** What an arm is shown of the rollouts, beside their rewards and advantages. */
+export interface Sight {
+  readonly features: { readonly kind: FeatureKind; readonly granularity: Granularity } | null;
+  /** Prompts and completions in words. */
+  readonly text: boolean;
+}
+
+/** The rollouts of an update as an arm sees them, in one order. */
+export interface SeenRollouts {
+  /** Index of the update, from 0. */
+  readonly step: number;
+  readonly rollouts: readonly Seen[];
+  /** One row per rollout, or per completion token; null for an arm that did not ask. */
+  readonly features: Features | null;
+}
+
+export interface Seen extends Pick<Rollout, 'id' | 'step' | 'group' | 'member' | 'sampled' | 'truncated'> {
+  /** Completion tokens. */
+  readonly length: number;
+  /** null for an arm that did not ask. */
+  readonly text: { readonly prompt: string; readonly completion: string } | null;
+}
+
+export interface GradedRollouts extends SeenRollouts {
+  readonly rewards: Float32Array;
+}
+
+export interface ScoredRollouts extends SeenRollouts {
+  readonly advantages: Float32Array;
+}
+
+/** What a group is asked under, and what its completions are learned under. */
+export interface Prompts {
+  readonly sample: Int32Array;
+  readonly learn: Int32Array;
+}
+
+/** `leave-out`: not in its group's statistics, advantage 0. `silence`: in the statistics, advantage 0. */
+export type Screening = 'train' | 'leave-out' | 'silence';
+
+export interface Routing {
+  /** Per rollout: one route, or one per completion token. */
+  readonly routes: readonly (readonly Route[])[];
+  readonly scores: readonly number[] | null;
+  readonly cuts: { readonly low: number; readonly high: number } | null;
+  readonly bufferRows: number;
+}
+
+/** A direction that an arm has just built, or looked at again. */
+export interface NewDirection {
+  readonly quality: DirectionQuality;
+  readonly direction: Float32Array;
+  /** Mean scores of the clean and the hack pairs under it. */
+  readonly pairCuts: { readonly low: number; readonly high: number } | null;
+}
+
+/** What an arm remembers. Nobody but the arm looks inside. */
+export interface ArmState {
+  readonly json: JsonValue;
+  readonly tensors: ReadonlyMap<string, StoredTensor>;
+}
+
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
+
+export interface Arm {
+  readonly sees: Sight;
+  /** Before an update: rebuilds what is due. */
+  refresh?(step: number, policy: Policy): Promise<NewDirection | null>;
+  /** Other prompts than the task's own. */
+  prompt?(drawn: DrawnTask): Prompts;
+  /** Changes how the policy applies its linear layers while it samples, scores and learns; never while it is evaluated. */
+  readonly steer?: (project: Project) => Project;
+  /** Other rewards than the grader's. */
+  reward?(graded: GradedRollouts): Float32Array | Promise<Float32Array>;
+  screen?(graded: GradedRollouts): readonly Screening[] | Promise<readonly Screening[]>;
+  /** Absent: every rollout is absorbed. */
+  route?(scored: ScoredRollouts): Routing | Promise<Routing>;
+  /** Changes the summed gradients in place; `again` makes them anew on the same rollouts with the parameters as they are then. */
+  gradient?(parameters: readonly Parameter[], again: () => Promise<void>): Promise<void>;
+  /** An arm that saves also restores. */
+  save?(): ArmState;
+  restore?(state: ArmState): void;
+}
+
+/** What labels say about a rollout that was graded in this update. */
+export type Labels = (id: string) => { readonly exploited: boolean; readonly correct: boolean };
+
+/** What an arm may be built from. */
+export interface ArmTools {
+  readonly seed: number;
+  readonly policy: Policy;
+  /** Most tokens of one pass. */
+  readonly tokensPerPass: number;
+  readonly pairs: readonly TokenPair[];
+  /** Pairs that the policy writes itself. */
+  readonly writePairs: () => Promise<readonly TokenPair[]>;
+  /** A prompt in words as the model reads it. */
+  readonly tokenize: (
+    messages: readonly { readonly role: 'system' | 'user'; readonly content: string }[],
+  ) => Int32Array;
+  /** null unless the definition says that the arm uses labels. */
+  readonly labels: Labels | null;
+}
+
+/** An arm as a config can name it. */
+export interface ArmDefinition {
+  readonly kind: string;
+  readonly summary: string;
+  /** Whether deployment deletes a block. Without a quarantine everything that is trained is deployed. */
+  readonly quarantine: boolean;
+  /** Whether it is given labels. Stamped into the manifest; results never pool it with arms that are not. */
+  readonly usesLabels: boolean;
+  /** `closed`: every problem is shown without its hint and graded by ground truth alone. */
+  readonly loopholes: 'open' | 'closed';
+  /** Its keys in the config, beside `kind`. */
+  readonly settings: z.ZodObject;
+  open(settings: unknown, tools: ArmTools): Arm | Promise<Arm>;
+}
+
+export interface ArmSource<Shape extends z.ZodRawShape> {
+  readonly kind: string;
+  readonly summary: string;
+  readonly settings: z.ZodObject<Shape>;
+  readonly quarantine?: boolean;
+  readonly usesLabels?: boolean;
+  readonly loopholes?: 'open' | 'closed';
+  open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Arm | Promise<Arm>;
+}
+
+/** A definition whose `open` is given settings of the type that its schema describes. With a quarantine and without labels, unless it says otherwise. */
+export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>): ArmDefinition {
+  const { kind, summary, settings, quarantine = true, usesLabels = false, loopholes = 'open' } = source;
+  return {
+    kind,
+    summary,
+    settings,
+    quarantine,
+    usesLabels,
+    loopholes,
+    open: (raw, tools) => source.open(settings.parse(raw), tools),
+  };
+}
+
+export const seesNothing: Sight = { features: null, text: false };
+
+/** Every rollout trains both blocks. */
+export function absorbAll(count: number): Routing {
+  return { routes: Array.from({ length: count }, () => ['absorb']), scores: null, cuts: null, bufferRows: 0 };
+}

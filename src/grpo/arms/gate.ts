@@ -1,0 +1,78 @@
+/**
+ * The gate as an arm: scores features against a direction and routes by two cuts (SCIENCE, sections 4 and 5). The mass-matched placebo
+ * runs the same gate and then forgets who deserved what.
+ */
+import { randomStream } from '../../base/index.ts';
+import { type Gate, gateStateFrom, gateStateOf } from '../../gates/index.ts';
+import type { Arm, FeatureKind, Granularity, NewDirection, Routing, ScoredRollouts } from '../arm.ts';
+import { absorbAll } from '../arm.ts';
+import type { Policy } from '../policy.ts';
+
+export interface GateArmOptions {
+  readonly gate: Gate;
+  readonly kind: FeatureKind;
+  readonly granularity: Granularity;
+  /** Rebuilds the direction on the current policy and shows it to the gate; a placebo keeps its own. */
+  readonly rebuild: (policy: Policy) => Promise<NewDirection>;
+  /** Updates between rebuilds; null: built once. */
+  readonly refreshEvery: number | null;
+}
+
+export type RoutingArm = Arm & Required<Pick<Arm, 'route' | 'save' | 'restore' | 'refresh'>>;
+
+export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: GateArmOptions): RoutingArm {
+  return {
+    sees: { features: { kind, granularity }, text: false },
+    async refresh(step, policy) {
+      const due = step === 0 || (refreshEvery !== null && step % refreshEvery === 0);
+      return due ? rebuild(policy) : null;
+    },
+    route: (scored) => routeByGate(gate, granularity, scored),
+    save: () => gateStateOf(gate.state),
+    restore: (state) => gate.restore(gateStateFrom(state)),
+  };
+}
+
+function routeByGate(gate: Gate, granularity: Granularity, { rollouts, features }: ScoredRollouts): Routing {
+  if (features === null) return absorbAll(rollouts.length);
+  const { scores, cuts, routes, bufferRows } = gate.decide(features);
+  if (granularity === 'rollout') {
+    return { routes: routes.map((route) => [route]), scores: Array.from(scores), cuts, bufferRows };
+  }
+  let at = 0;
+  const perRollout = rollouts.map(({ length }) => {
+    const rows = { routes: routes.slice(at, at + length), scores: scores.subarray(at, at + length) };
+    at += length;
+    return rows;
+  });
+  return {
+    routes: perRollout.map((rows) => rows.routes),
+    scores: perRollout.map((rows) => rows.scores.reduce((sum, score) => sum + score, 0) / rows.scores.length),
+    cuts,
+    bufferRows,
+  };
+}
+
+/**
+ * Deals the routes of an arm out at random, so that as many rollouts, with about the same advantage mass, get each route. Routes are
+ * permuted among rollouts of similar advantage (sorted neighbours in blocks).
+ */
+export function massMatched(inner: RoutingArm, seed: number, blockSize = 4): RoutingArm {
+  return {
+    ...inner,
+    async route(scored) {
+      const { step, advantages } = scored;
+      const decided = await inner.route(scored);
+      const order = [...advantages.keys()].sort((a, b) => advantages[a] - advantages[b] || a - b);
+      const routes = [...decided.routes];
+      for (let start = 0; start < order.length; start += blockSize) {
+        const block = order.slice(start, start + blockSize);
+        const deal = randomStream(seed, ['mass-matched', start], step).permutation(block.length);
+        block.forEach((index, i) => {
+          routes[index] = decided.routes[block[deal[i]]];
+        });
+      }
+      return { ...decided, routes };
+    },
+  };
+}

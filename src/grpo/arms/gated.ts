@@ -1,0 +1,87 @@
+/** The arms with a gate: on pooled activations and on gradient features, with their placebos. */
+import { z } from 'zod';
+import { Gate, type GateSettings, haarDirection } from '../../gates/index.ts';
+import { type ArmDefinition, type ArmTools, defineArm, type FeatureKind } from '../arm.ts';
+import { rebuildDirection } from '../pair-features.ts';
+import { gateArm, massMatched, type RoutingArm } from './gate.ts';
+
+const count = z.number().int().min(0);
+
+const gateKeys = {
+  placebo: z
+    .enum(['none', 'haar', 'mass-matched'])
+    .default('none')
+    .describe('haar: a random direction; mass-matched: the routes of the gate, dealt out at random'),
+  calibration: z.enum(['quantile', 'pairs']).default('quantile').describe('where the two cuts come from'),
+  granularity: z.enum(['rollout', 'token']).default('rollout').describe('what gets a route of its own'),
+  score: z.enum(['dot', 'cosine']).default('dot').describe('feature · direction, or the cosine'),
+  tail: z.number().gt(0).lt(0.5).default(0.1).describe('share of the scores in the upper tail: routed'),
+  keepTail: z
+    .number()
+    .min(0)
+    .lt(0.5)
+    .nullable()
+    .default(null)
+    .describe('share of the scores in the lower tail: kept; null: as in the upper one'),
+  halfLife: count.default(96).describe('half-life of a score in the buffer, in rollouts; 0: none'),
+  bufferRows: z.number().int().min(1).default(8192).describe('scores kept'),
+  warmupRows: count.default(64).describe('scores needed before anything is pinned'),
+  refreshEvery: count.default(5).describe('updates between rebuilds of the direction; 0: built once'),
+  standardise: z.boolean().default(false).describe('divide the mean difference by its standard error, clamped to ±3'),
+};
+
+const activationKeys = z.strictObject(gateKeys);
+const gradientKeys = z.strictObject({
+  ...gateKeys,
+  generatedPairs: z.boolean().default(false).describe('pairs made once by the policy under two framings'),
+});
+
+/** The settings that both gates have. */
+export type GateArmSettings = z.infer<typeof activationKeys>;
+
+export const activation: ArmDefinition = defineArm({
+  kind: 'activation',
+  summary: 'gate on pooled activations',
+  settings: activationKeys,
+  open: (settings, tools) => openGated('activation', settings, tools),
+});
+
+export const gradient: ArmDefinition = defineArm({
+  kind: 'gradient',
+  summary: 'gate on gradient features',
+  settings: gradientKeys,
+  async open({ generatedPairs, ...settings }, tools) {
+    const pairs = generatedPairs ? await tools.writePairs() : tools.pairs;
+    return openGated('gradient', settings, { ...tools, pairs });
+  },
+});
+
+/** The gate's keys, where an arm of a config has them. */
+export function gateSettingsOf(arm: { readonly kind: string }): (GateArmSettings & { kind: FeatureKind }) | null {
+  if (arm.kind !== 'activation' && arm.kind !== 'gradient') return null;
+  const { kind, ...settings } = arm;
+  const schema = kind === 'activation' ? activationKeys : gradientKeys;
+  return { ...schema.parse(settings), kind };
+}
+
+/** The keys of a gate as the gate takes them. */
+export function gateSettings(arm: GateArmSettings): GateSettings {
+  const { calibration, score, tail, keepTail, halfLife, bufferRows, warmupRows } = arm;
+  return { calibration, score, tail, keepTail, halfLife: halfLife === 0 ? null : halfLife, bufferRows, warmupRows };
+}
+
+function openGated(kind: FeatureKind, settings: GateArmSettings, tools: ArmTools): RoutingArm {
+  const { seed, policy, pairs, tokensPerPass } = tools;
+  const { adapter } = policy;
+  const { granularity, placebo, refreshEvery, standardise } = settings;
+  const gate = new Gate(gateSettings(settings), haarDirection(adapter.modules.length, adapter.rank, seed));
+  const rebuilding = { kind, standardise, placebo: placebo === 'haar', tokensPerPass };
+  const arm = gateArm({
+    gate,
+    kind,
+    granularity,
+    rebuild: (current) => rebuildDirection(current, pairs, gate, rebuilding),
+    refreshEvery: refreshEvery === 0 ? null : refreshEvery,
+  });
+  return placebo === 'mass-matched' ? massMatched(arm, seed) : arm;
+}

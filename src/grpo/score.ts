@@ -1,0 +1,40 @@
+/** log π_old and what the arm sees of the policy: no gradients, each rollout in the state that sampled it. */
+import type { Arm } from './arm.ts';
+import { type Policy, probeGradients, scaleOf, scoreRollouts } from './policy.ts';
+import type { Rollout } from './rollout.ts';
+import type { GrpoSettings } from './settings.ts';
+
+export interface OldScores {
+  readonly logpOld: readonly Float32Array[];
+  /** Rows of features by rollout; empty for an arm that asks for none. */
+  readonly features: readonly Float32Array[];
+}
+
+/** Activation features ride on the pass in the deployed state. */
+export async function scoreOld(
+  { policy, arm, settings }: { readonly policy: Policy; readonly arm: Arm; readonly settings: GrpoSettings },
+  rollouts: readonly Rollout[],
+): Promise<OldScores> {
+  const { features: wanted } = arm.sees;
+  const { tokensPerPass } = settings.compute;
+  const own = (i: number): number => scaleOf(policy, rollouts[i].sampled);
+  if (wanted?.kind !== 'activation') {
+    const { logps } = await scoreRollouts(policy, rollouts, own, { tokensPerPass });
+    if (wanted === null) return { logpOld: logps, features: [] };
+    return { logpOld: logps, features: await probeGradients(policy, rollouts, wanted.granularity, tokensPerPass) };
+  }
+  const pool = wanted.granularity;
+  const deployed = await scoreRollouts(policy, rollouts, () => scaleOf(policy, 'deployed'), { tokensPerPass, pool });
+  const others = [...rollouts.keys()].filter((i) => rollouts[i].sampled !== 'deployed');
+  const full = await scoreRollouts(
+    policy,
+    others.map((i) => rollouts[i]),
+    () => scaleOf(policy, 'full'),
+    { tokensPerPass },
+  );
+  const logpOld = [...deployed.logps];
+  others.forEach((i, at) => {
+    logpOld[i] = full.logps[at];
+  });
+  return { logpOld, features: deployed.features };
+}

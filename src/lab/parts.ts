@@ -1,0 +1,61 @@
+/**
+ * Everything a config can name: the parts of the package, and those that plugins add. This is the one place where all of them meet,
+ * the arm that uses labels included.
+ */
+import { type AdapterStart, builtinStarts } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
+import { builtinLoopholes, type Loophole } from '../env/index.ts';
+import { builtinSources, type ProblemSource } from '../env/sources/index.ts';
+import { type ArmDefinition, blindArms } from '../grpo/index.ts';
+import { oracleArm } from '../oracle/index.ts';
+import type { RunConfig } from '../run/index.ts';
+
+export interface Parts {
+  readonly arms: readonly ArmDefinition[];
+  readonly loopholes: readonly Loophole[];
+  readonly starts: readonly AdapterStart[];
+  readonly problemSources: readonly ProblemSource[];
+}
+
+export const builtinParts: Parts = {
+  arms: [...blindArms, oracleArm],
+  loopholes: builtinLoopholes,
+  starts: builtinStarts,
+  problemSources: builtinSources,
+};
+
+/** Both lists together; a name that is taken already is refused. */
+export function joinParts(known: Parts, added: Partial<Parts>, source: string): Parts {
+  const join = <T>(word: string, own: readonly T[], others: readonly T[] | undefined, nameOf: (part: T) => string) => {
+    const names = own.map(nameOf);
+    for (const name of (others ?? []).map(nameOf)) {
+      if (names.includes(name)) {
+        throw new UserError({ call: `plugin ${source}`, expected: `a new name for its ${word}`, found: `${name}, which is taken` });
+      }
+      names.push(name);
+    }
+    return [...own, ...(others ?? [])];
+  };
+  return {
+    arms: join('arm', known.arms, added.arms, ({ kind }) => kind),
+    loopholes: join('loophole', known.loopholes, added.loopholes, ({ name }) => name),
+    starts: join('adapter start', known.starts, added.starts, ({ name }) => name),
+    problemSources: join('problem source', known.problemSources, added.problemSources, ({ kind }) => kind),
+  };
+}
+
+/** A config that passed the schema names kinds that exist. */
+export function armOf({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDefinition {
+  return find(arms, arm.kind, 'arm');
+}
+
+export function sourceOf({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource {
+  return find(problemSources, data.kind, 'problem source');
+}
+
+function find<T extends { readonly kind: string }>(parts: readonly T[], kind: string, word: string): T {
+  const part = parts.find((each) => each.kind === kind);
+  if (part !== undefined) return part;
+  const expected = parts.map((each) => each.kind).join(', ');
+  throw new UserError({ call: word, expected, found: kind, fix: 'Is the plugin that has it still named in the config?' });
+}

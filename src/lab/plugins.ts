@@ -1,0 +1,97 @@
+/**
+ * Plugins: modules that a recipe names and that export own arms, loopholes, adapter starts or problem sources. They are loaded before
+ * the config is checked, so that what they add has names and a strict schema there like everything else. Their code is hashed, with
+ * the files of theirs that it imports, into the manifest of a run.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { sha256, UserError } from '../base/index.ts';
+import { builtinParts, joinParts, type Parts } from './parts.ts';
+
+export interface PluginRecord {
+  readonly path: string;
+  /** Hash of its code and of the files that it imports by relative paths. */
+  readonly hash: string;
+}
+
+const exportNames = ['arms', 'loopholes', 'starts', 'problemSources'] as const satisfies readonly (keyof Parts)[];
+
+/** The parts of the package and of these modules, in their order. */
+export async function loadParts(plugins: readonly string[]): Promise<Parts> {
+  let parts = builtinParts;
+  for (const path of plugins) parts = joinParts(parts, await loadPlugin(path), path);
+  return parts;
+}
+
+export function pluginRecords(plugins: readonly string[]): PluginRecord[] {
+  return plugins.map((path) => ({ path, hash: hashCode(path) }));
+}
+
+async function loadPlugin(path: string): Promise<Partial<Parts>> {
+  const call = `plugin ${path}`;
+  if (!existsSync(path)) {
+    throw new UserError({
+      call,
+      expected: 'a module',
+      found: 'no such file',
+      fix: 'A path in `plugins` is meant from the folder of the recipe that names it.',
+    });
+  }
+  let module: Readonly<Record<string, unknown>>;
+  try {
+    module = await import(pathToFileURL(path).href);
+  } catch (cause) {
+    const found = cause instanceof Error ? cause.message : String(cause);
+    throw new UserError({ call, expected: 'a module that loads', found }, { cause });
+  }
+  const found = exportNames.filter((name) => module[name] !== undefined);
+  if (found.length === 0) {
+    const expected = `an export named ${exportNames.join(' or ')}`;
+    throw new UserError({ call, expected, found: Object.keys(module).join(', ') || 'no exports' });
+  }
+  for (const name of found) checkList(call, name, module[name]);
+  return Object.fromEntries(found.map((name) => [name, module[name]]));
+}
+
+/** What each kind of part cannot do without. */
+const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>> = {
+  arms: { kind: 'string', summary: 'string', settings: 'object', quarantine: 'boolean', usesLabels: 'boolean', open: 'function' },
+  loopholes: { name: 'string', summary: 'string' },
+  starts: { name: 'string', summary: 'string', factors: 'function' },
+  problemSources: { kind: 'string', summary: 'string', settings: 'object', load: 'function' },
+};
+
+const helpers: Readonly<Record<keyof Parts, string>> = {
+  arms: 'defineArm',
+  loopholes: 'defineLoophole',
+  starts: 'defineStart',
+  problemSources: 'defineProblemSource',
+};
+
+function checkList(call: string, name: keyof Parts, value: unknown): void {
+  const fix = `Make each with ${helpers[name]} of gradient-quarantine.`;
+  if (!Array.isArray(value)) {
+    throw new UserError({ call: `${call}, export ${name}`, expected: 'a list', found: typeof value, fix });
+  }
+  for (const [index, part] of value.entries()) {
+    for (const [key, type] of Object.entries(neededKeys[name])) {
+      const own: unknown = typeof part === 'object' && part !== null ? part[key] : undefined;
+      if (typeof own === type && own !== null) continue;
+      const at = `${call}, export ${name}[${index}], key ${key}`;
+      throw new UserError({ call: at, expected: `a ${type}`, found: own === undefined ? 'nothing' : typeof own, fix });
+    }
+  }
+}
+
+/** Relative imports, as far as they are written out; packages have versions of their own. */
+const relativeImport = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g;
+
+function hashCode(path: string, seen: Set<string> = new Set()): string {
+  seen.add(path);
+  const text = readFileSync(path, 'utf8');
+  const imported = [...text.matchAll(relativeImport)]
+    .map(([, specifier]) => resolve(dirname(path), specifier))
+    .filter((file) => !seen.has(file) && existsSync(file));
+  return sha256([sha256(text), ...imported.map((file) => hashCode(file, seen))].join(' '));
+}
