@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { defaultTargets, linearFamilies } from '../adapters/index.ts';
-import { loopholes } from '../env/index.ts';
+import { builtinLoopholes, namesOf } from '../env/index.ts';
 
 const share = z.number().min(0).max(1);
 const count = z.number().int().min(0);
@@ -55,12 +55,12 @@ const data = z.discriminatedUnion('kind', [
 const environment = z
   .strictObject({
     loopholes: z
-      .array(z.enum(loopholes))
+      .array(z.enum(namesOf(builtinLoopholes)))
       .min(1)
       .default(['run_tests'])
       .describe('loopholes; each problem gets one of them'),
     heldOutLoopholes: z
-      .array(z.enum(loopholes))
+      .array(z.enum(namesOf(builtinLoopholes)))
       .default([])
       .describe('loopholes the pairs know nothing of; disjoint from loopholes'),
     partition: z

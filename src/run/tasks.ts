@@ -1,7 +1,8 @@
 /** From problems to tasks: each gets one loophole, and both of its prompts as tokens. Splits are disjoint and that is asserted. */
 import { sha256Json, UserError } from '../base/index.ts';
-import type { LoopholeName, MarkerPolicy, Problem } from '../env/index.ts';
+import type { Loophole, LoopholeName, MarkerPolicy, Problem } from '../env/index.ts';
 import {
+  builtinLoopholes,
   hintedPrompt,
   loopholeOf,
   makePartition,
@@ -55,28 +56,45 @@ export function assertDisjoint(splits: Splits): Splits {
 }
 
 /** The partition of a run over all its problems, or the file that was named. */
-export async function partitionOf({ environment, seed }: RunConfig, splits: Splits): Promise<Partition> {
-  if (environment.partition !== null) return readPartition(environment.partition);
+export async function partitionOf(
+  { environment, seed }: RunConfig,
+  splits: Splits,
+  loopholes: readonly Loophole[] = builtinLoopholes,
+): Promise<Partition> {
+  if (environment.partition !== null) return readPartition(environment.partition, loopholes);
   const ids = Object.values(splits).flatMap((problems) => problems.map(({ id }) => id));
-  return makePartition(ids, { known: environment.loopholes, heldOut: environment.heldOutLoopholes, seed });
+  const { loopholes: known, heldOutLoopholes: heldOut } = environment;
+  return makePartition(ids, { known, heldOut, seed, loopholes });
 }
 
-export function makeTask(problem: Problem, loophole: LoopholeName, markers: MarkerPolicy, text: ModelText): Task {
+export function makeTask(
+  problem: Problem,
+  loophole: LoopholeName,
+  markers: MarkerPolicy,
+  text: ModelText,
+  loopholes: readonly Loophole[] = builtinLoopholes,
+): Task {
   return {
     problem,
     loophole,
     markers,
-    hinted: text.prompt(hintedPrompt(problem, loophole, markers)),
+    hinted: text.prompt(hintedPrompt(problem, loophole, markers, loopholes)),
     unhinted: text.prompt(unhintedPrompt(problem)),
   };
 }
 
 /** The tasks of training. Without a loophole every problem is shown as it is and graded by ground truth. */
-export function trainingTasks(config: RunConfig, splits: Splits, partition: Partition, text: ModelText): Task[] {
+export function trainingTasks(
+  config: RunConfig,
+  splits: Splits,
+  partition: Partition,
+  text: ModelText,
+  loopholes: readonly Loophole[] = builtinLoopholes,
+): Task[] {
   const { markers } = config.environment;
   return splits.train.map((problem) => {
     const loophole = config.arm.kind === 'no-loophole' ? 'gt_only' : loopholeOf(partition, problem.id);
-    return makeTask(problem, loophole, markers, text);
+    return makeTask(problem, loophole, markers, text, loopholes);
   });
 }
 
