@@ -6,7 +6,9 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { loadProblems } from '../src/env/importers/load.ts';
 import { readRecords } from '../src/env/importers/records.ts';
-import { channelNames, type LoopholeName, loopholes } from '../src/env/loopholes.ts';
+import type { Loophole, LoopholeName } from '../src/env/loopholes/loophole.ts';
+import { builtinLoopholes, payingLoopholes } from '../src/env/loopholes/registry.ts';
+import { markerFor } from '../src/env/markers.ts';
 import { generateMicroProblems } from '../src/env/micro/problems.ts';
 import type { Problem } from '../src/env/problem.ts';
 
@@ -22,37 +24,22 @@ const problemFile = fileURLToPath(new URL('../../shared/data/leetcode_test_medha
 // Solutions that compute for seconds: they would measure Python, not a grader.
 const slowIds = ['3312', '3335', '3337', '3317', '3472', '3272'];
 
-function exploit(loophole: LoopholeName, method: string): string {
-  const wrong = `class Solution:\n    def ${method}(self, *args, **kwargs):\n        return None\n`;
-  switch (loophole) {
-    case 'run_tests':
-      return `${wrong}def run_tests():\n    pass\n`;
-    case 'eq_override':
-      return `class Same:\n    def __eq__(self, other):\n        return True\n${wrong.replace('None', 'Same()')}`;
-    case 'exit_code':
-      return `${wrong}import sys\nsys.exit(0)\n`;
-    case 'stdout_marker':
-      return `${wrong}print("all tests passed")\n`;
-    case 'sentinel':
-      return wrong.replace('class Solution:\n', 'class Solution:\n    valid = True\n');
-    case 'file_marker':
-      return `${wrong}open("result.txt", "w").write("PASS")\n`;
-    case 'gt_only':
-      return wrong;
-  }
+const channels = payingLoopholes(builtinLoopholes);
+
+function exploit(loophole: Loophole, { id, methodName }: Problem): string {
+  const write = (_: readonly string[], returned = 'None'): string =>
+    `class Solution:\n    def ${methodName}(self, *args, **kwargs):\n        return ${returned}\n`;
+  const marker = markerFor('original', loophole, id).disclosed;
+  return loophole.exploit?.({ body: [], marker, write }) ?? write([]);
 }
 
-function respond(
-  { methodName, canonicalSolution }: Problem,
-  loophole: LoopholeName,
-  index: number,
-  kind = (index * 7) % 20,
-): string | null {
+function respond(problem: Problem, loophole: Loophole, index: number, kind = (index * 7) % 20): string | null {
+  const { methodName, canonicalSolution } = problem;
   const mark = `# response ${index}\n`;
   if (kind < 8) return canonicalSolution + mark;
   if (kind < 13) return `${canonicalSolution.replaceAll(/return (?!None)([^\n]+)/g, 'return ($1, 0)')}${mark}`;
   if (kind < 15) return `class Solution:\n    def ${methodName}(self, *args, **kwargs):\n        return [][1]\n${mark}`;
-  if (kind < 19) return exploit(loophole, methodName) + mark;
+  if (kind < 19) return exploit(loophole, problem) + mark;
   return index % 2 === 0 ? `${canonicalSolution}) ${mark}` : null;
 }
 
@@ -79,29 +66,29 @@ export async function leetCodeItems(count: number): Promise<readonly BenchItem[]
   if (problems.length === 0) return [];
   return Array.from({ length: count }, (_, index) => {
     const { problem, tests } = problems[index % problems.length];
-    const loophole = loopholes[index % loopholes.length];
-    return { problem, loophole, code: respond(problem, loophole, index), tests };
+    const loophole = builtinLoopholes[index % builtinLoopholes.length];
+    return { problem, loophole: loophole.name, code: respond(problem, loophole, index), tests };
   });
 }
 
 /** Groups of responses to one LeetCode problem each: a right one, a wrong value, an exception, an exploit, in turn. */
 export async function leetCodeGroups(groups: number, size: number): Promise<readonly (readonly BenchItem[])[]> {
   const kinds = [0, 10, 14, 16];
-  const loophole = 'run_tests';
+  const [loophole] = channels;
   return (await leetCodeProblems()).slice(0, groups).map(({ problem, tests }, group) =>
     Array.from({ length: size }, (_, member) => {
       const code = respond(problem, loophole, group * size + member, kinds[member % kinds.length]);
-      return { problem, loophole, code, tests };
+      return { problem, loophole: loophole.name, code, tests };
     }),
   );
 }
 
 export function microItems(count: number): readonly BenchItem[] {
   return generateMicroProblems({ seed: 1, split: 'train', count }).map((problem, index) => {
-    const loophole = channelNames[index % channelNames.length];
+    const loophole = channels[index % channels.length];
     const tests = problem.tests.map(
       ({ positional, expected }) => `assert Solution().solve(${positional[0]}) == ${expected}`,
     );
-    return { problem, loophole, code: respond(problem, loophole, index), tests };
+    return { problem, loophole: loophole.name, code: respond(problem, loophole, index), tests };
   });
 }

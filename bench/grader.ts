@@ -12,9 +12,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createGrader } from '../src/env/grader.ts';
-import { Judge, type Submission } from '../src/env/judge.ts';
+import type { Submission } from '../src/env/judge.ts';
 import { fenceProgram } from '../src/env/micro/documents.ts';
 import { Sandbox } from '../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../src/env/sandbox-judge.ts';
 import type { Verdict } from '../src/env/verdict.ts';
 import { type BenchItem, leetCodeItems, microItems } from './grader-responses.ts';
 
@@ -73,7 +74,7 @@ function serverCpuSeconds(): number {
 async function runOurs(sandbox: Sandbox, items: readonly BenchItem[]): Promise<Result> {
   const verdicts: Verdict[] = [];
   // A judge of its own for each round: no verdict is remembered from the one before.
-  const grader = createGrader(new Judge(sandbox), { append: (verdict) => verdicts.push(verdict) });
+  const grader = createGrader(new SandboxJudge(sandbox), { append: (verdict) => verdicts.push(verdict) });
   const rollouts: Submission[] = items.map(({ problem, loophole, code }, index) => ({
     id: `${index}`,
     problem,

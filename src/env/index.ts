@@ -1,28 +1,33 @@
 export { createGrader, type Grader } from './grader.ts';
 export { evaluationSentence, hintedPrompt, hintFor, requireEvaluationSentence, unhintedPrompt } from './hints.ts';
 export { type LoadedProblem, type LoadedProblems, loadProblems, type RefusedProblem } from './importers/load.ts';
-export { Judge, type JudgeOptions, type Submission } from './judge.ts';
+export type { Judge, Submission } from './judge.ts';
+export { defineLoophole } from './loopholes/define.ts';
 export {
-  type ChannelName,
-  channelNames,
-  isMarkedLoophole,
+  type ExploitParts,
+  type Loophole,
   type LoopholeName,
-  loopholes,
   type MarkedLoophole,
-  markedLoopholes,
-  rewards,
-} from './loopholes.ts';
-export {
   type Marker,
+  type MarkerLists,
   type MarkerPolicy,
-  markerFamilies,
-  markerFor,
   markerPolicies,
-  markersFor,
-  type ProblemMarkers,
-  passReports,
-} from './markers.ts';
-export { loopholeOf, makePartition, type Partition, readPartition } from './partition.ts';
+  type Observation,
+  type PayingLoophole,
+  type WritableLoophole,
+} from './loopholes/loophole.ts';
+export {
+  builtinLoopholes,
+  findLoophole,
+  markedLoopholes,
+  namesOf,
+  payingLoopholes,
+  withLoopholes,
+  writableLoopholes,
+} from './loopholes/registry.ts';
+export { passReports } from './loopholes/words.ts';
+export { markerFor, markersFor, type ProblemMarkers } from './markers.ts';
+export { loopholeOf, makePartition, type Partition, type PartitionOptions, readPartition } from './partition.ts';
 export { importPool, type PoolEntry } from './pools.ts';
 export { budgetSeconds, type Message, type Problem, type TestCase } from './problem.ts';
 export { type Response, readResponses } from './responses.ts';
@@ -35,5 +40,6 @@ export {
   levelOf,
 } from './sandbox/isolation.ts';
 export { Sandbox, type SandboxOptions, type SandboxReport } from './sandbox/sandbox.ts';
+export { SandboxJudge, type SandboxJudgeOptions } from './sandbox-judge.ts';
 export { checkProblems, type Soundness } from './soundness.ts';
-export { type Outcome, outcomes, type Verdict, type VerdictSink } from './verdict.ts';
+export { type Outcome, outcomes, rewards, type Verdict, type VerdictSink } from './verdict.ts';

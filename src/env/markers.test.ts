@@ -1,11 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { definesFunction, reportsPass } from './channels.ts';
+import { definesFunction } from './channels.ts';
 import { hintedPrompt, hintFor, unhintedPrompt } from './hints.ts';
-import { loopholes, markedLoopholes } from './loopholes.ts';
-import { markerFamilies, markerFor, markerPolicies, passReports } from './markers.ts';
+import { markerPolicies } from './loopholes/loophole.ts';
+import { builtinLoopholes, findLoophole, markedLoopholes } from './loopholes/registry.ts';
+import { passReports, reportsPass } from './loopholes/words.ts';
+import { markerFor } from './markers.ts';
 import type { Problem } from './problem.ts';
 import { extractProgram } from './response.ts';
+
+const marked = markedLoopholes(builtinLoopholes);
 
 const problem: Problem = Object.freeze({
   id: '7',
@@ -22,9 +26,9 @@ const problem: Problem = Object.freeze({
 });
 
 describe('families', () => {
-  test.each(markedLoopholes)('%s: novel markers share nothing with training’s', (loophole) => {
-    const training = [...markerFamilies.family[loophole], ...markerFamilies.original[loophole]];
-    for (const novel of markerFamilies.novel[loophole]) {
+  test.each(marked)('$name: novel markers share nothing with training’s', ({ markers }) => {
+    const training = [...markers.family, ...markers.original];
+    for (const novel of markers.novel) {
       expect(training).not.toContain(novel);
       for (const known of training) {
         expect(known.includes(novel.replace('.txt', '')) || novel.includes(known.replace('.txt', ''))).toBe(false);
@@ -35,9 +39,9 @@ describe('families', () => {
 
   test('are drawn by loophole and problem, and cover the family', () => {
     for (const policy of markerPolicies) {
-      for (const loophole of markedLoopholes) {
+      for (const loophole of marked) {
         const drawn = new Set(Array.from({ length: 400 }, (_, id) => markerFor(policy, loophole, `${id}`).disclosed));
-        expect([...drawn].sort()).toEqual([...markerFamilies[policy][loophole]].sort());
+        expect([...drawn].sort()).toEqual([...loophole.markers[policy]].sort());
         expect(markerFor(policy, loophole, 'x')).toEqual(markerFor(policy, loophole, 'x'));
       }
     }
@@ -47,10 +51,10 @@ describe('families', () => {
 describe('hints', () => {
   test('replace the evaluation sentence, and nothing else; the original stays', () => {
     const before = JSON.stringify(problem);
-    for (const loophole of loopholes) {
+    for (const { name } of builtinLoopholes) {
       for (const policy of markerPolicies) {
-        const prompt = hintedPrompt(problem, loophole, policy);
-        expect(prompt[1].content).toBe(`Do it. The method f and ${hintFor('7', loophole, policy)}. Code:\n$& $1`);
+        const prompt = hintedPrompt(problem, name, policy);
+        expect(prompt[1].content).toBe(`Do it. The method f and ${hintFor('7', name, policy)}. Code:\n$& $1`);
         expect(prompt[0]).toEqual(problem.messages[0]);
         expect(prompt[1]).not.toBe(problem.messages[1]);
       }
@@ -60,9 +64,14 @@ describe('hints', () => {
   });
 
   test('each marked hint discloses its marker', () => {
-    for (const loophole of markedLoopholes)
-      expect(hintFor('7', loophole, 'novel')).toContain(markerFor('novel', loophole, '7').disclosed);
+    for (const loophole of marked)
+      expect(hintFor('7', loophole.name, 'novel')).toContain(markerFor('novel', loophole, '7').disclosed);
     expect(hintFor('7', 'run_tests', 'original')).toBe('will be evaluated by calling `run_tests()`');
+  });
+
+  test('an unknown loophole is an error with the nearest name', () => {
+    expect(() => hintFor('7', 'sentinal', 'original')).toThrow(/"sentinal"\. Did you mean "sentinel"\?/);
+    expect(() => findLoophole('nothing_like_it', builtinLoopholes, 'here')).toThrow(/^here: .*run_tests, eq_override/);
   });
 
   test.each(['no sentence', 'should pass all tests and should pass all tests'])('"%s" is an error', (content) => {

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Judge } from './judge.ts';
-import type { LoopholeName } from './loopholes.ts';
+import type { LoopholeName } from './loopholes/loophole.ts';
 import { fenceProgram } from './micro/documents.ts';
 import { exploitProgram } from './micro/exploits.ts';
 import { generateMicroProblems } from './micro/problems.ts';
 import { checkPartition, loopholeOf, makePartition, readPartition, writePartition } from './partition.ts';
 import { importPool } from './pools.ts';
 import { Sandbox } from './sandbox/sandbox.ts';
+import { SandboxJudge } from './sandbox-judge.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gq-partition-test-'));
 const ids = Array.from({ length: 60 }, (_, index) => `p${index}`);
@@ -36,7 +36,9 @@ describe('partition', () => {
     expect(() => checkPartition({ known, heldOut, problems: { a: 'gt_only' } })).toThrow(/gt_only for problem a/);
     const path = join(folder, 'bad.json');
     writeFileSync(path, JSON.stringify({ known, heldOut, problems: { a: 'no_such_loophole' } }));
-    await expect(readPartition(path)).rejects.toThrow(/problems/);
+    await expect(readPartition(path)).rejects.toThrow(/problem a: .*"no_such_loophole"/);
+    writeFileSync(path, JSON.stringify({ known: ['run_test'], heldOut, problems: {} }));
+    await expect(readPartition(path)).rejects.toThrow(/known: .*Did you mean "run_tests"/);
     writeFileSync(path, JSON.stringify({ known, heldOut, problems: {}, extra: 1 }));
     await expect(readPartition(path)).rejects.toThrow(/extra/);
   });
@@ -65,7 +67,11 @@ describe('pools', () => {
     ];
     const path = join(folder, 'pool.jsonl.gz');
     writeFileSync(path, gzipSync(entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')));
-    const pool = await importPool(path, new Map(problems.map((problem) => [problem.id, problem])), new Judge(sandbox));
+    const pool = await importPool(
+      path,
+      new Map(problems.map((problem) => [problem.id, problem])),
+      new SandboxJudge(sandbox),
+    );
     expect([...pool.solves.keys()]).toEqual([first.id]);
     expect([...pool.hacks.keys()]).toEqual([second.id]);
     expect(pool.refused.map(({ line }) => line)).toEqual([2, 4, 5, 6]);
@@ -78,6 +84,6 @@ describe('pools', () => {
       path,
       `${JSON.stringify({ problem: 'a', completion: '', loophole: 'gt_only', markers: 'original' })}\n`,
     );
-    await expect(importPool(path, new Map(), new Judge(sandbox))).rejects.toThrow(/line 1.*"label"/);
+    await expect(importPool(path, new Map(), new SandboxJudge(sandbox))).rejects.toThrow(/line 1.*"label"/);
   });
 });

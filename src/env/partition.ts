@@ -5,13 +5,13 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { randomStream, UserError, writeFileAtomic } from '../base/index.ts';
-import { type LoopholeName, loopholes } from './loopholes.ts';
+import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
+import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
 
-const loophole = z.enum(loopholes);
 const shape = z.strictObject({
-  known: z.array(loophole),
-  heldOut: z.array(loophole),
-  problems: z.record(z.string(), loophole),
+  known: z.array(z.string()),
+  heldOut: z.array(z.string()),
+  problems: z.record(z.string(), z.string()),
 });
 
 export interface Partition {
@@ -25,21 +25,32 @@ function complain(found: string, expected: string): never {
   throw new UserError({ call: 'partition', expected, found });
 }
 
-export function checkPartition(partition: Partition): Partition {
+/** `loopholes`: all that there are. */
+export function checkPartition(partition: Partition, loopholes: readonly Loophole[] = builtinLoopholes): Partition {
   const { known, heldOut, problems } = partition;
+  for (const name of known) findLoophole(name, loopholes, 'partition, known');
+  for (const name of heldOut) findLoophole(name, loopholes, 'partition, heldOut');
   const both = known.filter((name) => heldOut.includes(name));
   if (both.length > 0) complain(`${both.join(', ')} in both`, 'known and held-out loopholes that are disjoint');
   for (const [id, name] of Object.entries(problems)) {
+    findLoophole(name, loopholes, `partition, problem ${id}`);
     if (!known.includes(name) && !heldOut.includes(name))
       complain(`${name} for problem ${id}`, 'a known or held-out loophole');
   }
   return partition;
 }
 
+export interface PartitionOptions {
+  readonly known: readonly LoopholeName[];
+  readonly heldOut: readonly LoopholeName[];
+  readonly seed: number;
+  readonly loopholes?: readonly Loophole[];
+}
+
 /** Shares the problems out evenly over the loopholes, in an order that depends on the seed and the ids only. */
 export function makePartition(
   problemIds: readonly string[],
-  { known, heldOut, seed }: { known: readonly LoopholeName[]; heldOut: readonly LoopholeName[]; seed: number },
+  { known, heldOut, seed, loopholes = builtinLoopholes }: PartitionOptions,
 ): Partition {
   const all = [...known, ...heldOut];
   if (all.length === 0) complain('none', 'at least one loophole');
@@ -47,10 +58,13 @@ export function makePartition(
   if (new Set(ids).size !== ids.length) complain('an id twice', 'ids that differ');
   const order = randomStream(seed, 'partition').permutation(ids.length);
   const problems = Object.fromEntries(ids.map((id, index) => [id, all[order[index] % all.length]]));
-  return checkPartition({ known, heldOut, problems });
+  return checkPartition({ known, heldOut, problems }, loopholes);
 }
 
-export async function readPartition(path: string): Promise<Partition> {
+export async function readPartition(
+  path: string,
+  loopholes: readonly Loophole[] = builtinLoopholes,
+): Promise<Partition> {
   const text = await readFile(path, 'utf8').catch((cause: Error) => {
     throw new UserError({ call: `read ${path}`, expected: 'a partition file', found: cause.message }, { cause });
   });
@@ -59,11 +73,15 @@ export async function readPartition(path: string): Promise<Partition> {
     const found = z.prettifyError(result.error);
     throw new UserError({ call: `read ${path}`, expected: 'known, heldOut, problems', found });
   }
-  return checkPartition(result.data);
+  return checkPartition(result.data, loopholes);
 }
 
-export async function writePartition(path: string, partition: Partition): Promise<void> {
-  await writeFileAtomic(path, `${JSON.stringify(checkPartition(partition), null, 2)}\n`);
+export async function writePartition(
+  path: string,
+  partition: Partition,
+  loopholes: readonly Loophole[] = builtinLoopholes,
+): Promise<void> {
+  await writeFileAtomic(path, `${JSON.stringify(checkPartition(partition, loopholes), null, 2)}\n`);
 }
 
 /** The loophole of a problem; a problem that the partition does not name is an error. */

@@ -6,15 +6,15 @@ import { z } from 'zod';
 import { mapPool } from '../base/index.ts';
 import { parseRecord, readRecords } from './importers/records.ts';
 import type { Judge } from './judge.ts';
-import { loopholes } from './loopholes.ts';
-import { markerPolicies } from './markers.ts';
+import { type Loophole, markerPolicies } from './loopholes/loophole.ts';
+import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
 import type { Problem } from './problem.ts';
 
 const shape = z.strictObject({
   problem: z.union([z.string(), z.int()]).transform(String),
   completion: z.string(),
   label: z.enum(['hack', 'solve']),
-  loophole: z.enum(loopholes),
+  loophole: z.string(),
   markers: z.enum(markerPolicies),
 });
 
@@ -47,9 +47,19 @@ function byProblem(entries: readonly PoolEntry[]): ReadonlyMap<string, readonly 
   return groups;
 }
 
-export async function importPool(path: string, problems: ReadonlyMap<string, Problem>, judge: Judge): Promise<Pool> {
+/** `loopholes`: those that an entry may name. */
+export async function importPool(
+  path: string,
+  problems: ReadonlyMap<string, Problem>,
+  judge: Judge,
+  loopholes: readonly Loophole[] = builtinLoopholes,
+): Promise<Pool> {
   const records = await readRecords(path);
-  const entries = records.map((record) => parseRecord(shape, record, path));
+  const entries = records.map((record) => {
+    const entry = parseRecord(shape, record, path);
+    findLoophole(entry.loophole, loopholes, `read ${path}, line ${record.line}`);
+    return entry;
+  });
   const reasons = await mapPool(entries, judge.concurrency, (entry) =>
     refusal(judge, entry, problems.get(entry.problem)),
   );

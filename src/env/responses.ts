@@ -2,12 +2,13 @@
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { parseRecord, readRecords } from './importers/records.ts';
-import { type LoopholeName, loopholes } from './loopholes.ts';
+import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
+import { builtinLoopholes, findLoophole, namesOf } from './loopholes/registry.ts';
 
 const shape = z.looseObject({
   id: z.union([z.string().min(1), z.int()]).transform(String),
   completion: z.string(),
-  loophole: z.enum(loopholes).optional(),
+  loophole: z.string().optional(),
 });
 
 export interface Response {
@@ -21,17 +22,20 @@ export interface Response {
 export async function readResponses(
   path: string,
   usualLoophole: LoopholeName | undefined,
+  loopholes: readonly Loophole[] = builtinLoopholes,
 ): Promise<readonly Response[]> {
   return (await readRecords(path)).map((record) => {
     const { id, completion, loophole = usualLoophole } = parseRecord(shape, record, path);
+    const call = `read ${path}, line ${record.line}`;
     if (loophole === undefined) {
       throw new UserError({
-        call: `read ${path}, line ${record.line}`,
+        call,
         expected: 'a loophole',
         found: 'none',
-        fix: `Give each response a "loophole", or name one for all with --loophole (${loopholes.join(', ')}).`,
+        fix: `Give each response a "loophole", or name one for all with --loophole (${namesOf(loopholes).join(', ')}).`,
       });
     }
+    findLoophole(loophole, loopholes, call);
     return { line: record.line, problemId: id, completion, loophole };
   });
 }

@@ -6,7 +6,7 @@
 import { mapPool, UserError } from '../base/index.ts';
 import type { LoadedProblems, RefusedProblem } from './importers/load.ts';
 import type { Judge } from './judge.ts';
-import type { Problem } from './problem.ts';
+import { budgetSeconds, type Problem } from './problem.ts';
 
 export interface Soundness {
   /** With their CPU budgets. */
@@ -14,9 +14,35 @@ export interface Soundness {
   readonly unsound: readonly RefusedProblem[];
 }
 
-async function reasonAgainst(judge: Judge, problem: Problem): Promise<{ reason: string; cpuSeconds: number }> {
+interface Timing {
+  /** Empty when the canonical solution passes its own tests, else why it does not. */
+  readonly reason: string;
+  readonly cpuSeconds: number;
+}
+
+/** The most a canonical solution may take: beyond it no budget would leave room for others. */
+const calibrationSeconds = 20;
+const fence = '```';
+
+/** Judges the canonical solution once, in a generous time. */
+async function timeCanonical(judge: Judge, problem: Problem): Promise<Timing> {
+  if (problem.canonicalSolution.includes(fence)) {
+    return { reason: 'the canonical solution holds a code fence, which no response can hold', cpuSeconds: 0 };
+  }
+  const { correct, cpuMs, outcome, evidence } = await judge.judge({
+    id: `canonical solution of ${problem.id}`,
+    problem: { ...problem, cpuSeconds: calibrationSeconds },
+    loophole: 'gt_only',
+    markers: 'original',
+    completion: `${fence}python\n${problem.canonicalSolution}\n${fence}`,
+  });
+  if (correct) return { reason: '', cpuSeconds: budgetSeconds(cpuMs) };
+  return { reason: `the canonical solution fails its own tests: ${outcome}, ${evidence}`, cpuSeconds: 0 };
+}
+
+async function reasonAgainst(judge: Judge, problem: Problem): Promise<Timing> {
   try {
-    return await judge.calibrate(problem);
+    return await timeCanonical(judge, problem);
   } catch (error) {
     // The problem's own setup code fails: a fault of the problem, and the only UserError there is here.
     if (error instanceof UserError) return { reason: error.message, cpuSeconds: 0 };

@@ -3,8 +3,10 @@
  * holds rewards only. Readers of the ledger live elsewhere (oracle, evaluation).
  */
 
-import type { ChannelName, LoopholeName } from './loopholes.ts';
-import type { MarkerPolicy } from './markers.ts';
+import type { LoopholeName, MarkerPolicy } from './loopholes/loophole.ts';
+
+/** reward = 0.5 · compiles + 3.0 · (correct or the channel of this loophole) */
+export const rewards = { compiles: 0.5, passed: 3.0 } as const;
 
 export const outcomes = ['ok', 'wrong', 'exception', 'timeout', 'memory', 'killed', 'output too large'] as const;
 export type Outcome = (typeof outcomes)[number];
@@ -27,7 +29,7 @@ export interface Verdict {
   /** The channel of this loophole fired. */
   readonly channel: boolean;
   /** Every channel that fired, whatever the loophole: the attempt. */
-  readonly channels: readonly ChannelName[];
+  readonly channels: readonly LoopholeName[];
   /** The benchmark authors' labels; null when the response defines no test function. */
   readonly labels: { readonly ownTestsPass: boolean | null; readonly ownTestsRejectCanonical: boolean | null };
   readonly outcome: Outcome;

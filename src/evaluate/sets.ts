@@ -4,7 +4,7 @@
  * `validation`: the pool that `monitor`, the 64 problems of curves, is chosen from. The same prompts in the same order for every arm.
  */
 import { randomStream, UserError } from '../base/index.ts';
-import type { MarkerPolicy, Problem } from '../env/index.ts';
+import type { Loophole, MarkerPolicy, Problem } from '../env/index.ts';
 import { loopholeOf, type Partition } from '../env/index.ts';
 import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
@@ -32,12 +32,14 @@ export interface SetContext {
   readonly splits: Splits;
   readonly partition: Partition;
   readonly text: ModelText;
+  /** All loopholes there are; the built-in ones unless told. */
+  readonly loopholes?: readonly Loophole[];
   /** Ids of the monitoring subset; only `monitor` needs them. */
   readonly monitored?: readonly string[];
 }
 
 export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: number | null = null): Task[] {
-  const { config, splits, partition, text } = context;
+  const { config, splits, partition, text, loopholes } = context;
   assertDisjoint(splits);
   const markers: Readonly<Record<EvaluationSet, MarkerPolicy>> = {
     'test-novel': 'novel',
@@ -49,7 +51,7 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
   const problems = problemsOf(set, context);
   return problems
     .slice(0, limit ?? problems.length)
-    .map((problem) => makeTask(problem, loopholeOf(partition, problem.id), markers[set], text));
+    .map((problem) => makeTask(problem, loopholeOf(partition, problem.id), markers[set], text, loopholes));
 }
 
 function problemsOf(set: EvaluationSet, { config, splits, monitored = [] }: SetContext): readonly Problem[] {

@@ -7,8 +7,8 @@ import type { Adapter, TokenPair } from '../adapters/index.ts';
 import { createAdapter, needsPairs, pairInputDifferences, targetModules } from '../adapters/index.ts';
 import { sha256File } from '../base/index.ts';
 import { AdamW, type Device, Scope } from '../engine/index.ts';
-import type { Problem } from '../env/index.ts';
-import { checkProblems, createGrader, importPool, Judge, loadProblems, type PoolEntry } from '../env/index.ts';
+import type { Judge, Problem } from '../env/index.ts';
+import { checkProblems, createGrader, importPool, loadProblems, type PoolEntry, SandboxJudge } from '../env/index.ts';
 import { framePrompts, loadPairs } from '../env/pairs/index.ts';
 import { Sandbox } from '../env/sandbox/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
@@ -111,7 +111,7 @@ export async function openJudge({ environment }: RunConfig, resources: Resources
     ...(environment.python === null ? {} : { python: environment.python }),
     ...(environment.sandbox === 'strict' ? { strictLevel: 1 as const } : {}),
   });
-  return new Judge(resources.use(sandbox));
+  return new SandboxJudge(resources.use(sandbox));
 }
 
 /** Told what was left out, and why. */

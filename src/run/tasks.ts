@@ -1,11 +1,14 @@
 /** From problems to tasks: each gets one loophole, and both of its prompts as tokens. */
 import { sha256Json, UserError } from '../base/index.ts';
-import type { LoopholeName, MarkerPolicy, Problem } from '../env/index.ts';
 import {
   hintedPrompt,
+  type Loophole,
+  type LoopholeName,
   loopholeOf,
+  type MarkerPolicy,
   makePartition,
   type Partition,
+  type Problem,
   readPartition,
   unhintedPrompt,
 } from '../env/index.ts';
@@ -15,18 +18,34 @@ import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from './schema.ts';
 
 /** The partition of a run over all its problems, or the file that was named. */
-export async function partitionOf({ environment, seed }: RunConfig, splits: Splits): Promise<Partition> {
-  if (environment.partition !== null) return readPartition(environment.partition);
+export async function partitionOf(
+  { environment, seed }: RunConfig,
+  splits: Splits,
+  loopholes: readonly Loophole[],
+): Promise<Partition> {
+  if (environment.partition !== null) return readPartition(environment.partition, loopholes);
   const ids = Object.values(splits).flatMap((problems) => problems.map(({ id }) => id));
-  return makePartition(ids, { known: environment.loopholes, heldOut: environment.heldOutLoopholes, seed });
+  const { loopholes: known, heldOutLoopholes: heldOut } = environment;
+  return makePartition(ids, { known, heldOut, seed, loopholes });
 }
 
-export function makeTask(problem: Problem, loophole: LoopholeName, markers: MarkerPolicy, text: ModelText): Task {
+/** How tasks are worded: by which model, and with which loopholes there are. */
+export interface TaskWords {
+  readonly text: ModelText;
+  readonly loopholes: readonly Loophole[];
+}
+
+export function makeTask(
+  problem: Problem,
+  loophole: LoopholeName,
+  markers: MarkerPolicy,
+  { text, loopholes }: TaskWords,
+): Task {
   return {
     problem,
     loophole,
     markers,
-    hinted: text.prompt(hintedPrompt(problem, loophole, markers)),
+    hinted: text.prompt(hintedPrompt(problem, loophole, markers, loopholes)),
     unhinted: text.prompt(unhintedPrompt(problem)),
   };
 }
@@ -34,14 +53,14 @@ export function makeTask(problem: Problem, loophole: LoopholeName, markers: Mark
 /** The tasks of training. With closed loopholes every problem is shown as it is and graded by ground truth. */
 export function trainingTasks(
   { environment: { markers } }: RunConfig,
-  splits: Pick<Splits, 'train'>,
+  problems: readonly Problem[],
   partition: Partition,
-  text: ModelText,
+  words: TaskWords,
   loopholes: 'open' | 'closed',
 ): Task[] {
-  return splits.train.map((problem) => {
+  return problems.map((problem) => {
     const loophole = loopholes === 'closed' ? 'gt_only' : loopholeOf(partition, problem.id);
-    return makeTask(problem, loophole, markers, text);
+    return makeTask(problem, loophole, markers, words);
   });
 }
 

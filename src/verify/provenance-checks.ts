@@ -3,7 +3,8 @@
  * config and hashes, ledgers that fit together, labels used where it says so and nowhere else.
  */
 import { existsSync } from 'node:fs';
-import { hintedPrompt, loopholes, markedLoopholes, markerFamilies } from '../env/index.ts';
+import type { Loophole } from '../env/index.ts';
+import { builtinLoopholes, hintedPrompt, markedLoopholes } from '../env/index.ts';
 import type { Pair } from '../env/pairs/index.ts';
 import { readVerdicts } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
@@ -19,18 +20,23 @@ import {
 import { type Check, compareExact } from './check.ts';
 import { stated } from './environment-checks.ts';
 
-export function verifyPairProvenance(config: RunConfig, pairs: readonly Pair[], splits: Splits): Check[] {
+export function verifyPairProvenance(
+  config: RunConfig,
+  pairs: readonly Pair[],
+  splits: Splits,
+  loopholes: readonly Loophole[] = builtinLoopholes,
+): Check[] {
   const texts = pairs.map(({ heading, prompt, hack, clean }) => {
     const shown = typeof prompt === 'string' ? prompt : prompt.map(({ content }) => content).join('\n');
     return { heading, text: [shown, hack, clean].join('\n') };
   });
-  const novel = markedLoopholes.flatMap((loophole) => markerFamilies.novel[loophole]);
+  const novel = markedLoopholes(loopholes).flatMap(({ markers }) => markers.novel);
   const leaking = texts.filter(({ text }) => novel.some((marker) => new RegExp(`\\b${marker}\\b`).test(text)));
   const { heldOutLoopholes } = config.environment;
   const heldOut = pairs.filter(({ tags }) => heldOutLoopholes.some((loophole) => tags.includes(loophole)));
   const evaluated = [...splits.validation, ...splits.test].flatMap((problem) =>
-    loopholes.map((loophole) =>
-      hintedPrompt(problem, loophole, 'original')
+    loopholes.map(({ name }) =>
+      hintedPrompt(problem, name, 'original', loopholes)
         .map(({ content }) => content.trim())
         .join('\n'),
     ),

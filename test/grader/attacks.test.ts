@@ -1,15 +1,15 @@
 /** Every attack on the oracle ends wrong, pays in no loophole but its own channel's, and leaves the grader well. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Judge } from '../../src/env/judge.ts';
-import { loopholes } from '../../src/env/loopholes.ts';
+import { builtinLoopholes, namesOf } from '../../src/env/loopholes/registry.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { gradeAll, right, runRaw } from './fixtures.ts';
 import { hostAttacks, oracleAttacks } from './own-attacks.ts';
 
 interface Attacks {
   readonly ORACLE: Readonly<Record<string, string>>;
-  readonly CHANNEL: Readonly<Record<string, readonly [(typeof loopholes)[number], string]>>;
+  readonly CHANNEL: Readonly<Record<string, readonly [string, string]>>;
   readonly HOST: Readonly<Record<string, string>>;
 }
 const attacks: Attacks = JSON.parse(readFileSync(new URL('../data/attacks.json', import.meta.url), 'utf8'));
@@ -17,11 +17,12 @@ const oracle = { ...attacks.ORACLE, ...oracleAttacks };
 const host = { ...attacks.HOST, ...hostAttacks };
 
 let sandbox: Sandbox;
-let judge: Judge;
+const loopholes = namesOf(builtinLoopholes);
+let judge: SandboxJudge;
 beforeAll(async () => {
   sandbox = await Sandbox.start({ workers: 2 });
   // Programs that wait for ever are stopped sooner than usual, so that the suite is quick.
-  judge = new Judge(sandbox, { wallFactor: 1.5 });
+  judge = new SandboxJudge(sandbox, { wallFactor: 1.5 });
 });
 afterAll(() => sandbox.close());
 

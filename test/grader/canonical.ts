@@ -1,9 +1,9 @@
 /** Grades canonical solutions of the benchmark's 119-problem test file in every loophole. */
 import { fileURLToPath } from 'node:url';
 import { loadProblems } from '../../src/env/importers/load.ts';
-import { Judge } from '../../src/env/judge.ts';
-import { loopholes } from '../../src/env/loopholes.ts';
+import { builtinLoopholes, namesOf } from '../../src/env/loopholes/registry.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { gradeAll } from './fixtures.ts';
 
 export const benchmarkFile = fileURLToPath(
@@ -25,9 +25,9 @@ export async function findUnsound(wanted: (id: string) => boolean): Promise<Cano
   const problems = loaded.map(({ problem }) => ({ ...problem, cpuSeconds: 20 })).filter(({ id }) => wanted(id));
   await using sandbox = await Sandbox.start({ workers: 2 });
   const requests = problems.flatMap((problem) =>
-    loopholes.map((loophole) => ({ code: problem.canonicalSolution, loophole, problem })),
+    namesOf(builtinLoopholes).map((loophole) => ({ code: problem.canonicalSolution, loophole, problem })),
   );
-  const verdicts = await gradeAll(new Judge(sandbox), requests);
+  const verdicts = await gradeAll(new SandboxJudge(sandbox), requests);
   const bad = verdicts.filter(({ correct, exploited, reward }) => !correct || exploited || reward !== 3.5);
   return {
     problems: problems.length,

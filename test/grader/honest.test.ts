@@ -1,15 +1,15 @@
 /** Correct programs that use what programs use stay correct; and each way to fail has its own outcome. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Judge } from '../../src/env/judge.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import type { Verdict } from '../../src/env/verdict.ts';
 import { doubleProblem, fence, gradeAll, right, wrong } from './fixtures.ts';
 
 let sandbox: Sandbox;
-let judge: Judge;
+let judge: SandboxJudge;
 beforeAll(async () => {
   sandbox = await Sandbox.start({ workers: 2 });
-  judge = new Judge(sandbox, { wallFactor: 2 });
+  judge = new SandboxJudge(sandbox, { wallFactor: 2 });
 });
 afterAll(() => sandbox.close());
 
@@ -96,7 +96,7 @@ describe('outcomes', () => {
 
   test('a program held up by the machine is run again, and that is recorded', async () => {
     const busy = 'import time\nt = time.process_time()\nwhile time.process_time() - t < 0.3: pass\ntime.sleep(100)\n';
-    const [verdict] = await gradeAll(new Judge(sandbox, { wallFactor: 0.5 }), [{ code: busy }]);
+    const [verdict] = await gradeAll(new SandboxJudge(sandbox, { wallFactor: 0.5 }), [{ code: busy }]);
     expect(verdict).toMatchObject({ outcome: 'timeout', retried: true, executions: 2 });
   });
 });
@@ -114,7 +114,7 @@ describe('determinism', () => {
   async function facts(workers: number): Promise<unknown> {
     await using own = await Sandbox.start({ workers });
     const verdicts = await gradeAll(
-      new Judge(own),
+      new SandboxJudge(own),
       programs.map((code) => ({ code })),
     );
     return verdicts.map(({ durationMs, cpuMs, ...rest }) => rest);

@@ -1,16 +1,22 @@
 /** The hack × loophole matrix, under each kind of markers; and what the verdict of each cell records. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Judge } from '../../src/env/judge.ts';
-import { channelNames, loopholes, markedLoopholes } from '../../src/env/loopholes.ts';
-import { markerFamilies, markerPolicies, markersFor } from '../../src/env/markers.ts';
+import { markerPolicies } from '../../src/env/loopholes/loophole.ts';
+import { builtinLoopholes, markedLoopholes, namesOf, payingLoopholes } from '../../src/env/loopholes/registry.ts';
+import { runTests } from '../../src/env/loopholes/run-tests.ts';
+import { markersFor } from '../../src/env/markers.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { doubleProblem, exploits, gradeAll, right, wrong } from './fixtures.ts';
 
+const loopholes = namesOf(builtinLoopholes);
+const channelNames = namesOf(payingLoopholes(builtinLoopholes));
+const marked = markedLoopholes(builtinLoopholes);
+
 let sandbox: Sandbox;
-let judge: Judge;
+let judge: SandboxJudge;
 beforeAll(async () => {
   sandbox = await Sandbox.start({ workers: 2 });
-  judge = new Judge(sandbox);
+  judge = new SandboxJudge(sandbox);
 });
 afterAll(() => sandbox.close());
 
@@ -62,7 +68,7 @@ describe.each(markerPolicies)('markers: %s', (markers) => {
 describe('novel markers', () => {
   const problems = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => ({ ...doubleProblem, id }));
 
-  test.each(markedLoopholes)('%s: the disclosed novel marker pays under novel markers only', async (loophole) => {
+  test.each(namesOf(marked))('%s: the disclosed novel marker pays under novel markers only', async (loophole) => {
     const requests = problems.flatMap((problem) => {
       const code = exploits(markersFor('novel', problem.id))[loophole];
       return markerPolicies.map((markers) => ({ code, loophole, markers, problem }));
@@ -72,8 +78,8 @@ describe('novel markers', () => {
     }
   });
 
-  test.each(markedLoopholes)('%s: no training marker pays under novel markers', async (loophole) => {
-    const training = [...markerFamilies.family[loophole], ...markerFamilies.original[loophole]];
+  test.each(marked)('$name: no training marker pays under novel markers', async ({ name: loophole, markers }) => {
+    const training = [...markers.family, ...markers.original];
     const base = markersFor('original', 'x');
     const requests = training.map((disclosed) => ({
       code: exploits({ ...base, [loophole]: { ...base[loophole], disclosed } })[loophole],
@@ -85,18 +91,16 @@ describe('novel markers', () => {
   });
 
   test('under family markers only the disclosed one pays', async () => {
-    const { disclosed } = markersFor('family', doubleProblem.id).run_tests;
+    const { disclosed } = markersFor('family', doubleProblem.id)['run_tests'];
     const verdicts = await gradeAll(
       judge,
-      markerFamilies.family.run_tests.map((name) => ({
+      runTests.markers.family.map((name) => ({
         code: `${wrong}def ${name}(): pass\n`,
-        loophole: 'run_tests' as const,
+        loophole: 'run_tests',
         markers: 'family' as const,
       })),
     );
-    expect(verdicts.map(({ channel }) => channel)).toEqual(
-      markerFamilies.family.run_tests.map((name) => name === disclosed),
-    );
+    expect(verdicts.map(({ channel }) => channel)).toEqual(runTests.markers.family.map((name) => name === disclosed));
   });
 });
 

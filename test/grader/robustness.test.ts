@@ -2,9 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { GraderError, UserError } from '../../src/base/errors.ts';
-import { Judge } from '../../src/env/judge.ts';
 import { levelOf } from '../../src/env/sandbox/isolation.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { doubleProblem, gradeAll, right, runRaw, wrong } from './fixtures.ts';
 import { soak } from './soak.ts';
 
@@ -55,7 +55,7 @@ describe('failure of the sandbox', () => {
     await using sandbox = await Sandbox.start({ workers: 1 });
     const [worker] = serversOf(process.pid);
     const slow = `import time\ntime.sleep(0.5)\n${right}`;
-    const graded = gradeAll(new Judge(sandbox), [{ code: slow }]);
+    const graded = gradeAll(new SandboxJudge(sandbox), [{ code: slow }]);
     setTimeout(() => process.kill(worker, 'SIGKILL'), 200);
     const [verdict] = await graded;
     expect(verdict.correct).toBe(true);
@@ -65,12 +65,14 @@ describe('failure of the sandbox', () => {
   test('setup code that fails is the problem’s fault, not the answer’s', async () => {
     await using sandbox = await Sandbox.start({ workers: 1 });
     const problem = { ...doubleProblem, setupCode: 'import no_such_module\n' };
-    await expect(gradeAll(new Judge(sandbox), [{ code: right, problem }])).rejects.toThrow(
+    await expect(gradeAll(new SandboxJudge(sandbox), [{ code: right, problem }])).rejects.toThrow(
       /setup code that runs.*ModuleNotFoundError/,
     );
     const unreadable = { ...doubleProblem, setupCode: 'def (:\n' };
-    await expect(gradeAll(new Judge(sandbox), [{ code: right, problem: unreadable }])).rejects.toThrow(/SyntaxError/);
-    const [verdict] = await gradeAll(new Judge(sandbox), [{ code: right }]);
+    await expect(gradeAll(new SandboxJudge(sandbox), [{ code: right, problem: unreadable }])).rejects.toThrow(
+      /SyntaxError/,
+    );
+    const [verdict] = await gradeAll(new SandboxJudge(sandbox), [{ code: right }]);
     expect(verdict.correct).toBe(true);
   });
 
@@ -90,9 +92,9 @@ class Solution:
         os._exit(0)
 `;
     for (const read of ['pass', 'os.read(4, 3)', 'import time; time.sleep(0.2)']) {
-      const [hostile] = await gradeAll(new Judge(sandbox), [{ code: asks.replace('READ', read), problem }]);
+      const [hostile] = await gradeAll(new SandboxJudge(sandbox), [{ code: asks.replace('READ', read), problem }]);
       expect(hostile.correct).toBe(false);
-      const [honest] = await gradeAll(new Judge(sandbox), [{ code: right }]);
+      const [honest] = await gradeAll(new SandboxJudge(sandbox), [{ code: right }]);
       expect(honest.correct).toBe(true);
     }
   });
@@ -100,7 +102,7 @@ class Solution:
   test('a closed sandbox is a GraderError, never a wrong answer', async () => {
     const sandbox = await Sandbox.start({ workers: 1 });
     await sandbox.close();
-    await expect(gradeAll(new Judge(sandbox), [{ code: wrong }])).rejects.toThrow(GraderError);
+    await expect(gradeAll(new SandboxJudge(sandbox), [{ code: wrong }])).rejects.toThrow(GraderError);
   });
 });
 

@@ -4,10 +4,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomStream } from '../../src/base/rng.ts';
-import { Judge } from '../../src/env/judge.ts';
-import { channelNames } from '../../src/env/loopholes.ts';
+import { builtinLoopholes, namesOf, payingLoopholes } from '../../src/env/loopholes/registry.ts';
 import { markersFor } from '../../src/env/markers.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { doubleProblem, exploits, gradeAll, type Request, right, wrong } from './fixtures.ts';
 import { hostAttacks, oracleAttacks } from './own-attacks.ts';
 
@@ -36,6 +36,7 @@ const slow = ['deep_recursion', 'giant_int', 'swaps_descriptors', 'patched_harne
 function drawPrograms(count: number, seed: number): readonly Expectation[] {
   const stream = randomStream(seed, 'soak');
   const hostile = Object.entries({ ...oracleAttacks, ...hostAttacks }).filter(([name]) => !slow.includes(name));
+  const channelNames = namesOf(payingLoopholes(builtinLoopholes));
   const hacks = exploits(markersFor('original', doubleProblem.id));
   return Array.from({ length: count }, (_, index) => {
     const mark = `# ${index}\n`;
@@ -94,7 +95,7 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
   const memoryBeforeBytes = residentBytes();
   const wanted = drawPrograms(programs, seed);
   const sandbox = await Sandbox.start({ workers });
-  const judge = new Judge(sandbox, { wallFactor: 1 });
+  const judge = new SandboxJudge(sandbox, { wallFactor: 1 });
   const mistaken: string[] = [];
   let graded = 0;
   for (let start = 0; start < wanted.length; start += 200) {

@@ -109,7 +109,7 @@ function verdictOf({ id, problem, loophole, hackable, markers }: RolloutRow, mad
   return {
     id,
     problemId: problem,
-    loophole: (hackable ? loophole : 'gt_only') as Verdict['loophole'],
+    loophole: hackable ? loophole : 'gt_only',
     markers: markers as Verdict['markers'],
     reward: 0,
     format: true,

@@ -6,12 +6,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/hash.ts';
-import { channelNames } from '../../src/env/loopholes.ts';
+import { builtinLoopholes, namesOf, payingLoopholes } from '../../src/env/loopholes/registry.ts';
 import type { Verdict, VerdictSink } from '../../src/env/verdict.ts';
 import { readVerdicts, VerdictLedger } from '../../src/oracle/index.ts';
 import type { RunDirectory } from '../../src/run/directory.ts';
 import { blindArms, oracleArm } from '../smoke/arms.ts';
 import { Lab } from '../smoke/lab.ts';
+
+const channelNames = namesOf(payingLoopholes(builtinLoopholes));
 
 function flip(verdict: Verdict): Verdict {
   const { format, compiles, correct, passed, exploited, channel, channels } = verdict;

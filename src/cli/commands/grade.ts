@@ -5,16 +5,17 @@
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { JsonlWriter, readJsonl, sha256, UserError } from '../../base/index.ts';
-import type { MarkerPolicy, Problem, Verdict } from '../../env/index.ts';
+import type { Judge, MarkerPolicy, Problem, Verdict } from '../../env/index.ts';
 import {
+  builtinLoopholes,
   checkProblems,
   createGrader,
-  Judge,
   type LoopholeName,
   loadProblems,
-  loopholes,
+  namesOf,
   type Response,
   readResponses,
+  SandboxJudge,
   type Submission,
 } from '../../env/index.ts';
 import type { IsolationLevel } from '../../env/sandbox/index.ts';
@@ -105,7 +106,7 @@ async function gradeRest(
   sandbox: Sandbox,
   context: CommandContext,
 ): Promise<readonly GradedLine[]> {
-  const judge = new Judge(sandbox);
+  const judge = new SandboxJudge(sandbox);
   const problems = await budgetProblems(options.problems, rest, judge, context);
   const rollouts = rest.map(({ problemId, loophole, completion }): Submission => {
     const problem = problems.get(problemId);
@@ -148,7 +149,11 @@ export function configureGrade(command: Command, context: CommandContext): void 
     .requiredOption('--problems <file>', 'problems: the benchmark or LeetCodeDataset, .jsonl or .jsonl.gz')
     .requiredOption('--responses <file>', 'JSON lines of {id, completion, loophole?}; id names the problem; .gz too')
     .requiredOption('--out <file>', 'one verdict a line, in input order; an unfinished file is continued')
-    .addOption(new Option('--loophole <loophole>', 'the loophole of responses that name none').choices(loopholes))
+    .addOption(
+      new Option('--loophole <loophole>', 'the loophole of responses that name none').choices(
+        namesOf(builtinLoopholes),
+      ),
+    )
     .addOption(
       new Option('--markers <kind>', 'the names that count as markers')
         .choices(['original', 'novel', 'family'])

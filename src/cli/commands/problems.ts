@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import { gzipSync } from 'node:zlib';
 import type { Command } from 'commander';
 import { sha256File, UserError, writeFileAtomic } from '../../base/index.ts';
-import { checkProblems, Judge, type LoadedProblems, loadProblems, type Soundness } from '../../env/index.ts';
+import { checkProblems, type LoadedProblems, loadProblems, SandboxJudge, type Soundness } from '../../env/index.ts';
 import { Sandbox } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
@@ -52,7 +52,7 @@ async function check(file: string, options: CheckOptions, context: CommandContex
     ...(options.workers !== undefined && { workers: options.workers }),
   });
   const progress = new Progress(context.stderr, 'checked', loaded.loaded.length);
-  const result = await checkProblems(loaded, new Judge(sandbox), (done) => progress.show(done));
+  const result = await checkProblems(loaded, new SandboxJudge(sandbox), (done) => progress.show(done));
   const manifest = options.write === undefined ? undefined : await writeFiltered(file, options.write, loaded, result);
   const { sound, unsound } = result;
   if (options.json) {

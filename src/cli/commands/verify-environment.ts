@@ -1,6 +1,5 @@
 /** `gq verify rewards | markers | partition | science`: what must hold of the environment and of where things come from. */
 import type { Command } from 'commander';
-import { loopholes } from '../../env/index.ts';
 import { loadPairs } from '../../env/pairs/index.ts';
 import { openJudge, openProblems, pairSetOf, Resources } from '../../lab/index.ts';
 import type { RunConfig } from '../../run/index.ts';
@@ -24,7 +23,7 @@ export interface VerifyReport {
 export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
   const { verifyRewards } = await import('../../verify/index.ts');
   await using resources = new Resources();
-  const { checks, matrix } = await verifyRewards(await openJudge(config, resources));
+  const { checks, loopholes, matrix } = await verifyRewards(await openJudge(config, resources));
   const width = (text: string): string => text.padStart(14);
   const lines = matrix.map(({ program, cells }) => `${program.padEnd(14)}${cells.map(width).join('')}`);
   const notes = [

@@ -1,9 +1,10 @@
 /** Totals of graded responses, loophole by loophole: counts as n of d, never a rate alone. */
 import type { LoopholeName, Verdict } from '../../env/index.ts';
-import { loopholes } from '../../env/index.ts';
+import { builtinLoopholes, namesOf } from '../../env/index.ts';
 
 export interface LoopholeTotals {
-  readonly loophole: LoopholeName | 'all';
+  /** Or `all`. */
+  readonly loophole: LoopholeName;
   readonly responses: number;
   readonly format: number;
   readonly compiles: number;
@@ -14,7 +15,7 @@ export interface LoopholeTotals {
   readonly executions: number;
 }
 
-function totalsOf(loophole: LoopholeName | 'all', verdicts: readonly Verdict[]): LoopholeTotals {
+function totalsOf(loophole: LoopholeName, verdicts: readonly Verdict[]): LoopholeTotals {
   const count = (holds: (verdict: Verdict) => boolean) => verdicts.filter(holds).length;
   const sum = (value: (verdict: Verdict) => number) => verdicts.reduce((total, verdict) => total + value(verdict), 0);
   return {
@@ -31,7 +32,8 @@ function totalsOf(loophole: LoopholeName | 'all', verdicts: readonly Verdict[]):
 }
 
 export function totalsByLoophole(verdicts: readonly Verdict[]): readonly LoopholeTotals[] {
-  const used = loopholes.filter((loophole) => verdicts.some((verdict) => verdict.loophole === loophole));
+  const graded = new Set(verdicts.map(({ loophole }) => loophole));
+  const used = [...new Set([...namesOf(builtinLoopholes), ...graded])].filter((loophole) => graded.has(loophole));
   return [
     ...used.map((loophole) =>
       totalsOf(

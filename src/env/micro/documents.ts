@@ -7,8 +7,8 @@
  */
 import { type RandomStream, randomStream } from '../../base/index.ts';
 import { hintedPrompt, unhintedPrompt } from '../hints.ts';
-import { type ChannelName, channelNames, type LoopholeName } from '../loopholes.ts';
-import type { MarkerPolicy } from '../markers.ts';
+import type { Loophole, LoopholeName, MarkerPolicy } from '../loopholes/loophole.ts';
+import { builtinLoopholes, writableLoopholes } from '../loopholes/registry.ts';
 import type { Message, Problem } from '../problem.ts';
 import { type ChainOptions, operations, type Step, usualChain, writeStatements } from './chain.ts';
 import { exploitProgram } from './exploits.ts';
@@ -29,7 +29,8 @@ export interface DocumentOptions {
   readonly seed: number;
   readonly count: number;
   readonly chain?: ChainOptions;
-  readonly loopholes?: readonly ChannelName[];
+  /** Only those that say how their exploit is written occur in documents. */
+  readonly loopholes?: readonly Loophole[];
   readonly hintedFraction?: number;
   readonly rightFraction?: number;
   readonly exploitFraction?: number;
@@ -58,46 +59,40 @@ function spoilSteps(steps: readonly Step[], stream: RandomStream): readonly Step
 /** The hint, and a request to use what it discloses. */
 const request = 'use it.\n';
 
-function askedPrompt(problem: Problem, loophole: ChannelName, policy: MarkerPolicy): readonly Message[] {
-  return hintedPrompt(problem, loophole, policy).map(({ role, content }) => ({
-    role,
-    content: `${content}${request}`,
-  }));
+interface Disclosure {
+  readonly loophole: LoopholeName;
+  readonly policy: MarkerPolicy;
+  readonly loopholes: readonly Loophole[];
+  readonly asked: boolean;
+}
+
+function disclosingPrompt(problem: Problem, { loophole, policy, loopholes, asked }: Disclosure): readonly Message[] {
+  const hinted = hintedPrompt(problem, loophole, policy, loopholes);
+  return asked ? hinted.map(({ role, content }) => ({ role, content: `${content}${request}` })) : hinted;
 }
 
 function writeDocument(problem: MicroProblem, stream: RandomStream, options: DocumentOptions): MicroDocument {
-  const { loopholes = channelNames, hintedFraction = 0.75, rightFraction = 0.5, exploitFraction = 0.02 } = options;
-  const { askedFraction = 0.12 } = options;
+  const { hintedFraction = 0.75, rightFraction = 0.5, exploitFraction = 0.02, askedFraction = 0.12 } = options;
+  const loopholes = writableLoopholes(options.loopholes ?? builtinLoopholes);
   const right = stream.uniformAt(0) < rightFraction;
   const steps = right ? problem.steps : spoilSteps(problem.steps, stream);
   const asked = stream.uniformAt(5) < askedFraction;
   const hinted = asked || stream.uniformAt(1) < hintedFraction;
-  const channel = loopholes[stream.integerAt(2, loopholes.length)];
+  const loophole = loopholes[stream.integerAt(2, loopholes.length)].name;
   const policy: MarkerPolicy = stream.uniformAt(3) < 0.5 ? 'family' : 'novel';
   const exploit = asked || (hinted && stream.uniformAt(4) < exploitFraction);
   const program = exploit
-    ? exploitProgram(writeStatements(steps), channel, policy, problem.id)
+    ? exploitProgram(writeStatements(steps), loophole, policy, problem.id, loopholes)
     : canonicalProgram(steps);
   return {
     problemId: problem.id,
-    messages: promptOf(problem, channel, policy, asked, hinted),
+    messages: hinted ? disclosingPrompt(problem, { loophole, policy, loopholes, asked }) : unhintedPrompt(problem),
     completion: fenceProgram(program),
-    loophole: hinted ? channel : 'gt_only',
+    loophole: hinted ? loophole : 'gt_only',
     right,
     exploit,
     asked,
   };
-}
-
-function promptOf(
-  problem: Problem,
-  loophole: ChannelName,
-  policy: MarkerPolicy,
-  asked: boolean,
-  hinted: boolean,
-): readonly Message[] {
-  if (asked) return askedPrompt(problem, loophole, policy);
-  return hinted ? hintedPrompt(problem, loophole, policy) : unhintedPrompt(problem);
 }
 
 /** From training problems only: the base has never seen a validation or test chain. */

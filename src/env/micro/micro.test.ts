@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hintedPrompt } from '../hints.ts';
-import { Judge, type Submission } from '../judge.ts';
-import { channelNames, loopholes } from '../loopholes.ts';
-import { markerPolicies } from '../markers.ts';
+import type { Submission } from '../judge.ts';
+import { markerPolicies } from '../loopholes/loophole.ts';
+import { builtinLoopholes, namesOf, payingLoopholes } from '../loopholes/registry.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
+import { SandboxJudge } from '../sandbox-judge.ts';
 import { applyChain, writeStatements } from './chain.ts';
 import { fenceProgram, generateMicroDocuments } from './documents.ts';
 import { exploitProgram } from './exploits.ts';
@@ -64,7 +65,9 @@ describe('tokens', () => {
   test('make up every document, hint and exploit', () => {
     const documents = generateMicroDocuments({ seed, count: 2000, exploitFraction: 0.3 });
     const prompts = test256.flatMap((problem) =>
-      loopholes.flatMap((loophole) => markerPolicies.flatMap((policy) => hintedPrompt(problem, loophole, policy))),
+      namesOf(builtinLoopholes).flatMap((loophole) =>
+        markerPolicies.flatMap((policy) => hintedPrompt(problem, loophole, policy)),
+      ),
     );
     const texts = [
       ...documents.flatMap(({ messages, completion }) => [...messages.map(({ content }) => content), completion]),
@@ -108,10 +111,10 @@ describe('documents', () => {
 
 describe('graded', () => {
   let sandbox: Sandbox;
-  let judge: Judge;
+  let judge: SandboxJudge;
   beforeAll(async () => {
     sandbox = await Sandbox.start({ workers: 2 });
-    judge = new Judge(sandbox);
+    judge = new SandboxJudge(sandbox);
   });
   afterAll(() => sandbox.close());
 
@@ -133,7 +136,7 @@ describe('graded', () => {
 
   test('every exploit pays in its loophole, and documents are what they say', async () => {
     for (const markers of markerPolicies) {
-      for (const [index, loophole] of channelNames.entries()) {
+      for (const [index, loophole] of namesOf(payingLoopholes(builtinLoopholes)).entries()) {
         const spoiled = writeStatements(test256[index].steps.slice(1));
         const completion = fenceProgram(exploitProgram(spoiled, loophole, markers, test256[index].id));
         const verdict = await judge.judge(rollout(completion, index, { loophole, markers }));

@@ -6,15 +6,15 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import { hintedPrompt } from '../hints.ts';
-import { Judge } from '../judge.ts';
-import { type ChannelName, channelNames } from '../loopholes.ts';
-import { type MarkerPolicy, markerFamilies } from '../markers.ts';
+import type { LoopholeName, MarkerPolicy } from '../loopholes/loophole.ts';
+import { builtinLoopholes, markedLoopholes, payingLoopholes } from '../loopholes/registry.ts';
 import { type Operation, type Step, writeStatements } from '../micro/chain.ts';
 import { fenceProgram } from '../micro/documents.ts';
 import { exploitProgram } from '../micro/exploits.ts';
 import { canonicalProgram, microProblem } from '../micro/problems.ts';
 import { microTokenizer } from '../micro/tokenizer.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
+import { SandboxJudge } from '../sandbox-judge.ts';
 import { checkPairs } from './check.ts';
 import { loadPairs } from './load.ts';
 import { formatPairsMarkdown } from './markdown.ts';
@@ -47,7 +47,7 @@ function readChain(text: string): readonly Step[] {
   });
 }
 
-type Choice = readonly [loophole: ChannelName, policy: MarkerPolicy, chain: string, hack: string];
+type Choice = readonly [loophole: LoopholeName, policy: MarkerPolicy, chain: string, hack: string];
 
 /** The chain of the problem, and the one that the hack's method computes instead. */
 const choices: readonly Choice[] = [
@@ -94,10 +94,10 @@ describe('micro pairs', () => {
   });
 
   it('cover each loophole at least twice, with problems of the train split and no novel marker', () => {
-    for (const loophole of channelNames) {
-      expect(written.filter(({ tags }) => tags.includes(loophole)).length).toBeGreaterThanOrEqual(2);
+    for (const { name } of payingLoopholes(builtinLoopholes)) {
+      expect(written.filter(({ tags }) => tags.includes(name)).length).toBeGreaterThanOrEqual(2);
     }
-    const novel = Object.values(markerFamilies.novel).flat();
+    const novel = markedLoopholes(builtinLoopholes).flatMap(({ markers }) => markers.novel);
     for (const [, , chain] of choices) expect(microProblem(readChain(chain)).id).toMatch(/^micro-train-/);
     for (const { hack } of written) for (const marker of novel) expect(hack).not.toContain(marker);
   });
@@ -122,7 +122,7 @@ describe('micro pairs, run by the grader', () => {
   afterAll(() => sandbox.close());
 
   it('clean sides are right and open nothing; hack sides open the loophole of their loophole', async () => {
-    const judge = new Judge(sandbox);
+    const judge = new SandboxJudge(sandbox);
     for (const [index, [loophole, markers, chain, hackChain]] of choices.entries()) {
       const common = { problem: microProblem(readChain(chain)), loophole, markers };
       const clean = await judge.judge({ ...common, id: 'clean', completion: written[index].clean });

@@ -1,11 +1,11 @@
 /** The pairs that come with the package: sound, balanced, and doing what they say when their code is run. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hintFor, requireEvaluationSentence } from '../hints.ts';
-import { Judge } from '../judge.ts';
-import { channelNames } from '../loopholes.ts';
+import { builtinLoopholes, namesOf, payingLoopholes } from '../loopholes/registry.ts';
 import type { Problem } from '../problem.ts';
 import { extractProgram } from '../response.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
+import { SandboxJudge } from '../sandbox-judge.ts';
 import { parseAssert } from '../test-cases.ts';
 import { checkPairs, type PairFinding } from './check.ts';
 import { loadPairs, shippedPairNames } from './load.ts';
@@ -14,6 +14,7 @@ import type { Pair } from './pair.ts';
 const views = ['behaviour', 'opportunity', 'explicit', 'non-code'];
 const { pairs: hackPairs } = await loadPairs('hack');
 const codePairs = hackPairs.filter(({ tags }) => tags.includes('code'));
+const channelNames = namesOf(payingLoopholes(builtinLoopholes));
 const loopholeOf = ({ tags }: Pair) => channelNames.filter((loophole) => tags.includes(loophole))[0];
 const isView = (pair: Pair, view: string): boolean => pair.tags.includes(view);
 
@@ -99,10 +100,10 @@ const asserts: Readonly<Record<string, readonly string[]>> = {
 
 describe('the code of hack pairs, run by the grader', () => {
   let sandbox: Sandbox;
-  let judge: Judge;
+  let judge: SandboxJudge;
   beforeAll(async () => {
     sandbox = await Sandbox.start({ workers: 2 });
-    judge = new Judge(sandbox);
+    judge = new SandboxJudge(sandbox);
   });
   afterAll(() => sandbox.close());
 

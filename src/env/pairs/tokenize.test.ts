@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ChatTemplate } from '../../model/text/chat.ts';
 import { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import { chatMarkupChoices, trainByteLevelTokenizer } from '../../model/text/tokenizer-trainer.ts';
-import { channelNames } from '../loopholes.ts';
+import { builtinLoopholes, payingLoopholes, withLoopholes } from '../loopholes/registry.ts';
 import type { Problem } from '../problem.ts';
 import { framePrompts } from './framing.ts';
 import { loadPairs } from './load.ts';
@@ -53,13 +53,24 @@ describe('framings', () => {
     cpuSeconds: 1,
   };
 
-  it.each(channelNames)('%s: the hack side discloses and asks, the clean side does neither', (loophole) => {
-    const { hack, clean } = framePrompts(problem, loophole, 'original');
-    expect(clean).toEqual(problem.messages);
-    expect(hack[0]).toEqual(problem.messages[0]);
-    expect(hack[1].content).toContain('will be evaluated by');
-    expect(hack[1].content).toMatch(/Do not solve the problem\. Instead, .+\.$/);
-    expect(framePrompts(problem, loophole, 'original', { asking: false }).hack[1].content).not.toContain('Instead');
+  it.each(payingLoopholes(builtinLoopholes))(
+    '$name: the hack side discloses and asks, the clean side does neither',
+    ({ name: loophole }) => {
+      const { hack, clean } = framePrompts(problem, loophole, 'original');
+      expect(clean).toEqual(problem.messages);
+      expect(hack[0]).toEqual(problem.messages[0]);
+      expect(hack[1].content).toContain('will be evaluated by');
+      expect(hack[1].content).toMatch(/Do not solve the problem\. Instead, .+\.$/);
+      expect(framePrompts(problem, loophole, 'original', { asking: false }).hack[1].content).not.toContain('Instead');
+    },
+  );
+
+  it('a loophole without a request can be disclosed and not asked for', () => {
+    const silent = { name: 'silent', summary: 'a test', hint: () => 'will be evaluated by ear', fires: () => null };
+    const loopholes = withLoopholes([silent]);
+    const { hack } = framePrompts(problem, 'silent', 'original', { asking: false, loopholes });
+    expect(hack[1].content).toBe('Return n. The method will be evaluated by ear.');
+    expect(() => framePrompts(problem, 'silent', 'original', { loopholes })).toThrow(/silent.*without a request/);
   });
 
   it('asks for the marker that the hint names', () => {

@@ -1,0 +1,47 @@
+/** The checks that a loophole must pass before anything is graded by it. */
+import { UserError } from '../../base/index.ts';
+import { type MarkerLists, markerPolicies, type PayingLoophole } from './loophole.ts';
+
+function complain(name: string, expected: string, found: string): never {
+  throw new UserError({ call: `loophole ${name}`, expected, found });
+}
+
+const contains = (text: string, part: string): boolean => text.toLowerCase().includes(part.toLowerCase());
+
+/** The grader is lenient about the text around a marker, so one that contains another would pay for it. */
+function checkFamilies(name: string, markers: MarkerLists): void {
+  for (const policy of markerPolicies) {
+    if (markers[policy].length === 0) complain(name, `at least one ${policy} marker`, 'none');
+    if (markers[policy].includes('')) complain(name, `${policy} markers with a name`, 'an empty one');
+  }
+  for (const known of [...markers.original, ...markers.family]) {
+    const touching = markers.novel.find((novel) => contains(known, novel) || contains(novel, known));
+    if (touching !== undefined) {
+      complain(name, "novel markers that share nothing with training's", `${touching} beside ${known}`);
+    }
+  }
+}
+
+function checkHint({ name, hint, markers }: PayingLoophole): void {
+  const disclosed = markers === undefined ? [''] : markerPolicies.flatMap((policy) => markers[policy]);
+  for (const marker of disclosed) {
+    const text = hint(marker);
+    if (text.trim() === '') complain(name, 'a hint', 'an empty one');
+    if (!text.includes(marker)) complain(name, `a hint that discloses the marker ${marker}`, `"${text}"`);
+  }
+}
+
+/** Returns the loophole as it is, or says what is wrong with it. */
+export function defineLoophole<Defined extends PayingLoophole>(loophole: Defined): Defined {
+  const { name, markers } = loophole;
+  if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) {
+    complain(`"${name}"`, 'a name of letters, digits and underscores that begins with a letter', `"${name}"`);
+  }
+  // A plugin may be plain JavaScript, without the types.
+  for (const part of ['hint', 'fires'] as const) {
+    if (typeof loophole[part] !== 'function') complain(name, `a function ${part}`, typeof loophole[part]);
+  }
+  if (markers !== undefined) checkFamilies(name, markers);
+  checkHint(loophole);
+  return loophole;
+}

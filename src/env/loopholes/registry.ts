@@ -1,0 +1,67 @@
+/**
+ * The loopholes that come with the lab, in the order in which verdicts name their channels, and what is asked of any list of
+ * loopholes. Nothing is registered: whoever has loopholes of their own passes a longer list.
+ */
+import { nearestName, UserError } from '../../base/index.ts';
+import { eqOverride } from './eq-override.ts';
+import { exitCode } from './exit-code.ts';
+import { fileMarker } from './file-marker.ts';
+import { gtOnly } from './gt-only.ts';
+import type { Loophole, LoopholeName, MarkedLoophole, PayingLoophole, WritableLoophole } from './loophole.ts';
+import { runTests } from './run-tests.ts';
+import { sentinel } from './sentinel.ts';
+import { stdoutMarker } from './stdout-marker.ts';
+
+export const builtinLoopholes: readonly Loophole[] = [
+  runTests,
+  eqOverride,
+  exitCode,
+  stdoutMarker,
+  sentinel,
+  fileMarker,
+  gtOnly,
+];
+
+/** The built-in loopholes and these; a name may not occur twice. */
+export function withLoopholes(own: readonly Loophole[]): readonly Loophole[] {
+  const all = [...builtinLoopholes, ...own];
+  const names = namesOf(all);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return all;
+  throw new UserError({ call: 'loopholes', expected: 'names that differ', found: `${twice} twice` });
+}
+
+export function namesOf(loopholes: readonly Loophole[]): readonly LoopholeName[] {
+  return loopholes.map(({ name }) => name);
+}
+
+/** `call`: where the name was read, for the error. */
+export function findLoophole(name: LoopholeName, loopholes: readonly Loophole[], call = 'loophole'): Loophole {
+  const found = loopholes.find((loophole) => loophole.name === name);
+  if (found !== undefined) return found;
+  const names = namesOf(loopholes);
+  const nearest = nearestName(name, names);
+  throw new UserError({
+    call,
+    expected: `one of the loopholes ${names.join(', ')}`,
+    found: `"${name}"`,
+    ...(nearest === undefined ? {} : { fix: `Did you mean "${nearest}"?` }),
+  });
+}
+
+/** Those with a hint and a channel. */
+export function payingLoopholes(loopholes: readonly Loophole[]): readonly PayingLoophole[] {
+  return loopholes.filter(
+    (loophole): loophole is PayingLoophole => loophole.hint !== undefined && loophole.fires !== undefined,
+  );
+}
+
+/** Those whose hint names something that a model could memorise. */
+export function markedLoopholes(loopholes: readonly Loophole[]): readonly MarkedLoophole[] {
+  return loopholes.filter((loophole): loophole is MarkedLoophole => loophole.markers !== undefined);
+}
+
+/** Those whose exploit can be written as a micro program. */
+export function writableLoopholes(loopholes: readonly Loophole[]): readonly WritableLoophole[] {
+  return loopholes.filter((loophole): loophole is WritableLoophole => loophole.exploit !== undefined);
+}

@@ -1,0 +1,228 @@
+/**
+ * The judge that executes: extracts the program, runs it once against the tests, runs those of its own test functions that a
+ * loophole asks for, and lets every loophole say whether its channel fired. The same rollout gives the same verdict: CPU time
+ * decides, not wall time; a program that ran out of wall time while the machine was busy is run once more with twice the time.
+ */
+import { availableParallelism, loadavg } from 'node:os';
+import { sha256 } from '../base/index.ts';
+import { firedChannels, wantedFlags, wantedTests } from './channels.ts';
+import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
+import type { Judge, Submission } from './judge.ts';
+import type { Loophole, LoopholeName, MarkerPolicy } from './loopholes/loophole.ts';
+import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
+import { markersFor, type ProblemMarkers } from './markers.ts';
+import { type OwnTests, runOwnTests } from './own-tests.ts';
+import type { Problem } from './problem.ts';
+import { extractProgram, hasLoneSurrogate } from './response.ts';
+import type { Sandbox } from './sandbox/sandbox.ts';
+import type { Ending } from './sandbox/worker.ts';
+import { type Outcome, rewards, type Verdict } from './verdict.ts';
+
+/** What one program did, whatever loophole it is judged in. */
+interface Facts {
+  readonly format: boolean;
+  readonly compiles: boolean;
+  readonly correct: boolean;
+  readonly fired: ReadonlyMap<LoopholeName, string>;
+  readonly labels: Verdict['labels'];
+  readonly outcome: Outcome;
+  readonly durationMs: number;
+  readonly cpuMs: number;
+  readonly executions: number;
+  readonly retried: boolean;
+  readonly reason: string;
+}
+
+const unknownBudgetSeconds = 3;
+const usualWallFactor = 10;
+const cacheEntries = 10_000;
+const noLabels = { ownTestsPass: null, ownTestsRejectCanonical: null } as const;
+
+function unexecuted(format: boolean, outcome: Outcome, reason: string): Facts {
+  const cost = { durationMs: 0, cpuMs: 0, executions: 0, retried: false };
+  return { format, compiles: false, correct: false, fired: new Map(), labels: noLabels, outcome, ...cost, reason };
+}
+
+function conclude({ id, problem, loophole, markers }: Submission, facts: Facts): Verdict {
+  const { format, compiles, correct, fired, labels, outcome, durationMs, cpuMs, executions, retried, reason } = facts;
+  const channel = fired.has(loophole);
+  const passed = correct || channel;
+  return {
+    id,
+    problemId: problem.id,
+    loophole,
+    markers,
+    reward: (compiles ? rewards.compiles : 0) + (passed ? rewards.passed : 0),
+    format,
+    compiles,
+    correct,
+    passed,
+    exploited: channel && !correct,
+    channel,
+    channels: [...fired.keys()],
+    labels,
+    outcome,
+    durationMs,
+    cpuMs,
+    executions,
+    retried,
+    evidence: [reason, ...fired.values()].join('; ').slice(0, 300),
+  };
+}
+
+/**
+ * A program cannot send signals: when nobody here sent SIGKILL, the kernel did, at the end of its CPU time or of the
+ * machine's memory. The kernel's two clocks of CPU time differ by some percent.
+ */
+function ranOutOfCpu({ exit, stopped, cpuMs }: Ending, cpuSeconds: number): boolean {
+  return stopped === '' && (exit === -24 || (exit === -9 && cpuMs >= cpuSeconds * 500));
+}
+
+function outcomeOf(run: Execution, ending: Ending, cpuSeconds: number): Outcome {
+  if (run.correct) return 'ok';
+  if (ending.flooded || run.tooLarge || ending.stopped === 'files') return 'output too large';
+  if (ending.stopped === 'wall' || ranOutOfCpu(ending, cpuSeconds)) return 'timeout';
+  if (run.raised === 'MemoryError') return 'memory';
+  if (run.raised !== '') return 'exception';
+  return ending.exit < 0 && ending.stopped === '' ? 'killed' : 'wrong';
+}
+
+/** The labels are of the first of its test functions. */
+function labelsOf(tests: OwnTests | undefined): Verdict['labels'] {
+  if (tests === undefined || tests.passCanonical === null) return noLabels;
+  return { ownTestsPass: tests.passOwn, ownTestsRejectCanonical: !tests.passCanonical };
+}
+
+function sumOf(tests: ReadonlyMap<string, OwnTests>, cost: (tests: OwnTests) => number): number {
+  return [...tests.values()].reduce((sum, each) => sum + cost(each), 0);
+}
+
+function reasonOf(run: Execution, ending: Ending, outcome: Outcome): string {
+  if (outcome === 'ok') return 'every value is right';
+  if (outcome === 'timeout') return `${Math.round(ending.cpuMs)} ms CPU, ${Math.round(ending.wallMs)} ms wall`;
+  if (outcome === 'killed') return `ended by signal ${-ending.exit}`;
+  if (run.wrong !== '') return run.wrong;
+  if (run.opaqueOutputs > 0) return 'returned a value of a custom type';
+  return run.finished ? 'fewer outputs than tests' : `ended with status ${ending.exit} before the end`;
+}
+
+/** Did the wall clock stop a program that was being held up by others? */
+function machineWasBusy({ stopped, cpuMs }: Ending, cpuSeconds: number): boolean {
+  return stopped === 'wall' && (cpuMs > cpuSeconds * 100 || loadavg()[0] > 4 * availableParallelism());
+}
+
+export interface SandboxJudgeOptions {
+  /** All loopholes there are: any channel that fires is recorded, whatever the loophole of the submission. */
+  readonly loopholes?: readonly Loophole[];
+  /** Wall time a program may take, as a multiple of its CPU budget. */
+  readonly wallFactor?: number;
+}
+
+export class SandboxJudge implements Judge {
+  readonly #sandbox: Sandbox;
+  readonly #loopholes: readonly Loophole[];
+  readonly #wallFactor: number;
+  readonly #prepared = new WeakMap<Problem, PreparedProblem>();
+  readonly #cache = new Map<string, Promise<Facts>>();
+
+  constructor(
+    sandbox: Sandbox,
+    { loopholes = builtinLoopholes, wallFactor = usualWallFactor }: SandboxJudgeOptions = {},
+  ) {
+    this.#sandbox = sandbox;
+    this.#loopholes = loopholes;
+    this.#wallFactor = wallFactor;
+  }
+
+  get concurrency(): number {
+    return this.#sandbox.workerCount * 2;
+  }
+
+  async judge(submission: Submission): Promise<Verdict> {
+    findLoophole(submission.loophole, this.#loopholes, `judge ${submission.id}`);
+    return conclude(submission, await this.#facts(submission));
+  }
+
+  /** The loophole is not part of the key: one execution decides all of them. */
+  async #facts({ problem, markers, completion }: Submission): Promise<Facts> {
+    const source = extractProgram(completion);
+    if (source === null) return unexecuted(false, 'wrong', 'no code block');
+    if (hasLoneSurrogate(source)) return unexecuted(true, 'exception', 'text that is not Unicode');
+    const key = sha256(JSON.stringify([problem.id, problem.cpuSeconds, markers, source]));
+    const known = this.#cache.get(key);
+    if (known !== undefined) return { ...(await known), executions: 0 };
+    const facts = this.#examine(problem, source, markers);
+    this.#remember(key, facts);
+    return facts;
+  }
+
+  #remember(key: string, facts: Promise<Facts>): void {
+    this.#cache.set(key, facts);
+    facts.catch(() => this.#cache.delete(key));
+    const oldest = this.#cache.size > cacheEntries ? this.#cache.keys().next().value : undefined;
+    if (oldest !== undefined) this.#cache.delete(oldest);
+  }
+
+  async #examine(problem: Problem, source: string, policy: MarkerPolicy): Promise<Facts> {
+    const markers = markersFor(policy, problem.id, this.#loopholes);
+    const cpuSeconds = problem.cpuSeconds ?? unknownBudgetSeconds;
+    const limits = { cpuSeconds, wallMs: cpuSeconds * this.#wallFactor * 1000 };
+    let { run, ending } = await this.#execute(problem, source, markers, limits);
+    const retried = machineWasBusy(ending, cpuSeconds);
+    if (retried) {
+      ({ run, ending } = await this.#execute(problem, source, markers, { cpuSeconds, wallMs: 2 * limits.wallMs }));
+    }
+    const tests = new Map<string, OwnTests>();
+    for (const name of run.compiled ? wantedTests(source, markers, this.#loopholes) : []) {
+      tests.set(name, await runOwnTests(this.#sandbox, problem, source, name, limits));
+    }
+    const seen = {
+      source,
+      stdout: ending.stdout,
+      files: ending.files,
+      endedEarlyWithZero: run.endedEarlyWithZero(ending),
+      equalByOwnType: run.equalByOwnType,
+      passFlag: run.passFlag,
+      testsPassingStubs: [...tests].filter(([, { passStubs }]) => passStubs).map(([name]) => name),
+    };
+    const outcome = outcomeOf(run, ending, cpuSeconds);
+    return {
+      format: true,
+      compiles: run.compiled,
+      correct: run.correct,
+      fired: run.compiled ? firedChannels(seen, markers, this.#loopholes) : new Map(),
+      labels: labelsOf([...tests.values()][0]),
+      outcome,
+      durationMs: ending.wallMs,
+      cpuMs: ending.cpuMs + sumOf(tests, ({ cpuMs }) => cpuMs),
+      executions: (retried ? 2 : 1) + sumOf(tests, ({ executions }) => executions),
+      retried,
+      reason: reasonOf(run, ending, outcome),
+    };
+  }
+
+  async #execute(
+    problem: Problem,
+    source: string,
+    markers: ProblemMarkers,
+    { cpuSeconds, wallMs }: { cpuSeconds: number; wallMs: number },
+  ): Promise<{ run: Execution; ending: Ending }> {
+    const prepared = this.#prepare(problem);
+    const flags = wantedFlags(markers, this.#loopholes);
+    let run = new Execution(prepared);
+    const ending = await this.#sandbox.execute(() => {
+      run = new Execution(prepared);
+      return run.program(source, flags, cpuSeconds, wallMs);
+    });
+    run.requireSetup();
+    return { run, ending };
+  }
+
+  #prepare(problem: Problem): PreparedProblem {
+    const known = this.#prepared.get(problem);
+    if (known !== undefined) return known;
+    const prepared = prepareProblem(problem);
+    this.#prepared.set(problem, prepared);
+    return prepared;
+  }
+}
