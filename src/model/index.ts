@@ -66,8 +66,8 @@ export { type ChatMessage, type ChatOptions, ChatTemplate } from './text/chat.ts
 export { type ModelText, modelText } from './text/model-text.ts';
 export { ModelTokenizer, type SpecialTokenKind, type TokenizerFiles } from './text/tokenizer.ts';
 export {
+  byteTokenizer,
   chatMarkupChoices,
   type TokenizerChoices,
-  trainByteLevelTokenizer,
   wordLevelTokenizer,
-} from './text/tokenizer-trainer.ts';
+} from './text/tokenizer-builder.ts';
