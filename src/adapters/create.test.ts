@@ -7,10 +7,10 @@ import { type Device, readFloats, Scope, Tape } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { type Project, packRows, plainProject, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import { Lab, smallLab } from '../verify/tiny-model.ts';
-import { readCheckpoint, restoreAdapter, writeCheckpoint } from './checkpoint.ts';
+import { readCheckpoint, restoreAdapter, restoreStart, writeCheckpoint } from './checkpoint.ts';
 import { createAdapter } from './create.ts';
-import { type Family, families } from './families.ts';
 import { pairInputDifferences, type TokenPair } from './pair-inputs.ts';
+import { families } from './starts/registry.ts';
 import { targetModules } from './targets.ts';
 
 const device: Device = createReferenceDevice({ arenaBytes: 2 ** 26 });
@@ -103,7 +103,7 @@ describe('cache', () => {
 
 test('an unknown family, a rank of 0 and an unknown target are named', async () => {
   const make = (family: string, rank: number, targets: readonly string[]) =>
-    createAdapter(scope, lab.decoder, { family: family as Family, rank, seed: 1, targets });
+    createAdapter(scope, lab.decoder, { family, rank, seed: 1, targets });
   await expect(make('pisa', 1, ['q_proj'])).rejects.toThrow('Did you mean pissa?');
   await expect(make('lora', 0, ['q_proj'])).rejects.toThrow('a rank of at least 1');
   await expect(make('lora', 1, ['qproj'])).rejects.toThrow('qproj');
@@ -121,6 +121,10 @@ describe.each([...families])('checkpoint of %s', (family) => {
     const restored = restoreAdapter(inner, source.decoder.config, checkpoint);
     expect(await restored.tensors()).toEqual(await source.adapter.tensors());
     expect(restored.modules).toEqual(source.adapter.modules);
+    const fresh = await Lab.create(inner, family, smallLab);
+    expect(await restoreStart(inner, source.decoder.config, checkpoint).tensors()).toEqual(
+      await fresh.adapter.tensors(),
+    );
   });
 });
 

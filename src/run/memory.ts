@@ -3,7 +3,7 @@
  * as it may be, a pass filled to its last token) is rehearsed on a device that only counts. What stands (weights, adapter,
  * optimiser) is there all the time; of the phases the largest counts. A margin covers what kernels borrow for themselves.
  */
-import { assembleAdapter, targetModules } from '../adapters/index.ts';
+import { assembleAdapter, findStart, targetModules } from '../adapters/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
 import type { DrawnTask, Rollout, Task } from '../grpo/index.ts';
 import { type Policy, probeGradients, sampleRollouts, scaleOf, scoreRollouts, updatePolicy } from '../grpo/index.ts';
@@ -96,7 +96,7 @@ function rehearseAdapter(scope: Scope, { config, decoder }: Rehearsal) {
   const modules = targetModules(decoder, targets);
   const nothing = { A0: new Float32Array(), B0: new Float32Array() };
   const factors = new Map(modules.map(({ name }) => [name, nothing]));
-  return assembleAdapter(scope, family, rank, modules, factors);
+  return assembleAdapter(scope, findStart(family), rank, modules, factors);
 }
 
 /** One completion of each of the longest prompts. */

@@ -3,7 +3,7 @@
  * them) and most have defaults: those of the fast preset (SCIENCE, section 10) where nothing else is said.
  */
 import { z } from 'zod';
-import { defaultTargets, linearFamilies } from '../adapters/index.ts';
+import { defaultTargets, families } from '../adapters/index.ts';
 import { loopholes } from '../env/index.ts';
 
 const share = z.number().min(0).max(1);
@@ -83,10 +83,7 @@ const environment = z
 
 const adapter = z
   .strictObject({
-    family: z
-      .enum([...linearFamilies, 'antipasto'])
-      .default('lora')
-      .describe('how the adapter starts'),
+    family: z.enum(families).default('lora').describe('how the adapter starts'),
     rank: positive.default(32).describe('of each of the two blocks'),
     targets: z
       .array(z.string())
