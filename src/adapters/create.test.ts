@@ -10,7 +10,7 @@ import { Lab, smallLab } from '../verify/tiny-model.ts';
 import { readCheckpoint, restoreAdapter, restoreStart, writeCheckpoint } from './checkpoint.ts';
 import { createAdapter } from './create.ts';
 import { pairInputDifferences, type TokenPair } from './pair-inputs.ts';
-import { families } from './starts/registry.ts';
+import { builtinStarts, families, withStarts } from './starts/registry.ts';
 import { targetModules } from './targets.ts';
 
 const device: Device = createReferenceDevice({ arenaBytes: 2 ** 26 });
@@ -98,6 +98,43 @@ describe('cache', () => {
     }
     const again = createAdapter(scope, lab.decoder, { ...options, cacheDirectory });
     await expect(again).rejects.toThrow(/other contents.*Remove the file/);
+    for (const name of await readdir(cacheDirectory)) await writeFile(join(cacheDirectory, name), 'cut');
+    const cut = createAdapter(scope, lab.decoder, { ...options, cacheDirectory });
+    await expect(cut).rejects.toThrow(/spoiled.*[0-9a-f]{64}\.safetensors.*Remove the file/);
+  });
+
+  test('several that compute the same at once leave one file each, and nothing half-written', async () => {
+    const cacheDirectory = join(home, 'crowd');
+    const make = async () => (await createAdapter(scope, lab.decoder, { ...options, cacheDirectory })).tensors();
+    const [first, ...others] = await Promise.all(Array.from({ length: 4 }, make));
+    for (const other of others) expect(other).toEqual(first);
+    const files = await readdir(cacheDirectory);
+    expect(files.length).toBe(smallLab.layers);
+    expect(files.every((file) => /^[0-9a-f]{64}\.safetensors$/.test(file))).toBe(true);
+  });
+
+  test('a folder that cannot be is refused before anything is computed, with the variable to set', async () => {
+    await writeFile(join(home, 'a-file'), '');
+    const cacheDirectory = join(home, 'a-file', 'factors');
+    const making = createAdapter(scope, lab.decoder, { ...options, cacheDirectory });
+    await expect(making).rejects.toThrow(/a-file.*GQ_CACHE/);
+  });
+
+  test('only starts with a version are kept: not lora, nor one of one’s own that gives none', async () => {
+    const cacheDirectory = join(home, 'unkept');
+    const [pissa] = builtinStarts.filter(({ name }) => name === 'pissa');
+    const { cacheVersion: _, ...own } = { ...pissa, name: 'own' };
+    const starts = withStarts([own]);
+    await createAdapter(scope, lab.decoder, { ...options, cacheDirectory, family: 'lora' });
+    const adapter = await createAdapter(scope, lab.decoder, { ...options, cacheDirectory, family: 'own', starts });
+    expect(adapter.family).toBe('own');
+    await expect(readdir(cacheDirectory)).rejects.toThrow('ENOENT');
+    const path = join(home, 'own.safetensors');
+    await writeCheckpoint(path, adapter);
+    const checkpoint = await readCheckpoint(path);
+    expect(() => restoreAdapter(scope, lab.decoder.config, checkpoint)).toThrow('found own');
+    const restored = restoreAdapter(scope, lab.decoder.config, checkpoint, starts);
+    expect(await restored.tensors()).toEqual(await adapter.tensors());
   });
 });
 
