@@ -7,6 +7,7 @@ const folder = mkdtempSync(join(tmpdir(), 'gq-tests-'));
 
 export function setup(): void {
   process.env['TMPDIR'] = folder;
+  process.env['GQ_CACHE'] = join(folder, 'cache');
 }
 
 export function teardown(): void {

@@ -4,7 +4,6 @@
  */
 import type { BlockCoefficients, BottleneckProbe, Parameter, Tensor } from '../engine/index.ts';
 import type { Project } from '../model/index.ts';
-import type { Family } from './families.ts';
 import type { TargetModule } from './targets.ts';
 
 export interface AdapterPass {
@@ -27,7 +26,8 @@ export interface StoredTensor {
 }
 
 export interface Adapter {
-  readonly family: Family;
+  /** The name of its start. */
+  readonly family: string;
   readonly rank: number;
   /** Sorted by name. */
   readonly modules: readonly TargetModule[];

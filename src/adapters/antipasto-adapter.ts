@@ -1,5 +1,5 @@
 /**
- * antipasto: a frozen CorDA basis U, S, V with bounded gains, y = W x + U diag(S · tanh g) V x. The quarantine's input is also
+ * The antipasto parametrisation: a frozen basis U, S, V with bounded gains, y = W x + U diag(S · tanh g) V x. The quarantine's input is also
  * turned by a learned Cayley rotation R(X) of its coordinates. With g = 0 the change is zero, so there is no initial part to
  * subtract, and the deployed change of an ablated policy (gain and rotation zero) leaves only the deployed block.
  * What learns per module: gains g [2R] and X [R, R].
@@ -21,8 +21,8 @@ import {
 } from '../engine/index.ts';
 import type { Project } from '../model/index.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
-import type { InitialFactors } from './families.ts';
 import { projectAdapted } from './project.ts';
+import type { InitialFactors } from './starts/start.ts';
 import type { TargetModule } from './targets.ts';
 import { transpose } from './transpose.ts';
 
@@ -35,7 +35,7 @@ interface Frozen {
 }
 
 export class AntipastoAdapter implements Adapter {
-  readonly family = 'antipasto';
+  readonly family: string;
   readonly rank: number;
   readonly modules: readonly TargetModule[];
   readonly parameters: readonly Parameter[];
@@ -48,10 +48,12 @@ export class AntipastoAdapter implements Adapter {
 
   constructor(
     scope: Scope,
+    family: string,
     rank: number,
     modules: readonly TargetModule[],
     initial: (module: TargetModule) => InitialFactors,
   ) {
+    this.family = family;
     this.rank = rank;
     this.modules = modules;
     const R = rank;

@@ -8,8 +8,9 @@ import type { Scope } from '../engine/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
 import { findNonFinite, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { Adapter, StoredTensor } from './adapter.ts';
-import { assembleAdapter, parseFamily } from './create.ts';
-import type { Family, InitialFactors } from './families.ts';
+import { assembleAdapter } from './create.ts';
+import { builtinStarts, findStart } from './starts/registry.ts';
+import type { AdapterStart, InitialFactors } from './starts/start.ts';
 import { type TargetModule, targetModules } from './targets.ts';
 import { transpose } from './transpose.ts';
 
@@ -18,7 +19,7 @@ const checkpointSchema = 1;
 
 export interface AdapterCheckpoint {
   readonly path: string;
-  readonly family: Family;
+  readonly family: string;
   readonly rank: number;
   /** Names of the adapted modules, sorted. */
   readonly modules: readonly string[];
@@ -72,7 +73,8 @@ function parseKind(path: string, metadata: Readonly<Record<string, string>>): Ch
   if (!listed) return refuse('modules', 'a list of module names', modules);
   const size = Number(rank);
   if (!Number.isInteger(size) || size < 1) refuse('rank', 'a whole number ≥ 1', rank);
-  return { family: parseFamily(family ?? ''), rank: size, modules: names };
+  if (family === undefined) return refuse('family', 'the name of a start', family);
+  return { family, rank: size, modules: names };
 }
 
 async function readTensors(path: string, file: SafetensorsFile): Promise<Map<string, StoredTensor>> {
@@ -93,8 +95,26 @@ async function readTensors(path: string, file: SafetensorsFile): Promise<Map<str
 }
 
 /** The adapter of a checkpoint, for a model of this shape. */
-export function restoreAdapter(scope: Scope, config: DecoderConfig, checkpoint: AdapterCheckpoint): Adapter {
+export function restoreAdapter(
+  scope: Scope,
+  config: DecoderConfig,
+  checkpoint: AdapterCheckpoint,
+  starts: readonly AdapterStart[] = builtinStarts,
+): Adapter {
+  const adapter = restoreStart(scope, config, checkpoint, starts);
+  adapter.load(checkpoint.tensors);
+  return adapter;
+}
+
+/** The adapter as it was before its first update: A0 and B0 are those of the checkpoint, nothing is computed again. */
+export function restoreStart(
+  scope: Scope,
+  config: DecoderConfig,
+  checkpoint: AdapterCheckpoint,
+  starts: readonly AdapterStart[] = builtinStarts,
+): Adapter {
   const { path, family, rank, tensors } = checkpoint;
+  const start = findStart(family, starts);
   const modules = checkpointModules(config, checkpoint);
   const factors = new Map<string, InitialFactors>();
   const expected = new Set<string>();
@@ -110,29 +130,24 @@ export function restoreAdapter(scope: Scope, config: DecoderConfig, checkpoint: 
         found: found === undefined ? 'no such tensor' : `[${found.shape.join(',')}]`,
       });
     };
-    factors.set(module.name, moduleFactors(family, rank, module, read));
+    factors.set(module.name, storedFactors(start, rank, module, read));
   }
   const extra = [...tensors.keys()].find((name) => !expected.has(name));
   if (extra !== undefined) {
-    throw new UserError({
-      call: `read ${path}`,
-      expected: `the tensors of a ${family} adapter`,
-      found: `also ${extra}`,
-    });
+    const wanted = `the tensors of a ${family} adapter`;
+    throw new UserError({ call: `read ${path}`, expected: wanted, found: `also ${extra}` });
   }
-  const adapter = assembleAdapter(scope, family, rank, modules, factors);
-  adapter.load(tensors);
-  return adapter;
+  return assembleAdapter(scope, start, rank, modules, factors);
 }
 
-/** Reads every tensor the family has, so that each is checked, and returns what the adapter starts from. */
-function moduleFactors(
-  family: Family,
+/** Reads every tensor the parametrisation has, so that each is checked, and returns what the adapter starts from. */
+function storedFactors(
+  { parametrisation }: AdapterStart,
   rank: number,
   { inputs, outputs }: TargetModule,
   read: (suffix: string, shape: readonly number[]) => Float32Array,
 ): InitialFactors {
-  if (family === 'antipasto') {
+  if (parametrisation === 'antipasto') {
     read('gain', [2 * rank]);
     read('rotation', [rank, rank]);
     const up = read('up', [2 * rank, outputs]);

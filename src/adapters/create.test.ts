@@ -7,10 +7,10 @@ import { type Device, readFloats, Scope, Tape } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { type Project, packRows, plainProject, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import { Lab, smallLab } from '../verify/tiny-model.ts';
-import { readCheckpoint, restoreAdapter, writeCheckpoint } from './checkpoint.ts';
+import { readCheckpoint, restoreAdapter, restoreStart, writeCheckpoint } from './checkpoint.ts';
 import { createAdapter } from './create.ts';
-import { type Family, families } from './families.ts';
 import { pairInputDifferences, type TokenPair } from './pair-inputs.ts';
+import { builtinStarts, families, withStarts } from './starts/registry.ts';
 import { targetModules } from './targets.ts';
 
 const device: Device = createReferenceDevice({ arenaBytes: 2 ** 26 });
@@ -98,12 +98,49 @@ describe('cache', () => {
     }
     const again = createAdapter(scope, lab.decoder, { ...options, cacheDirectory });
     await expect(again).rejects.toThrow(/other contents.*Remove the file/);
+    for (const name of await readdir(cacheDirectory)) await writeFile(join(cacheDirectory, name), 'cut');
+    const cut = createAdapter(scope, lab.decoder, { ...options, cacheDirectory });
+    await expect(cut).rejects.toThrow(/spoiled.*[0-9a-f]{64}\.safetensors.*Remove the file/);
+  });
+
+  test('several that compute the same at once leave one file each, and nothing half-written', async () => {
+    const cacheDirectory = join(home, 'crowd');
+    const make = async () => (await createAdapter(scope, lab.decoder, { ...options, cacheDirectory })).tensors();
+    const [first, ...others] = await Promise.all(Array.from({ length: 4 }, make));
+    for (const other of others) expect(other).toEqual(first);
+    const files = await readdir(cacheDirectory);
+    expect(files.length).toBe(smallLab.layers);
+    expect(files.every((file) => /^[0-9a-f]{64}\.safetensors$/.test(file))).toBe(true);
+  });
+
+  test('a folder that cannot be is refused before anything is computed, with the variable to set', async () => {
+    await writeFile(join(home, 'a-file'), '');
+    const cacheDirectory = join(home, 'a-file', 'factors');
+    const making = createAdapter(scope, lab.decoder, { ...options, cacheDirectory });
+    await expect(making).rejects.toThrow(/a-file.*GQ_CACHE/);
+  });
+
+  test('only starts with a version are kept: not lora, nor one of one’s own that gives none', async () => {
+    const cacheDirectory = join(home, 'unkept');
+    const [pissa] = builtinStarts.filter(({ name }) => name === 'pissa');
+    const { cacheVersion: _, ...own } = { ...pissa, name: 'own' };
+    const starts = withStarts([own]);
+    await createAdapter(scope, lab.decoder, { ...options, cacheDirectory, family: 'lora' });
+    const adapter = await createAdapter(scope, lab.decoder, { ...options, cacheDirectory, family: 'own', starts });
+    expect(adapter.family).toBe('own');
+    await expect(readdir(cacheDirectory)).rejects.toThrow('ENOENT');
+    const path = join(home, 'own.safetensors');
+    await writeCheckpoint(path, adapter);
+    const checkpoint = await readCheckpoint(path);
+    expect(() => restoreAdapter(scope, lab.decoder.config, checkpoint)).toThrow('found own');
+    const restored = restoreAdapter(scope, lab.decoder.config, checkpoint, starts);
+    expect(await restored.tensors()).toEqual(await adapter.tensors());
   });
 });
 
 test('an unknown family, a rank of 0 and an unknown target are named', async () => {
   const make = (family: string, rank: number, targets: readonly string[]) =>
-    createAdapter(scope, lab.decoder, { family: family as Family, rank, seed: 1, targets });
+    createAdapter(scope, lab.decoder, { family, rank, seed: 1, targets });
   await expect(make('pisa', 1, ['q_proj'])).rejects.toThrow('Did you mean pissa?');
   await expect(make('lora', 0, ['q_proj'])).rejects.toThrow('a rank of at least 1');
   await expect(make('lora', 1, ['qproj'])).rejects.toThrow('qproj');
@@ -121,6 +158,10 @@ describe.each([...families])('checkpoint of %s', (family) => {
     const restored = restoreAdapter(inner, source.decoder.config, checkpoint);
     expect(await restored.tensors()).toEqual(await source.adapter.tensors());
     expect(restored.modules).toEqual(source.adapter.modules);
+    const fresh = await Lab.create(inner, family, smallLab);
+    expect(await restoreStart(inner, source.decoder.config, checkpoint).tensors()).toEqual(
+      await fresh.adapter.tensors(),
+    );
   });
 });
 

@@ -1,65 +1,55 @@
 /**
- * Builds an adapter of any family from the decoder's own weights, read back from the device one at a time. Singular vectors
+ * Builds an adapter from a start and the decoder's own weights, read back from the device one at a time. Singular vectors
  * of matrices whose smaller side is at most 600 come from a full SVD, those of larger ones from an iteration on the device.
  * What was computed is kept on disk, keyed by everything it depends on.
  */
-import { nearestName, ShapeError, sha256, sha256Json, UserError, widenHalves } from '../base/index.ts';
-import type { Scope, Tensor } from '../engine/index.ts';
+import { ShapeError, sha256, sha256Json, UserError, widenHalves } from '../base/index.ts';
+import type { Device, Scope, Tensor } from '../engine/index.ts';
 import type { Decoder } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';
 import { AntipastoAdapter } from './antipasto-adapter.ts';
 import { type LeadingSvd, leadingSvd } from './basis.ts';
 import { FactorCache } from './factor-cache.ts';
-import { covarianceRidge, type Family, families, type InitialFactors, initialFactors, needsPairs } from './families.ts';
 import { iterativeSvd } from './iterative-svd.ts';
 import { LinearAdapter } from './linear-adapter.ts';
 import type { PairDifferences } from './pair-inputs.ts';
+import { builtinStarts, findStart } from './starts/registry.ts';
+import { type AdapterStart, computeFactors, type InitialFactors } from './starts/start.ts';
 import { defaultTargets, type TargetModule, targetModules } from './targets.ts';
 
 export interface AdapterOptions {
-  readonly family: Family;
+  /** The name of a start. */
+  readonly family: string;
   /** Of each of the two blocks. */
   readonly rank: number;
   readonly seed: number;
   readonly targets?: readonly string[];
-  /** For the families that start from pairs. */
+  /** Where the family is looked up: the built-in ones when absent. */
+  readonly starts?: readonly AdapterStart[];
+  /** For the starts that need pairs. */
   readonly differences?: PairDifferences;
   /** Where singular vectors are kept between runs; without it they are computed every time. */
   readonly cacheDirectory?: string;
 }
 
 const largestFullSvd = 600;
-/** Of the computation: a change of the algorithm must not meet old results. */
-const factorsVersion = 1;
 
 export async function createAdapter(scope: Scope, decoder: Decoder, options: AdapterOptions): Promise<Adapter> {
-  const { family, rank, targets = defaultTargets } = options;
-  parseFamily(family);
+  const { family, rank, targets = defaultTargets, starts = builtinStarts } = options;
+  const start = findStart(family, starts);
   if (!Number.isInteger(rank) || rank < 1) {
     throw new UserError({ call: 'create an adapter', expected: 'a rank of at least 1', found: `${rank}` });
   }
   const modules = targetModules(decoder.config, targets);
   const factors = new Map<string, InitialFactors>();
-  for (const module of modules) factors.set(module.name, await moduleFactors(decoder, module, options));
-  return assembleAdapter(scope, family, rank, modules, factors);
-}
-
-export function parseFamily(name: string): Family {
-  const family = families.find((each) => each === name);
-  if (family !== undefined) return family;
-  const nearest = nearestName(name, families);
-  throw new UserError({
-    call: 'adapter family',
-    expected: families.join(', '),
-    found: name,
-    ...(nearest === undefined ? {} : { fix: `Did you mean ${nearest}?` }),
-  });
+  for (const module of modules) factors.set(module.name, await moduleFactors(start, decoder, module, options));
+  return assembleAdapter(scope, start, rank, modules, factors);
 }
 
 /** An adapter at its start. */
 export function assembleAdapter(
   scope: Scope,
-  family: Family,
+  start: AdapterStart,
   rank: number,
   modules: readonly TargetModule[],
   factors: ReadonlyMap<string, InitialFactors>,
@@ -69,35 +59,47 @@ export function assembleAdapter(
     if (found === undefined) throw new ShapeError({ call: 'adapter', expected: `factors of ${name}`, found: 'none' });
     return found;
   };
-  if (family === 'antipasto') return new AntipastoAdapter(scope, rank, modules, initial);
-  return new LinearAdapter(scope, family, rank, modules, initial);
+  const Parametrisation = start.parametrisation === 'antipasto' ? AntipastoAdapter : LinearAdapter;
+  return new Parametrisation(scope, start.name, rank, modules, initial);
 }
 
-async function moduleFactors(decoder: Decoder, module: TargetModule, options: AdapterOptions): Promise<InitialFactors> {
-  const { family, rank, seed } = options;
+async function moduleFactors(
+  start: AdapterStart,
+  decoder: Decoder,
+  module: TargetModule,
+  { rank, seed, differences: pairs, cacheDirectory }: AdapterOptions,
+): Promise<InitialFactors> {
   const { name, inputs, outputs } = module;
-  const shape = { module: name, inputs, outputs, rank, seed };
-  // Nothing of a Gaussian start depends on the weight: not even its hash is worth computing.
-  if (family === 'lora') return initialFactors(family, { ...shape, weight: new Float32Array(), differences: null });
   const tensor = decoder.weight(`${name}.weight`);
-  const weight = await readWeight(tensor);
-  const differences = needsPairs(family) ? (options.differences?.get(name) ?? null) : null;
-  const svd: LeadingSvd = (matrix, count) =>
-    Math.min(matrix.rows, matrix.columns) <= largestFullSvd
-      ? leadingSvd(matrix, count)
-      : iterativeSvd(tensor.device, matrix, count);
-  const compute = (): Promise<InitialFactors> => initialFactors(family, { ...shape, weight, differences }, svd);
-  if (options.cacheDirectory === undefined) return compute();
+  const weight = start.needsWeight ? await readWeight(tensor) : new Float32Array();
+  const differences = start.needsPairs ? (pairs?.get(name) ?? null) : null;
+  const svd = svdOn(tensor.device);
+  const compute = (): Promise<InitialFactors> =>
+    computeFactors(start, { module: name, inputs, outputs, rank, seed, weight, differences }, svd);
+  if (cacheDirectory === undefined || start.cacheVersion === undefined || !start.needsWeight) return compute();
   const key = sha256Json({
-    version: factorsVersion,
-    family,
+    start: start.name,
+    version: start.cacheVersion,
+    svd: Math.min(outputs, inputs) <= largestFullSvd ? 'full' : describeArithmetic(tensor.device),
     rank,
-    ridge: covarianceRidge,
     weight: hashFloats(weight),
     differences: differences === null ? null : hashFloats(differences),
     shape: [outputs, inputs],
   });
-  return new FactorCache(options.cacheDirectory).get(key, { outputs, inputs, rank }, compute);
+  return new FactorCache(cacheDirectory).get(key, { outputs, inputs, rank }, compute);
+}
+
+function svdOn(device: Device): LeadingSvd {
+  return (matrix, count) =>
+    Math.min(matrix.rows, matrix.columns) <= largestFullSvd
+      ? leadingSvd(matrix, count)
+      : iterativeSvd(device, matrix, count);
+}
+
+/** What the last bits of an iteration on the device depend on: its kernels, and on a GPU the GPU. */
+function describeArithmetic(device: Device): string {
+  const { name, variant, facts } = device as Device & { variant?: string; facts?: { name: string } };
+  return [name, variant, facts?.name].filter((part) => part !== undefined).join(' ');
 }
 
 function hashFloats(data: Float32Array): string {

@@ -1,13 +1,14 @@
 /**
  * Initial factors on disk, one safetensors file per module, named by the hash of everything they depend on. A file is whole
- * or absent (it is renamed into place), and its contents are hashed: one that does not match is an error, never used.
+ * or absent (it is renamed into place), so any number of processes may compute and write the same one; its contents are
+ * hashed: a damaged one is an error that names it, never used.
  */
-import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256, UserError } from '../base/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
-import type { InitialFactors } from './families.ts';
+import type { InitialFactors } from './starts/start.ts';
 
 interface FactorShape {
   readonly outputs: number;
@@ -25,12 +26,29 @@ export class FactorCache {
   async get(key: string, shape: FactorShape, compute: () => Promise<InitialFactors>): Promise<InitialFactors> {
     const path = join(this.#directory, `${key}.safetensors`);
     if (existsSync(path)) return readFactors(path, key, shape);
+    await this.#prepare();
     const factors = await compute();
-    await mkdir(this.#directory, { recursive: true });
     await writeFactors(path, key, shape, factors);
     return factors;
   }
+
+  /** A folder that cannot be written is refused before anything is computed. */
+  async #prepare(): Promise<void> {
+    try {
+      await mkdir(this.#directory, { recursive: true });
+      await access(this.#directory, constants.W_OK);
+    } catch (cause) {
+      const found = cause instanceof Error ? cause.message : String(cause);
+      const fix = 'Name another folder for what is kept between runs in the environment variable GQ_CACHE.';
+      throw new UserError(
+        { call: `keep factors in ${this.#directory}`, expected: 'a folder that can be written', found, fix },
+        { cause },
+      );
+    }
+  }
 }
+
+const removeIt = 'Remove the file: it will be computed again.';
 
 function hashFactors({ A0, B0 }: InitialFactors): string {
   const bytes = [A0, B0].map((data) => sha256(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
@@ -47,16 +65,19 @@ function writeFactors(path: string, key: string, shape: FactorShape, factors: In
 }
 
 async function readFactors(path: string, key: string, { outputs, inputs, rank }: FactorShape): Promise<InitialFactors> {
-  await using file = await SafetensorsFile.open(path);
-  const shapes = ['A0', 'B0'].map((name) => file.entry(name).shape.join());
-  const factors = { A0: await file.readFloat32('A0'), B0: await file.readFloat32('B0') };
+  await using file = await SafetensorsFile.open(path).catch((cause: unknown) => {
+    if (!(cause instanceof UserError)) throw cause;
+    throw new UserError({ ...cause.complaint, fix: removeIt }, { cause });
+  });
+  const shapes = ['A0', 'B0'].map((name) => file.entries.get(name)?.shape.join() ?? 'none');
   const fits = shapes.join(' ') === `${2 * rank},${inputs} ${outputs},${2 * rank}`;
+  const factors = fits ? { A0: await file.readFloat32('A0'), B0: await file.readFloat32('B0') } : null;
   const { metadata } = file;
-  if (fits && metadata['key'] === key && metadata['sha256'] === hashFactors(factors)) return factors;
+  if (factors !== null && metadata['key'] === key && metadata['sha256'] === hashFactors(factors)) return factors;
   throw new UserError({
     call: `read the cached factors ${path}`,
     expected: `A0 [${2 * rank},${inputs}] and B0 [${outputs},${2 * rank}] whose hash is the stored one`,
     found: fits ? 'other contents' : `shapes [${shapes.join('] and [')}]`,
-    fix: 'Remove the file: it will be computed again.',
+    fix: removeIt,
   });
 }

@@ -1,9 +1,15 @@
 export type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 export { type Basis, cayleyRotation, cordaBasis, leadingSvd, signedDirection, toMatrix } from './basis.ts';
-export { type AdapterCheckpoint, readCheckpoint, restoreAdapter, writeCheckpoint } from './checkpoint.ts';
-export { type AdapterOptions, assembleAdapter, createAdapter, parseFamily } from './create.ts';
+export {
+  type AdapterCheckpoint,
+  type CheckpointKind,
+  readCheckpoint,
+  restoreAdapter,
+  restoreStart,
+  writeCheckpoint,
+} from './checkpoint.ts';
+export { type AdapterOptions, assembleAdapter, createAdapter } from './create.ts';
 export { type BlockNorms, GradientEnergy } from './energy.ts';
-export { type Family, families, type LinearFamily, linearFamilies, needsPairs } from './families.ts';
 export { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from './features.ts';
 export { LinearAdapter } from './linear-adapter.ts';
 export { addChange, type MergedDType, mergedTensor, writeMerged } from './merge.ts';
@@ -11,6 +17,8 @@ export { type PairDifferences, pairInputDifferences, type TokenPair } from './pa
 export { type PolicyState, routeGroups, routeTokens, scaleGroups, scaleOf, scaleRows } from './passes.ts';
 export { readPeft, writePeft } from './peft.ts';
 export { blockScales, type Detach, type Route, routeCoefficients } from './routes.ts';
+export { builtinStarts, type Family, families, findStart, withStarts } from './starts/registry.ts';
+export { type AdapterStart, defineStart, type InitialFactors, type StartInput } from './starts/start.ts';
 export { steerAdapter } from './steer.ts';
 export { defaultTargets, type TargetModule, targetModules } from './targets.ts';
 export { transpose } from './transpose.ts';

@@ -1,6 +1,5 @@
 /**
- * Adapters of the families lora, pissa, corda, scorda and scorda-reversed: y = W x + [B A − B0 A0] x. They differ in A0, B0
- * only. Checkpoints hold A [2R, C], B [O, 2R], A0 and B0 of each module; the engine keeps B transposed.
+ * The linear parametrisation: y = W x + [B A − B0 A0] x. Families of it differ in A0 and B0 only. Checkpoints hold A [2R, C], B [O, 2R], A0 and B0 of each module; the engine keeps B transposed.
  */
 import { ShapeError, UserError } from '../base/index.ts';
 import {
@@ -14,13 +13,13 @@ import {
 } from '../engine/index.ts';
 import type { Project } from '../model/index.ts';
 import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
-import type { InitialFactors, LinearFamily } from './families.ts';
 import { projectAdapted } from './project.ts';
+import type { InitialFactors } from './starts/start.ts';
 import { defaultTargets, type TargetModule } from './targets.ts';
 import { transpose } from './transpose.ts';
 
 export class LinearAdapter implements Adapter {
-  readonly family: LinearFamily;
+  readonly family: string;
   readonly rank: number;
   readonly modules: readonly TargetModule[];
   readonly parameters: readonly Parameter[];
@@ -30,7 +29,7 @@ export class LinearAdapter implements Adapter {
 
   constructor(
     scope: Scope,
-    family: LinearFamily,
+    family: string,
     rank: number,
     modules: readonly TargetModule[],
     initial: (module: TargetModule) => InitialFactors,

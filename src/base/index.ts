@@ -1,4 +1,5 @@
 export { replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
+export { cacheFolder } from './cache-folder.ts';
 export { categorical, cumulate, drawFromCumulative } from './categorical.ts';
 export { type Complaint, DeviceError, GraderError, ShapeError, UserError } from './errors.ts';
 export {

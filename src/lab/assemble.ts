@@ -2,10 +2,18 @@
  * The composition root of training: from a config to a trainer, with everything it needs built once and closed once. The
  * grader is given the writing half of the verdict ledger; only the oracle arm is given the reading half.
  */
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Adapter, TokenPair } from '../adapters/index.ts';
-import { createAdapter, needsPairs, pairInputDifferences, targetModules } from '../adapters/index.ts';
-import { sha256File } from '../base/index.ts';
+import {
+  createAdapter,
+  findStart,
+  pairInputDifferences,
+  readCheckpoint,
+  restoreStart,
+  targetModules,
+} from '../adapters/index.ts';
+import { cacheFolder, sha256File } from '../base/index.ts';
 import { AdamW, type Device, Scope } from '../engine/index.ts';
 import type { Judge, Problem } from '../env/index.ts';
 import { checkProblems, createGrader, importPool, loadProblems, type PoolEntry, SandboxJudge } from '../env/index.ts';
@@ -25,6 +33,7 @@ import {
   PhaseClock,
   paceOf,
   partitionOf,
+  type RunDirectory,
   type Splits,
   splitProblems,
   trainingTasks,
@@ -140,15 +149,33 @@ export async function openPairs(config: RunConfig, text: ModelText): Promise<{ p
   return { pairs: tokens, hash };
 }
 
-export async function openAdapter(config: RunConfig, model: OpenModel, pairs: readonly TokenPair[]): Promise<Adapter> {
+/** The adapter's tensors in the last checkpoint of a run that has one. */
+export function lastAdapter(run: RunDirectory): string | null {
+  const last = run.checkpoints.at(-1);
+  return last === undefined ? null : join(run.checkpoint(last), 'adapter.safetensors');
+}
+
+/** The adapter at its start. A start that costs singular vectors takes its factors from `stored`, a checkpoint of the same run. */
+export async function openAdapter(
+  config: RunConfig,
+  model: OpenModel,
+  pairs: readonly TokenPair[],
+  stored: string | null = null,
+): Promise<Adapter> {
   const { family, rank, targets } = config.adapter;
   const modules = targetModules(model.decoder.config, targets);
-  const differences = needsPairs(family) ? await pairInputDifferences(model.decoder, modules, pairs) : undefined;
+  const { needsWeight, needsPairs } = findStart(family);
+  if (needsWeight && stored !== null) {
+    const kind = { family, rank, modules: modules.map(({ name }) => name) };
+    return restoreStart(model.scope, model.decoder.config, await readCheckpoint(stored, kind));
+  }
+  const differences = needsPairs ? await pairInputDifferences(model.decoder, modules, pairs) : undefined;
   return createAdapter(model.scope, model.decoder, {
     family,
     rank,
     seed: config.seed,
     targets,
+    cacheDirectory: cacheFolder('factors'),
     ...(differences === undefined ? {} : { differences }),
   });
 }
@@ -186,9 +213,10 @@ export async function assemble(
   ledger: VerdictLedger,
   resources: Resources,
   warn: Warn = silent,
+  stored: string | null = null,
 ): Promise<Assembly> {
   const model = await loadModel(config, files, resources);
-  const adapter = await openAdapter(config, model, pairs);
+  const adapter = await openAdapter(config, model, pairs, stored);
   const { recompute } = config.output;
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm), recompute };
   const partition = await partitionOf(config, problems);

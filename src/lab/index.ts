@@ -1,4 +1,5 @@
 export {
+  lastAdapter,
   modelDirectory,
   type OpenModel,
   openAdapter,

@@ -5,7 +5,7 @@ import { RunEvaluator } from '../evaluate/index.ts';
 import type { Policy } from '../grpo/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { deployedScale, parseRunConfig, partitionOf, RunDirectory, trainingTasks } from '../run/index.ts';
-import { openAdapter, openJudge, openModel, openPairs, openProblems, type Resources } from './assemble.ts';
+import { lastAdapter, openAdapter, openJudge, openModel, openPairs, openProblems, type Resources } from './assemble.ts';
 import { deviceNames } from './devices.ts';
 
 export interface OpenRun {
@@ -31,7 +31,7 @@ export async function openRun(path: string, resources: Resources, options: OpenR
   const everything = { ...splits, train: Object.values(splits).flat() };
   const model = await openModel(config, resources, async (text) => trainingTasks(config, everything, partition, text));
   const { pairs } = await openPairs(config, model.text);
-  const adapter = await openAdapter(config, model, pairs);
+  const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm) };
   const parts = { run, config, policy, judge, splits, partition, text: model.text, siblings: options.siblings ?? [] };
   const hasQuarantine = policy.deployedScale === 0;

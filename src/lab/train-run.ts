@@ -22,8 +22,7 @@ import {
   recordRun,
   resumeFrom,
 } from '../run/index.ts';
-import { type Assembly, assemble, openInputs, Resources, type RunInputs } from './assemble.ts';
-import { onInterrupt } from './interrupt.ts';
+import { type Assembly, assemble, lastAdapter, openInputs, Resources, type RunInputs } from './assemble.ts';
 import { readVersion } from './version.ts';
 
 export interface TrainOutput extends Pick<CommandContext, 'stdout' | 'stderr'> {
@@ -82,7 +81,7 @@ async function trainOpen(
   if (newManifest !== null) await run.writeManifest(newManifest(facts));
   else checkFacts(run, facts, output);
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
-  const assembly = await assemble(config, inputs, ledger, resources, warn);
+  const assembly = await assemble(config, inputs, ledger, resources, warn, lastAdapter(run));
   const { parent } = run.manifest;
   if (last !== undefined) await resumeFrom(run, assembly.trainer, last);
   else if (parent !== null) {

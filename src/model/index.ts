@@ -37,7 +37,6 @@ export { ModelFolder } from './files/folder.ts';
 export { createFolder, type ModelFolderContents, writeModelFolder } from './files/folder-writer.ts';
 export { type GenerationConfig, openGenerationConfig, parseGenerationConfig } from './files/generation-config.ts';
 export {
-  Fields,
   isObject,
   type JsonObject,
   type JsonValue,
@@ -52,6 +51,7 @@ export type { Rope, RopeScaling } from './files/rope-config.ts';
 export { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './files/safetensors.ts';
 export type { SafetensorsDType, SafetensorsEntry } from './files/safetensors-header.ts';
 export { type TensorToWrite, writeSafetensors } from './files/safetensors-writer.ts';
+export { parseFields } from './files/schema.ts';
 export { type WeightEntry, WeightFiles } from './files/weight-files.ts';
 export {
   checkWeights,
@@ -66,8 +66,8 @@ export { type ChatMessage, type ChatOptions, ChatTemplate } from './text/chat.ts
 export { type ModelText, modelText } from './text/model-text.ts';
 export { ModelTokenizer, type SpecialTokenKind, type TokenizerFiles } from './text/tokenizer.ts';
 export {
+  byteTokenizer,
   chatMarkupChoices,
   type TokenizerChoices,
-  trainByteLevelTokenizer,
   wordLevelTokenizer,
-} from './text/tokenizer-trainer.ts';
+} from './text/tokenizer-builder.ts';

@@ -3,7 +3,7 @@
  * as it may be, a pass filled to its last token) is rehearsed on a device that only counts. What stands (weights, adapter,
  * optimiser) is there all the time; of the phases the largest counts. A margin covers what kernels borrow for themselves.
  */
-import { assembleAdapter, parseFamily, targetModules } from '../adapters/index.ts';
+import { assembleAdapter, findStart, targetModules } from '../adapters/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
 import type { ArmDefinition, Policy, Task } from '../grpo/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
@@ -93,5 +93,5 @@ function rehearseAdapter(scope: Scope, { config, decoder }: Rehearsal) {
   const modules = targetModules(decoder, targets);
   const nothing = { A0: new Float32Array(), B0: new Float32Array() };
   const factors = new Map(modules.map(({ name }) => [name, nothing]));
-  return assembleAdapter(scope, parseFamily(family), rank, modules, factors);
+  return assembleAdapter(scope, start, rank, modules, factors);
 }

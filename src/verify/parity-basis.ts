@@ -5,8 +5,9 @@
  */
 import { join } from 'node:path';
 import { Matrix } from 'ml-matrix';
+import { z } from 'zod';
 import { type Basis, cayleyRotation, cordaBasis, leadingSvd, signedDirection, toMatrix } from '../adapters/index.ts';
-import { Fields, readJsonObject } from '../model/index.ts';
+import { parseFields, readJsonObject } from '../model/index.ts';
 import { type Check, compareAbsolute, compareRelative, failedCheck } from './check.ts';
 import { missingFiles, StoredCase } from './parity-files.ts';
 import type { CaseReport } from './parity-model.ts';
@@ -23,13 +24,14 @@ const tensorNames = [
   'signed_out',
   'cayley_R',
 ];
+const basisFile = z.object({ ridge: z.number({ error: 'a number' }) });
 const inputNames = ['W', 'deltas', 'cayley_X'];
 
 export async function verifyBasis(directory: string, name: string): Promise<CaseReport> {
   const missing = missingFiles(directory, ['io.json']);
   if (missing.length > 0) return { checks: missing.map((file) => failedCheck(name, file, 'no such file')), notes: [] };
   const file = join(directory, 'io.json');
-  const ridge = new Fields(await readJsonObject(file), file).number('ridge');
+  const { ridge } = parseFields(basisFile, await readJsonObject(file), file);
   await using stored = await StoredCase.open(directory, 'io.safetensors');
   const absent = [...inputNames, ...tensorNames].filter((tensor) => !stored.has(tensor));
   if (absent.length > 0) {

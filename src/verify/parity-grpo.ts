@@ -5,6 +5,7 @@
  * gradients have their own checks.
  */
 import { join } from 'node:path';
+import { z } from 'zod';
 import {
   ActivationPooling,
   gradientFeatures,
@@ -21,10 +22,10 @@ import { AdamW, type Device, type Parameter, readFloats, Scope, Tape, type Tenso
 import { tokenLoss } from '../grpo/index.ts';
 import {
   type Decoder,
-  Fields,
   ModelFolder,
   type PackedGroups,
   packGroups,
+  parseFields,
   readJsonObject,
   scoreGroups,
 } from '../model/index.ts';
@@ -53,28 +54,35 @@ interface GrpoSettings {
   readonly decay: number;
 }
 
+const number = z.number({ error: 'a number' });
+const count = z.int({ error: 'a whole number ≥ 1' }).min(1, { error: 'a whole number ≥ 1' });
+const settingsFile = z.object({
+  rank: count,
+  clip: number,
+  kl_beta: number,
+  max_new: count,
+  group: count,
+  groups: count,
+  targets: z.array(z.string(), { error: 'names of linear layers' }),
+  lr: number,
+  betas: z.tuple([number, number], { error: 'two numbers' }),
+  eps: number,
+  grad_clip: number,
+  decay_to_init: number,
+});
+
 async function readSettings(directory: string): Promise<GrpoSettings> {
   const file = join(directory, 'grpo.json');
-  const fields = new Fields(await readJsonObject(file), file);
-  const { betas, targets } = { betas: fields.value('betas'), targets: fields.value('targets') };
-  const isNumbers = Array.isArray(betas) && betas.length === 2 && betas.every((beta) => typeof beta === 'number');
-  if (!isNumbers) throw fields.complain('betas', 'two numbers', JSON.stringify(betas));
-  if (!Array.isArray(targets) || !targets.every((target) => typeof target === 'string')) {
-    throw fields.complain('targets', 'names of linear layers', JSON.stringify(targets));
-  }
+  const read = parseFields(settingsFile, await readJsonObject(file), file);
+  const { rank, clip, group, groups, targets, betas } = read;
   return {
-    rank: fields.integer('rank'),
-    clip: fields.number('clip'),
-    klWeight: fields.number('kl_beta'),
-    maxNewTokens: fields.integer('max_new'),
-    group: fields.integer('group'),
-    groups: fields.integer('groups'),
-    targets,
-    learningRate: fields.number('lr'),
-    betas: [betas[0], betas[1]],
-    epsilon: fields.number('eps'),
-    gradientClip: fields.number('grad_clip'),
-    decay: fields.number('decay_to_init'),
+    ...{ rank, clip, group, groups, targets, betas },
+    klWeight: read.kl_beta,
+    maxNewTokens: read.max_new,
+    learningRate: read.lr,
+    epsilon: read.eps,
+    gradientClip: read.grad_clip,
+    decay: read.decay_to_init,
   };
 }
 

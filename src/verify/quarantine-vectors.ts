@@ -29,7 +29,7 @@ function hashDirection(vector: Float32Array): string | undefined {
   return sha256(new Uint8Array(turned.buffer));
 }
 
-export function quarantineVectors({ family, rank, modules, tensors }: AdapterCheckpoint): Map<string, string> {
+export function quarantineVectors({ rank, modules, tensors }: AdapterCheckpoint): Map<string, string> {
   const vectors = new Map<string, string>();
   const collect = (name: string, data: Float32Array): void => {
     for (const [hash, at] of vectorsOf(name, data, 2 * rank, rank)) vectors.set(hash, at);
@@ -37,7 +37,7 @@ export function quarantineVectors({ family, rank, modules, tensors }: AdapterChe
   for (const module of modules) {
     const tensor = (suffix: string): StoredTensor =>
       tensors.get(`${module}.${suffix}`) ?? { shape: [], data: new Float32Array() };
-    if (family === 'antipasto') {
+    if (tensors.has(`${module}.gain`)) {
       const [down, up, gain] = [tensor('down'), tensor('up'), tensor('gain')];
       collect(`${module}.down row`, down.data);
       collect(`${module}.up row`, up.data);

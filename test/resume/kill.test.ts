@@ -17,3 +17,16 @@ it('twenty kills over twelve updates change no byte', { timeout: 600_000 }, asyn
   // Lives began without a run, at its start, and in its middle.
   expect(new Set(resumedFrom).size).toBeGreaterThanOrEqual(5);
 });
+
+it('three kills of a run whose adapter starts from singular vectors change no byte', { timeout: 600_000 }, async () => {
+  const { kills, resumedFrom, differences } = await killAndCompare({
+    kills: 3,
+    updates: 6,
+    checkpointEvery: 2,
+    seed: 5,
+    settings: ['arm.kind=gradient', 'arm.warmupRows=4', 'arm.refreshEvery=3', 'adapter.family=scorda'],
+  });
+  expect(differences).toEqual([]);
+  expect(kills).toBeGreaterThanOrEqual(3);
+  expect(Math.max(...resumedFrom)).toBeGreaterThanOrEqual(2);
+});

@@ -1,19 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Finding } from '../doctor/findings.ts';
 import {
   describeCuda,
   inspectCores,
   inspectMemory,
   inspectNode,
-  inspectNvidia,
   inspectPython,
   inspectSandbox,
   inspectWasm,
 } from '../doctor/findings.ts';
-import { usualNvidiaPlaces } from '../doctor/nvidia.ts';
 import { runCli } from '../program.ts';
 import { isHealthy, renderFindings } from './doctor.ts';
 
@@ -50,11 +45,36 @@ describe('cuda', () => {
     expect(describeCuda(report).values['freeBytes']).toBe(139 * 2 ** 30);
   });
 
-  it('says which library is missing, or what the driver answered', () => {
-    const without = { ...report, usable: false, libraries: { ...report.libraries, libnvrtc: null }, gpus: [] };
-    expect(describeCuda(without)).toMatchObject({ status: 'missing', required: false, detail: 'not found: libnvrtc' });
-    const broken = { ...report, usable: false, gpus: [], problems: ['cuInit: no device'] };
-    expect(describeCuda(broken).detail).toBe('cuInit: no device');
+  it('says that there is no driver, which is no failure', () => {
+    const nothing = { libcuda: null, libnvrtc: null, libcublasLt: null };
+    const versions = { driverVersion: null, compilerVersion: null, blasVersion: null };
+    const bare = describeCuda({ ...report, ...versions, usable: false, libraries: nothing, gpus: [], problems: ['x'] });
+    expect(bare).toMatchObject({ status: 'missing', required: false });
+    expect(bare.detail).toBe('no NVIDIA driver: libcuda.so was not found; also not found: libnvrtc, libcublasLt');
+    expect(bare.todo).toContain('install the NVIDIA driver');
+    expect(isHealthy([bare])).toBe(true);
+  });
+
+  it('says which libraries a machine with a driver and a GPU lacks', () => {
+    const libraries = { ...report.libraries, libnvrtc: null };
+    const without = describeCuda({ ...report, usable: false, libraries, compilerVersion: null, problems: ['x'] });
+    expect(without.detail).toBe('NVIDIA H200 (139 of 140 GiB free), a driver for CUDA 13.0, but not found: libnvrtc');
+    expect(without).toMatchObject({ status: 'missing', values: { libraries: 'libnvrtc' } });
+    expect(without.todo).toContain('CUDA toolkit 12 or 13');
+  });
+
+  it('gives what the driver answered when everything is there and nothing works', () => {
+    const broken = describeCuda({ ...report, usable: false, gpus: [], problems: ['cuInit: no device'] });
+    expect(broken).toMatchObject({ status: 'missing', detail: 'cuInit: no device' });
+    expect(describeCuda({ ...report, usable: false, gpus: [] }).detail).toBe('a driver, but no GPU');
+  });
+
+  it('does not call a library missing that the system loader found', () => {
+    const loaded = { ...report, libraries: { ...report.libraries, libcublasLt: null } };
+    expect(renderFindings([describeCuda(loaded)])).toContain('libcublasLt: where the system loader found it');
+    expect(describeCuda({ ...loaded, usable: false, gpus: [], problems: ['cuInit: no device'] }).detail).toBe(
+      'cuInit: no device',
+    );
   });
 });
 
@@ -100,47 +120,6 @@ describe('python', () => {
   });
 });
 
-describe('nvidia driver', () => {
-  let folder: string;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'gq-nvidia-'));
-  });
-  afterEach(() => rmSync(folder, { recursive: true }));
-  const places = () => ({
-    libraryFolders: [join(folder, 'none'), folder],
-    programFolders: [folder],
-    kernelModuleFile: join(folder, 'version'),
-  });
-
-  it('is missing in an empty folder, which is no failure', () => {
-    const finding = inspectNvidia(places());
-    expect(finding).toMatchObject({ status: 'missing', required: false, detail: 'no libcuda.so.1 and no nvidia-smi' });
-    expect(isHealthy([finding])).toBe(true);
-  });
-
-  it('is missing when only nvidia-smi is there', () => {
-    writeFileSync(join(folder, 'nvidia-smi'), '');
-    expect(inspectNvidia(places())).toMatchObject({
-      status: 'missing',
-      values: { program: join(folder, 'nvidia-smi') },
-    });
-  });
-
-  it('is found by its library, with the version of the kernel module', () => {
-    writeFileSync(join(folder, 'libcuda.so.1'), '');
-    writeFileSync(join(folder, 'version'), 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5\n');
-    const finding = inspectNvidia(places());
-    expect(finding).toMatchObject({ status: 'found', values: { version: '550.54.15' } });
-    expect(finding.detail).toBe(`550.54.15, ${join(folder, 'libcuda.so.1')}`);
-  });
-
-  it('looks along LD_LIBRARY_PATH and PATH first', () => {
-    const { libraryFolders, programFolders } = usualNvidiaPlaces({ LD_LIBRARY_PATH: '/a::/b', PATH: '/c' });
-    expect(libraryFolders.slice(0, 2)).toEqual(['/a', '/b']);
-    expect(programFolders[0]).toBe('/c');
-  });
-});
-
 describe('report', () => {
   const missing: Finding = {
     name: 'engine',
@@ -167,6 +146,6 @@ describe('report', () => {
     const { healthy, findings } = JSON.parse(out) as { healthy: boolean; findings: Finding[] };
     expect(code).toBe(healthy ? 0 : 1);
     const names = findings.map(({ name }) => name);
-    expect(names).toEqual(['node', 'cores', 'memory', 'wasm kernels', 'python', 'sandbox', 'nvidia driver', 'cuda']);
+    expect(names).toEqual(['node', 'cores', 'memory', 'wasm kernels', 'python', 'sandbox', 'cuda']);
   });
 });

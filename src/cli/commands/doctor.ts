@@ -8,12 +8,10 @@ import {
   inspectGpu,
   inspectMemory,
   inspectNode,
-  inspectNvidia,
   inspectPython,
   inspectSandbox,
   inspectWasm,
 } from '../doctor/findings.ts';
-import { usualNvidiaPlaces } from '../doctor/nvidia.ts';
 
 async function inspectMachine(): Promise<readonly Finding[]> {
   return [
@@ -23,7 +21,6 @@ async function inspectMachine(): Promise<readonly Finding[]> {
     await inspectWasm(),
     await inspectPython(),
     await inspectSandbox(),
-    inspectNvidia(usualNvidiaPlaces(process.env)),
     await inspectGpu(),
   ];
 }

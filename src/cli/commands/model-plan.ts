@@ -1,11 +1,12 @@
 /**
- * From the arguments of `gq model init` to the contents of a model folder. The kind of each tokenizer source follows
- * from its content: a JSON list is an explicit list of tokens, a JSON object a tokenizer.json, anything else text.
+ * From the arguments of `gq model init` to the contents of a model folder. The tokenizer is one of bytes, or comes from a
+ * file: a JSON list is an explicit list of tokens, a JSON object a tokenizer.json.
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { UserError } from '../../base/index.ts';
 import {
+  byteTokenizer,
   chatMarkupChoices,
   type DecoderConfig,
   initialTensors,
@@ -19,19 +20,14 @@ import {
   readJsonObject,
   readText,
   type TokenizerFiles,
-  trainByteLevelTokenizer,
   wordLevelTokenizer,
 } from '../../model/index.ts';
 
-export async function planModel(
-  configName: string,
-  sources: readonly string[],
-  seed: number,
-): Promise<ModelFolderContents> {
+export async function planModel(configName: string, source: string, seed: number): Promise<ModelFolderContents> {
   const preset = Object.entries(modelPresets).find(([name]) => name === configName)?.[1];
   const shape = preset ?? (await readConfig(configName));
-  const { files, chatTemplate } = await planTokenizer(sources, shape.vocabSize);
-  const tokenizer = new ModelTokenizer(files, sources.join(', '));
+  const { files, chatTemplate } = await planTokenizer(source);
+  const tokenizer = new ModelTokenizer(files, source);
   if (preset === undefined && tokenizer.size > shape.vocabSize) {
     const expected = `at most ${shape.vocabSize} tokens, the vocab_size of ${configName}`;
     throw new UserError({ call: 'gq model init --tokenizer-from', expected, found: `${tokenizer.size}` });
@@ -64,17 +60,15 @@ interface TokenizerPlan {
   readonly chatTemplate?: string;
 }
 
-async function planTokenizer(sources: readonly string[], vocabSize: number): Promise<TokenizerPlan> {
-  const [first] = sources;
-  if (sources.length === 1 && first.endsWith('.json')) {
-    const value = parseJson(await readText(first), first);
-    if (isTokenList(value)) return { files: wordLevelTokenizer(value, chatMarkupChoices) };
-    if (isObject(value)) return copyTokenizer(dirname(first), basename(first));
-    const expected = 'a list of tokens or a tokenizer.json';
-    throw new UserError({ call: `gq model init --tokenizer-from ${first}`, expected, found: 'other JSON' });
-  }
-  const texts = await Promise.all(sources.map(readText));
-  return { files: trainByteLevelTokenizer(texts, vocabSize, chatMarkupChoices) };
+async function planTokenizer(source: string): Promise<TokenizerPlan> {
+  if (source === 'bytes') return { files: byteTokenizer(chatMarkupChoices) };
+  const call = `gq model init --tokenizer-from ${source}`;
+  const expected = '"bytes", a .json list of tokens, or a tokenizer.json';
+  if (!source.endsWith('.json')) throw new UserError({ call, expected, found: 'another kind of file' });
+  const value = parseJson(await readText(source), source);
+  if (isTokenList(value)) return { files: wordLevelTokenizer(value, chatMarkupChoices) };
+  if (isObject(value)) return copyTokenizer(dirname(source), basename(source));
+  throw new UserError({ call, expected, found: 'other JSON' });
 }
 
 function isTokenList(value: JsonValue): value is readonly string[] {

@@ -21,11 +21,20 @@ async function run(...argv: string[]): Promise<{ code: number; out: string; err:
 }
 
 const init = (config: string, from: string, to: string, seed = '1') =>
-  run('init', '--config', config, '--tokenizer-from', path(from), '--seed', seed, '--to', path(to));
+  run(
+    'init',
+    '--config',
+    config,
+    '--tokenizer-from',
+    from === 'bytes' ? from : path(from),
+    '--seed',
+    seed,
+    '--to',
+    path(to),
+  );
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'model-command-'));
-  await writeFile(path('corpus.txt'), 'the cat sat on the mat\nthe cat and the hat\n');
   await writeFile(path('tokens.json'), JSON.stringify(['def', ' ', 'f', '(', ')', ':', '\n', '    ', 'pass']));
   await writeFile(path('number.json'), '3');
 });
@@ -66,13 +75,13 @@ describe('gq model inspect', () => {
 });
 
 describe('gq model init', () => {
-  it('trains byte pairs on texts, and the vocabulary follows for a preset', async () => {
-    const { code, err } = await init('nano', 'corpus.txt', 'trained');
+  it('makes a tokenizer of bytes, and the vocabulary follows for a preset', async () => {
+    const { code, err } = await init('nano', 'bytes', 'of-bytes');
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    await using model = await ModelFolder.open(path('trained'));
+    await using model = await ModelFolder.open(path('of-bytes'));
     expect(model.config.vocabSize).toBe(model.tokenizer.size);
-    expect(model.config).toMatchObject({ eosTokenIds: [2], padTokenId: 0, hiddenSize: 64 });
-    expect(model.tokenizer.encode(' the').length).toBe(1);
+    expect(model.config).toMatchObject({ eosTokenIds: [2], padTokenId: 0, hiddenSize: 64, vocabSize: 259 });
+    expect(model.tokenizer.encode(' the').length).toBe(4);
   });
 
   it('takes an explicit list of tokens, or a tokenizer.json with what lies beside it', async () => {
@@ -88,8 +97,8 @@ describe('gq model init', () => {
 
   it('reads a config file, whose vocabulary stands, and writes the same bytes for the same seed', async () => {
     const config = join(golden, 'qwen2', 'config.json');
-    expect((await init(config, 'corpus.txt', 'a', '5')).code).toBe(0);
-    expect((await init(config, 'corpus.txt', 'b', '5')).code).toBe(0);
+    expect((await init(config, 'bytes', 'a', '5')).code).toBe(0);
+    expect((await init(config, 'bytes', 'b', '5')).code).toBe(0);
     const [a, b] = await Promise.all(['a', 'b'].map((name) => readFile(path(`${name}/model.safetensors`))));
     expect(a.equals(b)).toBe(true);
     await using model = await ModelFolder.open(path('a'));
@@ -102,8 +111,9 @@ describe('gq model init', () => {
   it.each([
     ['an existing folder', ['nano', 'tokens.json', '.'], 'does not exist yet'],
     ['an unknown preset', ['mikro', 'tokens.json', 'x'], 'a preset: nano, micro, found mikro'],
-    ['other JSON', ['nano', 'number.json', 'x'], 'a list of tokens or a tokenizer.json'],
-    ['a missing text', ['nano', 'none.txt', 'x'], 'no such file'],
+    ['other JSON', ['nano', 'number.json', 'x'], 'a .json list of tokens, or a tokenizer.json'],
+    ['a missing file', ['nano', 'none.json', 'x'], 'no such file'],
+    ['a text', ['nano', 'corpus.txt', 'x'], '"bytes", a .json list of tokens'],
     ['a seed that is none', ['nano', 'tokens.json', 'x', 'one'], 'a whole number'],
   ] as const)('refuses %s', async (_, [config, from, to, seed], message) => {
     const { code, out, err } = await init(config, from, to, seed);

@@ -14,7 +14,7 @@ interface InspectOptions {
 
 interface InitOptions {
   readonly config: string;
-  readonly tokenizerFrom: readonly string[];
+  readonly tokenizerFrom: string;
   readonly seed: number;
   readonly to: string;
 }
@@ -47,10 +47,7 @@ export function configureModel(command: Command, context: CommandContext): void 
     .helpCommand(false)
     .addHelpText(
       'after',
-      examplesText(
-        'gq model inspect DIR',
-        'gq model init --config micro --tokenizer-from corpus.txt --seed 1 --to DIR',
-      ),
+      examplesText('gq model inspect DIR', 'gq model init --config micro --tokenizer-from bytes --seed 1 --to DIR'),
     );
   command
     .command('inspect')
@@ -63,10 +60,7 @@ export function configureModel(command: Command, context: CommandContext): void 
     .command('init')
     .description('write a fresh random model with its tokenizer; an existing folder is never overwritten')
     .requiredOption('--config <file>', 'a config.json, or a preset: nano, micro')
-    .requiredOption(
-      '--tokenizer-from <files...>',
-      'texts to train byte pairs on, a .json list of tokens, or a tokenizer.json to copy',
-    )
+    .requiredOption('--tokenizer-from <source>', 'bytes, a .json list of tokens, or a tokenizer.json to copy')
     .requiredOption('--seed <n>', 'seed of the weights', parseSeed)
     .requiredOption('--to <dir>', 'the folder to write')
     .action((options: InitOptions) => init(options, context));

@@ -63,14 +63,13 @@ async function measure(
 
 async function score(model: string, file: string, options: ScoreOptions, context: CommandContext): Promise<void> {
   const { family: familyName, rank, seed, kind, score: scoreKind, standardise = false } = options;
-  const { createAdapter, needsPairs, pairInputDifferences, targetModules } = await import('../../adapters/index.ts');
-  const { parseFamily } = await import('../../adapters/index.ts');
+  const { createAdapter, findStart, pairInputDifferences, targetModules } = await import('../../adapters/index.ts');
   const { Scope } = await import('../../engine/index.ts');
   const { folderPairEncoder, tokenizePairs } = await import('../../env/pairs/index.ts');
   const { judgeDirection, pairDirection, scoreFeatures } = await import('../../gates/index.ts');
   const { leaveOneOut, pairFeatures } = await import('../../grpo/index.ts');
   const { Decoder, loadWeights, ModelFolder } = await import('../../model/index.ts');
-  const family = parseFamily(familyName);
+  const { name: family, needsPairs } = findStart(familyName);
   const { pairs, hash, file: path } = await loadPairs(file, options.select);
   await using folder = await ModelFolder.open(model);
   const tokenized = tokenizePairs(pairs, folderPairEncoder(folder));
@@ -81,7 +80,7 @@ async function score(model: string, file: string, options: ScoreOptions, context
     folder.config,
     loadWeights(folder.weights, folder.config, { as: 'float32' }),
   );
-  const differences = needsPairs(family)
+  const differences = needsPairs
     ? { differences: await pairInputDifferences(decoder, targetModules(folder.config), tokenized) }
     : {};
   const adapter = await createAdapter(scope, decoder, { family, rank, seed, ...differences });

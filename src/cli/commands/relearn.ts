@@ -13,7 +13,15 @@ import {
 } from '../../analyse/index.ts';
 import { UserError } from '../../base/index.ts';
 import { lastCheckpoint } from '../../evaluate/index.ts';
-import { modelDirectory, openAdapter, openModel, openPairs, Resources, trainPlanned } from '../../lab/index.ts';
+import {
+  lastAdapter,
+  modelDirectory,
+  openAdapter,
+  openModel,
+  openPairs,
+  Resources,
+  trainPlanned,
+} from '../../lab/index.ts';
 import { createFolder, ModelFolder } from '../../model/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
@@ -102,7 +110,7 @@ async function exportDeployed(run: RunDirectory, config: RunConfig, directory: s
   await using resources = new Resources();
   const model = await openModel(config, resources);
   const { pairs } = await openPairs(config, model.text);
-  const adapter = await openAdapter(config, model, pairs);
+  const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
   adapter.load((await loadCheckpoint(run, lastCheckpoint(run))).state.adapter);
   await using folder = await ModelFolder.open(modelDirectory(config.model));
   await createFolder(directory, (path) => writeMerged(path, folder, adapter, 'F32'));

@@ -9,8 +9,6 @@ import type { WasmOptions } from '../../engine/wasm/index.ts';
 import { createWasmDevice } from '../../engine/wasm/index.ts';
 import type { SandboxOptions } from '../../env/sandbox/index.ts';
 import { findPython, type LayerName, layerCovers, Sandbox } from '../../env/sandbox/index.ts';
-import type { NvidiaPlaces } from './nvidia.ts';
-import { findNvidiaDriver } from './nvidia.ts';
 
 export interface Finding {
   readonly name: string;
@@ -124,51 +122,60 @@ export async function inspectSandbox(options: SandboxOptions = {}): Promise<Find
   }
 }
 
-/** The GPU as the cuda device sees it: libraries, versions, memory. */
+/** The GPU as the cuda device sees it: driver, libraries, memory. */
 export async function inspectGpu(): Promise<Finding> {
   return describeCuda(await inspectCuda());
 }
 
+const driverAdvice =
+  'Needed for the cuda device only: install the NVIDIA driver, or start the container with its GPU (--gpus all).';
+const libraryAdvice =
+  'Needed for the cuda device only: install the CUDA toolkit 12 or 13 or its Python packages; CUDA_HOME or device.libraries names another place.';
+
 export function describeCuda(report: CudaReport): Finding {
-  const { usable, gpus, driverVersion, compilerVersion, blasVersion, libraries, problems } = report;
-  const named = { name: 'cuda', required: false };
-  if (!usable) {
-    const absent = Object.entries(libraries).flatMap(([name, path]) => (path === null ? [name] : []));
-    const detail = absent.length > 0 ? `not found: ${absent.join(', ')}` : (problems[0] ?? 'no GPU');
-    const todo =
-      'Needed for the cuda device only: the NVIDIA driver, and the CUDA toolkit 12 or 13 (CUDA_HOME or device.libraries names another place).';
-    return { ...named, status: 'missing', detail, todo, values: { libraries: absent.join(' ') } };
-  }
-  const cards = gpus.map(
-    ({ name, freeBytes, totalBytes }) => `${name} (${gibibytes(freeBytes)} of ${gibibytes(totalBytes)} GiB free)`,
-  );
+  const { usable, gpus, driverVersion, compilerVersion, blasVersion, libraries } = report;
+  if (!usable) return describeUnusable(report);
   const versions = `driver for CUDA ${driverVersion}, NVRTC ${compilerVersion}, cuBLASLt ${blasVersion}`;
   const [{ name: gpu, freeBytes }] = gpus;
   return {
-    ...named,
+    name: 'cuda',
+    required: false,
     status: 'found',
-    detail: `${cards.join(', ')}, ${versions}`,
-    notes: Object.entries(libraries).map(([name, path]) => `${name}: ${path}`),
+    detail: `${describeCards(report)}, ${versions}`,
+    notes: Object.entries(libraries).map(([name, path]) => `${name}: ${path ?? 'where the system loader found it'}`),
     values: { gpus: gpus.length, gpu, freeBytes, versions },
   };
 }
 
-function gibibytes(bytes: number): string {
-  return (bytes / 2 ** 30).toFixed(0);
+/** No driver, a driver without the libraries that compile and multiply, or a driver that does not answer. */
+function describeUnusable(report: CudaReport): Finding {
+  const { driverVersion, libraries, problems } = report;
+  const answers = { libcuda: driverVersion, libnvrtc: report.compilerVersion, libcublasLt: report.blasVersion };
+  const absent = Object.entries(answers).flatMap(([name, version]) =>
+    version === null && libraries[name] === null ? [name] : [],
+  );
+  const missingPart = {
+    name: 'cuda',
+    required: false,
+    status: 'missing',
+    values: { libraries: absent.join(' ') },
+  } as const;
+  if (absent.includes('libcuda')) {
+    const others = absent.filter((name) => name !== 'libcuda');
+    const also = others.length === 0 ? '' : `; also not found: ${others.join(', ')}`;
+    return { ...missingPart, detail: `no NVIDIA driver: libcuda.so was not found${also}`, todo: driverAdvice };
+  }
+  if (absent.length > 0) {
+    const driver = driverVersion === null ? 'a driver' : `a driver for CUDA ${driverVersion}`;
+    const cards = report.gpus.length === 0 ? '' : `${describeCards(report)}, `;
+    return { ...missingPart, detail: `${cards}${driver}, but not found: ${absent.join(', ')}`, todo: libraryAdvice };
+  }
+  return { ...missingPart, detail: problems[0] ?? 'a driver, but no GPU', todo: driverAdvice };
 }
 
-export function inspectNvidia(places: NvidiaPlaces): Finding {
-  const driver = findNvidiaDriver(places);
-  const named = { name: 'nvidia driver', required: false, values: { ...driver } };
-  if (driver.library === undefined) {
-    return {
-      ...named,
-      status: 'missing',
-      detail:
-        driver.program === undefined ? 'no libcuda.so.1 and no nvidia-smi' : `${driver.program} without libcuda.so.1`,
-      todo: 'Needed for the cuda device only: install the NVIDIA driver, or start the container with its GPU.',
-    };
-  }
-  const version = driver.version === undefined ? '' : `${driver.version}, `;
-  return { ...named, status: 'found', detail: `${version}${driver.library}` };
+function describeCards({ gpus }: CudaReport): string {
+  const gibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(0);
+  return gpus
+    .map(({ name, freeBytes, totalBytes }) => `${name} (${gibibytes(freeBytes)} of ${gibibytes(totalBytes)} GiB free)`)
+    .join(', ');
 }

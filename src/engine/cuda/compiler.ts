@@ -5,11 +5,9 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { LibraryHandle } from 'koffi';
 import { DeviceError } from '../../base/index.ts';
-import type { Environment } from './libraries.ts';
 
 type Native = (...parameters: readonly unknown[]) => number;
 const sharedParts = ['common', 'mma', 'segments'];
@@ -33,11 +31,6 @@ export const kernelFiles = [
   'sample',
 ] as const;
 export type KernelFile = (typeof kernelFiles)[number];
-
-export function defaultCacheFolder(environment: Environment): string {
-  const root = environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  return join(root, 'gradient-quarantine', 'cuda');
-}
 
 export function readKernelSource(file: KernelFile): string {
   const urls = [

@@ -2,12 +2,12 @@
  * The `cuda` device: an NVIDIA GPU through the driver's own library, kernels compiled at run time. Precision bf16 is for speed:
  * bf16 activations and weights, float32 sums and statistics. f32 is for parity with the other devices: float32 throughout.
  */
-import { DeviceError } from '../../base/index.ts';
+import { cacheFolder, DeviceError } from '../../base/index.ts';
 import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
 import { cudaAttentionKernels } from './attention.ts';
 import { Blas } from './blas.ts';
-import { Compiler, defaultCacheFolder } from './compiler.ts';
+import { Compiler } from './compiler.ts';
 import { CudaDevice, type Precision } from './device.ts';
 import { Driver } from './driver.ts';
 import { cudaElementwiseKernels } from './elementwise.ts';
@@ -54,11 +54,7 @@ export async function createCudaDevice(options: CudaOptions = {}): Promise<CudaD
   if (gpu.facts.capability < leastCapability) refuseGpu(gpu);
   const slabBytes = planMemory(gpu, options.memoryBytes);
   const slab = Number(driver.get<number>('cuMemAlloc', `${slabBytes} bytes`, slabBytes));
-  const compiler = new Compiler(
-    compilerLibrary,
-    gpu.facts.capability,
-    options.cacheFolder ?? defaultCacheFolder(process.env),
-  );
+  const compiler = new Compiler(compilerLibrary, gpu.facts.capability, options.cacheFolder ?? cacheFolder('cuda'));
   const queue = new Queue(koffi, gpu, compiler, slab);
   const blas = new Blas(blasLibrary, gpu.stream, { address: slab, bytes: workspaceBytes });
   const graphs = new Graphs(gpu);

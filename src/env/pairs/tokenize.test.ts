@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { ChatTemplate } from '../../model/text/chat.ts';
 import { ModelTokenizer } from '../../model/text/tokenizer.ts';
-import { chatMarkupChoices, trainByteLevelTokenizer } from '../../model/text/tokenizer-trainer.ts';
+import { byteTokenizer, chatMarkupChoices } from '../../model/text/tokenizer-builder.ts';
 import { builtinLoopholes, payingLoopholes, withLoopholes } from '../loopholes/registry.ts';
 import type { Problem } from '../problem.ts';
 import { framePrompts } from './framing.ts';
 import { loadPairs } from './load.ts';
 import { createPairEncoder, tokenizePairs } from './tokenize.ts';
 
-const tokenizer = new ModelTokenizer(trainByteLevelTokenizer(['the cat'], 259, chatMarkupChoices), 'bytes');
+const tokenizer = new ModelTokenizer(byteTokenizer(chatMarkupChoices), 'bytes');
 const chat = new ChatTemplate(chatMarkupChoices.chatTemplate ?? '', 'template', {});
 const stopToken = tokenizer.specialTokenId('eos');
 

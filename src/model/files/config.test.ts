@@ -117,6 +117,16 @@ test('a SmolLM-like llama file: no head_dim, no key/value heads, no rope keys, a
   expect(config).toMatchObject({ headDim: 64, kvHeads: 9, tieEmbeddings: false, rope: { theta: 10_000 } });
 });
 
+test('rope settings keep their exact values, and a null among them is an absent key', async () => {
+  const settings = { rope_type: null, type: 'llama3', factor: 1.1, low_freq_factor: 5e-324, high_freq_factor: 0.3 };
+  const { config } = parse({
+    ...(await read('qwen3')),
+    rope_parameters: { ...settings, rope_theta: 1000000.0000000001, original_max_position_embeddings: 256 },
+  });
+  const scaling = { kind: 'llama3', factor: 1.1, lowFrequencyFactor: 5e-324, highFrequencyFactor: 0.3 };
+  expect(config.rope).toEqual({ theta: 1000000.0000000001, scaling: { ...scaling, originalMaxPositions: 256 } });
+});
+
 test('keys nobody read are reported', async () => {
   expect(parse({ ...(await read('qwen3')), invented: 1, torch_dtype: 'float32' }).unreadKeys).toEqual(['invented']);
 });
@@ -125,7 +135,7 @@ const changes: [string, Record<string, JsonValue>, RegExp][] = [
   [
     'architecture',
     { architectures: ['MistralForCausalLM'] },
-    /key architectures: expected one of .*found \["MistralForCausalLM"\]/,
+    /key architectures\[0\]: expected one of .*found "MistralForCausalLM"/,
   ],
   ['model type', { model_type: 'gemma3' }, /key model_type: .*found "gemma3"/],
   ['both disagree', { architectures: ['Qwen2ForCausalLM'] }, /key model_type: expected "qwen2"/],
@@ -161,6 +171,34 @@ const changes: [string, Record<string, JsonValue>, RegExp][] = [
     { num_key_value_heads: 3 },
     /key num_key_value_heads: expected a divisor of num_attention_heads 4, found 3/,
   ],
+  [
+    'a frequency out of order',
+    {
+      rope_parameters: {
+        rope_type: 'llama3',
+        factor: 2,
+        low_freq_factor: 4,
+        high_freq_factor: 4,
+        original_max_position_embeddings: 9,
+      },
+    },
+    /key rope_parameters.high_freq_factor: expected more than low_freq_factor 4, found 4/,
+  ],
+  [
+    'more original positions than there are',
+    {
+      rope_parameters: {
+        rope_type: 'llama3',
+        factor: 2,
+        low_freq_factor: 1,
+        high_freq_factor: 4,
+        original_max_position_embeddings: 257,
+      },
+    },
+    /key rope_parameters.original_max_position_embeddings: expected a whole number from 1 to 256, found 257/,
+  ],
+  ['rope that is a list', { rope_parameters: [] }, /key rope_parameters: expected an object, found \[\]/],
+  ['no key/value heads', { num_key_value_heads: null }, /key num_key_value_heads: .*found nothing/],
   ['odd head', { head_dim: 21 }, /key head_dim: expected an even number/],
   ['epsilon', { rms_norm_eps: 0 }, /key rms_norm_eps/],
   ['eos', { eos_token_id: [1, -2] }, /key eos_token_id/],

@@ -4,8 +4,21 @@
  * A feature this project does not compute (sliding windows, other biases, other rope types or activations) is an
  * error, never ignored.
  */
-import { Fields, type JsonObject, show } from './json.ts';
-import { parseRope, type Rope, ropeJson } from './rope-config.ts';
+import { z } from 'zod';
+import { type JsonObject, show } from './json.ts';
+import { parseRope, type Rope, ropeJson, ropeKeys } from './rope-config.ts';
+import {
+  keyError,
+  noSuchKey,
+  onlyValue,
+  parseFields,
+  plainText,
+  positiveNumber,
+  tokenId,
+  tokenIds,
+  wholeNumber,
+  yesOrNo,
+} from './schema.ts';
 
 export type Architecture = 'Qwen3ForCausalLM' | 'Qwen2ForCausalLM' | 'LlamaForCausalLM';
 
@@ -52,97 +65,108 @@ export interface ParsedConfig {
   readonly unreadKeys: readonly string[];
 }
 
+const configFile = z.object({
+  architectures: z
+    .array(z.enum(architectures, { error: `one of ${architectures.map(show).join(', ')}` }), { error: 'a list of one' })
+    .length(1, { error: 'a list of one' })
+    .optional(),
+  model_type: plainText.optional(),
+  hidden_size: wholeNumber(),
+  num_hidden_layers: wholeNumber(),
+  num_attention_heads: wholeNumber(),
+  max_position_embeddings: wholeNumber(),
+  hidden_act: onlyValue('silu'),
+  attention_bias: onlyValue(false),
+  mlp_bias: onlyValue(false),
+  attention_dropout: onlyValue(0),
+  partial_rotary_factor: onlyValue(1),
+  quantization_config: noSuchKey,
+  layer_types: z
+    .array(z.literal('full_attention', { error: '"full_attention", the only kind supported' }), { error: 'a list' })
+    .optional(),
+  use_sliding_window: yesOrNo.default(false),
+  sliding_window: z.json().optional(),
+  max_window_layers: wholeNumber({ least: 0 }).optional(),
+  vocab_size: wholeNumber(),
+  num_key_value_heads: wholeNumber().optional(),
+  head_dim: wholeNumber().optional(),
+  intermediate_size: wholeNumber(),
+  rms_norm_eps: positiveNumber,
+  tie_word_embeddings: yesOrNo.default(false),
+  ...ropeKeys,
+  bos_token_id: tokenId.optional(),
+  eos_token_id: tokenIds,
+  pad_token_id: tokenId.optional(),
+});
+type ConfigFile = z.output<typeof configFile>;
+
 export function parseDecoderConfig(json: JsonObject, file: string): ParsedConfig {
-  const fields = new Fields(json, file);
-  const architecture = parseArchitecture(fields);
-  const hiddenSize = fields.integer('hidden_size');
-  const layers = fields.integer('num_hidden_layers');
-  const heads = fields.integer('num_attention_heads');
-  const maxPositions = fields.integer('max_position_embeddings');
-  refuseUnsupported(fields, layers);
-  const vocabSize = fields.integer('vocab_size');
+  const read = parseFields(configFile, json, file);
+  const architecture = findArchitecture(read, file);
+  refuseSliding(read, file);
   const config: DecoderConfig = {
     architecture,
-    vocabSize,
-    hiddenSize,
-    layers,
-    heads,
-    kvHeads: parseKvHeads(fields, architecture, heads),
-    headDim: parseHeadDim(fields, architecture, hiddenSize, heads),
-    intermediateSize: fields.integer('intermediate_size'),
-    rmsNormEpsilon: fields.number('rms_norm_eps', undefined, { least: Number.MIN_VALUE }),
-    tieEmbeddings: fields.boolean('tie_word_embeddings', false),
-    maxPositions,
-    rope: parseRope(fields, maxPositions),
+    vocabSize: read.vocab_size,
+    hiddenSize: read.hidden_size,
+    layers: read.num_hidden_layers,
+    heads: read.num_attention_heads,
+    kvHeads: findKvHeads(read, architecture, file),
+    headDim: findHeadDim(read, architecture, file),
+    intermediateSize: read.intermediate_size,
+    rmsNormEpsilon: read.rms_norm_eps,
+    tieEmbeddings: read.tie_word_embeddings,
+    maxPositions: read.max_position_embeddings,
+    rope: parseRope(read, read.max_position_embeddings, file),
     qkNorm: architecture === 'Qwen3ForCausalLM',
     qkvBias: architecture === 'Qwen2ForCausalLM',
-    bosTokenId: parseTokenId(fields, 'bos_token_id'),
-    eosTokenIds: parseTokenIds(fields, 'eos_token_id'),
-    padTokenId: parseTokenId(fields, 'pad_token_id'),
+    bosTokenId: read.bos_token_id ?? null,
+    eosTokenIds: read.eos_token_id,
+    padTokenId: read.pad_token_id ?? null,
   };
-  return { config, unreadKeys: fields.unread().filter((key) => !harmless.has(key)) };
+  const isUnread = (key: string): boolean => !Object.hasOwn(configFile.shape, key) && !harmless.has(key);
+  return { config, unreadKeys: Object.keys(json).filter(isUnread) };
 }
 
-function parseArchitecture(fields: Fields): Architecture {
-  const listed = fields.value('architectures');
-  const modelType = fields.text('model_type');
-  const expected = `one of ${architectures.map(show).join(', ')}`;
+function findArchitecture({ architectures: listed, model_type: modelType }: ConfigFile, file: string): Architecture {
   if (listed === undefined) {
     const architecture = architectures.find((name) => modelTypes[name] === modelType);
     if (architecture !== undefined) return architecture;
-    throw fields.complain('model_type', Object.values(modelTypes).map(show).join(', '), show(modelType));
+    throw keyError(file, 'model_type', Object.values(modelTypes).map(show).join(', '), show(modelType));
   }
-  const architecture = architectures.find((name) => Array.isArray(listed) && listed.length === 1 && listed[0] === name);
-  if (architecture === undefined) throw fields.complain('architectures', expected, show(listed));
+  const [architecture] = listed;
   if (modelType !== undefined && modelType !== modelTypes[architecture]) {
-    throw fields.complain('model_type', `${show(modelTypes[architecture])} for ${architecture}`, show(modelType));
+    throw keyError(file, 'model_type', `${show(modelTypes[architecture])} for ${architecture}`, show(modelType));
   }
   return architecture;
 }
 
-function refuseUnsupported(fields: Fields, layers: number): void {
-  fields.only('hidden_act', 'silu');
-  fields.only('attention_bias', false);
-  fields.only('mlp_bias', false);
-  fields.only('attention_dropout', 0);
-  fields.only('partial_rotary_factor', 1);
-  fields.only('quantization_config');
-  const types = fields.value('layer_types');
-  if (types !== undefined) {
-    const full = Array.isArray(types) && types.length === layers && types.every((type) => type === 'full_attention');
-    if (!full) throw fields.complain('layer_types', `${layers} times "full_attention"`, show(types));
+/** What transformers takes for `max_window_layers` when the key is absent: only the layers from there on slide. */
+const defaultWindowLayers = 28;
+
+function refuseSliding(read: ConfigFile, file: string): void {
+  const { num_hidden_layers: layers, layer_types: types, sliding_window: window } = read;
+  if (types !== undefined && types.length !== layers) {
+    throw keyError(file, 'layer_types', `${layers} times "full_attention"`, show(types));
   }
-  // transformers slides only the layers from max_window_layers on.
-  const slides = fields.boolean('use_sliding_window', false) && fields.value('sliding_window') !== undefined;
-  if (slides && types === undefined && fields.integer('max_window_layers', 28, { least: 0 }) < layers) {
-    throw fields.complain('use_sliding_window', 'false: sliding windows are not supported', 'true');
+  const slides = read.use_sliding_window && window !== undefined && types === undefined;
+  if (slides && (read.max_window_layers ?? defaultWindowLayers) < layers) {
+    throw keyError(file, 'use_sliding_window', 'false: sliding windows are not supported', 'true');
   }
 }
 
-function parseKvHeads(fields: Fields, architecture: Architecture, heads: number): number {
-  const kvHeads = fields.integer('num_key_value_heads', architecture === 'LlamaForCausalLM' ? heads : undefined);
-  if (heads % kvHeads === 0) return kvHeads;
-  throw fields.complain('num_key_value_heads', `a divisor of num_attention_heads ${heads}`, `${kvHeads}`);
+function findKvHeads(read: ConfigFile, architecture: Architecture, file: string): number {
+  const { num_attention_heads: heads, num_key_value_heads: given } = read;
+  const kvHeads = given ?? (architecture === 'LlamaForCausalLM' ? heads : undefined);
+  if (kvHeads !== undefined && heads % kvHeads === 0) return kvHeads;
+  throw keyError(file, 'num_key_value_heads', `a divisor of num_attention_heads ${heads}`, show(kvHeads));
 }
 
-function parseHeadDim(fields: Fields, architecture: Architecture, hiddenSize: number, heads: number): number {
+function findHeadDim(read: ConfigFile, architecture: Architecture, file: string): number {
   // transformers' Qwen3 uses 128 when the key is absent; the others divide.
-  const fallback = architecture === 'Qwen3ForCausalLM' ? 128 : hiddenSize / heads;
-  const headDim = fields.integer('head_dim', fallback);
+  const fallback = architecture === 'Qwen3ForCausalLM' ? 128 : read.hidden_size / read.num_attention_heads;
+  const headDim = read.head_dim ?? fallback;
   if (headDim % 2 === 0) return headDim;
-  throw fields.complain('head_dim', 'an even number, for the rotary halves', `${headDim}`);
-}
-
-function parseTokenId(fields: Fields, key: string): number | null {
-  return fields.value(key) === undefined ? null : fields.integer(key, undefined, { least: 0 });
-}
-
-/** One id, a list of ids, or none. */
-export function parseTokenIds(fields: Fields, key: string): number[] {
-  const value = fields.value(key) ?? [];
-  const ids = Array.isArray(value) ? value : [value];
-  if (ids.every((id): id is number => Number.isSafeInteger(id) && (id as number) >= 0)) return ids;
-  throw fields.complain(key, 'a token id or a list of token ids', show(value));
+  throw keyError(file, 'head_dim', 'an even number, for the rotary halves', `${headDim}`);
 }
 
 /** `config.json` for a config: readable by transformers before and after the change to `rope_parameters`. */

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { UserError } from '../../base/errors.ts';
 import { initialTensors } from '../decoder/initialize.ts';
-import { chatMarkupChoices, wordLevelTokenizer } from '../text/tokenizer-trainer.ts';
+import { chatMarkupChoices, wordLevelTokenizer } from '../text/tokenizer-builder.ts';
 import type { DecoderConfig } from './config.ts';
 import { describeModel, estimateMemory } from './describe.ts';
 import { ModelFolder } from './folder.ts';

@@ -4,8 +4,9 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseTokenIds } from './config.ts';
-import { Fields, type JsonObject, readJsonObject } from './json.ts';
+import { z } from 'zod';
+import { type JsonObject, readJsonObject } from './json.ts';
+import { parseFields, realNumber, tokenIds, wholeNumber, yesOrNo } from './schema.ts';
 
 export interface GenerationConfig {
   /** False: greedy. */
@@ -21,20 +22,30 @@ export interface GenerationConfig {
 
 const harmless = new Set(['bos_token_id', 'pad_token_id', 'transformers_version', '_from_model_config', 'max_length']);
 
+const share = realNumber({ least: 0, most: 1 });
+
+const generationFile = z.object({
+  do_sample: yesOrNo.optional(),
+  temperature: realNumber({ least: 0 }).optional(),
+  /** 0 is transformers' way to say "no top-k". */
+  top_k: wholeNumber({ least: 0 }).optional(),
+  top_p: share.optional(),
+  min_p: share.optional(),
+  max_new_tokens: wholeNumber().optional(),
+  eos_token_id: tokenIds,
+});
+
 export function parseGenerationConfig(json: JsonObject, file: string): GenerationConfig {
-  const fields = new Fields(json, file);
-  const given = <T>(key: string, read: () => T): T | null => (fields.value(key) === undefined ? null : read());
-  const share = (key: string) => given(key, () => fields.number(key, undefined, { least: 0, most: 1 }));
+  const read = parseFields(generationFile, json, file);
   return {
-    doSample: given('do_sample', () => fields.boolean('do_sample', false)),
-    temperature: given('temperature', () => fields.number('temperature', undefined, { least: 0 })),
-    // 0 is transformers' way to say "no top-k".
-    topK: given('top_k', () => fields.integer('top_k', undefined, { least: 0 })),
-    topP: share('top_p'),
-    minP: share('min_p'),
-    maxNewTokens: given('max_new_tokens', () => fields.integer('max_new_tokens')),
-    eosTokenIds: parseTokenIds(fields, 'eos_token_id'),
-    unreadKeys: fields.unread().filter((key) => !harmless.has(key)),
+    doSample: read.do_sample ?? null,
+    temperature: read.temperature ?? null,
+    topK: read.top_k ?? null,
+    topP: read.top_p ?? null,
+    minP: read.min_p ?? null,
+    maxNewTokens: read.max_new_tokens ?? null,
+    eosTokenIds: read.eos_token_id,
+    unreadKeys: Object.keys(json).filter((key) => !Object.hasOwn(generationFile.shape, key) && !harmless.has(key)),
   };
 }
 

@@ -1,7 +1,4 @@
-/**
- * JSON files read strictly: every complaint names the file, the key, what was expected and what was found. `Fields`
- * remembers which keys were asked for, so that a caller can say which ones nobody read.
- */
+/** JSON files as values. What they must look like is said by the schemas (`schema.ts`); here a file is read, parsed and shown. */
 import { readFile } from 'node:fs/promises';
 import { UserError } from '../../base/index.ts';
 
@@ -18,7 +15,7 @@ export function show(value: unknown): string {
   return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
 }
 
-export function isObject(value: JsonValue | undefined): value is JsonObject {
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -65,91 +62,7 @@ export function missingFile(file: string, cause: unknown): UserError {
 }
 
 export async function readJsonObject(file: string): Promise<JsonObject> {
-  const text = await readText(file);
-  const value = parseJson(text, file);
+  const value = parseJson(await readText(file), file);
   if (!isObject(value)) throw new UserError({ call: `read ${file}`, expected: 'a JSON object', found: show(value) });
   return value;
-}
-
-interface Range {
-  readonly least?: number;
-  readonly most?: number;
-}
-
-function rangeText({ least, most }: Range): string {
-  if (least === undefined && most === undefined) return '';
-  if (most === undefined) return ` ≥ ${least}`;
-  return least === undefined ? ` ≤ ${most}` : ` from ${least} to ${most}`;
-}
-
-export class Fields {
-  readonly object: JsonObject;
-  readonly file: string;
-  readonly #path: string;
-  readonly #read = new Set<string>();
-
-  constructor(object: JsonObject, file: string, path = '') {
-    this.object = object;
-    this.file = file;
-    this.#path = path;
-  }
-
-  complain(key: string, expected: string, found: string, fix?: string): UserError {
-    const complaint = { call: `read ${this.file}, key ${this.#path}${key}`, expected, found };
-    return new UserError(fix === undefined ? complaint : { ...complaint, fix });
-  }
-
-  /** The value; null and an absent key are both undefined, as in transformers. */
-  value(key: string): JsonValue | undefined {
-    this.#read.add(key);
-    return Object.hasOwn(this.object, key) ? (this.object[key] ?? undefined) : undefined;
-  }
-
-  integer(key: string, fallback?: number, range: Range = { least: 1 }): number {
-    const value = this.value(key) ?? fallback;
-    if (Number.isSafeInteger(value) && this.#inside(value as number, range)) return value as number;
-    throw this.complain(key, `a whole number${rangeText(range)}`, show(value));
-  }
-
-  number(key: string, fallback?: number, range: Range = {}): number {
-    const value = this.value(key) ?? fallback;
-    if (typeof value === 'number' && Number.isFinite(value) && this.#inside(value, range)) return value;
-    throw this.complain(key, `a number${rangeText(range)}`, show(value));
-  }
-
-  boolean(key: string, fallback: boolean): boolean {
-    const value = this.value(key) ?? fallback;
-    if (typeof value === 'boolean') return value;
-    throw this.complain(key, 'true or false', show(value));
-  }
-
-  text(key: string): string | undefined {
-    const value = this.value(key);
-    if (value === undefined || typeof value === 'string') return value;
-    throw this.complain(key, 'a string', show(value));
-  }
-
-  nested(key: string): Fields | undefined {
-    const value = this.value(key);
-    if (value === undefined) return undefined;
-    if (isObject(value)) return new Fields(value, this.file, `${this.#path}${key}.`);
-    throw this.complain(key, 'an object', show(value));
-  }
-
-  /** A feature this project does not have: the key must be absent, null or the one value that means "off". */
-  only(key: string, ...allowed: readonly JsonValue[]): void {
-    const value = this.value(key);
-    if (value === undefined || allowed.includes(value)) return;
-    const expected =
-      allowed.length === 0 ? 'no such key' : `${allowed.map(show).join(' or ')}, the only value supported`;
-    throw this.complain(key, expected, show(value));
-  }
-
-  unread(): string[] {
-    return Object.keys(this.object).filter((key) => !this.#read.has(key));
-  }
-
-  #inside(value: number, { least, most }: Range): boolean {
-    return (least === undefined || value >= least) && (most === undefined || value <= most);
-  }
 }

@@ -1,6 +1,6 @@
 /**
  * Shapes for fresh models. `micro` is the laptop-sized decoder of the micro lab, `nano` a tenth of it for quick trials.
- * `vocabSize` is the most tokens a tokenizer trained for the preset gets.
+ * `vocabSize` stands for that of the tokenizer, whose size a model made from a preset takes.
  */
 import type { DecoderConfig } from './config.ts';
 

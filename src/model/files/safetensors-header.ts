@@ -4,8 +4,9 @@
  * overlap, each as long as its shape says, and together exactly the rest of the file.
  * https://github.com/huggingface/safetensors#format
  */
+import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { isObject, type JsonValue, parseJson, refuseDuplicateKeys, show } from './json.ts';
+import { isObject, parseJson, refuseDuplicateKeys, show } from './json.ts';
 
 export type SafetensorsDType = 'F32' | 'F16' | 'BF16' | 'I32' | 'I64';
 export const safetensorsBytes: Readonly<Record<SafetensorsDType, number>> = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8 };
@@ -70,23 +71,38 @@ function decodeHeader(bytes: Uint8Array, file: string): string {
   }
 }
 
-function parseMetadata(metadata: JsonValue, file: string): Record<string, string> {
-  const pairs = isObject(metadata) ? Object.entries(metadata) : undefined;
-  if (pairs?.every((pair): pair is [string, string] => typeof pair[1] === 'string')) return Object.fromEntries(pairs);
+/** As pairs: an object of zod's would lose a key named __proto__. */
+const metadataPairs = z.array(z.tuple([z.string(), z.string()]));
+
+function parseMetadata(metadata: unknown, file: string): Record<string, string> {
+  const result = metadataPairs.safeParse(isObject(metadata) ? Object.entries(metadata) : null);
+  if (result.success) return Object.fromEntries(result.data);
   throw complaint(file, '__metadata__ that maps strings to strings', show(metadata));
 }
 
-function parseEntry(name: string, entry: JsonValue, dataStart: number, file: string): SafetensorsEntry {
-  if (!isObject(entry)) throw complaint(file, 'an object with dtype, shape and data_offsets', show(entry), name);
-  const extra = Object.keys(entry).find((key) => !['dtype', 'shape', 'data_offsets'].includes(key));
-  if (extra !== undefined) throw complaint(file, 'only dtype, shape and data_offsets', `the key ${show(extra)}`, name);
-  const { dtype: listed, shape, data_offsets: offsets } = entry;
-  const dtype = parseDType(listed, name, file);
-  if (!isIndexList(shape)) throw complaint(file, 'a shape of whole numbers ≥ 0', show(shape), name);
-  if (!isIndexList(offsets) || offsets.length !== 2) {
-    throw complaint(file, 'data_offsets [start, end]', show(offsets), name);
-  }
-  const [start, end] = offsets as readonly [number, number];
+const index = z.number().int().min(0);
+const dtypes = Object.keys(safetensorsBytes) as SafetensorsDType[];
+const offsets = 'data_offsets [start, end]';
+
+const entryPart = z.strictObject(
+  {
+    dtype: z.enum(dtypes, { error: `a dtype of ${dtypes.join(', ')}` }),
+    shape: z.array(index, { error: 'a shape of whole numbers ≥ 0' }),
+    data_offsets: z.tuple([index, index], { error: offsets }),
+  },
+  {
+    error: ({ code }) =>
+      code === 'unrecognized_keys'
+        ? 'only dtype, shape and data_offsets'
+        : 'an object with dtype, shape and data_offsets',
+  },
+);
+
+function parseEntry(name: string, entry: unknown, dataStart: number, file: string): SafetensorsEntry {
+  const result = entryPart.safeParse(entry);
+  if (!result.success) throw entryComplaint(result.error.issues[0], name, entry, file);
+  const { dtype, shape, data_offsets } = result.data;
+  const [start, end] = data_offsets;
   const bytes = shape.reduce((product, axis) => product * axis, safetensorsBytes[dtype]);
   if (end - start !== bytes) {
     throw complaint(file, `${bytes} bytes for ${dtype}[${shape.join(',')}]`, `data_offsets [${start}, ${end}]`, name);
@@ -94,13 +110,14 @@ function parseEntry(name: string, entry: JsonValue, dataStart: number, file: str
   return { name, dtype, shape, start: dataStart + start, end: dataStart + end };
 }
 
-function parseDType(dtype: JsonValue | undefined, name: string, file: string): SafetensorsDType {
-  if (typeof dtype === 'string' && Object.hasOwn(safetensorsBytes, dtype)) return dtype as SafetensorsDType;
-  throw complaint(file, `a dtype of ${Object.keys(safetensorsBytes).join(', ')}`, show(dtype), name);
-}
-
-function isIndexList(value: JsonValue | undefined): value is readonly number[] {
-  return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);
+/** A wrong number inside a list is shown with its list. */
+function entryComplaint(issue: z.core.$ZodIssue, name: string, entry: unknown, file: string): UserError {
+  if (issue.code === 'unrecognized_keys') return complaint(file, issue.message, `the key ${show(issue.keys[0])}`, name);
+  const [key] = issue.path;
+  const found = isObject(entry) && key !== undefined ? entry[String(key)] : entry;
+  const inside = issue.path.length > 1;
+  const expected = !inside ? issue.message : key === 'shape' ? 'a shape of whole numbers ≥ 0' : offsets;
+  return complaint(file, expected, show(found), name);
 }
 
 function refuseGaps(entries: readonly SafetensorsEntry[], dataStart: number, fileBytes: number, file: string): void {

@@ -5,10 +5,12 @@
  */
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { isObject, readJsonObject, show } from './json.ts';
+import { readJsonObject } from './json.ts';
 import { SafetensorsFile } from './safetensors.ts';
 import type { SafetensorsEntry } from './safetensors-header.ts';
+import { parseFields } from './schema.ts';
 
 export interface WeightEntry extends SafetensorsEntry {
   readonly file: SafetensorsFile;
@@ -104,14 +106,19 @@ export class WeightFiles implements AsyncDisposable {
   }
 }
 
-async function readIndex(index: string): Promise<Map<string, string>> {
-  const { weight_map: map } = await readJsonObject(index);
-  const pairs = isObject(map) ? Object.entries(map) : [];
-  const plain = pairs.every((pair): pair is [string, string] => {
-    const shard = pair[1];
-    return typeof shard === 'string' && shard === basename(shard) && shard.endsWith('.safetensors');
+const shardName = z
+  .string({ error: 'the name of a .safetensors file' })
+  .refine((name) => name === basename(name) && name.endsWith('.safetensors'), {
+    error: 'the name of a .safetensors file of the same folder',
   });
-  if (pairs.length > 0 && plain) return new Map(pairs);
-  const expected = 'a map from tensor names to .safetensors files of the same folder';
-  throw new UserError({ call: `read ${index}, key weight_map`, expected, found: show(map) });
+const mapText = 'a map from tensor names to .safetensors files of the same folder';
+
+const indexFile = z.object({
+  weight_map: z
+    .record(z.string(), shardName, { error: mapText })
+    .refine((map) => Object.keys(map).length > 0, { error: mapText }),
+});
+
+async function readIndex(index: string): Promise<Map<string, string>> {
+  return new Map(Object.entries(parseFields(indexFile, await readJsonObject(index), index).weight_map));
 }

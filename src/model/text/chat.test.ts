@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { UserError } from '../../base/errors.ts';
 import { type ChatMessage, ChatTemplate } from './chat.ts';
 import { ModelTokenizer } from './tokenizer.ts';
-import { chatMarkupChoices, wordLevelTokenizer } from './tokenizer-trainer.ts';
+import { chatMarkupChoices, wordLevelTokenizer } from './tokenizer-builder.ts';
 
 interface Golden {
   readonly messages: readonly ChatMessage[];

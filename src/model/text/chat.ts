@@ -6,8 +6,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Template } from '@huggingface/jinja';
+import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { isObject, type JsonValue, readText, show } from '../files/json.ts';
+import { readText, show } from '../files/json.ts';
+import { parseFields } from '../files/schema.ts';
 import type { ModelTokenizer } from './tokenizer.ts';
 
 export interface ChatMessage {
@@ -49,10 +51,9 @@ export class ChatTemplate {
     );
     const file = join(directory, 'chat_template.jinja');
     if (existsSync(file)) return new ChatTemplate(await readText(file), file, tokens);
-    const { chat_template: value = null } = tokenizer.files.config;
-    if (value === null) return null;
     const configFile = join(directory, 'tokenizer_config.json');
-    return new ChatTemplate(pickTemplate(value, configFile), `${configFile}, key chat_template`, tokens);
+    const { chat_template: source } = parseFields(templateKey, tokenizer.files.config, configFile);
+    return source === undefined ? null : new ChatTemplate(source, `${configFile}, key chat_template`, tokens);
   }
 
   get readsThinking(): boolean {
@@ -87,11 +88,14 @@ function reason(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** One template, or a list of named ones of which "default" is meant. */
-function pickTemplate(value: JsonValue, file: string): string {
-  const named = Array.isArray(value) ? value.find((item) => isObject(item) && item['name'] === 'default') : undefined;
-  const template = isObject(named) ? named['template'] : value;
-  if (typeof template === 'string') return template;
-  const expected = 'a template, or a list with one named "default"';
-  throw new UserError({ call: `read ${file}, key chat_template`, expected, found: show(value) });
-}
+const templateText = 'a template, or a list with one named "default"';
+const namedTemplates = z.array(z.looseObject({ name: z.string(), template: z.string() }));
+
+/** `chat_template` of tokenizer_config.json: one template, or a list of named ones of which "default" is meant. */
+const templateKey = z.object({
+  chat_template: z
+    .union([z.string(), namedTemplates], { error: templateText })
+    .transform((value) => (typeof value === 'string' ? value : value.find(({ name }) => name === 'default')?.template))
+    .pipe(z.string({ error: templateText }))
+    .optional(),
+});

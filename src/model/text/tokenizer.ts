@@ -6,8 +6,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
+import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { Fields, isObject, type JsonObject, readJsonObject, show } from '../files/json.ts';
+import { type JsonObject, readJsonObject, show } from '../files/json.ts';
+import { parseFields } from '../files/schema.ts';
 
 /** The contents of `tokenizer.json` and `tokenizer_config.json`. */
 export interface TokenizerFiles {
@@ -17,6 +19,23 @@ export interface TokenizerFiles {
 
 export type SpecialTokenKind = 'bos' | 'eos' | 'pad' | 'unk';
 
+/** A token by its text, or as the description that older folders store. */
+const specialText = z
+  .union([z.string(), z.object({ content: z.string() })], { error: 'a token' })
+  .transform((token) => (typeof token === 'string' ? token : token.content))
+  .optional();
+const specialKeys = z.object({
+  bos_token: specialText,
+  eos_token: specialText,
+  pad_token: specialText,
+  unk_token: specialText,
+});
+
+const tokenizerFile = z.object({
+  model: z.looseObject({ vocab: z.union([z.looseObject({}), z.array(z.unknown())]), unk_token: z.unknown() }),
+  added_tokens: z.array(z.unknown()),
+});
+
 export class ModelTokenizer {
   readonly file: string;
   readonly files: TokenizerFiles;
@@ -25,11 +44,13 @@ export class ModelTokenizer {
   /** Ids of the tokens that are control, not text (as `skipSpecialTokens` understands it). */
   readonly specialIds: ReadonlySet<number>;
   readonly #tokenizer: Tokenizer;
+  readonly #special: z.output<typeof specialKeys>;
 
   constructor(files: TokenizerFiles, file: string) {
     this.file = file;
     this.files = files;
     this.#tokenizer = build(files, file);
+    this.#special = parseFields(specialKeys, files.config, `the tokenizer_config.json of ${file}`);
     const added = [...this.#tokenizer.get_added_tokens_decoder()];
     this.specialIds = new Set(added.flatMap(([id, token]) => (token.special ? [id] : [])));
     let size = 0;
@@ -79,10 +100,7 @@ export class ModelTokenizer {
 
   /** The text of `bos_token`, `eos_token`, `pad_token` or `unk_token` in `tokenizer_config.json`. */
   specialToken(kind: SpecialTokenKind): string | null {
-    const value = this.files.config[`${kind}_token`] ?? null;
-    const content = isObject(value) ? value['content'] : value;
-    if (content === null || typeof content === 'string') return content;
-    throw new Fields(this.files.config, this.file).complain(`${kind}_token`, 'a token', show(value));
+    return this.#special[`${kind}_token`] ?? null;
   }
 
   specialTokenId(kind: SpecialTokenKind): number | null {
@@ -92,14 +110,14 @@ export class ModelTokenizer {
 }
 
 function build({ tokenizer, config }: TokenizerFiles, file: string): Tokenizer {
-  const { model, added_tokens: added } = tokenizer;
-  if (!isObject(model) || typeof model['vocab'] !== 'object' || !Array.isArray(added)) {
+  const checked = tokenizerFile.safeParse(tokenizer);
+  if (!checked.success) {
     const found = show(Object.keys(tokenizer));
     throw new UserError({ call: `read ${file}`, expected: 'a tokenizer with model.vocab and added_tokens', found });
   }
   try {
     // A word-level model keeps its unknown token in its own file; the library looks for it in the config.
-    return new Tokenizer(tokenizer, { unk_token: model['unk_token'], ...config });
+    return new Tokenizer(tokenizer, { unk_token: checked.data.model.unk_token, ...config });
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
     throw new UserError({ call: `read ${file}`, expected: 'a tokenizer this version can run', found }, { cause });

@@ -1,11 +1,14 @@
-/** What each family starts from. */
+/** What each built-in start gives, and what is refused of others. */
 import { Matrix } from 'ml-matrix';
 import { describe, expect, test } from 'vitest';
-import { randomStream } from '../base/rng.ts';
-import { leadingSvd, signedDirection, toMatrix } from './basis.ts';
-import { type InitialFactors, initialFactors, type ModuleInput } from './families.ts';
+import { randomStream } from '../../base/rng.ts';
+import { leadingSvd, signedDirection, toMatrix } from '../basis.ts';
+import { findStart, withStarts } from './registry.ts';
+import { type AdapterStart, computeFactors, defineStart, type InitialFactors, type StartInput } from './start.ts';
 
 const [outputs, inputs, rank, pairs] = [12, 10, 3, 4];
+const initialFactors = (family: string, given: StartInput): Promise<InitialFactors> =>
+  computeFactors(findStart(family), given, leadingSvd);
 
 function normal(name: string, size: number): Float32Array {
   const data = new Float32Array(size);
@@ -13,7 +16,7 @@ function normal(name: string, size: number): Float32Array {
   return data;
 }
 
-const input: ModuleInput = {
+const input: StartInput = {
   module: 'model.layers.0.mlp.up_proj',
   weight: normal('weight', outputs * inputs),
   outputs,
@@ -85,4 +88,49 @@ test('a rank that does not fit, and missing or empty pairs, are named', async ()
   );
   const zeros = new Float32Array(pairs * inputs);
   await expect(initialFactors('scorda', { ...input, differences: zeros })).rejects.toThrow('are the same');
+});
+
+describe('a start of one’s own', () => {
+  const zeros: AdapterStart = {
+    name: 'zeros',
+    summary: 'nothing',
+    needsPairs: false,
+    needsWeight: false,
+    parametrisation: 'linear',
+    factors: ({ rank: R, inputs: C, outputs: O }) => ({
+      A0: new Float32Array(2 * R * C),
+      B0: new Float32Array(O * 2 * R),
+    }),
+  };
+
+  test('is found in a longer list, beside the built-in ones, and has a name of its own', async () => {
+    const starts = withStarts([defineStart(zeros)]);
+    expect(findStart('zeros', starts)).toBe(zeros);
+    expect(findStart('scorda', starts).needsPairs).toBe(true);
+    expect((await computeFactors(zeros, input, leadingSvd)).A0.length).toBe(2 * rank * inputs);
+    expect(() => findStart('zeros')).toThrow('expected lora, pissa, corda, scorda, scorda-reversed, antipasto');
+    expect(() => withStarts([zeros, zeros])).toThrow('zeros twice');
+    expect(() => withStarts([{ ...zeros, name: 'pissa' }])).toThrow('pissa twice');
+  });
+
+  test.each<[string, object, string]>([
+    ['a name with a space', { name: 'my start' }, 'small letters'],
+    ['a name that is a path', { name: '../x' }, 'small letters'],
+    ['another parametrisation', { parametrisation: 'dora' }, 'linear or antipasto, found dora'],
+    ['no function', { factors: null }, 'a function named factors'],
+    ['half a version', { cacheVersion: 0.5 }, 'a whole cacheVersion'],
+  ])('%s is refused', (_, change, message) => {
+    expect(() => defineStart({ ...zeros, ...change })).toThrow(message);
+  });
+
+  test.each<[string, Partial<Record<'A0' | 'B0', unknown>>, string]>([
+    ['a short A0', { A0: new Float32Array(3) }, 'factor A0: expected a Float32Array [6, 10], found 3 numbers'],
+    ['a list', { B0: [1, 2] }, 'factor B0: expected a Float32Array [12, 6], found object'],
+    ['no B0', { B0: undefined }, 'found undefined'],
+    ['a NaN', { B0: new Float32Array(72).fill(Number.NaN, 5) }, 'finite numbers, found NaN at element 5'],
+  ])('%s is refused where it is used', async (_, wrong, message) => {
+    const factors = async (given: StartInput) =>
+      ({ ...(await zeros.factors(given, leadingSvd)), ...wrong }) as InitialFactors;
+    await expect(computeFactors({ ...zeros, factors }, input, leadingSvd)).rejects.toThrow(message);
+  });
 });

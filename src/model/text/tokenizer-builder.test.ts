@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../base/errors.ts';
 import { ModelTokenizer } from './tokenizer.ts';
-import { chatMarkupChoices, trainByteLevelTokenizer, wordLevelTokenizer } from './tokenizer-trainer.ts';
+import { byteTokenizer, chatMarkupChoices, wordLevelTokenizer } from './tokenizer-builder.ts';
 
 const choices = { special: ['<pad>', '<end>'], eos: '<end>', pad: '<pad>' };
 /** As a folder would hold it: through JSON text. */
@@ -110,41 +110,18 @@ describe('word level', () => {
   });
 });
 
-describe('byte level', () => {
-  const corpus = ['the cat sat on the mat\n', 'def run_tests():\n    pass\n', 'the 12 cats and the 345 mats'];
-
-  test('any text comes back, whatever it was trained on', () => {
-    const tokenizer = open(trainByteLevelTokenizer(corpus, 300, chatMarkupChoices));
-    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.constantFrom(...corpus));
-    const wellFormed = text.filter((each) => !/\p{Surrogate}/u.test(each));
-    fc.assert(
-      fc.property(wellFormed, (each) => {
-        expect(tokenizer.decode(tokenizer.encode(each))).toBe(each);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  test('learns the frequent pairs first, the same way every time, and keeps digits apart', () => {
-    const files = trainByteLevelTokenizer(corpus, 300, chatMarkupChoices);
-    expect(trainByteLevelTokenizer(corpus, 300, chatMarkupChoices)).toEqual(files);
-    const tokenizer = open(files);
-    // 'h' + 'e' and 't' + 'h' occur 4 times each, 'a' + 't' 5 times.
-    expect(tokenizer.token(259)).toBe('at');
-    expect([...tokenizer.encode(' the')].map((id) => tokenizer.token(id))).toEqual(['Ġthe']);
-    expect(tokenizer.encode('345').length).toBe(3);
-  });
-
-  test('never has more tokens than asked, and stops when nothing repeats', () => {
-    const text = fc.array(fc.constantFrom('a', 'b', 'ab', ' ', 'ba'), { maxLength: 60 }).map((parts) => parts.join(''));
-    fc.assert(
-      fc.property(text, fc.integer({ min: 259, max: 290 }), (each, size) => {
-        const tokenizer = open(trainByteLevelTokenizer([each], size, chatMarkupChoices));
-        expect(tokenizer.size).toBeLessThanOrEqual(size);
-        expect(tokenizer.decode(tokenizer.encode(each))).toBe(each);
-      }),
-    );
-    expect(open(trainByteLevelTokenizer(['ab'], 1000, chatMarkupChoices)).size).toBe(259);
-    expect(() => trainByteLevelTokenizer(corpus, 258, chatMarkupChoices)).toThrow(/at least 259/);
-  });
+test('bytes: any text comes back, a token for each of its bytes', () => {
+  const tokenizer = open(byteTokenizer(chatMarkupChoices));
+  expect(tokenizer.size).toBe(256 + chatMarkupChoices.special.length);
+  const text = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }));
+  const wellFormed = text.filter((each) => !/\p{Surrogate}/u.test(each));
+  fc.assert(
+    fc.property(wellFormed, (each) => {
+      const ids = tokenizer.encode(each);
+      expect(ids.length).toBe(Buffer.byteLength(each));
+      expect(tokenizer.decode(ids)).toBe(each);
+    }),
+    { numRuns: 500 },
+  );
+  expect([...tokenizer.encode('<|im_end|>')]).toEqual([2]);
 });

@@ -1,12 +1,10 @@
 /**
  * New tokenizers, as the `tokenizer.json` and `tokenizer_config.json` that Hugging Face's libraries load. Word level:
  * an explicit list of tokens, matched longest first, white space kept, so that decode(encode(text)) = text wherever the
- * text is made of tokens. Byte level: byte-pair encoding learned from texts (Sennrich, Haddow, Birch 2016) over UTF-8
- * bytes, so that any text round-trips; digits stay single.
+ * text is made of tokens. Bytes: a token for each of the 256 bytes of UTF-8, so that any text round-trips.
  */
 import { UserError } from '../../base/index.ts';
 import { type JsonObject, show } from '../files/json.ts';
-import { byteCharacters, learnMerges } from './byte-pair.ts';
 import type { TokenizerFiles } from './tokenizer.ts';
 
 export interface TokenizerChoices {
@@ -46,27 +44,18 @@ export function wordLevelTokenizer(tokens: readonly string[], choices: Tokenizer
   });
 }
 
-/** Qwen's splitting rule without English contractions. */
-const wordPattern =
-  '[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+';
+/** Character of each byte in GPT-2's table: printable Latin-1 stands for itself, the rest is moved up from U+0100. */
+const byteCharacters: readonly string[] = (() => {
+  const printable = (byte: number) => (byte > 32 && byte < 127) || (byte > 160 && byte < 256 && byte !== 173);
+  let moved = 256;
+  return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(printable(byte) ? byte : moved++));
+})();
 
-/** At most `vocabSize` tokens: fewer when the texts have no more pairs that occur twice. */
-export function trainByteLevelTokenizer(
-  texts: Iterable<string>,
-  vocabSize: number,
-  choices: TokenizerChoices,
-): TokenizerFiles {
-  const base = [...choices.special, ...byteCharacters];
-  if (!Number.isSafeInteger(vocabSize) || vocabSize < base.length) {
-    const expected = `a vocabulary of at least ${base.length}: 256 bytes and ${choices.special.length} special tokens`;
-    throw new UserError({ call: 'train a byte-level tokenizer', expected, found: `${vocabSize}` });
-  }
-  const merges = learnMerges(texts, new RegExp(wordPattern, 'gu'), vocabSize - base.length);
-  const vocab = numberTokens([...base, ...new Set(merges.map(([left, right]) => left + right))]);
-  const split = { type: 'Split', pattern: { Regex: wordPattern }, behavior: 'Isolated', invert: false };
+/** Byte-pair encoding without a pair. */
+export function byteTokenizer(choices: TokenizerChoices): TokenizerFiles {
   const bytes = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false };
   return tokenizerFiles(choices, {
-    pre_tokenizer: { type: 'Sequence', pretokenizers: [split, bytes] },
+    pre_tokenizer: bytes,
     decoder: bytes,
     model: {
       type: 'BPE',
@@ -77,8 +66,8 @@ export function trainByteLevelTokenizer(
       fuse_unk: false,
       byte_fallback: false,
       ignore_merges: false,
-      vocab,
-      merges: merges.map(([left, right]) => `${left} ${right}`),
+      vocab: numberTokens([...choices.special, ...byteCharacters]),
+      merges: [],
     },
   });
 }

@@ -1,0 +1,78 @@
+/**
+ * An adapter start: how the frozen initial values A0 [2R, C] and B0 [O, 2R] of each module are made, and which
+ * parametrisation learns from them. Rows [0, R) of A0 (columns of B0) are the deployed block, the rest the quarantine block.
+ * A start is a value without state. It sees the weight, the contrastive pairs and a seed, never rollouts or labels.
+ * `defineStart` makes one; whoever builds an adapter passes a list of starts, in which a config's family name is looked up.
+ */
+
+import { UserError } from '../../base/index.ts';
+import { findNonFinite } from '../../model/index.ts';
+import type { LeadingSvd } from '../basis.ts';
+
+export interface StartInput {
+  readonly module: string;
+  /** W, row major [outputs, inputs]; empty for a start that does not need it. */
+  readonly weight: Float32Array;
+  readonly outputs: number;
+  readonly inputs: number;
+  /** R, of each of the two blocks. */
+  readonly rank: number;
+  readonly seed: number;
+  /** Paired input differences (hack − clean), row major [pairs, inputs]; null for a start that does not need them. */
+  readonly differences: Float32Array | null;
+}
+
+export interface InitialFactors {
+  readonly A0: Float32Array;
+  readonly B0: Float32Array;
+}
+
+export interface AdapterStart<Name extends string = string> {
+  /** The family name of configs and checkpoints. */
+  readonly name: Name;
+  /** One line for a list of starts. */
+  readonly summary: string;
+  /** Whether it reads the paired input differences. */
+  readonly needsPairs: boolean;
+  /** Whether it reads the weight. One that does not is never kept on disk: it costs nothing. */
+  readonly needsWeight: boolean;
+  /** linear: y = W x + [B A − B0 A0] x. antipasto: A0 and B0 stay frozen, gains and a rotation learn. */
+  readonly parametrisation: 'linear' | 'antipasto';
+  /**
+   * Given where the factors follow from the weight, the differences, the rank and nothing else: they are then kept on disk
+   * under this number. Raise it when the computation changes, so that old files are not met.
+   */
+  readonly cacheVersion?: number;
+  factors(input: StartInput, svd: LeadingSvd): InitialFactors | Promise<InitialFactors>;
+}
+
+/** The start itself, once its description is sound. */
+export function defineStart<const Name extends string>(start: AdapterStart<Name>): AdapterStart<Name> {
+  const refuse = (expected: string, found: unknown): never => {
+    throw new UserError({ call: `define the adapter start ${start.name}`, expected, found: String(found) });
+  };
+  const { name, parametrisation, cacheVersion } = start;
+  if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name)) refuse('a name of small letters, digits and single hyphens', name);
+  if (parametrisation !== 'linear' && parametrisation !== 'antipasto') refuse('linear or antipasto', parametrisation);
+  if (typeof start.factors !== 'function') refuse('a function named factors', typeof start.factors);
+  if (cacheVersion !== undefined && !Number.isSafeInteger(cacheVersion)) refuse('a whole cacheVersion', cacheVersion);
+  return start;
+}
+
+/** The factors of one module, checked: what a start gets wrong is said here, not by a kernel. */
+export async function computeFactors(start: AdapterStart, input: StartInput, svd: LeadingSvd): Promise<InitialFactors> {
+  const factors = await start.factors(input, svd);
+  const { outputs, inputs, rank } = input;
+  const shapes = { A0: [2 * rank, inputs], B0: [outputs, 2 * rank] } as const;
+  for (const [name, [rows, columns]] of Object.entries(shapes)) {
+    const data: unknown = factors[name as 'A0' | 'B0'];
+    const call = `${start.name} adapter of ${input.module}, factor ${name}`;
+    if (!(data instanceof Float32Array) || data.length !== rows * columns) {
+      const found = data instanceof Float32Array ? `${data.length} numbers` : typeof data;
+      throw new UserError({ call, expected: `a Float32Array [${rows}, ${columns}]`, found });
+    }
+    const bad = findNonFinite(data, 'F32');
+    if (bad >= 0) throw new UserError({ call, expected: 'finite numbers', found: `${data[bad]} at element ${bad}` });
+  }
+  return factors;
+}

@@ -1,0 +1,42 @@
+/** Where an adapter's factors come from: computed once, then read from the cache, or from a checkpoint of the run. */
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeCheckpoint } from '../adapters/index.ts';
+import { cacheFolder } from '../base/index.ts';
+import { makeTinyModel } from '../cli/commands/smoke.ts';
+import { parseRunConfig, type RunConfig } from '../run/index.ts';
+import { type OpenModel, openAdapter, openModel, openPairs, Resources } from './assemble.ts';
+
+const resources = new Resources();
+const usual = process.env['GQ_CACHE'];
+let folder = '';
+let config: RunConfig;
+let model: OpenModel;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'open-adapter-'));
+  process.env['GQ_CACHE'] = join(folder, 'cache');
+  await makeTinyModel(join(folder, 'model'), 'wasm');
+  const adapter = { family: 'corda', rank: 2 };
+  config = parseRunConfig({ model: join(folder, 'model'), data: { kind: 'micro' }, adapter });
+  model = await openModel(config, resources);
+});
+afterAll(async () => {
+  process.env['GQ_CACHE'] = usual;
+  await resources[Symbol.asyncDispose]();
+});
+
+test('a checkpoint of the run is enough: neither the cache nor the pairs are looked at', async () => {
+  const { pairs } = await openPairs(config, model.text);
+  const first = await openAdapter(config, model, pairs);
+  const files = await readdir(cacheFolder('factors'));
+  expect(files.length).toBe(first.modules.length);
+  const stored = join(folder, 'adapter.safetensors');
+  await writeCheckpoint(stored, first);
+  for (const file of files) await writeFile(join(cacheFolder('factors'), file), 'damaged');
+  await expect(openAdapter(config, model, pairs)).rejects.toThrow('Remove the file');
+  const again = await openAdapter(config, model, [], stored);
+  expect(await again.tensors()).toEqual(await first.tensors());
+});
