@@ -4,7 +4,7 @@ import { UserError } from '../base/index.ts';
 import { RunEvaluator } from '../evaluate/index.ts';
 import type { Policy } from '../grpo/index.ts';
 import type { RunConfig } from '../run/index.ts';
-import { deployedScale, parseRunConfig, partitionOf, RunDirectory, trainingTasks } from '../run/index.ts';
+import { deployedScale, partitionOf, RunDirectory, trainingTasks } from '../run/index.ts';
 import { openAdapter, openJudge, openModel, openPairs, openProblems, type Resources } from './assemble.ts';
 import { deviceNames } from './devices.ts';
 
@@ -24,7 +24,7 @@ export interface OpenRunOptions {
 
 export async function openRun(path: string, resources: Resources, options: OpenRunOptions = {}): Promise<OpenRun> {
   const run = RunDirectory.open(path);
-  const config = withDevice(parseRunConfig(run.manifest.config), options.device);
+  const config = withDevice(run.readManifest().config, options.device);
   const judge = await openJudge(config, resources);
   const splits = await openProblems(config, judge);
   const partition = await partitionOf(config, splits);

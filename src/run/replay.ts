@@ -51,7 +51,7 @@ interface ReplayedRow {
 export async function replayGate(run: RunDirectory, { gate, seed, windowUpdates }: ReplayOptions): Promise<Replay> {
   const router = await openReplayRouter(run, gate, seed);
   const features = readFeatures(run);
-  const { modules, rank } = run.manifest.features;
+  const { modules, rank } = run.readManifest().features;
   const width = modules.length * rank;
   const replayed: ReplayedRow[] = [];
   for await (const rows of storedUpdates(run)) {
@@ -98,13 +98,13 @@ async function openReplayRouter(
   gate: readonly string[],
   haarSeed: number | undefined,
 ): Promise<{ router: Router; point: (update: number) => void }> {
-  const original = run.manifest.config;
+  const original = run.readManifest().config;
   const { arm, seed } = resolveConfig(
     null,
     gate.map((term) => `arm.${term}`),
     { config: original, source: run.path },
   ).config;
-  const { features } = run.manifest;
+  const { features } = run.readManifest();
   if (!isGateArm(arm) || !isGateArm(original.arm)) throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
   if (original.arm.granularity === 'token')
     throw complain(run, 'one score per rollout', 'a gate that decides by token');

@@ -1,10 +1,9 @@
 /** `gq eval-curve RUN`: the monitoring subset at the base and at every checkpoint asked for, in both states. */
 import type { Command } from 'commander';
 import { curveNames, EvaluationStore, evaluateAll, statesOf, summarise } from '../../evaluate/index.ts';
-import { openRun, Resources } from '../../lab/index.ts';
+import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
 import { curveTable, renderTable } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { onInterrupt } from '../../lab/index.ts';
 import { Progress } from '../terminal/progress.ts';
 import { wholeNumber } from '../values.ts';
 
@@ -29,7 +28,7 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
   await using resources = new Resources();
   const device = options.device === undefined ? {} : { device: options.device };
   const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, device);
-  const names = curveNames(statesOf(config), run.checkpoints, every);
+  const names = curveNames(statesOf(config), run.listCheckpoints(), every);
   const bar = new Progress(context.stderr, 'evaluation', names.length);
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
   const end = await evaluateAll(evaluator, names, {
