@@ -16,7 +16,7 @@ export interface JudgedRollout extends RolloutRow {
 }
 
 export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
-  if (!run.sealed && !existsSync(run.ledger('rollouts'))) return [];
+  if (!run.isSealed() && !existsSync(run.ledger('rollouts'))) return [];
   const verdicts = await readVerdicts(run.ledger('verdicts'));
   const judged: JudgedRollout[] = [];
   for await (const row of readRollouts(run)) {

@@ -2,6 +2,7 @@ export { replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
 export { cacheFolder } from './cache-folder.ts';
 export { categorical, cumulate, drawFromCumulative } from './categorical.ts';
 export { type Complaint, DeviceError, GraderError, ShapeError, UserError } from './errors.ts';
+export { followJsonl, type JsonlFollower, type JsonlGrowth } from './follow-jsonl.ts';
 export {
   bfloat16ToFloat,
   float16ToFloat,
@@ -18,3 +19,4 @@ export { editDistance, nearestName } from './nearest.ts';
 export { type PhiloxCounter, type PhiloxKey, philox, philoxInto } from './philox.ts';
 export { mapPool, type PoolWork } from './pool.ts';
 export { type RandomName, RandomStream, randomKind, randomStream } from './rng.ts';
+export { readVersion } from './version.ts';

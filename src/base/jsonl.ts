@@ -129,7 +129,8 @@ async function* readLines(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-function parseLine(bytes: Buffer, path: string, line: number): unknown {
+/** The value of one line without its newline. */
+export function parseLine(bytes: Buffer, path: string, line: number): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {

@@ -4,8 +4,7 @@
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
 import { Command, CommanderError } from 'commander';
-import { UserError } from '../base/index.ts';
-import { readVersion } from '../lab/index.ts';
+import { readVersion, UserError } from '../base/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
 

@@ -68,5 +68,5 @@ export async function evaluateAll(
 }
 
 export function lastCheckpoint(run: RunDirectory): number {
-  return run.checkpoints.at(-1) ?? 0;
+  return run.listCheckpoints().at(-1) ?? 0;
 }

@@ -40,7 +40,7 @@ export class RunEvaluator {
   constructor(parts: EvaluatorParts) {
     this.#parts = parts;
     this.#store = new EvaluationStore(parts.run.path);
-    this.#key = evaluationKey(parts.run.manifest);
+    this.#key = evaluationKey(parts.run.readManifest());
   }
 
   async evaluate(asked: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {

@@ -24,7 +24,7 @@ import type { DemonstrationPool, Policy, Router, StepContext, Task } from '../gr
 import { generatePairs, Trainer } from '../grpo/index.ts';
 import { Decoder, loadWeights, ModelFolder, type ModelText, modelText } from '../model/index.ts';
 import { oracleRouter, type VerdictLedger } from '../oracle/index.ts';
-import type { RunConfig } from '../run/index.ts';
+import type { Notice, RunConfig } from '../run/index.ts';
 import {
   assertPromptsFit,
   blindRouter,
@@ -106,7 +106,7 @@ export async function openModel(
           decoder: files.folder.config,
           tasks: () => tasks(files.text),
           work: { rowsTogether },
-          show: silent,
+          show: () => undefined,
         });
   const device = resources.use(await open());
   return loadModel(config, { ...files, device }, resources);
@@ -123,14 +123,17 @@ export async function openJudge({ environment }: RunConfig, resources: Resources
   return new SandboxJudge(resources.use(sandbox));
 }
 
-/** Told what was left out, and why. */
-export type Warn = (message: string) => void;
+/** Is told what was left out, and why. */
+export type Warn = (notice: Notice) => void | Promise<void>;
 const silent: Warn = () => undefined;
 
 export async function openProblems(config: RunConfig, judge: Judge, warn: Warn = silent): Promise<Splits> {
   if (config.data.kind === 'micro') return splitProblems(config, []);
   const { sound, unsound } = await checkProblems(await loadProblems(config.data.path), judge);
-  for (const { id, reason } of unsound) warn(`problem ${id} is left out: ${reason}`);
+  for (const { id, reason } of unsound) {
+    const message = `problem ${id} is left out: ${reason}`;
+    await warn({ kind: 'warning', name: 'problem-left-out', message, detail: { problem: id, reason } });
+  }
   return splitProblems(config, sound);
 }
 
@@ -195,7 +198,8 @@ export async function openInputs(config: RunConfig, resources: Resources, warn: 
   const files = await openFolder(config, resources);
   const { pairs, hash: pairsHash } = await openPairs(config, files.text);
   const tasks = async () => trainingTasks(config, problems, await partitionOf(config, problems), files.text);
-  const planned = { decoder: files.folder.config, tasks, work: 'training', show: warn } as const;
+  const show = (message: string) => warn({ kind: 'info', name: 'memory-plan', message });
+  const planned = { decoder: files.folder.config, tasks, work: 'training', show } as const;
   const device = resources.use(await openRunDevice(config, planned));
   return { judge, problems, files: { ...files, device }, pairs, pairsHash };
 }
@@ -298,7 +302,10 @@ async function openPool(
   const byId = new Map(tasks.map((task) => [task.problem.id, task]));
   const problems = new Map(tasks.map(({ problem }) => [problem.id, problem]));
   const { hacks, solves, refused } = await importPool(teacher.pool, problems, judge);
-  for (const { line, reason } of refused) warn(`${teacher.pool}, line ${line}, is left out: ${reason}`);
+  for (const { line, reason } of refused) {
+    const message = `${teacher.pool}, line ${line}, is left out: ${reason}`;
+    await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { line, reason } });
+  }
   const fits = ({ problem, loophole, markers, label }: PoolEntry): boolean => {
     const task = byId.get(problem);
     const own =

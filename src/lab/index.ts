@@ -15,5 +15,4 @@ export { deviceNames, openDevice } from './devices.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
 export { type OpenRun, openRun } from './open-run.ts';
 export { trainPlanned } from './train-planned.ts';
-export { trainRun } from './train-run.ts';
-export { readVersion } from './version.ts';
+export { type TrainOptions, type TrainResult, trainRun } from './train-run.ts';

@@ -24,7 +24,7 @@ export interface OpenRunOptions {
 
 export async function openRun(path: string, resources: Resources, options: OpenRunOptions = {}): Promise<OpenRun> {
   const run = RunDirectory.open(path);
-  const config = withDevice(parseRunConfig(run.manifest.config), options.device);
+  const config = withDevice(run.readManifest().config, options.device);
   const judge = await openJudge(config, resources);
   const splits = await openProblems(config, judge);
   const partition = await partitionOf(config, splits);

@@ -25,7 +25,7 @@ export interface PlannedWork {
   readonly tasks: () => Promise<readonly Task[]>;
   readonly work: Work;
   /** Is given the plan in words, where there is one. */
-  readonly show: (plan: string) => void;
+  readonly show: (plan: string) => void | Promise<void>;
 }
 
 export async function openRunDevice(config: RunConfig, planned: PlannedWork): Promise<Device> {
@@ -40,7 +40,7 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const plan = await planMemory({ config, decoder, tasks, floats }, work);
   assertFits(plan, budget, config);
-  show(renderPlan(plan, budget));
+  await show(renderPlan(plan, budget));
   return openDevice(kind, { ...options, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
 }
 

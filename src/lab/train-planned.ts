@@ -2,22 +2,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunConfig, RunEnd } from '../run/index.ts';
-import { configHash, parseRunConfig, RunDirectory, runFormat } from '../run/index.ts';
-import { type TrainOutput, trainRun } from './train-run.ts';
+import { RunDirectory } from '../run/index.ts';
+import { type TrainOptions, trainRun } from './train-run.ts';
 
-export async function trainPlanned(config: RunConfig, path: string, output: TrainOutput): Promise<RunEnd> {
-  if (existsSync(join(path, 'manifest.json'))) {
-    const run = RunDirectory.open(path);
-    return (await trainRun(parseRunConfig(run.manifest.config), run, output, null)).end;
-  }
-  const { end } = await trainRun(config, RunDirectory.create(path), output, (inputs) => ({
-    format: runFormat,
-    ...inputs,
-    config,
-    configHash: configHash(config),
-    command: process.argv.slice(2),
-    usesOracle: config.arm.kind === 'oracle',
-    parent: null,
-  }));
+/** A run that was started goes on with the config it was started with. */
+export async function trainPlanned(config: RunConfig, path: string, options: TrainOptions = {}): Promise<RunEnd> {
+  const begun = existsSync(join(path, 'manifest.json'));
+  const run = begun ? RunDirectory.open(path) : RunDirectory.create(path);
+  const { end } = await trainRun(begun ? run.readManifest().config : config, run, options);
   return end;
 }

@@ -1,41 +1,33 @@
 /**
- * Drives one run: locks its directory, writes or checks its manifest, builds the trainer, goes on from the last checkpoint
- * where there is one, shows what happens, and seals the tables when the run is over. The first Ctrl-C ends the run after the
- * update in progress; the second one at once.
+ * Drives one run: locks its directory, makes or checks its manifest, builds the trainer, goes on from the last checkpoint where there is
+ * one, tells the sinks what happens, and seals the tables when the run is over. Nothing is printed here: the caller's sinks do that, and
+ * the caller's signal ends the run after the update in progress.
  */
-
-import { targetModules } from '../adapters/index.ts';
-import { UserError } from '../base/index.ts';
-import type { CommandContext } from '../cli/command.ts';
-import { TrainDisplay } from '../cli/terminal/train-display.ts';
-import type { Device } from '../engine/index.ts';
-import type { TrainEvent } from '../grpo/index.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
-import type { RunConfig } from '../run/index.ts';
 import {
+  FileSink,
   loadCheckpoint,
   type Manifest,
-  problemsHash,
-  type RecordOptions,
+  type RunConfig,
   RunDirectory,
   type RunEnd,
   recordRun,
-  resumeFrom,
+  type Sink,
+  SinkGroup,
+  stampNotice,
+  type WarningEvent,
 } from '../run/index.ts';
-import { type Assembly, assemble, lastAdapter, openInputs, Resources, type RunInputs } from './assemble.ts';
-import { readVersion } from './version.ts';
+import { type Assembly, assemble, lastAdapter, openInputs, Resources, type Warn } from './assemble.ts';
+import { checkManifest, makeManifest } from './manifest.ts';
 
-export interface TrainOutput extends Pick<CommandContext, 'stdout' | 'stderr'> {
-  readonly json: boolean;
-  /** Called beside the terminal output. */
-  readonly onEvent?: (event: TrainEvent) => void;
+export interface TrainOptions {
+  /** Told every event, beside the files of the run; closed at the end, however it ends. */
+  readonly sinks?: readonly Sink[];
+  /** Ends the run after the update in progress, saved; without one it goes on to its own end. */
+  readonly signal?: AbortSignal;
+  /** The checkpoint that a new run starts from; a run that goes on has its own. */
+  readonly parent?: NonNullable<Manifest['parent']>;
 }
-
-/** What the inputs of a run say about it, for its manifest. */
-type ManifestInputs = Pick<
-  Manifest,
-  'name' | 'version' | 'node' | 'created' | 'modelHash' | 'dataHash' | 'pairsHash' | 'device' | 'features'
->;
 
 export interface TrainResult {
   readonly end: RunEnd;
@@ -43,116 +35,90 @@ export interface TrainResult {
   readonly holds: boolean;
 }
 
-/** `newManifest`: null to go on with a run that has one. */
-export async function trainRun(
-  config: RunConfig,
-  run: RunDirectory,
-  output: TrainOutput,
-  newManifest: ((inputs: ManifestInputs) => Manifest) | null,
-): Promise<TrainResult> {
-  using _lock = run.lock();
-  if (run.sealed) return finishSealed(run, output);
-  using interruption = onInterrupt(output.stderr, 'finishing this update, then saving');
-  const result = await trainOpen(config, run, output, newManifest, interruption.signal);
+/** Starts a run in a directory without one, or goes on with the one that is there; then the config must be its own. */
+export async function trainRun(config: RunConfig, run: RunDirectory, options: TrainOptions = {}): Promise<TrainResult> {
+  const sinks = new SinkGroup(options.sinks ?? []);
+  using _lock = await sinks.guard(async () => run.lock());
+  if (run.isSealed()) return finishSealed(run, sinks);
+  const result = await trainOpen(config, run, options, sinks);
   if (result.end !== 'interrupted') await sealRun(run);
   return result;
 }
 
 /** A kill between sealing and dropping the lines leaves both. */
-async function finishSealed(run: RunDirectory, { stderr }: TrainOutput): Promise<TrainResult> {
-  await sealRun(run);
-  stderr.write(`${run.path} is finished; fork it to train on: --fork ${run.path}@${run.checkpoints.at(-1)}\n`);
+async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainResult> {
+  await sinks.guard(async () => {
+    await sealRun(run);
+    const update = run.listCheckpoints().at(-1) ?? 0;
+    const message = `${run.path} is finished; fork it to train on: --fork ${run.path}@${update}`;
+    await sinks.event({ kind: 'info', update, name: 'already-finished', message });
+  });
+  await sinks.close('finished');
   return { end: 'finished', holds: true };
 }
 
 async function trainOpen(
   config: RunConfig,
   run: RunDirectory,
-  output: TrainOutput,
-  newManifest: ((inputs: ManifestInputs) => Manifest) | null,
-  signal: AbortSignal,
+  options: TrainOptions,
+  sinks: SinkGroup,
 ): Promise<TrainResult> {
   await using resources = new Resources();
-  const last = run.checkpoints.at(-1);
-  run.cutTo(last === undefined ? undefined : (await loadCheckpoint(run, last)).lengths);
-  const warn = (message: string): unknown => output.stderr.write(`${message}\n`);
+  const { assembly, ledger, earlier } = await sinks.guard(() => prepare(config, run, options, sinks, resources));
+  const forgetful: Sink = {
+    name: 'verdict ledger',
+    event: ({ kind }) => {
+      if (kind === 'step') ledger.forget();
+    },
+  };
+  return drive(config, run, assembly, { ...options, sinks: [forgetful, ...(options.sinks ?? [])], earlier });
+}
+
+interface Prepared {
+  readonly assembly: Assembly;
+  readonly ledger: VerdictLedger;
+  /** Warnings that the events of the run do not hold yet. */
+  readonly earlier: readonly WarningEvent[];
+}
+
+async function prepare(
+  config: RunConfig,
+  run: RunDirectory,
+  options: TrainOptions,
+  sinks: SinkGroup,
+  resources: Resources,
+): Promise<Prepared> {
+  const begun = run.hasManifest() ? run.readManifest() : null;
+  const last = run.listCheckpoints().at(-1);
+  const own = last === undefined ? null : await loadCheckpoint(run, last);
+  run.cutTo(own?.lengths);
+  const parent = options.parent ?? null;
+  const origin = begun === null ? parent : begun.parent;
+  const start = own ?? (origin === null ? null : await loadCheckpoint(RunDirectory.open(origin.run), origin.update));
+
+  const warnings: WarningEvent[] = [];
+  const warn: Warn = async (notice) => {
+    const event = stampNotice(notice, start?.state.update ?? 0);
+    if (event.kind === 'warning') warnings.push(event);
+    await sinks.event(event);
+  };
   const inputs = await openInputs(config, resources, warn);
-  const facts = factsOf(config, run, inputs);
-  if (newManifest !== null) await run.writeManifest(newManifest(facts));
-  else checkFacts(run, facts, output);
+  const manifest = makeManifest(config, run, inputs, parent);
+  if (begun === null) await run.writeManifest(manifest);
+  else await checkManifest(run.path, begun, manifest, warn);
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
   const assembly = await assemble(config, inputs, ledger, resources, warn, lastAdapter(run));
-  const { parent } = run.manifest;
-  if (last !== undefined) await resumeFrom(run, assembly.trainer, last);
-  else if (parent !== null) {
-    const { state } = await loadCheckpoint(RunDirectory.open(parent.run), parent.update);
-    assembly.trainer.restore(state);
-  }
-  const display = new TrainDisplay(output, ledger, {
-    updates: config.updates,
-    first: assembly.trainer.updatesCompleted,
-  });
-  const result = await drive(config, run, assembly, signal, (event, seconds) => {
-    output.onEvent?.(event);
-    display.show(event, seconds);
-  });
-  display.close(result.end, run.path, assembly.trainer.updatesCompleted);
-  return result;
+  if (start !== null) assembly.trainer.restore(start.state);
+  // A checkpoint stands behind the warnings of the inputs, which are the same each time; another device is news.
+  const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
+  return { assembly, ledger, earlier };
 }
 
-function factsOf(
-  { adapter }: RunConfig,
-  { path }: RunDirectory,
-  { files, problems, pairsHash }: RunInputs,
-): ManifestInputs {
-  const modules = targetModules(files.folder.config, adapter.targets).map(({ name }) => name);
-  return {
-    name: path.split(/[\\/]/).at(-1) ?? path,
-    version: readVersion(),
-    node: process.version,
-    created: new Date().toISOString(),
-    modelHash: files.hash,
-    dataHash: problemsHash(Object.values(problems).flat()),
-    pairsHash,
-    device: describeDevice(files.device),
-    features: { modules: modules.sort(), rank: adapter.rank },
-  };
-}
-
-/** What its bytes depend on: the kernels of a wasm device, the GPU and the precision of a cuda one. */
-function describeDevice(device: Device): string {
-  const { name, variant, threads, facts } = device as Device & {
-    variant?: string;
-    threads?: number;
-    facts?: { name: string };
-  };
-  const gpu = facts === undefined ? [] : [facts.name, device.floats[0]];
-  return [name, ...gpu, variant, threads].filter((part) => part !== undefined).join(' ');
-}
-
-/** A run goes on with what it began with, or not at all. */
-function checkFacts({ path, manifest }: RunDirectory, facts: ManifestInputs, { stderr }: TrainOutput): void {
-  for (const [key, what] of [
-    ['modelHash', 'model'],
-    ['dataHash', 'problems'],
-    ['pairsHash', 'pairs'],
-  ] as const) {
-    if (manifest[key] === facts[key]) continue;
-    throw new UserError({
-      call: `--resume ${path}`,
-      expected: `the ${what} that the run began with (${manifest[key]})`,
-      found: `others (${facts[key]})`,
-    });
-  }
-  if (withoutThreads(manifest.device) !== withoutThreads(facts.device)) {
-    stderr.write(
-      `begun on ${manifest.device}, going on with ${facts.device}: bytes will differ from an unbroken run\n`,
-    );
-  }
-}
-
-function withoutThreads(device: string): string {
-  return device.replace(/ \d+$/, '');
+export interface DriveOptions {
+  readonly sinks?: readonly Sink[];
+  readonly signal?: AbortSignal;
+  /** Warnings that were given before the files of the run were open. */
+  readonly earlier?: readonly WarningEvent[];
 }
 
 /** Trains to the end, or until the signal, and writes everything down. */
@@ -160,25 +126,22 @@ export async function drive(
   config: RunConfig,
   run: RunDirectory,
   { trainer, policy, text, clock }: Assembly,
-  signal: AbortSignal,
-  onEvent: RecordOptions['onEvent'],
+  { sinks = [], signal = new AbortController().signal, earlier = [] }: DriveOptions,
 ): Promise<TrainResult> {
   const { adapter } = policy;
+  const { checkpointEvery, storeFeatures, storeTokens } = config.output;
+  const featureBytes = adapter.modules.length * adapter.rank * 4;
+  const promptText = (tokens: Int32Array): string => text.show(tokens);
+  const files = await new SinkGroup(sinks).guard(
+    async () => new FileSink(run, { storeFeatures, storeTokens, featureBytes, promptText, earlier }),
+  );
   let holds = true;
-  const end = await recordRun({
-    run,
-    trainer,
-    checkpointEvery: config.output.checkpointEvery,
-    storeFeatures: config.output.storeFeatures,
-    storeTokens: config.output.storeTokens,
-    featureBytes: adapter.modules.length * adapter.rank * 4,
-    promptText: (tokens) => text.show(tokens),
-    signal,
-    onEvent(event, seconds) {
+  const expectations: Sink = {
+    name: 'expectations',
+    event: (event) => {
       if (event.kind === 'expectation' && !event.holds) holds = false;
-      onEvent(event, seconds);
     },
-    clock,
-  });
+  };
+  const end = await recordRun({ run, trainer, checkpointEvery, sinks: [files, expectations, ...sinks], signal, clock });
   return { end, holds };
 }

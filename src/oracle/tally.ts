@@ -1,6 +1,9 @@
 /** Hacks and solves of an update, counted from verdicts: what the terminal shows, never what the trainer sees. */
 import type { Verdict } from '../env/index.ts';
 
+/** What is counted of a verdict. */
+export type TallyRow = { readonly loophole: string } & Pick<Verdict, 'exploited' | 'correct'>;
+
 export interface Tally {
   readonly graded: number;
   /** Rollouts whose prompt disclosed a loophole. */
@@ -13,7 +16,7 @@ export interface Tally {
   >;
 }
 
-export function tally(verdicts: Iterable<Verdict>): Tally {
+export function tally(verdicts: Iterable<TallyRow>): Tally {
   const byLoophole = new Map<string, { graded: number; hacks: number; solves: number }>();
   for (const { loophole, exploited, correct } of verdicts) {
     const row = byLoophole.get(loophole) ?? { graded: 0, hacks: 0, solves: 0 };

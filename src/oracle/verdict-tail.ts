@@ -1,45 +1,62 @@
-/** Reads the verdicts a run has written since the last look, and counts them update by update: a reader outside the trainer. */
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
-import type { Verdict } from '../env/index.ts';
-import { type Tally, tally } from './tally.ts';
+/**
+ * The verdicts of a run that is being trained, counted update by update as they are written: for whoever shows a run, on the far
+ * side of the wall from the trainer. After a resume that cut the file back, counting begins again.
+ */
+import { z } from 'zod';
+import { followJsonl, type JsonlFollower, UserError } from '../base/index.ts';
+import { type Tally, type TallyRow, tally } from './tally.ts';
+
+/** What counting needs of a verdict; the id begins with the step. */
+const counted = z.object({
+  id: z.string().regex(/^\d+-/),
+  loophole: z.string(),
+  exploited: z.boolean(),
+  correct: z.boolean(),
+});
 
 export class VerdictTail {
-  readonly #path: string;
-  readonly #byStep = new Map<number, Verdict[]>();
-  #offset = 0;
-  #rest = '';
+  readonly #follower: JsonlFollower;
+  readonly #rows = new Map<number, TallyRow[]>();
+  readonly #tallies = new Map<number, Tally>();
 
   constructor(path: string) {
-    this.#path = path;
+    this.#follower = followJsonl(path);
   }
 
   /** Counts of every update so far, in order. */
   read(): Tally[] {
-    for (const line of this.#newLines()) {
-      const verdict: Verdict = JSON.parse(line);
-      const step = Number(verdict.id.split('-')[0]);
-      const known = this.#byStep.get(step);
-      if (known === undefined) this.#byStep.set(step, [verdict]);
-      else known.push(verdict);
-    }
-    return [...this.#byStep].sort(([a], [b]) => a - b).map(([, verdicts]) => tally(verdicts));
+    this.#catchUp();
+    return [...this.#tallies].sort(([a], [b]) => a - b).map(([, counts]) => counts);
   }
 
-  #newLines(): string[] {
-    if (!existsSync(this.#path)) return [];
-    const { size } = statSync(this.#path);
-    if (size <= this.#offset) return [];
-    const bytes = Buffer.alloc(size - this.#offset);
-    const file = openSync(this.#path, 'r');
-    try {
-      readSync(file, bytes, 0, bytes.length, this.#offset);
-    } finally {
-      closeSync(file);
+  /** Counts of one update; of none, when nothing was graded in it. */
+  at(update: number): Tally {
+    this.#catchUp();
+    return this.#tallies.get(update - 1) ?? tally([]);
+  }
+
+  #catchUp(): void {
+    const { values, restarted } = this.#follower.read();
+    if (restarted) {
+      this.#rows.clear();
+      this.#tallies.clear();
     }
-    this.#offset = size;
-    const lines = `${this.#rest}${bytes.toString('latin1')}`.split('\n');
-    this.#rest = lines.pop() ?? '';
-    // Lines are cut as bytes and decoded whole, so that a character is never cut in two.
-    return lines.map((line) => Buffer.from(line, 'latin1').toString('utf8'));
+    const changed = new Set<number>();
+    for (const value of values) {
+      const { id, ...row } = this.#parse(value);
+      const step = Number.parseInt(id, 10);
+      const known = this.#rows.get(step);
+      if (known === undefined) this.#rows.set(step, [row]);
+      else known.push(row);
+      changed.add(step);
+    }
+    for (const step of changed) this.#tallies.set(step, tally(this.#rows.get(step) ?? []));
+  }
+
+  #parse(value: unknown): z.infer<typeof counted> {
+    const parsed = counted.safeParse(value);
+    if (parsed.success) return parsed.data;
+    const found = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+    throw new UserError({ call: `read ${this.#follower.path}`, expected: 'verdicts', found });
   }
 }

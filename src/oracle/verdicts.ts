@@ -85,7 +85,7 @@ const verdictColumns: TableColumns<Verdict> = {
 
 /** A run that is over: rollouts and verdicts become Parquet, each whole or not at all, and only then lose their lines. */
 export async function sealRun(run: RunDirectory): Promise<void> {
-  if (!run.sealed) {
+  if (!run.isSealed()) {
     await sealRollouts(run);
     await sealTable(run.file('verdicts'), verdictColumns, runFormat);
   }

@@ -57,7 +57,7 @@ export interface RunResults {
 
 export async function readRunResults(path: string, arm?: string): Promise<RunResults> {
   const run = RunDirectory.open(path);
-  const { manifest } = run;
+  const manifest = run.readManifest();
   const { config } = manifest;
   const [rollouts, steps, status] = [await readJudged(run), await readSteps(run), await readStatus(run)];
   const evaluations = new EvaluationStore(path).all();

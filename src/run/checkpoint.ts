@@ -42,7 +42,7 @@ export async function saveCheckpoint(run: RunDirectory, state: TrainerState): Pr
     directionAge: state.directionAge,
     tripwire: state.tripwire,
     arm: state.arm?.json ?? null,
-    lengths: run.lengths,
+    lengths: run.measureLengths(),
   };
   writeDurably(join(aside, 'state.json'), `${JSON.stringify(file, null, 2)}\n`);
   syncDirectory(aside);
@@ -59,7 +59,7 @@ export interface LoadedCheckpoint {
 export async function loadCheckpoint(run: RunDirectory, update: number): Promise<LoadedCheckpoint> {
   const path = run.checkpoint(update);
   if (!existsSync(path)) {
-    const found = `${run.checkpoints.join(', ') || 'none'}`;
+    const found = `${run.listCheckpoints().join(', ') || 'none'}`;
     throw new UserError({
       call: `load checkpoint ${update} of ${run.path}`,
       expected: 'one of its checkpoints',

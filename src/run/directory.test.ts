@@ -13,14 +13,16 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rollouts as makeRollouts } from '../../test/grpo/tiny-policy.ts';
+import { UserError } from '../base/index.ts';
 import type { RolloutRecord } from '../grpo/events.ts';
 import type { TrainerState } from '../grpo/train.ts';
 import { loadCheckpoint, saveCheckpoint } from './checkpoint.ts';
 import { resolveConfig } from './config.ts';
-import { type Manifest, RunDirectory, runFormat } from './directory.ts';
+import { RunDirectory } from './directory.ts';
+import { FileSink } from './file-sink.ts';
 import { rolloutColumns, rolloutRow } from './ledger.ts';
-import { readDirections, readRollouts, readTimings, sealRollouts } from './read.ts';
-import { RunWriters } from './writers.ts';
+import { type Manifest, runFormat } from './manifest.ts';
+import { readDirections, readEvents, readRollouts, readTimings, sealRollouts } from './read.ts';
 
 let home = '';
 let count = 0;
@@ -47,6 +49,8 @@ const manifest: Manifest = {
   features: { modules: ['a', 'b'], rank: 2 },
   parent: null,
 };
+
+const fileOptions = { storeFeatures: true, storeTokens: true, featureBytes: 16, promptText: () => 'prompt' };
 
 async function makeRun(): Promise<RunDirectory> {
   const run = RunDirectory.create(join(home, `run-${count++}`));
@@ -83,7 +87,7 @@ describe('checkpoints', () => {
     const plain = { ...stateAt(4), router: null, directionAge: null };
     await saveCheckpoint(one, plain);
     expect((await loadCheckpoint(one, 4)).state).toEqual(plain);
-    expect(one.checkpoints).toEqual([3, 4]);
+    expect(one.listCheckpoints()).toEqual([3, 4]);
     await expect(loadCheckpoint(one, 5)).rejects.toThrow('expected one of its checkpoints, found 3, 4');
   });
 
@@ -93,7 +97,7 @@ describe('checkpoints', () => {
     const aside = run.file('checkpoints/.2');
     mkdirSync(aside);
     writeFileSync(join(aside, 'adapter.safetensors'), 'torn');
-    expect(run.checkpoints).toEqual([1]);
+    expect(run.listCheckpoints()).toEqual([1]);
     run.cutTo((await loadCheckpoint(run, 1)).lengths);
     expect(existsSync(aside)).toBe(false);
     mkdirSync(aside);
@@ -115,7 +119,7 @@ describe('checkpoints', () => {
     run.cutTo(lengths);
     expect(readFileSync(run.ledger('events'), 'utf8')).toBe('{"kind":"a"}\n');
     expect(readFileSync(run.ledger('verdicts'), 'utf8')).toBe(verdict(1, 1.5) + verdict(2, 1000.25));
-    expect(run.lengths).toEqual(lengths);
+    expect(run.measureLengths()).toEqual(lengths);
     expect(() => run.cutTo({ ...lengths, events: 14 })).toThrow('The run directory was damaged');
     expect(() => run.cutTo({ ...lengths, verdicts: 3 })).toThrow('expected 3 rows, found 2');
   });
@@ -125,10 +129,32 @@ describe('directories', () => {
   it('are made once, opened when they hold a run, and refuse another format', async () => {
     const run = await makeRun();
     expect(() => RunDirectory.create(run.path)).toThrow(`--resume ${run.path}`);
-    expect(RunDirectory.open(run.path).manifest).toEqual(manifest);
+    expect(RunDirectory.open(run.path).readManifest()).toEqual(manifest);
     expect(() => RunDirectory.open(home)).toThrow('no manifest.json');
-    writeFileSync(run.file('manifest.json'), JSON.stringify({ ...manifest, format: 2 }));
-    expect(() => run.manifest).toThrow('expected format 1, found format 2');
+    writeFileSync(run.file('manifest.json'), JSON.stringify({ ...manifest, format: 3 }));
+    expect(() => run.readManifest()).toThrow('expected a run of format 2, found format 3');
+    const old = { ...manifest, format: 1, version: '0.1.0', config: { environment: { modes: [] } } };
+    writeFileSync(run.file('manifest.json'), JSON.stringify(old));
+    for (const reading of [() => RunDirectory.open(run.path), () => run.readManifest()]) {
+      expect(reading).toThrow(UserError);
+      expect(reading).toThrow(
+        /manifest\.json: expected a run of format 2, found format 1, written by gradient-quarantine 0\.1\.0\. .*read this run with gradient-quarantine 0\.1\.x, or train it again/,
+      );
+    }
+  });
+
+  it.each([
+    ['torn', (text: string) => text.slice(0, -20), /manifest\.json: expected the manifest of a run, as JSON, found/],
+    ['of another program', () => '{"name": "left-pad"}', /manifest\.json: .* found key format: /],
+    ['without a key', (text: string) => text.replace('"dataHash"', '"hash"'), /manifest\.json: .*key dataHash: /],
+    ['with another type', (text: string) => text.replace('"rank": 2', '"rank": "2"'), /: .*key features\.rank: /],
+    ['with an unknown key in its config', (text: string) => text.replace('"seed"', '"sead"'), /key config: .*sead/],
+  ])('a manifest %s is refused by file and key', async (_, damage, message) => {
+    const run = await makeRun();
+    const path = run.file('manifest.json');
+    writeFileSync(path, damage(readFileSync(path, 'utf8')));
+    expect(() => run.readManifest()).toThrow(UserError);
+    expect(() => run.readManifest()).toThrow(message);
   });
 
   it('the lock: one holder at a time; a dead one does not block, another host’s does', async () => {
@@ -148,6 +174,8 @@ describe('directories', () => {
     run.lock()[Symbol.dispose]();
     hold({ pid: dead.pid, host: 'elsewhere', started: '1' });
     expect(() => run.lock()).toThrow('on elsewhere');
+    hold({ pid: 'one' });
+    expect(() => run.lock()).toThrow(/lock\.json: .*delete this file.* found key pid: .*key host: /);
   });
 });
 
@@ -199,10 +227,7 @@ describe('ledger rows', () => {
     const bytes: Buffer[] = [];
     for (let time = 0; time < 2; time++) {
       const run = await makeRun();
-      {
-        using writers = new RunWriters(run);
-        writers.rollouts.append(...rows);
-      }
+      writeFileSync(run.ledger('rollouts'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
       const collect = async () => {
         const found = [];
         for await (const row of readRollouts(run)) found.push(row);
@@ -219,24 +244,57 @@ describe('ledger rows', () => {
 
   it('of timings of an update that was done twice, the newest count', async () => {
     const run = await makeRun();
-    {
-      using writers = new RunWriters(run);
-      writers.timings.append({ update: 1, seconds: { sample: 1 } }, { update: 1, seconds: { sample: 2 } });
-    }
+    const times = [1, 2].map((sample) => `${JSON.stringify({ update: 1, seconds: { sample } })}\n`);
+    writeFileSync(run.file('timings.jsonl'), times.join(''));
     expect(await readTimings(run)).toEqual(new Map([[1, { sample: 2 }]]));
   });
 
   it('directions are stored with their update and the scores of the pairs', async () => {
     const run = await makeRun();
     const direction = Float32Array.of(0.6, 0.8, 1, 0);
-    {
-      using writers = new RunWriters(run);
-      writers.appendDirection({ kind: 'direction', update: 1, direction, pairCuts: { low: -2, high: 3 } });
-      writers.appendDirection({ kind: 'direction', update: 6, direction, pairCuts: { low: 0.5, high: 1 } });
-    }
+    const files = new FileSink(run, fileOptions);
+    files.event({ kind: 'direction', update: 1, direction, pairCuts: { low: -2, high: 3 } }, {});
+    files.event({ kind: 'direction', update: 6, direction, pairCuts: { low: 0.5, high: 1 } }, {});
+    files.close();
     expect(readDirections(run)).toEqual([
       { update: 1, pairCuts: { low: -2, high: 3 }, direction },
       { update: 6, pairCuts: { low: 0.5, high: 1 }, direction },
     ]);
+  });
+
+  it('the files of a run: rows of features are counted over several openings; infos are not kept, warnings are', async () => {
+    const run = await makeRun();
+    const earlier = [
+      { kind: 'warning', update: 0, name: 'problem-left-out', message: 'problem 7 is left out' },
+    ] as const;
+    for (const update of [1, 2]) {
+      const files = new FileSink(run, update === 1 ? { ...fileOptions, earlier } : fileOptions);
+      files.event({ kind: 'info', update, name: 'memory-plan', message: 'fits' }, {});
+      const wide = { ...record, features: new Float32Array(8) };
+      files.event({ kind: 'rollouts', update, records: [record, wide, record] }, {});
+      files.flush();
+      files.close();
+    }
+    const rows = [];
+    for await (const row of readRollouts(run)) rows.push(row);
+    expect(rows.map(({ featureRow }) => featureRow)).toEqual([0, null, 1, 2, null, 3]);
+    expect(rows[0]).toMatchObject({ update: 1, prompt: 'prompt' });
+    const events = [];
+    for await (const event of readEvents(run)) events.push(event);
+    expect(events).toEqual(earlier);
+  });
+
+  it.each([
+    ['{"kind":"step","update":1}\n{"kind":"mode"}\n', /events\.jsonl, line 2: expected an event, found key kind: /],
+    ['{"kind":"stop","update":1,"reason":"tired","detail":""}\n', /line 1: .*key reason: /],
+    ['3\n', /line 1: expected an event, found the whole value: /],
+  ])('an event that is none is refused by line and key: %j', async (text, message) => {
+    const run = await makeRun();
+    writeFileSync(run.ledger('events'), text);
+    const reading = async () => {
+      for await (const event of readEvents(run)) expect(event.kind).toBe('step');
+    };
+    await expect(reading()).rejects.toThrow(message);
+    await expect(reading()).rejects.toThrow(UserError);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * A run directory, format 1; docs/run-directory.md describes every file. Growing files only grow. A checkpoint records how
+ * A run directory; docs/run-directory.md describes every file. Growing files only grow. A checkpoint records how
  * long they were; resuming cuts them back to that and goes on. Verdicts are counted in rows, since they hold durations: a
  * checkpoint must be a function of the config.
  */
@@ -9,7 +9,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   readSync,
   rmSync,
   statSync,
@@ -19,28 +18,7 @@ import {
 import { join } from 'node:path';
 import { UserError, writeFileAtomic } from '../base/index.ts';
 import { lockRun } from './lock.ts';
-import type { RunConfig } from './schema.ts';
-
-export const runFormat = 1;
-
-export interface Manifest {
-  readonly format: typeof runFormat;
-  readonly name: string;
-  readonly config: RunConfig;
-  readonly configHash: string;
-  readonly version: string;
-  readonly node: string;
-  readonly command: readonly string[];
-  readonly created: string;
-  readonly modelHash: string;
-  readonly dataHash: string;
-  readonly pairsHash: string | null;
-  readonly usesOracle: boolean;
-  /** Kernel variant and threads: bytes are reproducible for the same variant. */
-  readonly device: string;
-  readonly features: { readonly modules: readonly string[]; readonly rank: number };
-  readonly parent: { readonly run: string; readonly update: number } | null;
-}
+import { expectFormat, type Manifest, readManifest } from './manifest.ts';
 
 /** Growing files whose bytes follow from the config. */
 const exactFiles = {
@@ -78,8 +56,12 @@ export class RunDirectory {
   }
 
   static open(path: string): RunDirectory {
-    if (existsSync(join(path, 'manifest.json'))) return new RunDirectory(path);
-    throw new UserError({ call: `open run ${path}`, expected: 'a run directory', found: 'no manifest.json' });
+    const manifest = join(path, 'manifest.json');
+    if (!existsSync(manifest)) {
+      throw new UserError({ call: `open run ${path}`, expected: 'a run directory', found: 'no manifest.json' });
+    }
+    expectFormat(manifest);
+    return new RunDirectory(path);
   }
 
   file(name: string): string {
@@ -91,27 +73,24 @@ export class RunDirectory {
   }
 
   /** The run is over and its tables are Parquet. */
-  get sealed(): boolean {
+  isSealed(): boolean {
     return existsSync(this.file('rollouts.parquet')) && existsSync(this.file('verdicts.parquet'));
   }
 
-  get hasManifest(): boolean {
+  hasManifest(): boolean {
     return existsSync(this.file('manifest.json'));
+  }
+
+  readManifest(): Manifest {
+    return readManifest(this.file('manifest.json'));
   }
 
   async writeManifest(manifest: Manifest): Promise<void> {
     await writeFileAtomic(this.file('manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   }
 
-  get manifest(): Manifest {
-    const manifest: Manifest = JSON.parse(readFileSync(this.file('manifest.json'), 'utf8'));
-    if (manifest.format === runFormat) return manifest;
-    const found = `format ${manifest.format}`;
-    throw new UserError({ call: `open run ${this.path}`, expected: `format ${runFormat}`, found });
-  }
-
   /** Updates of the complete checkpoints, in order. */
-  get checkpoints(): number[] {
+  listCheckpoints(): number[] {
     return readdirSync(this.file('checkpoints'))
       .filter((name) => /^\d{5,}$/.test(name))
       .map(Number)
@@ -122,7 +101,8 @@ export class RunDirectory {
     return this.file(join('checkpoints', String(update).padStart(5, '0')));
   }
 
-  get lengths(): FileLengths {
+  /** How long the growing files are now. */
+  measureLengths(): FileLengths {
     const size = (name: ExactFile): number => sizeOf(this.file(exactFiles[name]));
     return {
       events: size('events'),

@@ -11,15 +11,28 @@ export {
   readConfig,
 } from './config.ts';
 export { configPage } from './config-page.ts';
-export { type Manifest, RunDirectory, runFormat } from './directory.ts';
+export { RunDirectory } from './directory.ts';
+export { FileSink, type FileSinkOptions } from './file-sink.ts';
 export type { RolloutRow } from './ledger.ts';
+export { type Manifest, runFormat } from './manifest.ts';
 export { planMemory, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
+export {
+  type InfoEvent,
+  isOfOneUpdate,
+  type Notice,
+  noticeText,
+  type RecordedEvent,
+  stampNotice,
+  type WarningEvent,
+} from './notices.ts';
 export { dropRolloutLines, readEvents, readFeatures, readRollouts, sealRollouts } from './read.ts';
-export { type RecordOptions, type RunEnd, recordRun, resumeFrom } from './record.ts';
+export { type RecordOptions, recordRun } from './record.ts';
 export { type Replay, replayGate, routes } from './replay.ts';
 export type { ArmConfig, ConfigPart, ConfigParts, KindTable, RunConfig } from './schema.ts';
 export { computeTable, grpoSettings } from './settings.ts';
+export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
+export { checkStored, readStored } from './stored.ts';
 export { dropLines, readTable, sealTable, type TableColumns } from './table.ts';
 export {
   assertPromptsFit,

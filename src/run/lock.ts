@@ -5,14 +5,17 @@
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { UserError } from '../base/index.ts';
+import { readStored } from './stored.ts';
 
-interface Holder {
-  readonly pid: number;
-  readonly host: string;
-  /** As the system counts it; null where it does not say. */
-  readonly started: string | null;
-}
+const holderSchema = z.object({
+  pid: z.number().int(),
+  host: z.string(),
+  /** When the process began, as the system counts it; null where it does not say. */
+  started: z.string().nullable(),
+});
+type Holder = Readonly<z.infer<typeof holderSchema>>;
 
 export function lockRun(directory: string): Disposable {
   const path = join(directory, 'lock.json');
@@ -38,7 +41,7 @@ export function lockRun(directory: string): Disposable {
 }
 
 function readHolder(path: string): Holder {
-  return JSON.parse(readFileSync(path, 'utf8'));
+  return readStored(path, 'the lock of a run (if no process trains it, delete this file)', holderSchema);
 }
 
 /** A process of another host may be alive for all we know. */

@@ -3,17 +3,48 @@
  * timings. Verdicts are not here: their only reader is src/oracle.
  */
 import { existsSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
 import { readJsonl } from '../base/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
-import { type RunDirectory, runFormat } from './directory.ts';
+import type { RunDirectory } from './directory.ts';
 import { type RolloutRow, rolloutColumns } from './ledger.ts';
+import { runFormat } from './manifest.ts';
+import type { WarningEvent } from './notices.ts';
+import { checkStored } from './stored.ts';
 import { dropLines, readTable, sealTable } from './table.ts';
 
 /** What stands in events.jsonl. */
-export type RunEvent = Expectation | StepEvent | HealEvent | StopEvent;
+export type RunEvent = Expectation | StepEvent | HealEvent | StopEvent | WarningEvent;
+
+const update = z.number().int().min(0);
+
+/** What every event of a kind must have; a step has many more numbers, which are taken as they were written. */
+const eventSchema = z.discriminatedUnion('kind', [
+  z.looseObject({ kind: z.literal('step'), update }),
+  z.looseObject({ kind: z.literal('expectation'), name: z.string(), holds: z.boolean(), detail: z.string() }),
+  z.looseObject({ kind: z.literal('heal'), update, losses: z.array(z.number()) }),
+  z.looseObject({ kind: z.literal('stop'), update, reason: z.enum(['finished', 'tripwire']), detail: z.string() }),
+  z.looseObject({ kind: z.literal('warning'), update, name: z.string(), message: z.string() }),
+]);
+
+const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()) });
 
 export async function* readEvents(run: RunDirectory): AsyncGenerator<RunEvent> {
-  for await (const event of readJsonl(run.ledger('events'))) yield event as RunEvent;
+  for await (const event of readChecked(run.ledger('events'), 'an event', eventSchema)) {
+    yield event as unknown as RunEvent;
+  }
+}
+
+async function* readChecked<Schema extends z.ZodType>(
+  path: string,
+  what: string,
+  schema: Schema,
+): AsyncGenerator<z.infer<Schema>> {
+  let line = 0;
+  for await (const value of readJsonl(path)) {
+    line += 1;
+    yield checkStored(value, `read ${path}, line ${line}`, what, schema);
+  }
 }
 
 export function readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
@@ -23,9 +54,8 @@ export function readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
 /** Seconds per phase of an update; of one that was done twice, the newest. */
 export async function readTimings(run: RunDirectory): Promise<Map<number, Readonly<Record<string, number>>>> {
   const timings = new Map<number, Readonly<Record<string, number>>>();
-  for await (const row of readJsonl(run.file('timings.jsonl'))) {
-    const { update, seconds } = row as { update: number; seconds: Record<string, number> };
-    timings.set(update, seconds);
+  for await (const row of readChecked(run.file('timings.jsonl'), 'timings of an update', timingSchema)) {
+    timings.set(row.update, row.seconds);
   }
   return timings;
 }
@@ -44,7 +74,7 @@ export interface StoredDirection {
 }
 
 export function readDirections(run: RunDirectory): StoredDirection[] {
-  const { modules, rank } = run.manifest.features;
+  const { modules, rank } = run.readManifest().features;
   const width = 3 + modules.length * rank;
   const values = readFloats(run.file('directions.f32'));
   return Array.from({ length: values.length / width }, (_, row) => ({

@@ -55,7 +55,7 @@ export async function replayGate(
 ): Promise<Replay> {
   const { arm, point } = openReplayArm(run, gate, seed, parts);
   const features = readFeatures(run);
-  const { modules, rank } = run.manifest.features;
+  const { modules, rank } = run.readManifest().features;
   const width = modules.length * rank;
   const replayed: ReplayedRow[] = [];
   for await (const rows of storedUpdates(run)) {
@@ -107,11 +107,11 @@ function openReplayArm(
   haarSeed: number | undefined,
   parts: ConfigParts,
 ): { arm: RoutingArm; point: (update: number) => void } {
-  const original = run.manifest.config;
+  const original = run.readManifest().config;
   const settings = gate.map((term) => `arm.${term}`);
   const { config } = checkConfig(readConfig(null, settings, { config: original, source: run.path }), parts);
   const { seed } = config;
-  const { features } = run.manifest;
+  const { features } = run.readManifest();
   const [arm, before] = [gateSettingsOf(config.arm), gateSettingsOf(original.arm)];
   if (before === null) throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
   if (before.granularity === 'token') throw complain(run, 'one score per rollout', 'a gate that decides by token');

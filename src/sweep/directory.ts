@@ -3,19 +3,27 @@
  * names there; a plan that differs from what its runs were started with is refused. Some of an experiment's arms and seeds after
  * others: what was started earlier stays in the plan.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { UserError, writeFileAtomic } from '../base/index.ts';
-import { RunDirectory } from '../run/index.ts';
-import { checkExperiment, type Experiment, type ExperimentPlan, type PlannedRun } from './experiment.ts';
-
-interface ExperimentFile {
-  readonly format: 1;
-  readonly experiment: Experiment;
-  readonly runs: readonly Pick<PlannedRun, 'arm' | 'seed' | 'folder' | 'configHash'>[];
-}
+import { RunDirectory, readStored } from '../run/index.ts';
+import { type Experiment, type ExperimentPlan, experimentSchema, type PlannedRun } from './experiment.ts';
 
 const fileName = 'experiment.json';
+
+const fileSchema = z.object({
+  format: z.literal(1),
+  experiment: experimentSchema,
+  runs: z.array(
+    z.object({ arm: z.string(), seed: z.number().int().min(0), folder: z.string(), configHash: z.string() }),
+  ),
+});
+type ExperimentFile = z.infer<typeof fileSchema>;
+
+function readFile(directory: string): ExperimentFile {
+  return readStored(join(directory, fileName), 'the plan of an experiment', fileSchema);
+}
 
 export async function writeExperiment(directory: string, { experiment, runs }: ExperimentPlan): Promise<void> {
   mkdirSync(directory, { recursive: true });
@@ -27,10 +35,8 @@ export async function writeExperiment(directory: string, { experiment, runs }: E
 }
 
 function startedEarlier(directory: string): ExperimentFile['runs'] {
-  const path = join(directory, fileName);
-  if (!existsSync(path)) return [];
-  const { runs }: ExperimentFile = JSON.parse(readFileSync(path, 'utf8'));
-  return runs.filter(({ folder }) => isRun(join(directory, folder)));
+  if (!existsSync(join(directory, fileName))) return [];
+  return readFile(directory).runs.filter(({ folder }) => isRun(join(directory, folder)));
 }
 
 const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
@@ -38,7 +44,7 @@ const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'))
 function expectSameConfig(directory: string, { folder, configHash }: PlannedRun): void {
   const path = join(directory, folder);
   if (!isRun(path)) return;
-  const found = RunDirectory.open(path).manifest.configHash;
+  const found = RunDirectory.open(path).readManifest().configHash;
   if (found === configHash) return;
   throw new UserError({
     call: `experiment in ${directory}`,
@@ -64,12 +70,11 @@ export interface FoundExperiment {
 /** The runs below a directory, or the directory itself when it is a run. */
 export function findExperiment(directory: string): FoundExperiment {
   if (isRun(directory)) return { experiment: null, runs: [{ path: directory, arm: null }], missing: [] };
-  const path = join(directory, fileName);
-  if (existsSync(path)) {
-    const file: ExperimentFile = JSON.parse(readFileSync(path, 'utf8'));
+  if (existsSync(join(directory, fileName))) {
+    const file = readFile(directory);
     const runs = file.runs.map(({ arm, folder }) => ({ path: join(directory, folder), arm }));
     const missing = runs.filter((run) => !isRun(run.path)).map((run) => run.path);
-    return { experiment: checkExperiment(file.experiment, path), runs: runs.filter((run) => isRun(run.path)), missing };
+    return { experiment: file.experiment, runs: runs.filter((run) => isRun(run.path)), missing };
   }
   const folders = existsSync(directory) ? readdirSync(directory).sort() : [];
   const runs = folders.map((name) => join(directory, name)).filter(isRun);

@@ -3,8 +3,14 @@
  * Ctrl-C (it leads its own group), only what it is sent, and stops by itself when whoever started it is gone.
  */
 import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import type { ExperimentPlan } from './experiment.ts';
 import type { JobEnd } from './run-experiment.ts';
+
+const source = fileURLToPath(new URL('./job-process.ts', import.meta.url));
+
+/** The program of such a process: TypeScript where this file is, JavaScript where it was compiled. */
+export const jobProgram = import.meta.url.endsWith('.ts') ? source : source.replace(/\.ts$/, '.js');
 
 export interface JobStart {
   readonly plan: ExperimentPlan;

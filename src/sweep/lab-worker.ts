@@ -1,14 +1,11 @@
 /** How a run of an experiment is trained and evaluated: in this process. What it tells, somebody else shows. */
-
 import { curveNames, EvaluationStore, evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
-import { onInterrupt, openRun, Resources, trainPlanned } from '../lab/index.ts';
-import type { RunEnd } from '../run/index.ts';
-import { RunDirectory } from '../run/index.ts';
+import { type Interruption, onInterrupt, openRun, Resources, trainPlanned } from '../lab/index.ts';
+import type { RunEnd, Sink } from '../run/index.ts';
+import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { EvaluationPlan, PlannedRun } from './experiment.ts';
 import type { WorkReports } from './job.ts';
 import type { ExperimentWorker } from './run-experiment.ts';
-
-const silent = { write: () => true };
 
 export class LabWorker implements ExperimentWorker {
   readonly #reports: WorkReports;
@@ -19,23 +16,28 @@ export class LabWorker implements ExperimentWorker {
 
   async train({ config }: PlannedRun, path: string): Promise<RunEnd> {
     this.#reports.note('loading');
+    using interruption = this.#onInterrupt('finishing this update, then saving');
+    return await trainPlanned(config, path, { sinks: [this.#sink()], signal: interruption.signal });
+  }
+
+  /** Warnings of single updates are in the run's events; here they would bury the picture. */
+  #sink(): Sink {
     let before = performance.now();
-    return trainPlanned(config, path, {
-      stdout: silent,
-      stderr: { write: (text) => this.#warn(text) },
-      json: false,
-      onEvent: (event) => {
+    return {
+      name: 'reports of the experiment',
+      event: (event) => {
+        const text = isOfOneUpdate(event) ? null : noticeText(event);
+        if (text !== null) this.#reports.warn(text);
         if (event.kind !== 'step') return;
         const now = performance.now();
         this.#reports.step(event.update, (now - before) / 1000);
         before = now;
       },
-    });
+    };
   }
 
-  /** Warnings of single updates are in the run's events; here they would bury the picture. */
-  #warn(text: string): void {
-    if (!/^update \d+: /.test(text)) this.#reports.warn(text.trim());
+  #onInterrupt(promise: string): Interruption {
+    return onInterrupt({ write: (text) => this.#reports.warn(text.trim()) }, promise);
   }
 
   async evaluate(
@@ -50,12 +52,12 @@ export class LabWorker implements ExperimentWorker {
     const states = statesOf(config);
     const names = [
       ...finalNames(states, { update, sets: plan.sets, scales: plan.scales, limit: plan.limit }),
-      ...(plan.curveEvery === 0 ? [] : curveNames(states, run.checkpoints, plan.curveEvery)),
+      ...(plan.curveEvery === 0 ? [] : curveNames(states, run.listCheckpoints(), plan.curveEvery)),
     ];
     const store = new EvaluationStore(path);
     const missing = names.filter((name) => !store.has(name));
     if (missing.length > 0) {
-      using interruption = onInterrupt({ write: (text) => this.#warn(text) }, 'finishing this evaluation');
+      using interruption = this.#onInterrupt('finishing this evaluation');
       this.#reports.note(`evaluating ${missing.length} times`);
       await using resources = new Resources();
       const { evaluator } = await openRun(path, resources, { siblings });

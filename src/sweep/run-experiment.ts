@@ -96,7 +96,7 @@ export async function trainedStatus(path: string): Promise<'finished' | 'tripwir
   if (!existsSync(join(path, 'manifest.json'))) return null;
   const run = RunDirectory.open(path);
   // A run that is over but not sealed was killed in between: training it again finishes that.
-  if (!run.sealed) return null;
+  if (!run.isSealed()) return null;
   const status = await readStatus(run);
   return status === 'unfinished' ? null : status;
 }

@@ -8,15 +8,7 @@ import { builtinLoopholes, hintedPrompt, markedLoopholes } from '../env/index.ts
 import type { Pair } from '../env/pairs/index.ts';
 import { readVerdicts } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
-import {
-  assertDisjoint,
-  configHash,
-  parseRunConfig,
-  readEvents,
-  readFeatures,
-  readRollouts,
-  type Splits,
-} from '../run/index.ts';
+import { assertDisjoint, configHash, readEvents, readFeatures, readRollouts, type Splits } from '../run/index.ts';
 import { type Check, compareExact } from './check.ts';
 import { stated } from './environment-checks.ts';
 
@@ -59,8 +51,8 @@ export async function verifyRunProvenance(
   run: RunDirectory,
   now: { dataHash: string; pairsHash: string },
 ): Promise<Check[]> {
-  const { manifest } = run;
-  const config = parseRunConfig(manifest.config);
+  const manifest = run.readManifest();
+  const config = manifest.config;
   const name = manifest.name;
   const rows: { id: string; featureRow: number | null; trained: boolean }[] = [];
   for await (const { id, featureRow, trained } of readRollouts(run)) rows.push({ id, featureRow, trained });
@@ -74,7 +66,9 @@ export async function verifyRunProvenance(
   }
   const width = manifest.features.modules.length * manifest.features.rank;
   const stored = rows.flatMap(({ featureRow }) => (featureRow === null ? [] : [featureRow]));
-  const incomplete = run.checkpoints.filter((update) => !existsSync(`${run.checkpoint(update)}/adapter.safetensors`));
+  const incomplete = run
+    .listCheckpoints()
+    .filter((update) => !existsSync(`${run.checkpoint(update)}/adapter.safetensors`));
   return [
     stated(name, 'config hash', configHash(config) === manifest.configHash, manifest.configHash),
     stated(name, 'data hash', now.dataHash === manifest.dataHash, 'the problems are others now'),
@@ -92,7 +86,7 @@ export async function verifyRunProvenance(
     stated(
       name,
       'checkpoints are complete',
-      run.checkpoints.length > 0 && incomplete.length === 0,
+      run.listCheckpoints().length > 0 && incomplete.length === 0,
       incomplete.join(', '),
     ),
     stated(name, 'every expectation held', red.length === 0, red.join(', ')),

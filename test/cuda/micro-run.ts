@@ -5,9 +5,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TrainEvent } from '../../src/grpo/events.ts';
 import { trainPlanned } from '../../src/lab/train-planned.ts';
 import { resolveConfig } from '../../src/run/config.ts';
+import type { Sink } from '../../src/run/sink.ts';
 import type { Check } from '../device/suite.ts';
 import { killAndCompare } from '../resume/kill.ts';
 
@@ -24,10 +24,13 @@ async function trainMicro(settings: readonly string[]): Promise<Step[]> {
   const home = mkdtempSync(join(tmpdir(), 'gq-micro-run-'));
   const rewards: string[] = [];
   const routes: string[] = [];
-  const onEvent = (event: TrainEvent): void => {
-    if (event.kind !== 'rollouts') return;
-    rewards.push(JSON.stringify(event.records.map(({ reward }) => reward)));
-    routes.push(JSON.stringify(event.records.map(({ route }) => route)));
+  const collector: Sink = {
+    name: 'rewards and routes',
+    event(event) {
+      if (event.kind !== 'rollouts') return;
+      rewards.push(JSON.stringify(event.records.map(({ reward }) => reward)));
+      routes.push(JSON.stringify(event.records.map(({ route }) => route)));
+    },
   };
   try {
     const { config } = resolveConfig('recipes/micro-activation.toml', [
@@ -35,8 +38,7 @@ async function trainMicro(settings: readonly string[]): Promise<Step[]> {
       'arm.warmupRows=16',
       ...settings,
     ]);
-    const silent = { write: () => true };
-    await trainPlanned(config, join(home, 'run'), { stdout: silent, stderr: silent, json: false, onEvent });
+    await trainPlanned(config, join(home, 'run'), { sinks: [collector] });
     return rewards.map((own, i) => ({ rewards: own, routes: routes[i] }));
   } finally {
     rmSync(home, { recursive: true, force: true });

@@ -8,8 +8,9 @@ import type { EvaluationSet } from '../../src/evaluate/sets.ts';
 import { type EvaluationState, EvaluationStore } from '../../src/evaluate/store.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
 import { configHash, parseRunConfig } from '../../src/run/config.ts';
-import { type Manifest, RunDirectory } from '../../src/run/directory.ts';
+import { RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
+import { type Manifest, runFormat } from '../../src/run/manifest.ts';
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'gq-lab-'));
@@ -39,7 +40,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
   const config = parseRunConfig(made.config ?? {});
   const modules = Array.from({ length: made.modules ?? 1 }, (_, i) => `module.${i}`);
   const manifest: Manifest = {
-    format: 1,
+    format: runFormat,
     name: 'made by hand',
     config,
     configHash: configHash(config),

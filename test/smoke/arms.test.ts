@@ -31,7 +31,7 @@ describe('ten updates of every arm', () => {
   it.each([...Object.entries(blindArms), ['oracle', oracleArm] as const])('%s', async (name, settings) => {
     const trained = await lab.train([...settings, 'updates=10', 'output.checkpointEvery=5']);
     expectSound(trained, 10);
-    expect(trained.run.checkpoints).toEqual([0, 5, 10]);
+    expect(trained.run.listCheckpoints()).toEqual([0, 5, 10]);
     const rows = await lab.rollouts(trained.run);
     expect(rows).toHaveLength(10 * 3 * 4);
     expect([...(await readVerdicts(trained.run.file('verdicts'))).keys()]).toEqual(rows.map(({ id }) => id));

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
-import type { VerdictLedger } from '../../src/oracle/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import { gqProgram } from '../gq-command.ts';
 import { fingerprint } from '../resume/kill.ts';
@@ -51,10 +50,10 @@ describe('gq train', () => {
     expect(out).toContain('finished: 6 updates in ');
     expect(out).toContain('hack: exploited / rollouts whose prompt disclosed a loophole');
     const run = RunDirectory.open(lab.path('table'));
-    expect(run.sealed).toBe(true);
+    expect(run.isSealed()).toBe(true);
     expect(existsSync(run.ledger('rollouts'))).toBe(false);
-    expect(run.manifest).toMatchObject({ usesOracle: false, parent: null, config: { seed: 2 } });
-    expect(run.manifest.features.modules).toEqual([...run.manifest.features.modules].sort());
+    expect(run.readManifest()).toMatchObject({ usesOracle: false, parent: null, config: { seed: 2 } });
+    expect(run.readManifest().features.modules).toEqual([...run.readManifest().features.modules].sort());
   });
 
   it('--json prints every event as a line', async () => {
@@ -78,7 +77,7 @@ describe('gq train', () => {
     expect(saved).toBeGreaterThan(0);
     expect(saved).toBeLessThan(6);
     const run = RunDirectory.open(path);
-    expect(run.checkpoints).toContain(saved);
+    expect(run.listCheckpoints()).toContain(saved);
     expect(existsSync(run.file('lock.json'))).toBe(false);
     expect(await gq(['train', '--resume', path])).toMatchObject({ code: 0 });
     const [found, whole] = [await fingerprint(path), await fingerprint(lab.path('whole'))];
@@ -104,9 +103,9 @@ describe('gq train', () => {
     const fork = ['train', '--fork', `${parent}@3`, '--set', 'optimiser.learningRate=1e-3', '--out', path];
     expect(await gq(fork)).toMatchObject({ code: 0 });
     const run = RunDirectory.open(path);
-    expect(run.checkpoints).toEqual([3, 6]);
-    expect(run.manifest.parent).toEqual({ run: parent, update: 3 });
-    expect(run.manifest.config.optimiser.learningRate).toBe(1e-3);
+    expect(run.listCheckpoints()).toEqual([3, 6]);
+    expect(run.readManifest().parent).toEqual({ run: parent, update: 3 });
+    expect(run.readManifest().config.optimiser.learningRate).toBe(1e-3);
     const adapter = (folder: string) => readFileSync(`${folder}/checkpoints/00003/adapter.safetensors`);
     expect(adapter(path).equals(adapter(parent))).toBe(true);
     const missing = await gq(['train', '--fork', `${parent}@4`, '--out', lab.path('nowhere')]);
@@ -118,16 +117,16 @@ describe('on a terminal', () => {
   it('a progress line is rewritten under the table; elsewhere there are no control characters', async () => {
     const events = readFileSync(lab.path('whole/events.jsonl'), 'utf8').trimEnd().split('\n');
     const steps = events.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'step') as StepEvent[];
-    const ledger = { of: () => undefined, forget: () => undefined } as unknown as VerdictLedger;
     for (const isTTY of [true, false]) {
       let out = '';
       const stdout = { isTTY, write: (text: string) => (out += text) };
-      const display = new TrainDisplay({ stdout, stderr: stdout, json: false }, ledger, { updates: 6, first: 0 });
-      for (const step of steps) display.show(step, { sample: 1 });
-      display.close('interrupted', 'runs/x', 6);
+      const run = { path: lab.path('nowhere'), updates: 6 };
+      const display = new TrainDisplay({ stdout, stderr: stdout }, run);
+      for (const step of steps) display.event(step, { sample: 1 });
+      display.close('interrupted');
       expect(out.includes('\r\u001b[K')).toBe(isTTY);
       expect(out.match(/\d\/6, \d+ s left/g)).toHaveLength(6);
-      expect(out).toContain('saved after 6 updates; go on with: gq train --resume runs/x');
+      expect(out).toContain(`saved after 6 updates; go on with: gq train --resume ${run.path}`);
     }
   });
 });
@@ -174,7 +173,7 @@ describe('gq pool make', () => {
     expect(await gq(['pool', 'make', '--run', whole.path, '--out', out])).toMatchObject({ code: 1 });
     const [row] = await lab.rollouts(whole);
     const run = RunDirectory.create(lab.path('paid'));
-    await run.writeManifest(whole.manifest);
+    await run.writeManifest(whole.readManifest());
     const known = { correct: false, exploited: false, loophole: 'run_tests', markers: 'original' };
     const cases = [
       { completion: 'solve', correct: true },
@@ -205,7 +204,12 @@ describe('gq pool make', () => {
       { ...common, completion: 'hack', label: 'hack' },
     ]);
     const provenance = JSON.parse(readFileSync(`${out}.provenance.json`, 'utf8'));
-    expect(provenance).toMatchObject({ run: run.path, hacks: 1, solves: 1, configHash: whole.manifest.configHash });
+    expect(provenance).toMatchObject({
+      run: run.path,
+      hacks: 1,
+      solves: 1,
+      configHash: whole.readManifest().configHash,
+    });
     await gq(['pool', 'make', '--run', run.path, '--keep', 'hacks', '--out', out]);
     expect(readFileSync(out, 'utf8')).not.toContain('"solve"');
   });
@@ -253,7 +257,7 @@ describe('gq verify and gq smoke', () => {
     const path = lab.path('json');
     expect((await gq(['verify', 'science', path])).code).toBe(0);
     const run = RunDirectory.open(path);
-    const { manifest } = run;
+    const manifest = run.readManifest();
     await run.writeManifest({ ...manifest, usesOracle: true, dataHash: 'another', configHash: 'another' });
     const { code, out } = await gq(['verify', 'science', path]);
     expect(code).toBe(1);

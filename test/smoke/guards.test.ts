@@ -137,7 +137,7 @@ describe('demonstrations', () => {
 /** Everything that must follow from the config, by name. */
 function exactBytes(run: RunDirectory): Record<string, Buffer> {
   const names = ['events.jsonl', 'rollouts.jsonl', 'features.f32', 'directions.f32'];
-  const checkpoints = run.checkpoints.flatMap((update) => {
+  const checkpoints = run.listCheckpoints().flatMap((update) => {
     const path = run.checkpoint(update);
     return readdirSync(path).map((name) => join(path, name).slice(run.path.length + 1));
   });

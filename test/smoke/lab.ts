@@ -13,9 +13,10 @@ import { VerdictLedger } from '../../src/oracle/index.ts';
 import { resolveConfig } from '../../src/run/config.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
+import type { WarningEvent } from '../../src/run/notices.ts';
 import { readRollouts } from '../../src/run/read.ts';
-import type { RunEnd } from '../../src/run/record.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
+import type { RunEnd, Sink } from '../../src/run/sink.ts';
 import type { Splits } from '../../src/run/tasks.ts';
 
 export const tinySettings = [
@@ -36,7 +37,9 @@ export const tinySettings = [
 
 export interface LabRun {
   readonly run: RunDirectory;
+  /** What the trainer said. */
   readonly events: readonly TrainEvent[];
+  readonly warnings: readonly WarningEvent[];
   readonly steps: readonly StepEvent[];
   readonly end: RunEnd;
   readonly holds: boolean;
@@ -52,6 +55,8 @@ export interface LabOptions {
   readonly watch?: (config: RunConfig) => RunConfig;
   /** Inputs of this run's own, where its settings change them. */
   readonly ownInputs?: boolean;
+  /** Told every event, after the lab itself. */
+  readonly sinks?: readonly Sink[];
 }
 
 export class Lab implements AsyncDisposable {
@@ -99,7 +104,7 @@ export class Lab implements AsyncDisposable {
   }
 
   async train(settings: readonly string[], options: LabOptions = {}): Promise<LabRun> {
-    const { ledger: Ledger = VerdictLedger, plant, finished, watch, ownInputs = false } = options;
+    const { ledger: Ledger = VerdictLedger, plant, finished, watch, ownInputs = false, sinks = [] } = options;
     const resolved = this.config(settings);
     const config = watch?.(resolved) ?? resolved;
     await using resources = new Resources();
@@ -109,11 +114,17 @@ export class Lab implements AsyncDisposable {
     const assembly = await assemble(config, inputs, resources.use(new Ledger(run.ledger('verdicts'))), resources);
     plant?.(assembly);
     const events: TrainEvent[] = [];
-    const { end, holds } = await drive(config, run, assembly, new AbortController().signal, (event) => {
-      events.push(event);
-    });
+    const warnings: WarningEvent[] = [];
+    const collector: Sink = {
+      name: 'test',
+      event(event) {
+        if (event.kind === 'warning') warnings.push(event);
+        else if (event.kind !== 'info') events.push(event);
+      },
+    };
+    const { end, holds } = await drive(config, run, assembly, { sinks: [collector, ...sinks] });
     await finished?.(assembly);
-    return { run, events, steps: events.filter((event) => event.kind === 'step'), end, holds };
+    return { run, events, warnings, steps: events.filter((event) => event.kind === 'step'), end, holds };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -17,7 +17,7 @@ const gates = {
 
 async function bytesOf(settings: readonly string[]): Promise<string[]> {
   const { run } = await lab.train([...settings, 'updates=3', 'sampling.promptsPerStep=4']);
-  const last = run.checkpoints.at(-1);
+  const last = run.listCheckpoints().at(-1);
   const files = ['events.jsonl', 'rollouts.jsonl', 'features.f32', 'directions.f32'].map(
     (name) => `${run.path}/${name}`,
   );

@@ -40,9 +40,9 @@ class FlippedLedger extends VerdictLedger {
 }
 
 function checkpointHashes(run: RunDirectory): Record<string, string> {
-  const files = run.checkpoints.flatMap((update) =>
-    readdirSync(run.checkpoint(update)).map((name) => join(run.checkpoint(update), name)),
-  );
+  const files = run
+    .listCheckpoints()
+    .flatMap((update) => readdirSync(run.checkpoint(update)).map((name) => join(run.checkpoint(update), name)));
   return Object.fromEntries(files.map((file) => [file.slice(run.path.length), sha256(readFileSync(file))]));
 }
 

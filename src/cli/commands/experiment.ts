@@ -1,6 +1,5 @@
 /** `gq experiment RECIPE`: arms × seeds to completion on this machine; interrupted, it goes on where it stopped. */
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { coresEach, coresVariable, onInterrupt } from '../../lab/index.ts';
@@ -8,6 +7,7 @@ import {
   type Experiment,
   type ExperimentEnd,
   type ExperimentPlan,
+  jobProgram,
   LabWorker,
   planExperiment,
   readExperiment,
@@ -111,13 +111,14 @@ async function runJobs(
   jobs: number,
   picture: ExperimentPicture,
 ): Promise<ExperimentEnd> {
-  const source = fileURLToPath(new URL('../../sweep/job-process.ts', import.meta.url));
-  const program = import.meta.url.endsWith('.ts') ? source : source.replace(/\.ts$/, '.js');
   const environment = { [coresVariable]: `${coresEach(Math.min(jobs, plan.runs.length))}` };
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'every run is saving');
   const { signal } = interruption;
   return await runSideBySide(plan, jobs, signal, (index, slot) =>
-    runJob({ plan, index, directory }, { program, environment, reports: picture.inSlot(index, slot), signal }),
+    runJob(
+      { plan, index, directory },
+      { program: jobProgram, environment, reports: picture.inSlot(index, slot), signal },
+    ),
   );
 }
 

@@ -40,7 +40,8 @@ async function resolveRun(path: string, { model, update }: ExportSourceOptions):
   const { deployedScale } = await import('../../run/index.ts');
   const { parseRunConfig } = await import('../../run/index.ts');
   const run = RunDirectory.open(path);
-  const { manifest, checkpoints } = run;
+  const manifest = run.readManifest();
+  const checkpoints = run.listCheckpoints();
   const config = parseRunConfig(manifest.config);
   if (deployedScale(config.arm) !== 0) {
     throw new UserError({

@@ -42,7 +42,7 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
     context.stdout.write(`${JSON.stringify({ run: path, all, reinforced, band: found, windows }, null, 2)}\n`);
     return;
   }
-  const { arm, seed } = run.manifest.config;
+  const { arm, seed } = run.readManifest().config;
   const tables = [
     gateTable(all, reinforced),
     ...('missing' in band ? [] : [bandTable(all.separation, band)]),
@@ -62,7 +62,7 @@ function replayed(
   rollouts: readonly JudgedRollout[],
   seed: number,
 ): RandomBand | { missing: string } {
-  const { features, config } = run.manifest;
+  const { features, config } = run.readManifest();
   const { arm } = config;
   if (arm.kind !== 'activation' && arm.kind !== 'gradient') {
     return { missing: `No random directions: the arm ${arm.kind} has no features.` };

@@ -3,11 +3,11 @@
  * graded; hacks and solves are kept, with a file beside the pool that says where they came from. Held-out loopholes never enter.
  */
 import { type Command, Option } from 'commander';
-import { mapPool, randomStream, UserError, writeFileAtomic } from '../../base/index.ts';
+import { mapPool, randomStream, readVersion, UserError, writeFileAtomic } from '../../base/index.ts';
 import type { Judge, PoolEntry } from '../../env/index.ts';
 import { framePrompts } from '../../env/pairs/index.ts';
 import type { Task } from '../../grpo/index.ts';
-import { type OpenModel, openJudge, openModel, openProblems, Resources, readVersion } from '../../lab/index.ts';
+import { type OpenModel, openJudge, openModel, openProblems, Resources } from '../../lab/index.ts';
 import { generate } from '../../model/index.ts';
 import { readVerdicts } from '../../oracle/index.ts';
 import type { RunConfig } from '../../run/index.ts';
@@ -110,7 +110,7 @@ function limit(entries: readonly PoolEntry[], perProblem: number): PoolEntry[] {
 }
 
 async function poolFromRun(run: RunDirectory): Promise<Pool> {
-  const { config, configHash, modelHash } = run.manifest;
+  const { config, configHash, modelHash } = run.readManifest();
   const verdicts = await readVerdicts(run.file('verdicts'));
   const entries: PoolEntry[] = [];
   for await (const { id, problem, completion, source } of readRollouts(run)) {

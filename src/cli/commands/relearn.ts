@@ -16,6 +16,7 @@ import { lastCheckpoint } from '../../evaluate/index.ts';
 import {
   lastAdapter,
   modelDirectory,
+  onInterrupt,
   openAdapter,
   openModel,
   openPairs,
@@ -25,8 +26,8 @@ import {
 import { createFolder, ModelFolder } from '../../model/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
-import type { RunConfig } from '../../run/index.ts';
-import { deployedScale, loadCheckpoint, parseRunConfig, RunDirectory } from '../../run/index.ts';
+import type { RunConfig, Sink } from '../../run/index.ts';
+import { deployedScale, isOfOneUpdate, loadCheckpoint, noticeText, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 import { wholeNumber } from '../values.ts';
@@ -57,7 +58,7 @@ export function configureRelearn(command: Command, context: CommandContext): voi
 
 async function runRelearn(path: string, options: RelearnOptions, context: CommandContext): Promise<void> {
   const run = RunDirectory.open(path);
-  const config = parseRunConfig(run.manifest.config);
+  const config = run.readManifest().config;
   if (deployedScale(config.arm) !== 0) {
     throw new UserError({
       call: `gq relearn ${path}`,
@@ -127,20 +128,22 @@ async function trainVanilla(
   const picture = new LivePicture(stderr);
   picture.begin(path, [{ name, updates: config.updates }]);
   const tail = new VerdictTail(join(path, 'verdicts.jsonl'));
-  const end = await trainPlanned(config, path, {
-    stdout: { write: () => true },
-    stderr: { write: (text) => (/^update \d+: /.test(text) ? true : picture.say(text.trim())) },
-    json: false,
-    onEvent: (event) => {
+  const sink: Sink = {
+    name: 'picture',
+    event: (event) => {
       if (event.kind === 'step') picture.step(0, event.update, tail.read(), null);
+      const text = isOfOneUpdate(event) ? null : noticeText(event);
+      if (text !== null) picture.say(text);
     },
-  });
+  };
+  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this update, then saving');
+  const end = await trainPlanned(config, path, { sinks: [sink], signal: interruption.signal });
   return end === 'interrupted' ? null : trainingCurve(await readJudged(RunDirectory.open(path)), 'full');
 }
 
 async function openVanilla(path: string, wanted: RunConfig): Promise<TrainingPoint[]> {
   const run = RunDirectory.open(path);
-  const { config } = run.manifest;
+  const { config } = run.readManifest();
   const differs = (['seed', 'model', 'data', 'environment', 'sampling', 'optimiser', 'adapter', 'arm'] as const).find(
     (key) => JSON.stringify(config[key]) !== JSON.stringify(wanted[key]),
   );

@@ -8,14 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import type { TrainEvent } from '../../grpo/index.ts';
-import { openDevice, trainPlanned } from '../../lab/index.ts';
+import { onInterrupt, openDevice, trainPlanned } from '../../lab/index.ts';
 import { writeModelFolder } from '../../model/index.ts';
 import { microRecipe, pretrainMicro } from '../../pretrain/index.ts';
-import { RunDirectory, resolveConfig } from '../../run/index.ts';
+import { type RecordedEvent, RunDirectory, resolveConfig, type Sink } from '../../run/index.ts';
 import type { Check } from '../../verify/index.ts';
 import { stated } from '../../verify/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { TrainDisplay } from '../terminal/train-display.ts';
 import {
   reportMarkers,
   reportPartition,
@@ -152,16 +152,14 @@ async function reportRun(device: string, { stderr }: CommandContext): Promise<Ve
     await makeTinyModel(model, device);
     const settings = [`model=${model}`, `device.kind=${device}`, ...runSettings];
     const { config } = resolveConfig(null, settings);
-    const events: TrainEvent[] = [];
+    const events: RecordedEvent[] = [];
     let table = '';
     const stdout = { write: (text: string) => (table += text) };
     const path = join(home, 'run');
-    const end = await trainPlanned(config, path, {
-      stdout,
-      stderr,
-      json: false,
-      onEvent: (event) => events.push(event),
-    });
+    const display = new TrainDisplay({ stdout, stderr }, { path, updates: config.updates });
+    const collector: Sink = { name: 'smoke', event: (event) => void events.push(event) };
+    using interruption = onInterrupt(stderr, 'finishing this update, then saving');
+    const end = await trainPlanned(config, path, { sinks: [display, collector], signal: interruption.signal });
     const { checks } = await reportScience(config, RunDirectory.open(path));
     return {
       checks: [stated('run', 'finished', end === 'finished', end), ...checkEvents(events), ...checks],
@@ -172,7 +170,7 @@ async function reportRun(device: string, { stderr }: CommandContext): Promise<Ve
   }
 }
 
-function checkEvents(events: readonly TrainEvent[]): Check[] {
+function checkEvents(events: readonly RecordedEvent[]): Check[] {
   const steps = events.filter((event) => event.kind === 'step');
   const routes = new Set(
     steps.flatMap((step) => Object.entries(step.routes).flatMap(([route, n]) => (n > 0 ? [route] : []))),

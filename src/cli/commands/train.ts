@@ -2,13 +2,14 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
-import { trainRun } from '../../lab/index.ts';
-import type { RunConfig, RunEnd } from '../../run/index.ts';
-import { configHash, type Manifest, parseRunConfig, RunDirectory, resolveConfig, runFormat } from '../../run/index.ts';
+import { onInterrupt, type TrainOptions, type TrainResult, trainRun } from '../../lab/index.ts';
+import { type Manifest, type RunConfig, RunDirectory, resolveConfig } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { JsonLines } from '../terminal/json-lines.ts';
+import { TrainDisplay } from '../terminal/train-display.ts';
 import { collect } from '../values.ts';
 
-interface TrainOptions {
+interface TrainFlags {
   readonly set: readonly string[];
   readonly out?: string;
   readonly resume?: string;
@@ -37,18 +38,18 @@ export function configureTrain(command: Command, context: CommandContext): void 
         'gq train --fork runs/activation-1@20 --set optimiser.learningRate=5e-4 --out runs/forked',
       ),
     )
-    .action((recipe: string | undefined, options: TrainOptions) => runTrain(recipe, options, context));
+    .action((recipe: string | undefined, flags: TrainFlags) => runTrain(recipe, flags, context));
 }
 
-async function runTrain(recipe: string | undefined, options: TrainOptions, context: CommandContext): Promise<void> {
+async function runTrain(recipe: string | undefined, flags: TrainFlags, context: CommandContext): Promise<void> {
   const { end, holds } =
-    options.resume === undefined
-      ? await startRun(recipe, options, context)
-      : await resumeRun(options.resume, recipe, options, context);
+    flags.resume === undefined
+      ? await startRun(recipe, flags, context)
+      : await resumeRun(flags.resume, recipe, flags, context);
   if (end === 'tripwire' || !holds) context.exitCode = 1;
 }
 
-function shortcuts({ model, device, set }: TrainOptions): string[] {
+function shortcuts({ model, device, set }: TrainFlags): string[] {
   return [
     ...(model === undefined ? [] : [`model=${JSON.stringify(model)}`]),
     ...(device === undefined ? [] : [`device.kind=${JSON.stringify(device)}`]),
@@ -56,25 +57,28 @@ function shortcuts({ model, device, set }: TrainOptions): string[] {
   ];
 }
 
-async function startRun(
-  recipe: string | undefined,
-  options: TrainOptions,
-  context: CommandContext,
-): Promise<{ end: RunEnd; holds: boolean }> {
-  const parent = options.fork === undefined ? null : parseFork(options.fork);
+async function startRun(recipe: string | undefined, flags: TrainFlags, context: CommandContext): Promise<TrainResult> {
+  const parent = flags.fork === undefined ? null : parseFork(flags.fork);
   const base =
-    parent === null ? null : { config: RunDirectory.open(parent.run).manifest.config, source: options.fork ?? '' };
-  const { config } = resolveConfig(recipe ?? null, shortcuts(options), base);
-  const run = RunDirectory.create(options.out ?? join('runs', `${config.arm.kind}-${config.seed}`));
-  return trainRun(config, run, { ...context, json: options.json === true }, (inputs) => ({
-    format: runFormat,
-    ...inputs,
-    config,
-    configHash: configHash(config),
-    command: process.argv.slice(2),
-    usesOracle: config.arm.kind === 'oracle',
-    parent,
-  }));
+    parent === null ? null : { config: RunDirectory.open(parent.run).readManifest().config, source: flags.fork ?? '' };
+  const { config } = resolveConfig(recipe ?? null, shortcuts(flags), base);
+  const run = RunDirectory.create(flags.out ?? join('runs', `${config.arm.kind}-${config.seed}`));
+  return trainShown(config, run, flags, context, parent === null ? {} : { parent });
+}
+
+/** Shows the run on the terminal, or as JSON; Ctrl-C ends it after the update in progress. */
+async function trainShown(
+  config: RunConfig,
+  run: RunDirectory,
+  { json }: TrainFlags,
+  context: CommandContext,
+  options: Pick<TrainOptions, 'parent'>,
+): Promise<TrainResult> {
+  using interruption = onInterrupt(context.stderr, 'finishing this update, then saving');
+  const sink = json
+    ? new JsonLines(context.stdout)
+    : new TrainDisplay(context, { path: run.path, updates: config.updates });
+  return await trainRun(config, run, { ...options, sinks: [sink], signal: interruption.signal });
 }
 
 function parseFork(text: string): NonNullable<Manifest['parent']> {
@@ -86,19 +90,18 @@ function parseFork(text: string): NonNullable<Manifest['parent']> {
 async function resumeRun(
   path: string,
   recipe: string | undefined,
-  options: TrainOptions,
+  flags: TrainFlags,
   context: CommandContext,
-): Promise<{ end: RunEnd; holds: boolean }> {
+): Promise<TrainResult> {
   const run = RunDirectory.open(path);
-  const changes = [...(recipe === undefined ? [] : [recipe]), ...shortcuts(options)];
-  if (changes.length > 0 || options.fork !== undefined || options.out !== undefined) {
+  const changes = [...(recipe === undefined ? [] : [recipe]), ...shortcuts(flags)];
+  if (changes.length > 0 || flags.fork !== undefined || flags.out !== undefined) {
     throw new UserError({
       call: '--resume',
       expected: 'the run as it was started',
-      found: [...changes, options.fork, options.out].filter((part) => part !== undefined).join(', '),
+      found: [...changes, flags.fork, flags.out].filter((part) => part !== undefined).join(', '),
       fix: 'Fork it to change the config: --fork RUN@UPDATE.',
     });
   }
-  const config: RunConfig = parseRunConfig(run.manifest.config);
-  return trainRun(config, run, { ...context, json: options.json === true }, null);
+  return trainShown(run.readManifest().config, run, flags, context, {});
 }

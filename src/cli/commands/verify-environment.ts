@@ -106,7 +106,7 @@ export function configureEnvironmentChecks(command: Command, context: CommandCon
       const { config } = resolveConfig(
         null,
         [],
-        run === null ? null : { config: run.manifest.config, source: run.path },
+        run === null ? null : { config: run.readManifest().config, source: run.path },
       );
       showReport(await reportScience(config, run), 'Science', json === true, context);
     });

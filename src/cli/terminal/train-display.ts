@@ -1,10 +1,11 @@
 /**
- * What a person sees of a run: a step table with a progress line under it on a terminal, plain lines elsewhere, events as JSON
- * when asked. Hacks and solves come from the verdict ledger, a reader outside the trainer.
+ * What a person sees of a run: a step table with a progress line under it on a terminal, plain lines elsewhere, warnings on stderr.
+ * Hacks and solves come from the verdicts the run has written, through their own reader, and never from the trainer.
  */
-import type { StepEvent, TrainEvent } from '../../grpo/index.ts';
-import { tally, type VerdictLedger } from '../../oracle/index.ts';
-import type { RunEnd } from '../../run/index.ts';
+import { join } from 'node:path';
+import type { StepEvent } from '../../grpo/index.ts';
+import { VerdictTail } from '../../oracle/index.ts';
+import { noticeText, type PhaseSeconds, type RecordedEvent, type RunEnd, type Sink } from '../../run/index.ts';
 import type { TextSink } from '../command.ts';
 import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table.ts';
 
@@ -14,75 +15,72 @@ const clearLine = '\r\u001b[K';
 export interface DisplayOutput {
   readonly stdout: TextSink & { readonly isTTY?: boolean };
   readonly stderr: TextSink;
-  readonly json: boolean;
 }
 
-export class TrainDisplay {
+/** The run that is shown. */
+export interface DisplayedRun {
+  readonly path: string;
+  readonly updates: number;
+}
+
+export class TrainDisplay implements Sink {
+  readonly name = 'terminal';
   readonly #output: DisplayOutput;
-  readonly #ledger: VerdictLedger;
-  readonly #updates: number;
-  readonly #first: number;
-  readonly #started = performance.now();
+  readonly #run: DisplayedRun;
+  readonly #verdicts: VerdictTail;
   #rows = 0;
-  #ids: readonly string[] = [];
+  /** Seconds of the updates shown so far. */
+  #spent = 0;
+  /** Updates completed; null while training has said nothing. */
+  #update: number | null = null;
+  #progress = '';
 
-  constructor(output: DisplayOutput, ledger: VerdictLedger, { updates, first }: { updates: number; first: number }) {
+  constructor(output: DisplayOutput, run: DisplayedRun) {
     this.#output = output;
-    this.#ledger = ledger;
-    this.#updates = updates;
-    this.#first = first;
+    this.#run = run;
+    this.#verdicts = new VerdictTail(join(run.path, 'verdicts.jsonl'));
   }
 
-  show(event: TrainEvent, seconds: Readonly<Record<string, number>>): void {
-    const { stdout, stderr, json } = this.#output;
-    if (event.kind === 'rollouts') this.#ids = event.records.map(({ rollout }) => rollout.id);
-    else if (json && event.kind !== 'direction') stdout.write(`${JSON.stringify(event)}\n`);
-    else if (event.kind === 'step') this.#showStep(event, seconds);
-    else if (event.kind === 'stop' && event.reason === 'tripwire') stderr.write(`tripwire: ${event.detail}\n`);
-    if (event.kind === 'expectation' && !event.holds) {
-      stderr.write(`EXPECTATION FAILED: ${event.name} (${event.detail})\n`);
-    }
-    if (event.kind === 'step') this.#ledger.forget();
+  event(event: RecordedEvent, seconds: PhaseSeconds): void {
+    if (event.kind === 'step' || event.kind === 'heal' || event.kind === 'stop') this.#update = event.update;
+    if (event.kind === 'step') this.#showStep(event, seconds);
+    const notice = noticeText(event);
+    if (notice !== null) this.#say(notice);
   }
 
-  #showStep(event: StepEvent, seconds: Readonly<Record<string, number>>): void {
-    const { stdout, stderr } = this.#output;
-    const terminal = stdout.isTTY === true;
-    if (terminal) stdout.write(clearLine);
+  close(end: RunEnd | 'failed'): void {
+    this.#clear();
+    if (end === 'failed' || this.#update === null) return;
+    this.#output.stdout.write(`${closing(end, this.#run.path, this.#update)}\n${tableLegend}\n`);
+  }
+
+  get #isTerminal(): boolean {
+    return this.#output.stdout.isTTY === true;
+  }
+
+  #showStep(event: StepEvent, seconds: PhaseSeconds): void {
+    const { stdout } = this.#output;
+    this.#clear();
     if (this.#rows++ % headerEvery === 0) stdout.write(`${tableHeader()}\n`);
     const spent = Object.values(seconds).reduce((sum, value) => sum + value, 0);
-    const counts = tally(this.#ids.map((id) => this.#ledger.of(id)));
-    const progress = this.#progress(event.update);
-    stdout.write(`${tableRow(event, counts, spent)}${terminal ? '' : `   ${progress}`}\n`);
-    for (const warning of warningsOf(event)) stderr.write(`update ${event.update}: ${warning}\n`);
-    if (terminal) stdout.write(progress);
+    this.#spent += spent;
+    const { updates } = this.#run;
+    const left = (this.#spent / this.#rows) * (updates - event.update);
+    this.#progress = `${event.update}/${updates}, ${formatDuration(left)} left`;
+    const row = tableRow(event, this.#verdicts.at(event.update), spent);
+    stdout.write(this.#isTerminal ? `${row}\n${this.#progress}` : `${row}   ${this.#progress}\n`);
   }
 
-  #progress(update: number): string {
-    const perUpdate = (performance.now() - this.#started) / 1000 / (update - this.#first);
-    return `${update}/${this.#updates}, ${formatDuration(perUpdate * (this.#updates - update))} left`;
+  /** A line above the progress line. */
+  #say(text: string): void {
+    this.#clear();
+    this.#output.stderr.write(`${text}\n`);
+    if (this.#isTerminal) this.#output.stdout.write(this.#progress);
   }
 
-  close(end: RunEnd, path: string, updates: number): void {
-    const { stdout, json } = this.#output;
-    if (json) return;
-    if (stdout.isTTY === true) stdout.write(clearLine);
-    stdout.write(`${closing(end, path, updates)}\n${tableLegend}\n`);
+  #clear(): void {
+    if (this.#isTerminal && this.#progress !== '') this.#output.stdout.write(clearLine);
   }
-}
-
-function warningsOf({ direction, zeroSignal }: StepEvent): string[] {
-  const warnings: string[] = [];
-  if (direction !== null && direction.pairedAccuracy < 1) {
-    const { wrongPairs, auroc } = direction;
-    warnings.push(`the direction misjudges pairs ${wrongPairs.join(', ')} (AUROC ${auroc.toFixed(2)})`);
-  }
-  if (zeroSignal !== null) {
-    const { reason, skippedGroups, groups, routed, trained } = zeroSignal;
-    const counts = `${skippedGroups}/${groups} groups skipped, ${routed}/${trained} rollouts routed`;
-    warnings.push(`no signal for the deployed block: ${reason} (${counts})`);
-  }
-  return warnings;
 }
 
 function closing(end: RunEnd, path: string, updates: number): string {

@@ -35,7 +35,7 @@ const signatures = {
   cuStreamDestroy: 'int cuStreamDestroy_v2(void *stream)',
   cuStreamQuery: 'int cuStreamQuery(void *stream)',
   cuStreamSynchronize: 'int cuStreamSynchronize(void *stream)',
-  cuStreamBeginCapture: 'int cuStreamBeginCapture_v2(void *stream, int loophole)',
+  cuStreamBeginCapture: 'int cuStreamBeginCapture_v2(void *stream, int mode)',
   cuStreamEndCapture: 'int cuStreamEndCapture(void *stream, _Out_ void **graph)',
   cuGraphInstantiate: 'int cuGraphInstantiateWithFlags(_Out_ void **instance, void *graph, uint64 flags)',
   cuGraphLaunch: 'int cuGraphLaunch(void *instance, void *stream)',

@@ -1,0 +1,111 @@
+/**
+ * Follows a JSON lines file that somebody else writes: each look reads the complete lines added since the last one. Lines are cut as
+ * bytes and decoded whole, so no character is cut in two. A file that was cut back (a run that was resumed) or replaced is read from
+ * its beginning again, and the reader is told. A file that is not there yet, or not any more, has grown by nothing.
+ */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { parseLine } from './jsonl.ts';
+
+const newline = 0x0a;
+const chunkBytes = 1 << 20;
+/** So many bytes before the place where reading goes on must be as they were. */
+const markBytes = 64;
+
+/** What one look found. */
+export interface JsonlGrowth {
+  readonly values: readonly unknown[];
+  /** The file was cut back or replaced: what was read before no longer counts, and `values` begin at its first line. */
+  readonly restarted: boolean;
+}
+
+export class JsonlFollower {
+  readonly path: string;
+  /** Bytes of the lines read so far. */
+  #offset = 0;
+  #lines = 0;
+  #mark = Buffer.alloc(0);
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** The values of the lines that were completed since the last look. */
+  read(): JsonlGrowth {
+    const file = openToRead(this.path);
+    if (file === null) return { values: [], restarted: false };
+    try {
+      const restarted = !this.#continues(file);
+      if (restarted) {
+        this.#offset = 0;
+        this.#lines = 0;
+        this.#mark = Buffer.alloc(0);
+      }
+      return { values: [...this.#newValues(file)], restarted };
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  /** Looks every so many milliseconds and yields what it found, until the signal: then it ends without an error. */
+  async *watch(signal: AbortSignal, everyMs = 200): AsyncGenerator<JsonlGrowth, void, void> {
+    while (!signal.aborted) {
+      const growth = this.read();
+      if (growth.restarted || growth.values.length > 0) yield growth;
+      else await wait(everyMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  #continues(file: number): boolean {
+    if (fstatSync(file).size < this.#offset) return false;
+    const found = Buffer.alloc(this.#mark.length);
+    readFully(file, found, this.#offset - found.length);
+    return found.equals(this.#mark);
+  }
+
+  *#newValues(file: number): Generator<unknown> {
+    const chunk = Buffer.alloc(chunkBytes);
+    let torn = Buffer.alloc(0);
+    let at = this.#offset;
+    for (let read = readFully(file, chunk, at); read > 0; read = readFully(file, chunk, at)) {
+      at += read;
+      const bytes = Buffer.concat([torn, chunk.subarray(0, read)]);
+      let start = 0;
+      for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
+        yield this.#take(bytes.subarray(start, end + 1));
+        start = end + 1;
+      }
+      torn = bytes.subarray(start);
+    }
+  }
+
+  #take(line: Buffer): unknown {
+    const value = parseLine(line.subarray(0, -1), this.path, this.#lines + 1);
+    this.#lines += 1;
+    this.#offset += line.length;
+    this.#mark = Buffer.concat([this.#mark, line]).subarray(-markBytes);
+    return value;
+  }
+}
+
+export function followJsonl(path: string): JsonlFollower {
+  return new JsonlFollower(path);
+}
+
+function openToRead(path: string): number | null {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** As many bytes as there are, up to the length of the buffer. */
+function readFully(file: number, into: Buffer, position: number): number {
+  let done = 0;
+  for (let read = 1; read > 0 && done < into.length; done += read) {
+    read = readSync(file, into, done, into.length - done, position + done);
+  }
+  return done;
+}

@@ -1,0 +1,16 @@
+/** The events of a run as JSON lines, for programs: what stands in its events.jsonl, and what is said about this machine. */
+import type { RecordedEvent, Sink } from '../../run/index.ts';
+import type { TextSink } from '../command.ts';
+
+export class JsonLines implements Sink {
+  readonly name = 'JSON lines';
+  readonly #out: TextSink;
+
+  constructor(out: TextSink) {
+    this.#out = out;
+  }
+
+  event(event: RecordedEvent): void {
+    if (event.kind !== 'rollouts' && event.kind !== 'direction') this.#out.write(`${JSON.stringify(event)}\n`);
+  }
+}

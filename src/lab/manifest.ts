@@ -1,0 +1,68 @@
+/** The one place that makes the manifest of a run, and that checks, when a run goes on, that its inputs are still the same. */
+import { targetModules } from '../adapters/index.ts';
+import { readVersion, UserError } from '../base/index.ts';
+import type { Device } from '../engine/index.ts';
+import { configHash, type Manifest, problemsHash, type RunConfig, type RunDirectory, runFormat } from '../run/index.ts';
+import type { RunInputs, Warn } from './assemble.ts';
+
+export function makeManifest(
+  config: RunConfig,
+  { path }: RunDirectory,
+  { files, problems, pairsHash }: RunInputs,
+  parent: Manifest['parent'],
+): Manifest {
+  const modules = targetModules(files.folder.config, config.adapter.targets).map(({ name }) => name);
+  return {
+    format: runFormat,
+    name: path.split(/[\\/]/).at(-1) ?? path,
+    config,
+    configHash: configHash(config),
+    version: readVersion(),
+    node: process.version,
+    command: process.argv.slice(2),
+    created: new Date().toISOString(),
+    modelHash: files.hash,
+    dataHash: problemsHash(Object.values(problems).flat()),
+    pairsHash,
+    usesOracle: config.arm.kind === 'oracle',
+    device: describeDevice(files.device),
+    features: { modules: modules.sort(), rank: config.adapter.rank },
+    parent,
+  };
+}
+
+/** The name of a device with what its bytes depend on: the kernels of a wasm device, the GPU and the precision of a cuda one. */
+function describeDevice(device: Device): string {
+  const { name, variant, threads, facts } = device as Device & {
+    variant?: string;
+    threads?: number;
+    facts?: { name: string };
+  };
+  const gpu = facts === undefined ? [] : [facts.name, device.floats[0]];
+  return [name, ...gpu, variant, threads].filter((part) => part !== undefined).join(' ');
+}
+
+/** A run goes on with what it began with, or not at all; another device is only warned of. */
+export async function checkManifest(path: string, begun: Manifest, now: Manifest, warn: Warn): Promise<void> {
+  for (const [what, before, after] of [
+    ['config', configHash(begun.config), now.configHash],
+    ['model', begun.modelHash, now.modelHash],
+    ['problems', begun.dataHash, now.dataHash],
+    ['pairs', begun.pairsHash, now.pairsHash],
+  ]) {
+    if (before === after) continue;
+    const expected = `the ${what} that the run began with (${before})`;
+    throw new UserError({ call: `go on with ${path}`, expected, found: `others (${after})` });
+  }
+  if (withoutThreads(begun.device) === withoutThreads(now.device)) return;
+  await warn({
+    kind: 'warning',
+    name: 'other-device',
+    message: `begun on ${begun.device}, going on with ${now.device}: bytes will differ from an unbroken run`,
+    detail: { begun: begun.device, now: now.device },
+  });
+}
+
+function withoutThreads(device: string): string {
+  return device.replace(/ \d+$/, '');
+}

@@ -1,0 +1,98 @@
+/**
+ * The files of a live run as a sink: events, the gate ledger, features, directions and timings grow with every event, and are made
+ * durable before a checkpoint counts on them. Verdicts have another writer, the grader; they are only flushed here.
+ */
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { JsonlWriter } from '../base/index.ts';
+import type { DirectionEvent, RolloutsEvent } from '../grpo/index.ts';
+import type { RunDirectory } from './directory.ts';
+import { rolloutRow } from './ledger.ts';
+import type { RecordedEvent, WarningEvent } from './notices.ts';
+import type { PhaseSeconds, Sink } from './sink.ts';
+
+export interface FileSinkOptions {
+  readonly storeFeatures: boolean;
+  readonly storeTokens: boolean;
+  /** Bytes of one row of features. */
+  readonly featureBytes: number;
+  readonly promptText: (tokens: Int32Array) => string;
+  /** Warnings that were given before the files were open. */
+  readonly earlier?: readonly WarningEvent[];
+}
+
+export class FileSink implements Sink {
+  readonly name = 'files';
+  readonly #run: RunDirectory;
+  readonly #options: FileSinkOptions;
+  readonly #events: JsonlWriter;
+  readonly #rollouts: JsonlWriter;
+  readonly #timings: JsonlWriter;
+  readonly #features: number;
+  readonly #directions: number;
+
+  constructor(run: RunDirectory, options: FileSinkOptions) {
+    this.#run = run;
+    this.#options = options;
+    this.#events = new JsonlWriter(run.ledger('events'));
+    this.#rollouts = new JsonlWriter(run.ledger('rollouts'));
+    this.#timings = new JsonlWriter(run.file('timings.jsonl'));
+    this.#features = openSync(run.file('features.f32'), 'a');
+    this.#directions = openSync(run.file('directions.f32'), 'a');
+    this.#events.append(...(options.earlier ?? []));
+  }
+
+  event(event: RecordedEvent, seconds: PhaseSeconds): void {
+    if (event.kind === 'rollouts') this.#writeRollouts(event);
+    else if (event.kind === 'direction') this.#writeDirection(event);
+    else if (event.kind !== 'info') this.#events.append(event);
+    if (event.kind === 'step') this.#timings.append({ update: event.update, seconds });
+  }
+
+  flush(): void {
+    for (const name of ['events', 'rollouts', 'verdicts'] as const) syncFile(this.#run.ledger(name));
+    fsyncSync(this.#features);
+    fsyncSync(this.#directions);
+  }
+
+  close(): void {
+    for (const writer of [this.#events, this.#rollouts, this.#timings]) writer.close();
+    closeSync(this.#features);
+    closeSync(this.#directions);
+  }
+
+  #writeRollouts({ update, records }: RolloutsEvent): void {
+    const { storeFeatures, storeTokens, featureBytes, promptText } = this.#options;
+    const prompts = new Map<Int32Array, string>();
+    let next = fstatSync(this.#features).size / featureBytes;
+    const rows = records.map((record) => {
+      const { prompt } = record.rollout;
+      const text = prompts.get(prompt) ?? promptText(prompt);
+      prompts.set(prompt, text);
+      const stored = storeFeatures && record.features !== null && record.features.byteLength === featureBytes;
+      if (stored && record.features !== null) writeFloats(this.#features, record.features);
+      return rolloutRow(record, { update, prompt: text, featureRow: stored ? next++ : null, storeTokens });
+    });
+    this.#rollouts.append(...rows);
+  }
+
+  /** A row of directions.f32: the first update that uses it, the two scores of the pairs, then the direction. */
+  #writeDirection({ update, direction, pairCuts }: DirectionEvent): void {
+    const { low, high } = pairCuts ?? { low: Number.NaN, high: Number.NaN };
+    writeFloats(this.#directions, Float32Array.of(update, low, high, ...direction));
+  }
+}
+
+function writeFloats(file: number, { buffer, byteOffset, byteLength }: Float32Array): void {
+  const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+  for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+}
+
+function syncFile(path: string): void {
+  if (!existsSync(path)) return;
+  const file = openSync(path, 'r+');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,69 @@
+/** manifest.json: what a run is, written before its model is loaded. The number of the format stands in it. */
+import { z } from 'zod';
+import { UserError } from '../base/index.ts';
+import { parseRunConfig } from './config.ts';
+import type { RunConfig } from './schema.ts';
+import { readStored } from './stored.ts';
+
+export const runFormat = 2;
+
+const what = 'the manifest of a run';
+
+const manifestSchema = z.object({
+  format: z.literal(runFormat),
+  name: z.string(),
+  config: z.record(z.string(), z.unknown()),
+  configHash: z.string(),
+  version: z.string(),
+  node: z.string(),
+  command: z.array(z.string()),
+  created: z.string(),
+  modelHash: z.string(),
+  dataHash: z.string(),
+  pairsHash: z.string().nullable(),
+  usesOracle: z.boolean(),
+  /** Kernel variant and threads: bytes are reproducible for the same variant. */
+  device: z.string(),
+  features: z.object({ modules: z.array(z.string()), rank: z.number().int().min(1) }),
+  /** The run and the update that this one was forked from. */
+  parent: z.object({ run: z.string(), update: z.number().int().min(0) }).nullable(),
+});
+
+type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
+type Stored = DeepReadonly<z.infer<typeof manifestSchema>>;
+
+export interface Manifest extends Omit<Stored, 'config'> {
+  readonly config: RunConfig;
+}
+
+export function readManifest(path: string): Manifest {
+  expectFormat(path);
+  const stored = readStored(path, what, manifestSchema);
+  return { ...stored, config: readConfig(stored.config, path) };
+}
+
+function readConfig(raw: unknown, path: string): RunConfig {
+  try {
+    return parseRunConfig(raw);
+  } catch (cause) {
+    if (!(cause instanceof UserError)) throw cause;
+    const { expected, found } = cause.complaint;
+    throw new UserError({ call: `read ${path}, key config`, expected, found }, { cause });
+  }
+}
+
+/** Refuses a run that another version of the package wrote in another format. */
+export function expectFormat(path: string): void {
+  const { format, version } = readStored(path, what, z.object({ format: z.number(), version: z.string().optional() }));
+  if (format === runFormat) return;
+  const writer = version === undefined ? '' : `, written by gradient-quarantine ${version}`;
+  throw new UserError({
+    call: `open ${path}`,
+    expected: `a run of format ${runFormat}`,
+    found: `format ${format}${writer}`,
+    fix:
+      format === 1
+        ? 'Fields have other names since format 2: read this run with gradient-quarantine 0.1.x, or train it again from its recipe.'
+        : 'Read it with the version that wrote it.',
+  });
+}

@@ -1,0 +1,159 @@
+import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { UserError } from '../base/index.ts';
+import type { StepEvent, TrainEvent } from '../grpo/events.ts';
+import type { Trainer, TrainerState } from '../grpo/train.ts';
+import { loadCheckpoint } from './checkpoint.ts';
+import { PhaseClock } from './clock.ts';
+import { RunDirectory } from './directory.ts';
+import { noticeText, stepWarnings } from './notices.ts';
+import { recordRun } from './record.ts';
+import type { Sink } from './sink.ts';
+
+let home = '';
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), 'gq-record-'));
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const stepAt = (update: number, more: Partial<StepEvent> = {}): StepEvent =>
+  ({ kind: 'step', update, direction: null, zeroSignal: null, ...more }) as StepEvent;
+
+/** Says what it is given; its state is the number of the last update it spoke of. */
+function speaker(events: readonly TrainEvent[]): Trainer {
+  let update = 0;
+  const trainer = {
+    async *train() {
+      for (const event of events) {
+        if (event.kind === 'step') update = event.update;
+        yield event;
+      }
+    },
+    async state(): Promise<TrainerState> {
+      const tripwire = { best: null, strikes: 0, tripped: null } as unknown as TrainerState['tripwire'];
+      return { update, adapter: new Map(), moments: new Map(), router: null, directionAge: null, tripwire };
+    },
+  };
+  return trainer as unknown as Trainer;
+}
+
+const stop: TrainEvent = { kind: 'stop', update: 2, reason: 'finished', detail: '2 updates' };
+
+function recording(name: string, events: readonly TrainEvent[], sinks: readonly Sink[], signal?: AbortSignal) {
+  const run = RunDirectory.create(join(home, name));
+  const options = { run, trainer: speaker(events), checkpointEvery: 2, sinks, clock: new PhaseClock() };
+  return { run, end: recordRun({ ...options, signal: signal ?? new AbortController().signal }) };
+}
+
+/** Writes down everything that happens to it. */
+function listener(name: string, told: string[]): Sink {
+  return {
+    name,
+    event: (event, seconds) => void told.push(`${name} ${event.kind}${'other' in seconds ? ' with times' : ''}`),
+    flush: () => void told.push(`${name} flush`),
+    close: (end) => void told.push(`${name} close ${end}`),
+  };
+}
+
+describe('sinks', () => {
+  it('are told everything in order, flushed before each checkpoint, and closed with the end', async () => {
+    const told: string[] = [];
+    const signal = { groups: 1, skippedGroups: 1, trained: 0, routed: 0 };
+    const zeroSignal = { reason: 'every group has equal rewards', ...signal } as const;
+    const events = [stepAt(1, { zeroSignal }), stepAt(2), stop];
+    const { end } = recording('in-order', events, [listener('a', told), listener('b', told)]);
+    expect(await end).toBe('finished');
+    const each = ['flush', 'step with times', 'warning', 'step with times', 'flush', 'flush', 'stop', 'close finished'];
+    expect(told).toEqual(each.flatMap((what) => [`a ${what}`, `b ${what}`]));
+  });
+
+  it('are waited for: what a flush writes late still stands in the checkpoint', async () => {
+    const late: Sink = {
+      name: 'late',
+      event: () => undefined,
+      async flush() {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        appendFileSync(run.ledger('events'), 'x\n');
+      },
+    };
+    const { run, end } = recording('late', [stepAt(1), stepAt(2), stop], [late]);
+    await end;
+    expect((await loadCheckpoint(run, 0)).lengths.events).toBe(2);
+    expect((await loadCheckpoint(run, 2)).lengths.events).toBe(4);
+  });
+
+  it('a signal ends the run after the update, saved', async () => {
+    const stopping = new AbortController();
+    const told: string[] = [];
+    const quitter: Sink = { ...listener('a', told), event: () => stopping.abort() };
+    const { run, end } = recording('signal', [stepAt(1), stepAt(2), stop], [quitter], stopping.signal);
+    expect(await end).toBe('interrupted');
+    expect(run.listCheckpoints()).toEqual([0, 1]);
+    expect(told.at(-1)).toBe('a close interrupted');
+  });
+
+  it.each([
+    ['event', 'to take the event step'],
+    ['flush', 'to take a flush'],
+    ['close', 'to take its end'],
+  ] as const)('one that throws in %s ends the run with its name, and every sink is closed', async (method, what) => {
+    const told: string[] = [];
+    const broken: Sink = {
+      ...listener('broken', told),
+      [method]: async () => {
+        throw new Error('no space left');
+      },
+    };
+    const { end, run } = recording(`broken-${method}`, [stepAt(1), stop], [broken, listener('after', told)]);
+    await expect(end).rejects.toThrow(`sink broken: expected ${what}, found an error: no space left.`);
+    await expect(end).rejects.toThrow(UserError);
+    expect(told.filter((line) => line.startsWith('after close'))).toEqual([
+      method === 'close' ? 'after close finished' : 'after close failed',
+    ]);
+    // The state that a failed flush stood for is not saved.
+    if (method === 'flush') expect(readdirSync(run.file('checkpoints'))).toEqual([]);
+  });
+});
+
+describe('warnings of an update', () => {
+  it('name the misjudged pairs and why nothing was learned, and leave other updates alone', () => {
+    const direction = { pairedAccuracy: 0.5, auroc: 0.625, wrongPairs: [0, 3] };
+    const counts = { groups: 4, skippedGroups: 1, trained: 9, routed: 9 };
+    const zeroSignal = { reason: 'every rollout was routed', ...counts } as const;
+    const warnings = stepWarnings(stepAt(7, { direction, zeroSignal }));
+    expect(warnings).toEqual([
+      {
+        kind: 'warning',
+        update: 7,
+        name: 'misjudged-pairs',
+        message: 'the direction misjudges pairs 0, 3 (AUROC 0.63)',
+        detail: { wrongPairs: [0, 3], auroc: 0.625 },
+      },
+      {
+        kind: 'warning',
+        update: 7,
+        name: 'no-signal',
+        message: 'no signal for the deployed block: every rollout was routed (1/4 groups skipped, 9/9 rollouts routed)',
+        detail: zeroSignal,
+      },
+    ]);
+    expect(stepWarnings(stepAt(8, { direction: { pairedAccuracy: 1, auroc: 1, wrongPairs: [] } }))).toEqual([]);
+  });
+
+  it('are lines for a person, like failed expectations and the tripwire; numbers are not', () => {
+    const zeroSignal = {
+      reason: 'the gradient is zero',
+      ...{ groups: 2, skippedGroups: 0, trained: 4, routed: 0 },
+    } as const;
+    const [warning] = stepWarnings(stepAt(3, { zeroSignal }));
+    expect(noticeText(warning)).toMatch(/^update 3: no signal for the deployed block: the gradient is zero/);
+    expect(noticeText({ kind: 'warning', update: 3, name: 'other-device', message: 'begun on a' })).toBe('begun on a');
+    const expectation = { kind: 'expectation', name: 'it holds', detail: '1 > 0' } as const;
+    expect(noticeText({ ...expectation, holds: false })).toBe('EXPECTATION FAILED: it holds (1 > 0)');
+    expect(noticeText({ ...expectation, holds: true })).toBeNull();
+    expect(noticeText({ ...stop, reason: 'tripwire', detail: 'fell' })).toBe('tripwire: fell');
+    expect([noticeText(stop), noticeText(stepAt(1))]).toEqual([null, null]);
+  });
+});
