@@ -8,8 +8,16 @@ export { ActivationPooling, type Features, gradientFeatures, wholeRollouts } fro
 export { LinearAdapter } from './linear-adapter.ts';
 export { addChange, type MergedDType, mergedTensor, writeMerged } from './merge.ts';
 export { type PairDifferences, pairInputDifferences, type TokenPair } from './pair-inputs.ts';
-export { type PolicyState, routeGroups, routeTokens, scaleGroups, scaleOf, scaleRows } from './passes.ts';
+export { routeGroups, routeTokens, scaleGroups, scaleRows } from './passes.ts';
 export { readPeft, writePeft } from './peft.ts';
+export {
+  type AdaptedState,
+  isPartial,
+  isPolicyState,
+  type PolicyState,
+  scaleOf,
+  stateOfScale,
+} from './policy-state.ts';
 export { blockScales, type Detach, type Route, routeCoefficients } from './routes.ts';
 export { defaultTargets, type TargetModule, targetModules } from './targets.ts';
 export { transpose } from './transpose.ts';

@@ -5,10 +5,10 @@
  * two completions, as a hand-written one is. At the start the adapter changes nothing, so the pairs are a function of the seed and
  * the base model: a run that is resumed makes the same ones before it restores its state.
  */
-import type { TokenPair } from '../adapters/index.ts';
+import { scaleOf, type TokenPair } from '../adapters/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import { type GenerateRequest, generate, type Pace, type SamplingSettings } from '../model/index.ts';
-import { type Policy, projectRows, scaleOf } from './policy.ts';
+import { type Policy, projectRows } from './policy.ts';
 
 /** One problem under both framings, as token ids. */
 export interface FramedTokens {
@@ -28,7 +28,7 @@ export async function generatePairs(
   prompts: readonly FramedTokens[],
   { seed, sampling, pace = {} }: PairGenerationOptions,
 ): Promise<TokenPair[]> {
-  const scale = scaleOf(policy, 'deployed');
+  const scale = scaleOf('deployed', policy.deployedScale);
   const requests = prompts.flatMap(({ hack, clean }, i): GenerateRequest[] => [
     { prompt: hack, row: 2 * i, scale },
     { prompt: clean, row: 2 * i + 1, scale },

@@ -12,7 +12,7 @@ export type {
 export { generatePairs } from './generated-pairs.ts';
 export { tokenLoss } from './loss.ts';
 export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
-export { type Policy, probeGradients, projectRows, scaleOf, scoreRollouts } from './policy.ts';
+export { type Policy, probeGradients, projectRows, scoreRollouts } from './policy.ts';
 export type { Rollout, Task } from './rollout.ts';
 export { absorbRouter, gateRouter, massMatchedRouter, type Router } from './router.ts';
 export { type DemonstrationPool, sampleRollouts } from './sample.ts';

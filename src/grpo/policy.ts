@@ -17,7 +17,7 @@ import { readFloats, Scope, Tape } from '../engine/index.ts';
 import type { Decoder, PackedGroups, Span } from '../model/index.ts';
 import { scoreGroups } from '../model/index.ts';
 import { cutPasses, packPass } from './batches.ts';
-import type { PromptedCompletion, SampledState } from './rollout.ts';
+import type { PromptedCompletion } from './rollout.ts';
 
 export interface Policy {
   readonly decoder: Decoder;
@@ -25,10 +25,6 @@ export interface Policy {
   readonly deployedScale: number;
   /** Passes that learn give up what is cheap to compute again. */
   readonly recompute?: boolean;
-}
-
-export function scaleOf({ deployedScale }: Policy, state: SampledState): number {
-  return state === 'full' ? 1 : deployedScale;
 }
 
 /** The projection of a decoding batch, one quarantine scale per token. */

@@ -2,10 +2,11 @@
  * Step 2 of an update: sample `group` completions per prompt, a share of them in deployed state, the rest full. In the
  * teacher phase the last members of a group are demonstrations from pools; an unhinted prompt takes solves only.
  */
+import { scaleOf } from '../adapters/index.ts';
 import { randomStream } from '../base/index.ts';
 import { type GenerateRequest, generate, type Pace } from '../model/index.ts';
 import type { DrawnTask } from './draw.ts';
-import { type Policy, projectRows, scaleOf } from './policy.ts';
+import { type Policy, projectRows } from './policy.ts';
 import { type Rollout, rolloutId, type SampledState, type Source } from './rollout.ts';
 import type { GrpoSettings } from './settings.ts';
 
@@ -42,7 +43,7 @@ export async function sampleRollouts(
     ({ drawn: { task, hackable }, group, member, sampled }): GenerateRequest => ({
       prompt: hackable ? task.hinted : task.unhinted,
       row: group * settings.group + member,
-      scale: scaleOf(policy, sampled),
+      scale: scaleOf(sampled, policy.deployedScale),
     }),
   );
   const stream = randomStream(settings.seed, 'sampling', step);

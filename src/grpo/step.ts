@@ -1,11 +1,12 @@
 /** One update of Dr.GRPO with routed gradients: SCIENCE, section 6, in its order. Rewards come in as numbers; labels never do. */
+import { scaleOf } from '../adapters/index.ts';
 import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/index.ts';
 import type { Pace } from '../model/index.ts';
 import { groupAdvantages } from './advantage.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
-import { adapterHash, joinFeatures, type Policy, probeGradients, scaleOf, scoreRollouts } from './policy.ts';
+import { adapterHash, joinFeatures, type Policy, probeGradients, scoreRollouts } from './policy.ts';
 import type { Rollout, Task } from './rollout.ts';
 import type { Router, Routing } from './router.ts';
 import { type DemonstrationPool, sampleRollouts } from './sample.ts';
@@ -110,7 +111,7 @@ async function scoreOld(
   rollouts: readonly Rollout[],
 ): Promise<{ logpOld: Float32Array[]; features: Float32Array[] }> {
   const { wants } = router;
-  const own = (i: number): number => scaleOf(policy, rollouts[i].sampled);
+  const own = (i: number): number => scaleOf(rollouts[i].sampled, policy.deployedScale);
   if (wants?.kind !== 'activation') {
     const { logps } = await scoreRollouts(policy, rollouts, own, settings);
     if (wants === null) return { logpOld: logps, features: [] };
@@ -119,7 +120,7 @@ async function scoreOld(
       features: await probeGradients(policy, rollouts, wants.granularity, settings.tokensPerPass),
     };
   }
-  const deployed = await scoreRollouts(policy, rollouts, () => scaleOf(policy, 'deployed'), {
+  const deployed = await scoreRollouts(policy, rollouts, () => scaleOf('deployed', policy.deployedScale), {
     ...settings,
     pool: wants.granularity,
   });
@@ -127,7 +128,7 @@ async function scoreOld(
   const full = await scoreRollouts(
     policy,
     others.map((i) => rollouts[i]),
-    () => scaleOf(policy, 'full'),
+    () => scaleOf('full', policy.deployedScale),
     settings,
   );
   const logpOld = [...deployed.logps];

@@ -3,10 +3,10 @@
  * as it may be, a pass filled to its last token) is rehearsed on a device that only counts. What stands (weights, adapter,
  * optimiser) is there all the time; of the phases the largest counts. A margin covers what kernels borrow for themselves.
  */
-import { assembleAdapter, targetModules } from '../adapters/index.ts';
+import { assembleAdapter, scaleOf, targetModules } from '../adapters/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
 import type { DrawnTask, Rollout, Task } from '../grpo/index.ts';
-import { type Policy, probeGradients, sampleRollouts, scaleOf, scoreRollouts, updatePolicy } from '../grpo/index.ts';
+import { type Policy, probeGradients, sampleRollouts, scoreRollouts, updatePolicy } from '../grpo/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
 import { Decoder, expectedTensors, type LoadedWeight } from '../model/index.ts';
 import { deployedScale, isGateArm } from './arms.ts';
@@ -124,7 +124,7 @@ async function rehearseUpdate(
   const rollouts = fillPass(sampled, settings.maxNewTokens, settings.tokensPerPass);
   const gate = isGateArm(config.arm) ? config.arm : null;
   await measure('scoring', () =>
-    scoreRollouts(policy, rollouts, (i) => scaleOf(policy, rollouts[i].sampled), {
+    scoreRollouts(policy, rollouts, (i) => scaleOf(rollouts[i].sampled, policy.deployedScale), {
       ...settings,
       pool: gate?.kind === 'activation' ? gate.granularity : null,
     }),
