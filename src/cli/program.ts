@@ -38,7 +38,7 @@ const commands: readonly CommandEntry[] = [
   },
   {
     name: 'eval-curve',
-    summary: 'evaluate the checkpoints of a run on the monitoring subset',
+    summary: 'evaluate the checkpoints of a run on its curve set',
     load: async () => (await import('./commands/eval-curve.ts')).configureEvalCurve,
   },
   {

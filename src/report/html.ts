@@ -92,11 +92,11 @@ function outcome({ hack, solve }: EvaluationRow): string {
   return hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve';
 }
 
-function renderSides({ arm, set, trained, deployed }: SideBySide): string {
+function renderSides({ arm, set, full, deployed }: SideBySide): string {
   const side = (title: string, row: EvaluationRow): string =>
     `<div><p class="note">${escapeMarkup(`${title}: ${outcome(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
-  return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${trained.problem}`)}</h3><pre>${escapeMarkup(trained.prompt)}</pre>
-<div class="pair">${side('as trained', trained)}${side('deployed', deployed)}</div>`;
+  return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`)}</h3><pre>${escapeMarkup(full.prompt)}</pre>
+<div class="pair">${side('as trained', full)}${side('deployed', deployed)}</div>`;
 }
 
 function renderRuns({ arm, runs }: ArmResults): string {

@@ -54,11 +54,11 @@ export function seriesMarks(series: readonly (readonly Point[])[], style: { colo
   ];
 }
 
-/** Of the monitoring subset: the base at 0, then every evaluated checkpoint. */
-export function monitorSeries(run: RunResults, state: 'trained' | 'deployed', metric: 'hack' | 'solve'): Point[] {
-  const wanted = run.hasQuarantine ? state : 'trained';
+/** Of the curve set: the base at 0, then every evaluated checkpoint. */
+export function curveSeries(run: RunResults, state: 'full' | 'deployed', metric: 'hack' | 'solve'): Point[] {
+  const wanted = run.hasQuarantine ? state : 'full';
   return run.evaluations
-    .filter((one) => one.set === 'monitor' && (one.state === wanted || one.state === 'base'))
+    .filter((one) => one.set === 'curve' && (one.state === wanted || one.state === 'base'))
     .map(({ update, rows }) => ({ x: update, y: summarise(rows)[metric].rate }))
     .sort((a, b) => a.x - b.x);
 }
