@@ -1,6 +1,6 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
 import { isPartial, scaleOf } from '../adapters/index.ts';
-import { groupBy } from '../analyse/index.ts';
+import { emergence, groupBy } from '../analyse/index.ts';
 import type { FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
@@ -77,7 +77,7 @@ function trainingFigure({ arms }: Results): Figure | null {
   const data = seriesData(arms, named);
   if (data.rows.length === 0) return null;
   const panels = Object.entries(named).map(([title, series]) => overUpdates(arms, title, 'rate', series));
-  const caption = `Training's own samples, as trained, over the last five updates. ${bandText(arms)}`;
+  const caption = `Training's own samples, as trained, over the last ${emergence.window} updates. ${bandText(arms)}`;
   return { name: 'training', title: 'Hack and solve while training', caption, panels, legend: armLegend(arms), data };
 }
 

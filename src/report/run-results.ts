@@ -21,6 +21,7 @@ import { type Evaluation, EvaluationStore, lastCheckpoint } from '../evaluate/in
 import type { StepEvent } from '../grpo/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { deployedScale, type Manifest, RunDirectory } from '../run/index.ts';
+import { mean } from '../stats/index.ts';
 
 export interface FinalStates {
   readonly base: readonly EvaluationRow[] | null;
@@ -87,7 +88,7 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     emergenceByLoophole: emergenceByLoophole(counted),
     gate: judgeGate(rollouts),
     gateReinforced: judgeReinforced(rollouts),
-    qmass: masses.length === 0 ? null : masses.reduce((sum, value) => sum + value, 0) / masses.length,
+    qmass: masses.length === 0 ? null : mean(masses),
   };
 }
 
