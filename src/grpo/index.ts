@@ -10,7 +10,7 @@ export type {
   TrainEvent,
 } from './events.ts';
 export { generatePairs } from './generated-pairs.ts';
-export { tokenLoss } from './loss.ts';
+export { klEstimate } from './loss.ts';
 export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
 export { type Policy, probeGradients, projectRows, scoreRollouts } from './policy.ts';
 export type { Rollout, Task } from './rollout.ts';
@@ -19,4 +19,4 @@ export { type DemonstrationPool, sampleRollouts } from './sample.ts';
 export type { GrpoSettings } from './settings.ts';
 export type { Phase, StepContext } from './step.ts';
 export { Trainer, type TrainerState } from './train.ts';
-export { updatePolicy } from './update.ts';
+export { accumulateGradients, readBlockNorms, stepOptions, type UpdateInputs, updatePolicy } from './update.ts';
