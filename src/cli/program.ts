@@ -52,6 +52,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/results.ts')).configureResults,
   },
   {
+    name: 'report',
+    summary: 'one HTML file about a run, an experiment or a folder of runs',
+    load: async () => (await import('./commands/report.ts')).configureReport,
+  },
+  {
     name: 'gate',
     summary: 'judge the gate of a run as a classifier',
     load: async () => (await import('./commands/gate.ts')).configureGate,
