@@ -1,3 +1,4 @@
+/** What a run's ledgers and verdicts say about training: the gate as a classifier, emergence, traces, the relearning attack. */
 export {
   type CountedRollout,
   emergence,

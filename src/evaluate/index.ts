@@ -1,3 +1,4 @@
+/** Rates of a policy on fixed sets of prompts: the sets, the states, what is evaluated when, and where it is stored. */
 export { rowsTogether } from './evaluate.ts';
 export { curveNames, evaluateAll, finalNames, lastCheckpoint } from './plan.ts';
 export { formatRate, type Rate, rateOrNull, summarise } from './rates.ts';

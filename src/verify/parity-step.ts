@@ -100,7 +100,7 @@ async function readInputs(stored: StoredCase, lengths: Int32Array): Promise<Upda
   };
 }
 
-export function expectTensor(tensors: ReadonlyMap<string, StoredTensor>, name: string): StoredTensor {
+function expectTensor(tensors: ReadonlyMap<string, StoredTensor>, name: string): StoredTensor {
   const tensor = tensors.get(name);
   if (tensor !== undefined) return tensor;
   throw new UserError({ call: 'read adapter.safetensors', expected: `a tensor ${name}`, found: 'none' });

@@ -18,7 +18,7 @@ async function gq(...argv: string[]): Promise<{ code: number; out: string; err: 
 const hostile = `</pre><script>alert(1)</script><img src=x onerror=alert(2)>"'&\u0000\u001b[31m`;
 
 /** Twenty updates of a gate that sees the hack: the first hack is hostile, in every text that a model or a grader writes. */
-const gated = (seed = 1): HandMadeRun => ({
+const gated = (seed = 1, written = hostile): HandMadeRun => ({
   config: { seed, updates: 20, arm: { kind: 'activation' } },
   checkpoints: [0, 20],
   rollouts: Array.from({ length: 20 }, (_, update) => [
@@ -29,10 +29,10 @@ const gated = (seed = 1): HandMadeRun => ({
       score: 2,
       low: 0,
       high: 1,
-      prompt: `prompt ${hostile}`,
-      completion: `completion ${hostile}`,
+      prompt: `prompt ${written}`,
+      completion: `completion ${written}`,
     },
-    { update: update + 1, solve: true, route: 'keep', score: -1, low: 0, high: 1, completion: hostile },
+    { update: update + 1, solve: true, route: 'keep', score: -1, low: 0, high: 1, completion: written },
   ]).flat(),
   steps: Array.from({ length: 20 }, (_, update) => ({
     update: update + 1,
@@ -41,14 +41,8 @@ const gated = (seed = 1): HandMadeRun => ({
   })),
 });
 
-/** No element but those of a report's own: markup that a model wrote would add one. */
-function elementsOf(html: string): string[] {
-  return [...new Set([...html.matchAll(/<([a-z][a-z0-9]*)/gi)].map(([, name]) => name.toLowerCase()))].sort();
-}
-const ownElements =
-  'body caption circle details div g h1 h2 h3 head html line meta p path pattern polygon polyline pre rect style summary svg table tbody td text th thead title tr'.split(
-    ' ',
-  );
+/** Every element in order: markup that a model wrote would add one. */
+const elementsOf = (html: string): string[] => [...html.matchAll(/<[a-z][a-z0-9]*/gi)].map(([name]) => name);
 
 describe('gq report of a run', () => {
   it('that nobody evaluated: training, gate, rollouts, and which commands evaluate it', async () => {
@@ -87,7 +81,10 @@ describe('gq report of a run', () => {
     expect(html).toContain(`<h1>${escaped}`);
     expect(html).toContain(`<pre>prompt ${escaped}`);
     expect(html).toContain(`completion ${escaped}`);
-    expect(elementsOf(html).filter((name) => !ownElements.includes(name))).toEqual([]);
+    const plain = temporaryFolder();
+    await writeRun(plain, gated(1, 'nothing special'));
+    await gq('report', plain);
+    expect(elementsOf(html)).toEqual(elementsOf(readFileSync(join(plain, 'report.html'), 'utf8')));
     for (const control of ['\u0000', '\u001b']) expect(html).not.toContain(control);
     expect(html).toContain("default-src 'none'");
   });
