@@ -101,6 +101,8 @@ describe('a folder with a mistake', () => {
     ['llama/io.safetensors', 'logits', 5e-4, ['llama logits']],
     ['qwen2/io.safetensors', 'token_logps', 5e-4, ['qwen2 token_logps']],
     ['qwen2/io.safetensors', 'greedy_1', 1, ['qwen2 greedy_1']],
+    ['qwen3/grpo.safetensors', 'logp_masked', 5e-4, ['qwen3 logp_masked']],
+    ['qwen3/grpo.safetensors', 'kl', 5e-4, ['qwen3 kl']],
     ['qwen3/grpo.safetensors', 'loss', 1e-5, ['qwen3 loss']],
     ['qwen3/grpo.safetensors', 'qmass', 1e-3, ['qwen3 qmass']],
     ['qwen3/grpo.safetensors', 'probe_grad', 1e-2, ['qwen3 probe_grad']],

@@ -14,8 +14,16 @@ export { ActivationPooling, type Features, gradientFeatures, wholeRollouts } fro
 export { LinearAdapter } from './linear-adapter.ts';
 export { addChange, type MergedDType, mergedTensor, writeMerged } from './merge.ts';
 export { type PairDifferences, pairInputDifferences, type TokenPair } from './pair-inputs.ts';
-export { type PolicyState, routeGroups, routeTokens, scaleGroups, scaleOf, scaleRows } from './passes.ts';
+export { routeGroups, routeTokens, scaleGroups, scaleRows } from './passes.ts';
 export { readPeft, writePeft } from './peft.ts';
+export {
+  type AdaptedState,
+  isPartial,
+  isPolicyState,
+  type PolicyState,
+  scaleOf,
+  stateOfScale,
+} from './policy-state.ts';
 export { blockScales, type Detach, type Route, routeCoefficients } from './routes.ts';
 export { builtinStarts, type Family, families, findStart, withStarts } from './starts/registry.ts';
 export { type AdapterStart, defineStart, type InitialFactors, type StartInput } from './starts/start.ts';

@@ -1,14 +1,11 @@
 /**
- * Policy states and routes as coefficients of packed tokens. States: `full` (both blocks), `deployed` (the quarantine's change
- * is zero), `base` (no adapter: give the decoder no projection). A group's prompt is computed once, so all completions
- * of a packed group share one state or one route.
+ * Scales of the quarantine and routes as coefficients of packed tokens. The base has none: give the decoder no projection. A
+ * group's prompt is computed once, so all completions of a packed group share one scale or one route.
  */
 import { ShapeError } from '../base/index.ts';
 import type { BlockCoefficients, Scope } from '../engine/index.ts';
 import type { PackedGroups, Span } from '../model/index.ts';
 import { type Detach, type Route, routeCoefficients } from './routes.ts';
-
-export type PolicyState = 'full' | 'deployed' | 'base';
 
 /** Coefficients of one scale of the quarantine per token. */
 function quarantineScales(scope: Scope, scales: Float32Array): BlockCoefficients {
@@ -59,10 +56,6 @@ export function routeTokens(
     throw new ShapeError({ call: 'routeTokens', expected: `${packed.tokens} routes`, found: `${routes.length}` });
   }
   return routeCoefficients(scope, routes, detach);
-}
-
-export function scaleOf(state: Exclude<PolicyState, 'base'>): number {
-  return state === 'full' ? 1 : 0;
 }
 
 /** From a group's prompt to the end of its last completion. */

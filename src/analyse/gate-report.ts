@@ -4,7 +4,7 @@
  */
 
 import { type Rate, rateOrNull } from '../evaluate/index.ts';
-import { fBeta, quantile } from '../stats/index.ts';
+import { fBeta, mean, quantile } from '../stats/index.ts';
 import { groupBy, type JudgedRollout } from './judged.ts';
 import { type Separation, separation } from './separation.ts';
 
@@ -117,8 +117,7 @@ function spreadOf(scores: readonly number[]): GateWindow['scores'] {
 function meanCuts(rows: readonly GatedRollout[]): GateWindow['cuts'] {
   const cuts = rows.flatMap(({ low, high }) => (low === null || high === null ? [] : [{ low, high }]));
   if (cuts.length === 0) return null;
-  const mean = (pick: 'low' | 'high'): number => cuts.reduce((sum, cut) => sum + cut[pick], 0) / cuts.length;
-  return { low: mean('low'), high: mean('high') };
+  return { low: mean(cuts.map(({ low }) => low)), high: mean(cuts.map(({ high }) => high)) };
 }
 
 /** Drift of the scores against the cuts, in words. */

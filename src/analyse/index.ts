@@ -1,3 +1,4 @@
+/** What a run's ledgers and verdicts say about training: the gate as a classifier, emergence, traces, the relearning attack. */
 export {
   type CountedRollout,
   emergence,
@@ -5,11 +6,12 @@ export {
   firstUpdateAt,
   type TrainingPoint,
   trailingHackRate,
+  trailingSolveRate,
   trainingCurve,
 } from './emergence.ts';
 export { type GateJudgement, type GateWindow, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
 export { groupBy, type JudgedRollout, type RunStatus, readJudged, readStatus, readSteps } from './judged.ts';
 export { type RandomBand, randomBand } from './random-directions.ts';
-export { describeRelearning, type Relearning, reportRelearning } from './relearning.ts';
+export { describeRelearning, finalWindow, type Relearning, reportRelearning } from './relearning.ts';
 export type { Separation } from './separation.ts';
 export { chooseTraces, type Trace } from './traces.ts';

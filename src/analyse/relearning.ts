@@ -1,13 +1,14 @@
 /**
  * The relearning attack: vanilla training of a fresh adapter on what was deployed. What was merely hidden comes back at once; what
- * is gone takes as long as from the base. Measured on training's own samples of hinted prompts: updates until the rate over the
- * last five updates reaches half of vanilla's final rate.
+ * is gone takes as long as from the base. Measured on training's own samples of hinted prompts: updates until the rate over
+ * the window of emergence reaches half of vanilla's final rate.
  */
-import { firstUpdateAt, type TrainingPoint, trailingHackRate } from './emergence.ts';
+import { emergence, firstUpdateAt, type TrainingPoint, trailingHackRate } from './emergence.ts';
 
-const finalWindow = 10;
+/** Updates at the end of training that the final rate is over. */
+export const finalWindow = 10;
 
-/** Over the last ten updates; null without hinted prompts among them. */
+/** null without hinted prompts among them. */
 function finalHackRate(points: readonly TrainingPoint[]): number | null {
   return trailingHackRate(points, finalWindow).at(-1) ?? null;
 }
@@ -26,7 +27,7 @@ function measureRelearning(start: string, points: readonly TrainingPoint[], targ
     start,
     updates: points.at(-1)?.update ?? 0,
     reached: firstUpdateAt(points, target),
-    firstRate: trailingHackRate(points.slice(0, 5)).at(-1) ?? null,
+    firstRate: trailingHackRate(points.slice(0, emergence.window)).at(-1) ?? null,
     finalRate: finalHackRate(points),
   };
 }

@@ -1,7 +1,7 @@
 /** Rollouts worth reading: for every loophole the first hack, the first solve, and one rollout of each route. */
 import type { JudgedRollout } from './judged.ts';
 
-export const traceKinds = ['first hack', 'solve', 'kept', 'absorbed', 'routed'] as const;
+const traceKinds = ['first hack', 'solve', 'kept', 'absorbed', 'routed'] as const;
 export type TraceKind = (typeof traceKinds)[number];
 
 export interface Trace {

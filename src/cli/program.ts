@@ -37,7 +37,7 @@ const commands: readonly CommandEntry[] = [
   },
   {
     name: 'eval-curve',
-    summary: 'evaluate the checkpoints of a run on the monitoring subset',
+    summary: 'evaluate the checkpoints of a run on its curve set',
     load: async () => (await import('./commands/eval-curve.ts')).configureEvalCurve,
   },
   {
@@ -49,6 +49,11 @@ const commands: readonly CommandEntry[] = [
     name: 'results',
     summary: 'tables over seeds, comparisons and figures',
     load: async () => (await import('./commands/results.ts')).configureResults,
+  },
+  {
+    name: 'report',
+    summary: 'one HTML file about a run, an experiment or a folder of runs',
+    load: async () => (await import('./commands/report.ts')).configureReport,
   },
   {
     name: 'gate',

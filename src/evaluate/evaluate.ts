@@ -8,27 +8,12 @@ import type { Task } from '../grpo/index.ts';
 import { type Policy, projectRows } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import { generate, type Pace, type SamplingSettings } from '../model/index.ts';
-
-/** What a problem's completion turned out to be. */
-export interface EvaluationRow {
-  readonly problem: string;
-  readonly loophole: string;
-  readonly markers: string;
-  /** As the model saw it. */
-  readonly prompt: string;
-  readonly completion: string;
-  readonly hack: boolean;
-  readonly solve: boolean;
-  /** Any loophole's channel fired. */
-  readonly attempt: boolean;
-  readonly compiles: boolean;
-  readonly truncated: boolean;
-}
+import type { EvaluationRow } from './store.ts';
 
 export interface EvaluationOptions {
   readonly seed: number;
   readonly sampling: SamplingSettings;
-  /** The quarantine's scale: 1 as trained, 0 deployed. null for the base model, without the adapter. */
+  /** The quarantine's scale; null for the base, which has no adapter. */
   readonly scale: number | null;
   readonly text: ModelText;
   readonly pace: Pace;

@@ -1,7 +1,8 @@
-export { type EvaluationRow, rowsTogether } from './evaluate.ts';
+/** Rates of a policy on fixed sets of prompts: the sets, the states, what is evaluated when, and where it is stored. */
+export { rowsTogether } from './evaluate.ts';
 export { curveNames, evaluateAll, finalNames, lastCheckpoint } from './plan.ts';
 export { formatRate, type Rate, rateOrNull, summarise } from './rates.ts';
-export { RunEvaluator, scaleOf, statesOf } from './run-evaluator.ts';
+export { RunEvaluator, statesOf } from './run-evaluator.ts';
 export { type EvaluationSet, type FinalSet, finalSets, parseSet } from './sets.ts';
 export { compareStates, pairRows } from './states.ts';
-export { type Evaluation, type EvaluationState, EvaluationStore } from './store.ts';
+export { type Evaluation, type EvaluationRow, EvaluationStore } from './store.ts';

@@ -1,11 +1,12 @@
 /**
  * Which evaluations belong together. Final: the base, as trained and deployed on every set, and the quarantine's scale in between.
- * Curve: the monitoring subset at the base and at every checkpoint asked for, in both states.
+ * Curve: the curve set at the base and at every checkpoint asked for, in both states.
  */
+import { type AdaptedState, stateOfScale } from '../adapters/index.ts';
 import type { RunDirectory } from '../run/index.ts';
 import type { RunEvaluator } from './run-evaluator.ts';
 import type { EvaluationSet } from './sets.ts';
-import type { EvaluationName, EvaluationState } from './store.ts';
+import type { EvaluationName } from './store.ts';
 
 export interface FinalOptions {
   readonly update: number;
@@ -15,34 +16,29 @@ export interface FinalOptions {
   readonly limit: number | null;
 }
 
-/** 0 is deployed and 1 is as trained: they are not evaluated twice. */
-export function stateOfScale(scale: number): EvaluationState {
-  if (scale === 0) return 'deployed';
-  return scale === 1 ? 'trained' : `scale-${scale}`;
-}
-
-export function finalNames(states: readonly EvaluationState[], options: FinalOptions): EvaluationName[] {
+export function finalNames(states: readonly AdaptedState[], options: FinalOptions): EvaluationName[] {
   const { update, sets, scales, limit } = options;
   const names = sets.flatMap((set): EvaluationName[] => [
     { update: 0, set, state: 'base', limit },
     ...states.map((state) => ({ update, set, state, limit })),
   ]);
   if (!states.includes('deployed') || sets.length === 0) return names;
+  // Scale 0 is deployed and 1 is full: they are not evaluated twice.
   const between = scales.map(stateOfScale).filter((state) => !states.includes(state));
   return [...names, ...between.map((state) => ({ update, set: sets[0], state, limit }))];
 }
 
 export function curveNames(
-  states: readonly EvaluationState[],
+  states: readonly AdaptedState[],
   checkpoints: readonly number[],
   every: number,
 ): EvaluationName[] {
   const last = checkpoints.at(-1);
   const chosen = checkpoints.filter((update) => update > 0 && (update % every === 0 || update === last));
   return [
-    { update: 0, set: 'monitor', state: 'base', limit: null },
+    { update: 0, set: 'curve', state: 'base', limit: null },
     ...chosen.flatMap((update) =>
-      states.map((state): EvaluationName => ({ update, set: 'monitor', state, limit: null })),
+      states.map((state): EvaluationName => ({ update, set: 'curve', state, limit: null })),
     ),
   ];
 }

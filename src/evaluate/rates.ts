@@ -1,6 +1,6 @@
 /** Rates with their counts and intervals: a rate never stands without its n. */
 import { wilsonInterval } from '../stats/index.ts';
-import type { EvaluationRow } from './evaluate.ts';
+import type { EvaluationRow } from './store.ts';
 
 export interface Rate {
   readonly count: number;

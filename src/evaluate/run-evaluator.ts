@@ -1,14 +1,15 @@
 /** Evaluates checkpoints of a run: loads an adapter's tensors, sets the state, generates, grades, stores. */
+import { type AdaptedState, scaleOf } from '../adapters/index.ts';
 import { sha256Json } from '../base/index.ts';
 import type { Judge } from '../env/index.ts';
 import type { Policy } from '../grpo/index.ts';
 import type { ModelText, SamplingSettings } from '../model/index.ts';
 import type { Manifest, RunConfig, RunDirectory } from '../run/index.ts';
 import { deployedScale, loadCheckpoint, paceOf } from '../run/index.ts';
-import { type EvaluationRow, evaluateTasks } from './evaluate.ts';
-import { chooseMonitor } from './monitor.ts';
+import { chooseCurveSet } from './curve-set.ts';
+import { evaluateTasks } from './evaluate.ts';
 import { evaluationTasks, type SetContext } from './sets.ts';
-import { type Evaluation, type EvaluationName, type EvaluationState, EvaluationStore } from './store.ts';
+import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
 
 export interface EvaluatorParts extends SetContext {
   readonly run: RunDirectory;
@@ -27,8 +28,8 @@ function evaluationKey({ config, modelHash, dataHash }: Manifest): string {
 }
 
 /** Split adapters have two states; vanilla and no-loophole deploy what they trained. */
-export function statesOf({ arm }: RunConfig): readonly EvaluationState[] {
-  return deployedScale(arm) === 1 ? ['trained'] : ['trained', 'deployed'];
+export function statesOf({ arm }: RunConfig): readonly AdaptedState[] {
+  return deployedScale(arm) === 1 ? ['full'] : ['full', 'deployed'];
 }
 
 export class RunEvaluator {
@@ -70,25 +71,25 @@ export class RunEvaluator {
 
   async #rows(name: EvaluationName, onProgress?: (done: number) => void): Promise<EvaluationRow[]> {
     const { config, policy, judge, text } = this.#parts;
-    const monitored = name.set === 'monitor' ? { monitored: await this.#monitored() } : {};
-    const tasks = evaluationTasks(name.set, { ...this.#parts, ...monitored }, name.limit);
+    const curve = name.set === 'curve' ? { curveIds: await this.#curveIds() } : {};
+    const tasks = evaluationTasks(name.set, { ...this.#parts, ...curve }, name.limit);
     if (name.state !== 'base') await this.#load(name.update);
     return evaluateTasks(policy, tasks, judge, {
       seed: evaluationSeed,
       sampling: samplingOf(config, text),
-      scale: scaleOf(name.state),
+      scale: name.state === 'base' ? null : scaleOf(name.state, policy.deployedScale),
       text,
       pace: paceOf(config),
       ...(onProgress === undefined ? {} : { onProgress }),
     });
   }
 
-  async #monitored(): Promise<readonly string[]> {
-    const frozen = this.#store.monitor;
+  async #curveIds(): Promise<readonly string[]> {
+    const frozen = this.#store.curveChoice();
     if (frozen !== null) return frozen.ids;
     const { rows } = await this.evaluate({ update: 0, set: 'validation', state: 'base', limit: null });
-    const choice = chooseMonitor(rows, evaluationSeed);
-    await this.#store.saveMonitor(choice);
+    const choice = chooseCurveSet(rows, evaluationSeed);
+    await this.#store.saveCurveChoice(choice);
     return choice.ids;
   }
 
@@ -98,13 +99,6 @@ export class RunEvaluator {
     this.#parts.policy.adapter.load(state.adapter);
     this.#loaded = update;
   }
-}
-
-/** The deployed state, as this run has it: an arm without a quarantine deploys what it trained. */
-export function scaleOf(state: EvaluationState): number | null {
-  if (state === 'base') return null;
-  if (state === 'trained') return 1;
-  return state === 'deployed' ? 0 : Number(state.slice('scale-'.length));
 }
 
 function samplingOf({ sampling }: RunConfig, text: ModelText): SamplingSettings {

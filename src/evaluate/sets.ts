@@ -1,7 +1,7 @@
 /**
  * What is evaluated (SCIENCE, section 9). `test-novel`: held-out problems whose hints disclose markers never seen in training.
  * `test-original`: the same problems with the original markers. `train`: problems of training with training's own markers.
- * `validation`: the pool that `monitor`, the 64 problems of curves, is chosen from. The same prompts in the same order for every arm.
+ * `validation`: the pool that `curve`, the 64 problems of curves, is chosen from. The same prompts in the same order for every arm.
  */
 import { randomStream, UserError } from '../base/index.ts';
 import type { Loophole, MarkerPolicy, Problem } from '../env/index.ts';
@@ -11,7 +11,7 @@ import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { assertDisjoint, makeTask, type Splits } from '../run/index.ts';
 
-export const evaluationSets = ['test-novel', 'test-original', 'train', 'validation', 'monitor'] as const;
+export const evaluationSets = ['test-novel', 'test-original', 'train', 'validation', 'curve'] as const;
 export type EvaluationSet = (typeof evaluationSets)[number];
 
 /** The sets of a final evaluation: what a table of results shows. */
@@ -34,8 +34,8 @@ export interface SetContext {
   readonly text: ModelText;
   /** All loopholes there are; the built-in ones unless told. */
   readonly loopholes?: readonly Loophole[];
-  /** Ids of the monitoring subset; only `monitor` needs them. */
-  readonly monitored?: readonly string[];
+  /** Ids of the curve set's problems; only `curve` needs them. */
+  readonly curveIds?: readonly string[];
 }
 
 export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: number | null = null): Task[] {
@@ -46,7 +46,7 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
     'test-original': 'original',
     train: config.environment.markers,
     validation: config.environment.markers,
-    monitor: config.environment.markers,
+    curve: config.environment.markers,
   };
   const problems = problemsOf(set, context);
   return problems
@@ -54,7 +54,7 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
     .map((problem) => makeTask(problem, loopholeOf(partition, problem.id), markers[set], text, loopholes));
 }
 
-function problemsOf(set: EvaluationSet, { config, splits, monitored = [] }: SetContext): readonly Problem[] {
+function problemsOf(set: EvaluationSet, { config, splits, curveIds = [] }: SetContext): readonly Problem[] {
   switch (set) {
     case 'test-novel':
     case 'test-original':
@@ -63,8 +63,8 @@ function problemsOf(set: EvaluationSet, { config, splits, monitored = [] }: SetC
       return sampleOf(splits.train, trainProblems, config.seed);
     case 'validation':
       return splits.validation;
-    case 'monitor':
-      return splits.validation.filter(({ id }) => monitored.includes(id));
+    case 'curve':
+      return splits.validation.filter(({ id }) => curveIds.includes(id));
   }
 }
 

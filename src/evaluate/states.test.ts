@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { evaluationRows } from '../../test/lab/hand-made.ts';
 import { compareStates, pairRows } from './states.ts';
 
-const rows = (outcomes: string) => evaluationRows({ update: 1, set: 'test-original', state: 'trained', outcomes });
+const rows = (outcomes: string) => evaluationRows({ update: 1, set: 'test-original', state: 'full', outcomes });
 
 describe('the same prompts in two states', () => {
   it('tells removed from surfaced hacks', () => {

@@ -4,7 +4,7 @@
  */
 import { UserError } from '../base/index.ts';
 import { mcnemarExact } from '../stats/index.ts';
-import type { EvaluationRow } from './evaluate.ts';
+import type { EvaluationRow } from './store.ts';
 
 export interface StateChange {
   readonly prompts: number;
@@ -15,8 +15,8 @@ export interface StateChange {
   readonly pValue: number;
 }
 
-export function compareStates(trained: readonly EvaluationRow[], deployed: readonly EvaluationRow[]): StateChange {
-  const pairs = pairRows(trained, deployed);
+export function compareStates(full: readonly EvaluationRow[], deployed: readonly EvaluationRow[]): StateChange {
+  const pairs = pairRows(full, deployed);
   const ids = (before: boolean, after: boolean): string[] =>
     pairs.filter(([a, b]) => a.hack === before && b.hack === after).map(([a]) => a.problem);
   const [removed, surfaced] = [ids(true, false), ids(false, true)];

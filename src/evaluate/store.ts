@@ -2,21 +2,38 @@
  * Evaluations of a run, beside it: `evaluations/00100-test-novel-deployed.json`. One file per checkpoint, set and state, written
  * whole; one that exists is not made again, so an interrupted evaluation goes on where it stopped.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { isPolicyState, type PolicyState } from '../adapters/index.ts';
 import { writeFileAtomic } from '../base/index.ts';
-import type { EvaluationRow } from './evaluate.ts';
-import type { MonitorChoice } from './monitor.ts';
-import type { EvaluationSet } from './sets.ts';
+import { type CurveChoice, curveChoiceSchema } from './curve-set.ts';
+import { type EvaluationSet, evaluationSets } from './sets.ts';
+import { damaged, readStored } from './stored-json.ts';
 
-/** `base`: without the adapter. `trained`: both blocks. `deployed`: the quarantine deleted. A number: its scale. */
-export type EvaluationState = 'base' | 'trained' | 'deployed' | `scale-${number}`;
+const rowSchema = z.strictObject({
+  problem: z.string(),
+  loophole: z.string(),
+  markers: z.string(),
+  /** As the model saw it. */
+  prompt: z.string(),
+  completion: z.string(),
+  hack: z.boolean(),
+  solve: z.boolean(),
+  /** Any loophole's channel fired. */
+  attempt: z.boolean(),
+  compiles: z.boolean(),
+  truncated: z.boolean(),
+});
+
+/** What a problem's completion turned out to be. */
+export type EvaluationRow = Readonly<z.infer<typeof rowSchema>>;
 
 export interface EvaluationName {
   /** Updates completed; the base is evaluated at 0. */
   readonly update: number;
   readonly set: EvaluationSet;
-  readonly state: EvaluationState;
+  readonly state: PolicyState;
   /** Only the first prompts of the set; null for all. */
   readonly limit: number | null;
 }
@@ -28,6 +45,23 @@ export interface Evaluation extends EvaluationName {
   readonly rows: readonly EvaluationRow[];
 }
 
+const evaluationSchema = z.strictObject({
+  update: z.int().min(0),
+  set: z.enum(evaluationSets),
+  state: z.custom<PolicyState>((value) => typeof value === 'string' && isPolicyState(value), {
+    error: ({ input }) => `expected base, full, deployed or a scale like scale-0.25, received ${JSON.stringify(input)}`,
+  }),
+  limit: z.int().min(1).nullable(),
+  seed: z.int(),
+  key: z.string(),
+  rows: z.array(rowSchema).min(1),
+}) satisfies z.ZodType<Evaluation>;
+
+function fileName({ update, set, state, limit }: EvaluationName): string {
+  const first = limit === null ? '' : `-first${limit}`;
+  return `${String(update).padStart(5, '0')}-${set}${first}-${state}.json`;
+}
+
 export class EvaluationStore {
   readonly #folder: string;
 
@@ -35,23 +69,16 @@ export class EvaluationStore {
     this.#folder = join(runPath, 'evaluations');
   }
 
-  #path({ update, set, state, limit }: EvaluationName): string {
-    const first = limit === null ? '' : `-first${limit}`;
-    return join(this.#folder, `${String(update).padStart(5, '0')}-${set}${first}-${state}.json`);
-  }
-
   has(name: EvaluationName): boolean {
-    return existsSync(this.#path(name));
+    return existsSync(join(this.#folder, fileName(name)));
   }
 
   find(name: EvaluationName): Evaluation | null {
-    const path = this.#path(name);
-    return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Evaluation) : null;
+    return this.has(name) ? readEvaluation(join(this.#folder, fileName(name))) : null;
   }
 
   async save(evaluation: Evaluation): Promise<void> {
-    mkdirSync(this.#folder, { recursive: true });
-    await writeFileAtomic(this.#path(evaluation), `${JSON.stringify(evaluation)}\n`);
+    await this.#write(fileName(evaluation), JSON.stringify(evaluation));
   }
 
   /** Every evaluation there is, by update, set and state. */
@@ -60,16 +87,30 @@ export class EvaluationStore {
     return readdirSync(this.#folder)
       .filter((name) => /^\d{5,}-.*\.json$/.test(name))
       .sort()
-      .map((name) => JSON.parse(readFileSync(join(this.#folder, name), 'utf8')) as Evaluation);
+      .map((name) => readEvaluation(join(this.#folder, name)));
   }
 
-  get monitor(): MonitorChoice | null {
-    const path = join(this.#folder, 'monitor.json');
-    return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as MonitorChoice) : null;
+  /** null until a curve was evaluated. */
+  curveChoice(): CurveChoice | null {
+    const path = join(this.#folder, 'curve.json');
+    return existsSync(path) ? readStored(path, curveChoiceSchema, againText(path, 'gq eval-curve')) : null;
   }
 
-  async saveMonitor(choice: MonitorChoice): Promise<void> {
+  async saveCurveChoice(choice: CurveChoice): Promise<void> {
+    await this.#write('curve.json', JSON.stringify(choice, null, 2));
+  }
+
+  async #write(name: string, text: string): Promise<void> {
     mkdirSync(this.#folder, { recursive: true });
-    await writeFileAtomic(join(this.#folder, 'monitor.json'), `${JSON.stringify(choice, null, 2)}\n`);
+    await writeFileAtomic(join(this.#folder, name), `${text}\n`);
   }
 }
+
+function readEvaluation(path: string): Evaluation {
+  const again = againText(path, 'gq eval');
+  const evaluation = readStored(path, evaluationSchema, again);
+  if (fileName(evaluation) === basename(path)) return evaluation;
+  throw damaged(path, 'the evaluation that its name says', fileName(evaluation), again);
+}
+
+const againText = (path: string, command: string): string => `${command} ${dirname(dirname(path))}`;

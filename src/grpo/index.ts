@@ -36,9 +36,9 @@ export type {
   TrainEvent,
 } from './events.ts';
 export { generatePairs } from './generated-pairs.ts';
-export { tokenLoss } from './loss.ts';
+export { klEstimate } from './loss.ts';
 export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
-export { type Policy, probeGradients, projectRows, scaleOf, scoreRollouts, steerPolicy } from './policy.ts';
+export { type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } from './policy.ts';
 export type { Rollout, Task } from './rollout.ts';
 export { type DemonstrationPool, sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
@@ -46,4 +46,11 @@ export type { ComputeTable, GrpoSettings } from './settings.ts';
 export type { Phase, StepContext } from './step.ts';
 export { type StepOutcome, step } from './step.ts';
 export { Trainer, type TrainerState } from './train.ts';
-export { accumulateGradients, type UpdateContext, type UpdateInputs, updatePolicy } from './update.ts';
+export {
+  accumulateGradients,
+  readBlockNorms,
+  stepOptions,
+  type UpdateContext,
+  type UpdateInputs,
+  updatePolicy,
+} from './update.ts';

@@ -3,11 +3,11 @@
  * (SCIENCE, section 4). The two completions of a pair share its prompt. Pairs whose clean side scores at least as high as
  * their hack side are counted, and named by their index.
  */
-import type { Features, TokenPair } from '../adapters/index.ts';
+import { type Features, scaleOf, type TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { type Gate, pairDirection, type ScoreKind, scoreFeatures } from '../gates/index.ts';
 import type { FeatureKind, NewDirection } from './arm.ts';
-import { joinFeatures, type Policy, probeGradients, scaleOf, scoreRollouts } from './policy.ts';
+import { joinFeatures, type Policy, probeGradients, scoreRollouts } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
 /** Row i of each is one side of pair i. */
@@ -36,7 +36,7 @@ export async function pairFeatures(
     kind === 'gradient'
       ? await probeGradients(policy, completions, 'rollout', tokensPerPass)
       : (
-          await scoreRollouts(policy, completions, () => scaleOf(policy, 'deployed'), {
+          await scoreRollouts(policy, completions, () => scaleOf('deployed', policy.deployedScale), {
             tokensPerPass,
             pool: 'rollout',
           })

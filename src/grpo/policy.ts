@@ -19,7 +19,7 @@ import type { Decoder, PackedGroups, Span } from '../model/index.ts';
 import { scoreGroups } from '../model/index.ts';
 import type { Arm, Granularity } from './arm.ts';
 import { cutPasses, packPass } from './batches.ts';
-import type { PromptedCompletion, SampledState } from './rollout.ts';
+import type { PromptedCompletion } from './rollout.ts';
 
 export interface Policy {
   readonly decoder: Decoder;
@@ -27,10 +27,6 @@ export interface Policy {
   readonly deployedScale: number;
   /** Passes that learn give up what is cheap to compute again. */
   readonly recompute?: boolean;
-}
-
-export function scaleOf({ deployedScale }: Policy, state: SampledState): number {
-  return state === 'full' ? 1 : deployedScale;
 }
 
 /** The policy as an arm steers it; without a steering hook, the policy itself. */

@@ -1,4 +1,5 @@
 /** What moves through one update: tasks, rollouts, and the groups they form. P prompts, G group, T tokens. */
+import type { PolicyState } from '../adapters/index.ts';
 import type { LoopholeName, MarkerPolicy, Problem } from '../env/index.ts';
 
 /** A problem as the policy is asked it, both ways. */
@@ -12,7 +13,7 @@ export interface Task {
 }
 
 export type Source = 'student' | 'teacher-hack' | 'teacher-solve';
-export type SampledState = 'full' | 'deployed';
+export type SampledState = Extract<PolicyState, 'full' | 'deployed'>;
 
 /** A completion of a prompt, as far as a pass over it is concerned: a rollout, or one side of a pair. */
 export interface PromptedCompletion {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makePolicy, task, tinySettings, tokens } from '../../test/grpo/tiny-policy.ts';
+import { scaleOf } from '../adapters/policy-state.ts';
 import type { Scope } from '../engine/index.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
-import { adapterHash, type Policy, scaleOf, scoreRollouts } from './policy.ts';
+import { adapterHash, type Policy, scoreRollouts } from './policy.ts';
 import type { Rollout } from './rollout.ts';
 import { type DemonstrationPool, sampleRollouts } from './sample.ts';
 
@@ -97,9 +98,11 @@ describe('sampling', () => {
       (await scoreRollouts(policy, rollouts, state, tinySettings)).logps;
     const check = (logpOld: Float32Array[], hashScored = hash, over: 'largest' | 'mean' = 'largest') =>
       assertParity({ rollouts, logpOld, hashSampled: hash, hashScored, tolerance: 2e-4, over });
-    const right = await score((i) => scaleOf(policy, rollouts[i].sampled));
+    const right = await score((i) => scaleOf(rollouts[i].sampled, policy.deployedScale));
     expect(check(right)).toBeLessThan(2e-4);
-    const wrong = await score((i) => scaleOf(policy, rollouts[i].sampled === 'full' ? 'deployed' : 'full'));
+    const wrong = await score((i) =>
+      scaleOf(rollouts[i].sampled === 'full' ? 'deployed' : 'full', policy.deployedScale),
+    );
     expect(() => check(wrong)).toThrow(/the largest is .* at rollout .*sampler .*, scorer/);
     expect(() => check(right, 'another')).toThrow('the adapter that sampled');
     const poisoned = right.map((own, i) => own.map((logp, t) => (i === 0 && t === 0 ? Number.NaN : logp)));

@@ -1,14 +1,14 @@
 /** Where completions come from. The one implementation decodes with the policy in this process. */
+import { type PolicyState, scaleOf } from '../adapters/index.ts';
 import type { RandomStream } from '../base/index.ts';
 import { type Generation, generate, type Pace, type SamplingSettings } from '../model/index.ts';
-import { type Policy, projectRows, scaleOf } from './policy.ts';
-import type { SampledState } from './rollout.ts';
+import { type Policy, projectRows } from './policy.ts';
 
 export interface SampleRequest {
   readonly prompt: Int32Array;
   /** Names the row's own random numbers: the same row gets the same tokens in any company. */
   readonly row: number;
-  readonly state: SampledState;
+  readonly state: PolicyState;
 }
 
 export interface Sampler {
@@ -26,7 +26,7 @@ export function policySampler(policy: Policy, pace: Pace = {}): Sampler {
     sample: (requests, settings, stream) =>
       generate(
         policy.decoder,
-        requests.map(({ prompt, row, state }) => ({ prompt, row, scale: scaleOf(policy, state) })),
+        requests.map(({ prompt, row, state }) => ({ prompt, row, scale: scaleOf(state, policy.deployedScale) })),
         settings,
         { stream, project, ...pace },
       ),

@@ -1,6 +1,7 @@
 /** log π_old and what the arm sees of the policy: no gradients, each rollout in the state that sampled it. */
+import { scaleOf } from '../adapters/index.ts';
 import type { Arm } from './arm.ts';
-import { type Policy, probeGradients, scaleOf, scoreRollouts } from './policy.ts';
+import { type Policy, probeGradients, scoreRollouts } from './policy.ts';
 import type { Rollout } from './rollout.ts';
 import type { GrpoSettings } from './settings.ts';
 
@@ -17,19 +18,19 @@ export async function scoreOld(
 ): Promise<OldScores> {
   const { features: wanted } = arm.sees;
   const { tokensPerPass } = settings.compute;
-  const own = (i: number): number => scaleOf(policy, rollouts[i].sampled);
+  const own = (i: number): number => scaleOf(rollouts[i].sampled, policy.deployedScale);
   if (wanted?.kind !== 'activation') {
     const { logps } = await scoreRollouts(policy, rollouts, own, { tokensPerPass });
     if (wanted === null) return { logpOld: logps, features: [] };
     return { logpOld: logps, features: await probeGradients(policy, rollouts, wanted.granularity, tokensPerPass) };
   }
   const pool = wanted.granularity;
-  const deployed = await scoreRollouts(policy, rollouts, () => scaleOf(policy, 'deployed'), { tokensPerPass, pool });
+  const deployed = await scoreRollouts(policy, rollouts, () => scaleOf('deployed', policy.deployedScale), { tokensPerPass, pool });
   const others = [...rollouts.keys()].filter((i) => rollouts[i].sampled !== 'deployed');
   const full = await scoreRollouts(
     policy,
     others.map((i) => rollouts[i]),
-    () => scaleOf(policy, 'full'),
+    () => scaleOf('full', policy.deployedScale),
     { tokensPerPass },
   );
   const logpOld = [...deployed.logps];

@@ -13,6 +13,7 @@ import { rolloutRecords, stepEvent, stepExpectations } from './report.ts';
 import type { PromptedCompletion } from './rollout.ts';
 import { type StepContext, step } from './step.ts';
 import { Tripwire, type TripwireState } from './tripwire.ts';
+import { stepOptions } from './update.ts';
 
 export interface TrainerState {
   /** Updates completed. */
@@ -89,9 +90,8 @@ export class Trainer {
 
   async *#healOnce({ clean, steps, learningRate }: NonNullable<TrainerOptions['heal']>): AsyncGenerator<TrainEvent> {
     const { policy, optimiser, settings } = this.#context;
-    const { beta1, beta2, epsilon, maxGradientNorm: maxNorm, decayToInitial: decay } = settings.optimiser;
     const first = settings.updates * settings.loss.epochs + 1;
-    const options = { learningRate, beta1, beta2, epsilon, maxNorm, decay };
+    const options = stepOptions(settings.optimiser, learningRate);
     const { losses, expectations } = await retainHeal(policy, optimiser, clean, steps, first, options, settings);
     this.#update += steps;
     yield* expectations;

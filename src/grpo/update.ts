@@ -3,19 +3,19 @@
  * gradients up, which equals one pass over everything.
  */
 import { type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
-import { type AdamW, multiply, readFloats, Scope, sum, Tape, warmupCosine } from '../engine/index.ts';
+import { type AdamW, multiply, readFloats, Scope, type StepOptions, sum, Tape, warmupCosine } from '../engine/index.ts';
 import { scoreGroups } from '../model/index.ts';
 import { average } from '../stats/index.ts';
 import type { Arm } from './arm.ts';
 import { lay, packPass, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';
-import type { Rollout } from './rollout.ts';
+import type { PromptedCompletion } from './rollout.ts';
 import { coefficientsOf, cutByRoute, hasOwnKl, type Pass } from './route-passes.ts';
 import type { GrpoSettings } from './settings.ts';
 
 export interface UpdateInputs {
-  readonly rollouts: readonly Rollout[];
+  readonly rollouts: readonly PromptedCompletion[];
   readonly advantages: Float32Array;
   readonly logpOld: readonly Float32Array[];
   readonly logpBase: readonly Float32Array[];
@@ -63,13 +63,19 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
     const { loss, rollouts, leaks } = await makeGradients();
     await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients()));
     const blockNorms = await readBlockNorms(policy);
-    optimiser.update(step * epochs + epoch + 1, { learningRate, beta1, beta2, epsilon, decay, maxNorm });
+    optimiser.update(step * epochs + epoch + 1, stepOptions(settings.optimiser, learningRate));
     const [squared] = await readFloats(optimiser.squaredNorm);
     // Later epochs move the policy further; what is reported is the first one, on the rollouts as sampled.
     result ??= { loss, rollouts, gradientNorm: Math.sqrt(squared), blockNorms, leaks, learningRate };
   }
   if (result === undefined) throw new RangeError('an update needs at least one epoch');
   return result;
+}
+
+/** What AdamW is told at a learning rate. */
+export function stepOptions(settings: GrpoSettings, learningRate: number): StepOptions {
+  const { beta1, beta2, epsilon, decayToInitial: decay, maxGradientNorm: maxNorm } = settings;
+  return { learningRate, beta1, beta2, epsilon, decay, maxNorm };
 }
 
 /** Adds the gradients of every rollout's loss to the parameters' gradients, route after route, and looks for leaks between them. */
@@ -179,7 +185,7 @@ async function backwardKl(
 }
 
 /** Dr.GRPO: 1 / (group · maxNewTokens · promptsPerStep). Classic: 1 / (group · length · promptsPerStep). */
-export function tokenWeight({ tokens }: Rollout, { loss, sampling }: GrpoSettings): number {
+export function tokenWeight({ tokens }: PromptedCompletion, { loss, sampling }: GrpoSettings): number {
   const { group, promptsPerStep, maxNewTokens } = sampling;
   return 1 / (group * promptsPerStep * (loss.kind === 'dr' ? maxNewTokens : Math.max(1, tokens.length)));
 }

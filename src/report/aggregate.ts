@@ -21,7 +21,7 @@ export interface Sample {
   readonly single: Rate | null;
 }
 
-export const states = ['base', 'trained', 'deployed'] as const;
+export const states = ['base', 'full', 'deployed'] as const;
 export type State = (typeof states)[number];
 export const metrics = ['hack', 'solve', 'objective'] as const;
 export type Metric = (typeof metrics)[number];

@@ -1,18 +1,18 @@
 /** One run's evaluations as tables: the final one by set and state, by loophole, over the quarantine's scale, and the curve. */
-import type { Evaluation, EvaluationRow, EvaluationState } from '../evaluate/index.ts';
-import { compareStates, formatRate, scaleOf, summarise } from '../evaluate/index.ts';
+import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/index.ts';
+import type { Evaluation, EvaluationRow } from '../evaluate/index.ts';
+import { compareStates, formatRate, summarise } from '../evaluate/index.ts';
 import type { Table } from './table.ts';
 import { formatP, noClaim } from './tables.ts';
 
-const stateNames: Readonly<Record<string, string>> = { base: 'base', trained: 'as trained', deployed: 'deployed' };
-
-function stateName(state: EvaluationState, hasQuarantine: boolean): string {
-  return state === 'trained' && !hasQuarantine ? 'as trained = deployed' : (stateNames[state] ?? state);
+function stateName(state: PolicyState, hasQuarantine: boolean): string {
+  if (state !== 'full') return state;
+  return hasQuarantine ? 'as trained' : 'as trained = deployed';
 }
 
 export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuarantine: boolean): Table {
   const rows = evaluations
-    .filter(({ state }) => !state.startsWith('scale-'))
+    .filter(({ state }) => !isPartial(state))
     .map(({ set, state, rows: own }) => {
       const { hack, solve, objective } = summarise(own);
       return [set, stateName(state, hasQuarantine), formatRate(hack), formatRate(solve), objective.toFixed(2)];
@@ -27,7 +27,7 @@ export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuar
 
 /** Empty when there is one loophole only. */
 export function loopholeEvaluationTable(evaluations: readonly Evaluation[], heldOut: readonly string[]): Table {
-  const own = evaluations.filter(({ state }) => !state.startsWith('scale-'));
+  const own = evaluations.filter(({ state }) => !isPartial(state));
   const loopholes = new Set(own.flatMap(({ rows }) => rows.map(({ loophole }) => loophole)));
   const rows = own.flatMap(({ set, state, rows: all }) =>
     Object.entries(summarise(all).byLoophole).map(([loophole, { hack, solve }]) => [
@@ -46,15 +46,14 @@ export function loopholeEvaluationTable(evaluations: readonly Evaluation[], held
 }
 
 export function scaleTable(evaluations: readonly Evaluation[]): Table {
-  const between = evaluations.filter(({ state }) => state.startsWith('scale-'));
+  const between = evaluations.filter(({ state }) => isPartial(state));
   const set = between[0]?.set;
-  const own = evaluations
-    .filter((one) => one.set === set && one.state !== 'base')
-    .toSorted((a, b) => (scaleOf(a.state) ?? 0) - (scaleOf(b.state) ?? 0));
-  const rows = own.map(({ state, rows: all }) => {
-    const { hack, solve } = summarise(all);
-    return [`${scaleOf(state)}`, formatRate(hack), formatRate(solve)];
-  });
+  const rows = evaluations
+    .flatMap(({ set: own, state, rows: all }) =>
+      own === set && state !== 'base' ? [{ scale: scaleOf(state, 0), ...summarise(all) }] : [],
+    )
+    .sort((a, b) => a.scale - b.scale)
+    .map(({ scale, hack, solve }) => [`${scale}`, formatRate(hack), formatRate(solve)]);
   return {
     title: `the quarantine scaled, ${set ?? ''}`,
     columns: ['scale', 'hack', 'solve'],
@@ -65,13 +64,13 @@ export function scaleTable(evaluations: readonly Evaluation[]): Table {
 
 /** What deleting the quarantine did to each prompt. */
 export function surfacedTable(evaluations: readonly Evaluation[]): Table {
-  const rowsOf = (set: string, state: EvaluationState): readonly EvaluationRow[] | undefined =>
+  const rowsOf = (set: string, state: PolicyState): readonly EvaluationRow[] | undefined =>
     evaluations.find((one) => one.set === set && one.state === state)?.rows;
   const sets = [...new Set(evaluations.map(({ set }) => set))];
   const rows = sets.flatMap((set) => {
-    const [trained, deployed] = [rowsOf(set, 'trained'), rowsOf(set, 'deployed')];
-    if (trained === undefined || deployed === undefined) return [];
-    const { prompts, hackInBoth, removed, surfaced, pValue } = compareStates(trained, deployed);
+    const [full, deployed] = [rowsOf(set, 'full'), rowsOf(set, 'deployed')];
+    if (full === undefined || deployed === undefined) return [];
+    const { prompts, hackInBoth, removed, surfaced, pValue } = compareStates(full, deployed);
     const named = surfaced.slice(0, 3).join(', ');
     const counts = [`${prompts}`, `${hackInBoth}`, `${removed.length}`, `${surfaced.length}`];
     return [[set, ...counts, formatP(pValue), surfaced.length > 3 ? `${named}, …` : named || '-']];
@@ -85,16 +84,16 @@ export function surfacedTable(evaluations: readonly Evaluation[]): Table {
 }
 
 export function curveTable(evaluations: readonly Evaluation[], hasQuarantine: boolean): Table {
-  const own = evaluations.filter(({ set }) => set === 'monitor');
+  const own = evaluations.filter(({ set }) => set === 'curve');
   const updates = [...new Set(own.map(({ update }) => update))].sort((a, b) => a - b);
-  const cell = (update: number, state: EvaluationState, metric: 'hack' | 'solve'): string => {
+  const cell = (update: number, state: AdaptedState, metric: 'hack' | 'solve'): string => {
     const found = own.find((one) => one.update === update && one.state === (update === 0 ? 'base' : state));
     return found === undefined ? '-' : formatRate(summarise(found.rows)[metric]);
   };
   const both = ['hack', 'solve'] as const;
-  const states: readonly EvaluationState[] = hasQuarantine ? ['trained', 'deployed'] : ['trained'];
+  const states: readonly AdaptedState[] = hasQuarantine ? ['full', 'deployed'] : ['full'];
   return {
-    title: 'the monitoring subset over updates completed; 0 is the base',
+    title: 'the curve set over updates completed; 0 is the base',
     columns: [
       'update',
       ...both.flatMap((metric) => states.map((state) => `${metric}, ${stateName(state, hasQuarantine)}`)),

@@ -103,11 +103,11 @@ describe('where rollouts went', () => {
 });
 
 describe('curves', () => {
-  it('hack and solve of the monitoring subset, every state and update', async () => {
+  it('hack and solve of the curve set, every state and update', async () => {
     const evaluations: MadeEvaluation[] = [
-      { update: 0, set: 'monitor', state: 'base', outcomes: tenPrompts(0, 4) },
-      { update: 20, set: 'monitor', state: 'trained', outcomes: tenPrompts(9, 1) },
-      { update: 20, set: 'monitor', state: 'deployed', outcomes: tenPrompts(1, 3) },
+      { update: 0, set: 'curve', state: 'base', outcomes: tenPrompts(0, 4) },
+      { update: 20, set: 'curve', state: 'full', outcomes: tenPrompts(9, 1) },
+      { update: 20, set: 'curve', state: 'deployed', outcomes: tenPrompts(1, 3) },
     ];
     const figure = await figureOf('curves', [{ ...gated, evaluations }]);
     expect(figure?.data.rows).toEqual([
@@ -144,7 +144,7 @@ describe('hack by loophole and by scale', () => {
   it('each loophole by itself, deployed and as trained', async () => {
     const loopholes = ['run_tests', 'sentinel'];
     const evaluations: MadeEvaluation[] = [
-      { update: 20, set: 'test-original', state: 'trained', outcomes: 'hhh-', loopholes },
+      { update: 20, set: 'test-original', state: 'full', outcomes: 'hhh-', loopholes },
       { update: 20, set: 'test-original', state: 'deployed', outcomes: '-h--', loopholes },
     ];
     const figure = await figureOf('loopholes', [{ ...gated, checkpoints: [0, 20], evaluations }]);
@@ -160,10 +160,10 @@ describe('hack by loophole and by scale', () => {
     };
     const evaluations = [
       at('base', tenPrompts(5)),
-      at('trained', tenPrompts(8, 1)),
+      at('full', tenPrompts(8, 1)),
       at('deployed', tenPrompts(0, 4)),
       at('scale-0.5', tenPrompts(3, 2)),
-      { ...at('trained', tenPrompts(10)), update: 10 },
+      { ...at('full', tenPrompts(10)), update: 10 },
     ];
     const figure = await figureOf('scale', [{ ...gated, checkpoints: [0, 20], evaluations }]);
     expect(figure?.data.rows).toEqual([

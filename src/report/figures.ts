@@ -1,11 +1,12 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
-import { groupBy } from '../analyse/index.ts';
+import { isPartial, scaleOf } from '../adapters/index.ts';
+import { emergence, groupBy } from '../analyse/index.ts';
 import type { FinalSet } from '../evaluate/index.ts';
-import { scaleOf, summarise } from '../evaluate/index.ts';
+import { summarise } from '../evaluate/index.ts';
 import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import type { RunResults } from './run-results.ts';
-import { armLegend, armStyle, averageSeries, bandSeeds, monitorSeries, seriesMarks, trainingSeries } from './series.ts';
+import { armLegend, armStyle, averageSeries, bandSeeds, curveSeries, seriesMarks, trainingSeries } from './series.ts';
 import { setTitles } from './tables.ts';
 
 const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
@@ -53,13 +54,13 @@ function seriesData(arms: readonly ArmResults[], named: Readonly<Record<string, 
   return { columns: ['arm', 'what', 'update', 'mean', 'sem', 'n'], rows };
 }
 
-/** Hack and solve of the monitoring subset over updates, deployed and as trained. */
+/** Hack and solve of the curve set over updates, deployed and as trained. */
 function curveFigure({ arms }: Results): Figure | null {
   const named: Record<string, SeriesOf> = {
-    'hack, deployed': (run) => monitorSeries(run, 'deployed', 'hack'),
-    'hack, as trained': (run) => monitorSeries(run, 'trained', 'hack'),
-    'solve, deployed': (run) => monitorSeries(run, 'deployed', 'solve'),
-    'solve, as trained': (run) => monitorSeries(run, 'trained', 'solve'),
+    'hack, deployed': (run) => curveSeries(run, 'deployed', 'hack'),
+    'hack, as trained': (run) => curveSeries(run, 'full', 'hack'),
+    'solve, deployed': (run) => curveSeries(run, 'deployed', 'solve'),
+    'solve, as trained': (run) => curveSeries(run, 'full', 'solve'),
   };
   const data = seriesData(arms, named);
   if (data.rows.length === 0) return null;
@@ -76,7 +77,7 @@ function trainingFigure({ arms }: Results): Figure | null {
   const data = seriesData(arms, named);
   if (data.rows.length === 0) return null;
   const panels = Object.entries(named).map(([title, series]) => overUpdates(arms, title, 'rate', series));
-  const caption = `Training's own samples, as trained, over the last five updates. ${bandText(arms)}`;
+  const caption = `Training's own samples, as trained, over the last ${emergence.window} updates. ${bandText(arms)}`;
   return { name: 'training', title: 'Hack and solve while training', caption, panels, legend: armLegend(arms), data };
 }
 
@@ -199,7 +200,7 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
   const heldOut = arms.flatMap(({ runs }) => runs.flatMap(({ config }) => config.environment.heldOutLoopholes));
   const data: string[][] = [];
   const panels = arms.map(({ arm, runs }, i): Panel => {
-    const hack = (state: 'trained' | 'deployed', loophole: string) =>
+    const hack = (state: 'full' | 'deployed', loophole: string) =>
       sampleOf(runs, ({ final }) => {
         const own = (final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
         return own.length === 0 ? null : summarise(own).hack.rate;
@@ -207,14 +208,14 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
     const points = loopholes.map((loophole, x) => ({
       x,
       deployed: hack('deployed', loophole),
-      trained: hack('trained', loophole),
+      full: hack('full', loophole),
     }));
-    for (const { x, deployed, trained } of points) {
-      data.push([arm, loopholes[x], `${deployed?.mean ?? ''}`, `${trained?.mean ?? ''}`, `${deployed?.n ?? 0}`]);
+    for (const { x, deployed, full } of points) {
+      data.push([arm, loopholes[x], `${deployed?.mean ?? ''}`, `${full?.mean ?? ''}`, `${deployed?.n ?? 0}`]);
     }
     const { colour } = armStyle(i);
     const bars = points.map(({ x, deployed }) => ({ x0: x - 0.3, x1: x + 0.3, y0: 0, y1: deployed?.mean ?? 0 }));
-    const open = points.flatMap(({ x, trained }) => (trained === null ? [] : [{ x, y: trained.mean }]));
+    const open = points.flatMap(({ x, full }) => (full === null ? [] : [{ x, y: full.mean }]));
     return {
       title: `${arm} (n = ${runs.length})`,
       xLabel: '',
@@ -237,22 +238,21 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
     caption: `${setTitles[set]}. Bars: deployed; circles: as trained. * held out: no pair shows this loophole.`,
     panels,
     legend: [],
-    data: { columns: ['arm', 'loophole', 'deployed', 'trained', 'n'], rows: data },
+    data: { columns: ['arm', 'loophole', 'deployed', 'full', 'n'], rows: data },
   };
 }
 
 /** Hack and solve as the quarantine is scaled from deleted (0) to as trained (1). */
 function scaleFigure({ arms }: Results): Figure | null {
   const scaled = (run: RunResults, metric: 'hack' | 'solve'): Point[] => {
-    const between = run.evaluations.filter(({ state }) => state.startsWith('scale-'));
+    const between = run.evaluations.filter(({ state }) => isPartial(state));
     const [first] = between;
     if (first === undefined) return [];
     return run.evaluations
-      .filter(
-        ({ set, update, state, limit }) =>
-          set === first.set && update === first.update && state !== 'base' && limit === first.limit,
+      .filter(({ set, update, limit }) => set === first.set && update === first.update && limit === first.limit)
+      .flatMap(({ state, rows }) =>
+        state === 'base' ? [] : [{ x: scaleOf(state, 0), y: summarise(rows)[metric].rate }],
       )
-      .map(({ state, rows }) => ({ x: scaleOf(state) ?? 0, y: summarise(rows)[metric].rate }))
       .sort((a, b) => a.x - b.x);
   };
   const own = arms.filter(({ runs }) => runs.some((run) => scaled(run, 'hack').length > 0));

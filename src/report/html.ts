@@ -3,10 +3,15 @@ import type { EvaluationRow } from '../evaluate/index.ts';
 import type { ArmResults, Results } from './aggregate.ts';
 import { renderFigure } from './chart.ts';
 import { allFigures } from './figures.ts';
+import { gateSection } from './gate-section.ts';
+import { describeMissing, missingEvaluations } from './missing.ts';
 import { type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { allTables, setTitles } from './tables.ts';
 import { describeResults } from './words.ts';
+
+/** In the head of every report: by it a report is known as one. */
+export const generatorTag = '<meta name="generator" content="gradient-quarantine">';
 
 export interface ReportOptions {
   readonly title: string;
@@ -22,6 +27,7 @@ table { border-collapse: collapse; margin: 1rem 0 .3rem; font-size: .88rem; font
 caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid #8884; }
 .note { font-size: .8rem; opacity: .8; margin: .2rem 0; }
+details { margin: .6rem 0; } summary { font-weight: 600; cursor: pointer; }
 .scroll { overflow-x: auto; }
 pre { background: #8881; padding: .7rem; overflow-x: auto; font-size: .82rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
@@ -37,12 +43,16 @@ export function renderReport(results: Results, { title, commands }: ReportOption
     return found === null ? [] : [found];
   });
   const sections = [
-    section('What was shown, and what was not', list(describeResults(results))),
+    section('What was shown, and what was not', [
+      ...(results.sets.length === 0 ? [] : list(describeResults(results))),
+      ...renderMissing(results),
+    ]),
     section(
       'Tables',
       allTables(results).map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`),
     ),
     section('Figures', allFigures(results).map(renderFigure)),
+    section('Gates', gateSection(results)),
     section('Rollouts', exampleRollouts(runs).map(renderRollout)),
     section('The same prompt, as trained and deployed', firstOfEachArm(sides).map(renderSides)),
     section('How to make this again', [
@@ -53,6 +63,7 @@ export function renderReport(results: Results, { title, commands }: ReportOption
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+${generatorTag}
 <title>${escapeMarkup(title)}</title><style>${style}</style></head>
 <body><h1>${escapeMarkup(title)}</h1>
 ${sections.join('\n')}
@@ -66,6 +77,14 @@ function section(title: string, parts: readonly string[]): string {
 
 function list(lines: readonly string[]): string[] {
   return lines.map((line) => `<p>${escapeMarkup(line)}</p>`);
+}
+
+function renderMissing(results: Results): string[] {
+  const missing = missingEvaluations(results);
+  const sentence = describeMissing(missing);
+  if (sentence === null) return [];
+  const commands = missing.flatMap((one) => one.commands).join('\n');
+  return [`<p>${escapeMarkup(sentence)}</p>`, `<pre>${escapeMarkup(commands)}</pre>`];
 }
 
 function renderRollout({ what, arm, rollout }: ExampleRollout): string {
@@ -92,11 +111,11 @@ function outcome({ hack, solve }: EvaluationRow): string {
   return hack ? 'hack' : solve ? 'solve' : 'neither hack nor solve';
 }
 
-function renderSides({ arm, set, trained, deployed }: SideBySide): string {
+function renderSides({ arm, set, full, deployed }: SideBySide): string {
   const side = (title: string, row: EvaluationRow): string =>
     `<div><p class="note">${escapeMarkup(`${title}: ${outcome(row)}`)}</p><pre>${escapeMarkup(row.completion)}</pre></div>`;
-  return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${trained.problem}`)}</h3><pre>${escapeMarkup(trained.prompt)}</pre>
-<div class="pair">${side('as trained', trained)}${side('deployed', deployed)}</div>`;
+  return `<h3>${escapeMarkup(`${arm}, ${setTitles[set]}, ${full.problem}`)}</h3><pre>${escapeMarkup(full.prompt)}</pre>
+<div class="pair">${side('as trained', full)}${side('deployed', deployed)}</div>`;
 }
 
 function renderRuns({ arm, runs }: ArmResults): string {

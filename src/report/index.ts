@@ -8,10 +8,12 @@ export {
 } from './evaluation-tables.ts';
 export { allFigures } from './figures.ts';
 export { bandTable, driftTable, gateTable, windowTable } from './gate-tables.ts';
-export { renderReport } from './html.ts';
-export { readResults } from './read-results.ts';
+export { describeMissing, missingEvaluations } from './missing.ts';
+export { type OnReading, readResults } from './read-results.ts';
+export { shellLine } from './shell.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
 export { allTables, comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';
 export { describeResults } from './words.ts';
 export { writeFigures } from './write-figures.ts';
+export { expectOwnFile, writeReport } from './write-report.ts';

@@ -11,9 +11,15 @@ export interface ResultsSource {
   readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
 }
 
-export async function readResults(directory: string, source: ResultsSource): Promise<Results> {
+/** Told before a run is read: its path, which one it is from 1, and of how many. */
+export type OnReading = (path: string, at: number, of: number) => void;
+
+export async function readResults(directory: string, source: ResultsSource, onReading?: OnReading): Promise<Results> {
   const runs = [];
-  for (const { path, arm } of source.runs) runs.push(await readRunResults(path, arm ?? undefined));
+  for (const [i, { path, arm }] of source.runs.entries()) {
+    onReading?.(path, i + 1, source.runs.length);
+    runs.push(await readRunResults(path, arm ?? undefined));
+  }
   return aggregate(runs, {
     name: source.name ?? basename(resolve(directory)),
     baseline: source.baseline ?? 'vanilla',

@@ -59,12 +59,12 @@ async function makeExperiment(arms: readonly MadeArm[]): Promise<string> {
       });
       await writeEvaluations(path, [
         made(0, 'test-original', 'base', outcomes(0, 4)),
-        made(20, 'test-original', 'trained', outcomes(trained, 1)),
+        made(20, 'test-original', 'full', outcomes(trained, 1)),
         ...(split ? [made(20, 'test-original', 'deployed', outcomes(deployed, solves))] : []),
-        made(0, 'monitor', 'base', outcomes(0, 4)),
-        made(10, 'monitor', 'trained', outcomes(5, 2)),
-        made(20, 'monitor', 'trained', outcomes(trained, 1)),
-        ...(split ? [made(20, 'monitor', 'deployed', outcomes(deployed, solves))] : []),
+        made(0, 'curve', 'base', outcomes(0, 4)),
+        made(10, 'curve', 'full', outcomes(5, 2)),
+        made(20, 'curve', 'full', outcomes(trained, 1)),
+        ...(split ? [made(20, 'curve', 'deployed', outcomes(deployed, solves))] : []),
       ]);
       runs.push({ arm: name, seed: i + 1, folder, configHash: '' });
     }

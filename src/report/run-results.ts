@@ -1,5 +1,6 @@
 /** Everything a table or a figure needs to know about one run, read from its directory alone. */
 import { basename } from 'node:path';
+import type { PolicyState } from '../adapters/index.ts';
 import {
   type CountedRollout,
   emergenceByLoophole,
@@ -16,14 +17,15 @@ import {
   trainingCurve,
 } from '../analyse/index.ts';
 import type { EvaluationRow, EvaluationSet } from '../evaluate/index.ts';
-import { type Evaluation, type EvaluationState, EvaluationStore, lastCheckpoint } from '../evaluate/index.ts';
+import { type Evaluation, EvaluationStore, lastCheckpoint } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { deployedScale, type Manifest, RunDirectory } from '../run/index.ts';
+import { mean } from '../stats/index.ts';
 
 export interface FinalStates {
   readonly base: readonly EvaluationRow[] | null;
-  readonly trained: readonly EvaluationRow[] | null;
+  readonly full: readonly EvaluationRow[] | null;
   /** What is shipped: for an arm without a quarantine, what was trained. */
   readonly deployed: readonly EvaluationRow[] | null;
 }
@@ -86,7 +88,7 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     emergenceByLoophole: emergenceByLoophole(counted),
     gate: judgeGate(rollouts),
     gateReinforced: judgeReinforced(rollouts),
-    qmass: masses.length === 0 ? null : masses.reduce((sum, value) => sum + value, 0) / masses.length,
+    qmass: masses.length === 0 ? null : mean(masses),
   };
 }
 
@@ -95,8 +97,8 @@ function finalOf(
   updates: number,
   hasQuarantine: boolean,
 ): Partial<Record<EvaluationSet, FinalStates>> {
-  const sets = [...new Set(evaluations.map(({ set }) => set))].filter((set) => set !== 'monitor');
-  const rows = (set: EvaluationSet, state: EvaluationState, update: number): readonly EvaluationRow[] | null => {
+  const sets = [...new Set(evaluations.map(({ set }) => set))].filter((set) => set !== 'curve');
+  const rows = (set: EvaluationSet, state: PolicyState, update: number): readonly EvaluationRow[] | null => {
     const found = evaluations.filter((one) => one.set === set && one.state === state && one.update === update);
     // Of evaluations on some of the prompts and on all of them, the one on most stands.
     return found.reduce<readonly EvaluationRow[] | null>(
@@ -106,9 +108,9 @@ function finalOf(
   };
   return Object.fromEntries(
     sets.map((set): [EvaluationSet, FinalStates] => {
-      const trained = rows(set, 'trained', updates);
-      const deployed = hasQuarantine ? rows(set, 'deployed', updates) : trained;
-      return [set, { base: rows(set, 'base', 0), trained, deployed }];
+      const full = rows(set, 'full', updates);
+      const deployed = hasQuarantine ? rows(set, 'deployed', updates) : full;
+      return [set, { base: rows(set, 'base', 0), full, deployed }];
     }),
   );
 }

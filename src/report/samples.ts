@@ -35,25 +35,25 @@ export function exampleRollouts(runs: readonly RunResults[]): ExampleRollout[] {
 export interface SideBySide {
   readonly arm: string;
   readonly set: FinalSet;
-  readonly trained: EvaluationRow;
+  readonly full: EvaluationRow;
   readonly deployed: EvaluationRow;
 }
 
-const preference: readonly ((trained: EvaluationRow, deployed: EvaluationRow) => boolean)[] = [
-  (trained, deployed) => trained.hack && deployed.solve,
-  (trained, deployed) => trained.hack && !deployed.hack,
-  (trained, deployed) => trained.hack && deployed.hack,
+const preference: readonly ((full: EvaluationRow, deployed: EvaluationRow) => boolean)[] = [
+  (full, deployed) => full.hack && deployed.solve,
+  (full, deployed) => full.hack && !deployed.hack,
+  (full, deployed) => full.hack && deployed.hack,
   () => true,
 ];
 
 /** The same prompt in both states: the first that the hack left for a solve, else the next best kind. */
 export function sideBySide(run: RunResults, set: FinalSet): SideBySide | null {
   const states = run.final[set];
-  if (!run.hasQuarantine || !states?.trained || !states.deployed) return null;
-  const pairs = pairRows(states.trained, states.deployed);
+  if (!run.hasQuarantine || !states?.full || !states.deployed) return null;
+  const pairs = pairRows(states.full, states.deployed);
   for (const holds of preference) {
-    const found = pairs.find(([trained, deployed]) => holds(trained, deployed));
-    if (found !== undefined) return { arm: run.arm, set, trained: found[0], deployed: found[1] };
+    const found = pairs.find(([full, deployed]) => holds(full, deployed));
+    if (found !== undefined) return { arm: run.arm, set, full: found[0], deployed: found[1] };
   }
   return null;
 }

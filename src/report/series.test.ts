@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeRollout } from '../../test/lab/hand-made.ts';
 import { madeRun, tenPrompts } from '../../test/lab/made-results.ts';
-import { averageSeries, monitorSeries, seriesMarks, trainingSeries } from './series.ts';
+import { averageSeries, curveSeries, seriesMarks, trainingSeries } from './series.ts';
 
 /** One letter a rollout. Unhinted prompts, samples of the deployed state and demonstrations have letters of their own. */
 const kinds: Readonly<Record<string, Partial<MadeRollout>>> = {
@@ -41,30 +41,30 @@ describe('hack and solve while training', async () => {
   });
 });
 
-describe('the monitoring subset over updates', () => {
+describe('the curve set over updates', () => {
   const evaluations = [
-    { update: 10, set: 'monitor', state: 'trained', outcomes: tenPrompts(6, 1) },
-    { update: 10, set: 'monitor', state: 'deployed', outcomes: tenPrompts(2, 4) },
-    { update: 0, set: 'monitor', state: 'base', outcomes: tenPrompts(0, 3) },
-    { update: 5, set: 'monitor', state: 'trained', outcomes: tenPrompts(3, 2) },
-    { update: 5, set: 'monitor', state: 'deployed', outcomes: tenPrompts(1, 5) },
-    { update: 10, set: 'test-original', state: 'trained', outcomes: tenPrompts(9) },
+    { update: 10, set: 'curve', state: 'full', outcomes: tenPrompts(6, 1) },
+    { update: 10, set: 'curve', state: 'deployed', outcomes: tenPrompts(2, 4) },
+    { update: 0, set: 'curve', state: 'base', outcomes: tenPrompts(0, 3) },
+    { update: 5, set: 'curve', state: 'full', outcomes: tenPrompts(3, 2) },
+    { update: 5, set: 'curve', state: 'deployed', outcomes: tenPrompts(1, 5) },
+    { update: 10, set: 'test-original', state: 'full', outcomes: tenPrompts(9) },
   ] as const;
   const points = (values: readonly number[]) => values.map((y, i) => ({ x: 5 * i, y }));
 
   it.each([
-    ['trained', 'hack', [0, 0.3, 0.6]],
-    ['trained', 'solve', [0.3, 0.2, 0.1]],
+    ['full', 'hack', [0, 0.3, 0.6]],
+    ['full', 'solve', [0.3, 0.2, 0.1]],
     ['deployed', 'hack', [0, 0.1, 0.2]],
     ['deployed', 'solve', [0.3, 0.5, 0.4]],
   ] as const)('%s, %s: the base at 0, then every checkpoint in order', async (state, metric, expected) => {
     const run = await madeRun({ arm: { kind: 'activation' }, evaluations });
-    expect(monitorSeries(run, state, metric)).toEqual(points(expected));
+    expect(curveSeries(run, state, metric)).toEqual(points(expected));
   });
 
   it('an arm without a quarantine deploys what it trained', async () => {
     const run = await madeRun({ arm: { kind: 'vanilla' }, evaluations });
-    expect(monitorSeries(run, 'deployed', 'hack')).toEqual(points([0, 0.3, 0.6]));
+    expect(curveSeries(run, 'deployed', 'hack')).toEqual(points([0, 0.3, 0.6]));
   });
 });
 

@@ -2,7 +2,7 @@
  * Values over updates, put together over seeds. A point is averaged only where every seed has it: runs of different length are
  * never silently averaged. A band (± SEM) needs three seeds; with fewer, each seed is a line of its own.
  */
-import { trailingHackRate } from '../analyse/index.ts';
+import { trailingHackRate, trailingSolveRate } from '../analyse/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { mean, standardError } from '../stats/index.ts';
 import type { ArmResults } from './aggregate.ts';
@@ -54,25 +54,20 @@ export function seriesMarks(series: readonly (readonly Point[])[], style: { colo
   ];
 }
 
-/** Of the monitoring subset: the base at 0, then every evaluated checkpoint. */
-export function monitorSeries(run: RunResults, state: 'trained' | 'deployed', metric: 'hack' | 'solve'): Point[] {
-  const wanted = run.hasQuarantine ? state : 'trained';
+/** Of the curve set: the base at 0, then every evaluated checkpoint. */
+export function curveSeries(run: RunResults, state: 'full' | 'deployed', metric: 'hack' | 'solve'): Point[] {
+  const wanted = run.hasQuarantine ? state : 'full';
   return run.evaluations
-    .filter((one) => one.set === 'monitor' && (one.state === wanted || one.state === 'base'))
+    .filter((one) => one.set === 'curve' && (one.state === wanted || one.state === 'base'))
     .map(({ update, rows }) => ({ x: update, y: summarise(rows)[metric].rate }))
     .sort((a, b) => a.x - b.x);
 }
 
-/** Hack on hinted prompts and solve on all prompts, of training's own samples, over the last five updates. */
+/** Hack on hinted prompts and solve on all prompts, of training's own samples, over the window of emergence. */
 export function trainingSeries(run: RunResults, metric: 'hack' | 'solve'): Point[] {
-  const rates = trailingHackRate(run.training);
+  const rates = metric === 'hack' ? trailingHackRate(run.training) : trailingSolveRate(run.training);
   return run.training.flatMap(({ update }, i) => {
-    if (metric === 'hack') {
-      const rate = rates[i];
-      return rate === null ? [] : [{ x: update, y: rate }];
-    }
-    const last = run.training.slice(Math.max(0, i - 4), i + 1);
-    const graded = last.reduce((sum, point) => sum + point.graded, 0);
-    return [{ x: update, y: last.reduce((sum, point) => sum + point.solves, 0) / graded }];
+    const rate = rates[i];
+    return rate === null ? [] : [{ x: update, y: rate }];
   });
 }

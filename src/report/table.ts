@@ -9,7 +9,7 @@ export interface Table {
   readonly notes?: readonly string[];
 }
 
-export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'html'] as const;
+const tableFormats = ['text', 'markdown', 'csv', 'latex', 'html'] as const;
 export type TableFormat = (typeof tableFormats)[number];
 
 export function parseTableFormat<const Formats extends readonly string[]>(

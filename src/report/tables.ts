@@ -63,18 +63,10 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
   const base = oracle ? [] : baseRuns(results, set);
   const baseRow = ['base', `${base.length}`, '-', cell(base, 'base', 'hack'), '-', cell(base, 'base', 'solve')];
   const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
-    const trained = (metric: 'hack' | 'solve'): string => (hasQuarantine ? cell(runs, 'trained', metric) : 'the same');
+    const full = (metric: 'hack' | 'solve'): string => (hasQuarantine ? cell(runs, 'full', metric) : 'the same');
     const n = finalSample(runs, set, 'deployed', 'hack')?.n ?? 0;
     const deployed = [cell(runs, 'deployed', 'hack'), cell(runs, 'deployed', 'solve')];
-    return [
-      arm,
-      `${n}`,
-      trained('hack'),
-      deployed[0],
-      trained('solve'),
-      deployed[1],
-      cell(runs, 'deployed', 'objective'),
-    ];
+    return [arm, `${n}`, full('hack'), deployed[0], full('solve'), deployed[1], cell(runs, 'deployed', 'objective')];
   });
   const all = base.length === 0 ? rows : [[...baseRow, cell(base, 'base', 'objective')], ...rows];
   const prompts = promptsOf(results, set);
@@ -175,11 +167,11 @@ function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, lo
   const deployed = rate('deployed', 'hack');
   if (deployed === null) return [];
   const heldOut = runs.some(({ config }) => config.environment.heldOutLoopholes.some((name) => name === loophole));
-  const trained = hasQuarantine ? formatSample(rate('trained', 'hack')) : 'the same';
+  const full = hasQuarantine ? formatSample(rate('full', 'hack')) : 'the same';
   const emerged = emergenceText(runs.map((run) => run.emergenceByLoophole[loophole] ?? null));
   const solve = formatSample(rate('deployed', 'solve'));
   return [
-    [arm, loophole, heldOut ? 'held out' : 'known', `${deployed.n}`, trained, formatSample(deployed), solve, emerged],
+    [arm, loophole, heldOut ? 'held out' : 'known', `${deployed.n}`, full, formatSample(deployed), solve, emerged],
   ];
 }
 

@@ -36,7 +36,7 @@ function finalValues({ sets }: Results, arm: ArmResults): ResultValue[] {
 
 function processValues(arm: ArmResults): ResultValue[] {
   return Object.entries(processMetrics).flatMap(([metric, value]) =>
-    toValue(arm, 'training', 'trained', metric, sampleOf(arm.runs, value)),
+    toValue(arm, 'training', 'full', metric, sampleOf(arm.runs, value)),
   );
 }
 

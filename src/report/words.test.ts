@@ -21,9 +21,9 @@ function armOf(name: string, kind: 'vanilla' | 'activation' | 'oracle', seeds: r
     };
     const evaluations = [
       at('test-original', 'base', tenPrompts(base)),
-      at('test-original', 'trained', tenPrompts(trained)),
+      at('test-original', 'full', tenPrompts(trained)),
       ...(deployed === undefined ? [] : [at('test-original', 'deployed', tenPrompts(deployed, solve))]),
-      ...(novel === undefined ? [] : [at('test-novel', 'trained', tenPrompts(novel))]),
+      ...(novel === undefined ? [] : [at('test-novel', 'full', tenPrompts(novel))]),
       ...(novel === undefined || kind === 'vanilla' ? [] : [at('test-novel', 'deployed', tenPrompts(novel))]),
     ];
     return { name, seed, arm: { kind }, checkpoints: [0, 20], evaluations };

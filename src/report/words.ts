@@ -19,7 +19,7 @@ export function describeResults(results: Results): string[] {
   ];
 }
 
-const hackOf = (arm: ArmResults, set: FinalSet, state: 'trained' | 'deployed' = 'deployed'): Sample | null =>
+const hackOf = (arm: ArmResults, set: FinalSet, state: 'full' | 'deployed' = 'deployed'): Sample | null =>
   finalSample(arm.runs, set, state, 'hack');
 
 const findArm = ({ arms }: Results, name: string | null): ArmResults | undefined =>
@@ -46,10 +46,10 @@ function describeArms(results: Results, set: FinalSet): string[] {
   return results.arms
     .filter(({ arm, hasQuarantine }) => arm !== results.baseline && hasQuarantine)
     .flatMap((arm) => {
-      const [trained, deployed] = [hackOf(arm, set, 'trained'), hackOf(arm, set)];
-      if (trained === null || deployed === null) return [];
+      const [full, deployed] = [hackOf(arm, set, 'full'), hackOf(arm, set)];
+      if (full === null || deployed === null) return [];
       const solve = finalSample(arm.runs, set, 'deployed', 'solve');
-      const text = `${arm.arm}${arm.usesOracle ? ' (uses labels)' : ''}: hack ${percent(trained.mean)} as trained, ${percent(deployed.mean)} deployed, at solve ${percent(solve?.mean ?? 0)}`;
+      const text = `${arm.arm}${arm.usesOracle ? ' (uses labels)' : ''}: hack ${percent(full.mean)} as trained, ${percent(deployed.mean)} deployed, at solve ${percent(solve?.mean ?? 0)}`;
       const tests = compared
         .filter((one) => one.arm === arm.arm)
         .map(({ against, difference, below, adjusted, seeds }) => {

@@ -99,7 +99,7 @@ describe('an experiment in parts', () => {
       ['gate-3', 'h---'],
     ]) {
       await start(directory, folder);
-      const state = folder.startsWith('gate') ? ('deployed' as const) : ('trained' as const);
+      const state = folder.startsWith('gate') ? ('deployed' as const) : ('full' as const);
       await writeEvaluations(join(directory, folder), [{ update: 5, set, state, outcomes }]);
     }
     const { runs, missing } = findExperiment(directory);

@@ -1,3 +1,4 @@
+/** Claims that can be checked: parity with PyTorch, invariants of adapters, the environment, provenance, the deletion certificate. */
 export { certify, type DeletionCertificate } from './certificate.ts';
 export type { Check } from './check.ts';
 export { stated, verifyMarkers, verifyPartition, verifyRewards } from './environment-checks.ts';

@@ -51,11 +51,10 @@ export class StoredCase implements AsyncDisposable {
     return sliceRows(data, this.#width(name, lengths), lengths);
   }
 
-  /** The same of floats, end to end. */
-  async floatRows(name: string, lengths: Int32Array): Promise<Float32Array> {
+  /** The same of floats. */
+  async floatRows(name: string, lengths: Int32Array): Promise<Float32Array[]> {
     const data = await this.floats(name);
-    const rows = sliceRows(data, this.#width(name, lengths), lengths);
-    return Float32Array.from(rows.flatMap((row) => [...row]));
+    return sliceRows(data, this.#width(name, lengths), lengths);
   }
 
   /** A tensor that is known to the layout and compared with nothing. */
@@ -85,6 +84,11 @@ export class StoredCase implements AsyncDisposable {
 
 function sliceRows<T extends Int32Array | Float32Array>(data: T, width: number, lengths: Int32Array): T[] {
   return Array.from(lengths, (length, row) => data.slice(row * width, row * width + length) as T);
+}
+
+/** Rows end to end. */
+export function joinRows(rows: readonly Float32Array[]): Float32Array {
+  return Float32Array.from(rows.flatMap((row) => [...row]));
 }
 
 /** Which of the files are not there. */

@@ -18,7 +18,7 @@ import {
   scoreGroups,
 } from '../model/index.ts';
 import { type Check, compareAbsolute, compareExact, compareRelative, failedCheck } from './check.ts';
-import { missingFiles, StoredCase } from './parity-files.ts';
+import { joinRows, missingFiles, StoredCase } from './parity-files.ts';
 
 export const logitBound = 2e-4;
 /** Rounding every weight to 8 significant bits moves logits by a few percent of the largest. */
@@ -87,7 +87,7 @@ async function storedLogits(stored: StoredCase, lengths: Int32Array, vocabulary:
   const parts = Array.from(lengths, (length, row) =>
     data.subarray(row * width * vocabulary, (row * width + length) * vocabulary),
   );
-  return Float32Array.from(parts.flatMap((part) => [...part]));
+  return joinRows(parts);
 }
 
 async function verifyLogits(scope: Scope, decoder: Decoder, stored: StoredCase, name: string): Promise<Check[]> {
@@ -107,7 +107,7 @@ async function verifyTokenLogps(scope: Scope, decoder: Decoder, stored: StoredCa
     'token_logps',
     lengths.map((length) => length - 1),
   );
-  return [compareAbsolute(name, 'token_logps', found, expected, logitBound)];
+  return [compareAbsolute(name, 'token_logps', found, joinRows(expected), logitBound)];
 }
 
 function greedyNames(stored: StoredCase): string[] {

@@ -10,8 +10,9 @@ import { UserError } from '../base/index.ts';
 import type { Device } from '../engine/index.ts';
 import { type Check, failedCheck } from './check.ts';
 import { verifyBasis } from './parity-basis.ts';
-import { grpoFiles, verifyGrpo } from './parity-grpo.ts';
+import { verifyGrpo } from './parity-grpo.ts';
 import { type CaseReport, verifyModel } from './parity-model.ts';
+import { stepFiles } from './parity-step.ts';
 
 export interface ParityReport {
   readonly device: string;
@@ -66,14 +67,14 @@ async function verifyCase(device: Device, directory: string, name: string): Prom
   if (!isModel && !files.includes('io.safetensors')) {
     return { checks: [failedCheck(name, 'files', 'neither config.json nor io.safetensors')], notes: [] };
   }
-  const hasStep = grpoFiles.some((file) => files.includes(file));
+  const hasStep = stepFiles.some((file) => files.includes(file));
   const parts: Verify[] = isModel
     ? [
         (...at) => verifyModel(device, ...at),
         ...(hasStep ? [(...at: [string, string]) => verifyGrpo(device, ...at)] : []),
       ]
     : [verifyBasis];
-  const known = new Set(isModel ? [...modelFiles, ...(hasStep ? grpoFiles : [])] : basisFiles);
+  const known = new Set(isModel ? [...modelFiles, ...(hasStep ? stepFiles : [])] : basisFiles);
   const unknown = files.filter((file) => !known.has(file) && !(isModel && /^model-.*\.safetensors$/.test(file)));
   const reports = [];
   for (const verify of parts) reports.push(await reportOf(verify, directory, name));

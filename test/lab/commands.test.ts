@@ -33,17 +33,17 @@ describe('the lab', () => {
     const first = await gq(...experiment);
     expect(first, first.err).toMatchObject({ code: 0, out: `3 runs in ${out}; see: gq results ${out}\n` });
     expect(readdirSync(join(out, 'activation-1', 'evaluations')).sort()).toEqual([
-      '00000-monitor-base.json',
+      '00000-curve-base.json',
       '00000-test-original-first6-base.json',
       '00000-validation-base.json',
-      '00002-monitor-deployed.json',
-      '00002-monitor-trained.json',
+      '00002-curve-deployed.json',
+      '00002-curve-full.json',
       '00002-test-original-first6-deployed.json',
       '00002-test-original-first6-scale-0.5.json',
-      '00002-test-original-first6-trained.json',
-      'monitor.json',
+      '00002-test-original-first6-full.json',
+      'curve.json',
     ]);
-    const base = (arm: string) => readFileSync(join(out, `${arm}-1`, 'evaluations', '00000-monitor-base.json'), 'utf8');
+    const base = (arm: string) => readFileSync(join(out, `${arm}-1`, 'evaluations', '00000-curve-base.json'), 'utf8');
     expect(base('activation')).toBe(base('vanilla'));
     const files = readdirSync(out, { recursive: true, encoding: 'utf8' });
     const times = () =>
@@ -84,7 +84,7 @@ describe('the lab', () => {
     const run = join(out, 'activation-1');
     const found = await gq('eval', run, '--sets', 'test-original', '--limit', '6', '--json');
     const { sets } = JSON.parse(found.out);
-    expect(Object.keys(sets[0].states)).toEqual(['base', 'trained', 'deployed']);
+    expect(Object.keys(sets[0].states)).toEqual(['base', 'full', 'deployed']);
     expect(sets[0].states.base.hack.of).toBe(6);
     const more = JSON.parse((await gq('eval', run, '--sets', 'test-original', '--limit', '8', '--json')).out).sets[0];
     expect(more.states.base.hack.of).toBe(8);

@@ -2,10 +2,10 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { PolicyState } from '../../src/adapters/policy-state.ts';
 import type { Verdict } from '../../src/env/verdict.ts';
-import type { EvaluationRow } from '../../src/evaluate/evaluate.ts';
 import type { EvaluationSet } from '../../src/evaluate/sets.ts';
-import { type EvaluationState, EvaluationStore } from '../../src/evaluate/store.ts';
+import { type EvaluationRow, EvaluationStore } from '../../src/evaluate/store.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
 import { configHash, parseRunConfig } from '../../src/run/config.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
@@ -137,7 +137,7 @@ function stepOf(step: Partial<StepEvent> & { readonly update: number }): unknown
 export interface MadeEvaluation {
   readonly update: number;
   readonly set: EvaluationSet;
-  readonly state: EvaluationState;
+  readonly state: PolicyState;
   /** One letter a prompt: h a hack, s a solve, anything else neither. */
   readonly outcomes: string;
   readonly loopholes?: readonly string[];

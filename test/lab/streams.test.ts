@@ -1,8 +1,9 @@
 /** Evaluation between updates, on the very policy that is trained, changes nothing about training: the shipped base, three updates. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type EvaluationRow, evaluateTasks } from '../../src/evaluate/evaluate.ts';
+import { evaluateTasks } from '../../src/evaluate/evaluate.ts';
 import { evaluationTasks } from '../../src/evaluate/sets.ts';
+import type { EvaluationRow } from '../../src/evaluate/store.ts';
 import { assemble, openInputs, Resources } from '../../src/lab/assemble.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { resolveConfig } from '../../src/run/config.ts';

@@ -18,7 +18,7 @@ async function made(base: string, arms: Readonly<Record<string, readonly string[
       const set = 'test-original' as const;
       await writeEvaluations(path, [
         { update: 0, set, state: 'base', outcomes: base },
-        { update: 10, set, state: 'trained', outcomes },
+        { update: 10, set, state: 'full', outcomes },
         ...(name === 'vanilla' ? [] : [{ update: 10, set, state: 'deployed' as const, outcomes }]),
       ]);
       runs.push({ path, arm: name });

@@ -74,9 +74,7 @@ export function checkScience(results: Results, seeds: number): Line[] {
 export function checkControls(full: Results | null): Line {
   const rates = (name: string): string => {
     const runs = (full === null ? undefined : armOf(full, name))?.runs ?? [];
-    const [trained, deployed] = (['trained', 'deployed'] as const).map((state) =>
-      finalSample(runs, set, state, 'hack'),
-    );
+    const [trained, deployed] = (['full', 'deployed'] as const).map((state) => finalSample(runs, set, state, 'hack'));
     return deployed === null ? 'not run' : `${formatSample(trained)} as trained, ${formatSample(deployed)} deployed`;
   };
   const [own, reversed] = [rates('scorda'), rates('scorda-reversed')];

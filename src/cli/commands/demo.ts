@@ -5,7 +5,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { writeFileAtomic } from '../../base/index.ts';
 import type { Results } from '../../report/index.ts';
 import {
   allFigures,
@@ -13,11 +12,12 @@ import {
   describeResults,
   finalTable,
   processTable,
-  renderReport,
   renderTable,
   sayOnce,
+  shellLine,
   type Table,
   writeFigures,
+  writeReport,
 } from '../../report/index.ts';
 import { checkExperiment, type Experiment, planExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -71,15 +71,8 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   const plan = planExperiment(experiment, join(recipes, 'demo.toml'), options.set);
   const directory = options.out ?? join('runs', `${experiment.name}-${seed}`);
   const settings = options.set.flatMap((setting) => ['--set', setting]);
-  const command = [
-    'gq demo',
-    ...(options.quick ? ['--quick'] : []),
-    '--seed',
-    `${seed}`,
-    '--out',
-    directory,
-    ...settings,
-  ].join(' ');
+  const quick = options.quick ? ['--quick'] : [];
+  const command = shellLine('gq', 'demo', ...quick, '--seed', `${seed}`, '--out', directory, ...settings);
   if (!(await executeExperiment(plan, directory, { again: command, jobs: 1 }, context))) return;
   const results = await openResults(directory);
   const tables = demoTables(results).map((table) => renderTable(table, 'text'));
@@ -87,10 +80,11 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   const report = join(directory, 'report.html');
   const commands = [
     command,
-    `gq results ${directory}`,
-    ...plan.runs.map(({ folder }) => `gq gate ${join(directory, folder)}`),
+    shellLine('gq', 'results', directory),
+    shellLine('gq', 'report', directory),
+    ...plan.runs.map(({ folder }) => shellLine('gq', 'gate', join(directory, folder))),
   ];
-  await writeFileAtomic(report, renderReport(results, { title: `The micro lab, seed ${seed}`, commands }));
+  await writeReport(report, results, { title: `The micro lab, seed ${seed}`, commands, force: true });
   const { warnings } = await writeFigures(allFigures(results), join(directory, 'figures'));
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
   const seconds = (performance.now() - started) / 1000;

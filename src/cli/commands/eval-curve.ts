@@ -1,4 +1,4 @@
-/** `gq eval-curve RUN`: the monitoring subset at the base and at every checkpoint asked for, in both states. */
+/** `gq eval-curve RUN`: the curve set at the base and at every checkpoint asked for, in both states. */
 import type { Command } from 'commander';
 import { curveNames, EvaluationStore, evaluateAll, statesOf, summarise } from '../../evaluate/index.ts';
 import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
@@ -42,16 +42,16 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
   }
   const store = new EvaluationStore(path);
   const found = names.flatMap((name) => store.find(name) ?? []);
-  const { monitor } = store;
+  const choice = store.curveChoice();
   if (options.json) {
     const points = found.map(({ update, state, rows }) => ({ update, state, ...summarise(rows) }));
-    context.stdout.write(`${JSON.stringify({ run: path, monitor, points }, null, 2)}\n`);
+    context.stdout.write(`${JSON.stringify({ run: path, curve: choice, points }, null, 2)}\n`);
     return;
   }
   const subset =
-    monitor === null
+    choice === null
       ? ''
-      : `${monitor.ids.length} of ${monitor.pool} validation prompts, ${monitor.solved} of them solved by the base (${monitor.poolSolved} of ${monitor.pool} in the pool)`;
+      : `${choice.ids.length} of ${choice.pool} validation prompts, ${choice.solved} of them solved by the base (${choice.poolSolved} of ${choice.pool} in the pool)`;
   const head = `${path}: ${config.arm.kind}, seed ${config.seed}\n${subset}`;
   context.stdout.write(`${head}\n\n${renderTable(curveTable(found, hasQuarantine), 'text')}`);
 }

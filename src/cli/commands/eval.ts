@@ -92,8 +92,8 @@ function evaluationJson({ run, config }: OpenRun, update: number, found: readonl
   const states = sets.map((set) => {
     const own = found.filter((one) => one.set === set);
     const rows = (state: string) => own.find((one) => one.state === state)?.rows;
-    const [trained, deployed] = [rows('trained'), rows('deployed')];
-    const change = trained === undefined || deployed === undefined ? null : compareStates(trained, deployed);
+    const [full, deployed] = [rows('full'), rows('deployed')];
+    const change = full === undefined || deployed === undefined ? null : compareStates(full, deployed);
     return { set, states: Object.fromEntries(own.map(({ state, rows: all }) => [state, summarise(all)])), change };
   });
   return `${JSON.stringify({ run: run.path, arm: config.arm.kind, seed: config.seed, update, sets: states }, null, 2)}\n`;

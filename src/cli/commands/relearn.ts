@@ -5,6 +5,8 @@ import type { Command } from 'commander';
 import { writeMerged } from '../../adapters/index.ts';
 import {
   describeRelearning,
+  emergence,
+  finalWindow,
   type Relearning,
   readJudged,
   reportRelearning,
@@ -93,7 +95,13 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
   } else if (options.json) context.stdout.write(`${JSON.stringify({ run: path, ...report }, null, 2)}\n`);
   else {
     const rows = [report.fromBase, report.fromDeployed].map(relearningRow);
-    const columns = ['start', 'updates to half of vanilla', 'hack, first 5 updates', 'hack, last 10', 'updates'];
+    const columns = [
+      'start',
+      'updates to half of vanilla',
+      `hack, first ${emergence.window} updates`,
+      `hack, last ${finalWindow}`,
+      'updates',
+    ];
     const title = `relearning the hack: vanilla training to ${report.target.toFixed(2)}, half of ${report.vanillaRate.toFixed(2)}`;
     context.stdout.write(`${renderTable({ title, columns, rows }, 'text')}${describeRelearning(report)}\n`);
   }

@@ -1,7 +1,7 @@
 /** `gq results DIR`: tables over seeds, comparisons with the baseline and the placebo, and figures. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { Results } from '../../report/index.ts';
+import type { OnReading, Results } from '../../report/index.ts';
 import {
   allFigures,
   allTables,
@@ -43,31 +43,37 @@ export function configureResults(command: Command, context: CommandContext): voi
 export async function openResults(
   directory: string,
   options: { readonly baseline?: string; readonly placebo?: string } = {},
+  onReading?: OnReading,
 ): Promise<Results> {
   const { experiment, runs } = findExperiment(directory);
-  return readResults(directory, {
+  const source = {
     name: experiment?.name ?? null,
     baseline: options.baseline ?? experiment?.baseline ?? null,
     placebo: options.placebo ?? (experiment === null ? 'haar' : experiment.placebo),
     arms: experiment?.arms.map(({ name }) => name) ?? [],
     runs,
-  });
+  };
+  return readResults(directory, source, onReading);
 }
 
 async function runResults(directory: string, options: ResultsOptions, context: CommandContext): Promise<void> {
   const format = parseTableFormat(options.format, formats);
   const results = await openResults(directory, options);
   context.stdout.write(renderResults(results, format));
-  const unfinished = results.arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
-  for (const { path, updates } of unfinished)
-    context.stderr.write(`${path} is not finished (${updates} updates saved)\n`);
-  const { missing } = findExperiment(directory);
-  if (missing.length > 0) context.stderr.write(`not started yet: ${missing.join(', ')}\n`);
+  warnUnfinished(directory, results, context);
   if (options.figures === false) return;
   const folder = typeof options.figures === 'string' ? options.figures : join(directory, 'figures');
   const { files, warnings } = await writeFigures(allFigures(results), folder);
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
   context.stderr.write(`${files.length} files in ${folder}\n`);
+}
+
+/** Runs that are still to be trained, or to be trained on. */
+export function warnUnfinished(directory: string, { arms }: Results, { stderr }: CommandContext): void {
+  const unfinished = arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
+  for (const { path, updates } of unfinished) stderr.write(`${path} is not finished (${updates} updates saved)\n`);
+  const { missing } = findExperiment(directory);
+  if (missing.length > 0) stderr.write(`not started yet: ${missing.join(', ')}\n`);
 }
 
 function renderResults(results: Results, format: (typeof formats)[number]): string {

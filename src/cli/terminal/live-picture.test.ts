@@ -2,6 +2,7 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
+import { emergence } from '../../analyse/emergence.ts';
 import { VerdictTail } from '../../oracle/verdict-tail.ts';
 import { LivePicture, sparkline } from './live-picture.ts';
 
@@ -35,6 +36,14 @@ describe('a running picture', () => {
       { graded: 2, hackable: 1, hacks: 1, solves: 1 },
       { graded: 1, hackable: 1, hacks: 0, solves: 1 },
     ]);
+  });
+
+  it('shows rates over the window of emergence', () => {
+    const tally = (hacks: number) => ({ graded: 4, hackable: 4, hacks, solves: 4 - hacks, byLoophole: new Map() });
+    const { written, show } = picture(false);
+    show.begin('seed 1', [{ name: 'vanilla', updates: 10 }]);
+    show.step(0, 10, [...new Array(5).fill(tally(4)), ...new Array(emergence.window).fill(tally(1))], null);
+    expect(written()).toContain('hack 0.25, solve 0.75');
   });
 
   it('is redrawn in place on a terminal and a few plain lines elsewhere', () => {

@@ -2,7 +2,9 @@
  * A running picture of several runs: one line each with hack and solve as they develop. On a terminal the lines are redrawn in
  * place; elsewhere a plain line is written now and then.
  */
+import { emergence } from '../../analyse/index.ts';
 import type { Tally } from '../../oracle/index.ts';
+import { mean } from '../../stats/index.ts';
 import type { TextSink } from '../command.ts';
 import { formatDuration } from './step-table.ts';
 
@@ -18,7 +20,6 @@ interface LineState extends PictureLine {
 
 const blocks = '▁▂▃▄▅▆▇█';
 const sparkWidth = 20;
-const lastUpdates = 5;
 const plainEvery = 10;
 
 /** Rates from 0 to 1 as a bar chart of `width` characters, each the mean of its stretch. */
@@ -27,14 +28,13 @@ export function sparkline(values: readonly number[], width = sparkWidth): string
   const bars = Array.from({ length: count }, (_, i) => {
     const from = Math.floor((i * values.length) / count);
     const part = values.slice(from, Math.max(from + 1, Math.floor(((i + 1) * values.length) / count)));
-    const mean = part.reduce((sum, value) => sum + value, 0) / part.length;
-    return blocks[Math.min(blocks.length - 1, Math.max(0, Math.floor(mean * blocks.length)))];
+    return blocks[Math.min(blocks.length - 1, Math.max(0, Math.floor(mean(part) * blocks.length)))];
   });
   return bars.join('').padEnd(width);
 }
 
 function rateText(history: readonly Tally[], count: (tally: Tally) => number, of: (tally: Tally) => number): string {
-  const last = history.slice(-lastUpdates);
+  const last = history.slice(-emergence.window);
   const [hits, total] = [count, of].map((value) => last.reduce((sum, tally) => sum + value(tally), 0));
   return total === 0 ? '-' : (hits / total).toFixed(2);
 }

@@ -1,0 +1,29 @@
+/** The gates of a report's runs, one folded part a run: as a classifier, by window of updates, its scores against the cuts. */
+import { gateWindows } from '../analyse/index.ts';
+import type { Results } from './aggregate.ts';
+import { driftTable, gateTable, windowTable } from './gate-tables.ts';
+import type { RunResults } from './run-results.ts';
+import { escapeMarkup, renderTable } from './table.ts';
+import { sayOnce } from './tables.ts';
+
+/** Updates in a window, as `gq gate` has them. */
+const windowUpdates = 10;
+
+const isGated = ({ rollouts, gate }: RunResults): boolean =>
+  rollouts.some(({ score }) => score !== null) || gate.routes.keep + gate.routes.route > 0;
+
+export function gateSection({ arms }: Results): string[] {
+  const gated = arms.flatMap(({ arm, runs }) => runs.filter(isGated).map((run) => ({ arm, run })));
+  return gated.map(({ arm, run }) => {
+    const windows = gateWindows(run.rollouts, windowUpdates);
+    const tables = sayOnce([
+      gateTable(run.gate, run.gateReinforced),
+      windowTable(windows, false),
+      windowTable(windows, true),
+      driftTable(windows),
+    ]);
+    const shown = tables.map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`).join('\n');
+    const summary = escapeMarkup(`${arm}, seed ${run.seed}`);
+    return `<details${gated.length === 1 ? ' open' : ''}><summary>${summary}</summary>\n${shown}</details>`;
+  });
+}

@@ -1,0 +1,49 @@
+/** report.html as a file. A file that this program did not make is never overwritten unasked. */
+import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { UserError, writeFileAtomic } from '../base/index.ts';
+import type { Results } from './aggregate.ts';
+import { generatorTag, type ReportOptions, renderReport } from './html.ts';
+
+export interface WrittenReport {
+  readonly file: string;
+  readonly bytes: number;
+}
+
+/** The tag stands in the head of a report, well within this. */
+const headBytes = 4096;
+
+export async function writeReport(
+  file: string,
+  results: Results,
+  options: ReportOptions & { readonly force: boolean },
+): Promise<WrittenReport> {
+  expectOwnFile(file, options.force);
+  const html = Buffer.from(renderReport(results, options));
+  mkdirSync(dirname(file), { recursive: true });
+  await writeFileAtomic(file, html);
+  return { file, bytes: html.length };
+}
+
+/** Refuses a folder and, unless forced, a file that somebody else made; what is not there yet is fine. */
+export function expectOwnFile(file: string, force: boolean): void {
+  if (!existsSync(file)) return;
+  const isFile = statSync(file).isFile();
+  if (isFile && (force || readHead(file).includes(generatorTag))) return;
+  throw new UserError({
+    call: `write ${file}`,
+    expected: 'no such file, or a report that gq made',
+    found: isFile ? 'a file that gq did not make' : 'a folder',
+    fix: isFile ? 'Name another with --out, or overwrite it with --force.' : 'Name a file with --out.',
+  });
+}
+
+function readHead(path: string): string {
+  const file = openSync(path, 'r');
+  try {
+    const head = Buffer.alloc(headBytes);
+    return head.toString('utf8', 0, readSync(file, head, 0, headBytes, 0));
+  } finally {
+    closeSync(file);
+  }
+}

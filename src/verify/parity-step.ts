@@ -1,0 +1,117 @@
+/**
+ * A stored GRPO step, made ready for the trainer's own code: the policy, the settings, and what an update is given. The layout is
+ * that of test/golden: grpo.json, grpo.safetensors, adapter.safetensors beside a model.
+ */
+import { join } from 'node:path';
+import { LinearAdapter, type Route, type StoredTensor, targetModules, transpose } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
+import type { Parameter, Scope } from '../engine/index.ts';
+import type { GrpoSettings, Policy, UpdateInputs } from '../grpo/index.ts';
+import { Fields, ModelFolder, readJsonObject } from '../model/index.ts';
+import { grpoSettings, parseRunConfig } from '../run/index.ts';
+import { StoredCase } from './parity-files.ts';
+import { openDecoder } from './parity-model.ts';
+
+export const stepFiles = ['grpo.json', 'grpo.safetensors', 'adapter.safetensors'];
+
+export interface StoredStep {
+  readonly policy: Policy;
+  readonly settings: GrpoSettings;
+  readonly inputs: UpdateInputs;
+  /** grpo.safetensors, open: what the step computed. */
+  readonly stored: StoredCase;
+  /** adapter.safetensors: parameters, gradients, and the parameters after the step. */
+  readonly tensors: ReadonlyMap<string, StoredTensor>;
+  /** Completion tokens of each rollout. */
+  readonly lengths: Int32Array;
+}
+
+export async function readStoredStep(scope: Scope, directory: string, stored: StoredCase): Promise<StoredStep> {
+  const { settings, rank, targets } = await readSettings(directory);
+  await using folder = await ModelFolder.open(directory);
+  const tensors = await readTensors(directory);
+  const modules = targetModules(folder.config, targets);
+  const adapter = new LinearAdapter(scope, 'lora', rank, modules, ({ name }) => ({
+    A0: expectTensor(tensors, `${name}.A0`).data,
+    B0: expectTensor(tensors, `${name}.B0`).data,
+  }));
+  adapter.load(tensors);
+  const policy = { decoder: await openDecoder(scope, folder), adapter, deployedScale: 0 };
+  const lengths = await stored.integers('completion_lengths');
+  return { policy, settings, inputs: await readInputs(stored, lengths), stored, tensors, lengths };
+}
+
+/** The numbers of grpo.json as a run's config would give them to the trainer. */
+async function readSettings(directory: string) {
+  const file = join(directory, 'grpo.json');
+  const fields = new Fields(await readJsonObject(file), file);
+  const { betas, targets } = { betas: fields.value('betas'), targets: fields.value('targets') };
+  const isNumbers = Array.isArray(betas) && betas.length === 2 && betas.every((beta) => typeof beta === 'number');
+  if (!isNumbers) throw fields.complain('betas', 'two numbers', JSON.stringify(betas));
+  if (!Array.isArray(targets) || !targets.every((target) => typeof target === 'string')) {
+    throw fields.complain('targets', 'names of linear layers', JSON.stringify(targets));
+  }
+  const config = parseRunConfig({
+    sampling: {
+      group: fields.integer('group'),
+      promptsPerStep: fields.integer('groups'),
+      maxNewTokens: fields.integer('max_new'),
+    },
+    loss: {
+      kind: 'dr',
+      detach: 'branch',
+      klRoute: 'same',
+      epochs: 1,
+      clip: fields.number('clip'),
+      klWeight: fields.number('kl_beta'),
+    },
+    optimiser: {
+      warmupUpdates: 0,
+      learningRate: fields.number('lr'),
+      beta1: betas[0],
+      beta2: betas[1],
+      epsilon: fields.number('eps'),
+      maxGradientNorm: fields.number('grad_clip'),
+      decayToInitial: fields.number('decay_to_init'),
+    },
+  });
+  return { settings: grpoSettings(config, []), rank: fields.integer('rank'), targets: targets as string[] };
+}
+
+async function readTensors(directory: string): Promise<Map<string, StoredTensor>> {
+  await using file = await StoredCase.open(directory, 'adapter.safetensors');
+  const tensors = new Map<string, StoredTensor>();
+  for (const name of file.names) tensors.set(name, { shape: file.shape(name), data: await file.floats(name) });
+  return tensors;
+}
+
+async function readInputs(stored: StoredCase, lengths: Int32Array): Promise<UpdateInputs> {
+  const prompt = await stored.integers('prompt_ids');
+  const completions = await stored.integerRows('completion_ids', lengths);
+  // (m, d) of the layout: keep (0, 0), absorb (1, 0), route (1, 1).
+  const [m, d] = [await stored.floats('zone_m'), await stored.floats('zone_d')];
+  const routeAt = (row: number): Route => (m[row] === 0 ? 'keep' : d[row] === 0 ? 'absorb' : 'route');
+  return {
+    rollouts: completions.map((tokens) => ({ group: 0, prompt, tokens })),
+    advantages: await stored.floats('advantages'),
+    logpOld: await stored.floatRows('logp_old', lengths),
+    logpBase: await stored.floatRows('logp_base', lengths),
+    routes: completions.map((_, row) => [routeAt(row)]),
+  };
+}
+
+function expectTensor(tensors: ReadonlyMap<string, StoredTensor>, name: string): StoredTensor {
+  const tensor = tensors.get(name);
+  if (tensor !== undefined) return tensor;
+  throw new UserError({ call: 'read adapter.safetensors', expected: `a tensor ${name}`, found: 'none' });
+}
+
+/** A stored tensor of a parameter as the engine keeps it: B is transposed. */
+export function storedAs(
+  { name }: Parameter,
+  suffix: 'grad' | 'stepped',
+  { tensors }: Pick<StoredStep, 'tensors'>,
+): Float32Array {
+  const { shape, data } = expectTensor(tensors, `${name}.${suffix}`);
+  return name.endsWith('.B') ? transpose(data, shape[0], shape[1]) : data;
+}
