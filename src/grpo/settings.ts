@@ -1,4 +1,4 @@
-/** The numbers of the training loop (SCIENCE, sections 3 and 6). Names and defaults live in the run's config schema. */
+/** The numbers of the training loop (docs/science.md, sections 3 and 6). Names and defaults live in the run's config schema. */
 import type { Detach } from '../adapters/index.ts';
 
 export interface GrpoSettings {

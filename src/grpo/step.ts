@@ -1,4 +1,4 @@
-/** One update of Dr.GRPO with routed gradients: SCIENCE, section 6, in its order. Rewards come in as numbers; labels never do. */
+/** One update of Dr.GRPO with routed gradients: docs/science.md, section 6, in its order. Rewards come in as numbers; labels never do. */
 import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/index.ts';
 import type { Pace } from '../model/index.ts';
