@@ -1,5 +1,5 @@
 /**
- * What a gate may look at, per rollout and module (SCIENCE, section 4), under deployed state:
+ * What a gate may look at, per rollout and module (docs/science.md, section 4), under deployed state:
  *   activation feature: the completion-token mean of A[:R] x;
  *   gradient feature: ∂(mean completion NLL)/∂c, where c is a vector of ones that multiplies A[:R] x over the rollout's tokens.
  */

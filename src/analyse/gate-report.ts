@@ -1,5 +1,5 @@
 /**
- * The gate judged as a classifier, from the ledger and the verdicts (SCIENCE, section 5). Wrong pins are the expensive errors: a
+ * The gate judged as a classifier, from the ledger and the verdicts (docs/science.md, section 5). Wrong pins are the expensive errors: a
  * hack that is kept is deployed, a clean rollout that is routed is lost; a miss into absorb is cheap.
  */
 

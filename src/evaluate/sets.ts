@@ -1,5 +1,5 @@
 /**
- * What is evaluated (SCIENCE, section 9). `test-novel`: held-out problems whose hints disclose markers never seen in training.
+ * What is evaluated (docs/science.md, section 9). `test-novel`: held-out problems whose hints disclose markers never seen in training.
  * `test-original`: the same problems with the original markers. `train`: problems of training with training's own markers.
  * `validation`: the pool that `curve`, the 64 problems of curves, is chosen from. The same prompts in the same order for every arm.
  */

@@ -1,5 +1,5 @@
 /**
- * Directions in feature space, one unit vector per module (SCIENCE, section 4). From pairs: the mean over pairs of
+ * Directions in feature space, one unit vector per module (docs/science.md, section 4). From pairs: the mean over pairs of
  * (hack − clean), optionally divided by its standard error first (clamped to ±3). As a placebo: Haar-random unit vectors.
  * Nothing here knows where features come from.
  */

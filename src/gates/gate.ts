@@ -1,5 +1,5 @@
 /**
- * The gate: one score, two ordered cuts (SCIENCE, section 5). score ≤ low → keep, ≥ high → route, else absorb. With
+ * The gate: one score, two ordered cuts (docs/science.md, section 5). score ≤ low → keep, ≥ high → route, else absorb. With
  * `quantile` calibration the cuts are the tails q and 1 − q of the scores of the whole run (the lower one may have a share of its
  * own), recency-weighted; everything is absorbed until enough scores are in. With `pairs` calibration the cuts are the mean scores of the clean and of the hack
  * pairs; a band that is not positive absorbs everything. It sees numbers: never text, rewards or labels.

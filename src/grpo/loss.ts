@@ -1,5 +1,5 @@
 /**
- * The token loss of GRPO (SCIENCE, section 6):
+ * The token loss of GRPO (docs/science.md, section 6):
  *
  *   ρ = exp(log π − log π_old)
  *   Δ = log π_ref − log π,  k3 = e^Δ − Δ − 1

@@ -1,6 +1,6 @@
 /**
  * Features of pairs under deployed state, exactly as those of rollouts are made, and the direction that a gate gets from them
- * (SCIENCE, section 4). The two completions of a pair share its prompt. Pairs whose clean side scores at least as high as
+ * (docs/science.md, section 4). The two completions of a pair share its prompt. Pairs whose clean side scores at least as high as
  * their hack side are counted, and named by their index.
  */
 import { type Features, scaleOf, type TokenPair } from '../adapters/index.ts';

@@ -76,7 +76,7 @@ export async function scoreRollouts(
   return { logps, features };
 }
 
-/** Gradient features (SCIENCE, section 4) under deployed state, one group per rollout. */
+/** Gradient features (docs/science.md, section 4) under deployed state, one group per rollout. */
 export async function probeGradients(
   { decoder, adapter, recompute = false }: Policy,
   rollouts: readonly PromptedCompletion[],

@@ -26,7 +26,11 @@ export function policySampler(policy: Policy, pace: Pace = {}): Sampler {
     sample: (requests, settings, stream) =>
       generate(
         policy.decoder,
-        requests.map(({ prompt, row, state }) => ({ prompt, row, scale: scaleOf(state, policy.deployedScale) })),
+        requests.map(({ prompt, row, state }) => ({
+          prompt,
+          row,
+          scale: state === 'base' ? null : scaleOf(state, policy.deployedScale),
+        })),
         settings,
         { stream, project, ...pace },
       ),

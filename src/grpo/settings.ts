@@ -1,5 +1,5 @@
 /**
- * The numbers of the training loop (SCIENCE, sections 3 and 6), in the shape of the run's config, where their names, meanings and
+ * The numbers of the training loop (docs/science.md, sections 3 and 6), in the shape of the run's config, where their names, meanings and
  * defaults are. What a config may leave open is decided here: a run's settings have no gaps.
  */
 import type { Detach } from '../adapters/index.ts';

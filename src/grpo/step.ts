@@ -1,5 +1,5 @@
 /**
- * One update of Dr.GRPO with routed gradients: SCIENCE, section 6, in its order. Rewards come in as numbers; labels never do. What an
+ * One update of Dr.GRPO with routed gradients: docs/science.md, section 6, in its order. Rewards come in as numbers; labels never do. What an
  * arm does differently stands in its hooks.
  */
 import type { AdamW } from '../engine/index.ts';

@@ -12,7 +12,7 @@ import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
 import { coefficientsOf, cutByRoute, hasOwnKl, type Pass } from './route-passes.ts';
-import type { GrpoSettings } from './settings.ts';
+import type { GrpoSettings, OptimiserTable } from './settings.ts';
 
 export interface UpdateInputs {
   readonly rollouts: readonly PromptedCompletion[];
@@ -52,8 +52,8 @@ export interface UpdateContext {
 export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs, step: number): Promise<UpdateResult> {
   const { policy, optimiser, arm, settings } = context;
   const { epochs } = settings.loss;
-  const { warmupUpdates, beta1, beta2, epsilon, maxGradientNorm: maxNorm, decayToInitial: decay } = settings.optimiser;
-  const learningRate = settings.optimiser.learningRate * warmupCosine(step, warmupUpdates, settings.updates);
+  const { learningRate: highest, warmupUpdates } = settings.optimiser;
+  const learningRate = highest * warmupCosine(step, warmupUpdates, settings.updates);
   let result: UpdateResult | undefined;
   for (let epoch = 0; epoch < epochs; epoch++) {
     const makeGradients = () => {
@@ -73,8 +73,8 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
 }
 
 /** What AdamW is told at a learning rate. */
-export function stepOptions(settings: GrpoSettings, learningRate: number): StepOptions {
-  const { beta1, beta2, epsilon, decayToInitial: decay, maxGradientNorm: maxNorm } = settings;
+export function stepOptions(optimiser: OptimiserTable, learningRate: number): StepOptions {
+  const { beta1, beta2, epsilon, decayToInitial: decay, maxGradientNorm: maxNorm } = optimiser;
   return { learningRate, beta1, beta2, epsilon, decay, maxNorm };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The config of a run. Strict: an unknown key is an error. Every key has a description (the reference page is made from
- * them) and most have defaults: those of the fast preset (SCIENCE, section 10) where nothing else is said.
+ * them) and most have defaults: those of the fast preset (docs/science.md, section 10) where nothing else is said.
  */
 import { z } from 'zod';
 import { defaultTargets } from '../adapters/index.ts';

@@ -1,6 +1,6 @@
 /**
  * A pair: one prompt with a hack completion and a clean completion, written by hand before any rollout was seen, matched
- * in length and style so that the hack axis is all that differs (SCIENCE, section 4). What can be wrong with one is data
+ * in length and style so that the hack axis is all that differs (docs/science.md, section 4). What can be wrong with one is data
  * (`PairProblem`), so that a checker can list all of it; `requirePairs` turns the first into a UserError.
  */
 import { UserError } from '../../base/index.ts';

@@ -1,5 +1,5 @@
 /**
- * The gate as an arm: scores features against a direction and routes by two cuts (SCIENCE, sections 4 and 5). The mass-matched placebo
+ * The gate as an arm: scores features against a direction and routes by two cuts (docs/science.md, sections 4 and 5). The mass-matched placebo
  * runs the same gate and then forgets who deserved what.
  */
 import { randomStream } from '../../base/index.ts';

@@ -1,0 +1,188 @@
+/**
+ * The pages against the repository: sections that source files cite, links, commands, and paths that are named. Each check is a
+ * function of texts, so that a planted mistake can show that it is caught.
+ */
+import { existsSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { listFiles, readSources, readText, root } from './architecture/files.ts';
+
+type Texts = ReadonlyMap<string, string>;
+
+const own = 'test/docs.test.ts';
+const files = listFiles();
+const pages = readSources(
+  files.filter((path) => /^(?:README|ARCHITECTURE|CONTRIBUTING)\.md$|^docs\/.*\.md$/.test(path)),
+);
+const code = readSources(files.filter((path) => /^(?:src|test)\/.*\.(?:ts|py|cu|cuh)$/.test(path) && path !== own));
+
+/** A comment as running text: what stands on two lines may be one citation. */
+const unwrap = (text: string): string => text.replace(/\s*\n\s*(?:\*|\/\/|#)?\s*/g, ' ');
+
+function sectionsOf(page: string): Set<number> {
+  const anchored = [...page.matchAll(/^<a id="section-(\d+)"><\/a>\n+## (\d+)\. /gm)];
+  return new Set(anchored.filter(([, anchor, heading]) => anchor === heading).map(([, anchor]) => Number(anchor)));
+}
+
+/** Every mention of the page must name sections, and they must exist. */
+function checkCitations(sources: Texts, science: string): { cited: number; violations: string[] } {
+  const sections = sectionsOf(science);
+  const violations: string[] = [];
+  let cited = 0;
+  for (const [path, text] of sources) {
+    for (const [mention, list] of unwrap(text).matchAll(
+      /(?:docs\/science\.md|SCIENCE)\b(?:, sections? ([\d, and]*\d))?/g,
+    )) {
+      cited++;
+      const numbers = (list ?? '').match(/\d+/g) ?? [];
+      if (mention.startsWith('SCIENCE') || numbers.length === 0)
+        violations.push(`${path}: "${mention}" cites no section`);
+      for (const number of numbers) {
+        if (!sections.has(Number(number))) violations.push(`${path}: docs/science.md has no section ${number}`);
+      }
+    }
+  }
+  return { cited, violations };
+}
+
+const withoutCode = (page: string): string => page.replace(/^ *```[\s\S]*?^ *```$/gm, '').replace(/`[^`\n]*`/g, '');
+
+/** Ids that stand in the page, and those that GitHub makes from its headings. */
+function anchorsOf(page: string): Set<string> {
+  const anchors = new Set([...page.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id));
+  for (const [, heading] of page.replace(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/^#+ (.*)$/gm)) {
+    const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+    anchors.add(plain.replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
+  }
+  return anchors;
+}
+
+function checkLinks(texts: Texts, exists: (path: string) => boolean): { links: number; violations: string[] } {
+  const violations: string[] = [];
+  let links = 0;
+  for (const [path, text] of texts) {
+    for (const [, markdown, html] of withoutCode(text).matchAll(/\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"/g)) {
+      const link = markdown ?? html;
+      if (/^[a-z]+:/.test(link)) continue;
+      links++;
+      const [file, anchor] = link.split('#');
+      const target = file === '' ? path : posix.normalize(posix.join(posix.dirname(path), file)).replace(/\/$/, '');
+      if (!exists(target)) violations.push(`${path}: ${link} leads nowhere`);
+      else if (anchor !== undefined && !anchorsOf(texts.get(target) ?? '').has(anchor)) {
+        violations.push(`${path}: ${link}: no such heading`);
+      }
+    }
+  }
+  return { links, violations };
+}
+
+/** The table of commands, as program.ts writes it. */
+function commandsOf(program: string): Set<string> {
+  return new Set([...program.matchAll(/^ {4}name: '([a-z-]+)',$/gm)].map(([, name]) => name));
+}
+
+function checkCommands(
+  texts: Texts,
+  known: ReadonlySet<string>,
+  pattern: RegExp,
+): { named: number; violations: string[] } {
+  const found = [...texts].flatMap(([path, text]) => [...text.matchAll(pattern)].map(([, name]) => ({ path, name })));
+  const unknown = found.filter(({ name }) => !known.has(name));
+  return { named: found.length, violations: unknown.map(({ path, name }) => `${path}: no command ${name}`) };
+}
+
+const gqCommand = /(?<![\w./-])gq ([a-z][a-z-]*)/g;
+const npmScript = /npm run ([a-z][\w:-]*)/g;
+
+/** Recipes anywhere; other paths of the repository where they stand in backticks. `*`, `{` and capitals stand for any name. */
+function checkPaths(texts: Texts, known: readonly string[]): { named: number; violations: string[] } {
+  const named = [...texts].flatMap(([page, text]) => {
+    const recipes = text.matchAll(/(?<![\w./-])(recipes\/[\w.*-]*\w[\w.*-]*)/g);
+    const quoted = text.matchAll(/`((?:src|test|bench|data|docs|models|scripts)\/[^`\s]*)`/g);
+    return [...recipes, ...quoted].map(([, path]) => ({ page, path: path.replace(/[./]$/, '') }));
+  });
+  const holds = (path: string): boolean => {
+    const open = path.search(/[*{<]|(?<![a-z])[A-Z]/);
+    if (open >= 0) return known.some((each) => each.startsWith(path.slice(0, open)));
+    return known.some((each) => each === path || each.startsWith(`${path}/`));
+  };
+  const missing = named.filter(({ path }) => !holds(path));
+  return { named: named.length, violations: missing.map(({ page, path }) => `${page}: ${path} does not exist`) };
+}
+
+describe('the pages', () => {
+  it('have every section of the method that source files cite', () => {
+    const science = readText('docs/science.md');
+    expect([...sectionsOf(science)]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    const { cited, violations } = checkCitations(code, science);
+    expect(violations).toEqual([]);
+    expect(cited).toBeGreaterThan(10);
+  });
+
+  it('link to files and headings that exist', () => {
+    const { links, violations } = checkLinks(pages, (path) => existsSync(join(root, path)));
+    expect(violations).toEqual([]);
+    expect(links).toBeGreaterThan(30);
+  });
+
+  it('name commands and scripts that exist', () => {
+    const commands = commandsOf(readText('src/cli/program.ts'));
+    expect(commands).toContain('train');
+    const gq = checkCommands(pages, commands, gqCommand);
+    const scripts = new Set(Object.keys(JSON.parse(readText('package.json')).scripts));
+    const npm = checkCommands(pages, scripts, npmScript);
+    expect([...gq.violations, ...npm.violations]).toEqual([]);
+    expect(Math.min(gq.named, npm.named)).toBeGreaterThan(5);
+  });
+
+  it('name recipes, files and folders that exist', () => {
+    const { named, violations } = checkPaths(pages, files);
+    expect(violations).toEqual([]);
+    expect(named).toBeGreaterThan(20);
+  });
+});
+
+describe('planted mistakes are caught', () => {
+  const one = (text: string): Texts => new Map([['docs/a.md', text]]);
+
+  it.each([
+    ['/** See docs/science.md, section 11. */', ['docs/a.md: docs/science.md has no section 11']],
+    ['/** See docs/science.md, sections 1 and\n * 12. */', ['docs/a.md: docs/science.md has no section 12']],
+    ['/** See docs/science.md. */', ['docs/a.md: "docs/science.md" cites no section']],
+    ['/** See docs/science.md, section 1. */', ['docs/a.md: "docs/science.md, section 1" cites no section']],
+    ['/** See docs/science.md,\n * sections 1 and 2. */', []],
+  ])('citation %j', (text, violations) => {
+    const science = '<a id="section-1"></a>\n\n## 1. One\n\n<a id="section-2"></a>\n\n## 2. Two\n\n## 12. No anchor\n';
+    expect(checkCitations(one(text), science).violations).toEqual(violations);
+  });
+
+  it.each([
+    ['[b](b.md)', ['docs/a.md: b.md leads nowhere']],
+    ['![p](figures/p.svg)', ['docs/a.md: figures/p.svg leads nowhere']],
+    ['<img src="p.svg">', ['docs/a.md: p.svg leads nowhere']],
+    ['# Here\n[c](#there)', ['docs/a.md: #there: no such heading']],
+    ['[d](../README.md#part-3)', ['docs/a.md: ../README.md#part-3: no such heading']],
+    ['## The `gq` way, now\n[e](#the-gq-way-now) [f](../README.md#part-2) [g](https://x.org/y) `[h](i.md)`', []],
+  ])('link %j', (text, violations) => {
+    const texts = new Map([...one(text), ['README.md', '<a id="part-2"></a>\n']]);
+    expect(checkLinks(texts, (path) => texts.has(path)).violations).toEqual(violations);
+  });
+
+  it.each([
+    ['`gq trian recipe.toml`', ['docs/a.md: no command trian']],
+    ['```sh\nnpx gq eval-curves RUN\n```', ['docs/a.md: no command eval-curves']],
+    ['`gq train`, `gq COMMAND --help`, src/cli/gq.ts', []],
+  ])('command %j', (text, violations) => {
+    const known = commandsOf("  {\n    name: 'train',\n    summary: 'x',\n");
+    expect(checkCommands(one(text), known, gqCommand).violations).toEqual(violations);
+  });
+
+  it.each([
+    ['gq train recipes/gone.toml', ['docs/a.md: recipes/gone.toml does not exist']],
+    ['see recipes/none-*', ['docs/a.md: recipes/none-* does not exist']],
+    ['`src/gone`', ['docs/a.md: src/gone does not exist']],
+    ['`src/grpo`, `src/grpo/NAME.ts`, recipes/micro-*, recipes/micro-base.toml, runs/recipes/x.toml', []],
+  ])('path %j', (text, violations) => {
+    expect(checkPaths(one(text), ['recipes/micro-base.toml', 'src/grpo/step.ts']).violations).toEqual(violations);
+  });
+});
