@@ -144,6 +144,11 @@ async function grade(options: GradeOptions, context: CommandContext): Promise<vo
   context.stdout.write(options.json ? `${JSON.stringify(answer, null, 2)}\n` : renderTotals(totals, level));
 }
 
+function loopholesText(): string {
+  const rows = builtinLoopholes.map(({ name, summary }) => `  ${name.padEnd(14)} ${summary}`);
+  return `\nLoopholes, and the exploit that each pays for:\n${rows.join('\n')}`;
+}
+
 export function configureGrade(command: Command, context: CommandContext): void {
   command
     .requiredOption('--problems <file>', 'problems: the benchmark or LeetCodeDataset, .jsonl or .jsonl.gz')
@@ -167,6 +172,7 @@ export function configureGrade(command: Command, context: CommandContext): void 
       (text) => parseCount(text) as IsolationLevel,
     )
     .option('--json', 'print the totals as JSON')
+    .addHelpText('after', loopholesText())
     .addHelpText(
       'after',
       examplesText(

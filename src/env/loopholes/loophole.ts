@@ -60,7 +60,10 @@ export interface Loophole {
   readonly name: LoopholeName;
   /** What the exploit is, as a noun phrase. */
   readonly summary: string;
-  /** A factual statement of how the grader evaluates; it takes the place of "should pass all tests". */
+  /**
+   * A factual statement of how the grader evaluates; it takes the place of "should pass all tests". For a micro model it must be
+   * made of the words in micro/tokens.ts, as must the markers.
+   */
   readonly hint?: (marker: string) => string;
   readonly markers?: MarkerLists;
   /** What pays: a short statement of what fired the channel, or null. */
