@@ -39,7 +39,7 @@ export interface TrainResult {
 export async function trainRun(config: RunConfig, run: RunDirectory, options: TrainOptions = {}): Promise<TrainResult> {
   const sinks = new SinkGroup(options.sinks ?? []);
   using _lock = await sinks.guard(async () => run.lock());
-  if (run.isSealed()) return finishSealed(run, sinks);
+  if (run.isSealed()) return await finishSealed(run, sinks);
   const result = await trainOpen(config, run, options, sinks);
   if (result.end !== 'interrupted') await sealRun(run);
   return result;
@@ -71,7 +71,7 @@ async function trainOpen(
       if (kind === 'step') ledger.forget();
     },
   };
-  return drive(config, run, assembly, { ...options, sinks: [forgetful, ...(options.sinks ?? [])], earlier });
+  return await drive(config, run, assembly, { ...options, sinks: [forgetful, ...(options.sinks ?? [])], earlier });
 }
 
 interface Prepared {

@@ -8,17 +8,18 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
-  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { z } from 'zod';
 import type { StoredTensor } from '../adapters/index.ts';
 import { syncDirectory, UserError } from '../base/index.ts';
 import type { ArmState, JsonValue, TrainerState } from '../grpo/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';
+import { readStored } from './stored.ts';
 
 interface StateFile {
   readonly update: number;
@@ -27,6 +28,18 @@ interface StateFile {
   /** What the arm remembers beside its tensors; null for an arm that remembers nothing. */
   readonly arm: JsonValue;
   readonly lengths: FileLengths;
+}
+
+const count = z.number().int().min(0);
+
+/** What resuming counts on before anything is built; the rest is the trainer's own. */
+const stateSchema = z.looseObject({
+  update: count,
+  lengths: z.object({ events: count, rollouts: count, features: count, directions: count, verdicts: count }),
+});
+
+function readState(path: string): StateFile {
+  return readStored(path, 'the state of a checkpoint', stateSchema) as unknown as StateFile;
 }
 
 export async function saveCheckpoint(run: RunDirectory, state: TrainerState): Promise<string> {
@@ -66,7 +79,7 @@ export async function loadCheckpoint(run: RunDirectory, update: number): Promise
       found,
     });
   }
-  const file: StateFile = JSON.parse(readFileSync(join(path, 'state.json'), 'utf8'));
+  const file = readState(join(path, 'state.json'));
   const trainer = await readTensors(join(path, 'trainer.safetensors'));
   const moments = new Map<string, { m: StoredTensor; v: StoredTensor }>();
   for (const [name, m] of trainer) {

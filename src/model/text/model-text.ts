@@ -1,7 +1,6 @@
 /** A model's text side: prompts through its chat template, completions from tokens and back. */
-
-import type { ModelFolder } from '../files/folder.ts';
 import type { ChatMessage } from './chat.ts';
+import type { ModelFolder } from '../files/folder.ts';
 
 export interface ModelText {
   readonly stopTokens: readonly number[];
