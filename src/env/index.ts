@@ -41,5 +41,5 @@ export {
 } from './sandbox/isolation.ts';
 export { Sandbox, type SandboxOptions, type SandboxReport } from './sandbox/sandbox.ts';
 export { SandboxJudge, type SandboxJudgeOptions } from './sandbox-judge.ts';
-export { checkProblems, type Soundness } from './soundness.ts';
+export { checkProblems, checkSoundness, type Soundness } from './soundness.ts';
 export { type Outcome, outcomes, rewards, type Verdict, type VerdictSink } from './verdict.ts';

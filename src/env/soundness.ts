@@ -50,23 +50,39 @@ async function reasonAgainst(judge: Judge, problem: Problem): Promise<Timing> {
   }
 }
 
-export async function checkProblems(
-  { loaded, refused }: LoadedProblems,
+export interface SoundProblems {
+  /** With their CPU budgets. */
+  readonly sound: readonly Problem[];
+  readonly unsound: readonly { readonly id: string; readonly reason: string }[];
+}
+
+export async function checkSoundness(
+  problems: readonly Problem[],
   judge: Judge,
   onProgress: (done: number) => void = () => undefined,
-): Promise<Soundness> {
+): Promise<SoundProblems> {
   let done = 0;
-  const results = await mapPool(loaded, judge.concurrency, async ({ problem, record }) => {
+  const results = await mapPool(problems, judge.concurrency, async (problem) => {
     const { reason, cpuSeconds } = await reasonAgainst(judge, problem);
     done += 1;
     onProgress(done);
-    return { problem: { ...problem, cpuSeconds }, line: record.line, reason };
+    return { problem: { ...problem, cpuSeconds }, reason };
   });
-  const failed = results.filter(({ reason }) => reason !== '');
   return {
     sound: results.filter(({ reason }) => reason === '').map(({ problem }) => problem),
-    unsound: [...refused, ...failed.map(({ problem, line, reason }) => ({ id: problem.id, line, reason }))].sort(
-      (a, b) => a.line - b.line,
-    ),
+    unsound: results.flatMap(({ problem: { id }, reason }) => (reason === '' ? [] : [{ id, reason }])),
   };
+}
+
+/** Problems of a file, and where in it the unsound ones stand. */
+export async function checkProblems(
+  { loaded, refused }: LoadedProblems,
+  judge: Judge,
+  onProgress?: (done: number) => void,
+): Promise<Soundness> {
+  const lines = new Map(loaded.map(({ problem, record }) => [problem.id, record.line]));
+  const problems = loaded.map(({ problem }) => problem);
+  const { sound, unsound } = await checkSoundness(problems, judge, onProgress);
+  const failed = unsound.map(({ id, reason }) => ({ id, line: lines.get(id) ?? 0, reason }));
+  return { sound, unsound: [...refused, ...failed].sort((a, b) => a.line - b.line) };
 }

@@ -2,21 +2,19 @@
  * One completion a prompt, a fixed generation seed, the strict oracle. The streams of evaluation have their own name, so
  * training's random numbers are the same whether or not anything is evaluated.
  */
+
+import type { PolicyState } from '../adapters/index.ts';
 import { mapPool, randomStream } from '../base/index.ts';
 import type { Judge } from '../env/index.ts';
-import type { Task } from '../grpo/index.ts';
-import { type Policy, projectRows } from '../grpo/index.ts';
-import type { ModelText } from '../model/index.ts';
-import { generate, type Pace, type SamplingSettings } from '../model/index.ts';
+import type { Sampler, Task } from '../grpo/index.ts';
+import type { ModelText, SamplingSettings } from '../model/index.ts';
 import type { EvaluationRow } from './store.ts';
 
 export interface EvaluationOptions {
   readonly seed: number;
   readonly sampling: SamplingSettings;
-  /** The quarantine's scale; null for the base, which has no adapter. */
-  readonly scale: number | null;
+  readonly state: PolicyState;
   readonly text: ModelText;
-  readonly pace: Pace;
   readonly onProgress?: (done: number) => void;
 }
 
@@ -24,18 +22,17 @@ export interface EvaluationOptions {
 export const rowsTogether = 128;
 
 export async function evaluateTasks(
-  policy: Policy,
+  sampler: Sampler,
   tasks: readonly Task[],
   judge: Judge,
-  { seed, sampling, scale, text, pace, onProgress }: EvaluationOptions,
+  { seed, sampling, state, text, onProgress }: EvaluationOptions,
 ): Promise<EvaluationRow[]> {
   const stream = randomStream(seed, 'evaluation');
   const rows: EvaluationRow[] = [];
   for (let first = 0; first < tasks.length; first += rowsTogether) {
     const batch = tasks.slice(first, first + rowsTogether);
-    const requests = batch.map(({ hinted }, i) => ({ prompt: hinted, row: first + i, scale: scale ?? 0 }));
-    const options = scale === null ? { stream, ...pace } : { stream, ...pace, project: projectRows(policy) };
-    const generations = await generate(policy.decoder, requests, sampling, options);
+    const requests = batch.map(({ hinted }, i) => ({ prompt: hinted, row: first + i, state }));
+    const generations = await sampler.sample(requests, sampling, stream);
     const graded = await mapPool(batch, judge.concurrency, async ({ problem, loophole, markers, hinted }, i) => {
       const completion = text.decode(generations[i].tokens);
       const verdict = await judge.judge({ id: `evaluation-${first + i}`, problem, loophole, markers, completion });

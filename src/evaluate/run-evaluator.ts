@@ -1,11 +1,11 @@
 /** Evaluates checkpoints of a run: loads an adapter's tensors, sets the state, generates, grades, stores. */
-import { type AdaptedState, scaleOf } from '../adapters/index.ts';
+import type { AdaptedState } from '../adapters/index.ts';
 import { sha256Json } from '../base/index.ts';
 import type { Judge } from '../env/index.ts';
-import type { Policy } from '../grpo/index.ts';
+import { type Policy, policySampler } from '../grpo/index.ts';
 import type { ModelText, SamplingSettings } from '../model/index.ts';
 import type { Manifest, RunConfig, RunDirectory } from '../run/index.ts';
-import { deployedScale, loadCheckpoint, paceOf } from '../run/index.ts';
+import { computeTable, loadCheckpoint } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
 import { evaluateTasks } from './evaluate.ts';
 import { evaluationTasks, type SetContext } from './sets.ts';
@@ -27,9 +27,9 @@ function evaluationKey({ config, modelHash, dataHash }: Manifest): string {
   return sha256Json({ modelHash, dataHash, environment, sampling, seed, evaluationSeed });
 }
 
-/** Split adapters have two states; vanilla and no-loophole deploy what they trained. */
-export function statesOf({ arm }: RunConfig): readonly AdaptedState[] {
-  return deployedScale(arm) === 1 ? ['full'] : ['full', 'deployed'];
+/** An arm with a quarantine has two states; others deploy what they trained. */
+export function statesOf({ hasQuarantine }: Pick<Manifest, 'hasQuarantine'>): readonly AdaptedState[] {
+  return hasQuarantine ? ['full', 'deployed'] : ['full'];
 }
 
 export class RunEvaluator {
@@ -74,12 +74,11 @@ export class RunEvaluator {
     const curve = name.set === 'curve' ? { curveIds: await this.#curveIds() } : {};
     const tasks = evaluationTasks(name.set, { ...this.#parts, ...curve }, name.limit);
     if (name.state !== 'base') await this.#load(name.update);
-    return evaluateTasks(policy, tasks, judge, {
+    return evaluateTasks(policySampler(policy, computeTable(config)), tasks, judge, {
       seed: evaluationSeed,
       sampling: samplingOf(config, text),
-      scale: name.state === 'base' ? null : scaleOf(name.state, policy.deployedScale),
+      state: name.state,
       text,
-      pace: paceOf(config),
       ...(onProgress === undefined ? {} : { onProgress }),
     });
   }

@@ -6,10 +6,11 @@
 import { randomStream, UserError } from '../base/index.ts';
 import type { Loophole, MarkerPolicy, Problem } from '../env/index.ts';
 import { loopholeOf, type Partition } from '../env/index.ts';
+import { assertDisjoint, type Splits } from '../env/sources/index.ts';
 import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
-import { assertDisjoint, makeTask, type Splits } from '../run/index.ts';
+import { makeTask } from '../run/index.ts';
 
 export const evaluationSets = ['test-novel', 'test-original', 'train', 'validation', 'curve'] as const;
 export type EvaluationSet = (typeof evaluationSets)[number];
@@ -32,8 +33,7 @@ export interface SetContext {
   readonly splits: Splits;
   readonly partition: Partition;
   readonly text: ModelText;
-  /** All loopholes there are; the built-in ones unless told. */
-  readonly loopholes?: readonly Loophole[];
+  readonly loopholes: readonly Loophole[];
   /** Ids of the curve set's problems; only `curve` needs them. */
   readonly curveIds?: readonly string[];
 }
@@ -51,7 +51,7 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
   const problems = problemsOf(set, context);
   return problems
     .slice(0, limit ?? problems.length)
-    .map((problem) => makeTask(problem, loopholeOf(partition, problem.id), markers[set], text, loopholes));
+    .map((problem) => makeTask(problem, loopholeOf(partition, problem.id), markers[set], { text, loopholes }));
 }
 
 function problemsOf(set: EvaluationSet, { config, splits, curveIds = [] }: SetContext): readonly Problem[] {

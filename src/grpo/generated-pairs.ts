@@ -5,7 +5,7 @@
  * two completions, as a hand-written one is. At the start the adapter changes nothing, so the pairs are a function of the seed and
  * the base model: a run that is resumed makes the same ones before it restores its state.
  */
-import { scaleOf, type TokenPair } from '../adapters/index.ts';
+import type { TokenPair } from '../adapters/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
 import type { SamplingSettings } from '../model/index.ts';
 import type { SampleRequest, Sampler } from './sampler.ts';

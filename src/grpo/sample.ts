@@ -2,7 +2,6 @@
  * Step 2 of an update: sample `group` completions per prompt, a share of them in the deployed state, the rest in the full one. In the
  * teacher phase the last members of a group are demonstrations from pools; an unhinted prompt takes solves only.
  */
-import { scaleOf } from '../adapters/index.ts';
 import { randomStream } from '../base/index.ts';
 import type { Arm, Prompts } from './arm.ts';
 import type { DrawnTask } from './draw.ts';

@@ -12,7 +12,7 @@ export interface SampleRequest {
 }
 
 export interface Sampler {
-  /** One completion per request, in their order. */
+  /** One completion per request, in their order. The base decodes without an adapter, so it is not mixed with other states. */
   sample(
     requests: readonly SampleRequest[],
     settings: SamplingSettings,
@@ -20,19 +20,19 @@ export interface Sampler {
   ): Promise<readonly Generation[]>;
 }
 
-export function policySampler(policy: Policy, pace: Pace = {}): Sampler {
+export function policySampler(policy: Policy, { readEvery, rowStep, tokensPerPass }: Required<Pace>): Sampler {
+  const pace = { readEvery, rowStep, tokensPerPass };
   const project = projectRows(policy);
   return {
-    sample: (requests, settings, stream) =>
-      generate(
-        policy.decoder,
-        requests.map(({ prompt, row, state }) => ({
-          prompt,
-          row,
-          scale: state === 'base' ? null : scaleOf(state, policy.deployedScale),
-        })),
-        settings,
-        { stream, project, ...pace },
-      ),
+    sample(requests, settings, stream) {
+      const scaled = requests.flatMap(({ prompt, row, state }) =>
+        state === 'base' ? [] : [{ prompt, row, scale: scaleOf(state, policy.deployedScale) }],
+      );
+      if (scaled.length === requests.length)
+        return generate(policy.decoder, scaled, settings, { stream, project, ...pace });
+      if (scaled.length > 0) throw new RangeError('the base is sampled on its own');
+      const plain = requests.map(({ prompt, row }) => ({ prompt, row, scale: 0 }));
+      return generate(policy.decoder, plain, settings, { stream, ...pace });
+    },
   };
 }

@@ -25,7 +25,10 @@ export async function scoreOld(
     return { logpOld: logps, features: await probeGradients(policy, rollouts, wanted.granularity, tokensPerPass) };
   }
   const pool = wanted.granularity;
-  const deployed = await scoreRollouts(policy, rollouts, () => scaleOf('deployed', policy.deployedScale), { tokensPerPass, pool });
+  const deployed = await scoreRollouts(policy, rollouts, () => scaleOf('deployed', policy.deployedScale), {
+    tokensPerPass,
+    pool,
+  });
   const others = [...rollouts.keys()].filter((i) => rollouts[i].sampled !== 'deployed');
   const full = await scoreRollouts(
     policy,

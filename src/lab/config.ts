@@ -1,8 +1,8 @@
 /** From a recipe and settings to a checked config: the plugins that it names are loaded first, since they extend the schema. */
 import { UserError } from '../base/index.ts';
 import {
-  checkConfig,
   type ConfigBase,
+  checkConfig,
   type RawConfig,
   type ResolvedConfig,
   type RunConfig,

@@ -3,14 +3,19 @@ import { targetModules } from '../adapters/index.ts';
 import { readVersion, UserError } from '../base/index.ts';
 import type { Device } from '../engine/index.ts';
 import { configHash, type Manifest, problemsHash, type RunConfig, type RunDirectory, runFormat } from '../run/index.ts';
-import type { RunInputs, Warn } from './assemble.ts';
+import type { RunInputs } from './assemble.ts';
+import { partsOf } from './config.ts';
+import { armOf } from './parts.ts';
+import { pluginRecords } from './plugins.ts';
+import type { Warn } from './problems.ts';
 
-export function makeManifest(
+export async function makeManifest(
   config: RunConfig,
   { path }: RunDirectory,
   { files, problems, pairsHash }: RunInputs,
   parent: Manifest['parent'],
-): Manifest {
+): Promise<Manifest> {
+  const arm = armOf(config, await partsOf(config));
   const modules = targetModules(files.folder.config, config.adapter.targets).map(({ name }) => name);
   return {
     format: runFormat,
@@ -24,7 +29,9 @@ export function makeManifest(
     modelHash: files.hash,
     dataHash: problemsHash(Object.values(problems).flat()),
     pairsHash,
-    usesOracle: config.arm.kind === 'oracle',
+    usesOracle: arm.usesLabels,
+    hasQuarantine: arm.quarantine,
+    plugins: pluginRecords(config.plugins),
     device: describeDevice(files.device),
     features: { modules: modules.sort(), rank: config.adapter.rank },
     parent,
@@ -49,6 +56,7 @@ export async function checkManifest(path: string, begun: Manifest, now: Manifest
     ['model', begun.modelHash, now.modelHash],
     ['problems', begun.dataHash, now.dataHash],
     ['pairs', begun.pairsHash, now.pairsHash],
+    ['plugins', hashesOf(begun), hashesOf(now)],
   ]) {
     if (before === after) continue;
     const expected = `the ${what} that the run began with (${before})`;
@@ -61,6 +69,10 @@ export async function checkManifest(path: string, begun: Manifest, now: Manifest
     message: `begun on ${begun.device}, going on with ${now.device}: bytes will differ from an unbroken run`,
     detail: { begun: begun.device, now: now.device },
   });
+}
+
+function hashesOf({ plugins }: Manifest): string {
+  return plugins.map(({ hash }) => hash).join(' ');
 }
 
 function withoutThreads(device: string): string {

@@ -3,10 +3,14 @@
 import { UserError } from '../base/index.ts';
 import { RunEvaluator } from '../evaluate/index.ts';
 import type { Policy } from '../grpo/index.ts';
-import type { RunConfig } from '../run/index.ts';
-import { deployedScale, parseRunConfig, partitionOf, RunDirectory, trainingTasks } from '../run/index.ts';
-import { lastAdapter, openAdapter, openJudge, openModel, openPairs, openProblems, type Resources } from './assemble.ts';
+import { partitionOf, type RunConfig, RunDirectory, trainingTasks } from '../run/index.ts';
+import { lastAdapter, openAdapter } from './adapter.ts';
+import { parseRunConfig, partsOf } from './config.ts';
 import { deviceNames } from './devices.ts';
+import { openModel } from './model.ts';
+import { openPairs } from './pairs.ts';
+import { openJudge, openProblems } from './problems.ts';
+import type { Resources } from './resources.ts';
 
 export interface OpenRun {
   readonly run: RunDirectory;
@@ -24,18 +28,22 @@ export interface OpenRunOptions {
 
 export async function openRun(path: string, resources: Resources, options: OpenRunOptions = {}): Promise<OpenRun> {
   const run = RunDirectory.open(path);
-  const config = withDevice(run.readManifest().config, options.device);
+  const { config: stored, hasQuarantine } = run.readManifest();
+  const config = withDevice(await parseRunConfig(stored), options.device);
+  const { loopholes } = await partsOf(config);
   const judge = await openJudge(config, resources);
   const splits = await openProblems(config, judge);
-  const partition = await partitionOf(config, splits);
-  const everything = { ...splits, train: Object.values(splits).flat() };
-  const model = await openModel(config, resources, async (text) => trainingTasks(config, everything, partition, text));
+  const partition = await partitionOf(config, splits, loopholes);
+  const everything = Object.values(splits).flat();
+  const model = await openModel(config, resources, async (text) =>
+    trainingTasks(config, everything, partition, { text, loopholes }, 'open'),
+  );
   const { pairs } = await openPairs(config, model.text);
   const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
-  const policy: Policy = { decoder: model.decoder, adapter, deployedScale: deployedScale(config.arm) };
-  const parts = { run, config, policy, judge, splits, partition, text: model.text, siblings: options.siblings ?? [] };
-  const hasQuarantine = policy.deployedScale === 0;
-  return { run, config, hasQuarantine, evaluator: new RunEvaluator(parts) };
+  const policy: Policy = { decoder: model.decoder, adapter, deployedScale: hasQuarantine ? 0 : 1 };
+  const { siblings = [] } = options;
+  const evaluated = { run, config, policy, judge, splits, partition, loopholes, text: model.text, siblings };
+  return { run, config, hasQuarantine, evaluator: new RunEvaluator(evaluated) };
 }
 
 const kinds = ['wasm', 'reference', 'cuda'] as const;

@@ -30,7 +30,11 @@ export function joinParts(known: Parts, added: Partial<Parts>, source: string): 
     const names = own.map(nameOf);
     for (const name of (others ?? []).map(nameOf)) {
       if (names.includes(name)) {
-        throw new UserError({ call: `plugin ${source}`, expected: `a new name for its ${word}`, found: `${name}, which is taken` });
+        throw new UserError({
+          call: `plugin ${source}`,
+          expected: `a new name for its ${word}`,
+          found: `${name}, which is taken`,
+        });
       }
       names.push(name);
     }
@@ -57,5 +61,10 @@ function find<T extends { readonly kind: string }>(parts: readonly T[], kind: st
   const part = parts.find((each) => each.kind === kind);
   if (part !== undefined) return part;
   const expected = parts.map((each) => each.kind).join(', ');
-  throw new UserError({ call: word, expected, found: kind, fix: 'Is the plugin that has it still named in the config?' });
+  throw new UserError({
+    call: word,
+    expected,
+    found: kind,
+    fix: 'Is the plugin that has it still named in the config?',
+  });
 }

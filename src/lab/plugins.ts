@@ -56,7 +56,14 @@ async function loadPlugin(path: string): Promise<Partial<Parts>> {
 
 /** What each kind of part cannot do without. */
 const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>> = {
-  arms: { kind: 'string', summary: 'string', settings: 'object', quarantine: 'boolean', usesLabels: 'boolean', open: 'function' },
+  arms: {
+    kind: 'string',
+    summary: 'string',
+    settings: 'object',
+    quarantine: 'boolean',
+    usesLabels: 'boolean',
+    open: 'function',
+  },
   loopholes: { name: 'string', summary: 'string' },
   starts: { name: 'string', summary: 'string', factors: 'function' },
   problemSources: { kind: 'string', summary: 'string', settings: 'object', load: 'function' },

@@ -2,13 +2,16 @@
  * The device of a run. A GPU is given as much memory as a rehearsal of the run needed: of the budget the config states, or of
  * what is free; what would not fit is refused before anything is loaded, with what to lower.
  */
+import { findStart } from '../adapters/index.ts';
 import { inspectCuda } from '../engine/cuda/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { Task } from '../grpo/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { assertFits, type Budget, planMemory, renderPlan, type Work } from '../run/index.ts';
+import { partsOf } from './config.ts';
 import { type DeviceOptions, openDevice } from './devices.ts';
+import { armOf } from './parts.ts';
 
 export function deviceOptions({ device }: RunConfig): DeviceOptions {
   const { threads, variant, precision, arenaMiB, libraries } = device;
@@ -38,7 +41,9 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   const budget = await budgetOf(config);
   if (budget === null) return openDevice(kind, options);
   const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
-  const plan = await planMemory({ config, decoder, tasks, floats }, work);
+  const parts = await partsOf(config);
+  const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
+  const plan = await planMemory({ config, arm, start, decoder, tasks, floats }, work);
   assertFits(plan, budget, config);
   await show(renderPlan(plan, budget));
   return openDevice(kind, { ...options, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });

@@ -17,8 +17,11 @@ import {
   stampNotice,
   type WarningEvent,
 } from '../run/index.ts';
-import { type Assembly, assemble, lastAdapter, openInputs, Resources, type Warn } from './assemble.ts';
+import { lastAdapter } from './adapter.ts';
+import { type Assembly, assemble, openInputs } from './assemble.ts';
 import { checkManifest, makeManifest } from './manifest.ts';
+import type { Warn } from './problems.ts';
+import { Resources } from './resources.ts';
 
 export interface TrainOptions {
   /** Told every event, beside the files of the run; closed at the end, however it ends. */
@@ -103,7 +106,7 @@ async function prepare(
     await sinks.event(event);
   };
   const inputs = await openInputs(config, resources, warn);
-  const manifest = makeManifest(config, run, inputs, parent);
+  const manifest = await makeManifest(config, run, inputs, parent);
   if (begun === null) await run.writeManifest(manifest);
   else await checkManifest(run.path, begun, manifest, warn);
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));

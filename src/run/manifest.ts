@@ -1,8 +1,7 @@
 /** manifest.json: what a run is, written before its model is loaded. The number of the format stands in it. */
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { parseRunConfig } from './config.ts';
-import type { RunConfig } from './schema.ts';
+import { type RunConfig, storedConfigSchema } from './schema.ts';
 import { readStored } from './stored.ts';
 
 export const runFormat = 2;
@@ -12,7 +11,7 @@ const what = 'the manifest of a run';
 const manifestSchema = z.object({
   format: z.literal(runFormat),
   name: z.string(),
-  config: z.record(z.string(), z.unknown()),
+  config: storedConfigSchema,
   configHash: z.string(),
   version: z.string(),
   node: z.string(),
@@ -21,7 +20,12 @@ const manifestSchema = z.object({
   modelHash: z.string(),
   dataHash: z.string(),
   pairsHash: z.string().nullable(),
+  /** Whether the arm was given labels. */
   usesOracle: z.boolean(),
+  /** Whether deployment deletes a block. */
+  hasQuarantine: z.boolean(),
+  /** Modules whose parts the config may name, with the hash of their code. */
+  plugins: z.array(z.object({ path: z.string(), hash: z.string() })),
   /** Kernel variant and threads: bytes are reproducible for the same variant. */
   device: z.string(),
   features: z.object({ modules: z.array(z.string()), rank: z.number().int().min(1) }),
@@ -38,18 +42,7 @@ export interface Manifest extends Omit<Stored, 'config'> {
 
 export function readManifest(path: string): Manifest {
   expectFormat(path);
-  const stored = readStored(path, what, manifestSchema);
-  return { ...stored, config: readConfig(stored.config, path) };
-}
-
-function readConfig(raw: unknown, path: string): RunConfig {
-  try {
-    return parseRunConfig(raw);
-  } catch (cause) {
-    if (!(cause instanceof UserError)) throw cause;
-    const { expected, found } = cause.complaint;
-    throw new UserError({ call: `read ${path}, key config`, expected, found }, { cause });
-  }
+  return readStored(path, what, manifestSchema);
 }
 
 /** Refuses a run that another version of the package wrote in another format. */

@@ -3,7 +3,7 @@
  * as it may be, a pass filled to its last token) is rehearsed on a device that only counts. What stands (weights, adapter,
  * optimiser) is there all the time; of the phases the largest counts. A margin covers what kernels borrow for themselves.
  */
-import { assembleAdapter, findStart, targetModules } from '../adapters/index.ts';
+import { type AdapterStart, assembleAdapter, targetModules } from '../adapters/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
 import type { ArmDefinition, Policy, Task } from '../grpo/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
@@ -27,6 +27,7 @@ export interface MemoryPlan {
 export interface Rehearsal {
   readonly config: RunConfig;
   readonly arm: ArmDefinition;
+  readonly start: AdapterStart;
   readonly decoder: DecoderConfig;
   readonly tasks: readonly Task[];
   readonly floats: readonly DType[];
@@ -88,8 +89,8 @@ async function rehearseWeights(scope: Scope, { config, decoder, floats }: Rehear
   return Decoder.load(scope, decoder, weights, { maxPositions });
 }
 
-function rehearseAdapter(scope: Scope, { config, decoder }: Rehearsal) {
-  const { family, rank, targets } = config.adapter;
+function rehearseAdapter(scope: Scope, { config, decoder, start }: Rehearsal) {
+  const { rank, targets } = config.adapter;
   const modules = targetModules(decoder, targets);
   const nothing = { A0: new Float32Array(), B0: new Float32Array() };
   const factors = new Map(modules.map(({ name }) => [name, nothing]));

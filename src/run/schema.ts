@@ -33,16 +33,12 @@ const device = z
   })
   .prefault({});
 
-const environmentOf = (loopholes: readonly [string, ...string[]]) =>
+const environmentOf = (loophole: z.ZodType<string>) =>
   z
     .strictObject({
-      loopholes: z
-        .array(z.enum(loopholes))
-        .min(1)
-        .default(['run_tests'])
-        .describe('loopholes; each problem gets one of them'),
+      loopholes: z.array(loophole).min(1).default(['run_tests']).describe('loopholes; each problem gets one of them'),
       heldOutLoopholes: z
-        .array(z.enum(loopholes))
+        .array(loophole)
         .default([])
         .describe('loopholes the pairs know nothing of; disjoint from loopholes'),
       partition: z
@@ -63,10 +59,10 @@ const environmentOf = (loopholes: readonly [string, ...string[]]) =>
     })
     .prefault({});
 
-const adapterOf = (families: readonly [string, ...string[]]) =>
+const adapterOf = (family: z.ZodType<string>) =>
   z
     .strictObject({
-      family: z.enum(families).default('lora').describe('how the adapter starts'),
+      family: family.default('lora').describe('how the adapter starts'),
       rank: positive.default(32).describe('of each of the two blocks'),
       targets: z
         .array(z.string())
@@ -212,12 +208,33 @@ export interface KindTable {
 const known = new WeakMap<ConfigParts, ReturnType<typeof makeSchema>>();
 
 export function runSchema(parts: ConfigParts) {
-  const schema = known.get(parts) ?? makeSchema(parts);
+  const schema = known.get(parts) ?? strictSchema(parts);
   known.set(parts, schema);
   return schema;
 }
 
-function makeSchema({ arms, problemSources, loopholes, starts }: ConfigParts) {
+function strictSchema({ arms, problemSources, loopholes, starts }: ConfigParts) {
+  return makeSchema({
+    arm: kindTable(arms, usualKinds.arm),
+    data: kindTable(problemSources, usualKinds.data),
+    loophole: nameOf(loopholes),
+    family: nameOf(starts),
+  });
+}
+
+const anyKind: z.ZodType<KindTable> = z.looseObject({ kind: z.string() });
+
+/** A config that was checked when it was stored: what only its plugins know is taken as it is. */
+export const storedConfigSchema = makeSchema({ arm: anyKind, data: anyKind, loophole: z.string(), family: z.string() });
+
+interface OpenTables {
+  readonly arm: z.ZodType<KindTable>;
+  readonly data: z.ZodType<KindTable>;
+  readonly loophole: z.ZodType<string>;
+  readonly family: z.ZodType<string>;
+}
+
+function makeSchema({ arm, data, loophole, family }: OpenTables) {
   return z.strictObject({
     seed: count.default(1).describe('seed of everything random'),
     updates: positive.default(60).describe('optimiser updates'),
@@ -229,10 +246,10 @@ function makeSchema({ arms, problemSources, loopholes, starts }: ConfigParts) {
       ),
     model: z.string().default('micro').describe('a Hugging Face folder, or "micro": the model in the package'),
     device,
-    data: kindTable(problemSources, usualKinds.data),
-    environment: environmentOf(namesOf(loopholes)),
-    adapter: adapterOf(namesOf(starts)),
-    arm: kindTable(arms, usualKinds.arm),
+    data,
+    environment: environmentOf(loophole),
+    adapter: adapterOf(family),
+    arm,
     sampling,
     loss,
     optimiser,
@@ -255,10 +272,8 @@ function kindTable(parts: readonly ConfigPart[], usual: string) {
   return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: usual }) as unknown as z.ZodType<KindTable>;
 }
 
-function namesOf(parts: readonly { readonly name: string }[]): [string, ...string[]] {
-  const [first, ...others] = parts.map(({ name }) => name);
-  if (first === undefined) throw new RangeError('at least one name is needed');
-  return [first, ...others];
+function nameOf(parts: readonly { readonly name: string }[]): z.ZodType<string> {
+  return z.enum(parts.map(({ name }) => name));
 }
 
 export type RunConfig = z.infer<ReturnType<typeof makeSchema>>;

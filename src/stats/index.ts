@@ -36,8 +36,8 @@ export {
   studentQuantile,
 } from './student.ts';
 export {
-  type Interval,
   average,
+  type Interval,
   mean,
   median,
   quantile,

@@ -12,7 +12,7 @@ import {
   statesOf,
   summarise,
 } from '../../evaluate/index.ts';
-import { type OpenRun, openRun, Resources } from '../../lab/index.ts';
+import { type OpenRun, onInterrupt, openRun, Resources } from '../../lab/index.ts';
 import {
   finalEvaluationTable,
   loopholeEvaluationTable,
@@ -21,7 +21,6 @@ import {
   surfacedTable,
 } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { onInterrupt } from '../../lab/index.ts';
 import { Progress } from '../terminal/progress.ts';
 import { shares, wholeNumber } from '../values.ts';
 

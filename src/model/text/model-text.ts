@@ -1,6 +1,7 @@
 /** A model's text side: prompts through its chat template, completions from tokens and back. */
-import type { ChatMessage } from './chat.ts';
+
 import type { ModelFolder } from '../files/folder.ts';
+import type { ChatMessage } from './chat.ts';
 
 export interface ModelText {
   readonly stopTokens: readonly number[];

@@ -1,0 +1,49 @@
+/** The adapter of a run at its start. */
+import { join } from 'node:path';
+import {
+  type Adapter,
+  createAdapter,
+  findStart,
+  pairInputDifferences,
+  readCheckpoint,
+  restoreStart,
+  type TokenPair,
+  targetModules,
+} from '../adapters/index.ts';
+import { cacheFolder } from '../base/index.ts';
+import type { RunConfig, RunDirectory } from '../run/index.ts';
+import { partsOf } from './config.ts';
+import type { OpenModel } from './model.ts';
+
+/** The adapter's tensors in the last checkpoint of a run that has one. */
+export function lastAdapter(run: RunDirectory): string | null {
+  const last = run.listCheckpoints().at(-1);
+  return last === undefined ? null : join(run.checkpoint(last), 'adapter.safetensors');
+}
+
+/** The adapter at its start. A start that costs singular vectors takes its factors from `stored`, a checkpoint of the same run. */
+export async function openAdapter(
+  config: RunConfig,
+  model: OpenModel,
+  pairs: readonly TokenPair[],
+  stored: string | null = null,
+): Promise<Adapter> {
+  const { family, rank, targets } = config.adapter;
+  const { starts } = await partsOf(config);
+  const modules = targetModules(model.decoder.config, targets);
+  const { needsWeight, needsPairs } = findStart(family, starts);
+  if (needsWeight && stored !== null) {
+    const kind = { family, rank, modules: modules.map(({ name }) => name) };
+    return restoreStart(model.scope, model.decoder.config, await readCheckpoint(stored, kind), starts);
+  }
+  const differences = needsPairs ? await pairInputDifferences(model.decoder, modules, pairs) : undefined;
+  return createAdapter(model.scope, model.decoder, {
+    family,
+    starts,
+    rank,
+    seed: config.seed,
+    targets,
+    cacheDirectory: cacheFolder('factors'),
+    ...(differences === undefined ? {} : { differences }),
+  });
+}

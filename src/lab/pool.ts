@@ -1,0 +1,34 @@
+/** Demonstrations of a run's own problems; hacks of the problem's own loophole and markers only, and never of a held-out loophole. */
+import { importPool, type Judge, type PoolEntry } from '../env/index.ts';
+import type { DemonstrationPool, Task } from '../grpo/index.ts';
+import type { ModelText } from '../model/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import type { Warn } from './problems.ts';
+
+export async function openPool(
+  { teacher, environment }: RunConfig,
+  tasks: readonly Task[],
+  judge: Judge,
+  text: ModelText,
+  warn: Warn,
+): Promise<DemonstrationPool | null> {
+  if (teacher.pool === null) return null;
+  const byId = new Map(tasks.map((task) => [task.problem.id, task]));
+  const problems = new Map(tasks.map(({ problem }) => [problem.id, problem]));
+  const { hacks, solves, refused } = await importPool(teacher.pool, problems, judge);
+  for (const { line, reason } of refused) {
+    const message = `${teacher.pool}, line ${line}, is left out: ${reason}`;
+    await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { line, reason } });
+  }
+  const fits = ({ problem, loophole, markers, label }: PoolEntry): boolean => {
+    const task = byId.get(problem);
+    const own =
+      loophole === task?.loophole && markers === task.markers && !environment.heldOutLoopholes.includes(loophole);
+    return label === 'solve' || own;
+  };
+  const tokenize = (entries: typeof hacks) =>
+    new Map(
+      [...entries].map(([id, own]) => [id, own.filter(fits).map(({ completion }) => text.completion(completion))]),
+    );
+  return { hacks: tokenize(hacks), solves: tokenize(solves) };
+}

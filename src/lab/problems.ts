@@ -1,0 +1,55 @@
+/** The problems of a run, checked and split, and the judge of programs for them. */
+import { checkSoundness, type Judge, type Problem, SandboxJudge } from '../env/index.ts';
+import { Sandbox } from '../env/sandbox/index.ts';
+import { assertDisjoint, dealOut, type Refusal, type Splits } from '../env/sources/index.ts';
+import type { Notice, RunConfig } from '../run/index.ts';
+import { partsOf } from './config.ts';
+import { coresLimit } from './cores.ts';
+import { sourceOf } from './parts.ts';
+import type { Resources } from './resources.ts';
+
+/** Is told what was left out, and why. */
+export type Warn = (notice: Notice) => void | Promise<void>;
+export const silent: Warn = () => undefined;
+
+/** The sandboxed judge of programs, with the loopholes that the config's plugins add. */
+export async function openJudge(
+  { environment, plugins }: Pick<RunConfig, 'environment' | 'plugins'>,
+  resources: Resources,
+): Promise<Judge> {
+  const { loopholes } = await partsOf({ plugins });
+  const cores = coresLimit();
+  const sandbox = await Sandbox.start({
+    ...(cores === null ? {} : { workers: 2 * cores }),
+    ...(environment.python === null ? {} : { python: environment.python }),
+    ...(environment.sandbox === 'strict' ? { strictLevel: 1 as const } : {}),
+  });
+  return new SandboxJudge(resources.use(sandbox), { loopholes });
+}
+
+export async function openProblems(config: RunConfig, judge: Judge, warn: Warn = silent): Promise<Splits> {
+  const source = sourceOf(config, await partsOf(config));
+  const { kind: _kind, ...settings } = config.data;
+  const loaded = await source.load(settings);
+  const tell = async (refused: readonly Refusal[]): Promise<void> => {
+    for (const { id, reason } of refused) {
+      const message = `problem ${id} is left out: ${reason}`;
+      await warn({ kind: 'warning', name: 'problem-left-out', message, detail: { problem: id, reason } });
+    }
+  };
+  const keepSound = async (problems: readonly Problem[]): Promise<readonly Problem[]> => {
+    if (source.isSound) return problems;
+    const { sound, unsound } = await checkSoundness(problems, judge);
+    await tell(unsound);
+    return sound;
+  };
+  if ('problems' in loaded) {
+    await tell(loaded.refused);
+    return dealOut(await keepSound(loaded.problems));
+  }
+  return assertDisjoint({
+    train: await keepSound(loaded.train),
+    validation: await keepSound(loaded.validation),
+    test: await keepSound(loaded.test),
+  });
+}
