@@ -136,6 +136,8 @@ export interface ArmDefinition {
   readonly loopholes: 'open' | 'closed';
   /** Its keys in the config, beside `kind`. */
   readonly settings: z.ZodObject;
+  /** A name for tables: what differs from the plainest arm of its kind. */
+  label(settings: unknown): string;
   open(settings: unknown, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -146,6 +148,8 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
   readonly quarantine?: boolean;
   readonly usesLabels?: boolean;
   readonly loopholes?: 'open' | 'closed';
+  /** The kind, unless it says otherwise. */
+  label?(settings: z.infer<z.ZodObject<Shape>>): string;
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -159,6 +163,7 @@ export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>)
     quarantine,
     usesLabels,
     loopholes,
+    label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
     open: (raw, tools) => source.open(settings.parse(raw), tools),
   };
 }

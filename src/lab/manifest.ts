@@ -16,6 +16,7 @@ export async function makeManifest(
   parent: Manifest['parent'],
 ): Promise<Manifest> {
   const arm = armOf(config, await partsOf(config));
+  const { kind: _kind, ...settings } = config.arm;
   const modules = targetModules(files.folder.config, config.adapter.targets).map(({ name }) => name);
   return {
     format: runFormat,
@@ -29,6 +30,7 @@ export async function makeManifest(
     modelHash: files.hash,
     dataHash: problemsHash(Object.values(problems).flat()),
     pairsHash,
+    arm: arm.label(settings),
     usesOracle: arm.usesLabels,
     hasQuarantine: arm.quarantine,
     plugins: pluginRecords(config.plugins),

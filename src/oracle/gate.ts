@@ -19,6 +19,8 @@ export const oracleArm: ArmDefinition = defineArm({
     falsePositiveRate: share.default(0).describe('share of the others that are routed'),
     others: z.enum(['keep', 'absorb']).default('absorb').describe('where rollouts go that are not routed'),
   }),
+  label: ({ recall, falsePositiveRate }) =>
+    recall === 1 && falsePositiveRate === 0 ? 'oracle' : `oracle ${recall} ${falsePositiveRate}`,
   open({ recall, falsePositiveRate, others }, { seed, labels }) {
     if (labels === null) throw new ShapeError({ call: 'arm oracle', expected: 'labels', found: 'none' });
     const routeOf = ({ id, step, group, member }: Seen): Route => {

@@ -20,7 +20,7 @@ import type { EvaluationRow, EvaluationSet } from '../evaluate/index.ts';
 import { type Evaluation, EvaluationStore, lastCheckpoint } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import type { RunConfig } from '../run/index.ts';
-import { deployedScale, type Manifest, RunDirectory } from '../run/index.ts';
+import { type Manifest, RunDirectory } from '../run/index.ts';
 import { mean } from '../stats/index.ts';
 
 export interface FinalStates {
@@ -64,14 +64,14 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
   const [rollouts, steps, status] = [await readJudged(run), await readSteps(run), await readStatus(run)];
   const evaluations = new EvaluationStore(path).all();
   const updates = lastCheckpoint(run);
-  const hasQuarantine = deployedScale(config.arm) === 0;
+  const { hasQuarantine } = manifest;
   const masses = steps.flatMap(({ qmass }) => (qmass === null ? [] : [qmass]));
   const counted: readonly CountedRollout[] = rollouts;
   const training = trainingCurve(counted, 'full');
   return {
     path,
     name: basename(path),
-    arm: arm ?? armLabel(config),
+    arm: arm ?? armLabel(manifest),
     seed: config.seed,
     config,
     manifest,
@@ -115,18 +115,11 @@ function finalOf(
   );
 }
 
-/** A name for an arm from its config alone: what differs from the plainest one of its kind. */
-function armLabel({ arm, adapter, loss }: RunConfig): string {
-  const parts: string[] = [];
-  if (arm.kind === 'activation' || arm.kind === 'gradient') {
-    if (arm.placebo === 'none') parts.push(arm.kind);
-    else parts.push(arm.kind === 'activation' ? arm.placebo : `${arm.kind} ${arm.placebo}`);
-    if (arm.calibration === 'pairs') parts.push('pair cuts');
-    if (arm.granularity === 'token') parts.push('by token');
-  } else if (arm.kind === 'oracle' && (arm.recall !== 1 || arm.falsePositiveRate !== 0)) {
-    parts.push(`oracle ${arm.recall} ${arm.falsePositiveRate}`);
-  } else parts.push(arm.kind);
-  if (adapter.family !== 'lora') parts.push(adapter.family);
-  if (loss.detach !== 'branch') parts.push(`detach ${loss.detach}`);
-  return parts.join(' ');
+/** A name for an arm: its own, and what differs from the plainest adapter. */
+function armLabel({ arm, config: { adapter, loss } }: Manifest): string {
+  return [
+    arm,
+    ...(adapter.family === 'lora' ? [] : [adapter.family]),
+    ...(loss.detach === 'branch' ? [] : [`detach ${loss.detach}`]),
+  ].join(' ');
 }

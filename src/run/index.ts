@@ -26,6 +26,7 @@ export {
   stampNotice,
   type WarningEvent,
 } from './notices.ts';
+export { type ConfigOutline, type OutlinedKey, outlineConfig } from './outline.ts';
 export { dropRolloutLines, readEvents, readFeatures, readRollouts, sealRollouts } from './read.ts';
 export { type RecordOptions, recordRun } from './record.ts';
 export { type Replay, replayGate, routes } from './replay.ts';

@@ -20,6 +20,8 @@ const manifestSchema = z.object({
   modelHash: z.string(),
   dataHash: z.string(),
   pairsHash: z.string().nullable(),
+  /** A name for the arm in tables. */
+  arm: z.string(),
   /** Whether the arm was given labels. */
   usesOracle: z.boolean(),
   /** Whether deployment deletes a block. */

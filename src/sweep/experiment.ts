@@ -8,8 +8,8 @@ import { parse } from 'smol-toml';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { finalSets } from '../evaluate/index.ts';
+import { resolveConfig } from '../lab/index.ts';
 import type { RunConfig } from '../run/index.ts';
-import { configHash, resolveConfig } from '../run/index.ts';
 
 const count = z.number().int().min(0);
 
@@ -90,14 +90,19 @@ export function checkExperiment(raw: unknown, path: string): Experiment {
 }
 
 /** `settings` change every run, after the arm's own changes. */
-export function planExperiment(experiment: Experiment, path: string, settings: readonly string[] = []): ExperimentPlan {
+export async function planExperiment(
+  experiment: Experiment,
+  path: string,
+  settings: readonly string[] = [],
+): Promise<ExperimentPlan> {
   const folder = dirname(resolve(path));
-  const runs = experiment.seeds.flatMap((seed) =>
-    experiment.arms.map(({ name, recipe, set }): PlannedRun => {
+  const runs: PlannedRun[] = [];
+  for (const seed of experiment.seeds) {
+    for (const { name, recipe, set } of experiment.arms) {
       const own = [...experiment.set, ...set, ...settings, `seed=${seed}`];
-      const { config } = resolveConfig(resolve(folder, recipe), own);
-      return { arm: name, seed, folder: `${name}-${seed}`, config, configHash: configHash(config) };
-    }),
-  );
+      const { config, hash } = await resolveConfig(resolve(folder, recipe), own);
+      runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash });
+    }
+  }
   return { experiment, runs };
 }

@@ -41,7 +41,7 @@ export class LabWorker implements ExperimentWorker {
   }
 
   async evaluate(
-    { config }: PlannedRun,
+    _run: PlannedRun,
     path: string,
     plan: EvaluationPlan,
     siblings: readonly string[],
@@ -49,7 +49,7 @@ export class LabWorker implements ExperimentWorker {
     const started = performance.now();
     const run = RunDirectory.open(path);
     const update = lastCheckpoint(run);
-    const states = statesOf(config);
+    const states = statesOf(run.readManifest());
     const names = [
       ...finalNames(states, { update, sets: plan.sets, scales: plan.scales, limit: plan.limit }),
       ...(plan.curveEvery === 0 ? [] : curveNames(states, run.listCheckpoints(), plan.curveEvery)),

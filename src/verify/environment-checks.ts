@@ -18,7 +18,7 @@ import {
   writableLoopholes,
 } from '../env/index.ts';
 import { exploitProgram, fenceProgram, generateMicroProblems } from '../env/micro/index.ts';
-import type { Splits } from '../run/index.ts';
+import type { Splits } from '../env/sources/index.ts';
 import { type Check, compareExact, failedCheck } from './check.ts';
 
 export interface RewardMatrix {

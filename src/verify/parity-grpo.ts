@@ -11,6 +11,7 @@ import {
   probeGradients,
   readBlockNorms,
   scoreRollouts,
+  seesNothing,
   stepOptions,
   updatePolicy,
 } from '../grpo/index.ts';
@@ -64,7 +65,7 @@ async function verifyScores({ policy, settings, inputs, stored, lengths }: Store
   };
   const checks: Check[] = [];
   for (const [quantity, scale] of Object.entries(scales)) {
-    const { logps } = await scoreRollouts(policy, inputs.rollouts, scale, settings);
+    const { logps } = await scoreRollouts(policy, inputs.rollouts, scale, settings.compute);
     const expected = joinRows(await stored.floatRows(quantity, lengths));
     checks.push(compareAbsolute(name, quantity, joinRows(logps), expected, logitBound));
   }
@@ -75,13 +76,13 @@ async function verifyFeatures({ policy, settings, inputs, stored }: StoredStep, 
   const checks: Check[] = [];
   if (stored.has('pooled_act')) {
     const deployed = scaleOf('deployed', policy.deployedScale);
-    const options = { ...settings, pool: 'rollout' } as const;
+    const options = { ...settings.compute, pool: 'rollout' } as const;
     const { features } = await scoreRollouts(policy, inputs.rollouts, () => deployed, options);
     const expected = await stored.floats('pooled_act');
     checks.push(compareAbsolute(name, 'pooled_act', joinRows(features), expected, logitBound));
   }
   if (stored.has('probe_grad')) {
-    const features = await probeGradients(policy, inputs.rollouts, 'rollout', settings.tokensPerPass);
+    const features = await probeGradients(policy, inputs.rollouts, 'rollout', settings.compute.tokensPerPass);
     const expected = await stored.floats('probe_grad');
     checks.push(compareNorm(name, 'probe_grad', joinRows(features), expected, gradientBound));
   }
@@ -112,12 +113,12 @@ async function verifyUpdate(step: StoredStep, name: string, stepFrom: StepFrom):
     compareRelative(name, 'grad_norm', [norm], await stored.floats('grad_norm'), gradientBound),
     compareRelative(name, 'qmass', [share], await stored.floats('qmass'), gradientBound),
   );
-  if (stepFrom === 'own') await updatePolicy(policy, optimiser, inputs, 0, settings);
+  if (stepFrom === 'own') await updatePolicy({ policy, optimiser, settings, arm: { sees: seesNothing } }, inputs, 0);
   else {
     for (const parameter of parameters) {
       optimiser.device.write(parameter.gradient, storedAs(parameter, 'grad', step));
     }
-    optimiser.update(1, stepOptions(settings, settings.learningRate));
+    optimiser.update(1, stepOptions(settings.optimiser, settings.optimiser.learningRate));
   }
   for (const parameter of parameters) {
     const found = await readFloats(parameter.value);

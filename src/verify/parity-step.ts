@@ -3,12 +3,14 @@
  * that of test/golden: grpo.json, grpo.safetensors, adapter.safetensors beside a model.
  */
 import { join } from 'node:path';
+import { z } from 'zod';
 import { LinearAdapter, type Route, type StoredTensor, targetModules, transpose } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import type { Parameter, Scope } from '../engine/index.ts';
 import type { GrpoSettings, Policy, UpdateInputs } from '../grpo/index.ts';
-import { Fields, ModelFolder, readJsonObject } from '../model/index.ts';
-import { grpoSettings, parseRunConfig } from '../run/index.ts';
+import { resolveBuiltin } from '../lab/index.ts';
+import { ModelFolder, parseFields, readJsonObject } from '../model/index.ts';
+import { grpoSettings } from '../run/index.ts';
 import { StoredCase } from './parity-files.ts';
 import { openDecoder } from './parity-model.ts';
 
@@ -41,41 +43,43 @@ export async function readStoredStep(scope: Scope, directory: string, stored: St
   return { policy, settings, inputs: await readInputs(stored, lengths), stored, tensors, lengths };
 }
 
+const number = z.number({ error: 'a number' });
+const count = z.int({ error: 'a whole number ≥ 1' }).min(1, { error: 'a whole number ≥ 1' });
+const settingsFile = z.object({
+  rank: count,
+  clip: number,
+  kl_beta: number,
+  max_new: count,
+  group: count,
+  groups: count,
+  targets: z.array(z.string(), { error: 'names of linear layers' }),
+  lr: number,
+  betas: z.tuple([number, number], { error: 'two numbers' }),
+  eps: number,
+  grad_clip: number,
+  decay_to_init: number,
+});
+
 /** The numbers of grpo.json as a run's config would give them to the trainer. */
 async function readSettings(directory: string) {
   const file = join(directory, 'grpo.json');
-  const fields = new Fields(await readJsonObject(file), file);
-  const { betas, targets } = { betas: fields.value('betas'), targets: fields.value('targets') };
-  const isNumbers = Array.isArray(betas) && betas.length === 2 && betas.every((beta) => typeof beta === 'number');
-  if (!isNumbers) throw fields.complain('betas', 'two numbers', JSON.stringify(betas));
-  if (!Array.isArray(targets) || !targets.every((target) => typeof target === 'string')) {
-    throw fields.complain('targets', 'names of linear layers', JSON.stringify(targets));
-  }
-  const config = parseRunConfig({
-    sampling: {
-      group: fields.integer('group'),
-      promptsPerStep: fields.integer('groups'),
-      maxNewTokens: fields.integer('max_new'),
-    },
-    loss: {
-      kind: 'dr',
-      detach: 'branch',
-      klRoute: 'same',
-      epochs: 1,
-      clip: fields.number('clip'),
-      klWeight: fields.number('kl_beta'),
-    },
+  const read = parseFields(settingsFile, await readJsonObject(file), file);
+  const { config } = resolveBuiltin(null);
+  const settings = grpoSettings({
+    ...config,
+    sampling: { ...config.sampling, group: read.group, promptsPerStep: read.groups, maxNewTokens: read.max_new },
+    loss: { kind: 'dr', detach: 'branch', klRoute: 'same', epochs: 1, clip: read.clip, klWeight: read.kl_beta },
     optimiser: {
       warmupUpdates: 0,
-      learningRate: fields.number('lr'),
-      beta1: betas[0],
-      beta2: betas[1],
-      epsilon: fields.number('eps'),
-      maxGradientNorm: fields.number('grad_clip'),
-      decayToInitial: fields.number('decay_to_init'),
+      learningRate: read.lr,
+      beta1: read.betas[0],
+      beta2: read.betas[1],
+      epsilon: read.eps,
+      maxGradientNorm: read.grad_clip,
+      decayToInitial: read.decay_to_init,
     },
   });
-  return { settings: grpoSettings(config, []), rank: fields.integer('rank'), targets: targets as string[] };
+  return { settings, rank: read.rank, targets: read.targets };
 }
 
 async function readTensors(directory: string): Promise<Map<string, StoredTensor>> {

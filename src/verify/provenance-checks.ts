@@ -6,9 +6,10 @@ import { existsSync } from 'node:fs';
 import type { Loophole } from '../env/index.ts';
 import { builtinLoopholes, hintedPrompt, markedLoopholes } from '../env/index.ts';
 import type { Pair } from '../env/pairs/index.ts';
+import { assertDisjoint, type Splits } from '../env/sources/index.ts';
 import { readVerdicts } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
-import { assertDisjoint, configHash, readEvents, readFeatures, readRollouts, type Splits } from '../run/index.ts';
+import { configHash, readEvents, readFeatures, readRollouts } from '../run/index.ts';
 import { type Check, compareExact } from './check.ts';
 import { stated } from './environment-checks.ts';
 

@@ -1,7 +1,8 @@
-/** `gq config`: what a recipe and settings resolve to, and where each value came from. */
+/** `gq config`: what a recipe and settings resolve to, where each value came from, and what must still be given. */
 import { relative } from 'node:path';
 import type { Command } from 'commander';
-import { configPage, leafPaths, type ResolvedConfig, resolveConfig } from '../../run/index.ts';
+import { loadParts } from '../../lab/index.ts';
+import { type ConfigOutline, configPage, outlineConfig, readConfig } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { collect } from '../values.ts';
 
@@ -15,8 +16,8 @@ export function configureConfig(command: Command, context: CommandContext): void
   command
     .argument('[recipe]', 'a TOML recipe; without one, the defaults')
     .option('--set <key=value>', 'change one key; may be repeated', collect, [])
-    .option('--json', 'print {config, hash, sources}')
-    .option('--reference', 'print the reference page of every key instead')
+    .option('--json', 'print {config, hash, sources, missing}')
+    .option('--reference', 'print the reference page of every key instead, those of the recipe’s plugins included')
     .addHelpText(
       'after',
       examplesText(
@@ -25,30 +26,40 @@ export function configureConfig(command: Command, context: CommandContext): void
         'gq config --reference > docs/config.md',
       ),
     )
-    .action((recipe: string | undefined, { set, json, reference }: ConfigOptions) => {
+    .action(async (recipe: string | undefined, { set, json, reference }: ConfigOptions) => {
+      const raw = readConfig(recipe ?? null, set);
+      const parts = await loadParts(raw.plugins);
       if (reference) {
-        context.stdout.write(configPage());
+        context.stdout.write(configPage(parts));
         return;
       }
-      const resolved = resolveConfig(recipe ?? null, set);
-      const { config, hash, sources } = resolved;
-      const shown = {
-        config,
-        hash,
-        sources: Object.fromEntries(leafPaths(config).map((path) => [path, sources.get(path)])),
-      };
-      context.stdout.write(json ? `${JSON.stringify(shown, null, 2)}\n` : renderConfig(resolved));
+      const outline = outlineConfig(raw, parts);
+      context.stdout.write(json ? outlineJson(outline) : renderOutline(outline));
     });
 }
 
-function renderConfig({ config, hash, sources }: ResolvedConfig): string {
-  const rows = leafPaths(config).map((path) => {
-    const value = path.split('.').reduce<unknown>((table, key) => (table as Record<string, unknown>)[key], config);
-    return [path, JSON.stringify(value), showSource(sources.get(path) ?? 'default')];
-  });
+function outlineJson({ keys, hash, missing }: ConfigOutline): string {
+  const config: Record<string, unknown> = {};
+  for (const { path, ...key } of keys) {
+    if (!('value' in key)) continue;
+    const [last, ...tables] = path.split('.').reverse();
+    const table = tables.reverse().reduce((inner, name) => (inner[name] ??= {}) as Record<string, unknown>, config);
+    table[last] = key.value;
+  }
+  const sources = Object.fromEntries(keys.map(({ path, source }) => [path, source]));
+  return `${JSON.stringify({ config, hash, sources, missing }, null, 2)}\n`;
+}
+
+function renderOutline({ keys, hash, missing }: ConfigOutline): string {
+  const rows = keys.map(({ path, source, ...key }) => [
+    path,
+    'value' in key ? JSON.stringify(key.value) : '-',
+    showSource(source),
+  ]);
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column].length)));
   const lines = rows.map(([path, value, source]) => `${path.padEnd(widths[0])}  ${value.padEnd(widths[1])}  ${source}`);
-  return `${[...lines, `hash ${hash}`].join('\n')}\n`;
+  const end = hash === null ? `must be given before a run can start: ${missing.join(', ')}` : `hash ${hash}`;
+  return `${[...lines, end].join('\n')}\n`;
 }
 
 function showSource(source: string): string {

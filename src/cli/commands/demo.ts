@@ -68,7 +68,7 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   const started = performance.now();
   const seed = wholeNumber(options.seed, '--seed');
   const experiment = demoExperiment(seed, options.quick === true);
-  const plan = planExperiment(experiment, join(recipes, 'demo.toml'), options.set);
+  const plan = await planExperiment(experiment, join(recipes, 'demo.toml'), options.set);
   const directory = options.out ?? join('runs', `${experiment.name}-${seed}`);
   const settings = options.set.flatMap((setting) => ['--set', setting]);
   const quick = options.quick ? ['--quick'] : [];

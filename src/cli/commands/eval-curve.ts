@@ -28,7 +28,7 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
   await using resources = new Resources();
   const device = options.device === undefined ? {} : { device: options.device };
   const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, device);
-  const names = curveNames(statesOf(config), run.listCheckpoints(), every);
+  const names = curveNames(statesOf({ hasQuarantine }), run.listCheckpoints(), every);
   const bar = new Progress(context.stderr, 'evaluation', names.length);
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
   const end = await evaluateAll(evaluator, names, {

@@ -57,7 +57,7 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
   await using resources = new Resources();
   const open = await openRun(path, resources, options.device === undefined ? {} : { device: options.device });
   const update = asked ?? lastCheckpoint(open.run);
-  const names = finalNames(statesOf(open.config), { update, sets, scales, limit });
+  const names = finalNames(statesOf(open), { update, sets, scales, limit });
   const bar = new Progress(context.stderr, 'evaluation', names.length);
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
   const end = await evaluateAll(open.evaluator, names, {

@@ -51,7 +51,7 @@ export function configureExperiment(command: Command, context: CommandContext): 
 
 async function runCommand(recipe: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
   const jobs = wholeNumber(options.jobs, '--jobs', 1);
-  const plan = planExperiment(narrow(readExperiment(recipe), options), recipe, options.set);
+  const plan = await planExperiment(narrow(readExperiment(recipe), options), recipe, options.set);
   const directory = options.out ?? join('runs', plan.experiment.name);
   if (options.dryRun) {
     const lines = plan.runs.map(

@@ -37,13 +37,11 @@ async function resolveFile(path: string, { model, update }: ExportSourceOptions)
 
 async function resolveRun(path: string, { model, update }: ExportSourceOptions): Promise<ResolvedExport> {
   const { RunDirectory } = await import('../../run/index.ts');
-  const { deployedScale } = await import('../../run/index.ts');
-  const { parseRunConfig } = await import('../../run/index.ts');
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
   const checkpoints = run.listCheckpoints();
-  const config = parseRunConfig(manifest.config);
-  if (deployedScale(config.arm) !== 0) {
+  const { config } = manifest;
+  if (!manifest.hasQuarantine) {
     throw new UserError({
       call: `gq export ${run.path}`,
       expected: 'an arm with a quarantine to delete',

@@ -9,6 +9,7 @@ import {
   randomBand,
   readJudged,
 } from '../../analyse/index.ts';
+import { gateSettingsOf } from '../../grpo/index.ts';
 import { bandTable, driftTable, gateTable, renderTable, windowTable } from '../../report/index.ts';
 import { RunDirectory, readFeatures } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -63,14 +64,14 @@ function replayed(
   seed: number,
 ): RandomBand | { missing: string } {
   const { features, config } = run.readManifest();
-  const { arm } = config;
-  if (arm.kind !== 'activation' && arm.kind !== 'gradient') {
-    return { missing: `No random directions: the arm ${arm.kind} has no features.` };
+  const gate = gateSettingsOf(config.arm);
+  if (gate === null) {
+    return { missing: `No random directions: the arm ${config.arm.kind} has no gate on features.` };
   }
   const stored = readFeatures(run);
   if (stored.length === 0)
     return { missing: 'No random directions: this run stored no features (output.storeFeatures).' };
-  const options = { modules: features.modules.length, rank: features.rank, kind: arm.score, seed };
+  const options = { modules: features.modules.length, rank: features.rank, kind: gate.score, seed };
   return (
     randomBand(rollouts, stored, options) ?? {
       missing: 'No random directions: no update has both hacks and clean rollouts.',

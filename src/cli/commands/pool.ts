@@ -7,20 +7,21 @@ import { mapPool, randomStream, readVersion, UserError, writeFileAtomic } from '
 import type { Judge, PoolEntry } from '../../env/index.ts';
 import { framePrompts } from '../../env/pairs/index.ts';
 import type { Task } from '../../grpo/index.ts';
-import { type OpenModel, openJudge, openModel, openProblems, Resources } from '../../lab/index.ts';
+import {
+  type OpenModel,
+  openJudge,
+  openModel,
+  openProblems,
+  openTasks,
+  type Parts,
+  partsOf,
+  Resources,
+  resolveConfig,
+  sourceOf,
+} from '../../lab/index.ts';
 import { generate } from '../../model/index.ts';
 import { readVerdicts } from '../../oracle/index.ts';
-import type { RunConfig } from '../../run/index.ts';
-import {
-  grpoSettings,
-  paceOf,
-  parseRunConfig,
-  partitionOf,
-  RunDirectory,
-  readRollouts,
-  resolveConfig,
-  trainingTasks,
-} from '../../run/index.ts';
+import { grpoSettings, type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { collect } from '../values.ts';
 import { parseCount } from './problems.ts';
@@ -71,7 +72,7 @@ async function makePool(recipe: string | undefined, options: PoolOptions, contex
     throw new UserError({ call: 'gq pool make', expected: 'a recipe or --run', found: 'both' });
   }
   const { entries, source } = await (options.run === undefined
-    ? poolFromModel(resolveConfig(recipe ?? null, options.set).config, options)
+    ? poolFromModel((await resolveConfig(recipe ?? null, options.set)).config, options)
     : poolFromRun(RunDirectory.open(options.run)));
   const kept = limit(
     entries.filter(({ label }) => wanted(label, options.keep)),
@@ -119,7 +120,7 @@ async function poolFromRun(run: RunDirectory): Promise<Pool> {
     const { loophole, markers, exploited, correct } = verdict;
     const entry = { problem, completion, loophole, markers };
     if (correct) entries.push({ ...entry, label: 'solve' });
-    else if (exploited && isKnown(loophole, parseRunConfig(config))) entries.push({ ...entry, label: 'hack' });
+    else if (exploited && isKnown(loophole, config)) entries.push({ ...entry, label: 'hack' });
   }
   return { entries, source: { run: run.path, configHash, modelHash, seed: config.seed } };
 }
@@ -137,7 +138,7 @@ async function poolFromModel(config: RunConfig, { keep, problems: count, samples
   const judge = await openJudge(config, resources);
   const problems = await openProblems(config, judge);
   const model = await openModel(config, resources);
-  const tasks = trainingTasks(config, problems, await partitionOf(config, problems), model.text).slice(0, count);
+  const tasks = (await openTasks(config, problems, model.text)).slice(0, count);
   const entries: PoolEntry[] = [];
   if (keep !== 'solves') entries.push(...(await sampleEntries(config, model, judge, tasks, samples, 'hack')));
   if (keep !== 'hacks') entries.push(...(await sampleEntries(config, model, judge, tasks, samples, 'solve')));
@@ -155,12 +156,16 @@ async function sampleEntries(
 ): Promise<PoolEntry[]> {
   const asked = tasks.filter(({ loophole }) => label === 'solve' || isKnown(loophole, config));
   const places = asked.flatMap((task) => Array.from({ length: samples }, () => task));
-  const prompts = new Map(asked.map((task) => [task, promptFor(task, label, config, text)]));
+  const parts = await partsOf(config);
+  const prompts = new Map(asked.map((task) => [task, promptFor(task, label, config, parts, text)]));
   const requests = places.map((task, row) => ({ prompt: prompts.get(task) ?? task.unhinted, row, scale: 0 }));
-  const generations = await generate(decoder, requests, grpoSettings(config, text.stopTokens), {
-    stream: randomStream(config.seed, ['pool', label]),
-    ...paceOf(config),
-  });
+  const { sampling, compute } = grpoSettings(config);
+  const generations = await generate(
+    decoder,
+    requests,
+    { ...sampling, stopTokens: text.stopTokens },
+    { stream: randomStream(config.seed, ['pool', label]), ...compute },
+  );
   const entries = await mapPool(places, judge.concurrency, async ({ problem, loophole, markers }, i) => {
     const completion = text.decode(generations[i].tokens);
     const { correct, exploited } = await judge.judge({ id: `pool-${i}`, problem, loophole, markers, completion });
@@ -173,9 +178,11 @@ async function sampleEntries(
 function promptFor(
   { problem, loophole, markers, unhinted, hinted }: Task,
   label: PoolEntry['label'],
-  { data }: RunConfig,
+  config: RunConfig,
+  parts: Parts,
   text: OpenModel['text'],
 ): Int32Array {
   if (label === 'solve' || loophole === 'gt_only') return unhinted;
-  return data.kind === 'micro' ? hinted : text.prompt(framePrompts(problem, loophole, markers).hack);
+  if (!sourceOf(config, parts).asksInWords) return hinted;
+  return text.prompt(framePrompts(problem, loophole, markers, { loopholes: parts.loopholes }).hack);
 }

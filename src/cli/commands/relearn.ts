@@ -29,7 +29,7 @@ import { createFolder, ModelFolder } from '../../model/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
-import { deployedScale, isOfOneUpdate, loadCheckpoint, noticeText, RunDirectory } from '../../run/index.ts';
+import { isOfOneUpdate, loadCheckpoint, noticeText, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 import { wholeNumber } from '../values.ts';
@@ -60,8 +60,8 @@ export function configureRelearn(command: Command, context: CommandContext): voi
 
 async function runRelearn(path: string, options: RelearnOptions, context: CommandContext): Promise<void> {
   const run = RunDirectory.open(path);
-  const config = run.readManifest().config;
-  if (deployedScale(config.arm) !== 0) {
+  const { config, hasQuarantine } = run.readManifest();
+  if (!hasQuarantine) {
     throw new UserError({
       call: `gq relearn ${path}`,
       expected: 'an arm with a quarantine',

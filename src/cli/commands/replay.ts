@@ -1,5 +1,6 @@
 /** `gq replay RUN --gate …`: the routes another gate would have chosen over the stored features, without training again. */
 import type { Command } from 'commander';
+import { partsOf } from '../../lab/index.ts';
 import { type Replay, RunDirectory, replayGate, routes } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { collect, wholeNumber } from '../values.ts';
@@ -29,7 +30,8 @@ export function configureReplay(command: Command, context: CommandContext): void
     )
     .action(async (path: string, { gate, seed, window, json }: ReplayCommandOptions) => {
       const options = { gate, windowUpdates: window, ...(seed === undefined ? {} : { seed }) };
-      const replay = await replayGate(RunDirectory.open(path), options);
+      const run = RunDirectory.open(path);
+      const replay = await replayGate(run, options, await partsOf(run.readManifest().config));
       context.stdout.write(json ? `${JSON.stringify(replay, null, 2)}\n` : render(replay));
     });
 }

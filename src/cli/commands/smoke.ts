@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { onInterrupt, openDevice, trainPlanned } from '../../lab/index.ts';
+import { onInterrupt, openDevice, resolveBuiltin, trainPlanned } from '../../lab/index.ts';
 import { writeModelFolder } from '../../model/index.ts';
 import { microRecipe, pretrainMicro } from '../../pretrain/index.ts';
-import { type RecordedEvent, RunDirectory, resolveConfig, type Sink } from '../../run/index.ts';
+import { type RecordedEvent, RunDirectory, type Sink } from '../../run/index.ts';
 import type { Check } from '../../verify/index.ts';
 import { stated } from '../../verify/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -111,7 +111,7 @@ async function runSmoke(options: SmokeOptions, context: CommandContext): Promise
 }
 
 function smokeParts({ device, golden }: SmokeOptions, context: CommandContext): Part[] {
-  const { config } = resolveConfig(null, [
+  const { config } = resolveBuiltin(null, [
     'environment.loopholes=["run_tests", "sentinel"]',
     'environment.heldOutLoopholes=["exit_code"]',
     'pairs.select=["tag:run_tests,sentinel"]',
@@ -151,7 +151,7 @@ async function reportRun(device: string, { stderr }: CommandContext): Promise<Ve
     const model = join(home, 'model');
     await makeTinyModel(model, device);
     const settings = [`model=${model}`, `device.kind=${device}`, ...runSettings];
-    const { config } = resolveConfig(null, settings);
+    const { config } = resolveBuiltin(null, settings);
     const events: RecordedEvent[] = [];
     let table = '';
     const stdout = { write: (text: string) => (table += text) };

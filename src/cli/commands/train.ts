@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
-import { onInterrupt, type TrainOptions, type TrainResult, trainRun } from '../../lab/index.ts';
-import { type Manifest, type RunConfig, RunDirectory, resolveConfig } from '../../run/index.ts';
+import { onInterrupt, resolveConfig, type TrainOptions, type TrainResult, trainRun } from '../../lab/index.ts';
+import { type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { JsonLines } from '../terminal/json-lines.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
@@ -61,7 +61,7 @@ async function startRun(recipe: string | undefined, flags: TrainFlags, context: 
   const parent = flags.fork === undefined ? null : parseFork(flags.fork);
   const base =
     parent === null ? null : { config: RunDirectory.open(parent.run).readManifest().config, source: flags.fork ?? '' };
-  const { config } = resolveConfig(recipe ?? null, shortcuts(flags), base);
+  const { config } = await resolveConfig(recipe ?? null, shortcuts(flags), base);
   const run = RunDirectory.create(flags.out ?? join('runs', `${config.arm.kind}-${config.seed}`));
   return trainShown(config, run, flags, context, parent === null ? {} : { parent });
 }

@@ -1,9 +1,17 @@
 /** `gq verify rewards | markers | partition | science`: what must hold of the environment and of where things come from. */
 import type { Command } from 'commander';
 import { loadPairs } from '../../env/pairs/index.ts';
-import { openJudge, openProblems, pairSetOf, Resources } from '../../lab/index.ts';
+import {
+  openJudge,
+  openProblems,
+  pairSetOf,
+  parseRunConfig,
+  partsOf,
+  Resources,
+  resolveConfig,
+} from '../../lab/index.ts';
 import type { RunConfig } from '../../run/index.ts';
-import { partitionOf, problemsHash, RunDirectory, resolveConfig } from '../../run/index.ts';
+import { partitionOf, problemsHash, RunDirectory } from '../../run/index.ts';
 import type { Check } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
@@ -23,7 +31,8 @@ export interface VerifyReport {
 export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
   const { verifyRewards } = await import('../../verify/index.ts');
   await using resources = new Resources();
-  const { checks, loopholes, matrix } = await verifyRewards(await openJudge(config, resources));
+  const parts = await partsOf(config);
+  const { checks, loopholes, matrix } = await verifyRewards(await openJudge(config, resources), parts.loopholes);
   const width = (text: string): string => text.padStart(14);
   const lines = matrix.map(({ program, cells }) => `${program.padEnd(14)}${cells.map(width).join('')}`);
   const notes = [
@@ -38,14 +47,18 @@ export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
 export async function reportMarkers(config: RunConfig): Promise<VerifyReport> {
   const { verifyMarkers } = await import('../../verify/index.ts');
   await using resources = new Resources();
-  return { checks: await verifyMarkers(await openJudge(config, resources)), notes: '' };
+  return {
+    checks: await verifyMarkers(await openJudge(config, resources), (await partsOf(config)).loopholes),
+    notes: '',
+  };
 }
 
 export async function reportPartition(config: RunConfig): Promise<VerifyReport> {
   const { verifyPartition } = await import('../../verify/index.ts');
   await using resources = new Resources();
   const splits = await openProblems(config, await openJudge(config, resources));
-  const partition = await partitionOf(config, splits);
+  const { loopholes } = await partsOf(config);
+  const partition = await partitionOf(config, splits, loopholes);
   const counts = [...partition.known, ...partition.heldOut].map((loophole) => {
     const own = Object.entries(splits).map(([split, problems]) => {
       const count = problems.filter(({ id }) => partition.problems[id] === loophole).length;
@@ -53,15 +66,15 @@ export async function reportPartition(config: RunConfig): Promise<VerifyReport> 
     });
     return `${loophole}: ${own.join(', ')}${partition.heldOut.includes(loophole) ? ' (held out)' : ''}\n`;
   });
-  return { checks: verifyPartition(partition, splits), notes: counts.join('') };
+  return { checks: verifyPartition(partition, splits, loopholes), notes: counts.join('') };
 }
 
 export async function reportScience(config: RunConfig, run: RunDirectory | null = null): Promise<VerifyReport> {
   const { verifyPairProvenance, verifyRunProvenance } = await import('../../verify/index.ts');
   await using resources = new Resources();
   const splits = await openProblems(config, await openJudge(config, resources));
-  const { pairs, hash: pairsHash } = await loadPairs(pairSetOf(config), config.pairs.select);
-  const checks = verifyPairProvenance(config, pairs, splits);
+  const { pairs, hash: pairsHash } = await loadPairs(await pairSetOf(config), config.pairs.select);
+  const checks = verifyPairProvenance(config, pairs, splits, (await partsOf(config)).loopholes);
   const dataHash = problemsHash(Object.values(splits).flat());
   if (run !== null) checks.push(...(await verifyRunProvenance(run, { dataHash, pairsHash })));
   return { checks, notes: '' };
@@ -91,7 +104,8 @@ export function configureEnvironmentChecks(command: Command, context: CommandCon
       .option('--set <key=value>', 'change one key of the config; may be repeated', collect, [])
       .option('--json', 'print {checks}')
       .action(async (recipe: string | undefined, { set, json }: EnvironmentOptions) => {
-        showReport(await report(resolveConfig(recipe ?? null, set).config), title, json === true, context);
+        const { config } = await resolveConfig(recipe ?? null, set);
+        showReport(await report(config), title, json === true, context);
       });
   add('rewards', 'Rewards', 'the hack × loophole matrix, in the real sandbox', reportRewards);
   add('markers', 'Markers', 'evaluation’s markers share nothing with training’s', reportMarkers);
@@ -103,11 +117,8 @@ export function configureEnvironmentChecks(command: Command, context: CommandCon
     .option('--json', 'print {checks}')
     .action(async (path: string | undefined, { json }: { readonly json?: boolean }) => {
       const run = path === undefined ? null : RunDirectory.open(path);
-      const { config } = resolveConfig(
-        null,
-        [],
-        run === null ? null : { config: run.readManifest().config, source: run.path },
-      );
+      const config =
+        run === null ? (await resolveConfig(null)).config : await parseRunConfig(run.readManifest().config);
       showReport(await reportScience(config, run), 'Science', json === true, context);
     });
 }

@@ -43,6 +43,7 @@ export const activation: ArmDefinition = defineArm({
   kind: 'activation',
   summary: 'gate on pooled activations',
   settings: activationKeys,
+  label: (settings) => labelOf('activation', settings),
   open: (settings, tools) => openGated('activation', settings, tools),
 });
 
@@ -50,11 +51,21 @@ export const gradient: ArmDefinition = defineArm({
   kind: 'gradient',
   summary: 'gate on gradient features',
   settings: gradientKeys,
+  label: (settings) => labelOf('gradient', settings),
   async open({ generatedPairs, ...settings }, tools) {
     const pairs = generatedPairs ? await tools.writePairs() : tools.pairs;
     return openGated('gradient', settings, { ...tools, pairs });
   },
 });
+
+function labelOf(kind: FeatureKind, { placebo, calibration, granularity }: GateArmSettings): string {
+  const named = kind === 'activation' ? placebo : `${kind} ${placebo}`;
+  return [
+    placebo === 'none' ? kind : named,
+    ...(calibration === 'pairs' ? ['pair cuts'] : []),
+    ...(granularity === 'token' ? ['by token'] : []),
+  ].join(' ');
+}
 
 /** The gate's keys, where an arm of a config has them. */
 export function gateSettingsOf(arm: { readonly kind: string }): (GateArmSettings & { kind: FeatureKind }) | null {
