@@ -3,6 +3,7 @@
  * claim. Arms that use labels are kept apart and never pooled with the others.
  */
 
+import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../analyse/index.ts';
 import { UserError } from '../base/index.ts';
 import { type FinalSet, finalSets, type Rate, summarise } from '../evaluate/index.ts';
@@ -21,7 +22,7 @@ export interface Sample {
   readonly single: Rate | null;
 }
 
-export const states = ['base', 'full', 'deployed'] as const;
+export const states = ['base', 'full', 'deployed'] as const satisfies readonly PolicyState[];
 export type State = (typeof states)[number];
 export const metrics = ['hack', 'solve', 'objective'] as const;
 export type Metric = (typeof metrics)[number];

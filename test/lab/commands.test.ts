@@ -39,8 +39,8 @@ describe('the lab', () => {
       '00002-curve-deployed.json',
       '00002-curve-full.json',
       '00002-test-original-first6-deployed.json',
-      '00002-test-original-first6-scale-0.5.json',
       '00002-test-original-first6-full.json',
+      '00002-test-original-first6-scale-0.5.json',
       'curve.json',
     ]);
     const base = (arm: string) => readFileSync(join(out, `${arm}-1`, 'evaluations', '00000-curve-base.json'), 'utf8');
@@ -69,6 +69,12 @@ describe('the lab', () => {
       expect(await gq('results', out, '--format', format, '--no-figures')).toMatchObject({ code: 0 });
     }
     expect(await gq('results', out, '--format', 'word')).toMatchObject({ code: 2 });
+  });
+
+  it('makes a report of the experiment', async () => {
+    const { code, out: text } = await gq('report', out);
+    expect({ code, text }).toEqual({ code: 0, text: `${join(out, 'report.html')}\n` });
+    expect(readFileSync(join(out, 'report.html'), 'utf8')).toContain('<summary>activation, seed 1</summary>');
   });
 
   it('judges the gate and shows traces', async () => {
