@@ -16,12 +16,11 @@ import { drawTasks } from '../src/grpo/draw.ts';
 import type { Policy } from '../src/grpo/policy.ts';
 import type { Task } from '../src/grpo/rollout.ts';
 import { type StepContext, step } from '../src/grpo/step.ts';
-import { openJudge, Resources } from '../src/lab/assemble.ts';
+import { openJudge, Resources, resolveBuiltin } from '../src/lab/index.ts';
 import { openRunDevice } from '../src/lab/run-device.ts';
 import { Decoder } from '../src/model/index.ts';
 import { blindRouter, deployedScale } from '../src/run/arms.ts';
 import { PhaseClock } from '../src/run/clock.ts';
-import { resolveConfig } from '../src/run/config.ts';
 import { grpoSettings, paceOf } from '../src/run/settings.ts';
 import { type BenchItem, leetCodeGroups } from './grader-responses.ts';
 import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
@@ -40,7 +39,7 @@ const { values } = parseArgs({
   },
 });
 const shape = qwen3Shapes[values.shape];
-const { config } = resolveConfig(values.recipe, [
+const { config } = resolveBuiltin(values.recipe, [
   'data.path=unused',
   `sampling.promptsPerStep=${values.prompts}`,
   `sampling.maxNewTokens=${values.tokens}`,

@@ -11,9 +11,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { RolloutRecord } from '../src/grpo/events.ts';
-import { assemble, modelDirectory, openInputs, Resources } from '../src/lab/assemble.ts';
+import { assemble, modelDirectory, openInputs, Resources, resolveBuiltin } from '../src/lab/index.ts';
 import { VerdictLedger } from '../src/oracle/index.ts';
-import { resolveConfig } from '../src/run/config.ts';
 import { bestOpenBlasCore } from './openblas.ts';
 
 const warmup = 2;
@@ -30,7 +29,7 @@ const { values } = parseArgs({
   allowNegative: true,
 });
 const updates = Number(values.updates);
-const { config } = resolveConfig(values.recipe, [
+const { config } = resolveBuiltin(values.recipe, [
   `updates=${updates}`,
   `device.threads=${values.threads}`,
   `model=${JSON.stringify(values.model)}`,

@@ -12,5 +12,6 @@ export { armOf, builtinParts, type Parts, sourceOf } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
 export { openJudge, openProblems, type Warn } from './problems.ts';
 export { Resources } from './resources.ts';
+export { makeTinyModel } from './tiny-model.ts';
 export { trainPlanned } from './train-planned.ts';
 export { drive, type TrainOptions, type TrainResult, trainRun } from './train-run.ts';

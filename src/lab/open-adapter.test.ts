@@ -7,7 +7,7 @@ import { writeCheckpoint } from '../adapters/index.ts';
 import { cacheFolder } from '../base/index.ts';
 import { makeTinyModel } from '../cli/commands/smoke.ts';
 import { parseRunConfig, type RunConfig } from '../run/index.ts';
-import { type OpenModel, openAdapter, openModel, openPairs, Resources } from './assemble.ts';
+import { type OpenModel, openAdapter, openModel, openPairs, Resources } from './index.ts';
 
 const resources = new Resources();
 const usual = process.env['GQ_CACHE'];

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../base/errors.ts';
-import { parseRunConfig, resolveConfig } from './config.ts';
+import { resolveBuiltin } from '../lab/index.ts';
 import { listKeys } from './config-issues.ts';
 import { configPage } from './config-page.ts';
 
@@ -43,30 +43,32 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     ['sampling.__proto__.polluted=1', 'unknown key sampling.__proto__'],
     ['constructor.prototype.polluted=1', 'unknown key constructor'],
   ])('%s', (setting, message) => {
-    expect(() => resolveConfig(null, [setting])).toThrow(UserError);
-    expect(() => resolveConfig(null, [setting])).toThrow(message);
+    expect(() => resolveBuiltin(null, [setting])).toThrow(UserError);
+    expect(() => resolveBuiltin(null, [setting])).toThrow(message);
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
   it('retain-heal of an arm without a quarantine', () => {
-    expect(() => resolveConfig(null, ['safety.healSteps=3'])).toThrow('key safety.healSteps: expected 0 for an arm');
+    expect(() => resolveBuiltin(null, ['safety.healSteps=3'])).toThrow('key safety.healSteps: expected 0 for an arm');
   });
 
   it('a pool with more demonstrations than places', () => {
     const settings = ['teacher.pool=x', 'teacher.perGroup=5', 'sampling.group=8'];
-    expect(() => resolveConfig(null, settings)).toThrow(
+    expect(() => resolveBuiltin(null, settings)).toThrow(
       'key teacher.perGroup: expected at most half of sampling.group (8)',
     );
   });
 
   it('recipes that cannot be read, parsed, or that go in a circle', () => {
-    expect(() => resolveConfig(join(home, 'none.toml'))).toThrow(/read recipe .*none\.toml: expected a readable file/);
-    expect(() => resolveConfig(recipe('bad.toml', 'a = = 1'))).toThrow(/bad\.toml: expected TOML/);
+    expect(() => resolveBuiltin(join(home, 'none.toml'))).toThrow(/read recipe .*none\.toml: expected a readable file/);
+    expect(() => resolveBuiltin(recipe('bad.toml', 'a = = 1'))).toThrow(/bad\.toml: expected TOML/);
     const first = recipe('first.toml', 'extends = "second.toml"');
     recipe('second.toml', 'extends = "first.toml"');
-    expect(() => resolveConfig(first)).toThrow('do not extend each other in a circle');
-    expect(() => resolveConfig(recipe('odd.toml', 'extends = 3'))).toThrow('key extends: expected a path, found 3');
-    expect(() => resolveConfig(recipe('typo.toml', '[sampling]\ngrup = 3'))).toThrow(/sampling\.grup \(.*typo\.toml\)/);
+    expect(() => resolveBuiltin(first)).toThrow('do not extend each other in a circle');
+    expect(() => resolveBuiltin(recipe('odd.toml', 'extends = 3'))).toThrow('key extends: expected a path, found 3');
+    expect(() => resolveBuiltin(recipe('typo.toml', '[sampling]\ngrup = 3'))).toThrow(
+      /sampling\.grup \(.*typo\.toml\)/,
+    );
   });
 });
 
@@ -74,7 +76,7 @@ describe('sources', () => {
   it('recipes extend, settings win, and every value knows where it came from', () => {
     const base = recipe('base.toml', 'updates = 7\n[arm]\nkind = "activation"\ntail = 0.2\n[sampling]\ngroup = 4\n');
     const path = recipe('child.toml', 'extends = "base.toml"\n[arm]\nplacebo = "haar"\n[sampling]\nminP = 0.1\n');
-    const { config, sources } = resolveConfig(path, [
+    const { config, sources } = resolveBuiltin(path, [
       'sampling.group=6',
       'teacher.pool=null',
       'notes.why=because = it is',
@@ -89,19 +91,19 @@ describe('sources', () => {
 
   it('another kind starts the table anew; no kind is the usual one', () => {
     const base = recipe('gated.toml', '[arm]\nkind = "activation"\ntail = 0.2\n');
-    expect(resolveConfig(base, ['arm.kind=absorb']).config.arm).toEqual({ kind: 'absorb' });
-    expect(resolveConfig(null, ['data.problems=5']).config.data).toMatchObject({ kind: 'micro', problems: 5 });
+    expect(resolveBuiltin(base, ['arm.kind=absorb']).config.arm).toEqual({ kind: 'absorb' });
+    expect(resolveBuiltin(null, ['data.problems=5']).config.data).toMatchObject({ kind: 'micro', problems: 5 });
   });
 
   it('the hash is of the values, not of their source or order', () => {
-    const one = resolveConfig(null, ['seed=3', 'updates=5']).hash;
-    expect(resolveConfig(recipe('same.toml', 'updates = 5\nseed = 3'), []).hash).toBe(one);
-    expect(resolveConfig(null, ['seed=4', 'updates=5']).hash).not.toBe(one);
+    const one = resolveBuiltin(null, ['seed=3', 'updates=5']).hash;
+    expect(resolveBuiltin(recipe('same.toml', 'updates = 5\nseed = 3'), []).hash).toBe(one);
+    expect(resolveBuiltin(null, ['seed=4', 'updates=5']).hash).not.toBe(one);
   });
 
   it('a fork changes what it is told to and keeps the rest, nulls too', () => {
-    const { config } = resolveConfig(null, ['arm.kind=gradient', 'arm.tail=0.3', 'pairs.file=x.md']);
-    const forked = resolveConfig(null, ['seed=9', 'pairs.file=null'], { config, source: 'run@4' });
+    const { config } = resolveBuiltin(null, ['arm.kind=gradient', 'arm.tail=0.3', 'pairs.file=x.md']);
+    const forked = resolveBuiltin(null, ['seed=9', 'pairs.file=null'], { config, source: 'run@4' });
     expect(forked.config).toEqual({ ...config, seed: 9, pairs: { ...config.pairs, file: null } });
     expect(forked.sources.get('arm.tail')).toBe('run@4');
     expect(parseRunConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
@@ -147,7 +149,7 @@ describe('fuzzed configs', () => {
 
   function resolves(recipePath: string | null, settings: readonly string[]): void {
     try {
-      parseRunConfig(resolveConfig(recipePath, settings).config);
+      parseRunConfig(resolveBuiltin(recipePath, settings).config);
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
     }
@@ -197,7 +199,7 @@ describe('recipes', () => {
 
   it.each(files)('%s parses, and says what it is for', (name) => {
     const needed = name.startsWith('qwen') ? ['data.path=problems.jsonl', 'model=folder'] : [];
-    const { config, sources } = resolveConfig(join(folder, name), needed);
+    const { config, sources } = resolveBuiltin(join(folder, name), needed);
     expect(readFileSync(join(folder, name), 'utf8')).toMatch(/^# \S/);
     const arm = /-(?:fast|full)-(\w+)|^micro-([\w-]+)/.exec(name.replace('.toml', ''));
     const kind = arm?.[1] ?? arm?.[2] ?? '';

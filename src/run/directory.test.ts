@@ -16,8 +16,8 @@ import { rollouts as makeRollouts } from '../../test/grpo/tiny-policy.ts';
 import { UserError } from '../base/index.ts';
 import type { RolloutRecord } from '../grpo/events.ts';
 import type { TrainerState } from '../grpo/train.ts';
+import { resolveBuiltin } from '../lab/index.ts';
 import { loadCheckpoint, saveCheckpoint } from './checkpoint.ts';
-import { resolveConfig } from './config.ts';
 import { RunDirectory } from './directory.ts';
 import { FileSink } from './file-sink.ts';
 import { rolloutColumns, rolloutRow } from './ledger.ts';
@@ -31,7 +31,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-const { config, hash } = resolveConfig(null);
+const { config, hash } = resolveBuiltin(null);
 const manifest: Manifest = {
   format: runFormat,
   name: 'test',

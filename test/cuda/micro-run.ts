@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { resolveBuiltin } from '../../src/lab/index.ts';
 import { trainPlanned } from '../../src/lab/train-planned.ts';
-import { resolveConfig } from '../../src/run/config.ts';
 import type { Sink } from '../../src/run/sink.ts';
 import type { Check } from '../device/suite.ts';
 import { killAndCompare } from '../resume/kill.ts';
@@ -33,7 +33,7 @@ async function trainMicro(settings: readonly string[]): Promise<Step[]> {
     },
   };
   try {
-    const { config } = resolveConfig('recipes/micro-activation.toml', [
+    const { config } = resolveBuiltin('recipes/micro-activation.toml', [
       `updates=${updates}`,
       'arm.warmupRows=16',
       ...settings,

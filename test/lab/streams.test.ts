@@ -4,16 +4,15 @@ import { describe, expect, it } from 'vitest';
 import { evaluateTasks } from '../../src/evaluate/evaluate.ts';
 import { evaluationTasks } from '../../src/evaluate/sets.ts';
 import type { EvaluationRow } from '../../src/evaluate/store.ts';
-import { assemble, openInputs, Resources } from '../../src/lab/assemble.ts';
+import { assemble, openInputs, Resources, resolveBuiltin } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
-import { resolveConfig } from '../../src/run/config.ts';
 import { partitionOf } from '../../src/run/tasks.ts';
 import { temporaryFolder } from './hand-made.ts';
 
 const settings = ['updates=3', 'sampling.promptsPerStep=4', 'sampling.group=4', 'device.threads=1', 'arm.warmupRows=1'];
 
 async function train(evaluateBetween: boolean): Promise<{ hashes: string[]; rows: EvaluationRow[] }> {
-  const { config } = resolveConfig('recipes/micro-activation.toml', settings);
+  const { config } = resolveBuiltin('recipes/micro-activation.toml', settings);
   await using resources = new Resources();
   const inputs = await openInputs(config, resources);
   const ledger = resources.use(new VerdictLedger(join(temporaryFolder(), 'verdicts.jsonl')));

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sha256 } from '../../src/base/hash.ts';
 import { randomStream } from '../../src/base/rng.ts';
-import { makeTinyModel } from '../../src/cli/commands/smoke.ts';
+import { makeTinyModel } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { gqProgram } from '../gq-command.ts';
 import { tinySettings } from '../smoke/lab.ts';

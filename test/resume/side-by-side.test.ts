@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { makeTinyModel } from '../../src/cli/commands/smoke.ts';
+import { makeTinyModel } from '../../src/lab/index.ts';
 import { gqProgram } from '../gq-command.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { tinySettings } from '../smoke/lab.ts';

@@ -33,7 +33,7 @@ export const configValues: Readonly<Record<string, readonly string[]>> = {
   'KL of routed rollouts apart': [...activation, 'loss.klRoute=absorb', 'loss.klWeight=0.1'],
   'classic GRPO': [...activation, 'loss.kind=classic'],
   'two epochs': [...activation, 'loss.epochs=2'],
-  'small passes': [...activation, 'output.tokensPerPass=64', 'output.readEvery=3'],
+  'small passes': [...activation, 'compute.tokensPerPass=64', 'compute.readEvery=3'],
   'nothing stored': [...activation, 'output.storeFeatures=false', 'output.storeTokens=false'],
   'oracle keeps the others': ['arm.kind=oracle', 'arm.others=keep', 'arm.falsePositiveRate=0.3'],
   'retain-heal': [...activation, 'safety.healSteps=2', 'safety.healLearningRate=1e-3'],

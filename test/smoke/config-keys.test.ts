@@ -1,7 +1,7 @@
 /** Every key of the config is read by something: assembling and running the arms touches all of them. */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openJudge, openProblems, Resources } from '../../src/lab/assemble.ts';
+import { openJudge, openProblems, Resources } from '../../src/lab/index.ts';
 import { listKeys } from '../../src/run/config-issues.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
 import { blindArms, oracleArm } from './arms.ts';

@@ -5,19 +5,25 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeTinyModel } from '../../src/cli/commands/smoke.ts';
+import type { Splits } from '../../src/env/sources/index.ts';
 import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
-import { type Assembly, assemble, openInputs, Resources, type RunInputs } from '../../src/lab/assemble.ts';
+import {
+  type Assembly,
+  assemble,
+  makeTinyModel,
+  openInputs,
+  Resources,
+  type RunInputs,
+  resolveBuiltin,
+} from '../../src/lab/index.ts';
 import { drive } from '../../src/lab/train-run.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
-import { resolveConfig } from '../../src/run/config.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
 import type { WarningEvent } from '../../src/run/notices.ts';
 import { readRollouts } from '../../src/run/read.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
 import type { RunEnd, Sink } from '../../src/run/sink.ts';
-import type { Splits } from '../../src/run/tasks.ts';
 
 export const tinySettings = [
   'adapter.rank=2',
@@ -77,7 +83,7 @@ export class Lab implements AsyncDisposable {
     await makeTinyModel(join(home, 'model'), 'wasm', variant);
     const resources = new Resources();
     const settings = [`model=${join(home, 'model')}`, ...tinySettings, `device.variant=${variant}`];
-    const { config } = resolveConfig(null, settings);
+    const { config } = resolveBuiltin(null, settings);
     return new Lab(home, resources, await openInputs(config, resources));
   }
 
@@ -90,7 +96,7 @@ export class Lab implements AsyncDisposable {
   }
 
   config(settings: readonly string[]) {
-    return resolveConfig(null, [`model=${this.model}`, ...tinySettings, ...settings]).config;
+    return resolveBuiltin(null, [`model=${this.model}`, ...tinySettings, ...settings]).config;
   }
 
   async rollouts(run: RunDirectory): Promise<RolloutRow[]> {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/program.ts';
-import { assemble, openInputs, Resources } from '../../src/lab/assemble.ts';
+import { assemble, openInputs, Resources } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { type MemoryPlan, planMemory } from '../../src/run/memory.ts';
 import { assertFits, renderPlan } from '../../src/run/memory-budget.ts';
@@ -38,16 +38,16 @@ async function compare(settings: readonly string[]): Promise<{ used: number; pla
 }
 
 /** More groups than one pass holds. */
-const fullPasses = ['output.tokensPerPass=800', 'sampling.promptsPerStep=12'];
+const fullPasses = ['compute.tokensPerPass=800', 'sampling.promptsPerStep=12'];
 
 describe('the plan', () => {
   // Real completions end before their limit, and more short groups share a pass: below the plan by a lot or above it by a little.
   it.each([
     ['vanilla', fullPasses],
-    ['recompute', [...fullPasses, 'output.recompute=true']],
+    ['recompute', [...fullPasses, 'compute.recompute=true']],
     ['activation by token', ['arm.kind=activation', 'arm.granularity=token', ...fullPasses]],
     ['gradient', ['arm.kind=gradient', ...fullPasses]],
-    ['sampling is the largest', ['output.tokensPerPass=32', 'sampling.promptsPerStep=12', 'sampling.group=8']],
+    ['sampling is the largest', ['compute.tokensPerPass=32', 'sampling.promptsPerStep=12', 'sampling.group=8']],
   ])('covers what a run uses: %s', { timeout: 120_000 }, async (_name, settings) => {
     const { used, plan } = await compare(settings);
     expect(used).toBeLessThanOrEqual(1.03 * planned(plan));
@@ -87,7 +87,7 @@ describe('gq train on a GPU that is too small', () => {
 });
 
 describe('a run that does not fit', () => {
-  const config = () => lab.config(['output.tokensPerPass=4096']);
+  const config = () => lab.config(['compute.tokensPerPass=4096']);
   const gibibytes = (count: number): number => count * 2 ** 30;
   const plan: MemoryPlan = {
     standing: [
@@ -116,7 +116,9 @@ describe('a run that does not fit', () => {
     expect(refuse(32)).toContain(
       'fits into 32.00 GiB (free on a GPU), found one that needs 52.00 GiB: weights 8.00 GiB',
     );
-    expect(refuse(32)).toContain('For learning lower output.tokensPerPass to about 2048 (now 4096), or set output.rec');
+    expect(refuse(32)).toContain(
+      'For learning lower compute.tokensPerPass to about 2048 (now 4096), or set output.rec',
+    );
     expect(refuse(32)).not.toContain('promptsPerStep');
     expect(refuse(22)).toContain('Lower sampling.promptsPerStep to about 1 (now 3)');
     expect(refuse(11)).toContain('The weights, the adapter and its optimiser alone are too much');

@@ -29,9 +29,9 @@ async function bytesOf(settings: readonly string[]): Promise<string[]> {
 
 it.each(Object.entries(gates))('%s: the same bytes however the work is cut', { timeout: 120_000 }, async (_, gate) => {
   const plain = await bytesOf(gate);
-  expect(await bytesOf([...gate, 'output.readEvery=5'])).toEqual(plain);
-  expect(await bytesOf([...gate, 'output.readEvery=16', 'output.rowStep=8'])).toEqual(plain);
-  expect(await bytesOf([...gate, 'output.recompute=true'])).toEqual(plain);
+  expect(await bytesOf([...gate, 'compute.readEvery=5'])).toEqual(plain);
+  expect(await bytesOf([...gate, 'compute.readEvery=16', 'compute.rowStep=8'])).toEqual(plain);
+  expect(await bytesOf([...gate, 'compute.recompute=true'])).toEqual(plain);
   // The comparison can fail: another seed is another run.
   expect(await bytesOf([...gate, 'seed=2'])).not.toEqual(plain);
 });

@@ -8,9 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { onInterrupt, openDevice, resolveBuiltin, trainPlanned } from '../../lab/index.ts';
-import { writeModelFolder } from '../../model/index.ts';
-import { microRecipe, pretrainMicro } from '../../pretrain/index.ts';
+import { makeTinyModel, onInterrupt, openDevice, resolveBuiltin, trainPlanned } from '../../lab/index.ts';
 import { type RecordedEvent, RunDirectory, type Sink } from '../../run/index.ts';
 import type { Check } from '../../verify/index.ts';
 import { stated } from '../../verify/index.ts';
@@ -34,27 +32,6 @@ interface SmokeOptions {
 interface Part {
   readonly name: string;
   readonly report: () => Promise<VerifyReport>;
-}
-
-const tinyRecipe = {
-  ...microRecipe,
-  hiddenSize: 32,
-  layers: 1,
-  heads: 2,
-  steps: 60,
-  documentsPerStep: 24,
-  learningRate: 1e-2,
-  warmupSteps: 5,
-};
-
-/** A model of one layer that has seen a few documents: most of its programs compile, so rewards differ within groups. */
-export async function makeTinyModel(
-  directory: string,
-  device: string,
-  variant: 'auto' | 'plain' = 'auto',
-): Promise<void> {
-  using own = await openDevice(device, { threads: 1, precision: 'f32', variant });
-  await writeModelFolder(directory, await pretrainMicro(own, tinyRecipe, () => undefined));
 }
 
 const runSettings = [
