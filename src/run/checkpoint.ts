@@ -2,16 +2,7 @@
  * Checkpoints: the adapter, and the whole state of the trainer, in a folder that appears under its name only when it is
  * complete (written aside, flushed, renamed). The same state gives the same bytes.
  */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { StoredTensor } from '../adapters/index.ts';

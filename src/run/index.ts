@@ -4,13 +4,12 @@ export { PhaseClock } from './clock.ts';
 export { configHash, leafPaths, parseRunConfig, type ResolvedConfig, resolveConfig } from './config.ts';
 export { configPage } from './config-page.ts';
 export { RunDirectory } from './directory.ts';
-export { FileSink, type FileSinkOptions } from './file-sink.ts';
+export { FileSink } from './file-sink.ts';
 export type { RolloutRow } from './ledger.ts';
 export { type Manifest, runFormat } from './manifest.ts';
 export { planMemory, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
 export {
-  type InfoEvent,
   isOfOneUpdate,
   type Notice,
   noticeText,
@@ -19,12 +18,12 @@ export {
   type WarningEvent,
 } from './notices.ts';
 export { dropRolloutLines, readEvents, readFeatures, readRollouts, sealRollouts } from './read.ts';
-export { type RecordOptions, recordRun } from './record.ts';
+export { recordRun } from './record.ts';
 export { type Replay, replayGate, routes } from './replay.ts';
 export type { RunConfig } from './schema.ts';
 export { grpoSettings, paceOf } from './settings.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
-export { checkStored, readStored } from './stored.ts';
+export { readStored } from './stored.ts';
 export { dropLines, readTable, sealTable, type TableColumns } from './table.ts';
 export {
   assertDisjoint,
