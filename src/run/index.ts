@@ -12,13 +12,12 @@ export {
 } from './config.ts';
 export { configPage } from './config-page.ts';
 export { RunDirectory } from './directory.ts';
-export { FileSink, type FileSinkOptions } from './file-sink.ts';
+export { FileSink } from './file-sink.ts';
 export type { RolloutRow } from './ledger.ts';
 export { type Manifest, runFormat } from './manifest.ts';
 export { planMemory, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
 export {
-  type InfoEvent,
   isOfOneUpdate,
   type Notice,
   noticeText,
@@ -28,12 +27,12 @@ export {
 } from './notices.ts';
 export { type ConfigOutline, type OutlinedKey, outlineConfig } from './outline.ts';
 export { dropRolloutLines, readEvents, readFeatures, readRollouts, sealRollouts } from './read.ts';
-export { type RecordOptions, recordRun } from './record.ts';
+export { recordRun } from './record.ts';
 export { type Replay, replayGate, routes } from './replay.ts';
 export type { ArmConfig, ConfigPart, ConfigParts, KindTable, RunConfig } from './schema.ts';
 export { computeTable, grpoSettings } from './settings.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
-export { checkStored, readStored } from './stored.ts';
+export { readStored } from './stored.ts';
 export { dropLines, readTable, sealTable, type TableColumns } from './table.ts';
 export {
   assertPromptsFit,

@@ -41,7 +41,7 @@ export function lockRun(directory: string): Disposable {
 }
 
 function readHolder(path: string): Holder {
-  return readStored(path, 'the lock of a run (if no process trains it, delete this file)', holderSchema);
+  return readStored(path, 'the lock of a run', holderSchema, 'If no process trains the run, delete this file.');
 }
 
 /** A process of another host may be alive for all we know. */

@@ -1,9 +1,10 @@
 /** Exports of small stored models: what is written, that it is read back, and that a bad one is refused. */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeRun } from '../../../test/lab/hand-made.ts';
 import {
   createAdapter,
   type Family,
@@ -19,7 +20,6 @@ import { Scope } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
 import { resolveBuiltin } from '../../lab/index.ts';
 import { ModelFolder, SafetensorsFile, writeSafetensors } from '../../model/index.ts';
-import { RunDirectory } from '../../run/directory.ts';
 import { certify, type DeletionCertificate } from '../../verify/certificate.ts';
 import { openDecoder } from '../../verify/parity-model.ts';
 import { runCli } from '../program.ts';
@@ -184,11 +184,10 @@ describe('a run', () => {
   async function storeRun(name: string, arm: string): Promise<string> {
     const checkpoint = await storeAdapter('qwen3', 'pissa');
     const { tensors, modules } = await readCheckpoint(checkpoint);
-    const run = RunDirectory.create(join(home, name));
     const adapter = { family: 'pissa', rank: 2 };
-    const config = parseRunConfig({ model: join(golden, 'qwen3'), adapter, arm: { kind: arm } });
-    const manifest = { format: 1, config, features: { modules, rank: 2 } };
-    await writeFile(run.file('manifest.json'), JSON.stringify(manifest));
+    const config = { model: join(golden, 'qwen3'), adapter, arm: { kind: arm } };
+    const run = await writeRun(join(home, name), { config });
+    await run.writeManifest({ ...run.readManifest(), features: { modules: [...modules], rank: 2 } });
     for (const update of [0, 10]) {
       await mkdir(run.checkpoint(update), { recursive: true });
       const entries = [...tensors].map(([tensor, { shape, data }]) => ({
