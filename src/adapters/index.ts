@@ -24,7 +24,7 @@ export {
   scaleOf,
   stateOfScale,
 } from './policy-state.ts';
-export { blockScales, type Detach, type Route, routeCoefficients } from './routes.ts';
+export { type Detach, type Route, routeCoefficients } from './routes.ts';
 export { builtinStarts, type Family, families, findStart, withStarts } from './starts/registry.ts';
 export { type AdapterStart, defineStart, type InitialFactors, type StartInput } from './starts/start.ts';
 export { steerAdapter } from './steer.ts';

@@ -26,11 +26,3 @@ export function routeCoefficients(scope: Scope, routes: readonly Route[], detach
   const learn = table(learns, 'learn coefficients');
   return { forward, learn, through: detach === 'branch' ? learn : forward };
 }
-
-/** The same two coefficients for every token, forward and backward: the policy states and the quarantine scale. */
-export function blockScales(scope: Scope, tokens: number, deployed: number, quarantine: number): BlockCoefficients {
-  const data = new Float32Array(2 * tokens);
-  for (let t = 0; t < tokens; t++) data.set([deployed, quarantine], 2 * t);
-  const forward = scope.from(data, [tokens, 2], 'block scales');
-  return { forward, through: forward, learn: forward };
-}

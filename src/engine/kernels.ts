@@ -175,7 +175,7 @@ export interface Kernels {
 
   /**
    * Per-token scaling of adapter blocks: out [T, n] = ± h [T, 2R or 4R] (n columns from `column` on) times coefficients [T, 2].
-   * Column j of h takes the coefficient of block ⌊j / R⌋ mod 2 (0 deployed, 1 quarantine), and a minus from 2R on (the
+   * Column j of h takes the coefficient of block ⌊j / R⌋ mod 2, and a minus from 2R on (the
    * frozen initial part is subtracted). `column` is 0 or 2R, n is 2R or 4R.
    */
   scaleBlocks(out: Tensor, h: Tensor, coefficients: Tensor, rank: number, column: number): void;

@@ -1,3 +1,8 @@
+/**
+ * Models as the rest of the project uses them. `files/`: a folder in Hugging Face's layout, read and written (config, weights,
+ * sampling defaults, presets). `text/`: its tokenizer and chat template. `decoder/`: the network, packing of rows, scoring,
+ * generation with a cache, fresh weights.
+ */
 export {
   Decoder,
   type ForwardOptions,
@@ -21,7 +26,6 @@ export { type Group, type PackedGroups, packGroups, packRows, type Span } from '
 export { scoreGroups } from './decoder/score.ts';
 export {
   type Architecture,
-  configJson,
   type DecoderConfig,
   type ParsedConfig,
   parseDecoderConfig,
@@ -29,13 +33,12 @@ export {
 export {
   type DeviceName,
   describeModel,
-  estimateMemory,
   type MemoryEstimate,
   type ModelDescription,
 } from './files/describe.ts';
 export { ModelFolder } from './files/folder.ts';
 export { createFolder, type ModelFolderContents, writeModelFolder } from './files/folder-writer.ts';
-export { type GenerationConfig, openGenerationConfig, parseGenerationConfig } from './files/generation-config.ts';
+export type { GenerationConfig } from './files/generation-config.ts';
 export {
   isObject,
   type JsonObject,
@@ -46,7 +49,7 @@ export {
   refuseDuplicateKeys,
   show,
 } from './files/json.ts';
-export { type ModelPreset, modelPresets } from './files/presets.ts';
+export { modelPresets } from './files/presets.ts';
 export type { Rope, RopeScaling } from './files/rope-config.ts';
 export { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './files/safetensors.ts';
 export type { SafetensorsDType, SafetensorsEntry } from './files/safetensors-header.ts';
@@ -54,11 +57,9 @@ export { type TensorToWrite, writeSafetensors } from './files/safetensors-writer
 export { parseFields } from './files/schema.ts';
 export { type WeightEntry, WeightFiles } from './files/weight-files.ts';
 export {
-  checkWeights,
   countParameters,
   expectedTensors,
   type LoadedWeight,
-  listMismatches,
   loadWeights,
   type TensorTable,
 } from './files/weights.ts';

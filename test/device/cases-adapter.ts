@@ -1,7 +1,8 @@
 /** The split adapter: every route, both ways to detach, mixed in one batch. */
 
-import { blockScales, type Detach, type Route, routeCoefficients } from '../../src/adapters/index.ts';
+import { type Detach, type Route, routeCoefficients } from '../../src/adapters/routes.ts';
 import { adaptedLinear, adaptedLinears, add, multiply, swiglu } from '../../src/engine/index.ts';
+import { blockScales } from './block-scales.ts';
 import { frozen, half, learn, type OpCase } from './case.ts';
 
 const mixed: readonly Route[] = ['keep', 'absorb', 'route'];

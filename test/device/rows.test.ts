@@ -4,9 +4,9 @@
  */
 
 import { afterAll, describe, expect, test } from 'vitest';
-import { blockScales } from '../../src/adapters/index.ts';
 import * as engine from '../../src/engine/index.ts';
 import { createWasmDevice } from '../../src/engine/wasm/index.ts';
+import { blockScales } from './block-scales.ts';
 import { normal as draw } from './case.ts';
 import { findVariants, suiteArenaBytes } from './variants.ts';
 

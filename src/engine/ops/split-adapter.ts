@@ -1,8 +1,8 @@
 /**
- * A linear layer with a split adapter: y = W x + [B A − B0 A0] x, its two blocks (deployed, quarantine) routed per token.
+ * A linear layer with a split adapter: y = W x + [B A − B0 A0] x, its two blocks weighted per token.
  *
- * The adapter is stored as down [4R, C] = (A; A0) and up [4R, O] = (Bᵀ; B0ᵀ): rows [0, R) are the deployed block, [R, 2R)
- * the quarantine block, the rest their frozen initial values in the same order, which count negative. So h = down x and
+ * The adapter is stored as down [4R, C] = (A; A0) and up [4R, O] = (Bᵀ; B0ᵀ): rows [0, R) are the first block, [R, 2R)
+ * the second, the rest their frozen initial values in the same order, which count negative. So h = down x and
  * y = upᵀ (± c ∘ h) + W x. The two halves of the change are summed apart, before W x is added: while A = A0 and B = B0
  * the change is exactly zero. An adapter that is zero by itself has no initial part: down and up are [2R, ·] then.
  * Per token and block there are three coefficients c: `forward` (how much of the branch is in y), `through` (how much
@@ -28,7 +28,7 @@ export interface SplitAdapter {
 }
 
 export interface BlockCoefficients {
-  /** Each [T, 2]: deployed, quarantine. */
+  /** Each [T, 2]: of the first block, of the second. */
   readonly forward: Tensor;
   readonly through: Tensor;
   readonly learn: Tensor;
@@ -40,7 +40,7 @@ export interface BottleneckProbe {
   readonly forward?: (h: Tensor) => void;
   /** Is shown the gradient at the bottleneck that the blocks learn from, [T, 2R]. */
   readonly learning?: (gradient: Tensor) => void;
-  /** A vector of ones per segment of tokens that multiplies A x of the deployed block: only its gradient is of interest. */
+  /** A vector of ones per segment of tokens that multiplies A x of the first block: only its gradient is of interest. */
   readonly scale?: {
     /** [S, R], what the tape must learn. */
     readonly ones: Tensor;
@@ -146,7 +146,8 @@ function expectLayers(
     expectShape('adaptedLinear weight', weight, [up.shape[1], down.shape[1]]);
     if (bias !== null) expectShape('adaptedLinear bias', bias, [up.shape[1]]);
   }
-  for (const coefficient of [forward, through, learn]) expectShape('adaptedLinear routes', coefficient, [tokens, 2]);
+  for (const coefficient of [forward, through, learn])
+    expectShape('adaptedLinear coefficients', coefficient, [tokens, 2]);
   if (onto === null) return;
   expectFloats(tape, 'adaptedLinear onto', x, onto);
   expectShape('adaptedLinear onto', onto, [tokens, layers[0].weight.shape[0]]);
@@ -231,10 +232,10 @@ function passToInput(
   using scope = new Scope(tape.device);
   for (let i = layers.length - 1; i >= 0; i--) {
     const { weight, adapter } = layers[i];
-    const routed = scope.empty(dhs[i].shape, 'routed bottleneck gradient', dx.dtype);
+    const weighted = scope.empty(dhs[i].shape, 'weighted bottleneck gradient', dx.dtype);
     kernels.matmul(dx, dys[i], weight, { ...plain, accumulate: accumulate || i < layers.length - 1 });
-    kernels.scaleBlocks(routed, dhs[i], through, rank, 0);
-    kernels.matmul(dx, routed, adapter.down, { ...plain, accumulate: true });
+    kernels.scaleBlocks(weighted, dhs[i], through, rank, 0);
+    kernels.matmul(dx, weighted, adapter.down, { ...plain, accumulate: true });
   }
 }
 
@@ -269,9 +270,9 @@ function learnLayer(
   if (probe?.scale === undefined) return;
   const { ones, ranges } = probe.scale;
   gradients.overwrite([ones], ([dOnes]) => {
-    const routed = scope.empty(h.shape, 'routed bottleneck gradient', x.dtype);
-    kernels.scaleBlocks(routed, dh, forward, rank, 0);
-    kernels.binary('multiply', routed, routed, h);
-    kernels.segmentSum(dOnes, routed, ranges);
+    const weighted = scope.empty(h.shape, 'weighted bottleneck gradient', x.dtype);
+    kernels.scaleBlocks(weighted, dh, forward, rank, 0);
+    kernels.binary('multiply', weighted, weighted, h);
+    kernels.segmentSum(dOnes, weighted, ranges);
   });
 }

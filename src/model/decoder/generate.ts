@@ -17,7 +17,7 @@ export interface GenerateRequest {
   readonly prompt: Int32Array;
   /** Which random stream the row draws from. */
   readonly row: number;
-  /** The quarantine's scale for this row (1 full, 0 deployed); meaningless without an adapter. */
+  /** What `project` is told of this row's tokens; rows with the same prompt and scale share its prefill. Meaningless without it. */
   readonly scale: number;
 }
 

@@ -39,5 +39,3 @@ export const modelPresets = {
     intermediateSize: 576,
   },
 } as const satisfies Record<string, DecoderConfig>;
-
-export type ModelPreset = keyof typeof modelPresets;

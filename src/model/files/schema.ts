@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import { isObject, show } from './json.ts';
 
-export interface NumberRange {
+interface NumberRange {
   readonly least?: number;
   readonly most?: number;
 }

@@ -1,17 +1,23 @@
 /** The split adapter: no change at the start, the routes' table, mixed batches, both ways to detach, and the probe. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { blockScales, type Detach, type Route, routeCoefficients } from '../../adapters/routes.ts';
-import { randomStream } from '../../base/rng.ts';
-import { createReferenceDevice } from '../reference/index.ts';
-import { Scope } from '../scope.ts';
-import { Tape } from '../tape.ts';
-import type { Tensor } from '../tensor.ts';
-import { readFloats } from '../transfer.ts';
-import { multiply } from './elementwise.ts';
-import { linear } from './matmul.ts';
-import { sum } from './reduce.ts';
-import { adaptedLinear, type BlockCoefficients, type BottleneckProbe, splitAdapter } from './split-adapter.ts';
+import { blockScales } from '../../test/device/block-scales.ts';
+import { randomStream } from '../base/index.ts';
+import {
+  adaptedLinear,
+  type BlockCoefficients,
+  type BottleneckProbe,
+  linear,
+  multiply,
+  readFloats,
+  Scope,
+  splitAdapter,
+  sum,
+  Tape,
+  type Tensor,
+} from '../engine/index.ts';
+import { createReferenceDevice } from '../engine/reference/index.ts';
+import { type Detach, type Route, routeCoefficients } from './routes.ts';
 
 const device = createReferenceDevice({ arenaBytes: 2 ** 24 });
 const [tokens, channels, outputs, rank] = [7, 6, 5, 2];
