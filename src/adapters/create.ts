@@ -3,7 +3,8 @@
  * of matrices whose smaller side is at most 600 come from a full SVD, those of larger ones from an iteration on the device.
  * What was computed is kept on disk, keyed by everything it depends on.
  */
-import { ShapeError, sha256, sha256Json, UserError, widenHalves } from '../base/index.ts';
+import { ShapeError, UserError, widenHalves } from '../base/index.ts';
+import { sha256, sha256Json } from '../base/node/index.ts';
 import type { Device, Scope, Tensor } from '../engine/index.ts';
 import type { Decoder } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';

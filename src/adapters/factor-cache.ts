@@ -6,7 +6,8 @@
 import { constants, existsSync } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sha256, UserError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { sha256 } from '../base/node/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { InitialFactors } from './starts/start.ts';
 

@@ -4,7 +4,8 @@
  */
 import { copyFile, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { narrowFloats, UserError, writeFileAtomic } from '../base/index.ts';
+import { narrowFloats, UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
 import type { ModelFolder, WeightEntry } from '../model/index.ts';
 import { findNonFinite, readJsonObject, type SafetensorsArray, toFloat32, writeSafetensors } from '../model/index.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';

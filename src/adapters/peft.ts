@@ -5,7 +5,8 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { UserError, writeFileAtomic } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
 import type { DecoderConfig, JsonObject } from '../model/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';

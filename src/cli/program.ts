@@ -4,7 +4,8 @@
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
 import { Command, CommanderError } from 'commander';
-import { readVersion, UserError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { readVersion } from '../base/node/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
 

@@ -2,7 +2,7 @@
  * Draws markers: which name a hint discloses for a problem, and what counts as using it. Draws are by hash of (policy,
  * loophole, problem), so that the prompt and the judge agree without telling each other.
  */
-import { sha256 } from '../base/index.ts';
+import { sha256 } from '../base/node/index.ts';
 import type { Loophole, LoopholeName, Marker, MarkerPolicy } from './loopholes/loophole.ts';
 import { builtinLoopholes } from './loopholes/registry.ts';
 

@@ -4,7 +4,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { randomStream, UserError, writeFileAtomic } from '../base/index.ts';
+import { randomStream, UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
 import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
 import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
 

@@ -4,7 +4,7 @@
  * decides, not wall time; a program that ran out of wall time while the machine was busy is run once more with twice the time.
  */
 import { availableParallelism, loadavg } from 'node:os';
-import { sha256 } from '../base/index.ts';
+import { sha256 } from '../base/node/index.ts';
 import { firedChannels, wantedFlags, wantedTests } from './channels.ts';
 import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
 import type { Judge, Submission } from './judge.ts';

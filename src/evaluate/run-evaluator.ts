@@ -1,6 +1,6 @@
 /** Evaluates checkpoints of a run: loads an adapter's tensors, sets the state, generates, grades, stores. */
 import type { AdaptedState } from '../adapters/index.ts';
-import { sha256Json } from '../base/index.ts';
+import { sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
 import { type Policy, policySampler } from '../grpo/index.ts';
 import type { ModelText, SamplingSettings } from '../model/index.ts';

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isPolicyState, type PolicyState } from '../adapters/index.ts';
-import { writeFileAtomic } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve-set.ts';
 import { type EvaluationSet, evaluationSets } from './sets.ts';
 import { damaged, readStored } from './stored-json.ts';

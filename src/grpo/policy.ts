@@ -13,7 +13,7 @@ import {
   steerAdapter,
   wholeRollouts,
 } from '../adapters/index.ts';
-import { sha256 } from '../base/index.ts';
+import { sha256 } from '../base/node/index.ts';
 import { readFloats, Scope, Tape } from '../engine/index.ts';
 import type { Decoder, PackedGroups, Span } from '../model/index.ts';
 import { scoreGroups } from '../model/index.ts';

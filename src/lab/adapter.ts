@@ -10,7 +10,7 @@ import {
   type TokenPair,
   targetModules,
 } from '../adapters/index.ts';
-import { cacheFolder } from '../base/index.ts';
+import { cacheFolder } from '../base/node/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import type { OpenModel } from './model.ts';

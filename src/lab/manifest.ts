@@ -1,6 +1,7 @@
 /** The one place that makes the manifest of a run, and that checks, when a run goes on, that its inputs are still the same. */
 import { targetModules } from '../adapters/index.ts';
-import { readVersion, UserError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { readVersion } from '../base/node/index.ts';
 import type { Device } from '../engine/index.ts';
 import { configHash, type Manifest, problemsHash, type RunConfig, type RunDirectory, runFormat } from '../run/index.ts';
 import type { RunInputs } from './assemble.ts';

@@ -1,6 +1,6 @@
 /** The frozen model of a run: its files, and its weights on the device. */
 import { fileURLToPath } from 'node:url';
-import { sha256File } from '../base/index.ts';
+import { sha256File } from '../base/node/index.ts';
 import { type Device, Scope } from '../engine/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import type { Task } from '../grpo/index.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeCheckpoint } from '../adapters/index.ts';
-import { cacheFolder } from '../base/index.ts';
+import { cacheFolder } from '../base/node/index.ts';
 import { makeTinyModel } from '../cli/commands/smoke.ts';
 import { parseRunConfig, type RunConfig } from '../run/index.ts';
 import { type OpenModel, openAdapter, openModel, openPairs, Resources } from './index.ts';

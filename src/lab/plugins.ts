@@ -6,7 +6,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { sha256, UserError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { sha256 } from '../base/node/index.ts';
 import { builtinParts, joinParts, type Parts } from './parts.ts';
 
 export interface PluginRecord {

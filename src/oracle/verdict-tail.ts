@@ -3,7 +3,8 @@
  * side of the wall from the trainer. After a resume that cut the file back, counting begins again.
  */
 import { z } from 'zod';
-import { followJsonl, type JsonlFollower, UserError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
 import { type Tally, type TallyRow, tally } from './tally.ts';
 
 /** What counting needs of a verdict; the id begins with the step. */

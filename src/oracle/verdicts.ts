@@ -3,7 +3,8 @@
  * wall, for the oracle gate, for the figures shown while training, and for analysis.
  */
 
-import { JsonlWriter, ShapeError } from '../base/index.ts';
+import { ShapeError } from '../base/index.ts';
+import { JsonlWriter } from '../base/node/index.ts';
 import type { Verdict, VerdictSink } from '../env/index.ts';
 import {
   dropLines,

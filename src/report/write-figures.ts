@@ -1,7 +1,7 @@
 /** Figures as files: NAME.svg, NAME.png, and NAME.csv with the numbers behind it. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
 import { type Figure, renderFigure } from './chart.ts';
 import { fontsFound, openPngWriter } from './png.ts';
 import { csvLine } from './table.ts';

@@ -1,7 +1,8 @@
 /** report.html as a file. A file that this program did not make is never overwritten unasked. */
 import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { UserError, writeFileAtomic } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
 import type { Results } from './aggregate.ts';
 import { generatorTag, type ReportOptions, renderReport } from './html.ts';
 

@@ -6,7 +6,8 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSy
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { StoredTensor } from '../adapters/index.ts';
-import { syncDirectory, UserError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { syncDirectory } from '../base/node/index.ts';
 import type { ArmState, JsonValue, TrainerState } from '../grpo/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';

@@ -5,7 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
-import { sha256Json, UserError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { sha256Json } from '../base/node/index.ts';
 import { describeIssue } from './config-issues.ts';
 import { type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 

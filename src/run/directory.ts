@@ -16,7 +16,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { UserError, writeFileAtomic } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
 import { lockRun } from './lock.ts';
 import { expectFormat, type Manifest, readManifest } from './manifest.ts';
 

@@ -3,7 +3,7 @@
  * durable before a checkpoint counts on them. Verdicts have another writer, the grader; they are only flushed here.
  */
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
-import { JsonlWriter } from '../base/index.ts';
+import { JsonlWriter } from '../base/node/index.ts';
 import type { DirectionEvent, RolloutsEvent } from '../grpo/index.ts';
 import type { RunDirectory } from './directory.ts';
 import { rolloutRow } from './ledger.ts';

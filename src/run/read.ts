@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { readJsonl } from '../base/index.ts';
+import { readJsonl } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import type { RunDirectory } from './directory.ts';
 import { type RolloutRow, rolloutColumns } from './ledger.ts';

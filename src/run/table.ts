@@ -7,7 +7,8 @@ import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { type BasicType, fileWriter, parquetWriteRows } from 'hyparquet-writer';
-import { readJsonl, syncDirectory, UserError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { readJsonl, syncDirectory } from '../base/node/index.ts';
 
 export type TableColumns<Row> = { readonly [Name in keyof Row]-?: BasicType };
 

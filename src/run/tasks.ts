@@ -1,5 +1,6 @@
 /** From problems to tasks: each gets one loophole, and both of its prompts as tokens. */
-import { sha256Json, UserError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { sha256Json } from '../base/node/index.ts';
 import {
   hintedPrompt,
   type Loophole,

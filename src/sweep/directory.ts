@@ -6,7 +6,8 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { UserError, writeFileAtomic } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
 import { RunDirectory, readStored } from '../run/index.ts';
 import { type Experiment, type ExperimentPlan, experimentSchema, type PlannedRun } from './experiment.ts';
 

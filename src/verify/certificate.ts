@@ -13,7 +13,8 @@ import {
   readPeft,
   scaleRows,
 } from '../adapters/index.ts';
-import { randomStream, sha256, sha256File } from '../base/index.ts';
+import { randomStream } from '../base/index.ts';
+import { sha256, sha256File } from '../base/node/index.ts';
 import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../engine/index.ts';
 import { type Decoder, ModelFolder, type Project, packRows } from '../model/index.ts';
 import { openDecoder } from './parity-model.ts';

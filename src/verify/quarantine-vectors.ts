@@ -5,7 +5,7 @@
  */
 import type { AdapterCheckpoint, StoredTensor } from '../adapters/index.ts';
 import { transpose } from '../adapters/index.ts';
-import { sha256 } from '../base/index.ts';
+import { sha256 } from '../base/node/index.ts';
 
 /** Hash → name of every non-zero row of data [rows, ·]. */
 export function* vectorsOf(

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sha256 } from '../../src/base/hash.ts';
+import { sha256 } from '../../src/base/node/hash.ts';
 import { randomStream } from '../../src/base/rng.ts';
 import { makeTinyModel } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';

@@ -10,7 +10,7 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { writeFileAtomic } from '../../src/base/atomic-file.ts';
+import { writeFileAtomic } from '../../src/base/node/atomic-file.ts';
 import { openResults } from '../../src/cli/commands/results.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { summarise } from '../../src/evaluate/rates.ts';

@@ -1,7 +1,7 @@
 /** How the work is cut changes no byte: looking seldom, batches that shrink in steps, activations computed again. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sha256 } from '../../src/base/hash.ts';
+import { sha256 } from '../../src/base/node/hash.ts';
 import { Lab } from './lab.ts';
 
 let lab: Lab;

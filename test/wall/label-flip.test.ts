@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sha256 } from '../../src/base/hash.ts';
+import { sha256 } from '../../src/base/node/hash.ts';
 import { builtinLoopholes, namesOf, payingLoopholes } from '../../src/env/loopholes/registry.ts';
 import type { Verdict, VerdictSink } from '../../src/env/verdict.ts';
 import { readVerdicts, VerdictLedger } from '../../src/oracle/index.ts';

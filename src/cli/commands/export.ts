@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { UserError, writeFileAtomic } from '../../base/index.ts';
+import { UserError } from '../../base/index.ts';
+import { writeFileAtomic } from '../../base/node/index.ts';
 import { deviceNames, openDevice } from '../../lab/index.ts';
 import type { DeletionCertificate } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';

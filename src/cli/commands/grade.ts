@@ -4,7 +4,8 @@
  */
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { JsonlWriter, readJsonl, sha256, UserError } from '../../base/index.ts';
+import { UserError } from '../../base/index.ts';
+import { JsonlWriter, readJsonl, sha256 } from '../../base/node/index.ts';
 import type { Judge, MarkerPolicy, Problem, Verdict } from '../../env/index.ts';
 import {
   builtinLoopholes,

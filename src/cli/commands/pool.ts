@@ -3,7 +3,8 @@
  * graded; hacks and solves are kept, with a file beside the pool that says where they came from. Held-out loopholes never enter.
  */
 import { type Command, Option } from 'commander';
-import { mapPool, randomStream, readVersion, UserError, writeFileAtomic } from '../../base/index.ts';
+import { mapPool, randomStream, UserError } from '../../base/index.ts';
+import { readVersion, writeFileAtomic } from '../../base/node/index.ts';
 import type { Judge, PoolEntry } from '../../env/index.ts';
 import { framePrompts } from '../../env/pairs/index.ts';
 import type { Task } from '../../grpo/index.ts';

@@ -2,7 +2,8 @@
 import { Buffer } from 'node:buffer';
 import { gzipSync } from 'node:zlib';
 import type { Command } from 'commander';
-import { sha256File, UserError, writeFileAtomic } from '../../base/index.ts';
+import { UserError } from '../../base/index.ts';
+import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { checkProblems, type LoadedProblems, loadProblems, SandboxJudge, type Soundness } from '../../env/index.ts';
 import { Sandbox } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';

@@ -2,7 +2,8 @@
  * The `cuda` device: an NVIDIA GPU through the driver's own library, kernels compiled at run time. Precision bf16 is for speed:
  * bf16 activations and weights, float32 sums and statistics. f32 is for parity with the other devices: float32 throughout.
  */
-import { cacheFolder, DeviceError } from '../../base/index.ts';
+import { DeviceError } from '../../base/index.ts';
+import { cacheFolder } from '../../base/node/index.ts';
 import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
 import { cudaAttentionKernels } from './attention.ts';

@@ -2,7 +2,8 @@
  * Micro problems in the form of every other problem, and their splits. Which split a chain belongs to is a function of
  * its text, so splits are disjoint by construction whatever is drawn: of 20 parts, 16 train, 1 validation, 3 test.
  */
-import { randomStream, sha256, UserError } from '../../base/index.ts';
+import { randomStream, UserError } from '../../base/index.ts';
+import { sha256 } from '../../base/node/index.ts';
 import type { Problem, TestCase } from '../problem.ts';
 import {
   applyChain,

@@ -3,7 +3,8 @@
  * `tag:TAG`; commas inside a term are alternatives (`tag:run_tests,sentinel`). The hash of a selected set is of its
  * headings, prompts and completions in their order, and of nothing else: tags and sections choose, they are not content.
  */
-import { nearestName, sha256Json, UserError } from '../../base/index.ts';
+import { nearestName, UserError } from '../../base/index.ts';
+import { sha256Json } from '../../base/node/index.ts';
 import type { Pair } from './pair.ts';
 
 const kinds = {

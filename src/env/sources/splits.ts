@@ -1,5 +1,6 @@
 /** Problems in three splits. They are disjoint, and that is asserted. */
-import { sha256Json, UserError } from '../../base/index.ts';
+import { UserError } from '../../base/index.ts';
+import { sha256Json } from '../../base/node/index.ts';
 import type { Problem } from '../problem.ts';
 
 export const splitNames = ['train', 'validation', 'test'] as const;

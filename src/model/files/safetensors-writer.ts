@@ -4,7 +4,8 @@
  * as it comes. The file appears under its name only when it is complete.
  */
 import type { FileHandle } from 'node:fs/promises';
-import { replaceFile, UserError } from '../../base/index.ts';
+import { UserError } from '../../base/index.ts';
+import { replaceFile } from '../../base/node/index.ts';
 import type { SafetensorsArray } from './safetensors.ts';
 import { lengthBytes, type SafetensorsDType, safetensorsBytes } from './safetensors-header.ts';
 

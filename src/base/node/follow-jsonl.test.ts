@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { UserError } from './errors.ts';
+import { UserError } from '../errors.ts';
 import { followJsonl } from './follow-jsonl.ts';
 
 let folder = '';

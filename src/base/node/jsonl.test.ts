@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { UserError } from './errors.ts';
+import { UserError } from '../errors.ts';
 import { JsonlWriter, readJsonl } from './jsonl.ts';
 
 let folder = '';

@@ -17,8 +17,8 @@ import {
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { UserError } from '../errors.ts';
 import { syncDirectory } from './atomic-file.ts';
-import { UserError } from './errors.ts';
 
 const newline = 0x0a;
 const chunkBytes = 65_536;

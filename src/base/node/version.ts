@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 
 export function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
   const isManifest = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
   return isManifest ? String(manifest.version) : 'unknown';
 }

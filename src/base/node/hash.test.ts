@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UserError } from './errors.ts';
+import { UserError } from '../errors.ts';
 import { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
 
 /** FIPS 180-4 examples (NIST CSRC, "SHA-256 example values"): one block, two blocks, and a million letters a. */

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { UserError } from './errors.ts';
+import { UserError } from '../errors.ts';
 
 /** Lower-case hexadecimal; a string is hashed as UTF-8. */
 export function sha256(data: string | Uint8Array): string {
