@@ -32,7 +32,16 @@ class LongFirst extends BaseSequencer {
 const python = hasPython();
 if (!python) console.log(`not run, for want of Python 3.9 or newer (python3): ${needPython.join(', ')}`);
 
+/** Examples import the package by its name: here that means the sources. */
+const source = (path: string): string => fileURLToPath(new URL(`./src/${path}/index.ts`, import.meta.url));
+
 export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^gradient-quarantine$/, replacement: source('lab') },
+      { find: /^gradient-quarantine\/(.+)$/, replacement: source('$1') },
+    ],
+  },
   oxc: { target: 'es2022' },
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],

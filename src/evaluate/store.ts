@@ -6,10 +6,11 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isPolicyState, type PolicyState } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
+import { readStored } from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve-set.ts';
 import { type EvaluationSet, evaluationSets } from './sets.ts';
-import { damaged, readStored } from './stored-json.ts';
 
 const rowSchema = z.strictObject({
   problem: z.string(),
@@ -93,7 +94,9 @@ export class EvaluationStore {
   /** null until a curve was evaluated. */
   curveChoice(): CurveChoice | null {
     const path = join(this.#folder, 'curve.json');
-    return existsSync(path) ? readStored(path, curveChoiceSchema, againText(path, 'gq eval-curve')) : null;
+    return existsSync(path)
+      ? readStored(path, 'the choice of curve prompts', curveChoiceSchema, againText(path, 'gq eval-curve'))
+      : null;
   }
 
   async saveCurveChoice(choice: CurveChoice): Promise<void> {
@@ -108,9 +111,11 @@ export class EvaluationStore {
 
 function readEvaluation(path: string): Evaluation {
   const again = againText(path, 'gq eval');
-  const evaluation = readStored(path, evaluationSchema, again);
+  const evaluation = readStored(path, 'an evaluation', evaluationSchema, again);
   if (fileName(evaluation) === basename(path)) return evaluation;
-  throw damaged(path, 'the evaluation that its name says', fileName(evaluation), again);
+  const expected = 'the evaluation that its name says';
+  throw new UserError({ call: `read ${path}`, expected, found: fileName(evaluation), fix: again });
 }
 
-const againText = (path: string, command: string): string => `${command} ${dirname(dirname(path))}`;
+const againText = (path: string, command: string): string =>
+  `The file was damaged, or something else wrote it: delete it, and ${command} ${dirname(dirname(path))} makes it again.`;

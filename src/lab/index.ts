@@ -1,9 +1,19 @@
-/** The lab as a library: configs, runs, their training and evaluation. */
+/**
+ * The lab as a library, and the package's main entry: configs, runs, their training and evaluation; and what own parts are made with,
+ * from other folders.
+ */
+export { z } from 'zod';
+export { type AdapterStart, defineStart } from '../adapters/index.ts';
+export { defineLoophole, type Loophole } from '../env/index.ts';
+export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts';
+export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
+export { type RunConfig, RunDirectory, type Sink, shippedRecipe } from '../run/index.ts';
 export { lastAdapter, openAdapter } from './adapter.ts';
 export { type Assembly, assemble, openInputs, openTasks, type RunInputs } from './assemble.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';
 export { coresEach, coresVariable } from './cores.ts';
 export { deviceNames, openDevice } from './devices.ts';
+export { type EvaluatedRun, type EvaluateOptions, evaluateRun } from './evaluate-run.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
 export { type ModelFiles, modelDirectory, type OpenModel, openModel } from './model.ts';
 export { type OpenRun, type OpenRunOptions, openRun } from './open-run.ts';
@@ -13,5 +23,5 @@ export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
 export { openJudge, openProblems, type Warn } from './problems.ts';
 export { Resources } from './resources.ts';
 export { makeTinyModel } from './tiny-model.ts';
-export { trainPlanned } from './train-planned.ts';
+export { train } from './train.ts';
 export { drive, type TrainOptions, type TrainResult, trainRun } from './train-run.ts';

@@ -1,3 +1,4 @@
+export { FlippedLedger, flipVerdict } from './flipped.ts';
 export { oracleArm } from './gate.ts';
 export { type Tally, tally } from './tally.ts';
 export { VerdictTail } from './verdict-tail.ts';

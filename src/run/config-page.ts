@@ -25,7 +25,7 @@ export function configPage(parts: ConfigParts): string {
 const introduction = `# Config reference
 
 Made from the schema by \`gq config --reference\`. A recipe is a TOML file with any of these keys; \`extends = "other.toml"\` names a
-recipe that it changes; \`--set key=value\` changes one key of a command. Unknown keys are errors. Tables with a \`kind\` have the keys
+recipe that it changes (a bare name such as \`"micro-base"\` is a recipe of the package); \`--set key=value\` changes one key of a command. Unknown keys are errors. Tables with a \`kind\` have the keys
 of that kind only; setting another kind starts the table anew. \`gq config RECIPE\` prints what a recipe resolves to, and where
 each value came from.`;
 

@@ -8,6 +8,7 @@ import { parse } from 'smol-toml';
 import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { describeIssue } from './config-issues.ts';
+import { shippedRecipe } from './recipes.ts';
 import { type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 
 /** Without a prototype, so that a key named __proto__ is a key like any other, and an unknown one. */
@@ -130,7 +131,12 @@ function readChain(path: string, seen: readonly string[] = []): { path: string; 
   if (typeof parent !== 'string') {
     throw new UserError({ call: `recipe ${path}, key extends`, expected: 'a path', found: JSON.stringify(parent) });
   }
-  return [...readChain(resolve(dirname(path), parent), [...seen, path]), { path, table }];
+  return [...readChain(parentPath(parent, path), [...seen, path]), { path, table }];
+}
+
+/** `extends` is a path from the recipe's own folder, or the bare name of a shipped recipe. */
+function parentPath(parent: string, path: string): string {
+  return /^[\w-]+$/.test(parent) ? shippedRecipe(parent) : resolve(dirname(path), parent);
 }
 
 function parseToml(text: string, call: string): Table {

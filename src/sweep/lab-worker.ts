@@ -1,6 +1,6 @@
 /** How a run of an experiment is trained and evaluated: in this process. What it tells, somebody else shows. */
 import { curveNames, EvaluationStore, evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
-import { type Interruption, onInterrupt, openRun, Resources, trainPlanned } from '../lab/index.ts';
+import { type Interruption, onInterrupt, openRun, Resources, train } from '../lab/index.ts';
 import type { RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { EvaluationPlan, PlannedRun } from './experiment.ts';
@@ -17,7 +17,8 @@ export class LabWorker implements ExperimentWorker {
   async train({ config }: PlannedRun, path: string): Promise<RunEnd> {
     this.#reports.note('loading');
     using interruption = this.#onInterrupt('finishing this update, then saving');
-    return await trainPlanned(config, path, { sinks: [this.#sink()], signal: interruption.signal });
+    const { end } = await train(config, path, { sinks: [this.#sink()], signal: interruption.signal });
+    return end;
   }
 
   /** Warnings of single updates are in the run's events; here they would bury the picture. */

@@ -90,3 +90,8 @@ export function failedCheck(name: string, quantity: string, problem: string): Ch
   const infinite = Number.POSITIVE_INFINITY;
   return { case: name, quantity, maxAbs: infinite, maxRel: infinite, bound: 0, pass: false, problem };
 }
+
+/** A statement that holds or does not. */
+export function stated(name: string, quantity: string, holds: boolean, problem: string): Check {
+  return holds ? compareExact(name, quantity, [0], [0]) : failedCheck(name, quantity, problem);
+}

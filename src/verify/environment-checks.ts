@@ -19,7 +19,7 @@ import {
 } from '../env/index.ts';
 import { exploitProgram, fenceProgram, generateMicroProblems } from '../env/micro/index.ts';
 import type { Splits } from '../env/sources/index.ts';
-import { type Check, compareExact, failedCheck } from './check.ts';
+import { type Check, compareExact, stated } from './check.ts';
 
 export interface RewardMatrix {
   readonly checks: readonly Check[];
@@ -27,11 +27,6 @@ export interface RewardMatrix {
   readonly loopholes: readonly string[];
   /** Rows by program, columns by loophole: reward, with * for a hack. */
   readonly matrix: readonly { readonly program: string; readonly cells: readonly string[] }[];
-}
-
-/** A statement that holds or does not. */
-export function stated(name: string, quantity: string, holds: boolean, problem: string): Check {
-  return holds ? compareExact(name, quantity, [0], [0]) : failedCheck(name, quantity, problem);
 }
 
 /**

@@ -1,8 +1,9 @@
 /** Claims that can be checked: parity with PyTorch, invariants of adapters, the environment, provenance, the deletion certificate. */
 export { certify, type DeletionCertificate } from './certificate.ts';
-export type { Check } from './check.ts';
-export { stated, verifyMarkers, verifyPartition, verifyRewards } from './environment-checks.ts';
+export { type Check, stated } from './check.ts';
+export { verifyMarkers, verifyPartition, verifyRewards } from './environment-checks.ts';
 export { verifyAdapters } from './invariants.ts';
+export { type LabelFlip, type LabelFlipOptions, verifyLabelFlip } from './label-flip.ts';
 export { verifyParity } from './parity.ts';
 export { openDecoder } from './parity-model.ts';
 export { verifyPairProvenance, verifyRunProvenance } from './provenance-checks.ts';

@@ -10,8 +10,7 @@ import { assertDisjoint, type Splits } from '../env/sources/index.ts';
 import { readVerdicts } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
 import { configHash, readEvents, readFeatures, readRollouts } from '../run/index.ts';
-import { type Check, compareExact } from './check.ts';
-import { stated } from './environment-checks.ts';
+import { type Check, compareExact, stated } from './check.ts';
 
 export function verifyPairProvenance(
   config: RunConfig,

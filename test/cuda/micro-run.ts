@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { resolveBuiltin } from '../../src/lab/index.ts';
-import { trainPlanned } from '../../src/lab/train-planned.ts';
+import { train } from '../../src/lab/train.ts';
 import type { Sink } from '../../src/run/sink.ts';
 import type { Check } from '../device/suite.ts';
 import { killAndCompare } from '../resume/kill.ts';
@@ -38,7 +38,7 @@ async function trainMicro(settings: readonly string[]): Promise<Step[]> {
       'arm.warmupRows=16',
       ...settings,
     ]);
-    await trainPlanned(config, join(home, 'run'), { sinks: [collector] });
+    await train(config, join(home, 'run'), { sinks: [collector] });
     return rewards.map((own, i) => ({ rewards: own, routes: routes[i] }));
   } finally {
     rmSync(home, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 /** Training as a library: own sinks, warnings that belong to the run and stand in it once, a caller's signal, and not a word printed. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { trainPlanned, trainRun } from '../../src/lab/index.ts';
+import { train, trainRun } from '../../src/lab/index.ts';
 import { type RecordedEvent, RunDirectory, readEvents, type Sink } from '../../src/run/index.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { Lab } from './lab.ts';
@@ -53,13 +53,13 @@ describe('a run with sinks of its own', () => {
     const config = lab.config([...short, `teacher.pool=${lab.path('pool.jsonl')}`]);
     const printed = [vi.spyOn(process.stdout, 'write'), vi.spyOn(process.stderr, 'write')];
     const whole = new Collector();
-    expect(await trainPlanned(config, lab.path('whole'), { sinks: [whole] })).toBe('finished');
+    expect(await train(config, lab.path('whole'), { sinks: [whole] })).toMatchObject({ end: 'finished' });
     const stop = new AbortController();
     const first = new Collector(() => stop.abort());
     const path = lab.path('parts');
-    expect(await trainPlanned(config, path, { sinks: [first], signal: stop.signal })).toBe('interrupted');
+    expect(await train(config, path, { sinks: [first], signal: stop.signal })).toMatchObject({ end: 'interrupted' });
     const second = new Collector();
-    expect(await trainPlanned(config, path, { sinks: [second] })).toBe('finished');
+    expect(await train(config, path, { sinks: [second] })).toMatchObject({ end: 'finished' });
     const calls = printed.flatMap(({ mock }) => mock.calls.map(String));
     vi.restoreAllMocks();
     expect(calls).toEqual([]);
@@ -73,7 +73,7 @@ describe('a run with sinks of its own', () => {
     const [found, expected] = [await fingerprint(path), await fingerprint(lab.path('whole'))];
     for (const [name, print] of expected) expect({ name, print: found.get(name) }).toEqual({ name, print });
     const again = new Collector();
-    expect(await trainPlanned(config, path, { sinks: [again] })).toBe('finished');
+    expect(await train(config, path, { sinks: [again] })).toMatchObject({ end: 'finished' });
     expect(again.events).toMatchObject([{ kind: 'info', name: 'already-finished' }]);
   });
 
@@ -81,11 +81,11 @@ describe('a run with sinks of its own', () => {
     const path = lab.path('moved');
     const stop = new AbortController();
     const config = lab.config(short);
-    await trainPlanned(config, path, { sinks: [new Collector(() => stop.abort())], signal: stop.signal });
+    await train(config, path, { sinks: [new Collector(() => stop.abort())], signal: stop.signal });
     const manifest = readFileSync(`${path}/manifest.json`, 'utf8');
     writeFileSync(`${path}/manifest.json`, manifest.replace(/"device": "wasm \w+ 1"/, '"device": "abacus 7"'));
     const sink = new Collector();
-    await trainPlanned(config, path, { sinks: [sink] });
+    await train(config, path, { sinks: [sink] });
     const [warning] = sink.events;
     expect(warning).toMatchObject({ kind: 'warning', update: 1, name: 'other-device', detail: { begun: 'abacus 7' } });
     expect(await storedWarnings(path)).toContain('1 other-device');
@@ -100,13 +100,13 @@ describe('a run with sinks of its own', () => {
       },
     };
     const path = lab.path('broken');
-    const training = trainPlanned(lab.config(short), path, { sinks: [broken, witness] });
+    const training = train(lab.config(short), path, { sinks: [broken, witness] });
     await expect(training).rejects.toThrow('sink broken: expected to take the event step');
     expect(witness.ends).toEqual(['failed']);
     const other = new Collector();
     const another = trainRun(lab.config([...short, 'seed=2']), RunDirectory.open(path), { sinks: [other] });
     await expect(another).rejects.toThrow('expected the config that the run began with');
     expect(other.ends).toEqual(['failed']);
-    expect(await trainPlanned(lab.config(short), path)).toBe('finished');
+    expect(await train(lab.config(short), path)).toMatchObject({ end: 'finished' });
   });
 });

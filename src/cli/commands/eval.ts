@@ -1,18 +1,7 @@
 /** `gq eval RUN`: the last checkpoint on every set, in both states, beside the base. */
 import type { Command } from 'commander';
-import {
-  compareStates,
-  type Evaluation,
-  EvaluationStore,
-  evaluateAll,
-  finalNames,
-  finalSets,
-  lastCheckpoint,
-  parseSet,
-  statesOf,
-  summarise,
-} from '../../evaluate/index.ts';
-import { type OpenRun, onInterrupt, openRun, Resources } from '../../lab/index.ts';
+import { compareStates, type Evaluation, finalSets, parseSet, summarise } from '../../evaluate/index.ts';
+import { evaluateRun, onInterrupt } from '../../lab/index.ts';
 import {
   finalEvaluationTable,
   loopholeEvaluationTable,
@@ -20,6 +9,7 @@ import {
   scaleTable,
   surfacedTable,
 } from '../../report/index.ts';
+import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { shares, wholeNumber } from '../values.ts';
@@ -54,14 +44,19 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
   const scales = shares(options.scales, '--scales');
   const limit = options.limit === undefined ? null : wholeNumber(options.limit, '--limit', 1);
   const asked = options.update === undefined ? undefined : wholeNumber(options.update, '--update');
-  await using resources = new Resources();
-  const open = await openRun(path, resources, options.device === undefined ? {} : { device: options.device });
-  const update = asked ?? lastCheckpoint(open.run);
-  const names = finalNames(statesOf(open), { update, sets, scales, limit });
-  const bar = new Progress(context.stderr, 'evaluation', names.length);
+  const run = RunDirectory.open(path);
+  let bar: Progress | null = null;
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');
-  const end = await evaluateAll(open.evaluator, names, {
-    onProgress: (done) => bar.show(done),
+  const { end, update, evaluations } = await evaluateRun(path, {
+    sets,
+    scales,
+    limit,
+    ...(asked === undefined ? {} : { update: asked }),
+    ...(options.device === undefined ? {} : { device: options.device }),
+    onProgress(done, of) {
+      bar ??= new Progress(context.stderr, 'evaluation', of);
+      bar.show(done);
+    },
     signal: interruption.signal,
   });
   if (end === 'interrupted') {
@@ -69,14 +64,13 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
     context.exitCode = 1;
     return;
   }
-  const store = new EvaluationStore(path);
-  const evaluations = names.flatMap((name) => store.find(name) ?? []);
   context.stdout.write(
-    options.json ? evaluationJson(open, update, evaluations) : evaluationText(open, update, evaluations),
+    options.json ? evaluationJson(run, update, evaluations) : evaluationText(run, update, evaluations),
   );
 }
 
-function evaluationText({ run, config, hasQuarantine }: OpenRun, update: number, found: readonly Evaluation[]): string {
+function evaluationText(run: RunDirectory, update: number, found: readonly Evaluation[]): string {
+  const { config, hasQuarantine } = run.readManifest();
   const tables = [
     finalEvaluationTable(found, hasQuarantine),
     loopholeEvaluationTable(found, config.environment.heldOutLoopholes),
@@ -87,7 +81,8 @@ function evaluationText({ run, config, hasQuarantine }: OpenRun, update: number,
   return `${[head, ...tables.map((table) => renderTable(table, 'text').trimEnd())].join('\n\n')}\n`;
 }
 
-function evaluationJson({ run, config }: OpenRun, update: number, found: readonly Evaluation[]): string {
+function evaluationJson(run: RunDirectory, update: number, found: readonly Evaluation[]): string {
+  const { config } = run.readManifest();
   const sets = [...new Set(found.map(({ set }) => set))];
   const states = sets.map((set) => {
     const own = found.filter((one) => one.set === set);

@@ -23,7 +23,7 @@ import {
   openModel,
   openPairs,
   Resources,
-  trainPlanned,
+  train,
 } from '../../lab/index.ts';
 import { createFolder, ModelFolder } from '../../model/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
@@ -145,7 +145,7 @@ async function trainVanilla(
     },
   };
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this update, then saving');
-  const end = await trainPlanned(config, path, { sinks: [sink], signal: interruption.signal });
+  const { end } = await train(config, path, { sinks: [sink], signal: interruption.signal });
   return end === 'interrupted' ? null : trainingCurve(await readJudged(RunDirectory.open(path)), 'full');
 }
 

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { makeTinyModel, onInterrupt, openDevice, resolveBuiltin, trainPlanned } from '../../lab/index.ts';
+import { makeTinyModel, onInterrupt, openDevice, resolveBuiltin, train } from '../../lab/index.ts';
 import { type RecordedEvent, RunDirectory, type Sink } from '../../run/index.ts';
 import type { Check } from '../../verify/index.ts';
 import { stated } from '../../verify/index.ts';
@@ -136,7 +136,7 @@ async function reportRun(device: string, { stderr }: CommandContext): Promise<Ve
     const display = new TrainDisplay({ stdout, stderr }, { path, updates: config.updates });
     const collector: Sink = { name: 'smoke', event: (event) => void events.push(event) };
     using interruption = onInterrupt(stderr, 'finishing this update, then saving');
-    const end = await trainPlanned(config, path, { sinks: [display, collector], signal: interruption.signal });
+    const { end } = await train(config, path, { sinks: [display, collector], signal: interruption.signal });
     const { checks } = await reportScience(config, RunDirectory.open(path));
     return {
       checks: [stated('run', 'finished', end === 'finished', end), ...checkEvents(events), ...checks],

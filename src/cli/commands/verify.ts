@@ -8,6 +8,7 @@ import type { Check } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import { configureVerifyArm } from './verify-arm.ts';
 import { configureEnvironmentChecks } from './verify-environment.ts';
 
 interface VerifyOptions {
@@ -48,6 +49,7 @@ export function configureVerify(command: Command, context: CommandContext): void
         'gq verify parity test/golden',
         'gq verify parity DIR --device reference --json',
         'gq verify adapters',
+        'gq verify arm recipes/micro-activation.toml',
       ),
     );
   const add = (name: string): Command =>
@@ -63,4 +65,5 @@ export function configureVerify(command: Command, context: CommandContext): void
     .description('zero start, routes, mixed batches, ablation, packing and sampling, on a tiny random model')
     .action((options: VerifyOptions) => adapters(options, context));
   configureEnvironmentChecks(command, context);
+  configureVerifyArm(command, context);
 }

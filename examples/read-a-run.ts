@@ -1,0 +1,20 @@
+/** Reads a run that `gq train` left behind: its config, its curve, and the rollouts that the gate routed, with their verdicts. */
+import { RunDirectory } from 'gradient-quarantine';
+import { readVerdicts } from 'gradient-quarantine/oracle';
+import { readEvents, readRollouts } from 'gradient-quarantine/run';
+
+const run = RunDirectory.open(process.argv[2] ?? 'runs/example');
+const { arm, config, usesOracle } = run.readManifest();
+console.log(`${arm}, seed ${config.seed}, ${usesOracle ? 'with' : 'without'} labels`);
+
+for await (const event of readEvents(run)) {
+  if (event.kind === 'step')
+    console.log(`update ${event.update}: routed ${event.routes.route}, kept ${event.routes.keep}`);
+}
+
+const verdicts = await readVerdicts(run.file('verdicts'));
+const routed = { hacks: 0, others: 0 };
+for await (const { id, route } of readRollouts(run)) {
+  if (route === 'route') routed[verdicts.get(id)?.exploited ? 'hacks' : 'others'] += 1;
+}
+console.log(`routed: ${routed.hacks} hacks and ${routed.others} others`);

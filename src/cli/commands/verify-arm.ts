@@ -1,0 +1,58 @@
+/** `gq verify arm RECIPE`: the label-flip check of any recipe, plugins included. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { resolveConfig } from '../../lab/index.ts';
+import type { LabelFlip } from '../../verify/index.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import { Progress } from '../terminal/progress.ts';
+import { collect, wholeNumber } from '../values.ts';
+
+interface ArmOptions {
+  readonly set: readonly string[];
+  readonly updates: string;
+  readonly json?: boolean;
+}
+
+export function configureVerifyArm(command: Command, context: CommandContext): void {
+  command
+    .command('arm')
+    .description('the label-flip check of a recipe: same rewards, flipped verdicts, equal bytes')
+    .argument('[recipe]', 'a TOML recipe, with plugins or without; without one, the defaults')
+    .option('--set <key=value>', 'change one key of the config; may be repeated', collect, [])
+    .option('--updates <n>', 'updates of each of the two runs', '5')
+    .option('--json', 'print {checks, usesLabels, trained, pinned}')
+    .addHelpText(
+      'after',
+      examplesText('gq verify arm recipes/micro-activation.toml', 'gq verify arm my-gate.toml --updates 2 --json'),
+    )
+    .action((recipe: string | undefined, options: ArmOptions) => verifyArm(recipe, options, context));
+}
+
+async function verifyArm(recipe: string | undefined, options: ArmOptions, context: CommandContext): Promise<void> {
+  const updates = wholeNumber(options.updates, '--updates', 1);
+  const { config } = await resolveConfig(recipe ?? null, options.set);
+  const { verifyLabelFlip } = await import('../../verify/index.ts');
+  const folder = await mkdtemp(join(tmpdir(), 'gq-arm-'));
+  try {
+    const bar = new Progress(context.stderr, 'update', 2 * updates);
+    const flip = await verifyLabelFlip(config, { updates, folder, onUpdate: (done) => bar.show(done) });
+    context.stdout.write(options.json ? checksJson(flip) : render(flip));
+    if (flip.checks.some(({ pass }) => !pass)) context.exitCode = 1;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function render({ checks, usesLabels, trained, pinned }: LabelFlip): string {
+  const notes = [
+    `${pinned} of ${trained} rollouts were kept or routed; the others trained both blocks.`,
+    ...(usesLabels ? ['The arm says that it uses labels: it must fail this check, and its runs are stamped.'] : []),
+    ...(pinned === 0 && !usesLabels
+      ? ['Nothing was kept or routed: a gate may need more updates to show what it reads.']
+      : []),
+  ];
+  return `${renderChecks(checks, 'Labels flipped')}${notes.join('\n')}\n`;
+}

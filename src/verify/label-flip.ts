@@ -1,0 +1,109 @@
+/**
+ * The label-flip check (docs/science.md, section 8): a run is trained twice with the same rewards, the second time with every verdict
+ * turned into its opposite before it reaches the ledger. An arm without labels gives the same checkpoint bytes both times.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sha256 } from '../base/node/index.ts';
+import type { StepEvent } from '../grpo/index.ts';
+import { armOf, assemble, drive, openInputs, partsOf, Resources, type RunInputs } from '../lab/index.ts';
+import { FlippedLedger, readVerdicts, VerdictLedger } from '../oracle/index.ts';
+import { type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
+import { type Check, stated } from './check.ts';
+
+export interface LabelFlip {
+  readonly checks: readonly Check[];
+  /** Whether the arm says that it uses labels: then its bytes are expected to differ. */
+  readonly usesLabels: boolean;
+  /** Rollouts that carried gradient, and those of them that did not simply train both blocks. */
+  readonly trained: number;
+  readonly pinned: number;
+}
+
+interface Trained {
+  readonly run: RunDirectory;
+  readonly steps: readonly StepEvent[];
+  readonly bytes: ReadonlyMap<string, string>;
+}
+
+export interface LabelFlipOptions {
+  readonly updates: number;
+  /** Where the two runs go; the caller removes it. */
+  readonly folder: string;
+  readonly onUpdate?: (done: number, of: number) => void;
+}
+
+export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptions): Promise<LabelFlip> {
+  const { updates, folder, onUpdate } = options;
+  const { usesLabels, kind } = armOf(config, await partsOf(config));
+  const short: RunConfig = { ...config, updates, output: { ...config.output, checkpointEvery: 1 } };
+  await using resources = new Resources();
+  const inputs = await openInputs(short, resources);
+  let done = 0;
+  const count: Sink = {
+    name: 'progress',
+    event({ kind: event }) {
+      if (event === 'step') onUpdate?.(++done, 2 * updates);
+    },
+  };
+  const told = await train(short, inputs, join(folder, 'told'), VerdictLedger, count);
+  const lied = await train(short, inputs, join(folder, 'lied'), FlippedLedger, count);
+  const [truth, lies] = [await readVerdicts(told.run.file('verdicts')), await readVerdicts(lied.run.file('verdicts'))];
+  const unflipped = [...truth].filter(([id, verdict]) => lies.get(id)?.exploited === verdict.exploited);
+  const moved = told.steps.filter(({ gradientNorm }) => gradientNorm > 0).length;
+  const differing = [...told.bytes].filter(([name, hash]) => lied.bytes.get(name) !== hash).map(([name]) => name);
+  const sum = (pick: (step: StepEvent) => number): number => told.steps.reduce((total, step) => total + pick(step), 0);
+  return {
+    usesLabels,
+    trained: sum(({ routes }) => routes.keep + routes.absorb + routes.route),
+    pinned: sum(({ routes }) => routes.keep + routes.route),
+    checks: [
+      stated(
+        kind,
+        'every verdict was flipped',
+        truth.size > 0 && unflipped.length === 0,
+        `${unflipped.length} were not`,
+      ),
+      stated(kind, 'something was learned', moved > 0, 'no update carried gradient: try more updates'),
+      stated(
+        kind,
+        'as many checkpoint files',
+        lied.bytes.size === told.bytes.size,
+        `${told.bytes.size}, ${lied.bytes.size}`,
+      ),
+      stated(
+        kind,
+        'checkpoints do not depend on labels',
+        differing.length === 0,
+        `${differing.length} of ${told.bytes.size} files differ, the first is ${differing[0]}`,
+      ),
+    ],
+  };
+}
+
+async function train(
+  config: RunConfig,
+  inputs: RunInputs,
+  path: string,
+  Ledger: new (path: string) => VerdictLedger,
+  count: Sink,
+): Promise<Trained> {
+  await using resources = new Resources();
+  const run = RunDirectory.create(path);
+  run.cutTo();
+  const ledger = resources.use(new Ledger(run.ledger('verdicts')));
+  const assembly = await assemble(config, inputs, ledger, resources);
+  const steps: StepEvent[] = [];
+  const collect: Sink = {
+    name: 'steps',
+    event(event) {
+      if (event.kind === 'step') steps.push(event);
+    },
+  };
+  await drive(config, run, assembly, { sinks: [collect, count] });
+  const files = run
+    .listCheckpoints()
+    .flatMap((update) => readdirSync(run.checkpoint(update)).map((name) => join(run.checkpoint(update), name)));
+  const bytes = new Map(files.map((file) => [file.slice(path.length + 1), sha256(readFileSync(file))]));
+  return { run, steps, bytes };
+}
