@@ -7,7 +7,7 @@ import { UserError } from '../base/index.ts';
 import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
 import { type Tally, type TallyRow, tally } from './tally.ts';
 
-/** What counting needs of a verdict; the id begins with the step. */
+/** What counting needs of a verdict; the id begins with the update. */
 const counted = z.object({
   id: z.string().regex(/^\d+-/),
   loophole: z.string(),
@@ -33,7 +33,7 @@ export class VerdictTail {
   /** Counts of one update; of none, when nothing was graded in it. */
   at(update: number): Tally {
     this.#catchUp();
-    return this.#tallies.get(update - 1) ?? tally([]);
+    return this.#tallies.get(update) ?? tally([]);
   }
 
   #catchUp(): void {
@@ -45,13 +45,13 @@ export class VerdictTail {
     const changed = new Set<number>();
     for (const value of values) {
       const { id, ...row } = this.#parse(value);
-      const step = Number.parseInt(id, 10);
-      const known = this.#rows.get(step);
-      if (known === undefined) this.#rows.set(step, [row]);
+      const update = Number.parseInt(id, 10);
+      const known = this.#rows.get(update);
+      if (known === undefined) this.#rows.set(update, [row]);
       else known.push(row);
-      changed.add(step);
+      changed.add(update);
     }
-    for (const step of changed) this.#tallies.set(step, tally(this.#rows.get(step) ?? []));
+    for (const update of changed) this.#tallies.set(update, tally(this.#rows.get(update) ?? []));
   }
 
   #parse(value: unknown): z.infer<typeof counted> {

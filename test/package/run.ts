@@ -1,10 +1,11 @@
 /**
  * Tests the package as a user gets it: packs it, installs the tarball into an empty folder, imports every entry of
- * `exports` and runs the command, under this Node and under each Node named as an argument. Prints one line a check and
+ * `exports`, runs the command and the examples, under this Node and under each Node named as an argument. Prints one line a check and
  * a closing count; exits 1 when any failed. Needs dist/ (npm run build).
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import * as modules from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -59,6 +60,31 @@ function checkCommand(folder: string, node: string, label: string): void {
   });
 }
 
+/** A current Node has it, its types are those of the oldest Node. */
+const { stripTypeScriptTypes } = modules as typeof modules & { stripTypeScriptTypes(code: string): string };
+
+/** The examples as a user of the package runs them: copied into an empty project. Programs lose their types, for a Node that has none. */
+function checkExamples(folder: string, node: string, label: string): void {
+  const gq = join(folder, 'node_modules', '.bin', 'gq');
+  const at = join(folder, `examples-${label.replaceAll(' ', '-')}`);
+  cpSync(join(folder, 'node_modules', manifest.name, 'examples'), at, { recursive: true });
+  const names = readdirSync(at);
+  for (const name of names.filter((file) => file.endsWith('.toml'))) {
+    check(`${label}: gq train examples/${name}`, () => {
+      const out = run(at, node, gq, 'train', name, '--set', 'updates=2', '--out', `run-${name}`);
+      if (!out.includes('finished: 2 updates')) throw new Error(out);
+    });
+  }
+  for (const name of ['train-an-arm.ts', 'read-a-run.ts', 'own-sink.ts']) {
+    check(`${label}: examples/${name}`, () => {
+      const program = join(at, name.replace(/\.ts$/, '.mjs'));
+      writeFileSync(program, stripTypeScriptTypes(readFileSync(join(at, name), 'utf8')));
+      const out = run(at, node, program, name === 'own-sink.ts' ? 'csv' : 'arm', '2', '8');
+      if (!/hacks|csv/.test(out)) throw new Error(out);
+    });
+  }
+}
+
 const workspace = mkdtempSync(join(tmpdir(), 'gq-package-'));
 try {
   const consumer = join(workspace, 'consumer');
@@ -67,7 +93,8 @@ try {
   const [{ filename, files }] = JSON.parse(run(root, 'npm', 'pack', '--json', '--pack-destination', workspace));
   check('tarball holds no tests and no TypeScript sources', () => {
     const paths: string[] = files.map(({ path }: { path: string }) => path);
-    expectEqual(paths.filter((path) => /\.test\.|(?<!\.d)\.ts$/.test(path)).join(' '), '');
+    const sources = paths.filter((path) => /\.test\.|(?<!\.d)\.ts$/.test(path) && !path.startsWith('examples/'));
+    expectEqual(sources.join(' '), '');
   });
   const tarball = join(workspace, filename);
   const { messages, pkg } = await publint({
@@ -80,6 +107,7 @@ try {
     const label = `node ${run(consumer, node, '--version').trim()}`;
     checkEntries(consumer, node, label);
     checkCommand(consumer, node, label);
+    checkExamples(consumer, node, label);
   }
 } finally {
   rmSync(workspace, { recursive: true });

@@ -1,0 +1,148 @@
+/** The examples, run as a reader would run them: programs with their arguments, recipes through the command. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, vi } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { resolveConfig, train } from '../../src/lab/index.ts';
+import { readVerdicts } from '../../src/oracle/index.ts';
+import { RunDirectory, readRollouts } from '../../src/run/index.ts';
+import { temporaryFolder } from '../lab/hand-made.ts';
+
+const examples = fileURLToPath(new URL('../../examples', import.meta.url));
+const home = temporaryFolder();
+
+/** What a program of examples/ prints, given these arguments. */
+async function printed(load: () => Promise<unknown>, ...args: readonly string[]): Promise<string> {
+  const { argv } = process;
+  const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+  process.argv = ['node', 'example', ...args];
+  try {
+    await load();
+    return log.mock.calls.map((words) => words.join(' ')).join('\n');
+  } finally {
+    process.argv = argv;
+    log.mockRestore();
+  }
+}
+
+async function gq(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', ''];
+  const streams = {
+    stdout: { write: (text: string) => (out += text) },
+    stderr: { write: (text: string) => (err += text) },
+  };
+  return { code: await runCli([...args], streams), out, err };
+}
+
+const short = ['--set', 'updates=2', '--set', 'compute.tokensPerPass=4096'];
+
+async function trainExample(name: string, ...settings: readonly string[]): Promise<RunDirectory> {
+  const path = join(home, name);
+  const { code, err } = await gq('train', join(examples, `${name}.toml`), ...short, ...settings, '--out', path);
+  expect({ code, err }).toMatchObject({ code: 0 });
+  return RunDirectory.open(path);
+}
+
+describe('programs', () => {
+  it('train an arm, evaluate it, and read the run', async () => {
+    const path = join(home, 'arm');
+    const text = await printed(() => import('../../examples/train-an-arm.ts'), path, '2', '8');
+    expect(text).toMatch(/update 1: reward .*\nupdate 2: reward /);
+    expect(text).toMatch(/finished, base: \d hacks in 8 prompts\n.*full: .*\n.*deployed: \d hacks in 8 prompts$/);
+    const read = await printed(() => import('../../examples/read-a-run.ts'), path);
+    expect(read).toMatch(
+      /^activation, seed 7, without labels\nupdate 1: .*\nupdate 2: .*\nrouted: \d+ hacks and \d+ others$/,
+    );
+  });
+
+  it('an own sink', async () => {
+    const path = join(home, 'csv');
+    await printed(() => import('../../examples/own-sink.ts'), path, '2');
+    const lines = readFileSync(`${path}.csv`, 'utf8').trim().split('\n');
+    expect(lines).toHaveLength(3);
+    expect(lines[2]).toMatch(/^2,[\d.]+,0,\d+,0,[\d.]+$/);
+  });
+});
+
+describe('plugins of a recipe', () => {
+  it('an own gate remembers its probe: a run that was interrupted goes on byte for byte', async () => {
+    const { config } = await resolveConfig(join(examples, 'own-gate.toml'), ['updates=3', 'output.checkpointEvery=1']);
+    const stop = new AbortController();
+    const stopAfterFirst = {
+      name: 'stopper',
+      event: ({ kind }: { kind: string }) => void (kind === 'step' && stop.abort()),
+    };
+    const [whole, broken] = [join(home, 'gate-whole'), join(home, 'gate-broken')];
+    await train(config, whole);
+    const { end } = await train(config, broken, { sinks: [stopAfterFirst], signal: stop.signal });
+    expect(end).toBe('interrupted');
+    await train(config, broken);
+    for (const name of ['adapter.safetensors', 'trainer.safetensors', 'state.json']) {
+      const bytes = (path: string) => readFileSync(join(path, 'checkpoints/00003', name)).toString('base64');
+      expect(bytes(broken)).toBe(bytes(whole));
+    }
+  });
+
+  it('an own gate: routes, keeps, and passes the label-flip check', async () => {
+    const run = await trainExample('own-gate');
+    const manifest = run.readManifest();
+    expect(manifest).toMatchObject({ arm: 'probe', usesOracle: false, hasQuarantine: true });
+    expect(manifest.plugins).toEqual([
+      { path: join(examples, 'own-gate.js'), hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    ]);
+    const routes = new Set<string | null>();
+    for await (const { route } of readRollouts(run)) routes.add(route);
+    expect(routes.has('keep') && routes.has('route')).toBe(true);
+    expect(existsSync(join(run.checkpoint(2), 'trainer.safetensors'))).toBe(true);
+    const flip = await gq('verify', 'arm', join(examples, 'own-gate.toml'), '--updates', '2', '--json');
+    const { checks, pinned } = JSON.parse(flip.out);
+    expect({
+      code: flip.code,
+      pinned: pinned > 0,
+      failed: checks.filter(({ pass }: { pass: boolean }) => !pass),
+    }).toEqual({
+      code: 0,
+      pinned: true,
+      failed: [],
+    });
+  });
+
+  it('an own loophole has problems of its own, and its name in the verdicts', async () => {
+    const run = await trainExample('own-loophole', '--set', 'environment.unhackableFraction=0');
+    const verdicts = [...(await readVerdicts(run.file('verdicts'))).values()];
+    expect(new Set(verdicts.map(({ loophole }) => loophole))).toEqual(new Set(['log_marker', 'run_tests']));
+  });
+
+  it('a penalty by an own text monitor changes what is learned from, not what the grader gave', async () => {
+    // Every completion with a class is suspicious here, so that some are, whatever the model writes.
+    const run = await trainExample('text-penalty', '--set', 'arm.pattern="class"', '--set', 'arm.penalty=2');
+    expect(run.readManifest()).toMatchObject({ arm: 'text-penalty', hasQuarantine: false });
+    let lowered = 0;
+    for await (const { completion, reward, learnedReward } of readRollouts(run)) {
+      expect(learnedReward).toBeCloseTo(reward - (/class/m.test(completion) ? 2 : 0), 5);
+      if (learnedReward !== reward) lowered++;
+    }
+    expect(lowered).toBeGreaterThan(0);
+  });
+
+  it('own problems are dealt out, checked and trained on', async () => {
+    const run = await trainExample('own-problems');
+    const problems = new Set<string>();
+    for await (const { problem } of readRollouts(run)) problems.add(problem);
+    expect(problems.size).toBeGreaterThan(4);
+    expect([...problems].every((id) => /^add-\d+$/.test(id))).toBe(true);
+  });
+
+  it('their keys are in `gq config`, strict like the others', async () => {
+    const recipe = join(examples, 'own-gate.toml');
+    const shown = await gq('config', recipe);
+    expect(shown.out).toMatch(/arm\.confidence +0\.8 .*own-gate\.toml/);
+    expect(shown.out).toMatch(/arm\.refitEvery +5 +default/);
+    const page = await gq('config', recipe, '--reference');
+    expect(page.out).toContain('updates between fits of the probe');
+    const wrong = await gq('config', recipe, '--set', 'arm.confidance=0.9');
+    expect(wrong).toMatchObject({ code: 2 });
+    expect(wrong.err).toContain('unknown key arm.confidance (--set), did you mean arm.confidence?');
+  });
+});
