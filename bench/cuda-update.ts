@@ -13,15 +13,15 @@ import { randomStream } from '../src/base/rng.ts';
 import { AdamW, Scope } from '../src/engine/index.ts';
 import { createGrader } from '../src/env/grader.ts';
 import { drawTasks } from '../src/grpo/draw.ts';
-import type { Policy } from '../src/grpo/policy.ts';
+import { type Policy, steerPolicy } from '../src/grpo/policy.ts';
 import type { Task } from '../src/grpo/rollout.ts';
+import { policySampler } from '../src/grpo/sampler.ts';
 import { type StepContext, step } from '../src/grpo/step.ts';
-import { openJudge, Resources, resolveBuiltin } from '../src/lab/index.ts';
+import { armOf, builtinParts, openJudge, Resources, resolveBuiltin } from '../src/lab/index.ts';
 import { openRunDevice } from '../src/lab/run-device.ts';
 import { Decoder } from '../src/model/index.ts';
-import { blindRouter, deployedScale } from '../src/run/arms.ts';
 import { PhaseClock } from '../src/run/clock.ts';
-import { grpoSettings, paceOf } from '../src/run/settings.ts';
+import { grpoSettings } from '../src/run/settings.ts';
 import { type BenchItem, leetCodeGroups } from './grader-responses.ts';
 import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
 
@@ -46,7 +46,7 @@ const { config } = resolveBuiltin(values.recipe, [
   ...values.set,
 ]);
 const { rank } = config.adapter;
-const settings = grpoSettings(config, []);
+const settings = grpoSettings(config);
 
 function randomIds(name: string, length: number): Int32Array {
   const ids = new Int32Array(length);
@@ -54,9 +54,10 @@ function randomIds(name: string, length: number): Int32Array {
   return ids;
 }
 
-const groups = await leetCodeGroups(settings.promptsPerStep, settings.group);
-if (groups.length < settings.promptsPerStep) {
-  throw new Error(`cuda-update: ${settings.promptsPerStep} LeetCode problems are needed, found ${groups.length}`);
+const { promptsPerStep, group, maxNewTokens } = settings.sampling;
+const groups = await leetCodeGroups(promptsPerStep, group);
+if (groups.length < promptsPerStep) {
+  throw new Error(`cuda-update: ${promptsPerStep} LeetCode problems are needed, found ${groups.length}`);
 }
 const byId = new Map(groups.map((items) => [items[0].problem.id, items]));
 const tasks = groups.map(([{ problem, loophole }]): Task => {
@@ -92,16 +93,28 @@ const planned = {
 } as const;
 const device = resources.use(await openRunDevice(config, planned));
 const scope = resources.use(new Scope(device));
-const maxPositions = config.sampling.maxPromptTokens + settings.maxNewTokens;
+const maxPositions = config.sampling.maxPromptTokens + maxNewTokens;
 const decoder = await Decoder.load(scope, shape, randomWeights(shape), { maxPositions });
 const adapter = randomAdapter(scope, rank, targetModules(shape, config.adapter.targets));
-const { recompute } = config.output;
-const policy: Policy = { decoder, adapter, deployedScale: deployedScale(config.arm), recompute };
+const { recompute, tokensPerPass } = settings.compute;
+const definition = armOf(config, builtinParts);
+const unsteered: Policy = { decoder, adapter, deployedScale: definition.quarantine ? 0 : 1, recompute };
 const pairs = Array.from({ length: 16 }, (_, i) => ({
   prompt: randomIds(`pair ${i}`, 300),
   hack: randomIds(`hack ${i}`, 120),
   clean: randomIds(`clean ${i}`, 120),
 }));
+const { kind: _kind, ...armSettings } = config.arm;
+const arm = await definition.open(armSettings, {
+  seed: config.seed,
+  policy: unsteered,
+  tokensPerPass,
+  pairs,
+  writePairs: async () => pairs,
+  tokenize: () => randomIds('messages', 300),
+  labels: null,
+});
+const policy = steerPolicy(unsteered, arm);
 const clock = new PhaseClock();
 let respond = responder(0);
 const context: StepContext = {
@@ -109,17 +122,19 @@ const context: StepContext = {
   optimiser: resources.use(new AdamW(adapter.parameters)),
   tasks,
   grader: createGrader(judge, { append: () => undefined }),
-  router: blindRouter(config, policy, pairs),
+  arm,
+  sampler: policySampler(policy, settings.compute),
+  stopTokens: [],
+  showPrompt: () => '',
   settings,
   pool: null,
   decode: () => respond(),
-  pace: paceOf(config),
   enter: (phase) => clock.enter(phase),
 };
 
 const rows: Record<string, unknown>[] = [];
 for (let update = 0; update < Number(values.updates); update++) {
-  await context.router.refresh(update, policy);
+  await arm.refresh?.(update, policy);
   await device.sync();
   clock.take();
   respond = responder(update);

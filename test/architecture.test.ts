@@ -12,6 +12,7 @@ import {
   runtimeDependencies,
 } from './architecture/files.ts';
 import { readExports } from './architecture/modules.ts';
+import { checkExportedNames } from './architecture/names.ts';
 import { checkImports } from './architecture/rules.ts';
 import { checkText } from './architecture/text.ts';
 
@@ -19,8 +20,9 @@ const files = listFiles();
 const dependencies = runtimeDependencies(readManifest());
 const longestFile = 400;
 
+const sources = readSources(files.filter((path) => path.startsWith('src/') && isTypeScript(path)));
+
 describe('imports', () => {
-  const sources = readSources(files.filter((path) => path.startsWith('src/') && isTypeScript(path)));
   const report = checkImports(sources, dependencies);
 
   it('reads every file there is', () => {
@@ -38,29 +40,36 @@ describe('imports', () => {
 
 describe('planted violations are caught', () => {
   const plant = (planted: Record<string, string>) => {
-    const oracle = { 'src/oracle/gate.ts': 'export const labels = 1;', 'src/base/errors.ts': 'export class E {}' };
-    return checkImports(new Map(Object.entries({ ...oracle, ...planted })), new Set(['commander', 'koffi']));
+    const oracle = {
+      'src/oracle/gate.ts': 'export const labels = 1;',
+      'src/oracle/index.ts': `export * from './gate.ts';`,
+    };
+    const base = { 'src/base/errors.ts': 'export class E {}', 'src/base/index.ts': `export * from './errors.ts';` };
+    return checkImports(new Map(Object.entries({ ...oracle, ...base, ...planted })), new Set(['commander', 'koffi']));
   };
   const wrongFolder = expect.stringContaining('may not import');
 
   it('accepts what is allowed, so that the catches below mean something', () => {
     const { violations } = plant({
-      'src/cli/gq.ts': `import { Command } from 'commander'; import '../oracle/gate.ts'; await import('../base/errors.ts');`,
-      'src/engine/wasm/index.ts': `import { Worker } from 'node:worker_threads'; import type { E } from '../../base/errors.ts';`,
+      'src/cli/gq.ts': `import { Command } from 'commander'; import '../oracle/index.ts'; await import('../base/index.ts');`,
+      'src/engine/wasm/index.ts': `import { Worker } from 'node:worker_threads'; import type { E } from '../../base/index.ts';`,
+      'src/engine/wasm/kernels.ts': `import '../tape.ts'; import './index.ts';`,
+      'src/engine/tape.ts': '',
+      'src/lab/plugins.ts': 'await import(pathToFileURL(path).href);',
       'src/engine/cuda/driver.ts': `import koffi from 'koffi'; new URL('./kernels/gemm.cu', import.meta.url); new URL(\`./\${name}.cu\`, import.meta.url);`,
-      'src/stats/wilson.test.ts': `import fc from 'fast-check'; import '../engine/wasm/index.ts'; import '../../test/suite.ts';`,
+      'src/stats/wilson.test.ts': `import fc from 'fast-check'; import '../engine/wasm/kernels.ts'; import '../../test/suite.ts';`,
     });
     expect(violations).toEqual([]);
   });
 
   it.each([
-    ['a static import', `import { labels } from '../oracle/gate.ts';`],
-    ['a type-only import', `import type { labels } from '../oracle/gate.ts';`],
-    ['an import type', `type Labels = typeof import('../oracle/gate.ts');`],
-    ['a dynamic import', `const { labels } = await import('../oracle/gate.ts');`],
-    ['a re-export', `export { labels } from '../oracle/gate.ts';`],
-    ['a star re-export', `export * from '../oracle/gate.ts';`],
-    ['a worker address', `new Worker(new URL('../oracle/gate.ts', import.meta.url));`],
+    ['a static import', `import { labels } from '../oracle/index.ts';`],
+    ['a type-only import', `import type { labels } from '../oracle/index.ts';`],
+    ['an import type', `type Labels = typeof import('../oracle/index.ts');`],
+    ['a dynamic import', `const { labels } = await import('../oracle/index.ts');`],
+    ['a re-export', `export { labels } from '../oracle/index.ts';`],
+    ['a star re-export', `export * from '../oracle/index.ts';`],
+    ['a worker address', `new Worker(new URL('../oracle/index.ts', import.meta.url));`],
   ])('%s from gates to oracle', (_, text) => {
     const { violations } = plant({ 'src/gates/gate.ts': text });
     expect(violations).toEqual([wrongFolder, expect.stringContaining('reaches oracle')]);
@@ -82,6 +91,9 @@ describe('planted violations are caught', () => {
 
   it.each([
     ['src/model/tokenizer.ts', `import '../env/problems.ts';`, 'model may not import env'],
+    ['src/model/decoder.ts', `import { E } from '../base/errors.ts';`, 'goes past the index of src/base'],
+    ['src/run/tasks.ts', `import type { P } from '../env/problems.ts';`, 'goes past the index of src/env'],
+    ['src/cli/smoke.ts', `export { labels } from '../oracle/gate.ts';`, 'goes past the index of src/oracle'],
     ['src/engine/tape.ts', `import './reference/index.ts';`, 'engine may not import engine/reference'],
     ['src/model/native.ts', `import koffi from 'koffi';`, 'only engine/cuda may import koffi'],
     [
@@ -98,6 +110,9 @@ describe('planted violations are caught', () => {
     ['src/base/math.ts', `import { mean } from 'simple-statistics';`, 'simple-statistics is not a runtime dependency'],
     ['src/base/self.ts', `import 'gradient-quarantine/stats';`, 'gradient-quarantine is not a runtime dependency'],
     ['src/base/load.ts', `await import(name);`, 'cannot follow name'],
+    ['src/lab/parts.ts', `await import(pathToFileURL(path).href);`, 'cannot follow pathToFileURL(path).href'],
+    ['src/lab/plugins.ts', 'new URL(`./$' + '{name}.ts`, import.meta.url);', 'cannot follow `./$'],
+    ['src/lab/plugins.ts', `require(name);`, 'cannot follow require'],
     ['src/base/load.ts', 'new URL(`./$' + '{name}.ts`, import.meta.url);', 'cannot follow `./$'],
     ['src/base/load.ts', `process.getBuiltinModule('child_process');`, 'cannot follow getBuiltinModule'],
     ['src/base/rng.ts', `import './gone.ts';`, 'which does not exist'],
@@ -129,6 +144,31 @@ describe('names and sizes', () => {
       'c.ts': 'const x = 1; export { x as default };',
     };
     for (const path of ['b.ts', 'c.ts']) expect(readExports(path, (at) => planted[at as 'b.ts'])).toEqual(['default']);
+  });
+
+  it('no two modules of src export the same name', () => {
+    const { names, violations } = checkExportedNames(sources);
+    expect(names).toBeGreaterThan(500);
+    expect(violations).toEqual([]);
+  });
+
+  it.each([
+    ['two values', { 'src/a/x.ts': 'export const draw = 1;', 'src/b/y.ts': 'export function draw() {}' }, 1],
+    ['a type and a value', { 'src/a/x.ts': 'export interface Draw {}', 'src/a/y.ts': 'export class Draw {}' }, 1],
+    [
+      'a name given on the way out',
+      { 'src/a/x.ts': 'export const d = 1;', 'src/b/y.ts': 'const e = 1; export { e as d };' },
+      1,
+    ],
+    [
+      'an index that hands a name on',
+      { 'src/a/x.ts': 'export const d = 1;', 'src/a/index.ts': `export * from './x.ts';` },
+      0,
+    ],
+    ['a type and a value of one module', { 'src/a/x.ts': 'export const d = 1; export type d = 1;' }, 0],
+    ['names that are kept to themselves', { 'src/a/x.ts': 'const d = 1;', 'src/b/y.ts': 'export const d = 1;' }, 0],
+  ])('%s', (_what, planted, count) => {
+    expect(checkExportedNames(new Map(Object.entries(planted))).violations).toHaveLength(count);
   });
 
   it(`no file is longer than ${longestFile} lines`, () => {

@@ -149,7 +149,7 @@ describe('planted mistakes are caught', () => {
     ['/** See docs/science.md, section 11. */', ['docs/a.md: docs/science.md has no section 11']],
     ['/** See docs/science.md, sections 1 and\n * 12. */', ['docs/a.md: docs/science.md has no section 12']],
     ['/** See docs/science.md. */', ['docs/a.md: "docs/science.md" cites no section']],
-    ['/** See docs/science.md, section 1. */', ['docs/a.md: "docs/science.md, section 1" cites no section']],
+    ['/** See SCIENCE, section 1. */', ['docs/a.md: "SCIENCE, section 1" cites no section']],
     ['/** See docs/science.md,\n * sections 1 and 2. */', []],
   ])('citation %j', (text, violations) => {
     const science = '<a id="section-1"></a>\n\n## 1. One\n\n<a id="section-2"></a>\n\n## 2. Two\n\n## 12. No anchor\n';

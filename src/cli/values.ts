@@ -1,7 +1,7 @@
 /** Numbers as options take them. */
 import { UserError } from '../base/index.ts';
 
-export function wholeNumber(text: string, option: string, least = 0): number {
+export function parseWholeNumber(text: string, option: string, least = 0): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
   throw new UserError({ call: option, expected: `a whole number of at least ${least}`, found: text });

@@ -11,7 +11,7 @@ import type { z } from 'zod';
 import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
 import type { Parameter } from '../engine/index.ts';
 import type { DirectionQuality } from '../gates/index.ts';
-import type { Project } from '../model/index.ts';
+import type { JsonValue, Project } from '../model/index.ts';
 import type { DrawnTask } from './draw.ts';
 import type { Policy } from './policy.ts';
 import type { Rollout } from './rollout.ts';
@@ -81,8 +81,6 @@ export interface ArmState {
   readonly json: JsonValue;
   readonly tensors: ReadonlyMap<string, StoredTensor>;
 }
-
-export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 export interface Arm {
   readonly sees: Sight;

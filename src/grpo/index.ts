@@ -9,7 +9,6 @@ export {
   type FeatureKind,
   type GradedRollouts,
   type Granularity,
-  type JsonValue,
   type Labels,
   type NewDirection,
   type Prompts,

@@ -1,5 +1,4 @@
 /** From a recipe and settings to a checked config: the plugins that it names are loaded first, since they extend the schema. */
-import { UserError } from '../base/index.ts';
 import {
   type ConfigBase,
   checkConfig,
@@ -9,7 +8,7 @@ import {
   rawConfig,
   readConfig,
 } from '../run/index.ts';
-import { armOf, builtinParts, type Parts } from './parts.ts';
+import { builtinParts, type Parts } from './parts.ts';
 import { loadParts } from './plugins.ts';
 
 export interface LabConfig extends ResolvedConfig {
@@ -42,15 +41,5 @@ export function partsOf({ plugins }: Pick<RunConfig, 'plugins'>): Promise<Parts>
 }
 
 function check(raw: RawConfig, parts: Parts): LabConfig {
-  const resolved = checkConfig(raw, parts);
-  const { safety } = resolved.config;
-  const arm = armOf(resolved.config, parts);
-  if (safety.healSteps > 0 && !arm.quarantine) {
-    throw new UserError({
-      call: 'config, key safety.healSteps',
-      expected: '0 for an arm that deploys everything it trains',
-      found: `${safety.healSteps} with arm ${arm.kind}`,
-    });
-  }
-  return { ...resolved, parts };
+  return { ...checkConfig(raw, parts), parts };
 }

@@ -5,9 +5,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeCheckpoint } from '../adapters/index.ts';
 import { cacheFolder } from '../base/node/index.ts';
-import { makeTinyModel } from '../cli/commands/smoke.ts';
-import { parseRunConfig, type RunConfig } from '../run/index.ts';
-import { type OpenModel, openAdapter, openModel, openPairs, Resources } from './index.ts';
+import type { RunConfig } from '../run/index.ts';
+import {
+  makeTinyModel,
+  type OpenModel,
+  openAdapter,
+  openModel,
+  openPairs,
+  parseRunConfig,
+  Resources,
+} from './index.ts';
 
 const resources = new Resources();
 const usual = process.env['GQ_CACHE'];
@@ -20,7 +27,7 @@ beforeAll(async () => {
   process.env['GQ_CACHE'] = join(folder, 'cache');
   await makeTinyModel(join(folder, 'model'), 'wasm');
   const adapter = { family: 'corda', rank: 2 };
-  config = parseRunConfig({ model: join(folder, 'model'), data: { kind: 'micro' }, adapter });
+  config = await parseRunConfig({ model: join(folder, 'model'), data: { kind: 'micro' }, adapter });
   model = await openModel(config, resources);
 });
 afterAll(async () => {

@@ -8,8 +8,8 @@ import { z } from 'zod';
 import type { StoredTensor } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { syncDirectory } from '../base/node/index.ts';
-import type { ArmState, JsonValue, TrainerState } from '../grpo/index.ts';
-import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
+import type { ArmState, TrainerState } from '../grpo/index.ts';
+import { type JsonValue, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { FileLengths, RunDirectory } from './directory.ts';
 import { readStored } from './stored.ts';
 

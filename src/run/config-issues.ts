@@ -51,7 +51,7 @@ function sourceOf(path: string, sources: Sources): string {
   return source === undefined ? '' : ` (${source})`;
 }
 
-function valueAt(raw: unknown, path: readonly string[]): unknown {
+export function valueAt(raw: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     raw,

@@ -1,7 +1,8 @@
 /** The reference page of the config (docs/config.md), made from the schema: every key, what it takes, its default, what it means. */
 import { z } from 'zod';
-import { checkConfig, rawConfig } from './config.ts';
+import { rawConfig } from './config.ts';
 import { type ConfigKey, listKeys } from './config-issues.ts';
+import { outlineConfig } from './outline.ts';
 import type { ConfigParts } from './schema.ts';
 
 export function configPage(parts: ConfigParts): string {
@@ -69,13 +70,11 @@ function describeType(schema: JsonSchema): string {
 }
 
 function defaultOf({ path, kinds }: ConfigKey, parts: ConfigParts): string {
-  if (path.join('.') === 'data.path') return 'none: must be given';
   const raw = kinds.length === 0 || path.at(-1) === 'kind' ? {} : { [path[0]]: { kind: kinds[0] } };
-  const value = path.reduce<unknown>(
-    (table, key) => (table as Record<string, unknown>)[key],
-    checkConfig(rawConfig(raw), parts).config,
-  );
-  return value === '' ? 'empty' : `\`${JSON.stringify(value)}\``;
+  const name = path.join('.');
+  const key = outlineConfig(rawConfig(raw), parts).keys.find((each) => each.path === name);
+  if (key === undefined || !('value' in key)) return 'none: must be given';
+  return key.value === '' ? 'empty' : `\`${JSON.stringify(key.value)}\``;
 }
 
 function kindMeanings({ kinds, variants }: ConfigKey): string {

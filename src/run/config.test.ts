@@ -4,10 +4,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { UserError } from '../base/errors.ts';
-import { resolveBuiltin } from '../lab/index.ts';
+import { runCli } from '../cli/program.ts';
+import { builtinParts, parseRunConfig, resolveBuiltin, resolveConfig } from '../lab/index.ts';
+import { rawConfig, readConfig } from './config.ts';
 import { listKeys } from './config-issues.ts';
 import { configPage } from './config-page.ts';
+import { outlineConfig } from './outline.ts';
+import type { ConfigParts } from './schema.ts';
 
 let home = '';
 beforeAll(() => {
@@ -37,6 +42,12 @@ describe('errors name the key, where it came from, and the nearest valid one', (
       'environment.heldOutLoopholes=["run_tests"]',
       'key environment.heldOutLoopholes: expected loopholes that environment.loopholes',
     ],
+    ['environment.modes=["run_tests"]', 'environment.modes (--set), it is called environment.loopholes now'],
+    ['environment.heldOutModes=[]', 'environment.heldOutModes (--set), it is called environment.heldOutLoopholes now'],
+    ['output.tokensPerPass=64', 'output.tokensPerPass (--set), it is called compute.tokensPerPass now'],
+    ['output.recompute=true', 'output.recompute (--set), it is called compute.recompute now'],
+    ['output.readEvery=3', 'output.readEvery (--set), it is called compute.readEvery now'],
+    ['output.rowStep=3', 'output.rowStep (--set), it is called compute.rowStep now'],
     ['nonsense', '--set: expected key.path=value, found nonsense'],
     ['=3', '--set: expected key.path=value'],
     ['__proto__.polluted=1', 'unknown key __proto__'],
@@ -101,18 +112,18 @@ describe('sources', () => {
     expect(resolveBuiltin(null, ['seed=4', 'updates=5']).hash).not.toBe(one);
   });
 
-  it('a fork changes what it is told to and keeps the rest, nulls too', () => {
+  it('a fork changes what it is told to and keeps the rest, nulls too', async () => {
     const { config } = resolveBuiltin(null, ['arm.kind=gradient', 'arm.tail=0.3', 'pairs.file=x.md']);
-    const forked = resolveBuiltin(null, ['seed=9', 'pairs.file=null'], { config, source: 'run@4' });
+    const forked = await resolveConfig(null, ['seed=9', 'pairs.file=null'], { config, source: 'run@4' });
     expect(forked.config).toEqual({ ...config, seed: 9, pairs: { ...config.pairs, file: null } });
     expect(forked.sources.get('arm.tail')).toBe('run@4');
-    expect(parseRunConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
+    expect(await parseRunConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
   });
 });
 
 describe('fuzzed configs', () => {
   const names = [
-    ...new Set(listKeys().flatMap(({ path }) => path)),
+    ...new Set(listKeys(builtinParts).flatMap(({ path }) => path)),
     '__proto__',
     'constructor',
     'prototype',
@@ -120,7 +131,7 @@ describe('fuzzed configs', () => {
     '',
   ];
   const key = fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...names) }, fc.string());
-  const known = fc.constantFrom(...listKeys().map(({ path }) => path.join('.')));
+  const known = fc.constantFrom(...listKeys(builtinParts).map(({ path }) => path.join('.')));
   const path = fc.oneof(
     known,
     fc.array(key, { minLength: 1, maxLength: 4 }).map((parts) => parts.join('.')),
@@ -147,35 +158,40 @@ describe('fuzzed configs', () => {
     fc.json(),
   );
 
-  function resolves(recipePath: string | null, settings: readonly string[]): void {
+  async function orUserError<T>(make: () => T | Promise<T>): Promise<T | null> {
     try {
-      parseRunConfig(resolveBuiltin(recipePath, settings).config);
+      return await make();
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
+      return null;
+    }
+  }
+
+  /** A config can be stored and outlined; what is no config is outlined only where keys are missing. */
+  async function resolves(recipePath: string | null, settings: readonly string[]): Promise<void> {
+    const resolved = await orUserError(() => resolveConfig(recipePath, settings));
+    const outline = await orUserError(() => outlineConfig(readConfig(recipePath, settings), builtinParts));
+    if (resolved === null) expect(outline?.hash ?? null).toBeNull();
+    else {
+      expect(await parseRunConfig(resolved.config)).toEqual(resolved.config);
+      expect(outline).toMatchObject({ hash: resolved.hash, missing: [] });
     }
     expect(Object.keys(Object.prototype)).toEqual([]);
   }
 
-  it('settings: a config or a UserError', () => {
+  it('settings: a config or a UserError', async () => {
     const settings = fc.array(fc.tuple(path, value), { maxLength: 4 });
-    fc.assert(fc.property(settings, (all) => resolves(null, all.map(([at, what]) => `${at}=${what}`)))); // biome-ignore format: one line
+    await fc.assert(fc.asyncProperty(settings, (all) => resolves(null, all.map(([at, what]) => `${at}=${what}`)))); // biome-ignore format: one line
   });
 
-  it('recipes: a config or a UserError', () => {
+  it('recipes: a config or a UserError', async () => {
     const line = fc.oneof(fc.tuple(path, value).map(([at, what]) => `${at} = ${what}`), fc.string(), path.map((at) => `[${at}]`)); // biome-ignore format: one line
-    fc.assert(fc.property(fc.array(line, { maxLength: 5 }), (lines) => resolves(recipe('fuzz.toml', lines.join('\n')), []))); // biome-ignore format: one line
+    await fc.assert(fc.asyncProperty(fc.array(line, { maxLength: 5 }), (lines) => resolves(recipe('fuzz.toml', lines.join('\n')), []))); // biome-ignore format: one line
   });
 
-  it('manifests: a config or a UserError', () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.jsonValue(), fc.object({ key, maxDepth: 3 })), (raw) => {
-        try {
-          parseRunConfig(raw);
-        } catch (error) {
-          if (!(error instanceof UserError)) throw error;
-        }
-      }),
-    );
+  it('manifests: a config or a UserError', async () => {
+    const stored = fc.oneof(fc.jsonValue(), fc.object({ key, maxDepth: 3 }));
+    await fc.assert(fc.asyncProperty(stored, async (raw) => void (await orUserError(() => parseRunConfig(raw)))));
   });
 });
 
@@ -210,9 +226,92 @@ describe('recipes', () => {
   });
 });
 
+describe('an outline', () => {
+  const fileRecipe = () => recipe('file.toml', 'updates = 7\n[data]\nkind = "file"\n[teacher]\npool = "x"\n');
+  const outline = (path: string | null, settings: readonly string[] = [], parts: ConfigParts = builtinParts) =>
+    outlineConfig(readConfig(path, settings), parts);
+
+  it('of a config that a run could start from is that config, key by key', () => {
+    const { config, hash, sources } = resolveBuiltin(null, ['seed=3', 'arm.kind=activation', 'arm.keepTail=null']);
+    const { keys, ...rest } = outline(null, ['seed=3', 'arm.kind=activation', 'arm.keepTail=null']);
+    expect(rest).toEqual({ missing: [], hash });
+    for (const { path, value, source } of keys) {
+      const own = path.split('.').reduce<unknown>((table, key) => (table as Record<string, unknown>)[key], config);
+      expect([path, value, source]).toEqual([path, own, sources.get(path)]);
+    }
+    expect(keys.map(({ path }) => path).sort()).toEqual([...sources.keys()].sort());
+  });
+
+  it('shows what must be given, and everything else as it would be', () => {
+    const path = fileRecipe();
+    const { keys, missing, hash } = outline(path, ['seed=3']);
+    expect([missing, hash]).toEqual([['data.path'], null]);
+    expect(keys.find((key) => key.path === 'data.path')).toEqual({ path: 'data.path', source: 'must be given' });
+    const given = outline(path, ['seed=3', 'data.path=p.jsonl']);
+    expect(given).toMatchObject({ missing: [], hash: resolveBuiltin(path, ['seed=3', 'data.path=p.jsonl']).hash });
+    const others = (all: typeof keys) => all.filter((key) => key.path !== 'data.path');
+    expect(others(keys)).toEqual(others(given.keys));
+    expect(keys.length).toBeGreaterThan(60);
+  });
+
+  it.each([
+    [['updates=0'], 'updates: Too small'],
+    [['sampling.grup=3'], 'unknown key sampling.grup (--set), did you mean sampling.group?'],
+    [['data.path=3'], 'data.path: Invalid input'],
+    [['data.kind=fille'], 'did you mean "file"?'],
+    [['environment.heldOutLoopholes=["run_tests"]'], 'loopholes that environment.loopholes does not name'],
+    [['teacher.perGroup=5'], 'at most half of sampling.group (8)'],
+    [['safety.healSteps=3'], 'expected 0 for an arm that deploys everything it trains, found 3 with arm vanilla'],
+  ])('a wrong value is an error also where keys are missing: %j', (settings, message) => {
+    expect(() => outline(fileRecipe(), settings)).toThrow(UserError);
+    expect(() => outline(fileRecipe(), settings)).toThrow(message);
+  });
+
+  it('knows the keys of parts that are not ours: required, optional, and of one name in two kinds', () => {
+    const level = (usual: number) => z.number().nullable().default(usual);
+    const settings = z.strictObject({
+      level: level(5),
+      sharpness: z.enum(['low', 'high']),
+      hint: z.string().optional(),
+    });
+    const own = { kind: 'own', summary: 'of a test', settings, quarantine: true };
+    const other = { ...own, kind: 'other', settings: z.strictObject({ level: level(7) }) };
+    const parts: ConfigParts = { ...builtinParts, arms: [...builtinParts.arms, own, other] };
+    const arm = (...set: string[]) => {
+      const { keys, missing } = outline(null, set, parts);
+      return { missing, arm: keys.filter(({ path }) => path.startsWith('arm.')).map((key) => key.value) };
+    };
+    expect(arm('arm.kind=own', 'arm.level=null')).toEqual({
+      missing: ['arm.sharpness'],
+      arm: ['own', null, undefined, null],
+    });
+    expect(arm('arm.kind=own', 'arm.sharpness=low')).toEqual({ missing: [], arm: ['own', 5, 'low', null] });
+    expect(arm('arm.kind=other')).toEqual({ missing: [], arm: ['other', 7] });
+    expect(outlineConfig(rawConfig({ arm: { kind: 'own' }, data: { kind: 'file' } }), parts).missing).toEqual([
+      'data.path',
+      'arm.sharpness',
+    ]);
+    expect(configPage(parts)).toContain('| `arm.sharpness` | `low`, `high` | none: must be given |');
+  });
+
+  it('is what gq config prints, and no failure', async () => {
+    const path = fileURLToPath(new URL('../../recipes/qwen3-4b-fast.toml', import.meta.url));
+    let [out, err] = ['', ''];
+    const streams = {
+      stdout: { write: (text: string) => (out += text) },
+      stderr: { write: (text: string) => (err += text) },
+    };
+    expect(await runCli(['config', path], streams)).toBe(0);
+    expect(err).toBe('');
+    expect(out).toMatch(/^data\.path +- +must be given$/m);
+    expect(out).toMatch(/^compute\.recompute +true +\S*qwen3-4b-fast\.toml$/m);
+    expect(out.trimEnd().split('\n').at(-1)).toBe('must be given before a run can start: data.path');
+  });
+});
+
 it('docs/config.md is what the schema says (gq config --reference > docs/config.md)', () => {
   const page = readFileSync(new URL('../../docs/config.md', import.meta.url), 'utf8');
-  expect(page).toBe(configPage());
-  for (const { path } of listKeys()) expect(page).toContain(`| \`${path.join('.')}\` |`);
+  expect(page).toBe(configPage(builtinParts));
+  for (const { path } of listKeys(builtinParts)) expect(page).toContain(`| \`${path.join('.')}\` |`);
   expect(page).not.toMatch(/\|\s+\|$/m);
 });

@@ -9,7 +9,7 @@ import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { describeIssue } from './config-issues.ts';
 import { shippedRecipe } from './recipes.ts';
-import { type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
+import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 
 /** Without a prototype, so that a key named __proto__ is a key like any other, and an unknown one. */
 type Table = { [key: string]: unknown };
@@ -65,19 +65,24 @@ function pluginPaths({ plugins }: Table): string[] {
 
 /** A config of these parts; `lab` knows which parts there are. */
 export function checkConfig({ raw, sources }: RawConfig, parts: ConfigParts): ResolvedConfig {
-  for (const [name, kind] of Object.entries(usualKinds)) {
-    const table = raw[name];
-    if (isTable(table) && table['kind'] === undefined) table['kind'] = kind;
-  }
+  nameKinds(raw);
   const parsed = runSchema(parts).safeParse(raw);
   if (!parsed.success) {
     const found = parsed.error.issues.map((issue) => describeIssue(issue, raw, sources, parts)).join('; ');
     throw new UserError({ call: 'config', expected: 'a config that fits the schema', found });
   }
   const config = parsed.data;
-  checkTogether(config);
+  checkTogether(config, parts);
   for (const path of leafPaths(config)) if (!sources.has(path)) sources.set(path, 'default');
   return { config, hash: configHash(config), sources };
+}
+
+/** A table that names no kind is of the usual one. */
+export function nameKinds(raw: Table): void {
+  for (const [name, kind] of Object.entries(usualKinds)) {
+    const table = raw[name];
+    if (isTable(table) && table['kind'] === undefined) table['kind'] = kind;
+  }
 }
 
 /** A config as it stands in a manifest. */
@@ -91,8 +96,13 @@ export function configHash({ plugins, ...config }: RunConfig): string {
   return sha256Json(plugins.length === 0 ? config : { ...config, plugins: plugins.map((path) => basename(path)) });
 }
 
+/** The tables that are looked at together. */
+export interface JoinedTables extends Pick<RunConfig, 'environment' | 'teacher' | 'sampling' | 'safety'> {
+  readonly arm: Pick<ArmConfig, 'kind'>;
+}
+
 /** What no single key can say. */
-function checkTogether({ environment, teacher, sampling }: RunConfig): void {
+export function checkTogether({ environment, teacher, sampling, safety, arm }: JoinedTables, parts: ConfigParts): void {
   const both = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
   if (both.length > 0) {
     throw new UserError({
@@ -106,6 +116,14 @@ function checkTogether({ environment, teacher, sampling }: RunConfig): void {
       call: 'config, key teacher.perGroup',
       expected: `at most half of sampling.group (${sampling.group}): as many hacks as solves`,
       found: `${teacher.perGroup}`,
+    });
+  }
+  const quarantine = parts.arms.some(({ kind, quarantine: own }) => kind === arm.kind && own);
+  if (safety.healSteps > 0 && !quarantine) {
+    throw new UserError({
+      call: 'config, key safety.healSteps',
+      expected: '0 for an arm that deploys everything it trains',
+      found: `${safety.healSteps} with arm ${arm.kind}`,
     });
   }
 }

@@ -44,7 +44,10 @@ const manifest: Manifest = {
   modelHash: '',
   dataHash: '',
   pairsHash: null,
+  arm: 'vanilla',
   usesOracle: false,
+  hasQuarantine: false,
+  plugins: [],
   device: 'reference',
   features: { modules: ['a', 'b'], rank: 2 },
   parent: null,
@@ -65,10 +68,12 @@ function stateAt(update: number): TrainerState {
     update,
     adapter: new Map([['w', tensor(update, 0.1, -0)]]),
     moments: new Map([['w', { m: tensor(1 / 3, 2, 3), v: tensor(1e-30, 0, 5) }]]),
-    router: {
-      buffer: { width: 2, added: 7, rows: Float32Array.of(1, 2, 3, 4) },
-      direction: Float32Array.of(0.6, 0.8),
-      pairCuts: { low: -1 / 3, high: 1e-9 },
+    arm: {
+      json: { added: 7, pairCuts: { low: -1 / 3, high: 1e-9 }, notes: ['a', null] },
+      tensors: new Map([
+        ['buffer', { shape: [2, 2], data: Float32Array.of(1, 2, 3, 4) }],
+        ['direction', tensor(0.6, 0.8)],
+      ]),
     },
     directionAge: 2,
     tripwire: { best: -1.25, strikes: 1, tripped: null },
@@ -84,7 +89,7 @@ describe('checkpoints', () => {
     }
     const { state } = await loadCheckpoint(one, 3);
     expect(state).toEqual(stateAt(3));
-    const plain = { ...stateAt(4), router: null, directionAge: null };
+    const plain = { ...stateAt(4), arm: null, directionAge: null };
     await saveCheckpoint(one, plain);
     expect((await loadCheckpoint(one, 4)).state).toEqual(plain);
     expect(one.listCheckpoints()).toEqual([3, 4]);
@@ -187,6 +192,8 @@ describe('ledger rows', () => {
   const record: RolloutRecord = {
     rollout: { ...rollout, text: 'déjà "vu"\n\u2028' },
     reward: 3.5,
+    learnedReward: null,
+    screening: null,
     advantage: Math.fround(0.1),
     trained: true,
     score: -1 / 3,

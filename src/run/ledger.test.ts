@@ -7,7 +7,7 @@ import { rolloutColumns, rolloutRow } from './ledger.ts';
 const own = task('two-sum', 'sentinel');
 const record: RolloutRecord = {
   rollout: {
-    id: '6-2-1',
+    id: '7-2-1',
     step: 6,
     group: 2,
     member: 1,
@@ -16,12 +16,15 @@ const record: RolloutRecord = {
     source: 'teacher-hack',
     sampled: 'deployed',
     prompt: own.hinted,
+    learnPrompt: own.unhinted,
     tokens: Int32Array.of(5, 7, 9),
     text: 'def solve(): pass',
     truncated: true,
     sampledLogps: null,
   },
   reward: 3.5,
+  learnedReward: 2.5,
+  screening: 'silence',
   advantage: -1.25,
   trained: true,
   score: 0.75,
@@ -40,7 +43,7 @@ describe('a row of the gate ledger', () => {
   it('has every column', () => {
     const row = rolloutRow(record, notes);
     expect(row).toEqual({
-      id: '6-2-1',
+      id: '7-2-1',
       update: 7,
       problem: 'two-sum',
       group: 2,
@@ -55,6 +58,8 @@ describe('a row of the gate ledger', () => {
       tokens: 3,
       truncated: true,
       reward: 3.5,
+      learnedReward: 2.5,
+      screening: 'silence',
       advantage: -1.25,
       trained: true,
       score: 0.75,

@@ -61,15 +61,16 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
   const policy: Policy = { decoder, adapter, deployedScale: rehearsal.arm.quarantine ? 0 : 1, recompute };
   using optimiser = work === 'training' ? await stand('optimiser', () => new AdamW(adapter.parameters)) : undefined;
   const base = device.arena.highest;
-  const phases: MemoryPart[] = [];
+  const most = new Map<string, number>();
   const begin = (): void => {
     device.arena.highest = base;
   };
   const end = (name: string): void => {
-    phases.push({ name, bytes: device.arena.highest - base });
+    most.set(name, Math.max(most.get(name) ?? 0, device.arena.highest - base));
   };
   if (work !== 'training') await rehearseEvaluation(rehearsal, policy, work.rowsTogether, { begin, end });
   else if (optimiser !== undefined) await rehearseUpdate(rehearsal, policy, optimiser, { begin, end });
+  const phases = Array.from(most, ([name, bytes]) => ({ name, bytes }));
   return totalOf(standing, phases, base);
 }
 

@@ -1,7 +1,7 @@
 /** A config key by key, for a reader: also one whose required keys are not given yet, which no run could start from. */
 import type { z } from 'zod';
-import { checkConfig, configHash, type RawConfig } from './config.ts';
-import { type ConfigKey, listKeys } from './config-issues.ts';
+import { checkConfig, checkTogether, nameKinds, type RawConfig, type ResolvedConfig } from './config.ts';
+import { type ConfigKey, listKeys, valueAt } from './config-issues.ts';
 import { type ConfigParts, runSchema, usualKinds } from './schema.ts';
 
 export interface OutlinedKey {
@@ -22,52 +22,48 @@ export interface ConfigOutline {
 /** What is wrong is an error, as it is for a run; what is merely missing is listed. */
 export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOutline {
   const { raw, sources } = written;
-  const parsed = runSchema(parts).safeParse(withKinds(raw));
-  const complete = parsed.success || parsed.error.issues.some((issue) => !isMissing(issue, raw));
-  const config = complete ? checkConfig(written, parts).config : null;
+  const resolved = resolveComplete(written, parts);
+  const shown = resolved?.config ?? raw;
   const keys = listKeys(parts)
-    .filter((key) => isOfKind(key, raw))
+    .filter(({ path, kinds }) => kinds.length === 0 || kinds.includes(kindOf(raw, path[0])))
     .map((key): OutlinedKey => {
       const path = key.path.join('.');
-      const value = valueAt(config ?? raw, key.path) ?? (config === null ? defaultOf(key, raw) : null);
-      return value === undefined
-        ? { path, source: 'must be given' }
-        : { path, value, source: sources.get(path) ?? 'default' };
+      const given = valueAt(shown, key.path);
+      const source = sources.get(path) ?? 'default';
+      if (given !== undefined) return { path, value: given, source };
+      const usual = defaultOf(key, kindOf(raw, key.path[0]));
+      return usual.success ? { path, value: usual.data ?? null, source } : { path, source: 'must be given' };
     });
   const missing = keys.filter((key) => !('value' in key)).map(({ path }) => path);
-  return { keys, missing, hash: config === null ? null : configHash(config) };
+  return { keys, missing, hash: resolved?.hash ?? null };
 }
 
-function withKinds(raw: RawConfig['raw']): unknown {
-  return { ...raw, ...Object.fromEntries(Object.entries(usualKinds).map(([name]) => [name, tableOf(raw, name)])) };
+/** null for a config that only lacks keys. */
+function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig | null {
+  const { raw } = written;
+  nameKinds(raw);
+  const schema = runSchema(parts);
+  const parsed = schema.safeParse(raw);
+  const isMissing = ({ path }: z.core.$ZodIssue) => valueAt(raw, path.map(String)) === undefined;
+  if (parsed.success || !parsed.error.issues.every(isMissing)) return checkConfig(written, parts);
+  const { environment, teacher, sampling, safety } = schema.shape;
+  const tables = {
+    environment: environment.parse(raw['environment']),
+    teacher: teacher.parse(raw['teacher']),
+    sampling: sampling.parse(raw['sampling']),
+    safety: safety.parse(raw['safety']),
+  };
+  checkTogether({ ...tables, arm: { kind: kindOf(raw, 'arm') } }, parts);
+  return null;
 }
 
-function tableOf(raw: RawConfig['raw'], name: string): Readonly<Record<string, unknown>> {
-  const table = raw[name];
-  const kind = usualKinds[name as keyof typeof usualKinds];
-  return typeof table === 'object' && table !== null ? { kind, ...table } : { kind };
+function kindOf(raw: RawConfig['raw'], table: string): string {
+  const usual: Readonly<Record<string, string>> = usualKinds;
+  return String(valueAt(raw, [table, 'kind']) ?? usual[table]);
 }
 
-function isMissing(issue: z.core.$ZodIssue, raw: RawConfig['raw']): boolean {
-  return issue.code === 'invalid_type' && valueAt(raw, issue.path.map(String)) === undefined;
-}
-
-function isOfKind({ path, kinds }: ConfigKey, raw: RawConfig['raw']): boolean {
-  return kinds.length === 0 || kinds.includes(String(tableOf(raw, path[0])['kind']));
-}
-
-function defaultOf({ path, schema }: ConfigKey, raw: RawConfig['raw']): unknown {
-  if (path.at(-1) === 'kind') return tableOf(raw, path[0])['kind'];
-  const parsed = (schema as z.ZodType).safeParse(undefined);
-  return parsed.success ? parsed.data : undefined;
-}
-
-function valueAt(table: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (value, key) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-        ? (value as Readonly<Record<string, unknown>>)[key]
-        : undefined,
-    table,
-  );
+/** What the key is when it is not given, under the kind of its table; no success where it must be given. */
+function defaultOf({ path, kinds, variants, schema }: ConfigKey, kind: string): z.ZodSafeParseResult<unknown> {
+  if (path.at(-1) === 'kind' && kinds.length > 0) return { success: true, data: kind };
+  return ((variants[kinds.indexOf(kind)] ?? schema) as z.ZodType).safeParse(undefined);
 }

@@ -33,7 +33,7 @@ function speaker(events: readonly TrainEvent[]): Trainer {
     },
     async state(): Promise<TrainerState> {
       const tripwire = { best: null, strikes: 0, tripped: null } as unknown as TrainerState['tripwire'];
-      return { update, adapter: new Map(), moments: new Map(), router: null, directionAge: null, tripwire };
+      return { update, adapter: new Map(), moments: new Map(), arm: null, directionAge: null, tripwire };
     },
   };
   return trainer as unknown as Trainer;

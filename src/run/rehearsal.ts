@@ -1,13 +1,15 @@
 /**
  * The largest update of a run, rehearsed with the trainer's own step on a device that only counts. The sampler really decodes and then
- * says that completions were as long as they may be, until one pass is filled to its last token; the grader pays those groups unequally
- * and the others not at all, so that exactly one full pass is scored and learned from. Of the arm's hooks those run that use the
- * device's memory; what it would decide about rollouts that nobody wrote does not matter.
+ * says that completions had the lengths that fill one pass to its last token; the grader pays those groups unequally and the others not
+ * at all. Passes in which completions of one prompt share it and passes in which each has its own cannot both be full with the same
+ * completions, so there are two rehearsals. Of the arm's hooks those run that use the device's memory; what it would decide about
+ * rollouts that nobody wrote does not matter.
  */
 import { randomStream } from '../base/index.ts';
 import type { AdamW } from '../engine/index.ts';
 import {
   type Arm,
+  type GrpoSettings,
   type Phase,
   type Policy,
   policySampler,
@@ -23,7 +25,7 @@ import { grpoSettings } from './settings.ts';
 
 export interface Gauge {
   begin(): void;
-  /** What was used since `begin` counts for this phase. */
+  /** What was used since `begin` counts for this phase; of a phase that happens twice, the most. */
   end(name: string): void;
 }
 
@@ -38,7 +40,6 @@ export async function rehearseUpdate(
   const settings = grpoSettings(rehearsedConfig(config));
   const arm = memoryHooks(await openOnNothing(definition, config, unsteered));
   const policy = steerPolicy(unsteered, arm);
-  const full = new FullPass(policySampler(policy, settings.compute), settings);
   let phase: Phase | null = null;
   const enter = (next: Phase | null): void => {
     const name = phase === null ? undefined : phaseNames[phase];
@@ -46,24 +47,24 @@ export async function rehearseUpdate(
     gauge.begin();
     phase = next;
   };
-  await step(
-    {
-      policy,
-      optimiser,
-      arm,
-      settings,
-      tasks: longestTasks(tasks, settings.sampling.promptsPerStep),
-      sampler: full.sampler,
-      grader: { grade: async (submissions) => full.rewards(submissions.length) },
-      pool: null,
-      stopTokens: [],
-      decode: () => '',
-      showPrompt: () => '',
-      enter,
-    },
-    0,
-  );
-  enter(null);
+  const context = {
+    policy,
+    optimiser,
+    arm,
+    settings,
+    tasks: longestTasks(tasks, settings.sampling.promptsPerStep),
+    pool: null,
+    stopTokens: [],
+    decode: () => '',
+    showPrompt: () => '',
+    enter,
+  };
+  const sampler = policySampler(policy, settings.compute);
+  for (const full of [new FullPass(sampler, true, settings), new FullPass(null, false, settings)]) {
+    const grader = { grade: async (submissions: readonly unknown[]) => full.rewards(submissions.length) };
+    await step({ ...context, sampler: full.sampler, grader }, 0);
+    enter(null);
+  }
 }
 
 /** One completion of each of the longest prompts. */
@@ -136,15 +137,19 @@ function longestTasks(tasks: readonly Task[], count: number): Task[] {
   });
 }
 
+/** Completions that fill one pass to its last token, where completions of one prompt share it or where each has its own. */
 class FullPass {
-  readonly #inner: Sampler;
+  readonly #inner: Sampler | null;
+  readonly #membersPerPrompt: number;
   readonly #group: number;
   readonly #maxNewTokens: number;
   readonly #tokensPerPass: number;
-  #filledGroups = 0;
+  #filled = 0;
 
-  constructor(inner: Sampler, { sampling, compute }: ReturnType<typeof grpoSettings>) {
+  /** Without an inner sampler nothing is decoded. */
+  constructor(inner: Sampler | null, sharePrompts: boolean, { sampling, compute }: GrpoSettings) {
     this.#inner = inner;
+    this.#membersPerPrompt = sharePrompts ? sampling.group : 1;
     this.#group = sampling.group;
     this.#maxNewTokens = sampling.maxNewTokens;
     this.#tokensPerPass = compute.tokensPerPass;
@@ -152,35 +157,42 @@ class FullPass {
 
   readonly sampler: Sampler = {
     sample: async (requests, settings, stream) => {
-      await this.#inner.sample(requests, settings, stream);
-      const lengths = this.#fill(requests.map(({ prompt }) => prompt.length));
-      return lengths.map(
-        (length): Generation => ({
-          tokens: new Int32Array(length),
-          logps: new Float32Array(length),
-          fullLogps: new Float32Array(length),
-          finish: 'length',
-        }),
-      );
+      await this.#inner?.sample(requests, settings, stream);
+      const prompts = requests.map(({ prompt }) => prompt.length);
+      const lengths = fillPass(prompts, this.#membersPerPrompt, this.#maxNewTokens, this.#tokensPerPass);
+      this.#filled = lengths.length;
+      return requests.map((_, row): Generation => {
+        const length = lengths[row] ?? 1;
+        const logps = new Float32Array(length);
+        return { tokens: new Int32Array(length), logps, fullLogps: logps, finish: 'length' };
+      });
     },
   };
 
-  /** The first group is whole even where it alone is too much; the last one shares what room is left. */
-  #fill(prompts: readonly number[]): number[] {
-    const lengths = prompts.map(() => 1);
-    let room = this.#tokensPerPass;
-    for (let start = 0; start < prompts.length; start += this.#group) {
-      const share = Math.floor((room - prompts[start]) / this.#group);
-      const length = start === 0 ? this.#maxNewTokens : Math.min(this.#maxNewTokens, share);
-      if (length < 1) break;
-      lengths.fill(length, start, start + this.#group);
-      room -= prompts[start] + this.#group * length;
-      this.#filledGroups++;
-    }
-    return lengths;
-  }
-
+  /** Groups of the pass are paid unequally. */
   rewards(count: number): Float32Array {
-    return Float32Array.from({ length: count }, (_, i) => (i < this.#filledGroups * this.#group ? i % 2 : 0));
+    const trained = Math.ceil(this.#filled / this.#group) * this.#group;
+    return Float32Array.from({ length: count }, (_, i) => (i < trained ? i % 2 : 0));
   }
+}
+
+/**
+ * Lengths of the completions of one pass, of as few prompts as fill it: `longest` each, or what room their prompts leave, shared out.
+ * The first prompt's completions are whole even where they alone are too much. `members`: completions that share a prompt.
+ */
+export function fillPass(
+  prompts: readonly number[],
+  members: number,
+  longest: number,
+  tokensPerPass: number,
+): readonly number[] {
+  let [rows, promptTokens] = [0, 0];
+  for (; rows < prompts.length && promptTokens + rows * longest < tokensPerPass; rows += members) {
+    promptTokens += prompts[rows];
+  }
+  const room = tokensPerPass - promptTokens;
+  if (rows === members || room >= rows * longest) return new Array<number>(rows).fill(longest);
+  // The last prompt does not fit, however short the completions are.
+  if (room < rows) return new Array<number>(rows - members).fill(longest);
+  return Array.from({ length: rows }, (_, row) => Math.floor((room + rows - 1 - row) / rows));
 }

@@ -187,7 +187,7 @@ export const usualKinds = { data: 'micro', arm: 'vanilla' } as const;
 
 /** What a config may name: the parts of the package, and those of plugins. */
 export interface ConfigParts {
-  readonly arms: readonly ConfigPart[];
+  readonly arms: readonly ArmPart[];
   readonly problemSources: readonly ConfigPart[];
   readonly loopholes: readonly { readonly name: string }[];
   readonly starts: readonly { readonly name: string }[];
@@ -197,6 +197,11 @@ export interface ConfigPart {
   readonly kind: string;
   readonly summary: string;
   readonly settings: z.ZodObject;
+}
+
+export interface ArmPart extends ConfigPart {
+  /** Whether deployment deletes a block. */
+  readonly quarantine: boolean;
 }
 
 /** A table whose keys depend on its kind: whoever owns the kind knows their types. */

@@ -1,13 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { sealRun } from '../oracle/verdicts.ts';
 import { compareArms } from '../report/comparisons.ts';
 import { readResults } from '../report/read-results.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
 import { WorkEstimate } from './estimate.ts';
-import { checkExperiment, planExperiment, readExperiment } from './experiment.ts';
+import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
 import { type ExperimentWorker, runExperiment, runSideBySide } from './run-experiment.ts';
 
 function recipeFolder(): string {
@@ -22,9 +22,9 @@ function recipeFolder(): string {
 }
 
 describe('an experiment', () => {
-  it('is arms × seeds, seeds outside, each with its own changes', () => {
+  it('is arms × seeds, seeds outside, each with its own changes', async () => {
     const path = join(recipeFolder(), 'both.toml');
-    const { runs } = planExperiment(readExperiment(path), path, ['sampling.group=4']);
+    const { runs } = await planExperiment(readExperiment(path), path, ['sampling.group=4']);
     expect(runs.map(({ folder }) => folder)).toEqual(['vanilla-3', 'gate-3', 'vanilla-4', 'gate-4']);
     const [, gate] = runs;
     expect(gate.config).toMatchObject({
@@ -61,14 +61,17 @@ describe('an experiment', () => {
     const path = join(recipeFolder(), 'both.toml');
     const directory = temporaryFolder();
     await writeRun(join(directory, 'vanilla-3'), { config: { updates: 99 } });
-    const plan = planExperiment(readExperiment(path), path);
+    const plan = await planExperiment(readExperiment(path), path);
     await expect(writeExperiment(directory, plan)).rejects.toThrow('vanilla-3 with the config it was started with');
   });
 });
 
 describe('an experiment in parts', () => {
   const path = join(recipeFolder(), 'both.toml');
-  const plan = planExperiment(readExperiment(path), path);
+  let plan: ExperimentPlan;
+  beforeAll(async () => {
+    plan = await planExperiment(readExperiment(path), path);
+  });
   const only = (...folders: string[]) => ({
     ...plan,
     runs: plan.runs.filter(({ folder }) => folders.includes(folder)),
@@ -112,7 +115,10 @@ describe('an experiment in parts', () => {
 
 describe('side by side', () => {
   const path = join(recipeFolder(), 'both.toml');
-  const plan = planExperiment(readExperiment(path), path);
+  let plan: ExperimentPlan;
+  beforeAll(async () => {
+    plan = await planExperiment(readExperiment(path), path);
+  });
 
   it('never has more at a time than it may, in the order of the plan; a failure leaves the others alone', async () => {
     const started: number[] = [];
@@ -148,7 +154,10 @@ describe('side by side', () => {
 
 describe('running one', () => {
   const path = join(recipeFolder(), 'both.toml');
-  const plan = planExperiment(readExperiment(path), path);
+  let plan: ExperimentPlan;
+  beforeAll(async () => {
+    plan = await planExperiment(readExperiment(path), path);
+  });
 
   async function finish(runPath: string): Promise<void> {
     mkdirSync(runPath, { recursive: true });

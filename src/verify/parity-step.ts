@@ -4,13 +4,21 @@
  */
 import { join } from 'node:path';
 import { z } from 'zod';
-import { LinearAdapter, type Route, type StoredTensor, targetModules, transpose } from '../adapters/index.ts';
+import {
+  builtinStarts,
+  LinearAdapter,
+  type Route,
+  type StoredTensor,
+  targetModules,
+  transpose,
+} from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import type { Parameter, Scope } from '../engine/index.ts';
-import type { GrpoSettings, Policy, UpdateInputs } from '../grpo/index.ts';
-import { resolveBuiltin } from '../lab/index.ts';
+import { builtinLoopholes } from '../env/index.ts';
+import { builtinSources } from '../env/sources/index.ts';
+import { blindArms, type GrpoSettings, type Policy, type UpdateInputs } from '../grpo/index.ts';
 import { ModelFolder, parseFields, readJsonObject } from '../model/index.ts';
-import { grpoSettings } from '../run/index.ts';
+import { checkConfig, grpoSettings, rawConfig } from '../run/index.ts';
 import { StoredCase } from './parity-files.ts';
 import { openDecoder } from './parity-model.ts';
 
@@ -60,11 +68,19 @@ const settingsFile = z.object({
   decay_to_init: number,
 });
 
+/** Without the arm that uses labels: tests of the trainer read stored steps, and must not reach it. */
+const blindParts = {
+  arms: blindArms,
+  problemSources: builtinSources,
+  loopholes: builtinLoopholes,
+  starts: builtinStarts,
+};
+
 /** The numbers of grpo.json as a run's config would give them to the trainer. */
 async function readSettings(directory: string) {
   const file = join(directory, 'grpo.json');
   const read = parseFields(settingsFile, await readJsonObject(file), file);
-  const { config } = resolveBuiltin(null);
+  const { config } = checkConfig(rawConfig({}), blindParts);
   const settings = grpoSettings({
     ...config,
     sampling: { ...config.sampling, group: read.group, promptsPerStep: read.groups, maxNewTokens: read.max_new },

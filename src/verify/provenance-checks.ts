@@ -7,6 +7,7 @@ import type { Loophole } from '../env/index.ts';
 import { builtinLoopholes, hintedPrompt, markedLoopholes } from '../env/index.ts';
 import type { Pair } from '../env/pairs/index.ts';
 import { assertDisjoint, type Splits } from '../env/sources/index.ts';
+import { armOf, partsOf } from '../lab/index.ts';
 import { readVerdicts } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
 import { configHash, readEvents, readFeatures, readRollouts } from '../run/index.ts';
@@ -52,8 +53,8 @@ export async function verifyRunProvenance(
   now: { dataHash: string; pairsHash: string },
 ): Promise<Check[]> {
   const manifest = run.readManifest();
-  const config = manifest.config;
-  const name = manifest.name;
+  const { config, name } = manifest;
+  const { usesLabels } = armOf(config, await partsOf(config));
   const rows: { id: string; featureRow: number | null; trained: boolean }[] = [];
   for await (const { id, featureRow, trained } of readRollouts(run)) rows.push({ id, featureRow, trained });
   const verdicts = await readVerdicts(run.file('verdicts'));
@@ -73,12 +74,7 @@ export async function verifyRunProvenance(
     stated(name, 'config hash', configHash(config) === manifest.configHash, manifest.configHash),
     stated(name, 'data hash', now.dataHash === manifest.dataHash, 'the problems are others now'),
     stated(name, 'pairs hash', now.pairsHash === manifest.pairsHash, 'the pairs are others now'),
-    stated(
-      name,
-      'labels are used where it says so',
-      manifest.usesOracle === (config.arm.kind === 'oracle'),
-      config.arm.kind,
-    ),
+    stated(name, 'labels are used where the arm says so', manifest.usesOracle === usesLabels, config.arm.kind),
     stated(name, 'updates follow one another', Number.isFinite(steps), 'a gap in events.jsonl'),
     stated(name, 'every rollout has a verdict', unjudged.length === 0, `${unjudged.length} have none`),
     compareExact(name, 'verdicts', [verdicts.size], [rows.length]),

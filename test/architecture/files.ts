@@ -5,15 +5,17 @@ import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-const foreignFolders = new Set(['node_modules', 'dist', '.build', '.git', 'coverage', 'runs']);
+const foreignNames = new Set(['node_modules', 'dist', '.build', '.git', 'coverage', 'runs']);
 
 /** Paths from the repository's root, with forward slashes, sorted. */
 export function listFiles(folder = ''): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true })
     .flatMap((entry) => {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-      if (!entry.isDirectory()) return [path];
-      return foreignFolders.has(entry.name) ? [] : listFiles(path);
+      if (foreignNames.has(entry.name)) return [];
+      if (entry.isDirectory()) return listFiles(path);
+      // A link may lead out of the repository.
+      return entry.isFile() ? [path] : [];
     })
     .sort();
 }

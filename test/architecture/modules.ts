@@ -9,7 +9,9 @@ import { parseSync, Visitor } from 'oxc-parser';
 
 export interface ModuleReferences {
   readonly specifiers: readonly string[];
-  /** Source text of references whose target is not a literal. */
+  /** Source text of dynamic imports whose target is not a literal. */
+  readonly computed: readonly string[];
+  /** Source text of other references that cannot be followed. */
   readonly opaque: readonly string[];
 }
 
@@ -34,16 +36,17 @@ function isDataAddress(target: Node | undefined): boolean {
 export function readReferences(path: string, text: string): ModuleReferences {
   const specifiers: string[] = [];
   const opaque: string[] = [];
-  const follow = (node: Node | null | undefined): void => {
+  const computed: string[] = [];
+  const follow = (node: Node | null | undefined, others = opaque): void => {
     if (node === null || node === undefined) return;
     if (node.type === 'Literal' && typeof node.value === 'string') specifiers.push(node.value);
-    else opaque.push(text.slice(node.start, node.end));
+    else others.push(text.slice(node.start, node.end));
   };
   new Visitor({
     ImportDeclaration: ({ source }) => follow(source),
     ExportNamedDeclaration: ({ source }) => follow(source),
     ExportAllDeclaration: ({ source }) => follow(source),
-    ImportExpression: ({ source }) => follow(source),
+    ImportExpression: ({ source }) => follow(source, computed),
     TSImportType: ({ source }) => follow(source),
     TSExternalModuleReference: ({ expression }) => follow(expression),
     NewExpression: ({ callee, arguments: [target, base] }) => {
@@ -54,7 +57,7 @@ export function readReferences(path: string, text: string): ModuleReferences {
       if (name === 'require' || name === 'createRequire' || name === 'getBuiltinModule') opaque.push(name);
     },
   }).visit(parse(path, text));
-  return { specifiers, opaque };
+  return { specifiers, opaque, computed };
 }
 
 /** The path a relative specifier means, seen from `path`. */

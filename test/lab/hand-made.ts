@@ -7,7 +7,7 @@ import type { Verdict } from '../../src/env/verdict.ts';
 import type { EvaluationSet } from '../../src/evaluate/sets.ts';
 import { type EvaluationRow, EvaluationStore } from '../../src/evaluate/store.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
-import { resolveBuiltin } from '../../src/lab/index.ts';
+import { armOf, builtinParts, parseRunConfig } from '../../src/lab/index.ts';
 import { configHash } from '../../src/run/config.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
@@ -38,7 +38,9 @@ export interface HandMadeRun {
 export async function writeRun(path: string, made: HandMadeRun): Promise<RunDirectory> {
   mkdirSync(path, { recursive: true });
   const run = RunDirectory.create(path);
-  const config = parseRunConfig(made.config ?? {});
+  const config = await parseRunConfig(made.config ?? {});
+  const { kind: _kind, ...armSettings } = config.arm;
+  const arm = armOf(config, builtinParts);
   const modules = Array.from({ length: made.modules ?? 1 }, (_, i) => `module.${i}`);
   const manifest: Manifest = {
     format: runFormat,
@@ -52,7 +54,10 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     modelHash: 'm'.repeat(64),
     dataHash: 'd'.repeat(64),
     pairsHash: null,
-    usesOracle: config.arm.kind === 'oracle',
+    arm: arm.label(armSettings),
+    usesOracle: arm.usesLabels,
+    hasQuarantine: arm.quarantine,
+    plugins: [],
     device: 'none',
     features: { modules, rank: made.rank ?? 2 },
     parent: null,
@@ -73,7 +78,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
 
 function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: number): RolloutRow {
   return {
-    id: `${row.update - 1}-0-${i}`,
+    id: `${row.update}-0-${i}`,
     problem: `problem-${i}`,
     group: 0,
     member: i,
@@ -87,6 +92,8 @@ function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: numb
     tokens: 3,
     truncated: false,
     reward: 0,
+    learnedReward: null,
+    screening: null,
     advantage: 0,
     trained: true,
     score: null,

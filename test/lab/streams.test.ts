@@ -1,11 +1,14 @@
 /** Evaluation between updates, on the very policy that is trained, changes nothing about training: the shipped base, three updates. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { PolicyState } from '../../src/adapters/policy-state.ts';
 import { evaluateTasks } from '../../src/evaluate/evaluate.ts';
 import { evaluationTasks } from '../../src/evaluate/sets.ts';
 import type { EvaluationRow } from '../../src/evaluate/store.ts';
-import { assemble, openInputs, Resources, resolveBuiltin } from '../../src/lab/index.ts';
+import { policySampler } from '../../src/grpo/sampler.ts';
+import { assemble, builtinParts, openInputs, Resources, resolveBuiltin } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
+import { computeTable } from '../../src/run/settings.ts';
 import { partitionOf } from '../../src/run/tasks.ts';
 import { temporaryFolder } from './hand-made.ts';
 
@@ -17,8 +20,11 @@ async function train(evaluateBetween: boolean): Promise<{ hashes: string[]; rows
   const inputs = await openInputs(config, resources);
   const ledger = resources.use(new VerdictLedger(join(temporaryFolder(), 'verdicts.jsonl')));
   const { trainer, policy, text } = await assemble(config, inputs, ledger, resources);
-  const partition = await partitionOf(config, inputs.problems);
-  const tasks = evaluationTasks('test-novel', { config, splits: inputs.problems, partition, text }, 8);
+  const { loopholes } = builtinParts;
+  const partition = await partitionOf(config, inputs.problems, loopholes);
+  const sampler = policySampler(policy, computeTable(config));
+  const states: readonly PolicyState[] = ['base', 'full', 'deployed'];
+  const tasks = evaluationTasks('test-novel', { config, splits: inputs.problems, partition, text, loopholes }, 8);
   const hashes: string[] = [];
   const rows: EvaluationRow[] = [];
   for await (const event of trainer.train()) {
@@ -26,9 +32,9 @@ async function train(evaluateBetween: boolean): Promise<{ hashes: string[]; rows
     hashes.push(`${event.adapterHash} ${event.loss} ${event.meanReward}`);
     if (!evaluateBetween) continue;
     const sampling = { ...config.sampling, stopTokens: text.stopTokens };
-    for (const scale of [null, 1, 0]) {
-      const options = { seed: 1, sampling, scale, text, pace: {} };
-      rows.push(...(await evaluateTasks(policy, tasks, inputs.judge, options)));
+    for (const state of states) {
+      const options = { seed: 1, sampling, state, text };
+      rows.push(...(await evaluateTasks(sampler, tasks, inputs.judge, options)));
     }
   }
   return { hashes, rows };

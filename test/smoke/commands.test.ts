@@ -261,7 +261,7 @@ describe('gq verify and gq smoke', () => {
     await run.writeManifest({ ...manifest, usesOracle: true, dataHash: 'another', configHash: 'another' });
     const { code, out } = await gq(['verify', 'science', path]);
     expect(code).toBe(1);
-    for (const name of ['config hash', 'data hash', 'labels are used where it says so']) {
+    for (const name of ['config hash', 'data hash', 'labels are used where the arm says so']) {
       expect(out).toMatch(new RegExp(`${name} .*FAIL`));
     }
     await run.writeManifest(manifest);

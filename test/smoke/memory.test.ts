@@ -1,12 +1,16 @@
 /** The rehearsal against real runs, and what is said when a run does not fit. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { findStart } from '../../src/adapters/index.ts';
 import { UserError } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/program.ts';
-import { assemble, openInputs, Resources } from '../../src/lab/index.ts';
+import { multiply, Scope } from '../../src/engine/index.ts';
+import { type Arm, defineArm, seesNothing } from '../../src/grpo/index.ts';
+import { armOf, assemble, builtinParts, openInputs, openTasks, Resources } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { type MemoryPlan, planMemory } from '../../src/run/memory.ts';
 import { assertFits, renderPlan } from '../../src/run/memory-budget.ts';
-import { partitionOf, trainingTasks } from '../../src/run/tasks.ts';
+import type { RunConfig } from '../../src/run/schema.ts';
 import { Lab, tinySettings } from './lab.ts';
 
 let lab: Lab;
@@ -17,6 +21,11 @@ afterAll(() => lab[Symbol.asyncDispose]());
 
 const planned = ({ totalBytes, marginBytes }: MemoryPlan): number => totalBytes - marginBytes;
 
+/** What a plan needs to know beside the model and the tasks. */
+function partsFor(config: RunConfig) {
+  return { config, arm: armOf(config, builtinParts), start: findStart(config.adapter.family, builtinParts.starts) };
+}
+
 /** Most memory that two updates used, and what was planned for them. */
 async function compare(settings: readonly string[]): Promise<{ used: number; plan: MemoryPlan }> {
   const config = lab.config(['device.kind=reference', 'updates=2', ...settings]);
@@ -26,9 +35,9 @@ async function compare(settings: readonly string[]): Promise<{ used: number; pla
   const ledger = resources.use(new VerdictLedger(lab.path(`${settings.join(' ')} verdicts.jsonl`)));
   const { trainer } = await assemble(config, inputs, ledger, resources);
   for await (const event of trainer.train()) if (event.kind === 'step') ledger.forget();
-  const tasks = trainingTasks(config, inputs.problems, await partitionOf(config, inputs.problems), text);
+  const tasks = await openTasks(config, inputs.problems, text);
   const plan = await planMemory({
-    config,
+    ...partsFor(config),
     decoder: folder.config,
     tasks,
     floats: device.floats,
@@ -55,14 +64,53 @@ describe('the plan', () => {
   });
 });
 
+describe('the plan of an arm with hooks', () => {
+  const mebibyte = 2 ** 20;
+  const arm = (more: Omit<Arm, 'sees'>) =>
+    defineArm({ kind: 'own', summary: '', settings: z.strictObject({}), open: () => ({ sees: seesNothing, ...more }) });
+
+  it('counts what they take: while gradients are changed, and in every pass that is steered', async () => {
+    const config = lab.config(['data.problems=16']);
+    await using resources = new Resources();
+    const { folder, text } = (await openInputs(config, resources)).files;
+    const tasks = await openTasks(config, lab.problems, text);
+    const bytesOf = async (hooks: Omit<Arm, 'sees'>) => {
+      const rehearsal = {
+        ...partsFor(config),
+        arm: arm(hooks),
+        decoder: folder.config,
+        tasks,
+        floats: ['f32'] as const,
+      };
+      return Object.fromEntries((await planMemory(rehearsal)).phases.map(({ name, bytes }) => [name, bytes]));
+    };
+    const plain = await bytesOf({});
+    let again = 0;
+    const changed = await bytesOf({
+      async gradient([{ value }], anew) {
+        await anew();
+        again++;
+        using scope = new Scope(value.device);
+        scope.zeros([16 * mebibyte], 'copies of the parameters');
+      },
+    });
+    expect(again).toBeGreaterThan(0);
+    expect(changed).toEqual({ ...plain, learning: expect.closeTo(64 * mebibyte, -5) });
+    const steered = await bytesOf({
+      steer: (project) => (tape, x, layers, onto) => project(tape, multiply(tape, x, x), layers, onto),
+    });
+    for (const name of ['sampling', 'scoring', 'learning']) expect(steered[name]).toBeGreaterThan(plain[name]);
+  });
+});
+
 describe('the plan of an evaluation', () => {
   it('has no optimiser, and grows with the rows that decode together', async () => {
     const config = lab.config(['data.problems=16']);
     await using resources = new Resources();
     const { folder, text } = (await openInputs(config, resources)).files;
-    const tasks = trainingTasks(config, lab.problems, await partitionOf(config, lab.problems), text);
+    const tasks = await openTasks(config, lab.problems, text);
     const plan = (rowsTogether: number) =>
-      planMemory({ config, decoder: folder.config, tasks, floats: ['f32'] }, { rowsTogether });
+      planMemory({ ...partsFor(config), decoder: folder.config, tasks, floats: ['f32'] }, { rowsTogether });
     const [few, many] = [await plan(8), await plan(64)];
     expect(few.standing.map(({ name }) => name)).toEqual(['weights', 'adapter and its gradients']);
     expect(few.phases).toHaveLength(1);
@@ -117,7 +165,7 @@ describe('a run that does not fit', () => {
       'fits into 32.00 GiB (free on a GPU), found one that needs 52.00 GiB: weights 8.00 GiB',
     );
     expect(refuse(32)).toContain(
-      'For learning lower compute.tokensPerPass to about 2048 (now 4096), or set output.rec',
+      'For learning lower compute.tokensPerPass to about 2048 (now 4096), or set compute.rec',
     );
     expect(refuse(32)).not.toContain('promptsPerStep');
     expect(refuse(22)).toContain('Lower sampling.promptsPerStep to about 1 (now 3)');

@@ -42,9 +42,12 @@ function outlineJson({ keys, hash, missing }: ConfigOutline): string {
   const config: Record<string, unknown> = {};
   for (const { path, ...key } of keys) {
     if (!('value' in key)) continue;
-    const [last, ...tables] = path.split('.').reverse();
-    const table = tables.reverse().reduce((inner, name) => (inner[name] ??= {}) as Record<string, unknown>, config);
-    table[last] = key.value;
+    const names = path.split('.');
+    const last = names.length - 1;
+    names.reduce<Record<string, unknown>>((table, name, i) => {
+      table[name] ??= i === last ? key.value : {};
+      return table[name] as Record<string, unknown>;
+    }, config);
   }
   const sources = Object.fromEntries(keys.map(({ path, source }) => [path, source]));
   return `${JSON.stringify({ config, hash, sources, missing }, null, 2)}\n`;

@@ -22,7 +22,7 @@ import {
 import { checkExperiment, type Experiment, planExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { formatDuration } from '../terminal/step-table.ts';
-import { collect, wholeNumber } from '../values.ts';
+import { collect, parseWholeNumber } from '../values.ts';
 import { executeExperiment } from './experiment.ts';
 import { openResults } from './results.ts';
 
@@ -66,7 +66,7 @@ export function demoExperiment(seed: number, quick: boolean): Experiment {
 
 async function runDemo(options: DemoOptions, context: CommandContext): Promise<void> {
   const started = performance.now();
-  const seed = wholeNumber(options.seed, '--seed');
+  const seed = parseWholeNumber(options.seed, '--seed');
   const experiment = demoExperiment(seed, options.quick === true);
   const plan = await planExperiment(experiment, join(recipes, 'demo.toml'), options.set);
   const directory = options.out ?? join('runs', `${experiment.name}-${seed}`);

@@ -5,7 +5,7 @@ import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
 import { curveTable, renderTable } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
-import { wholeNumber } from '../values.ts';
+import { parseWholeNumber } from '../values.ts';
 
 interface CurveOptions {
   readonly every: string;
@@ -24,7 +24,7 @@ export function configureEvalCurve(command: Command, context: CommandContext): v
 }
 
 async function runCurve(path: string, options: CurveOptions, context: CommandContext): Promise<void> {
-  const every = wholeNumber(options.every, '--every', 1);
+  const every = parseWholeNumber(options.every, '--every', 1);
   await using resources = new Resources();
   const device = options.device === undefined ? {} : { device: options.device };
   const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, device);

@@ -12,7 +12,7 @@ import {
 import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
-import { shares, wholeNumber } from '../values.ts';
+import { parseWholeNumber, shares } from '../values.ts';
 
 interface EvalOptions {
   readonly sets: string;
@@ -42,8 +42,8 @@ export function configureEval(command: Command, context: CommandContext): void {
 async function runEval(path: string, options: EvalOptions, context: CommandContext): Promise<void> {
   const sets = options.sets.split(',').map(parseSet);
   const scales = shares(options.scales, '--scales');
-  const limit = options.limit === undefined ? null : wholeNumber(options.limit, '--limit', 1);
-  const asked = options.update === undefined ? undefined : wholeNumber(options.update, '--update');
+  const limit = options.limit === undefined ? null : parseWholeNumber(options.limit, '--limit', 1);
+  const asked = options.update === undefined ? undefined : parseWholeNumber(options.update, '--update');
   const run = RunDirectory.open(path);
   let bar: Progress | null = null;
   using interruption = onInterrupt(context.stderr, 'finishing this evaluation');

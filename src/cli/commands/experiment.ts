@@ -18,7 +18,7 @@ import {
 } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
-import { collect, wholeNumber } from '../values.ts';
+import { collect, parseWholeNumber } from '../values.ts';
 
 interface ExperimentOptions {
   readonly out?: string;
@@ -50,7 +50,7 @@ export function configureExperiment(command: Command, context: CommandContext): 
 }
 
 async function runCommand(recipe: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
-  const jobs = wholeNumber(options.jobs, '--jobs', 1);
+  const jobs = parseWholeNumber(options.jobs, '--jobs', 1);
   const plan = await planExperiment(narrow(readExperiment(recipe), options), recipe, options.set);
   const directory = options.out ?? join('runs', plan.experiment.name);
   if (options.dryRun) {
@@ -131,7 +131,7 @@ function narrow(experiment: Experiment, { seeds, arms }: ExperimentOptions): Exp
   }
   return {
     ...experiment,
-    seeds: seeds === undefined ? experiment.seeds : seeds.split(',').map((text) => wholeNumber(text, '--seeds')),
+    seeds: seeds === undefined ? experiment.seeds : seeds.split(',').map((text) => parseWholeNumber(text, '--seeds')),
     arms: experiment.arms.filter(({ name }) => chosen === undefined || chosen.includes(name)),
   };
 }

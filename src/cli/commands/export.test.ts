@@ -18,7 +18,6 @@ import {
 import { randomStream } from '../../base/rng.ts';
 import { Scope } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
-import { resolveBuiltin } from '../../lab/index.ts';
 import { ModelFolder, SafetensorsFile, writeSafetensors } from '../../model/index.ts';
 import { certify, type DeletionCertificate } from '../../verify/certificate.ts';
 import { openDecoder } from '../../verify/parity-model.ts';

@@ -13,7 +13,7 @@ import { gateSettingsOf } from '../../grpo/index.ts';
 import { bandTable, driftTable, gateTable, renderTable, windowTable } from '../../report/index.ts';
 import { RunDirectory, readFeatures } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { wholeNumber } from '../values.ts';
+import { parseWholeNumber } from '../values.ts';
 
 interface GateOptions {
   readonly window: string;
@@ -32,12 +32,12 @@ export function configureGate(command: Command, context: CommandContext): void {
 }
 
 async function runGate(path: string, options: GateOptions, context: CommandContext): Promise<void> {
-  const window = wholeNumber(options.window, '--window', 1);
+  const window = parseWholeNumber(options.window, '--window', 1);
   const run = RunDirectory.open(path);
   const rollouts = await readJudged(run);
   const [all, reinforced] = [judgeGate(rollouts), judgeReinforced(rollouts)];
   const windows = gateWindows(rollouts, window);
-  const band = replayed(run, rollouts, wholeNumber(options.seed, '--seed'));
+  const band = replayed(run, rollouts, parseWholeNumber(options.seed, '--seed'));
   if (options.json) {
     const found = 'missing' in band ? null : band;
     context.stdout.write(`${JSON.stringify({ run: path, all, reinforced, band: found, windows }, null, 2)}\n`);

@@ -32,7 +32,7 @@ import type { RunConfig, Sink } from '../../run/index.ts';
 import { isOfOneUpdate, loadCheckpoint, noticeText, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
-import { wholeNumber } from '../values.ts';
+import { parseWholeNumber } from '../values.ts';
 
 interface RelearnOptions {
   readonly vanilla?: string;
@@ -69,7 +69,7 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
     });
   }
   const out = options.out ?? join(path, 'relearn');
-  const updates = options.updates === undefined ? config.updates : wholeNumber(options.updates, '--updates', 1);
+  const updates = options.updates === undefined ? config.updates : parseWholeNumber(options.updates, '--updates', 1);
   const deployed = await exportDeployed(run, config, join(out, 'deployed'));
   const plain = { ...config, arm: { kind: 'vanilla' as const }, updates };
   const attack = await trainVanilla(

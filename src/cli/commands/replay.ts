@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { partsOf } from '../../lab/index.ts';
 import { type Replay, RunDirectory, replayGate, routes } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { collect, wholeNumber } from '../values.ts';
+import { collect, parseWholeNumber } from '../values.ts';
 import { parseCount } from './problems.ts';
 
 interface ReplayCommandOptions {
@@ -17,7 +17,7 @@ export function configureReplay(command: Command, context: CommandContext): void
   command
     .argument('<run>', 'a run directory with stored features')
     .option('--gate <key=value>', 'change one key of the gate (the keys of `arm`); may be repeated', collect, [])
-    .option('--seed <n>', 'of the random direction of placebo=haar', (text) => wholeNumber(text, '--seed'))
+    .option('--seed <n>', 'of the random direction of placebo=haar', (text) => parseWholeNumber(text, '--seed'))
     .option('--window <n>', 'updates of one line', parseCount, 10)
     .option('--json', 'print the counts as JSON')
     .addHelpText(

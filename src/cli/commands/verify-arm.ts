@@ -8,7 +8,7 @@ import type { LabelFlip } from '../../verify/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
 import { Progress } from '../terminal/progress.ts';
-import { collect, wholeNumber } from '../values.ts';
+import { collect, parseWholeNumber } from '../values.ts';
 
 interface ArmOptions {
   readonly set: readonly string[];
@@ -32,7 +32,7 @@ export function configureVerifyArm(command: Command, context: CommandContext): v
 }
 
 async function verifyArm(recipe: string | undefined, options: ArmOptions, context: CommandContext): Promise<void> {
-  const updates = wholeNumber(options.updates, '--updates', 1);
+  const updates = parseWholeNumber(options.updates, '--updates', 1);
   const { config } = await resolveConfig(recipe ?? null, options.set);
   const { verifyLabelFlip } = await import('../../verify/index.ts');
   const folder = await mkdtemp(join(tmpdir(), 'gq-arm-'));

@@ -15,7 +15,7 @@ import {
   plainText,
   positiveNumber,
   tokenId,
-  tokenIds,
+  tokenIdList,
   wholeNumber,
   yesOrNo,
 } from './schema.ts';
@@ -95,7 +95,7 @@ const configFile = z.object({
   tie_word_embeddings: yesOrNo.default(false),
   ...ropeKeys,
   bos_token_id: tokenId.optional(),
-  eos_token_id: tokenIds,
+  eos_token_id: tokenIdList,
   pad_token_id: tokenId.optional(),
 });
 type ConfigFile = z.output<typeof configFile>;

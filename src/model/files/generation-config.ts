@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { type JsonObject, readJsonObject } from './json.ts';
-import { parseFields, realNumber, tokenIds, wholeNumber, yesOrNo } from './schema.ts';
+import { parseFields, realNumber, tokenIdList, wholeNumber, yesOrNo } from './schema.ts';
 
 export interface GenerationConfig {
   /** False: greedy. */
@@ -32,7 +32,7 @@ const generationFile = z.object({
   top_p: share.optional(),
   min_p: share.optional(),
   max_new_tokens: wholeNumber().optional(),
-  eos_token_id: tokenIds,
+  eos_token_id: tokenIdList,
 });
 
 export function parseGenerationConfig(json: JsonObject, file: string): GenerationConfig {

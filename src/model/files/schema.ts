@@ -49,7 +49,7 @@ export const noSuchKey = z.undefined({ error: 'no such key' }).optional();
 export const tokenId = wholeNumber({ least: 0 });
 
 /** One id, a list of ids, or none. */
-export const tokenIds = z
+export const tokenIdList = z
   .union([tokenId, z.array(tokenId)], { error: 'a token id or a list of token ids' })
   .optional()
   .transform((ids): readonly number[] => (ids === undefined ? [] : typeof ids === 'number' ? [ids] : ids));
