@@ -1,6 +1,6 @@
 /** What an update reports of each rollout's tokens, for ratios chosen by hand. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makePolicy, rollouts as makeRollouts, tinySettings } from '../../test/grpo/tiny-policy.ts';
+import { makePolicy, rollouts as makeRollouts, tinySettings, tinyWith } from '../../test/grpo/tiny-policy.ts';
 import { AdamW, type Scope } from '../engine/index.ts';
 import { type Policy, scoreRollouts } from './policy.ts';
 import { accumulateGradients, type UpdateInputs } from './update.ts';
@@ -21,7 +21,7 @@ let inputs: UpdateInputs;
 beforeAll(async () => {
   ({ scope, policy } = await makePolicy());
   const rollouts = makeRollouts(1, 4);
-  const { logps } = await scoreRollouts(policy, rollouts, () => 1, tinySettings);
+  const { logps } = await scoreRollouts(policy, rollouts, () => 1, tinySettings.compute);
   inputs = {
     rollouts,
     advantages: Float32Array.of(1, -1, 2, -2),
@@ -32,10 +32,10 @@ beforeAll(async () => {
 });
 afterAll(() => scope[Symbol.dispose]());
 
-async function reports(clip: number, tokensPerPass = tinySettings.tokensPerPass) {
+async function reports(clip: number, tokensPerPass = tinySettings.compute.tokensPerPass) {
   using optimiser = new AdamW(policy.adapter.parameters);
   optimiser.zeroGradients();
-  const settings = { ...tinySettings, clip, tokensPerPass };
+  const settings = tinyWith({ loss: { clip }, compute: { tokensPerPass } });
   return (await accumulateGradients(policy, optimiser, inputs, settings)).rollouts;
 }
 

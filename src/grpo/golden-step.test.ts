@@ -11,6 +11,7 @@ import { compareAbsolute, compareNorm, compareRelative } from '../verify/check.t
 import { StoredCase } from '../verify/parity-files.ts';
 import { readStoredStep, type StoredStep, storedAs } from '../verify/parity-step.ts';
 import { groupAdvantages } from './advantage.ts';
+import { seesNothing } from './arm.ts';
 import { accumulateGradients, updatePolicy } from './update.ts';
 
 const folder = fileURLToPath(new URL('../../test/golden/qwen3', import.meta.url));
@@ -34,7 +35,7 @@ describe.each(Object.keys(devices) as (keyof typeof devices)[])('the golden step
 
   it('has all three routes, and the advantages of its rewards', async () => {
     expect(new Set(golden.inputs.routes.flat()).size).toBe(3);
-    const { values } = groupAdvantages(await golden.stored.floats('rewards'), golden.settings.group, 'dr');
+    const { values } = groupAdvantages(await golden.stored.floats('rewards'), golden.settings.sampling.group, 'dr');
     expect(compareAbsolute('', 'advantages', values, golden.inputs.advantages, 1e-6).pass).toBe(true);
   });
 
@@ -43,7 +44,8 @@ describe.each(Object.keys(devices) as (keyof typeof devices)[])('the golden step
     using optimiser = new AdamW(policy.adapter.parameters);
     for (const tokensPerPass of [1024, 20]) {
       optimiser.zeroGradients();
-      const { loss, leaks } = await accumulateGradients(policy, optimiser, inputs, { ...settings, tokensPerPass });
+      const cut = { ...settings, compute: { ...settings.compute, tokensPerPass } };
+      const { loss, leaks } = await accumulateGradients(policy, optimiser, inputs, cut);
       expect(leaks).toEqual({ keep: 0, route: 0 });
       expect(compareRelative('', 'loss', [loss], await stored.floats('loss'), bounds.loss).pass).toBe(true);
       for (const parameter of policy.adapter.parameters) {
@@ -57,8 +59,9 @@ describe.each(Object.keys(devices) as (keyof typeof devices)[])('the golden step
   it('the adapter after the update', async () => {
     const { policy, inputs, settings, stored } = golden;
     using optimiser = new AdamW(policy.adapter.parameters);
-    const { gradientNorm, learningRate } = await updatePolicy(policy, optimiser, inputs, 0, settings);
-    expect(learningRate).toBe(settings.learningRate);
+    const context = { policy, optimiser, arm: { sees: seesNothing }, settings };
+    const { gradientNorm, learningRate } = await updatePolicy(context, inputs, 0);
+    expect(learningRate).toBe(settings.optimiser.learningRate);
     expect(compareRelative('', '', [gradientNorm], await stored.floats('grad_norm'), bounds.gradient).pass).toBe(true);
     const worst: number[] = [];
     for (const parameter of policy.adapter.parameters) {

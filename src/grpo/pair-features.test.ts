@@ -11,6 +11,7 @@ import { greedy } from '../model/decoder/generate.ts';
 import { generatePairs } from './generated-pairs.ts';
 import { leaveOneOut, type PairFeatures, pairFeatures, rebuildDirection } from './pair-features.ts';
 import { type Policy, probeGradients, scoreRollouts } from './policy.ts';
+import { policySampler } from './sampler.ts';
 
 const settings: GateSettings = {
   calibration: 'quantile',
@@ -108,14 +109,16 @@ describe.each(kinds)('%s features of pairs', (kind) => {
     const options = { kind, standardise: false, tokensPerPass: 1024 };
     const placebo = await rebuildDirection(policy, pairs, gate, { ...options, placebo: true });
     expect(gate.direction).toBe(random);
-    const quality = await rebuildDirection(policy, pairs, gate, { ...options, placebo: false });
+    const built = await rebuildDirection(policy, pairs, gate, { ...options, placebo: false });
     expect(gate.direction).not.toBe(random);
-    expect(quality).toEqual({ pairedAccuracy: 1, auroc: 1, wrongPairs: [] });
-    expect(placebo.auroc).toBeLessThan(1);
+    expect(built.quality).toEqual({ pairedAccuracy: 1, auroc: 1, wrongPairs: [] });
+    expect(built).toMatchObject({ direction: gate.direction.data, pairCuts: gate.pairCuts });
+    expect(placebo.direction).toBe(random.data);
+    expect(placebo.quality.auroc).toBeLessThan(1);
     const wrong = await rebuildDirection(policy, swapped, gate, { ...options, placebo: false });
-    expect(wrong.wrongPairs).toEqual([2]);
+    expect(wrong.quality.wrongPairs).toEqual([2]);
     const standardised = await rebuildDirection(policy, pairs, gate, { ...options, standardise: true, placebo: false });
-    expect(standardised.pairedAccuracy).toBe(1);
+    expect(standardised.quality.pairedAccuracy).toBe(1);
   });
 
   it('leave one out: pairs that agree predict each other, pairs that do not, do not', async () => {
@@ -132,11 +135,12 @@ describe.each(kinds)('%s features of pairs', (kind) => {
 });
 
 describe('pairs that the policy writes', () => {
+  const sampler = (pace = { readEvery: 1, rowStep: 1 }) => policySampler(policy, { ...pace, tokensPerPass: 1024 });
   const sampling = { ...greedy, temperature: 1, maxNewTokens: 6, stopTokens: [0] };
   const prompts = pairs.map(({ prompt, clean }) => ({ hack: Int32Array.from([...prompt, ...clean]), clean: prompt }));
 
   it('are a function of the seed, one per problem, both sides under the prompt without a hint', async () => {
-    const first = await generatePairs(policy, prompts, { seed: 1, sampling });
+    const first = await generatePairs(sampler(), prompts, { seed: 1, sampling });
     expect(first).toHaveLength(6);
     expect(first.map(({ prompt }) => prompt)).toEqual(prompts.map(({ clean }) => clean));
     for (const { hack, clean } of first) {
@@ -145,18 +149,16 @@ describe('pairs that the policy writes', () => {
         expect(side.length).toBeLessThanOrEqual(6);
       }
     }
-    expect(await generatePairs(policy, prompts, { seed: 1, sampling, pace: { readEvery: 3, rowStep: 2 } })).toEqual(
-      first,
-    );
-    expect(await generatePairs(policy, prompts, { seed: 2, sampling })).not.toEqual(first);
-    expect((await generatePairs(policy, prompts.slice(0, 2), { seed: 1, sampling }))[1]).toEqual(first[1]);
+    expect(await generatePairs(sampler({ readEvery: 3, rowStep: 2 }), prompts, { seed: 1, sampling })).toEqual(first);
+    expect(await generatePairs(sampler(), prompts, { seed: 2, sampling })).not.toEqual(first);
+    expect((await generatePairs(sampler(), prompts.slice(0, 2), { seed: 1, sampling }))[1]).toEqual(first[1]);
     expect((await featuresOf(first, 'gradient')).hack.rows).toBe(6);
   });
 
   it('are refused when the framing changes nothing', async () => {
     const same = prompts.map(({ clean }) => ({ hack: clean, clean }));
-    await expect(generatePairs(policy, same, { seed: 1, sampling: { ...sampling, temperature: 0 } })).rejects.toThrow(
-      'completions that differ between the two framings',
-    );
+    await expect(
+      generatePairs(sampler(), same, { seed: 1, sampling: { ...sampling, temperature: 0 } }),
+    ).rejects.toThrow('completions that differ between the two framings');
   });
 });

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { task } from '../../test/grpo/tiny-policy.ts';
 import type { Route } from '../adapters/index.ts';
 import { commonestRoute, explainZero, rolloutRecords, stepEvent, stepExpectations } from './report.ts';
-import type { Rollout } from './rollout.ts';
+import { type Rollout, rolloutId } from './rollout.ts';
 import type { StepOutcome } from './step.ts';
 import type { UpdateResult } from './update.ts';
 
 function rollout(group: number, member: number, length: number, changed: Partial<Rollout> = {}): Rollout {
   const own = task(`problem ${group}`);
   return {
-    id: `6-${group}-${member}`,
+    id: rolloutId(6, group, member),
     step: 6,
     group,
     member,
@@ -18,6 +18,7 @@ function rollout(group: number, member: number, length: number, changed: Partial
     source: 'student',
     sampled: 'full',
     prompt: own.hinted,
+    learnPrompt: own.hinted,
     tokens: new Int32Array(length).fill(3),
     text: `text ${group} ${member}`,
     truncated: false,
@@ -51,6 +52,8 @@ const outcome: StepOutcome = {
     rollout(2, 1, 2, { hackable: false, source: 'teacher-solve', sampledLogps: null }),
   ],
   rewards: Float32Array.of(2, 0, 1, 1, 0, 5),
+  learnedRewards: null,
+  screening: null,
   advantages: Float32Array.of(1, -1, 0, 0, -2.5, 2.5),
   skippedGroups: [false, true, false],
   trained: [0, 1, 4, 5],
@@ -226,6 +229,11 @@ describe('why the deployed block learned nothing', () => {
       given: withRoutes([...routed.slice(0, 2), ['route', 'keep'], ['route']], 0),
       expected: { reason: 'the gradient is zero', ...counts, routed: 3 },
     },
+    {
+      what: 'a whole rollout was not routed, and the gradient is zero all the same',
+      given: withRoutes([...routed.slice(0, 3), ['absorb']], 0),
+      expected: { reason: 'the gradient is zero', ...counts, routed: 3 },
+    },
     { what: 'nothing is to be explained', given: outcome, expected: null },
   ])('$what', ({ given, expected }) => {
     expect(explainZero(given)).toEqual(expected);
@@ -235,7 +243,7 @@ describe('why the deployed block learned nothing', () => {
 describe('the records of rollouts', () => {
   it('give each rollout what belongs to it, past a skipped group', () => {
     const records = rolloutRecords(outcome);
-    expect(records.map(({ rollout: { id } }) => id)).toEqual(['6-0-0', '6-0-1', '6-1-0', '6-1-1', '6-2-0', '6-2-1']);
+    expect(records.map(({ rollout: { id } }) => id)).toEqual(['7-0-0', '7-0-1', '7-1-0', '7-1-1', '7-2-0', '7-2-1']);
     expect(records.map(({ reward }) => reward)).toEqual([2, 0, 1, 1, 0, 5]);
     expect(records.map(({ advantage }) => advantage)).toEqual([1, -1, 0, 0, -2.5, 2.5]);
     expect(records.map(({ trained }) => trained)).toEqual([true, true, false, false, true, true]);
@@ -250,6 +258,8 @@ describe('the records of rollouts', () => {
     expect(rolloutRecords(outcome)[4]).toEqual({
       rollout: outcome.rollouts[4],
       reward: 0,
+      learnedReward: null,
+      screening: null,
       advantage: -2.5,
       trained: true,
       score: 2,
@@ -268,6 +278,8 @@ describe('the records of rollouts', () => {
     expect(rolloutRecords(outcome)[3]).toEqual({
       rollout: outcome.rollouts[3],
       reward: 1,
+      learnedReward: null,
+      screening: null,
       advantage: 0,
       trained: false,
       score: null,
@@ -282,7 +294,7 @@ describe('the records of rollouts', () => {
     });
   });
 
-  it('have no score and no features where the router wants none', () => {
+  it('have no score and no features where the arm wants none', () => {
     const routing = { ...outcome.routing, scores: null, cuts: null };
     const [record] = rolloutRecords({ ...outcome, routing, features: [] });
     expect(record).toMatchObject({ trained: true, score: null, cuts: null, features: null, route: 'keep' });
@@ -323,9 +335,11 @@ describe('the route of a rollout', () => {
     { routes: ['keep'], route: 'keep' },
     { routes: ['route'], route: 'route' },
     { routes: ['route', 'keep', 'route'], route: 'route' },
+    { routes: ['keep', 'route', 'keep'], route: 'keep' },
     { routes: ['keep', 'route', 'absorb', 'keep'], route: 'keep' },
     // Of equals, the one that claims least: absorb, then keep.
     { routes: ['route', 'absorb'], route: 'absorb' },
+    { routes: ['keep', 'absorb'], route: 'absorb' },
     { routes: ['route', 'keep'], route: 'keep' },
     { routes: ['route', 'keep', 'absorb'], route: 'absorb' },
   ];

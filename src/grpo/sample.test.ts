@@ -1,17 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makePolicy, task, tinySettings, tokens } from '../../test/grpo/tiny-policy.ts';
+import { makePolicy, task, tinySettings, tinyWith, tokens } from '../../test/grpo/tiny-policy.ts';
 import { scaleOf } from '../adapters/policy-state.ts';
 import type { Scope } from '../engine/index.ts';
+import { seesNothing } from './arm.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
 import { adapterHash, type Policy, scoreRollouts } from './policy.ts';
 import type { Rollout } from './rollout.ts';
 import { type DemonstrationPool, sampleRollouts } from './sample.ts';
+import { policySampler } from './sampler.ts';
 
 describe('drawing', () => {
   const tasks = Array.from({ length: 10 }, (_, i) => task(`p${i}`));
   const draw = (step: number, seed = 1, unhackableFraction = 0.3) =>
-    drawTasks(tasks, { seed, promptsPerStep: 4, unhackableFraction }, step);
+    drawTasks(tasks, { seed, sampling: { promptsPerStep: 4 }, environment: { unhackableFraction } }, step);
   const ids = (step: number, seed = 1) => draw(step, seed).map(({ task: { problem } }) => problem.id);
 
   it('deals a shuffled deck: every problem once before any comes again, and a new order each time', () => {
@@ -35,7 +37,7 @@ describe('drawing', () => {
     }
     expect(draw(0, 1, 0).every(({ hackable }) => hackable)).toBe(true);
     expect(draw(0, 1, 1).some(({ hackable }) => hackable)).toBe(false);
-    const [{ hackable }] = drawTasks([task('x', 'gt_only')], { ...tinySettings, unhackableFraction: 0 }, 0);
+    const [{ hackable }] = drawTasks([task('x', 'gt_only')], tinyWith({ environment: { unhackableFraction: 0 } }), 0);
     expect(hackable).toBe(false);
   });
 });
@@ -53,12 +55,14 @@ describe('sampling', () => {
     { task: task('a'), hackable: true },
     { task: task('b'), hackable: false },
   ];
-  const sample = (step: number, pool: DemonstrationPool | null = null, teacherOffStep = 0): Promise<Rollout[]> =>
-    sampleRollouts(policy, drawn, step, {
-      settings: { ...tinySettings, teacherOffStep },
+  const sample = (step: number, pool: DemonstrationPool | null = null, offStep = 0): Promise<Rollout[]> =>
+    sampleRollouts(drawn, step, {
+      sampler: policySampler(policy, { ...tinySettings.compute, readEvery: 2 }),
+      arm: { sees: seesNothing },
+      settings: tinyWith({ teacher: { offStep } }),
+      stopTokens: [0],
       pool,
       decode,
-      pace: { readEvery: 2 },
     });
 
   it('a fixed share in deployed state, hints only where they are due, a function of the seed', async () => {
@@ -66,10 +70,13 @@ describe('sampling', () => {
     expect(rollouts.map(({ sampled }) => sampled)).toEqual(
       ['deployed', 'deployed', 'full', 'full', 'deployed', 'deployed', 'full', 'full'], // biome-ignore format: one line
     );
-    for (const { group, prompt, hackable } of rollouts) {
+    for (const { group, prompt, learnPrompt, hackable } of rollouts) {
+      expect(learnPrompt).toBe(prompt);
       expect(prompt).toBe(hackable ? drawn[group].task.hinted : drawn[group].task.unhinted);
     }
-    expect(new Set(rollouts.map(({ id }) => id)).size).toBe(8);
+    expect(rollouts.map(({ id }) => id)).toEqual(
+      ['4-0-0', '4-0-1', '4-0-2', '4-0-3', '4-1-0', '4-1-1', '4-1-2', '4-1-3'], // biome-ignore format: one line
+    );
     expect(await sample(3)).toEqual(rollouts);
     expect((await sample(4)).map(({ text }) => text)).not.toEqual(rollouts.map(({ text }) => text));
     for (const { truncated, tokens: own } of rollouts) expect(truncated).toBe(own.at(-1) !== 0);
@@ -95,7 +102,7 @@ describe('sampling', () => {
     const rollouts = await sample(5);
     const hash = await adapterHash(policy);
     const score = async (state: (i: number) => number) =>
-      (await scoreRollouts(policy, rollouts, state, tinySettings)).logps;
+      (await scoreRollouts(policy, rollouts, state, tinySettings.compute)).logps;
     const check = (logpOld: Float32Array[], hashScored = hash, over: 'largest' | 'mean' = 'largest') =>
       assertParity({ rollouts, logpOld, hashSampled: hash, hashScored, tolerance: 2e-4, over });
     const right = await score((i) => scaleOf(rollouts[i].sampled, policy.deployedScale));

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makePolicy, task, tinySettings } from '../../test/grpo/tiny-policy.ts';
+import { makePolicy, task, tinyWith } from '../../test/grpo/tiny-policy.ts';
 import { AdamW, type Scope } from '../engine/index.ts';
 import { Gate } from '../gates/index.ts';
+import { type Arm, seesNothing } from './arm.ts';
+import { gateArm } from './arms/gate.ts';
 import type { Policy } from './policy.ts';
-import { absorbRouter, gateRouter, type Router } from './router.ts';
+import { policySampler } from './sampler.ts';
 import { Trainer } from './train.ts';
 
 const quality = { pairedAccuracy: 1, auroc: 1, wrongPairs: [] };
@@ -15,30 +17,34 @@ beforeAll(async () => {
 });
 afterAll(() => scope[Symbol.dispose]());
 
-function gated(refreshEvery: number | null): Router {
+function gated(refreshEvery: number | null): Arm {
   const { modules, rank } = policy.adapter;
   const gate = new Gate(
     { calibration: 'quantile', score: 'dot', tail: 0.25, keepTail: null, halfLife: null, bufferRows: 8, warmupRows: 0 },
     { modules: modules.length, rank, data: new Float32Array(modules.length * rank).fill(1) },
   );
-  return gateRouter({ gate, kind: 'activation', granularity: 'rollout', refreshEvery, rebuild: async () => quality });
+  const rebuild = async () => ({ quality, direction: gate.direction.data, pairCuts: gate.pairCuts });
+  return gateArm({ gate, kind: 'activation', granularity: 'rollout', refreshEvery, rebuild });
 }
 
 /** Every reward is equal, so every group is skipped: an update samples and learns nothing. */
-function trainerOf(router: Router, optimiser: AdamW, updates: number): Trainer {
+function trainerOf(arm: Arm, optimiser: AdamW, updates: number): Trainer {
+  const settings = tinyWith({ updates, sampling: { promptsPerStep: 1, group: 2, maxNewTokens: 1 } });
   const context = {
     policy,
     optimiser,
-    router,
+    arm,
+    sampler: policySampler(policy, settings.compute),
     tasks: [task('a')],
     grader: { grade: async (rollouts: readonly unknown[]) => new Float32Array(rollouts.length) },
-    settings: { ...tinySettings, updates, promptsPerStep: 1, group: 2, maxNewTokens: 1 },
+    settings,
+    stopTokens: [0],
     pool: null,
     decode: () => '',
-    pace: {},
+    showPrompt: () => '',
     enter: () => {},
   };
-  return new Trainer({ context, reference: [], heal: null });
+  return new Trainer({ context, tripwireSet: [], heal: null });
 }
 
 /** Of every step event: the age, and whether it says the quality of a new direction. */
@@ -54,13 +60,13 @@ async function agesOf(trainer: Trainer): Promise<{ ages: (number | null)[]; fres
 
 describe('the age of the direction', () => {
   it.each([
-    { what: 'rebuilt every third update', router: () => gated(3), ages: [0, 1, 2, 0, 1, 2, 0] },
-    { what: 'rebuilt at every update', router: () => gated(1), ages: [0, 0, 0, 0] },
-    { what: 'built once', router: () => gated(null), ages: [0, 1, 2, 3, 4] },
-    { what: 'of an arm without one', router: () => absorbRouter(), ages: [null, null, null] },
-  ])('$what', async ({ router, ages }) => {
+    { what: 'rebuilt every third update', arm: () => gated(3), ages: [0, 1, 2, 0, 1, 2, 0] },
+    { what: 'rebuilt at every update', arm: () => gated(1), ages: [0, 0, 0, 0] },
+    { what: 'built once', arm: () => gated(null), ages: [0, 1, 2, 3, 4] },
+    { what: 'of an arm without one', arm: () => ({ sees: seesNothing }), ages: [null, null, null] },
+  ])('$what', async ({ arm, ages }) => {
     using optimiser = new AdamW(policy.adapter.parameters);
-    const found = await agesOf(trainerOf(router(), optimiser, ages.length));
+    const found = await agesOf(trainerOf(arm(), optimiser, ages.length));
     expect(found.ages).toEqual(ages);
     expect(found.fresh).toEqual(ages.map((age) => age === 0));
   });

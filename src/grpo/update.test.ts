@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makePolicy, rollouts as makeRollouts, tinySettings } from '../../test/grpo/tiny-policy.ts';
+import {
+  makePolicy,
+  rollouts as makeRollouts,
+  type SettingsChanges,
+  tinySettings,
+  tinyWith,
+} from '../../test/grpo/tiny-policy.ts';
 import type { Route } from '../adapters/index.ts';
 import { AdamW, readFloats, type Scope } from '../engine/index.ts';
+import { seesNothing } from './arm.ts';
 import { retainHeal } from './heal.ts';
 import { type Policy, scoreRollouts } from './policy.ts';
 import type { GrpoSettings } from './settings.ts';
@@ -15,8 +22,8 @@ const mixed: Route[] = ['keep', 'absorb', 'route', 'absorb', 'route', 'keep', 'k
 beforeAll(async () => {
   ({ scope, policy } = await makePolicy());
   const rollouts = makeRollouts(2, 4);
-  const { logps: logpBase } = await scoreRollouts(policy, rollouts, () => 'base', tinySettings);
-  const { logps } = await scoreRollouts(policy, rollouts, () => 1, tinySettings);
+  const { logps: logpBase } = await scoreRollouts(policy, rollouts, () => 'base', tinySettings.compute);
+  const { logps } = await scoreRollouts(policy, rollouts, () => 1, tinySettings.compute);
   inputs = {
     rollouts,
     advantages: Float32Array.of(1, -1, 0.5, -0.5, 2, -1, -1.5, 0.5),
@@ -27,11 +34,11 @@ beforeAll(async () => {
 });
 afterAll(() => scope[Symbol.dispose]());
 
-async function gradientsOf(changed: Partial<UpdateInputs> = {}, settings: Partial<GrpoSettings> = {}) {
+async function gradientsOf(changed: Partial<UpdateInputs> = {}, changes: SettingsChanges = {}) {
   using optimiser = new AdamW(policy.adapter.parameters);
   optimiser.zeroGradients();
   const own = { ...inputs, ...changed };
-  const result = await accumulateGradients(policy, optimiser, own, { ...tinySettings, ...settings });
+  const result = await accumulateGradients(policy, optimiser, own, tinyWith(changes));
   const gradients = await Promise.all(policy.adapter.parameters.map(({ gradient }) => readFloats(gradient)));
   return { ...result, gradients: gradients.flatMap((own) => Array.from(own)), norms: await readBlockNorms(policy) };
 }
@@ -44,7 +51,7 @@ describe('passes', () => {
   it('a prompt shared by rollouts of one route gives what unshared prompts give, for any size of a pass', async () => {
     const shared = await gradientsOf();
     const apart = await gradientsOf({ rollouts: inputs.rollouts.map((rollout, group) => ({ ...rollout, group })) });
-    const small = await gradientsOf({}, { tokensPerPass: 1 });
+    const small = await gradientsOf({}, { compute: { tokensPerPass: 1 } });
     for (const other of [apart, small]) {
       expect(furthest(other.gradients, shared.gradients)).toBeLessThan(1e-6);
       expect(other.loss).toBeCloseTo(shared.loss, 6);
@@ -88,32 +95,32 @@ describe('blocks', () => {
   const all = (route: Route) => ({ routes: mixed.map((): Route[] => [route]) });
 
   it.each(['branch', 'parameter'] as const)('learn by their route alone, detached by %s', async (detach) => {
-    const keep = await gradientsOf(all('keep'), { detach });
+    const keep = await gradientsOf(all('keep'), { loss: { detach } });
     expect(keep.norms.quarantine).toBe(0);
     expect(keep.norms.deployed).toBeGreaterThan(1e-3);
     expect(keep.leaks).toEqual({ keep: 0, route: null });
-    const route = await gradientsOf(all('route'), { detach });
+    const route = await gradientsOf(all('route'), { loss: { detach } });
     expect(route.norms.deployed).toBe(0);
     expect(route.norms.quarantine).toBeGreaterThan(1e-3);
     expect(route.leaks).toEqual({ keep: null, route: 0 });
-    const absorb = await gradientsOf(all('absorb'), { detach });
+    const absorb = await gradientsOf(all('absorb'), { loss: { detach } });
     expect(Math.min(absorb.norms.deployed, absorb.norms.quarantine)).toBeGreaterThan(1e-3);
     expect(absorb.leaks).toEqual({ keep: null, route: null });
-    expect((await gradientsOf({}, { detach })).leaks).toEqual({ keep: 0, route: 0 });
+    expect((await gradientsOf({}, { loss: { detach } })).leaks).toEqual({ keep: 0, route: 0 });
     for (const { norms } of keep.rollouts) expect(norms.quarantine).toBe(0);
     for (const { norms } of route.rollouts) expect(norms.deployed).toBe(0);
   });
 
   it('the KL of a routed rollout trains the deployed block only where the config says so', async () => {
     const noSurrogate = { advantages: new Float32Array(8) };
-    const same = await gradientsOf({ ...all('route'), ...noSurrogate }, { klRoute: 'same' });
+    const same = await gradientsOf({ ...all('route'), ...noSurrogate }, { loss: { klRoute: 'same' } });
     expect(same.norms.deployed).toBe(0);
-    const apart = await gradientsOf({ ...all('route'), ...noSurrogate }, { klRoute: 'absorb' });
-    const absorbed = await gradientsOf({ ...all('absorb'), ...noSurrogate }, { klRoute: 'same' });
+    const apart = await gradientsOf({ ...all('route'), ...noSurrogate }, { loss: { klRoute: 'absorb' } });
+    const absorbed = await gradientsOf({ ...all('absorb'), ...noSurrogate }, { loss: { klRoute: 'same' } });
     expect(furthest(apart.gradients, absorbed.gradients)).toBeLessThan(1e-7);
     expect(apart.norms.deployed).toBeGreaterThan(1e-4);
     expect(apart.leaks.route).toBe(0);
-    const kept = await gradientsOf({ ...all('keep'), ...noSurrogate }, { klRoute: 'absorb' });
+    const kept = await gradientsOf({ ...all('keep'), ...noSurrogate }, { loss: { klRoute: 'absorb' } });
     expect(kept.norms.quarantine).toBe(0);
   });
 });
@@ -122,7 +129,7 @@ describe('weights', () => {
   it('Dr.GRPO divides by constants, classic GRPO by the length of the rollout', () => {
     const [rollout] = inputs.rollouts;
     expect(tokenWeight(rollout, tinySettings)).toBe(1 / (4 * 2 * 8));
-    expect(tokenWeight(rollout, { ...tinySettings, loss: 'classic' })).toBe(1 / (4 * 2 * rollout.tokens.length));
+    expect(tokenWeight(rollout, tinyWith({ loss: { kind: 'classic' } }))).toBe(1 / (4 * 2 * rollout.tokens.length));
   });
 });
 
@@ -140,16 +147,18 @@ describe('updates', () => {
   };
 
   it('two epochs are two optimiser steps on one batch', async () => {
-    const constant = { ...tinySettings, warmupUpdates: 0, updates: 1_000_000 };
+    const constant = tinyWith({ optimiser: { warmupUpdates: 0 }, updates: 1_000_000 });
+    const update = (optimiser: AdamW, step: number, settings: GrpoSettings) =>
+      updatePolicy({ policy, optimiser, arm: { sees: seesNothing }, settings }, inputs, step);
     const once = await restoring(async (optimiser) => {
-      await updatePolicy(policy, optimiser, inputs, 0, { ...constant, epochs: 2 });
+      await update(optimiser, 0, { ...constant, loss: { ...constant.loss, epochs: 2 } });
     });
     const twice = await restoring(async (optimiser) => {
-      await updatePolicy(policy, optimiser, inputs, 0, constant);
-      await updatePolicy(policy, optimiser, inputs, 1, constant);
+      await update(optimiser, 0, constant);
+      await update(optimiser, 1, constant);
     });
     const single = await restoring(async (optimiser) => {
-      await updatePolicy(policy, optimiser, inputs, 0, constant);
+      await update(optimiser, 0, constant);
     });
     once.forEach((values, i) => {
       expect(furthest(Array.from(values), Array.from(twice[i]))).toBeLessThan(1e-6);

@@ -4,7 +4,7 @@ import { randomStream } from '../../src/base/rng.ts';
 import { readFloats, Scope } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import type { Policy } from '../../src/grpo/policy.ts';
-import type { Rollout, Task } from '../../src/grpo/rollout.ts';
+import { type Rollout, rolloutId, type Task } from '../../src/grpo/rollout.ts';
 import type { GrpoSettings } from '../../src/grpo/settings.ts';
 import { loadRandom, qwen3Like } from '../training/model.ts';
 
@@ -24,37 +24,51 @@ export const tinyConfig = qwen3Like({
 export const tinySettings: GrpoSettings = {
   seed: 1,
   updates: 10,
-  promptsPerStep: 2,
-  group: 4,
-  maxNewTokens: 8,
-  maxPromptTokens: 32,
-  temperature: 1,
-  topK: 0,
-  topP: 1,
-  minP: 0,
-  stopTokens: [0],
-  unhackableFraction: 0.5,
-  deployedSampling: 0.5,
-  loss: 'dr',
-  clip: 0.2,
-  klWeight: 0.05,
-  klRoute: 'same',
-  epochs: 1,
-  detach: 'branch',
-  learningRate: 1e-2,
-  warmupUpdates: 0,
-  beta1: 0.9,
-  beta2: 0.99,
-  epsilon: 1e-8,
-  maxGradientNorm: 1,
-  decayToInitial: 0.1,
-  tokensPerPass: 512,
-  parityTolerance: 2e-4,
-  parityOver: 'largest',
-  teacherOffStep: 0,
-  teacherPerGroup: 1,
-  tripwireNats: 5,
+  sampling: {
+    promptsPerStep: 2,
+    group: 4,
+    maxNewTokens: 8,
+    maxPromptTokens: 32,
+    temperature: 1,
+    topK: 0,
+    topP: 1,
+    minP: 0,
+    deployedSampling: 0.5,
+  },
+  environment: { unhackableFraction: 0.5 },
+  loss: { kind: 'dr', clip: 0.2, klWeight: 0.05, klRoute: 'same', epochs: 1, detach: 'branch' },
+  optimiser: {
+    learningRate: 1e-2,
+    warmupUpdates: 0,
+    beta1: 0.9,
+    beta2: 0.99,
+    epsilon: 1e-8,
+    maxGradientNorm: 1,
+    decayToInitial: 0.1,
+  },
+  teacher: { offStep: 0, perGroup: 1 },
+  safety: { parityTolerance: 2e-4, parityOver: 'largest', tripwireNats: 5 },
+  compute: { tokensPerPass: 512, recompute: false, readEvery: 1, rowStep: 1 },
 };
+
+/** Some keys of a setting, or of its tables. */
+export type SettingsChanges = { readonly [Key in keyof GrpoSettings]?: Partial<GrpoSettings[Key]> };
+
+/** The tiny settings with some keys changed. */
+export function tinyWith({ seed, updates, ...tables }: SettingsChanges): GrpoSettings {
+  const { sampling, environment, loss, optimiser, teacher, safety, compute } = tinySettings;
+  return {
+    seed: seed ?? tinySettings.seed,
+    updates: updates ?? tinySettings.updates,
+    sampling: { ...sampling, ...tables.sampling },
+    environment: { ...environment, ...tables.environment },
+    loss: { ...loss, ...tables.loss },
+    optimiser: { ...optimiser, ...tables.optimiser },
+    teacher: { ...teacher, ...tables.teacher },
+    safety: { ...safety, ...tables.safety },
+    compute: { ...compute, ...tables.compute },
+  };
+}
 
 export async function makePolicy(): Promise<{ scope: Scope; policy: Policy }> {
   const scope = new Scope(createReferenceDevice());
@@ -110,7 +124,7 @@ export function rollouts(groups: number, group: number): Rollout[] {
     const at = Math.floor(i / group);
     const own = task(`problem ${at}`);
     return {
-      id: `0-${at}-${i % group}`,
+      id: rolloutId(0, at, i % group),
       step: 0,
       group: at,
       member: i % group,
@@ -119,6 +133,7 @@ export function rollouts(groups: number, group: number): Rollout[] {
       source: 'student',
       sampled: i % 2 === 0 ? 'full' : 'deployed',
       prompt: own.hinted,
+      learnPrompt: own.hinted,
       tokens: tokens(`completion ${i}`, 2 + (i % 5)),
       text: '',
       truncated: false,

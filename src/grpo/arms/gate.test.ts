@@ -1,43 +1,57 @@
 import { describe, expect, it } from 'vitest';
-import type { Route } from '../adapters/index.ts';
-import { randomStream } from '../base/rng.ts';
-import { Gate } from '../gates/index.ts';
-import { commonestRoute, explainZero } from './report.ts';
-import { absorbRouter, gateRouter, massMatchedRouter, type RoutingInput } from './router.ts';
-import type { StepOutcome } from './step.ts';
-import { Tripwire } from './tripwire.ts';
+import type { Route } from '../../adapters/index.ts';
+import { randomStream } from '../../base/rng.ts';
+import { Gate } from '../../gates/index.ts';
+import { type ArmTools, absorbAll, type ScoredRollouts, type Seen } from '../arm.ts';
+import type { Policy } from '../policy.ts';
+import { gateArm, massMatched } from './gate.ts';
+import { absorb, noLoophole, vanilla } from './plain.ts';
 
 const gateOf = (tail = 0.25) =>
   new Gate(
     { calibration: 'quantile', score: 'dot', tail, keepTail: null, halfLife: null, bufferRows: 500, warmupRows: 0 },
     { modules: 1, rank: 1, data: Float32Array.of(1) },
   );
-const routerOf = (granularity: 'rollout' | 'token', refreshEvery: number | null = 5, rebuilt: number[] = []) =>
-  gateRouter({
+const armOf = (granularity: 'rollout' | 'token', refreshEvery: number | null = 5, rebuilt: number[] = []) =>
+  gateArm({
     gate: gateOf(),
     kind: 'activation',
     granularity,
     refreshEvery,
     rebuild: async () => {
       rebuilt.push(rebuilt.length);
-      return { pairedAccuracy: 1, auroc: 1, wrongPairs: [] };
+      return {
+        quality: { pairedAccuracy: 1, auroc: 1, wrongPairs: [] },
+        direction: Float32Array.of(1),
+        pairCuts: null,
+      };
     },
   });
 
-function input(scores: readonly number[], lengths: readonly number[], update = 0): RoutingInput {
-  const advantages = Float32Array.from(lengths, (_, i) => randomStream(update, 'advantages').normalAt(i));
+function scored(scores: readonly number[], lengths: readonly number[], step = 0): ScoredRollouts {
+  const advantages = Float32Array.from(lengths, (_, i) => randomStream(step, 'advantages').normalAt(i));
   return {
-    update,
-    ids: lengths.map((_, i) => `${i}`),
+    step,
+    rollouts: lengths.map(
+      (length, member): Seen => ({
+        id: `${step + 1}-0-${member}`,
+        step,
+        group: 0,
+        member,
+        sampled: 'full',
+        truncated: false,
+        length,
+        text: null,
+      }),
+    ),
     advantages,
     features: { rows: scores.length, modules: 1, rank: 1, data: Float32Array.from(scores) },
-    lengths,
   };
 }
 
-describe('gate routers', () => {
+describe('gates as arms', () => {
   it('rebuild at the first update and at every cadence; once where there is none', async () => {
-    const policy = {} as Parameters<ReturnType<typeof routerOf>['refresh']>[1];
+    const policy = {} as Policy;
     for (const [cadence, expected] of [
       [5, 3],
       [null, 1],
@@ -45,39 +59,52 @@ describe('gate routers', () => {
     ] as const) {
       // biome-ignore format: cases
       const rebuilt: number[] = [];
-      const router = routerOf('rollout', cadence, rebuilt);
-      for (let update = 0; update < 12; update++) await router.refresh(update, policy);
+      const arm = armOf('rollout', cadence, rebuilt);
+      for (let step = 0; step < 12; step++) await arm.refresh(step, policy);
       expect(rebuilt).toHaveLength(expected);
     }
   });
 
-  it('one route per rollout, or one per token with the mean as the rollout’s score', () => {
-    const { routes } = routerOf('rollout').route(input([1, 2, 3, 4], [9, 9, 9, 9]));
+  it('one route per rollout, or one per token with the mean as the rollout’s score', async () => {
+    const { routes } = await armOf('rollout').route(scored([1, 2, 3, 4], [9, 9, 9, 9]));
     expect(routes).toEqual([['keep'], ['absorb'], ['absorb'], ['route']]);
-    const byToken = routerOf('token').route(input([1, 2, 3, 4], [3, 1]));
+    const byToken = await armOf('token').route(scored([1, 2, 3, 4], [3, 1]));
     expect(byToken.routes).toEqual([['keep', 'absorb', 'absorb'], ['route']]);
     expect(byToken.scores).toEqual([2, 4]);
     expect(byToken.bufferRows).toBe(4);
   });
 
-  it('without features, or without a gate, everything is absorbed', () => {
-    const nothing = { ...input([], [1, 2]), features: null };
-    expect(routerOf('rollout').route(nothing).routes).toEqual([['absorb'], ['absorb']]);
-    expect(absorbRouter().route(nothing)).toMatchObject({ routes: [['absorb'], ['absorb']], scores: null });
-    expect(absorbRouter()).toMatchObject({ wants: null, state: null, direction: null });
+  it('without features, or without a gate, everything is absorbed', async () => {
+    const nothing = { ...scored([], [1, 2]), features: null };
+    expect((await armOf('rollout').route(nothing)).routes).toEqual([['absorb'], ['absorb']]);
+    expect(absorbAll(2)).toEqual({ routes: [['absorb'], ['absorb']], scores: null, cuts: null, bufferRows: 0 });
+    for (const { open } of [vanilla, absorb, noLoophole]) {
+      expect(await open({}, {} as ArmTools)).toEqual({ sees: { features: null, text: false } });
+    }
+  });
+
+  it('sees the features it was made for and no text, and goes on from a saved state', async () => {
+    const arm = armOf('token');
+    expect(arm.sees).toEqual({ features: { kind: 'activation', granularity: 'token' }, text: false });
+    await arm.route(scored([1, 2, 3, 4], [2, 2]));
+    const other = armOf('token');
+    other.restore(arm.save());
+    expect(other.save()).toEqual(arm.save());
+    const next = scored([0, 5, 2.5], [3], 1);
+    expect(await other.route(next)).toEqual(await arm.route(next));
   });
 });
 
 describe('the mass-matched placebo', () => {
-  it('keeps the counts of the routes and about their advantage mass, and forgets who deserved them', () => {
+  it('keeps the counts of the routes and about their advantage mass, and forgets who deserved them', async () => {
     const scores = Array.from({ length: 64 }, (_, i) => randomStream(9, 'scores').normalAt(i));
-    const mass = (routes: readonly (readonly Route[])[], { advantages }: RoutingInput, wanted: Route): number =>
+    const mass = (routes: readonly (readonly Route[])[], { advantages }: ScoredRollouts, wanted: Route): number =>
       routes.reduce((sum, [route], i) => sum + (route === wanted ? Math.abs(advantages[i]) : 0), 0);
     let moved = 0;
-    for (let update = 0; update < 5; update++) {
-      const own = input(scores, new Array(64).fill(3), update);
-      const gated = routerOf('rollout').route(own);
-      const dealt = massMatchedRouter(routerOf('rollout'), 1).route(own);
+    for (let step = 0; step < 5; step++) {
+      const own = scored(scores, new Array(64).fill(3), step);
+      const gated = await armOf('rollout').route(own);
+      const dealt = await massMatched(armOf('rollout'), 1).route(own);
       for (const wanted of ['keep', 'absorb', 'route'] as const) {
         const count = (routes: readonly (readonly Route[])[]): number =>
           routes.filter(([route]) => route === wanted).length;
@@ -86,62 +113,8 @@ describe('the mass-matched placebo', () => {
         expect(mass(dealt.routes, own, wanted)).toBeLessThan(1.2 * mass(gated.routes, own, wanted));
       }
       moved += dealt.routes.filter(([route], i) => route !== gated.routes[i][0]).length;
-      expect(massMatchedRouter(routerOf('rollout'), 1).route(own).routes).toEqual(dealt.routes);
+      expect((await massMatched(armOf('rollout'), 1).route(own)).routes).toEqual(dealt.routes);
     }
     expect(moved).toBeGreaterThan(40);
-  });
-});
-
-describe('why an update taught nothing', () => {
-  const outcome = (trained: number, routes: Route[][], deployed: number): StepOutcome =>
-    ({
-      trained: Array.from({ length: trained }, (_, i) => i),
-      skippedGroups: [true, trained === 0],
-      routing: { routes, scores: null, cuts: null, bufferRows: 0 },
-      result: trained === 0 ? null : { blockNorms: { deployed, quarantine: 1 } },
-    }) as unknown as StepOutcome;
-
-  it.each([
-    [
-      outcome(0, [], 0),
-      { reason: 'every group has equal rewards', groups: 2, skippedGroups: 2, trained: 0, routed: 0 },
-    ],
-    [outcome(2, [['route'], ['route', 'route']], 0), { reason: 'every rollout was routed', trained: 2, routed: 2 }],
-    [outcome(2, [['route'], ['absorb']], 0), { reason: 'the gradient is zero', trained: 2, routed: 1 }],
-  ])('%#', (given, expected) => {
-    expect(explainZero(given)).toMatchObject(expected);
-  });
-
-  it('is silent when something was taught', () => {
-    expect(explainZero(outcome(2, [['route'], ['absorb']], 0.5))).toBeNull();
-  });
-
-  it('a rollout’s route is the commonest of its tokens', () => {
-    expect(commonestRoute(['route'])).toBe('route');
-    expect(commonestRoute(['keep', 'route', 'keep'])).toBe('keep');
-    expect(commonestRoute(['keep', 'absorb'])).toBe('absorb');
-  });
-});
-
-describe('the tripwire', () => {
-  it('trips on two values in a row far below the best, and not on one', () => {
-    const wire = new Tripwire(5);
-    for (const value of [-2, -1, -6.5, -1.5, -6.5]) {
-      wire.watch(value, 'text');
-      expect(wire.state.tripped).toBeNull();
-    }
-    wire.watch(-7, 'the last text');
-    expect(wire.state.tripped).toContain('last sample: the last text');
-    expect(wire.state.tripped).toContain('best -1');
-  });
-
-  it('a value that is not finite is a strike, and its state can be taken up again', () => {
-    const wire = new Tripwire(5);
-    wire.watch(Number.NaN, 'a');
-    const other = new Tripwire(5);
-    other.restore(wire.state);
-    other.watch(Number.NEGATIVE_INFINITY, 'b');
-    expect(other.state).toMatchObject({ best: null, strikes: 2 });
-    expect(other.state.tripped).not.toBeNull();
   });
 });
