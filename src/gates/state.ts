@@ -5,9 +5,10 @@ import type { StoredTensor } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import type { GateState } from './gate.ts';
 
+const count = z.number().int().min(0);
 const facts = z.strictObject({
-  width: z.number(),
-  added: z.number(),
+  width: count,
+  added: count,
   pairCuts: z.strictObject({ low: z.number(), high: z.number() }).nullable(),
 });
 
@@ -29,14 +30,27 @@ export function gateStateOf({ buffer, direction, pairCuts }: GateState): SavedGa
 
 export function gateStateFrom(saved: { readonly json: unknown; readonly tensors: SavedGate['tensors'] }): GateState {
   const read = facts.safeParse(saved.json);
-  const [rows, direction] = [saved.tensors.get('buffer'), saved.tensors.get('direction')];
-  if (!read.success || rows === undefined || direction === undefined) {
-    throw new UserError({
-      call: 'restore the gate',
-      expected: 'a buffer, a direction and their facts',
-      found: read.success ? `tensors ${[...saved.tensors.keys()].join(', ') || 'none'}` : z.prettifyError(read.error),
-    });
+  const [buffer, direction] = [saved.tensors.get('buffer'), saved.tensors.get('direction')];
+  if (!read.success) throw damaged(z.prettifyError(read.error));
+  if (buffer === undefined || direction === undefined) {
+    throw damaged(`tensors ${[...saved.tensors.keys()].join(', ') || 'none'}`);
   }
   const { width, added, pairCuts } = read.data;
-  return { buffer: { width, added, rows: rows.data }, direction: direction.data, pairCuts };
+  const held = buffer.data.length;
+  const whole = width === 0 ? held === 0 : held % width === 0 && direction.data.length === width;
+  if (!whole || held > added * width) {
+    throw damaged(
+      `${held} numbers in the buffer and ${direction.data.length} in the direction, at a width of ${width}`,
+    );
+  }
+  return { buffer: { width, added, rows: buffer.data }, direction: direction.data, pairCuts };
+}
+
+function damaged(found: string): UserError {
+  return new UserError({
+    call: 'restore the gate',
+    expected: 'a buffer, a direction and their facts',
+    found,
+    fix: 'The checkpoint was damaged, or written by another arm: go on from an earlier one.',
+  });
 }

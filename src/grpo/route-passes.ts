@@ -60,13 +60,12 @@ export function hasOwnKl(pass: Pass, { routes }: UpdateInputs, { klRoute }: Loss
   return klRoute === 'absorb' && pass.some(({ members }) => members.some((index) => routes[index].includes('route')));
 }
 
-/** A prompt's tokens are absorbed; completion tokens have their own routes. */
+/** A prompt's tokens are absorbed; completion tokens have their own routes, or the one of their rollout. */
 function tokenRoutes(packed: PackedGroups, members: readonly number[], routes: readonly (readonly Route[])[]): Route[] {
   const perToken = new Array<Route>(packed.tokens).fill('absorb');
-  packed.completions.forEach(({ start }, i) => {
-    routes[members[i]].forEach((route, t) => {
-      perToken[start + t] = route;
-    });
+  packed.completions.forEach(({ start, end }, i) => {
+    const own = routes[members[i]];
+    for (let at = start; at < end; at++) perToken[at] = own.length === 1 ? own[0] : own[at - start];
   });
   return perToken;
 }

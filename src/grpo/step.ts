@@ -5,6 +5,7 @@
 import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/index.ts';
 import { groupAdvantages } from './advantage.ts';
+import { checkRewards, checkRouting, checkScreening } from './answers.ts';
 import { type Arm, absorbAll, type Routing, type Screening } from './arm.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
@@ -61,8 +62,12 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const rewards = await grader.grade(rollouts.map(forGrader));
   const early = looksEarly(arm) ? await scoreOld(context, rollouts) : null;
   const graded = look(context, index, rollouts, early?.features ?? null);
-  const learnedRewards = (await arm.reward?.({ ...graded, rewards })) ?? null;
-  const screening = (await arm.screen?.({ ...graded, rewards: learnedRewards ?? rewards })) ?? null;
+  const count = rollouts.length;
+  // Hooks get copies: what the record says of the grader, and what is learned, are not theirs to change in place.
+  const changed = await arm.reward?.({ ...graded, rewards: rewards.slice() });
+  const learnedRewards = changed === undefined ? null : checkRewards(changed, count);
+  const screened = await arm.screen?.({ ...graded, rewards: (learnedRewards ?? rewards).slice() });
+  const screening = screened === undefined ? null : checkScreening(screened, count);
 
   const { sampling, loss } = settings;
   const { values, skipped } = groupAdvantages(learnedRewards ?? rewards, sampling.group, loss.kind, screening);
@@ -84,8 +89,9 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const { logpOld, features } = asSampled ? sampled : await scoreOld(context, learned);
 
   enter('route');
-  const scored = { ...look(context, index, kept, features), advantages };
-  const routing = (await arm.route?.(scored)) ?? absorbAll(kept.length);
+  const scored = { ...look(context, index, kept, features), advantages: advantages.slice() };
+  const routed = await arm.route?.(scored);
+  const routing = routed === undefined ? absorbAll(kept.length) : checkRouting(routed, kept);
 
   enter('learn');
   const inputs = { rollouts: learned, advantages, logpOld, logpBase, routes: routing.routes };

@@ -1,7 +1,7 @@
 /** A policy small enough to compare whole gradients: two layers of random weights, a split adapter that has moved. */
 import { createAdapter } from '../../src/adapters/create.ts';
 import { randomStream } from '../../src/base/rng.ts';
-import { readFloats, Scope } from '../../src/engine/index.ts';
+import { type Device, readFloats, Scope } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import type { Policy } from '../../src/grpo/policy.ts';
 import { type Rollout, rolloutId, type Task } from '../../src/grpo/rollout.ts';
@@ -70,8 +70,8 @@ export function tinyWith({ seed, updates, ...tables }: SettingsChanges): GrpoSet
   };
 }
 
-export async function makePolicy(): Promise<{ scope: Scope; policy: Policy }> {
-  const scope = new Scope(createReferenceDevice());
+export async function makePolicy(device: Device = createReferenceDevice()): Promise<{ scope: Scope; policy: Policy }> {
+  const scope = new Scope(device);
   const decoder = await loadRandom(scope, tinyConfig, { trainable: false });
   const adapter = await createAdapter(scope, decoder, { family: 'lora', rank: 2, seed: 1 });
   const policy: Policy = { decoder, adapter, deployedScale: 0 };
