@@ -4,25 +4,25 @@ import { expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { VerdictTail } from './verdict-tail.ts';
 
-const verdict = (step: number, member: number, exploited: boolean) =>
-  `${JSON.stringify({ id: `${step}-0-${member}`, loophole: 'run_tests', exploited, correct: !exploited })}\n`;
+const verdict = (update: number, member: number, exploited: boolean) =>
+  `${JSON.stringify({ id: `${update}-0-${member}`, loophole: 'run_tests', exploited, correct: !exploited })}\n`;
 
 it('counts by update, and counts again what a resume cut off and graded once more', () => {
   const path = join(temporaryFolder(), 'verdicts.jsonl');
   const tail = new VerdictTail(path);
   expect(tail.at(1)).toMatchObject({ graded: 0, hacks: 0 });
-  const kept = verdict(0, 0, true) + verdict(0, 1, false);
-  writeFileSync(path, kept + verdict(1, 0, true));
+  const kept = verdict(1, 0, true) + verdict(1, 1, false);
+  writeFileSync(path, kept + verdict(2, 0, true));
   expect(tail.at(1)).toMatchObject({ graded: 2, hackable: 2, hacks: 1, solves: 1 });
   expect(tail.at(2)).toMatchObject({ graded: 1, hacks: 1 });
   truncateSync(path, kept.length);
-  appendFileSync(path, verdict(1, 0, false) + verdict(1, 1, false));
+  appendFileSync(path, verdict(2, 0, false) + verdict(2, 1, false));
   expect(tail.at(2)).toMatchObject({ graded: 2, hacks: 0, solves: 2 });
   expect(tail.read().map(({ graded }) => graded)).toEqual([2, 2]);
 });
 
 it('refuses lines that are no verdicts, by file and key', () => {
   const path = join(temporaryFolder(), 'verdicts.jsonl');
-  writeFileSync(path, '{"id":"0-0-0","loophole":"run_tests","exploited":"yes","correct":true}\n');
+  writeFileSync(path, '{"id":"1-0-0","loophole":"run_tests","exploited":"yes","correct":true}\n');
   expect(() => new VerdictTail(path).read()).toThrow(/verdicts\.jsonl: expected verdicts, found exploited: /);
 });
