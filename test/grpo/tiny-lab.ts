@@ -18,7 +18,7 @@ import { makePolicy, type SettingsChanges, task, tinyConfig, tinyWith } from './
 export const plainArm: Arm = { sees: seesNothing };
 
 /** Of two groups of four, both with something to learn. */
-export const tinyRewards: readonly number[] = [3, 0, 1, 0, 0, 2, 0, 0];
+const tinyRewards: readonly number[] = [3, 0, 1, 0, 0, 2, 0, 0];
 
 export const showTokens = (tokens: Int32Array): string => Array.from(tokens).join(' ');
 
