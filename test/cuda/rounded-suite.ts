@@ -9,7 +9,7 @@ import { type OpCase, type Outcome, outputWeights } from '../device/case.ts';
 import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
 
 /** Ops that are float32 by contract. */
-export const isFloat32Only = ({ name }: OpCase): boolean => /^(sum|mean|sumFirst|sumLast|invert)\b/.test(name);
+export const isFloat32Only = ({ name }: OpCase): boolean => /^(sum|meanAll|sumFirst|sumLast|invert)\b/.test(name);
 
 function cast(tape: Tape, x: Tensor, dtype: Tensor['dtype']): Tensor {
   if (x.dtype === dtype || x.dtype === 'i32') return x;
