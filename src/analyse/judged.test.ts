@@ -27,7 +27,7 @@ describe('the judged ledger', () => {
   it('refuses a rollout without a verdict and says which', async () => {
     const run = await writeRun(join(temporaryFolder(), 'run'), { rollouts, finished: false });
     writeFileSync(run.ledger('verdicts'), '');
-    await expect(readJudged(run)).rejects.toThrow('a verdict of rollout 0-0-0');
+    await expect(readJudged(run)).rejects.toThrow('a verdict of rollout 1-0-0');
     expect(await readStatus(run)).toBe('unfinished');
   });
 });

@@ -2,9 +2,8 @@
 import type { AdaptedState } from '../adapters/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
-import { type Policy, policySampler } from '../grpo/index.ts';
-import type { ModelText, SamplingSettings } from '../model/index.ts';
-import type { Manifest, RunConfig, RunDirectory } from '../run/index.ts';
+import { type Policy, policySampler, samplingSettings } from '../grpo/index.ts';
+import type { Manifest, RunDirectory } from '../run/index.ts';
 import { computeTable, loadCheckpoint } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
 import { evaluateTasks } from './evaluate.ts';
@@ -76,7 +75,7 @@ export class RunEvaluator {
     if (name.state !== 'base') await this.#load(name.update);
     return evaluateTasks(policySampler(policy, computeTable(config)), tasks, judge, {
       seed: evaluationSeed,
-      sampling: samplingOf(config, text),
+      sampling: samplingSettings(config.sampling, text.stopTokens),
       state: name.state,
       text,
       ...(onProgress === undefined ? {} : { onProgress }),
@@ -98,9 +97,4 @@ export class RunEvaluator {
     this.#parts.policy.adapter.load(state.adapter);
     this.#loaded = update;
   }
-}
-
-function samplingOf({ sampling }: RunConfig, text: ModelText): SamplingSettings {
-  const { temperature, topK, topP, minP, maxNewTokens, maxPromptTokens } = sampling;
-  return { temperature, topK, topP, minP, maxNewTokens, maxPromptTokens, stopTokens: text.stopTokens };
 }

@@ -41,7 +41,7 @@ export { type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } 
 export type { Rollout, Task } from './rollout.ts';
 export { type DemonstrationPool, sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
-export type { ComputeTable, GrpoSettings } from './settings.ts';
+export { type ComputeTable, type GrpoSettings, samplingSettings } from './settings.ts';
 export type { Phase, StepContext } from './step.ts';
 export { type StepOutcome, step } from './step.ts';
 export { Trainer, type TrainerState } from './train.ts';

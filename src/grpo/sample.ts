@@ -7,7 +7,7 @@ import type { Arm, Prompts } from './arm.ts';
 import type { DrawnTask } from './draw.ts';
 import { type Rollout, rolloutId, type SampledState, type Source } from './rollout.ts';
 import type { SampleRequest, Sampler } from './sampler.ts';
-import type { GrpoSettings } from './settings.ts';
+import { type GrpoSettings, samplingSettings } from './settings.ts';
 
 /** Completions by problem id, already tokenized and graded when they were made. */
 export interface DemonstrationPool {
@@ -48,7 +48,7 @@ export async function sampleRollouts(
     }),
   );
   const stream = randomStream(settings.seed, 'sampling', step);
-  const generations = await sampler.sample(requests, { ...settings.sampling, stopTokens }, stream);
+  const generations = await sampler.sample(requests, samplingSettings(settings.sampling, stopTokens), stream);
 
   let next = 0;
   return places.map(({ group, member, drawn: { task, hackable }, prompts, sampled, demonstration }): Rollout => {

@@ -3,6 +3,7 @@
  * defaults are. What a config may leave open is decided here: a run's settings have no gaps.
  */
 import type { Detach } from '../adapters/index.ts';
+import type { SamplingSettings } from '../model/index.ts';
 
 export interface SamplingTable {
   readonly temperature: number;
@@ -14,6 +15,12 @@ export interface SamplingTable {
   readonly promptsPerStep: number;
   readonly group: number;
   readonly deployedSampling: number;
+}
+
+/** What a decoder is told of the table. */
+export function samplingSettings(table: SamplingTable, stopTokens: readonly number[]): SamplingSettings {
+  const { temperature, topK, topP, minP, maxNewTokens, maxPromptTokens } = table;
+  return { temperature, topK, topP, minP, maxNewTokens, maxPromptTokens, stopTokens };
 }
 
 export interface LossTable {

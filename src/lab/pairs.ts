@@ -1,7 +1,7 @@
 /** The contrastive pairs of a run as token ids: hand-written ones from a file, or those that the policy writes itself. */
 import type { TokenPair } from '../adapters/index.ts';
 import { framePrompts, loadPairs } from '../env/pairs/index.ts';
-import { generatePairs, type Sampler, type Task } from '../grpo/index.ts';
+import { generatePairs, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
@@ -38,6 +38,6 @@ export async function writePairs(
     )
     .slice(0, config.pairs.generated)
     .map(({ hack, clean }) => ({ hack: text.prompt(hack), clean: text.prompt(clean) }));
-  const sampling = { ...config.sampling, stopTokens: text.stopTokens };
+  const sampling = samplingSettings(config.sampling, text.stopTokens);
   return generatePairs(sampler, prompts, { seed: config.seed, sampling });
 }

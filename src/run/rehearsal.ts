@@ -14,6 +14,7 @@ import {
   type Policy,
   policySampler,
   type Sampler,
+  samplingSettings,
   steerPolicy,
   step,
   type Task,
@@ -83,7 +84,7 @@ export async function rehearseEvaluation(
   gauge.begin();
   await policySampler(policy, compute).sample(
     requests,
-    { ...sampling, stopTokens: [] },
+    samplingSettings(sampling, []),
     randomStream(config.seed, 'sampling'),
   );
   gauge.end('sampling');

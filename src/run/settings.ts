@@ -6,7 +6,8 @@ import type { RunConfig } from './schema.ts';
 export function computeTable({ device, compute }: RunConfig): ComputeTable {
   const distant = device.kind === 'cuda';
   return {
-    ...compute,
+    tokensPerPass: compute.tokensPerPass,
+    recompute: compute.recompute,
     readEvery: compute.readEvery ?? (distant ? 16 : 1),
     rowStep: compute.rowStep ?? (distant ? 32 : 1),
   };
@@ -21,5 +22,8 @@ function parityOf({ device, safety }: RunConfig): Pick<GrpoSettings['safety'], '
 }
 
 export function grpoSettings(config: RunConfig): GrpoSettings {
-  return { ...config, safety: { ...config.safety, ...parityOf(config) }, compute: computeTable(config) };
+  const { seed, updates, sampling, environment, loss, optimiser, teacher } = config;
+  const { tripwireNats } = config.safety;
+  const safety = { ...parityOf(config), tripwireNats };
+  return { seed, updates, sampling, environment, loss, optimiser, teacher, safety, compute: computeTable(config) };
 }

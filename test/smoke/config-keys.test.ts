@@ -1,6 +1,7 @@
 /** Every key of the config is read by something: assembling and running the arms touches all of them. */
+import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { builtinParts, openJudge, openProblems, Resources } from '../../src/lab/index.ts';
 import { listKeys } from '../../src/run/config-issues.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
@@ -11,41 +12,80 @@ let lab: Lab;
 beforeAll(async () => {
   lab = await Lab.open();
 }, 120_000);
-afterAll(() => lab[Symbol.asyncDispose]());
+afterAll(() => {
+  vi.restoreAllMocks();
+  return lab[Symbol.asyncDispose]();
+});
 
 /** Notes are for people, who find them in the manifest. */
 const forPeople = ['notes.why', 'notes.resolve'];
 
-function watching(reads: Set<string>): (config: RunConfig) => RunConfig {
-  const watch = <T extends object>(table: T, prefix: string): T =>
-    new Proxy(table, {
-      get(target, key, receiver) {
-        const value = Reflect.get(target, key, receiver);
-        if (typeof key !== 'string') return value;
-        const path = `${prefix}${key}`;
-        if (typeof value === 'object' && value !== null && !Array.isArray(value)) return watch(value, `${path}.`);
-        reads.add(path);
-        return value;
-      },
-      ownKeys() {
-        throw new Error(
-          `the table ${prefix || 'of the config'} was copied as a whole: nobody can tell which keys are read`,
-        );
-      },
-    });
-  return (config) => watch(config, '');
+/** Tables with a kind are handed as they are to the part that they name. */
+const kindTables = ['arm', 'data'];
+
+/** `table`, telling which of its keys are read. */
+function watch<T extends object>(table: T, reads: Set<string>, prefix = ''): T {
+  return new Proxy(table, {
+    get(target, key, receiver) {
+      const value = Reflect.get(target, key, receiver);
+      if (typeof key !== 'string') return value;
+      const path = `${prefix}${key}`;
+      if (typeof value === 'object' && value !== null && !Array.isArray(value))
+        return kindTables.includes(path) ? watchKind(value, reads, path) : watch(value, reads, `${path}.`);
+      reads.add(path);
+      return value;
+    },
+    ownKeys() {
+      throw new Error(
+        `the table ${prefix || 'of the config'} was copied as a whole: nobody can tell which keys are read`,
+      );
+    },
+  });
+}
+
+function watchKind<T extends object>(table: T, reads: Set<string>, name: string): T {
+  return new Proxy(table, {
+    get(target, key, receiver) {
+      if (key === 'kind') reads.add(`${name}.kind`);
+      return Reflect.get(target, key, receiver);
+    },
+  });
+}
+
+/** Every part is given settings that tell which of their keys it reads. */
+function watchParts(reads: Set<string>): void {
+  const { arms, problemSources } = builtinParts;
+  for (const [name, parts] of [
+    ['arm', arms],
+    ['data', problemSources],
+  ] as const) {
+    for (const { settings } of parts) {
+      const parse = settings.parse.bind(settings);
+      vi.spyOn(settings, 'parse').mockImplementation((raw) => watch(parse(raw), reads, `${name}.`));
+    }
+  }
 }
 
 it('no key is left unread', async () => {
   const reads = new Set<string>();
-  const watch = watching(reads);
-  const heal = ['safety.healSteps=1'];
+  watchParts(reads);
+  const watched = (config: RunConfig) => watch(config, reads);
+  const [{ id: problem, canonicalSolution }] = lab.problems.train;
+  const completion = `\`\`\`python\n${canonicalSolution}\n\`\`\``;
+  const pool = lab.path('pool.jsonl');
+  writeFileSync(
+    pool,
+    `${JSON.stringify({ problem, completion, loophole: 'run_tests', markers: 'original', label: 'solve' })}\n`,
+  );
+  // With as many prompts as problems, the one that has a demonstration is drawn.
+  const teacher = [`teacher.pool=${pool}`, 'teacher.offStep=1', 'data.problems=3'];
+  const more = ['safety.healSteps=1', ...teacher];
   for (const settings of [blindArms['activation'], blindArms['gradient, generated pairs'], oracleArm]) {
-    await lab.train(['updates=1', ...settings, ...heal], { watch, ownInputs: true });
+    await lab.train(['updates=1', ...settings, ...more], { watch: watched, ownInputs: true });
   }
   const path = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
   await using resources = new Resources();
-  const fromFile = watch(lab.config(['data.kind=file', `data.path=${path}`]));
+  const fromFile = watched(lab.config(['data.kind=file', `data.path=${path}`]));
   await openProblems(fromFile, await openJudge(fromFile, resources));
   const keys = listKeys(builtinParts).map(({ path: parts }) => parts.join('.'));
   expect(keys.length).toBeGreaterThan(70);

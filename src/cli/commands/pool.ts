@@ -7,7 +7,7 @@ import { mapPool, randomStream, UserError } from '../../base/index.ts';
 import { readVersion, writeFileAtomic } from '../../base/node/index.ts';
 import type { Judge, PoolEntry } from '../../env/index.ts';
 import { framePrompts } from '../../env/pairs/index.ts';
-import type { Task } from '../../grpo/index.ts';
+import { samplingSettings, type Task } from '../../grpo/index.ts';
 import {
   type OpenModel,
   openJudge,
@@ -161,12 +161,10 @@ async function sampleEntries(
   const prompts = new Map(asked.map((task) => [task, promptFor(task, label, config, parts, text)]));
   const requests = places.map((task, row) => ({ prompt: prompts.get(task) ?? task.unhinted, row, scale: 0 }));
   const { sampling, compute } = grpoSettings(config);
-  const generations = await generate(
-    decoder,
-    requests,
-    { ...sampling, stopTokens: text.stopTokens },
-    { stream: randomStream(config.seed, ['pool', label]), ...compute },
-  );
+  const generations = await generate(decoder, requests, samplingSettings(sampling, text.stopTokens), {
+    stream: randomStream(config.seed, ['pool', label]),
+    ...compute,
+  });
   const entries = await mapPool(places, judge.concurrency, async ({ problem, loophole, markers }, i) => {
     const completion = text.decode(generations[i].tokens);
     const { correct, exploited } = await judge.judge({ id: `pool-${i}`, problem, loophole, markers, completion });

@@ -52,8 +52,8 @@ export const gradient: ArmDefinition = defineArm({
   summary: 'gate on gradient features',
   settings: gradientKeys,
   label: (settings) => labelOf('gradient', settings),
-  async open({ generatedPairs, ...settings }, tools) {
-    const pairs = generatedPairs ? await tools.writePairs() : tools.pairs;
+  async open(settings, tools) {
+    const pairs = settings.generatedPairs ? await tools.writePairs() : tools.pairs;
     return openGated('gradient', settings, { ...tools, pairs });
   },
 });
