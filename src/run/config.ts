@@ -208,7 +208,7 @@ function isTable(value: unknown): value is Table {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function leafPaths(value: unknown, prefix = ''): string[] {
+function leafPaths(value: unknown, prefix = ''): string[] {
   if (!isTable(value)) return [prefix.slice(0, -1)];
   return Object.entries(value).flatMap(([key, inner]) => leafPaths(inner, `${prefix}${key}.`));
 }

@@ -4,7 +4,6 @@ export {
   type ConfigBase,
   checkConfig,
   configHash,
-  leafPaths,
   type RawConfig,
   type ResolvedConfig,
   rawConfig,

@@ -3,7 +3,7 @@ export { certify, type DeletionCertificate } from './certificate.ts';
 export { type Check, stated } from './check.ts';
 export { verifyMarkers, verifyPartition, verifyRewards } from './environment-checks.ts';
 export { verifyAdapters } from './invariants.ts';
-export { type LabelFlip, type LabelFlipOptions, verifyLabelFlip } from './label-flip.ts';
+export { type LabelFlip, verifyLabelFlip } from './label-flip.ts';
 export { verifyParity } from './parity.ts';
 export { openDecoder } from './parity-model.ts';
 export { verifyPairProvenance, verifyRunProvenance } from './provenance-checks.ts';

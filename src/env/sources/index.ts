@@ -2,8 +2,8 @@ import { fileSource } from './file.ts';
 import { microSource } from './micro.ts';
 import type { ProblemSource } from './source.ts';
 
-export { defineProblemSource, type ProblemSource, type Refusal, type SourceProblems } from './source.ts';
-export { assertDisjoint, dealOut, type Split, type Splits } from './splits.ts';
+export { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';
+export { assertDisjoint, dealOut, type Splits } from './splits.ts';
 
 /** The sources of the package. */
 export const builtinSources: readonly ProblemSource[] = [microSource, fileSource];
