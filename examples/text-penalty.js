@@ -1,6 +1,6 @@
 /**
- * A reward penalty by a text monitor of one's own: completions that a regular expression finds suspicious lose reward before advantages
- * are computed. The arm has no quarantine: everything that it trains is deployed.
+ * A penalty of one's own: completions that a regular expression finds suspicious lose reward before advantages are computed. The arm has
+ * no quarantine: everything that it trains is deployed.
  */
 import { defineArm, z } from 'gradient-quarantine';
 
