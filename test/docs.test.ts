@@ -186,3 +186,42 @@ describe('planted mistakes are caught', () => {
     expect(checkPaths(one(text), ['recipes/micro-base.toml', 'src/grpo/step.ts']).violations).toEqual(violations);
   });
 });
+
+describe('programs on the pages', () => {
+  const examples = new Map(
+    listFiles()
+      .filter((path) => /^examples\/.*\.[jt]s$/.test(path))
+      .map((path) => [path, readText(path)]),
+  );
+  /** Blocks of JavaScript or TypeScript that import the package: whoever copies them must get something that a test runs. */
+  const blocksOf = (text: string): string[] =>
+    [...text.matchAll(/^```[jt]s\n(.*?)^```/gms)]
+      .map(([, block]) => block.trim())
+      .filter((block) => block.includes("'gradient-quarantine"));
+  /** Line by line, so that a page may leave lines out where it says so by `// …`. */
+  const isShown = (block: string): boolean => {
+    const lines = block.split('
+').map((line) => line.trim());
+    const shown = lines.filter((line) => line !== '' && !line.startsWith('// …'));
+    return [...examples.values()].some((text) => {
+      const own = new Set(text.split('
+').map((line) => line.trim()));
+      return shown.every((line) => own.has(line));
+    });
+  };
+  const pages = listFiles().filter((path) => /^(README\.md|docs\/.*\.md)$/.test(path));
+
+  it('stand in examples/, line for line', () => {
+    const blocks = pages.flatMap((page) => blocksOf(readText(page)).map((block) => ({ page, block })));
+    expect(blocks.length).toBeGreaterThan(3);
+    expect(
+      blocks.filter(({ block }) => !isShown(block)).map(({ page, block }) => `${page}: ${block.slice(0, 80)}`),
+    ).toEqual([]);
+    expect(blocksOf(readText('README.md'))).toHaveLength(1);
+  });
+
+  it('a planted one that no example has is caught', () => {
+    const [block] = blocksOf("```ts\nimport { openLab } from 'gradient-quarantine';\n```\n");
+    expect(isShown(block)).toBe(false);
+  });
+});

@@ -10,11 +10,11 @@
 import type { z } from 'zod';
 import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
 import type { Parameter } from '../engine/index.ts';
+import type { Problem } from '../env/index.ts';
 import type { DirectionQuality } from '../gates/index.ts';
 import type { JsonValue, Project } from '../model/index.ts';
-import type { DrawnTask } from './draw.ts';
 import type { Policy } from './policy.ts';
-import type { Rollout } from './rollout.ts';
+import type { Rollout, Task } from './rollout.ts';
 
 export type FeatureKind = 'activation' | 'gradient';
 /** What a row of features stands for. */
@@ -49,6 +49,13 @@ export interface GradedRollouts extends SeenRollouts {
 
 export interface ScoredRollouts extends SeenRollouts {
   readonly advantages: Float32Array;
+}
+
+/** A task as an arm may word it anew: its tests and its solution stay with the grader. */
+export interface AskedTask extends Pick<Task, 'loophole' | 'markers' | 'hinted' | 'unhinted'> {
+  readonly problem: Pick<Problem, 'id' | 'messages'>;
+  /** Whether the prompt discloses the loophole in this update. */
+  readonly hackable: boolean;
 }
 
 /** What a group is asked under, and what its completions are learned under. */
@@ -87,7 +94,7 @@ export interface Arm {
   /** Before an update: rebuilds what is due. */
   refresh?(step: number, policy: Policy): Promise<NewDirection | null>;
   /** Other prompts than the task's own. */
-  prompt?(drawn: DrawnTask): Prompts;
+  prompt?(asked: AskedTask): Prompts;
   /** Changes how the policy applies its linear layers while it samples, scores and learns; never while it is evaluated. */
   readonly steer?: (project: Project) => Project;
   /** Other rewards than the grader's. */

@@ -4,6 +4,7 @@ export {
   type ArmSource,
   type ArmState,
   type ArmTools,
+  type AskedTask,
   absorbAll,
   defineArm,
   type FeatureKind,

@@ -64,9 +64,18 @@ export async function sampleRollouts(
   });
 }
 
-function promptsOf(arm: Arm, drawn: DrawnTask): Prompts {
-  const own = drawn.hackable ? drawn.task.hinted : drawn.task.unhinted;
-  return arm.prompt?.(drawn) ?? { sample: own, learn: own };
+function promptsOf(arm: Arm, { task, hackable }: DrawnTask): Prompts {
+  const { problem, loophole, markers, hinted, unhinted } = task;
+  const own = hackable ? hinted : unhinted;
+  const asked = {
+    loophole,
+    markers,
+    hinted,
+    unhinted,
+    hackable,
+    problem: { id: problem.id, messages: problem.messages },
+  };
+  return arm.prompt?.(asked) ?? { sample: own, learn: own };
 }
 
 function placesOf(

@@ -41,7 +41,7 @@ describe('an arm without hooks', () => {
   it('hooks that change nothing change no byte and cost no pass', async () => {
     const idle: Arm = {
       sees: { features: null, text: true },
-      prompt: ({ task: { hinted, unhinted }, hackable }) => {
+      prompt: ({ hinted, unhinted, hackable }) => {
         const own = hackable ? hinted : unhinted;
         return { sample: own, learn: own };
       },
@@ -69,7 +69,7 @@ describe('the prompt hook', () => {
   const learned = (id: string) => tokens(`${id} learned`, 4);
   const apart: Arm = {
     ...plainArm,
-    prompt: ({ task: { problem } }) => ({ sample: asked(problem.id), learn: learned(problem.id) }),
+    prompt: ({ problem }) => ({ sample: asked(problem.id), learn: learned(problem.id) }),
   };
 
   it('is asked once for each drawn task', async () => {
@@ -78,11 +78,16 @@ describe('the prompt hook', () => {
       ...apart,
       prompt: (own) => {
         drawn.push(own);
-        return { sample: own.task.unhinted, learn: own.task.hinted };
+        return { sample: own.unhinted, learn: own.hinted };
       },
     });
     const tasks = ['a', 'b'].map((id) => task(id));
-    expect(drawn).toEqual(drawTasks(tasks, tinySettings, 0));
+    const shown = drawTasks(tasks, tinySettings, 0).map(({ task: { problem, ...own }, hackable }) => ({
+      ...own,
+      hackable,
+      problem: { id: problem.id, messages: problem.messages },
+    }));
+    expect(drawn).toEqual(shown);
   });
 
   it('samples under one prompt and is guarded under it', async () => {
@@ -126,7 +131,7 @@ describe('the prompt hook', () => {
   it('with equal prompts gives the bytes of no hook', async () => {
     const copies: Arm = {
       ...plainArm,
-      prompt: ({ task: { hinted, unhinted }, hackable }) => {
+      prompt: ({ hinted, unhinted, hackable }) => {
         const own = hackable ? hinted : unhinted;
         return { sample: own.slice(), learn: own.slice() };
       },
@@ -142,7 +147,7 @@ describe('the prompt hook', () => {
     const same = await lab.step({
       ...apart,
       sees,
-      prompt: ({ task: { problem } }) => ({ sample: asked(problem.id), learn: asked(problem.id) }),
+      prompt: ({ problem }) => ({ sample: asked(problem.id), learn: asked(problem.id) }),
     });
     expect(outcome.features).toHaveLength(8);
     expect(same.outcome.rollouts.map(({ tokens: own }) => own)).toEqual(outcome.rollouts.map(({ tokens: own }) => own));

@@ -108,7 +108,10 @@ describe('plugins of a recipe', () => {
     });
   });
 
-  it('an own loophole has problems of its own, and its name in the verdicts', async () => {
+  it('an own loophole pays at home only, has problems of its own, and its name in the verdicts', async () => {
+    const rewards = await gq('verify', 'rewards', join(examples, 'own-loophole.toml'));
+    expect(rewards.out).toMatch(/log_marker .*\n(.*\n)*Rewards: all \d+ checks pass/);
+    expect(await gq('verify', 'markers', join(examples, 'own-loophole.toml'))).toMatchObject({ code: 0 });
     const run = await trainExample('own-loophole', '--set', 'environment.unhackableFraction=0');
     const verdicts = [...(await readVerdicts(run.file('verdicts'))).values()];
     expect(new Set(verdicts.map(({ loophole }) => loophole))).toEqual(new Set(['log_marker', 'run_tests']));
