@@ -200,12 +200,10 @@ describe('programs on the pages', () => {
       .filter((block) => block.includes("'gradient-quarantine"));
   /** Line by line, so that a page may leave lines out where it says so by `// …`. */
   const isShown = (block: string): boolean => {
-    const lines = block.split('
-').map((line) => line.trim());
+    const lines = block.split('\n').map((line) => line.trim());
     const shown = lines.filter((line) => line !== '' && !line.startsWith('// …'));
     return [...examples.values()].some((text) => {
-      const own = new Set(text.split('
-').map((line) => line.trim()));
+      const own = new Set(text.split('\n').map((line) => line.trim()));
       return shown.every((line) => own.has(line));
     });
   };
