@@ -5,11 +5,14 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Tests that run Python programs. Without a Python they are left out, and that is said. */
 const needPython = [
-  'src/env/{partition,values}.test.ts',
+  'src/env/{partition,soundness,values}.test.ts',
+  'src/env/loopholes/**',
   'src/env/micro/micro.test.ts',
   'src/env/pairs/{micro-pairs,shipped}.test.ts',
   'test/grader/**',
-  'test/lab/{commands,streams}.test.ts',
+  'test/bytes/**',
+  'test/examples/**',
+  'test/lab/{commands,plugins,report,streams}.test.ts',
   'test/resume/**',
   'test/smoke/**',
   'test/wall/**',
@@ -23,7 +26,7 @@ function hasPython(): boolean {
 /** Suites of many seconds start first, so that neither core ends with one of them alone. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => /test\/(resume|lab|smoke)\//.test(moduleId);
+    const isLong = ({ moduleId }: TestSpecification) => /test\/(resume|lab|smoke|examples|wall|bytes)\//.test(moduleId);
     const sorted = await super.sort(files);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }

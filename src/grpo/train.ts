@@ -6,6 +6,7 @@ import type { StoredTensor } from '../adapters/index.ts';
 import { readFloats, type Tensor } from '../engine/index.ts';
 import { average } from '../stats/index.ts';
 import type { ArmState } from './arm.ts';
+import { assertFinite, explainDivergence } from './diverged.ts';
 import type { TrainEvent } from './events.ts';
 import { retainHeal } from './heal.ts';
 import { scoreRollouts } from './policy.ts';
@@ -59,6 +60,7 @@ export class Trainer {
 
   async *train(): AsyncGenerator<TrainEvent, void, void> {
     const { settings } = this.#context;
+    if (this.#update === 0) await this.#beginTripwire();
     while (this.#tripwire.state.tripped === null && this.#update < settings.updates) yield* this.#updateOnce();
     const { tripped } = this.#tripwire.state;
     if (tripped === null && this.#heal !== null && this.#update === settings.updates) yield* this.#healOnce(this.#heal);
@@ -68,16 +70,19 @@ export class Trainer {
   }
 
   async *#updateOnce(): AsyncGenerator<TrainEvent, void, void> {
-    const { policy, arm } = this.#context;
+    const { policy, arm, settings } = this.#context;
     const index = this.#update;
+    const update = index + 1;
     const built = (await arm.refresh?.(index, policy)) ?? null;
     if (built !== null) this.#directionAge = 0;
     else if (this.#directionAge !== null) this.#directionAge++;
 
-    const outcome = await step(this.#context, index);
+    const outcome = await step(this.#context, index).catch((error: unknown) => {
+      throw explainDivergence(error, update, settings);
+    });
     const tripwireLogp = await this.#tripwireLogp();
+    assertFinite(outcome, tripwireLogp, update, settings);
     if (tripwireLogp !== null) this.#tripwire.watch(tripwireLogp, outcome.rollouts.at(-1)?.text ?? '');
-    const update = index + 1;
     this.#update = update;
     if (built !== null) {
       yield { kind: 'direction', update, direction: built.direction, pairCuts: built.pairCuts };
@@ -96,6 +101,12 @@ export class Trainer {
     this.#update += steps;
     yield* expectations;
     yield { kind: 'heal', update: this.#update, losses };
+  }
+
+  /** The base is what a fall is measured from: a collapse in the first update counts too. */
+  async #beginTripwire(): Promise<void> {
+    const meanLogp = await this.#tripwireLogp();
+    if (meanLogp !== null) this.#tripwire.begin(meanLogp);
   }
 
   /** Mean log-probability per token of the tripwire set under the full policy. */

@@ -105,6 +105,11 @@ export class Lab implements AsyncDisposable {
     return rows;
   }
 
+  /** The folder of the run that was trained last, finished or not. */
+  get lastRun(): string {
+    return `run-${this.#runs - 1}`;
+  }
+
   get problems(): Splits {
     return this.#inputs.problems;
   }
