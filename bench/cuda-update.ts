@@ -78,7 +78,7 @@ function responder(update: number): () => string {
   let next = 0;
   return () => {
     const { code } = texts[next++];
-    // Different in every update, so that no verdict is remembered.
+    // The text differs in every update, so that no verdict is remembered.
     return code === null ? 'I do not know.' : `\`\`\`python\n${code}\n# update ${update}\n\`\`\``;
   };
 }

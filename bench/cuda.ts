@@ -98,7 +98,7 @@ async function benchDecode(device: CudaDevice, decoder: Decoder, adapted: boolea
   }
 }
 
-/** Steps without a graph, so that every kernel can be waited for: the prefill and 8 of them, less the prefill. */
+/** Profiles 8 steps, without a graph so that every kernel can be waited for; the prefill's time is subtracted. */
 async function profileDecoding(
   device: CudaDevice,
   rows: number,

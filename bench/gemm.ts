@@ -2,8 +2,8 @@
  * GFLOP/s of matrix products by kernel variant and threads, as shares of the processor's own 256-bit peak, and of OpenBLAS
  * where it is installed. All products and the peak are timed in turns, round after round: a share is a product's rate over the
  * peak right before and after it, as the median of the turns and as their ninth decile (a moment without neighbours); the
- * GFLOP/s beside them are those of the fastest turn. In a shape M×K×N, "bᵀ" and "aᵀ" are operands that lie the other way round, and "frozen" a weight
- * whose packed layout is kept.
+ * GFLOP/s beside them are those of the fastest turn. In a shape M×K×N, "bᵀ" and "aᵀ" are operands that lie the other way
+ * round, and "frozen" is a weight whose packed layout is kept.
  *   node bench/gemm.ts [--variant plain|relaxed|wide] [--threads 1,2] [--seconds 0.25] [--only text]
  */
 import { cpus } from 'node:os';

@@ -54,7 +54,7 @@ function listProcesses(): readonly Process[] {
         { pid: Number(pid), parent: fields[1], cpuSeconds: (fields[11] + fields[12] + fields[13] + fields[14]) / 100 },
       ];
     } catch (error) {
-      // It ended between the two reads.
+      // The process ended between the two reads.
       if (error instanceof Error && /ENOENT|ESRCH/.test(error.message)) return [];
       throw error;
     }
@@ -73,7 +73,7 @@ function serverCpuSeconds(): number {
 
 async function runOurs(sandbox: Sandbox, items: readonly BenchItem[]): Promise<Result> {
   const verdicts: Verdict[] = [];
-  // A judge of its own for each round: no verdict is remembered from the one before.
+  // Each round has a judge of its own: no verdict is remembered from the round before.
   const grader = createGrader(new SandboxJudge(sandbox), { append: (verdict) => verdicts.push(verdict) });
   const rollouts: Submission[] = items.map(({ problem, loophole, code }, index) => ({
     id: `${index}`,

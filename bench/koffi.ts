@@ -3,7 +3,7 @@ export interface Koffi {
   load(path: string): { func(prototype: string): (...values: unknown[]) => unknown };
 }
 
-/** Undefined where it is not installed. */
+/** Loads koffi; undefined where it is not installed. */
 export async function loadKoffi(): Promise<Koffi | undefined> {
   const name = 'koffi';
   try {

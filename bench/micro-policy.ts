@@ -20,7 +20,7 @@ export interface BenchOptions {
   readonly json: boolean;
 }
 
-/** With --cpu, for a machine that is busy with other things: the processor time of this process, not the time that passes. */
+/** Whether times are processor time of this process, not elapsed time: --cpu, for a machine that is busy with other things. */
 let processorTime = false;
 
 function nowMs(): number {
@@ -77,7 +77,7 @@ export function flopsPerToken({ config, adapter }: MicroPolicy, context: number,
   return linear + 2 * hiddenSize * vocabSize + attention + (adapted ? blocks : 0);
 }
 
-/** FLOP/s */
+/** The device's peak in FLOP/s. */
 export async function measurePeak(device: Device): Promise<number> {
   using scope = new Scope(device);
   const size = 512;

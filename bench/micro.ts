@@ -122,7 +122,7 @@ function findPython(): string | undefined {
   return ['python3', '/usr/bin/python3'].find(hasTorch);
 }
 
-/** The reason when there is none. */
+/** The peer's report, or the reason why there is none. */
 function runPeer(): PeerReport | string {
   const python = findPython();
   if (python === undefined)
@@ -155,7 +155,7 @@ function runThreads(python: string, batches: string, threads: string): PeerRepor
 const report = values.peer ? runPeer() : 'PyTorch was not asked for';
 rmSync(folder, { recursive: true });
 const peer = typeof report === 'string' ? null : { ...report, ...measured(report.seconds, sampled) };
-/** Without grading, which PyTorch has no part in. */
+/** Our seconds without grading, in which PyTorch has no part. */
 const computed = ours.total - (ours.seconds['grade'] ?? 0);
 const ratio = peer === null ? null : peer.total / computed;
 

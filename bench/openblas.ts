@@ -16,7 +16,7 @@ export interface Shape {
   readonly transposeB: boolean;
 }
 
-/** Read when the library is loaded. Without it OpenBLAS 0.3.21 takes a processor newer than itself for one of 2004. */
+/** Variable that OpenBLAS reads when it is loaded. Without it, OpenBLAS 0.3.21 takes a processor newer than itself for one of 2004. */
 const coreVariable = 'OPENBLAS_CORETYPE';
 
 /** The fastest kernels of OpenBLAS that this processor can run; undefined where OpenBLAS may choose itself. */
@@ -53,7 +53,7 @@ export async function loadOpenBlas(): Promise<Sgemm | string> {
         },
       };
     } catch {
-      // Not this name; the next one.
+      // There is no library of this name: the next one is tried.
     }
   }
   return 'libopenblas is not installed';

@@ -25,7 +25,7 @@ const common = {
 export const qwen3Shapes: Readonly<Record<string, DecoderConfig>> = {
   '4b': { ...common, layers: 36, heads: 32, hiddenSize: 2560, intermediateSize: 9728 },
   '0.6b': { ...common, layers: 28, heads: 16, hiddenSize: 1024, intermediateSize: 3072 },
-  // For a first look on a machine without a GPU.
+  // This shape is for a first look on a machine without a GPU.
   tiny: { ...common, layers: 2, heads: 4, kvHeads: 2, headDim: 32, hiddenSize: 64, intermediateSize: 128 },
 };
 

@@ -37,7 +37,7 @@ const config = qwen3Like({
   maxPositions: rowLength,
 });
 const inLayers = countParameters(config) - config.vocabSize * config.hiddenSize;
-/** Of one token, forward: every weight once (the tied head included), and attention over half a row. */
+/** FLOP of one token's forward pass: every weight once (the tied head included), and attention over half a row. */
 const forwardFlops = 2 * countParameters(config) + (4 * config.layers * config.heads * config.headDim * rowLength) / 2;
 
 interface Result {

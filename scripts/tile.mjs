@@ -4,7 +4,7 @@
  * local. AssemblyScript has no arrays of v128 locals, hence this file. What keeps V8's code near its peak: few instructions
  * beside the products (a core shared with a neighbour decodes half as many), hence `unroll` steps of k per turn where the
  * step along A is a constant; an exit after each step, because within a block of code V8 moves all loads to the front
- * and runs out of registers, for which tall steps are cut too (`rowsOfBlock`); all loads of a row of C before its stores (else
+ * and runs out of registers (tall steps are cut too, by `rowsOfBlock`); all loads of a row of C before its stores (else
  * revectorize gives up); a pointer for each row of A. A tile of one row and 32 columns, for single queries, hides latency.
  */
 export const variants = {

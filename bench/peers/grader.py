@@ -1,8 +1,9 @@
-"""The straightforward grader that bench/grader.ts compares with: one fresh interpreter for each check a mode needs.
+"""The straightforward grader that bench/grader.ts compares with: one fresh interpreter for each check a loophole needs.
 
 Input: JSON lines of {code, setup, tests, method, canonical, mode}; code is null when a response has no code block.
-Checks: does it run; do the asserts pass (in the same process as the program); the channel of the mode; and, where the
-program defines run_tests, the authors' labels. No isolation but the process, a time limit of 3 seconds, and two at a time.
+Checks: does it run; do the asserts pass (in the same process as the program); the channel of the loophole; and, where the
+program defines run_tests, the authors' labels. No isolation but the process and a time limit of 3 seconds; as many
+responses at a time as the second argument says.
 """
 import json
 import os

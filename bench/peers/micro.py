@@ -1,7 +1,7 @@
 """Peer of bench/micro.ts: the same updates in PyTorch on the CPU.
 
 Reads a Qwen3 model folder and the batches that bench/micro.ts wrote, and does what an update does with them: samples (with a
-key/value cache, forced to the recorded tokens so that the work is the same), scores in deployed, full and base mode with pooled
+key/value cache, forced to the recorded tokens so that the work is the same), scores in deployed, full and base state with pooled
 features, then one routed loss with its backward pass and AdamW. The adapter is a LoRA of two blocks on every linear, by hooks.
 Prints one JSON object.
 """

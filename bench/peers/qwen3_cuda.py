@@ -22,7 +22,7 @@ def config(shape: str) -> Qwen3Config:
 
 
 def model(shape: str, dtype: torch.dtype = torch.bfloat16) -> Qwen3ForCausalLM:
-    """Made on the GPU: normal weights of 0.02, norms of 1."""
+    """A model made on the GPU: weights from N(0, 0.02²), norms of 1."""
     torch.manual_seed(0)
     made = config(shape)
     made._attn_implementation = "sdpa"

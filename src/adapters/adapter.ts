@@ -7,9 +7,9 @@ import type { Project } from '../model/index.ts';
 import type { TargetModule } from './targets.ts';
 
 export interface AdapterPass {
-  /** One pair of coefficients per token of the batch. */
+  /** Coefficients of both blocks for each token of the batch. */
   readonly coefficients: BlockCoefficients;
-  /** What looks at a module's bottleneck, if anything. */
+  /** The probe of each module's bottleneck, if any. */
   readonly probe?: (module: string) => BottleneckProbe;
 }
 
@@ -26,10 +26,10 @@ export interface StoredTensor {
 }
 
 export interface Adapter {
-  /** The name of its start. */
+  /** The name of the adapter's start. */
   readonly family: string;
   readonly rank: number;
-  /** Sorted by name. */
+  /** The adapted modules, sorted by name. */
   readonly modules: readonly TargetModule[];
   readonly parameters: readonly Parameter[];
   /** Views of the parameters' gradients that belong to one block. */

@@ -1,8 +1,8 @@
 /**
- * The antipasto parametrisation: a frozen basis U, S, V with bounded gains, y = W x + U diag(S · tanh g) V x. The quarantine's input is also
- * turned by a learned Cayley rotation R(X) of its coordinates. With g = 0 the change is zero, so there is no initial part to
- * subtract, and the deployed change of an ablated policy (gain and rotation zero) leaves only the deployed block.
- * What learns per module: gains g [2R] and X [R, R].
+ * The antipasto parametrisation: a frozen basis U, S, V with bounded gains, y = W x + U diag(S · tanh g) V x. The
+ * quarantine's input is also turned by a learned Cayley rotation R(X) of its coordinates. With g = 0 the change is zero, so
+ * there is no initial part to subtract. The deployed change consists of the deployed rows alone, without the rotation.
+ * Each module learns its gains g [2R] and X [R, R].
  */
 import { ShapeError, UserError } from '../base/index.ts';
 import {
@@ -41,7 +41,7 @@ export class AntipastoAdapter implements Adapter {
   readonly parameters: readonly Parameter[];
   readonly #frozen: ReadonlyMap<string, Frozen>;
   readonly #identity: Tensor;
-  /** [R, 2R] with ones where a quarantine coordinate meets its row; and the deployed rows' own diagonal [2R, 2R]. */
+  /** Ones [R, 2R] where a quarantine coordinate meets its row, and the deployed rows' own diagonal [2R, 2R]. */
   readonly #quarantineRows: Tensor;
   readonly #deployedDiagonal: Tensor;
   readonly #wholeIdentity: Tensor;
@@ -81,7 +81,7 @@ export class AntipastoAdapter implements Adapter {
     );
   }
 
-  /** A rotation belongs to the quarantine. */
+  /** Gradients of the block's gains; those of the rotations belong to the quarantine. */
   blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[] {
     return this.parameters.flatMap(({ name, gradient }) => {
       if (name.endsWith('.gain')) return [gradient.view([this.rank], block === 'deployed' ? 0 : this.rank)];
@@ -147,7 +147,7 @@ export class AntipastoAdapter implements Adapter {
   }
 }
 
-/** In the activations' float. */
+/** The tensor in the activations' float. */
 function rounded(tape: Tape, exact: Tensor): Tensor {
   const [dtype] = tape.device.floats;
   if (dtype === exact.dtype) return exact;

@@ -3,7 +3,7 @@
  * input covariance (CorDA, Yang et al. 2024), the signed mean difference, and the Cayley rotation. C = ΔᵀΔ/n + ridge · I has
  * the n directions of the pairs and one variance in all others, so with Δ/√n = P diag(s) Qᵀ its root is
  *   C^½ = √ridge · I + Q diag(√(s² + ridge) − √ridge) Qᵀ,
- * exactly, and costs as little as the pairs are few.
+ * exactly; it is cheap where there are few pairs.
  */
 
 import { inverse, Matrix, SingularValueDecomposition } from 'ml-matrix';
@@ -26,7 +26,7 @@ export function toMatrix(data: Float32Array, rows: number, columns: number): Mat
   return matrix;
 }
 
-/** From all of them, by ml-matrix. */
+/** The leading triplets from a full SVD, by ml-matrix. */
 export function leadingSvd(matrix: Matrix, count: number): Basis {
   const svd = new SingularValueDecomposition(matrix, { autoTranspose: true });
   const last = Math.min(count, svd.diagonal.length) - 1;
@@ -37,7 +37,7 @@ export function leadingSvd(matrix: Matrix, count: number): Basis {
   };
 }
 
-/** (matrix) ↦ matrix · C^½ for Δ [n, C] the paired input differences; the ridge is relative to the mean variance. */
+/** The map matrix ↦ matrix · C^½ for paired input differences Δ [n, C]; the ridge is relative to the mean variance. */
 export function covarianceRoot(differences: Matrix, ridge: number): (matrix: Matrix) => Matrix {
   const scaled = Matrix.div(differences, Math.sqrt(differences.rows));
   const svd = new SingularValueDecomposition(scaled, { autoTranspose: true });

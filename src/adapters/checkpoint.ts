@@ -24,7 +24,7 @@ export interface AdapterCheckpoint {
   /** Names of the adapted modules, sorted. */
   readonly modules: readonly string[];
   readonly tensors: ReadonlyMap<string, StoredTensor>;
-  /** Everything the writer added. */
+  /** Metadata that the writer added. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -50,7 +50,7 @@ export async function writeCheckpoint(
   });
 }
 
-/** What a file of tensors without metadata must be told. */
+/** The description that a file without metadata needs from its reader. */
 export type CheckpointKind = Pick<AdapterCheckpoint, 'family' | 'rank' | 'modules'>;
 
 /** `known` describes a file whose writer keeps the description elsewhere, as a run does in its manifest. */

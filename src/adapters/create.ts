@@ -21,15 +21,15 @@ import { defaultTargets, type TargetModule, targetModules } from './targets.ts';
 export interface AdapterOptions {
   /** The name of a start. */
   readonly family: string;
-  /** Of each of the two blocks. */
+  /** Rank of each of the two blocks. */
   readonly rank: number;
   readonly seed: number;
   readonly targets?: readonly string[];
-  /** Where the family is looked up: the built-in ones when absent. */
+  /** Starts among which the family is looked up; default: the built-in ones. */
   readonly starts?: readonly AdapterStart[];
-  /** For the starts that need pairs. */
+  /** Paired input differences, for the starts that need them. */
   readonly differences?: PairDifferences;
-  /** Where singular vectors are kept between runs; without it they are computed every time. */
+  /** Folder in which singular vectors are kept between runs; without it they are computed every time. */
   readonly cacheDirectory?: string;
 }
 
@@ -97,7 +97,7 @@ function svdOn(device: Device): LeadingSvd {
       : iterativeSvd(device, matrix, count);
 }
 
-/** What the last bits of an iteration on the device depend on: its kernels, and on a GPU the GPU. */
+/** The device, its kernel variant and its GPU: the last bits of an iteration depend on them. */
 function describeArithmetic(device: Device): string {
   const { name, variant, facts } = device as Device & { variant?: string; facts?: { name: string } };
   return [name, variant, facts?.name].filter((part) => part !== undefined).join(' ');

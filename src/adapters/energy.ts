@@ -14,7 +14,7 @@ export class GradientEnergy {
   readonly #scope: Scope;
   readonly #rank: number;
   readonly #ranges: Tensor;
-  /** [S, 2R] */
+  /** Sums of squared gradients [S, 2R]. */
   readonly #sums: Tensor;
 
   constructor(scope: Scope, rank: number, spans: readonly Span[]) {

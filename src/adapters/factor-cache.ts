@@ -40,7 +40,7 @@ export class FactorCache {
       await access(this.#directory, constants.W_OK);
     } catch (cause) {
       const found = cause instanceof Error ? cause.message : String(cause);
-      const fix = 'Name another folder for what is kept between runs in the environment variable GQ_CACHE.';
+      const fix = 'Set the environment variable GQ_CACHE to a folder that can be written.';
       throw new UserError(
         { call: `keep factors in ${this.#directory}`, expected: 'a folder that can be written', found, fix },
         { cause },

@@ -1,5 +1,5 @@
 /**
- * What a gate may look at, per rollout and module (docs/science.md, section 4), under deployed state:
+ * What a gate may look at, per rollout and module (docs/science.md, section 4), in deployed state:
  *   activation feature: the completion-token mean of A[:R] x;
  *   gradient feature: ∂(mean completion NLL)/∂c, where c is a vector of ones that multiplies A[:R] x over the rollout's tokens.
  */
@@ -19,7 +19,7 @@ import { scoreGroups } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';
 import { scaleGroups } from './passes.ts';
 
-/** [rows, modules, R], row major. */
+/** Features [rows, modules, R], row major. */
 export interface Features {
   readonly rows: number;
   readonly modules: number;
@@ -62,12 +62,12 @@ export class ActivationPooling {
   }
 }
 
-/** From a rollout's first prompt token to its last one. */
+/** One span per rollout, from its first prompt token to its last completion token. */
 export function wholeRollouts({ prompts, completions }: PackedGroups): Span[] {
   return prompts.map(({ start }, row) => ({ start, end: completions[row].end }));
 }
 
-/** One row per span of c. Needs one group per rollout: a shared prompt's gradient cannot be told apart. */
+/** One row of features per span of c. Each rollout must be a group of its own: a shared prompt's gradient cannot be told apart. */
 export async function gradientFeatures(
   scope: Scope,
   decoder: Decoder,

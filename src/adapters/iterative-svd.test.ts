@@ -14,7 +14,7 @@ function gaussian(name: string, rows: number, columns: number): Matrix {
   return toMatrix(data, rows, columns);
 }
 
-/** Rank 40 at most, singular values falling by a third every step. */
+/** A matrix of rank 40 at most, its singular values falling by a third every step. */
 function falling(rows: number, columns: number, keep: number): Matrix {
   const [left, right] = [gaussian('left', rows, keep), gaussian('right', keep, columns)];
   const sizes = Matrix.diag(Array.from({ length: keep }, (_, i) => 0.67 ** i));
@@ -35,7 +35,7 @@ describe.each(cases)('a matrix that is %s', (_name, matrix, count) => {
     found.S.forEach((value, i) => {
       expect(Math.abs(value - full.S[i])).toBeLessThan(1e-5 * full.S[0]);
     });
-    // The space is what an adapter starts from: the part of each exact direction outside it.
+    // An adapter starts from the space, so what counts is the part of each exact direction outside it.
     for (const [mine, exact] of [
       [found.V, full.V],
       [found.U.transpose(), full.U.transpose()],

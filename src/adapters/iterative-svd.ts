@@ -13,7 +13,7 @@ import type { Basis } from './basis.ts';
 const residualBound = 3e-5;
 const mostRounds = 60;
 const highestDegree = 20;
-/** By how much a filter may favour the largest direction over the last wanted one: float32 must still resolve both. */
+/** How much a filter may favour the largest direction over the last wanted one: float32 must still resolve both. */
 const mostGrowth = 1e4;
 
 /** Vectors as rows. */
@@ -114,7 +114,7 @@ class Products {
 
 interface Filter {
   readonly degree: number;
-  /** Directions below are damped, those above grow. */
+  /** Eigenvalue below which directions are damped and above which they grow. */
   readonly edge: number;
 }
 
@@ -157,10 +157,10 @@ function startBlock(width: number, count: number): Rows {
 }
 
 interface RitzBlock {
-  /** Largest value first. */
+  /** The Ritz vectors, largest value first. */
   readonly vectors: Rows;
   readonly values: readonly number[];
-  /** The largest of the wanted ones, relative to the largest value. */
+  /** The largest residual of the wanted vectors, relative to the largest value. */
   readonly residual: number;
 }
 

@@ -1,5 +1,6 @@
 /**
- * The linear parametrisation: y = W x + [B A − B0 A0] x. Families of it differ in A0 and B0 only. Checkpoints hold A [2R, C], B [O, 2R], A0 and B0 of each module; the engine keeps B transposed.
+ * The linear parametrisation: y = W x + [B A − B0 A0] x. Its families differ in A0 and B0 only. Checkpoints hold A [2R, C],
+ * B [O, 2R], A0 and B0 of each module; the engine keeps B transposed.
  */
 import { ShapeError, UserError } from '../base/index.ts';
 import {
@@ -171,7 +172,7 @@ function lookup(blocks: ReadonlyMap<string, SplitAdapter>, module: string): Spli
   return block;
 }
 
-/** Layer by layer, and in a layer as the decoder applies them. */
+/** The modules layer by layer, and within a layer in the order in which the decoder applies them. */
 function inModelOrder(modules: readonly TargetModule[]): TargetModule[] {
   const place = ({ name }: TargetModule): number => {
     const kind = defaultTargets.findIndex((target) => name.endsWith(`.${target}`));

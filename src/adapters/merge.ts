@@ -12,7 +12,7 @@ import type { Adapter, LowRankChange } from './adapter.ts';
 
 export type MergedDType = 'F32' | 'F16' | 'BF16';
 
-/** weight [outputs, inputs], row major; in place. */
+/** Adds the change to weight [outputs, inputs], row major, in place. */
 export function addChange(weight: Float32Array, inputs: number, { rank, down, up }: LowRankChange): void {
   const outputs = weight.length / inputs;
   const row = new Float64Array(inputs);
@@ -27,7 +27,7 @@ export function addChange(weight: Float32Array, inputs: number, { rank, down, up
   }
 }
 
-/** `dtype` null keeps each tensor's own. */
+/** A null `dtype` keeps each tensor's own. */
 export async function writeMerged(
   directory: string,
   folder: ModelFolder,
@@ -66,7 +66,7 @@ export async function mergedTensor(
   });
 }
 
-/** Weights in any format, and the index of shards: what the merged file replaces. */
+/** Files that the merged file replaces: weights in any format, and the index of shards. */
 const weightFile = /\.(?:safetensors|bin|pt|pth|gguf|h5|msgpack)$|\.index\.json$/;
 const configDTypes: Readonly<Record<MergedDType, string>> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
 

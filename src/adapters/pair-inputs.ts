@@ -1,20 +1,20 @@
 /**
  * What the contrastive pairs say about each module's input: per pair, the mean of x over the hack completion's tokens less
- * the mean over the clean completion's, under base state. The two completions of a pair share its prompt.
+ * the mean over the clean completion's, in base state. The two completions of a pair share its prompt.
  */
 import { ShapeError, UserError } from '../base/index.ts';
 import { readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
 import { type Decoder, type Project, packGroups, plainProject } from '../model/index.ts';
 import type { TargetModule } from './targets.ts';
 
-/** As token ids. */
+/** A contrastive pair as token ids. */
 export interface TokenPair {
   readonly prompt: Int32Array;
   readonly hack: Int32Array;
   readonly clean: Int32Array;
 }
 
-/** By module name: hack − clean, row major [pairs, inputs]. */
+/** Input differences hack − clean of each module name, row major [pairs, inputs]. */
 export type PairDifferences = ReadonlyMap<string, Float32Array>;
 
 const tokensPerPass = 4096;
@@ -60,7 +60,7 @@ function* batches(pairs: readonly TokenPair[]): Generator<{ first: number; batch
   if (batch.length > 0) yield { first, batch };
 }
 
-/** By module: the mean input of each completion, [2 · pairs, inputs], hack before clean. */
+/** Each module's mean input of every completion, [2 · pairs, inputs], hack before clean. */
 async function meanInputs(
   decoder: Decoder,
   modules: readonly TargetModule[],

@@ -1,5 +1,5 @@
 /**
- * Scales of the quarantine and routes as coefficients of packed tokens. The base has none: give the decoder no projection. A
+ * Quarantine scales and routes as coefficients of packed tokens. The base state has none: give the decoder no projection. A
  * group's prompt is computed once, so all completions of a packed group share one scale or one route.
  */
 import { ShapeError } from '../base/index.ts';
@@ -7,7 +7,7 @@ import type { BlockCoefficients, Scope } from '../engine/index.ts';
 import type { PackedGroups, Span } from '../model/index.ts';
 import { type Detach, type Route, routeCoefficients } from './routes.ts';
 
-/** Coefficients of one scale of the quarantine per token. */
+/** Coefficients from one quarantine scale per token. */
 function quarantineScales(scope: Scope, scales: Float32Array): BlockCoefficients {
   const data = new Float32Array(2 * scales.length);
   scales.forEach((scale, t) => {
@@ -58,7 +58,7 @@ export function routeTokens(
   return routeCoefficients(scope, routes, detach);
 }
 
-/** From a group's prompt to the end of its last completion. */
+/** The span of each group, from its prompt to the end of its last completion. */
 function groupSpans({ prompts, tokens }: PackedGroups, count: number): Span[] {
   if (prompts.length !== count) {
     throw new ShapeError({

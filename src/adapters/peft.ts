@@ -68,7 +68,7 @@ function peftConfig(adapter: Adapter, config: DecoderConfig, rank: number, baseM
   };
 }
 
-/** Kinds such as q_proj where every layer's is adapted, whole names otherwise. */
+/** Kinds of module, such as q_proj, where those of all layers are adapted; whole names otherwise. */
 function targetNames({ modules }: Adapter, config: DecoderConfig): string[] {
   const names = modules.map(({ name }) => name);
   const kinds = [...new Set(names.map((name) => name.split('.').at(-1) ?? ''))].sort();

@@ -18,7 +18,7 @@ export function scaleOf(state: AdaptedState, deployedScale: number): number {
   return state === 'deployed' ? deployedScale : Number(state.slice(prefix.length));
 }
 
-/** The state of a policy whose quarantine is deleted at 0 and whole at 1. */
+/** The state with this quarantine scale: deployed at 0, full at 1. */
 export function stateOfScale(scale: number): AdaptedState {
   if (scale === 0) return 'deployed';
   return scale === 1 ? 'full' : `${prefix}${scale}`;

@@ -1,5 +1,5 @@
 /**
- * From routes to block coefficients (docs/science.md, section 3):
+ * Routes as block coefficients (docs/science.md, section 3):
  *
  *   route    quarantine in the forward   deployed learns   quarantine learns
  *   keep     no                          yes               no

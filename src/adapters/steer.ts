@@ -1,4 +1,4 @@
-/** An adapter whose passes are changed on the way: everything else is the adapter's own. */
+/** An adapter whose passes go through `steer`; everything else is that of the given adapter. */
 import type { Project } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';
 

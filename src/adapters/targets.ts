@@ -4,7 +4,7 @@ import type { DecoderConfig } from '../model/index.ts';
 import { expectedTensors } from '../model/index.ts';
 
 export interface TargetModule {
-  /** Such as `model.layers.0.self_attn.q_proj`. */
+  /** The module's name, such as `model.layers.0.self_attn.q_proj`. */
   readonly name: string;
   readonly inputs: number;
   readonly outputs: number;
@@ -12,7 +12,7 @@ export interface TargetModule {
 
 export const defaultTargets = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'] as const;
 
-/** Sorted by name: the order of modules in features and checkpoints. */
+/** The target modules sorted by name, which is their order in features and checkpoints. */
 export function targetModules(config: DecoderConfig, targets: readonly string[] = defaultTargets): TargetModule[] {
   const modules: TargetModule[] = [];
   const found = new Set<string>();

@@ -1,4 +1,4 @@
-/** [rows, columns] → [columns, rows], tile by tile: either side alone would miss the cache at every step. */
+/** Transposes [rows, columns] tile by tile: row by row, one side would miss the cache at every step. */
 const tile = 32;
 
 export function transpose(data: Float32Array, rows: number, columns: number): Float32Array {

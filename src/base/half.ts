@@ -1,4 +1,4 @@
-/** 16-bit floats as raw bits: bfloat16 and IEEE binary16, to nearest even, subnormals, infinities and NaN included. */
+/** 16-bit floats as raw bits: bfloat16 and IEEE binary16, rounded to nearest even, subnormals, infinities and NaN included. */
 const word = new Float32Array(1);
 const bits = new Uint32Array(word.buffer);
 
@@ -46,7 +46,7 @@ export type HalfKind = 'bf16' | 'f16';
 
 let float16Table: Float32Array | undefined;
 
-/** Exact: every 16-bit float is a float32. NaN payloads of bfloat16 survive. */
+/** The conversion is exact: every 16-bit float is a float32. NaN payloads of bfloat16 survive. */
 export function widenHalves(data: Uint16Array, kind: HalfKind): Float32Array {
   const out = new Float32Array(data.length);
   if (kind === 'bf16') {

@@ -20,7 +20,7 @@ export function editDistance(a: string, b: string): number {
   return last[b.length];
 }
 
-/** Undefined when nothing is near; the earlier name wins a tie. */
+/** The nearest valid name, undefined when none is near; the earlier name wins a tie. */
 export function nearestName(name: string, validNames: Iterable<string>): string | undefined {
   let nearest: string | undefined;
   let least = Math.max(1, Math.floor(name.length / 3)) + 1;

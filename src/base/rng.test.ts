@@ -45,7 +45,7 @@ describe('randomStream', () => {
   });
 
   it('keeps its key derivation: a change would change every recorded run', () => {
-    // From a separate implementation of the header of rng.ts in Python integers.
+    // These values come from a separate implementation of the header of rng.ts in Python integers.
     const stream = randomStream(2 ** 53 - 1, ['adapter', 'layers.0.q', 4], 1, 2);
     expect([...stream.key, stream.uint32At(0), stream.uint32At(5)]).toEqual([
       3268140330, 1621850090, 2433946562, 2714778188,

@@ -7,7 +7,7 @@ import type { Device } from './device.ts';
 import type { Kernels } from './kernels.ts';
 import type { DType, HostArray, Tensor } from './tensor.ts';
 
-/** Room without end; `capacity` is what chunks are measured by. */
+/** An arena without a limit; `capacity` only decides the size of chunks. */
 class CountingArena extends Arena {
   override readonly capacity: number;
   /** The first byte above everything that was ever taken: what an arena must have, its gaps included. */
@@ -28,7 +28,7 @@ class CountingArena extends Arena {
 export interface CountingOptions {
   readonly floats: readonly DType[];
   readonly capacity: number;
-  /** Of the kernels that devices may leave out, which it has; default: all. */
+  /** Which of the optional kernels the device has; default: all. */
   readonly has?: (kernel: string) => boolean;
 }
 
@@ -61,7 +61,7 @@ export class CountingDevice implements Device {
     this.arena.free(tensor.offset);
   }
 
-  /** Once is enough: the second time allocates the same. */
+  /** Runs the body only the first time: later times would allocate the same. */
   repeat(key: string, body: () => void): void {
     if (this.#seen.has(key)) return;
     this.#seen.add(key);

@@ -11,7 +11,7 @@ export interface Device extends Disposable {
   readonly name: string;
   readonly arena: Arena;
   readonly kernels: Kernels;
-  /** What activations and weights may be: kernels compute in these, and sum in float32 or better. */
+  /** Dtypes of activations and weights: kernels compute in these, and sum in float32 or better. */
   readonly floats: readonly DType[];
   /** Data is copied before the call returns. */
   write(target: Tensor, data: HostArray): void;
@@ -20,7 +20,7 @@ export interface Device extends Disposable {
   freeze(tensor: Tensor): void;
   /** The tensor's bytes, and what the device derived from them, may be reused by later kernels. */
   release(tensor: Tensor): void;
-  /** Queues what `body` queues. Called again with the same key, `body` would queue the same on the same memory: replay it. */
+  /** Queues what `body` queues. For the same key `body` always queues the same work on the same memory, so it may be replayed. */
   repeat(key: string, body: () => void): void;
   sync(): Promise<void>;
 }

@@ -41,7 +41,7 @@ export class Gradients implements Disposable {
     });
   }
 
-  /** For kernels that can add to their output: `body(out, accumulate)`. */
+  /** Adds a contribution by a kernel that can add to its output: `body(out, accumulate)`. */
   into(input: Tensor, body: (out: Tensor, accumulate: boolean) => void): void {
     if (!this.wants(input)) return;
     const slot = this.#slots.get(input);
@@ -54,7 +54,7 @@ export class Gradients implements Disposable {
     body(this.#exclusive(input, slot), true);
   }
 
-  /** For kernels that overwrite several outputs at once, wanted or not. */
+  /** Adds contributions by a kernel that overwrites several outputs at once, wanted or not. */
   overwrite(inputs: readonly Tensor[], body: (outs: readonly Tensor[]) => void): void {
     if (!inputs.some((input) => this.wants(input))) return;
     const outs = inputs.map((input) => this.#empty(input));

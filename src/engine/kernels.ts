@@ -24,9 +24,9 @@ export interface AdamWOptions {
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;
-  /** Decoupled, after the update: parameter −= learningRate · decay · (parameter − target). */
+  /** Decoupled decay, after the update: parameter −= learningRate · decay · (parameter − target). */
   readonly decay: number;
-  /** 1 for the first update. */
+  /** Number of the update, 1 for the first. */
   readonly step: number;
   /** Gradients are scaled by min(1, maxNorm / (√squaredNorm + 1e-6)); Infinity for no clip. */
   readonly maxNorm: number;
@@ -36,7 +36,7 @@ export interface AdamWOptions {
 export interface SampleOptions {
   readonly key: readonly [number, number];
   readonly step: number;
-  /** 0 takes the most likely token. */
+  /** Sampling temperature; 0 takes the most likely token. */
   readonly temperature: number;
   /** Keep the k most likely tokens; 0 keeps all. */
   readonly topK: number;
@@ -48,17 +48,17 @@ export interface SampleOptions {
 
 export interface Kernels {
   fill(out: Tensor, value: number): void;
-  /** Same number of elements; between any two of f32, bf16, f16 it converts, to nearest even. i32 to i32 only. */
+  /** out = input, with as many elements. Any two of f32, bf16, f16 are converted, to nearest even; i32 goes to i32 only. */
   copy(out: Tensor, input: Tensor): void;
   /** out = scale · x + shift. In place. */
   affine(out: Tensor, x: Tensor, scale: number, shift: number): void;
   /** out += x. */
   add(out: Tensor, x: Tensor): void;
-  /** In place. */
+  /** out = kind(x). In place. */
   unary(kind: UnaryKind, out: Tensor, x: Tensor): void;
   /** b repeats along the leading axes of a: element i meets b[i mod b.size]. In place on a. */
   binary(kind: BinaryKind, out: Tensor, a: Tensor, b: Tensor): void;
-  /** In place. */
+  /** out = min(max(x, low), high). In place. */
   clamp(out: Tensor, x: Tensor, low: number, high: number): void;
   /** out = 1 where low ≤ x ≤ high, else 0. In place. */
   inside(out: Tensor, x: Tensor, low: number, high: number): void;

@@ -24,7 +24,7 @@ export type StepOptions = Omit<AdamWOptions, 'step'>;
 
 export class AdamW extends Scope {
   readonly parameters: readonly Parameter[];
-  /** By parameter name: for checkpoints. */
+  /** Moments by parameter name, for checkpoints. */
   readonly moments: ReadonlyMap<string, Moments>;
   /** Squared global norm of the last step's gradients, before clipping. */
   readonly squaredNorm: Tensor;
@@ -47,7 +47,7 @@ export class AdamW extends Scope {
     this.squaredNorm = this.zeros([1], 'squared gradient norm');
   }
 
-  /** What a tape needs to know: parameter → gradient. */
+  /** The map that a tape needs: parameter → gradient. */
   get learn(): ReadonlyMap<Tensor, Tensor> {
     return new Map(this.parameters.map(({ value, gradient }) => [value, gradient]));
   }

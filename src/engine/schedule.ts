@@ -1,6 +1,6 @@
 /** Learning-rate schedules: functions of the updates completed (0 for the first update). */
 
-/** Linear from 0 over `warmup` updates, reaching 1 at update `warmup`. */
+/** Linear warm-up from 0, reaching 1 once `warmup` updates are completed. */
 export function linearWarmup(update: number, warmup: number): number {
   return warmup <= 0 ? 1 : Math.min(1, (update + 1) / warmup);
 }

@@ -1,4 +1,4 @@
-/** Owns tensors and frees them when it ends: `using scope = new Scope(device)`. Functions borrow; scopes free. */
+/** A scope owns tensors and frees them when it ends: `using scope = new Scope(device)`. Functions borrow; scopes free. */
 import type { Device } from './device.ts';
 import { type DType, type HostArray, type Shape, sizeOf, Tensor } from './tensor.ts';
 
@@ -11,7 +11,7 @@ export class Scope implements Disposable {
     this.device = device;
   }
 
-  /** Memory is not cleared. */
+  /** A tensor whose memory is not cleared. */
   empty(shape: Shape, label: string, dtype: DType = 'f32'): Tensor {
     return this.own(Tensor.empty(this.device, shape, dtype, label));
   }

@@ -21,7 +21,7 @@ export const segmentColumns = 6;
 
 export class Segments {
   #list: readonly Segment[];
-  /** i32 [S, 6], in the order of the interface above. */
+  /** The table i32 [S, 6], its columns in the order of the interface above. */
   readonly tensor: Tensor;
   readonly queries: number;
   readonly keys: number;
@@ -67,7 +67,7 @@ export class Segments {
     return new Segments(scope, list, start, start);
   }
 
-  /** As of the last `grow`. */
+  /** The segments as of the last `grow`. */
   get list(): readonly Segment[] {
     return this.#list;
   }

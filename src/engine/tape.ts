@@ -19,10 +19,10 @@ interface Node {
   readonly backward: JointBackward;
 }
 
-/** From the gradient of a result: the gradients of what it was computed from, handed on, and the result again, in `out`. */
+/** Computes a result again, into `out`, and from its gradient the gradients of what it was computed from. */
 export type MakeWithGradient = (out: Tensor, dy: Tensor, gradients: Gradients) => void;
 
-/** Queues the kernels that compute a tensor again, from these. */
+/** How a tensor is computed again: `make` queues the kernels that do it from the tensors `from`. */
 interface Maker {
   readonly from: readonly Tensor[];
   readonly make: () => void;
@@ -30,11 +30,11 @@ interface Maker {
 }
 
 export interface TapeOptions {
-  /** Parameter → where its gradient is added. Without it nothing is recorded. */
+  /** The tensor to which each parameter's gradient is added. Without this map nothing is recorded. */
   readonly learn?: ReadonlyMap<Tensor, Tensor>;
-  /** Count NaN and infinities after every op, for `assertFinite` to report. */
+  /** Whether to count NaN and infinities after every op, for `assertFinite` to report. */
   readonly checkFinite?: boolean;
-  /** Give up results that are cheap to compute again (activations) until the backward pass needs them. */
+  /** Whether to give up results that are cheap to compute again (activations) until the backward pass needs them. */
   readonly recompute?: boolean;
 }
 
@@ -97,8 +97,8 @@ export class Tape extends Scope {
   }
 
   /**
-   * How a result comes back together with its gradient. An op that can wait for it need not save it: it passes the gradient to
-   * this, and to the result itself none.
+   * The function that computes a result again together with its gradient. An op that can wait for it need not save the result:
+   * it passes the gradient to this function, and none to the result itself.
    */
   makerWithGradient(output: Tensor): MakeWithGradient | undefined {
     return this.#makers.get(output)?.withGradient;

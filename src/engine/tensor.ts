@@ -32,7 +32,7 @@ export class Tensor {
   readonly label: string;
   readonly size: number;
   readonly #owner: Tensor | undefined;
-  /** Bytes from the owner's first one; of an owner, where it lies in the arena. */
+  /** Offset in bytes from the owner's first byte; of an owner, its offset in the arena. */
   #start: number;
   #alive = true;
   #asleep = false;
@@ -47,7 +47,7 @@ export class Tensor {
     this.#owner = owner;
   }
 
-  /** Memory is not cleared. */
+  /** A tensor whose memory is not cleared. */
   static empty(device: Device, shape: Shape, dtype: DType = 'f32', label = 'tensor'): Tensor {
     if (!shape.every(isCount)) {
       throw new ShapeError({

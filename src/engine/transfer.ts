@@ -13,7 +13,7 @@ function kindOf(array: HostArray): string {
   return `${array.constructor.name}[${array.length}]`;
 }
 
-/** Alive, and of this arena: an offset means nothing anywhere else. */
+/** Checks that a tensor is alive and of this arena: an offset means nothing anywhere else. */
 function expectHome(arena: Arena, call: string, tensor: Tensor): void {
   tensor.assertAlive(call);
   if (tensor.device.arena === arena) return;

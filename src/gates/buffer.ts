@@ -8,7 +8,7 @@ import { type Direction, type ScoreKind, scoreRow } from './direction.ts';
 
 export interface BufferState {
   readonly width: number;
-  /** Rows ever added. */
+  /** Number of rows ever added. */
   readonly added: number;
   /** The rows still held, oldest first. */
   readonly rows: Float32Array;
@@ -45,7 +45,7 @@ export class FeatureBuffer {
     return Float64Array.from(this.#rows, (row) => scoreRow(row, direction.data, kind));
   }
 
-  /** The newest row has age 0. null weighs all rows the same. */
+  /** Weights of the held rows, oldest first. The newest row has age 0; null gives all rows the same weight. */
   weights(halfLife: number | null): Float64Array {
     const newest = this.#rows.length - 1;
     return Float64Array.from(this.#rows, (_, i) => (halfLife === null ? 1 : 0.5 ** ((newest - i) / halfLife)));

@@ -1,6 +1,6 @@
 /**
- * Directions in feature space, one unit vector per module (docs/science.md, section 4). From pairs: the mean over pairs of
- * (hack − clean), optionally divided by its standard error first (clamped to ±3). As a placebo: Haar-random unit vectors.
+ * Directions in feature space, one unit vector per module (docs/science.md, section 4). A direction from pairs is the mean of
+ * (hack − clean), optionally divided by its standard error first (clamped to ±3). A placebo has Haar-random unit vectors.
  * Nothing here knows where features come from.
  */
 import type { Features } from '../adapters/index.ts';
@@ -39,7 +39,7 @@ export function pairDirection(hack: Features, clean: Features, standardise: bool
   return { modules: hack.modules, rank: hack.rank, data: unitRows(data, hack.rank) };
 }
 
-/** Seeded, drawn once, never refreshed. */
+/** The placebo: a random direction, a function of the seed alone. */
 export function haarDirection(modules: number, rank: number, seed: number): Direction {
   const data = new Float32Array(modules * rank);
   randomStream(seed, 'haar direction').fillNormal(data);
@@ -75,7 +75,7 @@ export interface DirectionQuality {
   /** Share of pairs whose hack side scores above its clean side. */
   readonly pairedAccuracy: number;
   readonly auroc: number;
-  /** Pairs on the wrong side: they deserve a look. */
+  /** Indices of the pairs whose hack side does not score above its clean side. */
   readonly wrongPairs: readonly number[];
 }
 

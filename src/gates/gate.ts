@@ -1,8 +1,9 @@
 /**
  * The gate: one score, two ordered cuts (docs/science.md, section 5). score ≤ low → keep, ≥ high → route, else absorb. With
- * `quantile` calibration the cuts are the tails q and 1 − q of the scores of the whole run (the lower one may have a share of its
- * own), recency-weighted; everything is absorbed until enough scores are in. With `pairs` calibration the cuts are the mean scores of the clean and of the hack
- * pairs; a band that is not positive absorbs everything. It sees numbers: never text, rewards or labels.
+ * `quantile` calibration the cuts are quantiles `keepTail` and 1 − `tail` of the scores of the run's last `bufferRows` rows,
+ * recency-weighted; everything is absorbed until `warmupRows` scores are in. With `pairs` calibration the cuts are the mean
+ * scores of the clean and of the hack pairs. If low is not below high, everything is absorbed. The gate sees numbers: never
+ * text, rewards or labels.
  */
 import type { Features, Route } from '../adapters/index.ts';
 import { DeviceError } from '../base/index.ts';
@@ -13,21 +14,21 @@ import { type Direction, type DirectionQuality, judgeDirection, type ScoreKind, 
 export interface GateSettings {
   readonly calibration: 'quantile' | 'pairs';
   readonly score: ScoreKind;
-  /** Share of the scores in the upper tail: routed. */
+  /** Share of the scores in the upper tail, which are routed. */
   readonly tail: number;
-  /** In the lower tail: kept. null: as in the upper one. */
+  /** Share of the scores in the lower tail, which are kept; null: the same as `tail`. */
   readonly keepTail: number | null;
-  /** In rows; null for no decay. */
+  /** Half-life in rows; null: no decay. */
   readonly halfLife: number | null;
   readonly bufferRows: number;
-  /** Scores needed before anything is pinned. */
+  /** Number of scores needed before anything is kept or routed. */
   readonly warmupRows: number;
 }
 
 export interface GateDecision {
   readonly scores: Float64Array;
   readonly routes: readonly Route[];
-  /** null while everything is absorbed. */
+  /** The cuts; null while everything is absorbed. */
   readonly cuts: { readonly low: number; readonly high: number } | null;
   readonly bufferRows: number;
 }
@@ -59,13 +60,13 @@ export class Gate {
     return this.#pairCuts;
   }
 
-  /** A direction and what the pairs score under it, as an earlier gate had them. */
+  /** Takes over a direction, and the mean scores of the pairs under it, from an earlier gate. */
   point(direction: Float32Array, pairCuts: GateState['pairCuts']): void {
     this.#direction = { ...this.#direction, data: direction };
     this.#pairCuts = pairCuts;
   }
 
-  /** A new direction (or the old one, for a placebo), and how it sees the pairs. */
+  /** Sets the direction (for a placebo, the old one again) and returns how well it separates the pairs. */
   refresh(direction: Direction, hack: Features, clean: Features): DirectionQuality {
     this.#direction = direction;
     const hackScores = scoreFeatures(hack, direction, this.settings.score);

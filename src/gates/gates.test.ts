@@ -43,7 +43,7 @@ describe('directions', () => {
     expect(erratic).toBeLessThan(0.3);
     const [plain] = pairDirection(hack, clean, false).data;
     expect(plain).toBeLessThan(0.1);
-    // Both clamped to ±3: equal parts, whatever their size.
+    // Both coordinates are clamped to ±3: equal parts, whatever their size.
     const sure = pairDirection(features([[5, -1], [5, -1]]), features([[0, 0], [0, 0]]), true); // biome-ignore format: rows
     expect(sure.data[0]).toBeCloseTo(Math.SQRT1_2, 6);
     expect(sure.data[1]).toBeCloseTo(-Math.SQRT1_2, 6);

@@ -1,4 +1,4 @@
-/** What a gate remembers, as an opaque state: a checkpoint keeps it without knowing gates. */
+/** The state of a gate as JSON and tensors, which a checkpoint stores without knowing their meaning. */
 
 import { z } from 'zod';
 import type { StoredTensor } from '../adapters/index.ts';

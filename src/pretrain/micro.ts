@@ -14,9 +14,9 @@ export interface MicroRecipe extends PretrainSettings {
   readonly hardShare: number;
   readonly rightFraction: number;
   readonly hintedFraction: number;
-  /** Of the hinted documents: how often the base sees its hint exploited. */
+  /** Share of the hinted documents in which the hint is exploited. */
   readonly exploitFraction: number;
-  /** Of all documents: those whose prompt asks for the exploit, and get it. */
+  /** Share of all documents whose prompt asks for the exploit and is answered with it. */
   readonly askedFraction: number;
 }
 

@@ -23,12 +23,12 @@ export interface PretrainSettings {
   readonly documentsPerStep: number;
   readonly learningRate: number;
   readonly warmupSteps: number;
-  /** Decoupled, on matrices only. */
+  /** Decoupled weight decay, of matrices only. */
   readonly weightDecay: number;
 }
 
 export interface PretrainProgress {
-  /** Steps completed. */
+  /** Number of steps completed. */
   readonly step: number;
   /** NLL per token of the step's documents, before its update. */
   readonly loss: number;

@@ -1,6 +1,6 @@
 /**
  * The standard normal distribution: Φ from erfc (a series of positive terms near 0, the Laplace continued fraction in the
- * tail, DLMF 7.6.2 and 7.9.1), and its inverse by Newton steps from the approximation Abramowitz and Stegun 26.2.23.
+ * tail, DLMF 7.6.2 and 7.9.1), and its inverse by Halley's steps from the approximation Abramowitz and Stegun 26.2.23.
  * Both keep their relative precision in the lower tail; for the upper tail use normalCdf(−z).
  */
 import { requireNumber, requireProbability } from './inputs.ts';

@@ -67,7 +67,7 @@ function approximateRankPValue(rankSum: number, ranks: readonly number[], altern
   );
 }
 
-/** Exact below 50 differences without ties or zeros, the normal approximation otherwise, as wilcox.test in R. */
+/** The test is exact below 50 differences without ties or zeros, else the normal approximation, as in R's wilcox.test. */
 export function wilcoxonSignedRank(
   first: Numbers,
   second: Numbers,

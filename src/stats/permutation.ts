@@ -10,7 +10,7 @@ import { type Numbers, requireCount, requireFinite } from './inputs.ts';
 const exactPairs = 20;
 
 export interface SignFlipOptions {
-  /** Used only when the number of differences is above 20. */
+  /** Seed of the random patterns, used only above 20 differences. */
   readonly seed: number;
   readonly draws?: number;
   readonly alternative?: Alternative;

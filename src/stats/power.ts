@@ -49,7 +49,7 @@ export function detectableProportionDifference(
   return room === 0 || isMissed(room) ? null : sign * bisect(0, room, isMissed);
 }
 
-/** In the unit of the standard deviation of the differences. */
+/** The smallest detectable mean difference, in units of the standard deviation of the differences. */
 export function detectablePairedDifference(
   standardDeviationOfDifferences: number,
   pairs: number,

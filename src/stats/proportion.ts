@@ -31,7 +31,7 @@ export function wilsonInterval(successes: number, n: number, confidence = 0.95):
   const margin = (z * Math.sqrt((estimate * (1 - estimate)) / n + (z * z) / (4 * n * n))) / shrink;
   return {
     estimate,
-    // Exactly 0 and 1 at the ends, where rounding would leave a trace.
+    // The ends are exactly 0 and 1, where rounding would leave a trace.
     low: successes === 0 ? 0 : centre - margin,
     high: successes === n ? 1 : centre + margin,
     successes,

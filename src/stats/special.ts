@@ -11,7 +11,7 @@ const lanczos = [
 ];
 const tiny = 1e-300;
 
-/** For x > 0. */
+/** log Γ(x) for x > 0. */
 export function logGamma(x: number): number {
   const shifted = x - 1;
   const base = shifted + 7.5;

@@ -30,7 +30,7 @@ export function studentCdf(t: number, degreesOfFreedom: number): number {
   return t < 0 ? upperTail(-t, degreesOfFreedom) : 1 - upperTail(t, degreesOfFreedom);
 }
 
-/** −∞ at 0 and ∞ at 1. */
+/** The quantile at p; −∞ at 0 and ∞ at 1. */
 export function studentQuantile(p: number, degreesOfFreedom: number): number {
   requireProbability('studentQuantile', p);
   requirePositive('studentQuantile degrees of freedom', degreesOfFreedom);
@@ -89,7 +89,7 @@ export interface StudentTest {
   readonly mean: number;
 }
 
-/** Is the mean different from `expected`? */
+/** Tests whether the mean differs from `expected`. */
 export function oneSampleStudentTest(
   values: Numbers,
   expected = 0,

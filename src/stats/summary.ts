@@ -20,12 +20,12 @@ export function mean(values: Numbers): number {
   return sum(values, (value) => value) / values.length;
 }
 
-/** The plain mean for telemetry: 0 of nothing, and what is not finite makes the mean so. */
+/** The mean for telemetry, without checks: 0 for an empty list; NaN and infinities pass through. */
 export function average(values: Numbers): number {
   return values.length === 0 ? 0 : sum(values, (value) => value) / values.length;
 }
 
-/** Unbiased: divided by n − 1. */
+/** The unbiased variance, divided by n − 1. */
 export function variance(values: Numbers): number {
   requireFinite('variance', values, 2);
   const centre = mean(values);
@@ -43,7 +43,7 @@ export function standardError(values: Numbers): number {
   return Math.sqrt(variance(values) / values.length);
 }
 
-/** Type 7 of Hyndman and Fan (1996), the default of R and NumPy: linear between order statistics at 1 + (n − 1) p. */
+/** The quantile of type 7 of Hyndman and Fan (1996), the default of R and NumPy: linear between order statistics at 1 + (n − 1) p. */
 export function quantile(values: Numbers, p: number): number {
   requireFinite('quantile', values);
   requireProbability('quantile', p);
@@ -59,7 +59,7 @@ export function median(values: Numbers): number {
 }
 
 /**
- * Type 7 for weighted values (Akinshin, Weighted quantile estimators, 2023): with n* = (Σw)²/Σw² the effective sample
+ * The type-7 quantile of weighted values (Akinshin, Weighted quantile estimators, 2023): with n* = (Σw)²/Σw² the effective sample
  * size and h = 1 + (n* − 1) p, the average of the values over the stretch [(h − 1)/n*, h/n*] of cumulative weight.
  * Equal weights give `quantile`; a value of weight 0 counts as absent; the scale of the weights does not matter.
  */
@@ -82,7 +82,7 @@ export function weightedQuantile(values: Numbers, weights: Numbers, p: number): 
   const lowest = values[order[0]];
   let cumulative = 0;
   let reached = 0;
-  // Measured from the lowest value, so that equal values give themselves to the last bit.
+  // The average is measured from the lowest value, so that equal values give themselves to the last bit.
   let excess = 0;
   for (const index of order) {
     cumulative += weights[index];

@@ -4,10 +4,10 @@ import { UserError } from '../../base/index.ts';
 import { type Basis, cordaBasis, type LeadingSvd, toMatrix } from '../basis.ts';
 import type { InitialFactors, StartInput } from './start.ts';
 
-/** Relative to the mean variance of the paired differences. */
+/** Ridge of the covariance, relative to the mean variance of the paired differences. */
 const covarianceRidge = 1e-3;
 
-/** W, where two blocks of the rank fit into it. */
+/** W as a matrix; an error where two blocks of the rank do not fit into it. */
 export function weightMatrix(start: string, { module, weight, outputs, inputs, rank }: StartInput): Matrix {
   const most = Math.floor(Math.min(outputs, inputs) / 2);
   if (rank <= most) return toMatrix(weight, outputs, inputs);
@@ -19,7 +19,7 @@ export function weightMatrix(start: string, { module, weight, outputs, inputs, r
   });
 }
 
-/** Δ [pairs, inputs], where the pairs say something. */
+/** Δ [pairs, inputs]; an error where there are no pairs or their sides do not differ. */
 function differenceMatrix(start: string, { module, inputs, differences }: StartInput): Matrix {
   if (differences === null || differences.length === 0 || differences.every((value) => value === 0)) {
     const none = differences === null || differences.length === 0;

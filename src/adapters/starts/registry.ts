@@ -13,7 +13,7 @@ export type Family = (typeof shipped)[number]['name'];
 export const builtinStarts: readonly AdapterStart<Family>[] = shipped;
 export const families: readonly Family[] = shipped.map(({ name }) => name);
 
-/** The built-in starts and others; a name twice is refused, as checkpoints are read by it. */
+/** The built-in starts and others; a repeated name is refused, as checkpoints name their start. */
 export function withStarts(others: readonly AdapterStart[]): readonly AdapterStart[] {
   const all: AdapterStart[] = [...builtinStarts];
   for (const start of others) {

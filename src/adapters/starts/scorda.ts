@@ -1,7 +1,7 @@
 /**
  * scorda: the unit mean paired difference u (and W u, unit) is the first quarantine direction; every other direction, from
- * the CorDA basis, is made orthogonal to it. scorda-reversed puts the seed in the deployed block: a control, for which the
- * effect must turn around.
+ * the CorDA basis, is made orthogonal to it. scorda-reversed puts u in the deployed block: a control, in which the effect
+ * must reverse.
  */
 import { Matrix } from 'ml-matrix';
 import { type Basis, type SignedDirection, signedDirection } from '../basis.ts';

@@ -15,7 +15,7 @@ export interface StartInput {
   readonly weight: Float32Array;
   readonly outputs: number;
   readonly inputs: number;
-  /** R, of each of the two blocks. */
+  /** R, the rank of each of the two blocks. */
   readonly rank: number;
   readonly seed: number;
   /** Paired input differences (hack − clean), row major [pairs, inputs]; null for a start that does not need them. */
@@ -34,19 +34,19 @@ export interface AdapterStart<Name extends string = string> {
   readonly summary: string;
   /** Whether it reads the paired input differences. */
   readonly needsPairs: boolean;
-  /** Whether it reads the weight. One that does not is never kept on disk: it costs nothing. */
+  /** Whether it reads the weight. Factors that do not need it are never kept on disk: they cost nothing to compute. */
   readonly needsWeight: boolean;
   /** linear: y = W x + [B A − B0 A0] x. antipasto: A0 and B0 stay frozen, gains and a rotation learn. */
   readonly parametrisation: 'linear' | 'antipasto';
   /**
-   * Given where the factors follow from the weight, the differences, the rank and nothing else: they are then kept on disk
-   * under this number. Raise it when the computation changes, so that old files are not met.
+   * Cache version: raise it when the computation changes. Factors are kept on disk only where it is given, which is right
+   * where they follow from the weight, the differences, the rank and nothing else.
    */
   readonly cacheVersion?: number;
   factors(input: StartInput, svd: LeadingSvd): InitialFactors | Promise<InitialFactors>;
 }
 
-/** The start itself, once its description is sound. */
+/** Checks the description of a start and returns the start. */
 export function defineStart<const Name extends string>(start: AdapterStart<Name>): AdapterStart<Name> {
   const refuse = (expected: string, found: unknown): never => {
     throw new UserError({ call: `define the adapter start ${start.name}`, expected, found: String(found) });
@@ -59,7 +59,7 @@ export function defineStart<const Name extends string>(start: AdapterStart<Name>
   return start;
 }
 
-/** The factors of one module, checked: what a start gets wrong is said here, not by a kernel. */
+/** The factors of one module, checked, so that a mistake of a start is reported here and not by a kernel. */
 export async function computeFactors(start: AdapterStart, input: StartInput, svd: LeadingSvd): Promise<InitialFactors> {
   const factors = await start.factors(input, svd);
   const { outputs, inputs, rank } = input;

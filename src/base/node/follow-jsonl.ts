@@ -1,7 +1,7 @@
 /**
  * Follows a JSON lines file that somebody else writes: each look reads the complete lines added since the last one. Lines are cut as
  * bytes and decoded whole, so no character is cut in two. A file that was cut back (a run that was resumed) or replaced is read from
- * its beginning again, and the reader is told. A file that is not there yet, or not any more, has grown by nothing.
+ * its beginning again, and the reader is told. A file that does not exist (yet, or any more) counts as unchanged.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import { parseLine } from './jsonl.ts';
 
 const newline = 0x0a;
 const chunkBytes = 1 << 20;
-/** So many bytes before the place where reading goes on must be as they were. */
+/** Number of bytes before the reading position that must be unchanged; otherwise the file was replaced. */
 const markBytes = 64;
 
 /** What one look found. */
@@ -47,7 +47,7 @@ export class JsonlFollower {
     }
   }
 
-  /** Looks every so many milliseconds and yields what it found, until the signal: then it ends without an error. */
+  /** Looks every `everyMs` milliseconds and yields what is new; the signal ends it without an error. */
   async *watch(signal: AbortSignal, everyMs = 200): AsyncGenerator<JsonlGrowth, void, void> {
     while (!signal.aborted) {
       const growth = this.read();
@@ -101,7 +101,7 @@ function openToRead(path: string): number | null {
   }
 }
 
-/** As many bytes as there are, up to the length of the buffer. */
+/** Reads until the buffer is full or the file ends; returns the number of bytes. */
 function readFully(file: number, into: Buffer, position: number): number {
   let done = 0;
   for (let read = 1; read > 0 && done < into.length; done += read) {

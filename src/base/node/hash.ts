@@ -8,7 +8,7 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { UserError } from '../errors.ts';
 
-/** Lower-case hexadecimal; a string is hashed as UTF-8. */
+/** The hash in lower-case hexadecimal; a string is hashed as UTF-8. */
 export function sha256(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
 }

@@ -1,7 +1,7 @@
 /**
  * Append-only JSON lines: one value a line, and a line counts only when its newline is written. A crash can therefore
  * tear no more than the last line: opening for append cuts it off at the last newline (by byte offset), reading skips
- * it. Anything else that is not JSON is an error that names file and line. One writer a file: a file that changed
+ * it. Anything else that is not JSON is an error that names file and line. A file has one writer: one that changed
  * behind the writer's back is an error too.
  */
 import {
@@ -23,7 +23,7 @@ import { syncDirectory } from './atomic-file.ts';
 const newline = 0x0a;
 const chunkBytes = 65_536;
 
-/** Length of the file up to and with its last newline. */
+/** Length of the file up to and including its last newline. */
 function completeLength(file: number): number {
   const chunk = Buffer.alloc(chunkBytes);
   let end = fstatSync(file).size;
@@ -48,7 +48,7 @@ function toLine(value: unknown, path: string): string {
 }
 
 export interface JsonlWriterOptions {
-  /** Flush to disk after each append: it then survives a power cut, not only the end of the process. */
+  /** Whether each append is flushed to disk: it then survives a power cut, not only the end of the process. */
   readonly fsync?: boolean;
 }
 

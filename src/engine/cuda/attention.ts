@@ -1,6 +1,7 @@
 /**
- * Which attention kernel: one query per row over a cache (decoding) splits the keys over blocks; bf16 with heads of at most 128
- * runs on tensor cores, on Hopper by warpgroups; everything else one warp per row. All read the segments from device memory.
+ * The choice of the attention kernel: one query per row over a cache (decoding) splits the keys over blocks; bf16 with heads of at
+ * most 128 runs on tensor cores, on Hopper by warpgroups; everything else takes one warp per row. All read the segments from device
+ * memory.
  */
 import { DeviceError } from '../../base/index.ts';
 import type { Device, Kernels, Segments } from '../index.ts';
@@ -11,12 +12,12 @@ const tile = 64;
 const warps = 4;
 const mostHead = 256;
 const mostFlashHead = 128;
-/** What warpgroups multiply: this GPU only, and heads of whole panels. */
+/** Warpgroup kernels need exactly this compute capability, and heads of whole panels. */
 const hopper = 90;
 const panel = 64;
 const panelAlignment = 1024;
 const mostGroup = 8;
-/** Splits of a row's keys: in float32 always as many, so that a row does not depend on the batch. */
+/** Number of splits of a row's keys in float32, a constant so that a row does not depend on the batch. */
 const exactSplits = 16;
 const mostSplits = 64;
 const blocksPerProcessor = 3;
@@ -106,7 +107,7 @@ function perWarp(rows: number): Shape3 {
   return { grid: [Math.ceil(rows / warps)], block: 32 * warps };
 }
 
-/** Rows of 8 are copied 16 bytes at a time; other sizes element by element. */
+/** Whether tensor cores apply. Heads of a multiple of 8 are copied 16 bytes at a time, other sizes element by element. */
 function usesTensorCores(queue: Queue, q: Tensor, ...others: readonly Tensor[]): boolean {
   return q.dtype === 'bf16' && q.shape[2] <= mostFlashHead && queue.aligned(q, ...others);
 }
@@ -117,7 +118,7 @@ interface Flash {
   readonly definitions: readonly string[];
   forward(segments: Segments): Shape3;
   forQueries(segments: Segments): Shape3;
-  /** `spread` parts of the keys, whose first tiles go first. */
+  /** Blocks of the gradient of keys; the first tile of each of `spread` parts of the keys goes first. */
   forKeys(keys: number, spread: number): Shape3;
 }
 
@@ -169,13 +170,13 @@ function lanesOf(dtype: DType, { size }: Heads): number {
   return [2, 4, 8, 16, 32].includes(lanes) ? lanes : 0;
 }
 
-/** One query each, and a head whose values spread evenly over the lanes of a warp. */
+/** Whether every segment has one query, and a head's values spread evenly over the lanes of a warp. */
 function decodes(q: Tensor, segments: Segments, heads: Heads): boolean {
   const fits = lanesOf(q.dtype, heads) > 0 && heads.heads / heads.keyHeads <= mostGroup;
   return fits && segments.list.every(({ queryStart, queryEnd }) => queryEnd - queryStart === 1);
 }
 
-/** Neighbouring rows with the same prefix decode together, up to `most`: how many such pieces there are. */
+/** Number of pieces that decode together: up to `most` neighbouring rows with the same prefix. */
 function sharingPieces({ list }: Segments, most: number): number {
   let [pieces, inPiece] = [0, 0];
   list.forEach(({ prefixStart, prefixEnd }, i) => {

@@ -17,7 +17,7 @@ const preference = { workspaceBytes: 1, alignmentA: 5, alignmentB: 6, alignmentC
 const resultBytes = 96;
 const [algorithmBytes, stateOffset] = [64, 72];
 const candidates = 8;
-/** Large products that keep the GPU at its power limit: of what the library suggests, tiles of 128 × 160 do most within it. */
+/** Products from this size on keep the GPU at its power limit, within which the library's tiles of 128 × 160 do most. */
 const large = { rows: 2048, columns: 2048, depth: 1024 } as const;
 const algorithmTile = 1;
 const frugalTile = 29;
@@ -38,7 +38,7 @@ export interface Product {
 
 export interface Addresses {
   readonly out: number;
-  /** What the product is added to, of the output's shape; null for nothing. May be the output itself. */
+  /** Address of what the product is added to, of the output's shape; null for nothing. May be the output itself. */
   readonly addend: number | null;
   readonly a: number;
   readonly b: number;
@@ -98,7 +98,7 @@ export class Blas implements Disposable {
     this.#handle = this.#make('create');
   }
 
-  /** False where the library has nothing for the shape. */
+  /** Queues a product; false where the library has nothing for the shape. */
   multiply(product: Product, { out, addend, a, b }: Addresses): boolean {
     const key = Object.values(product).join(' ');
     let plan = this.#plans.get(key);

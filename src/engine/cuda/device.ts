@@ -28,7 +28,7 @@ export interface CudaParts {
   readonly precision: Precision;
   readonly slab: number;
   readonly slabBytes: number;
-  /** What lies below is the device's own. */
+  /** Bytes at the start of the slab that belong to the device itself. */
   readonly reservedBytes: number;
   readonly parts: readonly Disposable[];
 }

@@ -77,7 +77,7 @@ export class Driver {
     if (code !== 0) this.fail(name, what, code);
   }
 
-  /** The code as it is, for calls whose failure is an answer. */
+  /** Calls and returns the driver's code, for calls whose failure is an answer. */
   ask(name: CallName, ...parameters: readonly unknown[]): number {
     return this.#calls[name](...parameters);
   }

@@ -41,7 +41,7 @@ const casts: Readonly<Record<string, string>> = {
 };
 
 export function cudaElementwiseKernels(queue: Queue): Pick<Kernels, Names> {
-  /** out first, then the tensors of the same size, then size, whether accesses are whole, and the rest. */
+  /** Launches a kernel whose arguments are the tensors (out first), the size, whether accesses are whole, and the rest. */
   const map = (name: string, tensors: readonly Tensor[], rest: readonly KernelArgument[] = []): void => {
     const [{ size, dtype }] = tensors;
     if (size === 0) return;

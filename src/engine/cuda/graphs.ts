@@ -10,7 +10,7 @@ const relaxed = 2;
 
 export class Graphs implements Disposable {
   readonly #gpu: Gpu;
-  /** undefined: seen once, not captured yet. In order of last use. */
+  /** Graphs by key, in order of last use; undefined: seen once, not captured yet. */
   readonly #instances = new Map<string, Handle | undefined>();
   capturing = false;
 

@@ -25,15 +25,15 @@ export { CudaDevice, type Precision } from './device.ts';
 export { type CudaReport, inspectCuda } from './inspect.ts';
 
 export interface CudaOptions {
-  /** Default 'bf16'. */
+  /** Float of activations and weights; default 'bf16'. */
   readonly precision?: Precision;
   /** Memory to take at once, for everything; default: nine tenths of what is free. */
   readonly memoryBytes?: number;
-  /** Which GPU; default 0. */
+  /** Number of the GPU; default 0. */
   readonly ordinal?: number;
-  /** A folder with libcuda, libnvrtc or libcublasLt that is looked at first. */
+  /** Folder in which libcuda, libnvrtc and libcublasLt are looked for first. */
   readonly libraries?: string;
-  /** Where compiled kernels are kept; default: the user's cache folder. */
+  /** Folder in which compiled kernels are kept; default: the user's cache folder. */
   readonly cacheFolder?: string;
 }
 

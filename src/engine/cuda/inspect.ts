@@ -13,11 +13,11 @@ import {
 } from './libraries.ts';
 
 export interface CudaReport {
-  /** Everything needed is there and answers. */
+  /** Whether everything needed is there and answers. */
   readonly usable: boolean;
-  /** Paths, by library; null where none was found. */
+  /** Path of each library; null where none was found. */
   readonly libraries: Readonly<Record<string, string | null>>;
-  /** As the driver states it: the newest CUDA it supports, such as 13.0. */
+  /** The newest CUDA version that the driver supports, such as 13.0. */
   readonly driverVersion: string | null;
   readonly compilerVersion: string | null;
   readonly blasVersion: string | null;

@@ -1,6 +1,6 @@
 /**
  * Finds and loads the three libraries the device needs: the driver (libcuda), the run-time compiler (libnvrtc) and the matrix
- * library (libcublasLt). Looked at in this order: an explicit folder, CUDA_HOME and CUDA_PATH, the nvidia packages of a Python
+ * library (libcublasLt). Places are tried in this order: an explicit folder, CUDA_HOME and CUDA_PATH, the nvidia packages of a Python
  * environment (VIRTUAL_ENV, CONDA_PREFIX, the pythons on PATH), LD_LIBRARY_PATH, the usual system places.
  */
 import { existsSync, readdirSync } from 'node:fs';
@@ -51,7 +51,7 @@ function list(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder) : [];
 }
 
-/** …/lib/python3.N/site-packages/nvidia/PACKAGE/lib of a Python environment. */
+/** The folders lib/python3.N/site-packages/nvidia/PACKAGE/lib of a Python environment. */
 function pythonPackages(root: string): string[] {
   return list(join(root, 'lib'))
     .filter((name) => /^python3\.\d+$/.test(name))
@@ -99,7 +99,7 @@ const purpose: Readonly<Record<LibraryName, string>> = {
     'Install the CUDA toolkit (12 or 13) or its Python packages, or name the folder with the option libraries or CUDA_HOME.',
 };
 
-/** The compiler asks the loader for its other half by name alone: it is found when it is loaded already. */
+/** Loads the compiler's other half, which the compiler asks for by name alone and finds only if it is loaded already. */
 function loadCompanions(koffi: Koffi, folder: string): void {
   const companion = list(folder).find((file) => /^libnvrtc-builtins\.so\.\d+\.\d+$/.test(file));
   if (companion !== undefined) koffi.load(join(folder, companion), { global: true });

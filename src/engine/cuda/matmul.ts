@@ -66,7 +66,7 @@ export function cudaMatmulKernels(queue: Queue, blas: Blas, home: () => Device):
   };
 }
 
-/** In float32, then rounded to the output's type. */
+/** The product in float32, then rounded to the output's type. */
 function widened(device: Device, out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions): void {
   using scope = new Scope(device);
   const widen = (x: Tensor): Tensor => {
@@ -110,7 +110,7 @@ function multiplyBf16(queue: Queue, out: Tensor, a: Tensor, b: Tensor, options: 
   queue.launch('matmul', name, [], shape, [out, a, b, M, N, K, ...flags]);
 }
 
-/** Through the library; false where it has nothing for the shape. With `sharedA` all products of the batch have the same a. */
+/** Multiplies through the library; false where it has nothing for the shape. With `sharedA` all products of the batch have the same a. */
 export function multiplyLarge(
   queue: Queue,
   blas: Blas,

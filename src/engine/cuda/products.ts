@@ -12,14 +12,14 @@ import { definitionsOf, elementsPerAccess, type Queue } from './queue.ts';
 const [tileRows, tileColumns] = [128, 64];
 /** Deepest bottleneck whose tiles fit the shared memory of one block. */
 const mostBlockDepth = 256;
-/** Up to this depth there is room for three. */
+/** Deepest bottleneck of which one block has room for three. */
 const mostSharedDepth = 128;
 const blocksPerProcessor = 2;
 const threads = 256;
-/** Up to so many rows, a product alone leaves processors idle. */
+/** Most rows with which a product alone leaves processors idle. */
 const fewRows = 256;
 const mostSplit = 3;
-/** What warpgroups multiply: this GPU only, in panels of 64 columns. */
+/** Warpgroup kernels need exactly this compute capability, and panels of 64 columns. */
 const hopper = 90;
 const panel = 64;
 const panelAlignment = 1024;
@@ -73,7 +73,7 @@ function changeBlocks(
   const depth = hs[0].shape[1];
   const { capability, multiprocessors } = queue.gpu.facts;
   const [across, along] = [Math.ceil(columns / tileColumns), Math.ceil(rows / tileRows)];
-  // As many strips as blocks run at once: a block that starts late would have to scale h anew.
+  // There are as many strips as blocks that run at once: a block that starts late would have to scale h anew.
   const together = (hs.length > 1 ? 1 : blocksPerProcessor) * multiprocessors;
   const strip = Math.ceil(across / Math.max(1, Math.floor(together / along)));
   const grid = [Math.ceil(across / strip), along] as const;
@@ -94,7 +94,7 @@ function changeBlocks(
   queue.launch('matmul', 'blockProduct', [], shape, [out, addend, hs[0], weights[0], ...sizes, depth, rank, strip]);
 }
 
-/** Each begins where the one before it ends. */
+/** Whether each tensor begins where the one before it ends. */
 function sideBySide(tensors: readonly Tensor[]): boolean {
   return tensors.every(({ offset }, i) => {
     if (i === 0) return true;
@@ -103,7 +103,7 @@ function sideBySide(tensors: readonly Tensor[]): boolean {
   });
 }
 
-/** A few rows, equal weights: one batch. */
+/** One batched product, for a few rows and weights of equal shape. */
 function multiplyBatch(
   queue: Queue,
   blas: Blas,
@@ -119,7 +119,7 @@ function multiplyBatch(
   return multiplyLarge(queue, blas, outs[0], null, x, weights[0], transposed, { batch: outs.length, M, N, K }, true);
 }
 
-/** A few rows: one product with all weights, then its columns go where they belong. */
+/** One product with all weights, for a few rows; then its columns go where they belong. */
 function multiplyJoined(
   queue: Queue,
   blas: Blas,

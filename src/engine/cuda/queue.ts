@@ -9,7 +9,7 @@ import type { Handle } from './driver.ts';
 import type { Gpu } from './gpu.ts';
 import type { Koffi } from './libraries.ts';
 
-/** A tensor is its address, null no address, a number a whole number. */
+/** A tensor stands for its address, null for no address, a plain number for a whole number. */
 export type KernelArgument = Tensor | null | number | { readonly float: number } | { readonly double: number };
 export const float = (value: number): KernelArgument => ({ float: value });
 export const double = (value: number): KernelArgument => ({ double: value });
@@ -28,7 +28,7 @@ const threads = 256;
 
 interface Kernel {
   readonly handle: Handle;
-  /** Most shared memory it was allowed so far. */
+  /** Most shared memory that the kernel was allowed so far. */
   sharedBytes: number;
 }
 
@@ -60,12 +60,12 @@ export class Queue implements Disposable {
     return this.#base + tensor.offset;
   }
 
-  /** Whether all start at a multiple of 16 bytes. */
+  /** Whether all tensors start at a multiple of 16 bytes. */
   aligned(...tensors: readonly Tensor[]): boolean {
     return tensors.every(({ offset }) => offset % 16 === 0);
   }
 
-  /** As many blocks as `size` elements need, `each` per thread, but no more than keep the GPU busy: kernels stride. */
+  /** The blocks that `size` elements need, `each` per thread, but no more than keep the GPU busy: kernels stride. */
   over(size: number, each = 1): Shape3 {
     const most = 32 * this.gpu.facts.multiprocessors;
     return { grid: [Math.max(1, Math.min(most, Math.ceil(size / (threads * each))))], block: threads };
@@ -137,7 +137,7 @@ export class Queue implements Disposable {
   }
 }
 
-/** What makes `real` of the kernels this type. */
+/** Definitions that make this type the `real` of the kernels. */
 export function definitionsOf(dtype: DType): readonly string[] {
   if (dtype === 'f32') return [];
   if (dtype === 'bf16') return ['REAL_BF16'];
@@ -149,7 +149,7 @@ export function definitionsOf(dtype: DType): readonly string[] {
   });
 }
 
-/** Elements of one 16-byte access. */
+/** Number of elements of one 16-byte access. */
 export function elementsPerAccess(dtype: DType): number {
   return 16 / bytesOf[dtype];
 }

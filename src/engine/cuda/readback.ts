@@ -1,6 +1,6 @@
 /**
- * From the GPU to the host without blocking the thread: a copy is queued at once, to memory the GPU can reach, so that it holds
- * what was there at the call; then the stream is asked until it has got there. What does not fit that memory blocks instead.
+ * Copies from the GPU to the host without blocking the thread: a copy is queued at once, to host memory the GPU can reach, so that it
+ * holds what was there at the call; then the stream is asked until it has got there. What does not fit that memory blocks instead.
  */
 
 import type { HostArray } from '../index.ts';
@@ -11,7 +11,7 @@ import type { Koffi } from './libraries.ts';
 
 const reachableBytes = 64 * 2 ** 20;
 const withoutTiming = 2;
-/** After so long a wait the thread sleeps between questions. */
+/** Wait after which the thread sleeps between questions. */
 const patienceMs = 20;
 
 export class Readback implements Disposable {

@@ -20,10 +20,10 @@ type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'logSoftmaxSlope' 
 const columnsPerBlock = 32;
 const threads = 256;
 const wideThreads = 1024;
-/** Rows of at most so many columns belong to a warp or a part of one. */
+/** Most columns of a row that belongs to a warp or a part of one. */
 const shortRow = 1024;
 const mostParts = 512;
-/** So many long rows keep the GPU busy with a warp each, which holds its row in so many pieces. */
+/** Number of long rows that keep the GPU busy with a warp each, and the most pieces in which a warp holds its row. */
 const manyRows = 1024;
 const mostPieces = 16;
 
@@ -71,7 +71,7 @@ export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums
 }
 
 export function cudaRowKernels(queue: Queue): Pick<Kernels, Rows> {
-  /** In pieces of 16 bytes where rows allow it. */
+  /** Moves rows, in pieces of 16 bytes where they allow it. */
   const move = (kind: 'gather' | 'scatter', out: Tensor, x: Tensor, index: Tensor, width: number): void => {
     const size = index.size * width;
     if (size === 0) return;
@@ -94,7 +94,7 @@ export function cudaRowKernels(queue: Queue): Pick<Kernels, Rows> {
 }
 
 export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Norm> {
-  /** As many lanes as a row has 16-byte pieces, up to a warp; 0 for a block. */
+  /** The launch, with as many lanes as a row has 16-byte pieces, up to a warp; 0 lanes mean a block per row. */
   const plan = (rows: number, columns: number, each: number): { shape: Shape3; lanes: number } => {
     if (columns > shortRow) return { shape: { grid: [rows], block: threads }, lanes: 0 };
     const lanes = Math.min(32, 2 ** Math.ceil(Math.log2(Math.max(1, columns / each))));

@@ -128,7 +128,7 @@ function failureOf(body: () => void): unknown {
   return undefined;
 }
 
-/** Ops over several layers complain in the name of the one. */
+/** Ops over several layers report errors under the name of the op over one. */
 const nameOf = (op: string): string => op.replace(/linears$/i, (name) => name.slice(0, -1));
 
 for (const [op, use] of Object.entries(uses)) {

@@ -7,7 +7,7 @@ function complain(call: string, tensor: Tensor, expected: string): never {
   throw new ShapeError({ call, expected, found: `${tensor.label} ${describeTensor(tensor)}` });
 }
 
-/** Axes that must equal a number, or −1 for any. */
+/** Checks the axes: each must equal the number given; −1 allows any. */
 export function expectShape(call: string, tensor: Tensor, shape: Shape): void {
   const fits = tensor.shape.length === shape.length && shape.every((axis, i) => axis < 0 || axis === tensor.shape[i]);
   if (!fits) complain(call, tensor, `shape [${shape.map((axis) => (axis < 0 ? '?' : axis)).join(',')}]`);
@@ -21,7 +21,7 @@ export function expectSameShape(call: string, a: Tensor, b: Tensor): void {
   expectShape(call, b, a.shape);
 }
 
-/** Alive, on the tape's device, all of one dtype that the device computes in. */
+/** Checks that tensors are alive, on the tape's device and all of one dtype that the device computes in. */
 export function expectFloats(tape: Tape, call: string, ...tensors: readonly Tensor[]): void {
   const [first] = tensors;
   if (first === undefined) return;
@@ -31,7 +31,7 @@ export function expectFloats(tape: Tape, call: string, ...tensors: readonly Tens
   expectTensor(tape, call, first.dtype, ...tensors);
 }
 
-/** Alive, of the dtype, on the tape's device. */
+/** Checks that tensors are alive, of the dtype and on the tape's device. */
 export function expectTensor(tape: Tape, call: string, dtype: DType, ...tensors: readonly Tensor[]): void {
   for (const tensor of tensors) {
     tensor.assertAlive(call);

@@ -8,7 +8,7 @@ import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
 import { expectFloats, expectShape, expectTensor } from './checks.ts';
 
-/** Most elements of a chunk of logits: as a share of the device's memory, at least so many. */
+/** Most elements of a chunk of logits: a share of the device's memory, or `leastChunk` where that is more. */
 const chunkShare = 1 / 1024;
 const leastChunk = 2 ** 22;
 
@@ -49,7 +49,7 @@ export function logProb(tape: Tape, hidden: Tensor, head: Tensor, targets: Tenso
 }
 
 /**
- * Where the head is frozen: d log p / d hidden = head[target] − Σ softmax · head does not depend on what comes back, so it is computed
+ * The case of a frozen head: d log p / d hidden = head[target] − Σ softmax · head does not depend on what comes back, so it is computed
  * at once from the logits at hand, and the backward pass only scales its rows.
  */
 function logProbWithSlope(tape: Tape, hidden: Tensor, head: Tensor, targets: Tensor): Tensor {

@@ -31,7 +31,7 @@ function stretch(frequency: number, scaling: Llama3Scaling): number {
   return ((1 - smooth) * frequency) / factor + smooth * frequency;
 }
 
-/** [P, D]: cos of every angle of a position, then sin. */
+/** The table [P, D]: cos of every angle of a position, then sin. */
 export function rotaryTable(scope: Scope, positions: number, frequencies: Float64Array): Tensor {
   const half = frequencies.length;
   const data = new Float32Array(positions * 2 * half);
@@ -89,7 +89,7 @@ export function normRotary(
   return out;
 }
 
-/** x [T, H, D], positions i32 [T], table [P, D]. */
+/** Rotates x [T, H, D] by positions i32 [T] of table [P, D]. */
 export function rotary(tape: Tape, x: Tensor, positions: Tensor, table: Tensor): Tensor {
   expectTurns(tape, 'rotary', x, positions, table);
   const { kernels } = tape.device;

@@ -19,7 +19,7 @@ import type { LinearWeights } from './matmul.ts';
 
 export interface SplitAdapter {
   readonly rank: number;
-  /** In the dtype of the activations. */
+  /** The factors in the dtype of the activations. */
   readonly down: Tensor;
   readonly up: Tensor;
   /** What may learn: f32, the first 2R rows of down and up (or what those were rounded from). */
@@ -28,7 +28,7 @@ export interface SplitAdapter {
 }
 
 export interface BlockCoefficients {
-  /** Each [T, 2]: of the first block, of the second. */
+  /** Coefficients [T, 2]: a column for the first block, one for the second. */
   readonly forward: Tensor;
   readonly through: Tensor;
   readonly learn: Tensor;
@@ -42,9 +42,9 @@ export interface BottleneckProbe {
   readonly learning?: (gradient: Tensor) => void;
   /** A vector of ones per segment of tokens that multiplies A x of the first block: only its gradient is of interest. */
   readonly scale?: {
-    /** [S, R], what the tape must learn. */
+    /** The vectors [S, R], which the tape must learn. */
     readonly ones: Tensor;
-    /** i32 [S, 2]: first token and end of each segment. */
+    /** First token and end of each segment, i32 [S, 2]. */
     readonly ranges: Tensor;
   };
 }
@@ -74,7 +74,7 @@ export function adaptedLinear(
   return adaptedLinears(tape, x, [{ weight, bias, adapter, probe }], coefficients)[0];
 }
 
-/** Layers that share their input x [T, C]: y [T, O] of each. The first one's is added to `onto` [T, O] where that is given. */
+/** Layers that share their input x [T, C]: y [T, O] of each. The first layer's is added to `onto` [T, O], where given. */
 export function adaptedLinears(
   tape: Tape,
   x: Tensor,
@@ -239,7 +239,7 @@ function passToInput(
   }
 }
 
-/** What a layer's own parameters, and the scale of a probe, get. */
+/** Gradients of a layer's own parameters, and of the scale of a probe. */
 function learnLayer(
   tape: Tape,
   x: Tensor,

@@ -10,11 +10,11 @@ import { type Jobs, maxShards } from './jobs.ts';
 
 /** Multiplications worth a shard: about 10 µs of one core. */
 const shardWork = 125_000;
-/** So many groups keep the cores level. Fewer are cut by heads, else a core has whole rows of keys and values to itself. */
+/** Number of groups that keep the cores level. Fewer are cut by heads too; otherwise a core has whole rows of keys and values. */
 const manyGroups = 16;
 const mostQueries = 256;
 
-/** The groups' first items and one past the last, then the items, as the kernel reads them. */
+/** A plan. Its `numbers`, as the kernel reads them: the groups' first items and one past the last, then the items. */
 interface Plan {
   readonly groups: number;
   readonly headsEach: number;

@@ -1,4 +1,4 @@
-/** What a step of decoding does with a few numbers a row: the host sees the memory, so it does them itself. */
+/** The kernels of decoding that touch a few numbers a row: the host sees the memory, so it computes them itself. */
 import type { Kernels, Tensor } from '../index.ts';
 import { sampleRows } from '../index.ts';
 import type { WasmMemory } from './webassembly.ts';

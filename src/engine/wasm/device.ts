@@ -27,7 +27,7 @@ export class WasmDevice implements Device {
   readonly floats = ['f32'] as const;
   readonly variant: Variant;
   readonly threads: number;
-  /** Of one thread, measured at start. */
+  /** GFLOP/s of one thread, measured at start. */
   readonly gflops: number;
   readonly arena: Arena;
   readonly kernels: Kernels;

@@ -36,7 +36,7 @@ export function runElements(
   jobs.run(name, count, [size, each, kind, out, a, b, c, d], floats);
 }
 
-/** Four bytes to repeat. */
+/** The four bytes that a fill repeats. */
 function fillPattern(dtype: DType, value: number): number {
   if (dtype === 'i32') return value;
   if (dtype === 'f32') bitsOf.setFloat32(0, value);
@@ -108,7 +108,7 @@ export function wasmElementwiseKernels(jobs: Jobs): Pick<Kernels, Pointwise> {
 type Reductions = 'sumLast' | 'sumFirst' | 'segmentSum' | 'sumSquares' | 'countNonFinite';
 
 export function reductionKernels(jobs: Jobs): Pick<Kernels, Reductions> {
-  /** Partial results of shards, then their sum. */
+  /** Computes the partial results of shards, then their sum. */
   const reduce = (name: 'sumSquares' | 'countNonFinite', out: Tensor, x: Tensor, accumulate: boolean) => {
     const { count, each } = pieces(x.size, lightElements);
     jobs.run(name, count, [0, x.size, each, 0, x.offset, 0, 0]);
@@ -137,12 +137,12 @@ export function reductionKernels(jobs: Jobs): Pick<Kernels, Reductions> {
   };
 }
 
-/** Rows of so many elements that are worth a shard. */
+/** Number of rows that have enough elements to be worth a shard. */
 export function rowsEach(columns: number, elements = lightElements): number {
   return Math.max(1, Math.ceil(elements / Math.max(1, columns)));
 }
 
-/** Where a shard owns columns of a [rows, columns] tensor: all of them when there is little to do. */
+/** Number of columns of a [rows, columns] tensor that a shard owns: all of them when there is little to do. */
 export function columnsOfShard(rows: number, columns: number): number {
   return rows * columns < 2 * lightElements ? Math.max(columnsEach, columns) : columnsEach;
 }

@@ -13,15 +13,15 @@ export { WasmDevice } from './device.ts';
 export type { LoadModule, Variant } from './variants.ts';
 
 export interface WasmOptions {
-  /** Default: the cores available, at most 8; 1 where memory cannot be shared. */
+  /** Number of threads. Default: the cores available, at most 8; 1 where memory cannot be shared. */
   readonly threads?: number;
-  /** Default 1 GiB, at most 4 GiB. */
+  /** Size of the memory: default 1 GiB, at most 4 GiB. */
   readonly arenaBytes?: number;
-  /** Default 'auto': the fastest by a short timing. Use 'plain' for the same bytes on every machine. */
+  /** Build of the kernels. Default 'auto': the fastest by a short timing. Use 'plain' for the same bytes on every machine. */
   readonly variant?: Variant | 'auto';
-  /** Default true: set the one V8 flag that unlocks the fast variant. GQ_WASM_FLAGS=off in the environment wins. */
+  /** Whether to set the one V8 flag that unlocks the fast variant; default true. GQ_WASM_FLAGS=off in the environment wins. */
   readonly engineFlags?: boolean;
-  /** Where a bundler keeps the .wasm files elsewhere. */
+  /** Loads a .wasm file, where a bundler keeps them elsewhere. */
   readonly loadModule?: LoadModule;
 }
 

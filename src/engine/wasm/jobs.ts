@@ -63,7 +63,7 @@ export class Jobs {
   /** Limits of one item of attention: queries times query heads of a key head, and head size. */
   readonly mostRows: number;
   readonly mostSize: number;
-  /** Where the arena may begin. */
+  /** Address at which the arena may begin. */
   readonly reservedBytes: number;
   readonly #exports: Readonly<Record<string, unknown>>;
   readonly #runAlone: RunShards;
@@ -101,7 +101,7 @@ export class Jobs {
     this.#runJob = exports['runJob'] as RunShards;
   }
 
-  /** The fields of the job's class in kernels/*.ts, in order: integers and addresses first, then floats. */
+  /** Runs a job, given the fields of its class in kernels/*.ts in order: integers and addresses first, then floats. */
   run(name: JobName, shards: number, integers: readonly number[], floats: readonly number[] = []): void {
     if (shards === 0) return;
     let field = 0;
@@ -139,12 +139,12 @@ export class Jobs {
     return this.scratch;
   }
 
-  /** Lets the main thread sleep while it waits for workers: not on a browser's page. */
+  /** Lets the main thread sleep while it waits for workers, which a browser's page may not do. */
   allowSleep(): void {
     (this.#exports['allowSleep'] as () => void)();
   }
 
-  /** Workers that found nothing to do for a while. */
+  /** Number of workers that sleep, having found nothing to do for a while. */
   get sleepers(): number {
     return (this.#exports['countSleepers'] as () => number)();
   }

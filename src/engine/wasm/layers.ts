@@ -1,4 +1,4 @@
-/** The transformer's other kernels: arguments and shards for kernels/{rows,layers,optimise}.ts. */
+/** The transformer's other kernels: arguments and shards for kernels/{rows,layers,rotary,optimise}.ts. */
 import { DeviceError } from '../../base/index.ts';
 import type { Kernels, Tensor } from '../index.ts';
 import { columnsOfShard, rowsEach } from './elementwise.ts';

@@ -83,7 +83,7 @@ function expectClose(found: Float32Array, product: Product): void {
     const error = Math.abs(value - exact[i]) / (2 ** -24 * (size[i] || 1));
     return Number.isNaN(error) ? Number.POSITIVE_INFINITY : Math.max(most, error);
   }, 0);
-  // In units of half an ulp of Σ|terms|: a sum of blocks of 256 rounds at most this often.
+  // The error is in units of half an ulp of Σ|terms|: a sum of blocks of 256 rounds at most this often.
   expect(worst).toBeLessThanOrEqual(Math.min(product.depth, 256) + Math.ceil(product.depth / 256) + 2);
 }
 

@@ -14,21 +14,21 @@ const columnBlock = 512;
 /** Work worth a shard: about 10 µs of one core. */
 const shardFlops = 1e6;
 const goodShardCount = 32;
-/** Of products that pack A: fewer, so that each packed panel of B serves more rows. */
+/** Shards of products that pack A: fewer, so that each packed panel of B serves more rows. */
 const goodPackingCount = 8;
-/** A packed panel is not used often enough by so few rows to pay for its packing. */
+/** Most rows that use a packed panel too seldom to pay for its packing. */
 const fewRows = 32;
-/** And half as few where B is deep: reading it column tile by column tile then waits for memory. */
+/** Depth beyond which half of `fewRows` is the limit: reading a deep B column tile by column tile waits for memory. */
 const shallow = 1024;
-/** Rows of B so short that their block of 256 stays in the nearer caches are read where they lie, for a packed A. */
+/** Longest rows of B whose block of 256 stays in the nearer caches: for a packed A they are read where they lie. */
 const shortRowBytes = 3072;
-/** A tile that takes less of a row of B would fetch each line twice. */
+/** Columns of a cache line: a tile that takes fewer of a row of B would fetch each line twice. */
 const lineColumns = 16;
-/** From so many rows on, a transposed A is packed first. */
+/** Number of rows above which a transposed A is packed first. */
 const manyRows = 48;
-/** Columns of one job. */
+/** Most columns of one job. */
 const mostColumns = 2 ** 22;
-/** In the order of kernels/gemm.ts. 'packed by the shard' is for products of one row of shards: nobody packs twice. */
+/** Ways of reading B, in the order of kernels/gemm.ts. 'packed by the shard' is for products of one row of shards: nobody packs twice. */
 const waysB = ['packed', 'in place', 'packed by the shard'] as const;
 type WayB = (typeof waysB)[number];
 
@@ -45,7 +45,7 @@ interface Round extends Product {
   readonly a: number;
   readonly b: number;
   readonly accumulate: boolean;
-  /** From C to what is added to the product, in bytes; 0 where nothing is. */
+  /** Distance in bytes from C to what is added to the product; 0 for nothing. */
   readonly addend: number;
 }
 
@@ -71,7 +71,7 @@ export class Matmul {
     else if (!options.accumulate) runElements(this.#jobs, 'fill', out.offset, 0, out.size);
   }
 
-  /** out = addend + op(a) · op(b); of the same bytes as the product and then the sum. */
+  /** out = addend + op(a) · op(b), with the same bytes as the product and then the sum. */
   runOnto(out: Tensor, addend: Tensor, a: Tensor, b: Tensor, ways: Omit<MatmulOptions, 'accumulate'>): void {
     const accumulate = addend.offset === out.offset;
     const options = { ...ways, accumulate };

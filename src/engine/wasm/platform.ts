@@ -31,7 +31,7 @@ interface BrowserScope {
 const browser = globalThis as unknown as BrowserScope;
 export const isNode = typeof process === 'object' && typeof process.versions?.node === 'string';
 
-/** One file less to locate: the worker's whole code. It says when it is ready and then lives in wasm until stopped. */
+/** The worker's whole code, inline so that no file must be located. It says when it is ready, then lives in wasm until stopped. */
 const workerCode = `
 function start({ module, memory, thread }, ready) {
   const { workerLoop, reportFailure } = new WebAssembly.Instance(module, { env: { memory } }).exports;
@@ -60,7 +60,7 @@ let flagsAreSet = false;
 /** Whether V8 may join two operations on 128 bits into one on 256. */
 let canJoinVectors = false;
 
-/** The one V8 flag that makes the fast variant of this Node's age available; before any module is compiled. */
+/** Sets the one V8 flag that makes the fast variant available on this Node; call it before any module is compiled. */
 export async function setEngineFlags(): Promise<void> {
   if (!isNode || flagsAreSet || process.env['GQ_WASM_FLAGS'] === 'off') return;
   flagsAreSet = true;
@@ -74,7 +74,7 @@ export async function setEngineFlags(): Promise<void> {
 }
 
 /**
- * What to do after a job. V8's 256-bit code leaves the upper halves of the vector registers in use, and then every
+ * Returns what to do after a job. V8's 256-bit code leaves the upper halves of the vector registers in use, and then every
  * instruction of the old encoding, of which Node itself is full, waits about 150 ns. Node's isAscii is the shortest way into
  * code that ends by clearing them (vzeroupper). Measured: decoding 1.3 times as fast.
  */

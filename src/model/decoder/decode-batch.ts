@@ -10,10 +10,10 @@ import type { Span } from './pack.ts';
 export interface RowState {
   /** Where the row's tokens go in the history. */
   readonly slot: number;
-  /** Its random stream. */
+  /** Number of the row's random stream. */
   readonly row: number;
   readonly scale: number;
-  /** Cache slots of its prompt, and of its own tokens. */
+  /** Cache slots of the row's prompt, and of its own tokens. */
   readonly prompt: Span;
   readonly room: Span;
 }
@@ -21,11 +21,11 @@ export interface RowState {
 type StateName = 'ids' | 'positions' | 'slots' | 'counts' | 'streams' | 'histories';
 
 export class DecodeBatch {
-  /** i32 [rows, room] and f32 [rows, room, 2]: every token drawn, by history slot. */
+  /** Every token drawn, i32 [rows, room], and its log-probabilities, f32 [rows, room, 2], by history slot. */
   readonly history: Tensor;
   readonly logps: Tensor;
   rows: readonly RowState[] = [];
-  /** Lives until the rows change. */
+  /** A scope that lives until the rows change. */
   scope: Scope;
   readonly #device: Scope['device'];
   readonly #keys: number;

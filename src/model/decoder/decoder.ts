@@ -39,7 +39,7 @@ export interface LinearModule extends LinearWeights {
   readonly module: string;
 }
 
-/** Applies linear layers that share their input x [T, C]. What a single layer gives is added to `onto` where that is given. */
+/** Applies linear layers that share their input x [T, C]. The output of a single layer is added to `onto`, where given. */
 export type Project = (
   tape: Tape,
   x: Tensor,
@@ -85,8 +85,8 @@ export class Decoder {
   }
 
   /**
-   * Uploads weights as they arrive; they live in `scope`, in the float the device computes in first, and are frozen. Those that
-   * are `trainable` stay as they are.
+   * Uploads weights as they arrive; they live in `scope`. They are converted to the first of the device's floats and frozen,
+   * unless they are `trainable`.
    */
   static async load(
     scope: Scope,
@@ -114,7 +114,7 @@ export class Decoder {
     return this.#weights;
   }
 
-  /** [V, C]: the embedding table itself when tied. */
+  /** The output head [V, C]: the embedding table itself when tied. */
   get head(): Tensor {
     return this.weight(this.config.tieEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight');
   }

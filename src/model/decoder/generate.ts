@@ -17,12 +17,12 @@ export interface GenerateRequest {
   readonly prompt: Int32Array;
   /** Which random stream the row draws from. */
   readonly row: number;
-  /** What `project` is told of this row's tokens; rows with the same prompt and scale share its prefill. Meaningless without it. */
+  /** Scale that `project` receives for the row's tokens, unused without it. Rows with the same prompt and scale share a prefill. */
   readonly scale: number;
 }
 
 export interface SamplingSettings {
-  /** 0 is greedy. */
+  /** Sampling temperature; 0 is greedy. */
   readonly temperature: number;
   readonly topK: number;
   readonly topP: number;
@@ -43,7 +43,7 @@ export const greedy: Omit<SamplingSettings, 'maxNewTokens' | 'stopTokens'> = {
 
 export interface Generation {
   readonly tokens: Int32Array;
-  /** Of each token, under the truncated distribution it was drawn from, and under the full one. */
+  /** Log-probabilities of the tokens under the truncated distribution they were drawn from, and under the full one. */
   readonly logps: Float32Array;
   readonly fullLogps: Float32Array;
   readonly finish: 'stop' | 'length';
@@ -51,7 +51,7 @@ export interface Generation {
 
 /** How the work is cut. None of it changes a token. */
 export interface Pace {
-  /** How many tokens to draw between looks: 1 on devices whose memory the host sees. */
+  /** Number of tokens drawn between two looks of the host. Default 1, right for devices whose memory the host sees. */
   readonly readEvery?: number;
   /** Batches shrink to multiples of this only (finished rows keep it full), so that a device can replay their steps. Default 1. */
   readonly rowStep?: number;
@@ -108,7 +108,7 @@ function expectSettings({ temperature, topK, topP, minP, maxNewTokens }: Samplin
   if (bad.length > 0) throw new UserError({ call: 'generate', expected: 'settings in range', found: bad.join(', ') });
 }
 
-/** Runs since the start: no two have the same memory, so none may replay another's steps. */
+/** Number of generations so far: no two have the same memory, so none may replay another's steps. */
 let runs = 0;
 
 class GenerationRun {
@@ -120,7 +120,7 @@ class GenerationRun {
   readonly #options: GenerateOptions;
   readonly #cache: KeyValueCache;
   readonly #prompts: { prompt: Int32Array; scale: number; start: number }[] = [];
-  /** By request: which of the distinct prompts is its own. */
+  /** Index of each request's prompt among the distinct prompts. */
   readonly #promptOf: readonly number[];
   readonly #rows: RowState[];
   readonly #batch: DecodeBatch;
@@ -238,7 +238,7 @@ class GenerationRun {
     this.#drawn++;
   }
 
-  /** When it is time: reads the new tokens, notes which rows finished, and lets them leave. */
+  /** Reads the new tokens when it is time, notes which rows finished, and lets them leave. */
   async look(): Promise<void> {
     const { readEvery = 1 } = this.#options;
     const { maxNewTokens, stopTokens } = this.#settings;
@@ -261,7 +261,7 @@ class GenerationRun {
     );
   }
 
-  /** The unfinished rows, and as many finished ones as make a whole step. */
+  /** The unfinished rows, and enough finished ones to make a multiple of `rowStep`. */
   #staying(): RowState[] {
     const { rowStep = 1 } = this.#options;
     const unfinished = this.#rows.filter(({ slot }) => this.#finish[slot] === null);

@@ -16,7 +16,7 @@ function initialValues(name: string, shape: readonly number[], seed: number): Fl
   return values;
 }
 
-/** In float32; each tensor is made when it is asked for. */
+/** The tensors in float32; each is made when it is asked for. */
 export function initialTensors(config: DecoderConfig, seed: number): TensorToWrite[] {
   return [...expectedTensors(config)].map(([name, shape]) => ({
     name,

@@ -24,11 +24,11 @@ export interface PackedGroups {
   readonly tokens: number;
   /** Where each group's prompt and completions lie among the packed tokens. */
   readonly prompts: readonly Span[];
-  /** In order of groups, then of completions. */
+  /** Spans of all completions, in order of groups, then of completions. */
   readonly completions: readonly Span[];
   /** Where each completion's log-probabilities lie among the scored tokens. */
   readonly scored: readonly Span[];
-  /** i32 [N]: the packed token that predicts each scored token, and what the scored token is. */
+  /** Index of the packed token that predicts each scored token, and the scored token's id, i32 [N] each. */
   readonly predictors: Tensor;
   readonly targets: Tensor;
 }
@@ -96,7 +96,7 @@ export function packGroups(scope: Scope, config: DecoderConfig, groups: readonly
   };
 }
 
-/** Whole rows, each attending to itself. */
+/** Packs whole rows, each attending to itself. */
 export function packRows(scope: Scope, config: DecoderConfig, rows: readonly Int32Array[]): TokenBatch {
   return packGroups(
     scope,

@@ -68,7 +68,7 @@ export class ModelFolder implements AsyncDisposable {
     return this.#chat ?? this.#lacks('chat_template.jinja, or chat_template in tokenizer_config.json');
   }
 
-  /** What ends a generated text: of `generation_config.json`, else `config.json`, else the tokenizer's end token. */
+  /** Tokens that end a generated text: those of `generation_config.json`, else of `config.json`, else the tokenizer's end token. */
   get stopTokenIds(): readonly number[] {
     const { eosTokenIds } = this.generation.eosTokenIds.length > 0 ? this.generation : this.config;
     if (eosTokenIds.length > 0 || this.#tokenizer === null) return eosTokenIds;

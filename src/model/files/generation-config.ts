@@ -1,6 +1,6 @@
 /**
  * `generation_config.json`: how the makers of a model sample from it. null means the file does not say; a caller's own
- * settings always come first. Settings we do not have (penalties, beams) are listed, so that nobody thinks they apply.
+ * settings always come first. Settings this project lacks (penalties, beams) are listed, so that nobody thinks they apply.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { type JsonObject, readJsonObject } from './json.ts';
 import { parseFields, realNumber, tokenIdList, wholeNumber, yesOrNo } from './schema.ts';
 
 export interface GenerationConfig {
-  /** False: greedy. */
+  /** Whether to sample; false means greedy decoding. */
   readonly doSample: boolean | null;
   readonly temperature: number | null;
   readonly topK: number | null;

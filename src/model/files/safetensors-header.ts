@@ -22,7 +22,7 @@ export interface SafetensorsEntry {
 
 export interface SafetensorsHeader {
   readonly metadata: Readonly<Record<string, string>>;
-  /** In order of their bytes. */
+  /** The tensors in the order of their bytes. */
   readonly entries: ReadonlyMap<string, SafetensorsEntry>;
 }
 
@@ -71,7 +71,7 @@ function decodeHeader(bytes: Uint8Array, file: string): string {
   }
 }
 
-/** As pairs: an object of zod's would lose a key named __proto__. */
+/** The metadata as pairs: a zod object would lose a key named __proto__. */
 const metadataPairs = z.array(z.tuple([z.string(), z.string()]));
 
 function parseMetadata(metadata: unknown, file: string): Record<string, string> {

@@ -13,7 +13,7 @@ export interface TensorToWrite {
   readonly name: string;
   readonly dtype: SafetensorsDType;
   readonly shape: readonly number[];
-  /** Called once, in file order; the array may be reused once the next tensor is asked for. */
+  /** Gives the tensor's values. Called once, in file order; the array may be reused once the next tensor is asked for. */
   readonly data: () => SafetensorsArray | Promise<SafetensorsArray>;
 }
 
@@ -68,7 +68,7 @@ function headerOf(tensors: readonly TensorToWrite[], metadata: Readonly<Record<s
     entries.push([tensor.name, { dtype: tensor.dtype, shape: tensor.shape, data_offsets: [start, end] }]);
     start = end;
   }
-  // Written pair by pair: an object would move names that look like numbers to the front.
+  // The header is written pair by pair: an object would move names that look like numbers to the front.
   const text = `{${entries.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
   const json = new TextEncoder().encode(text);
   const padded = Math.ceil(json.length / 8) * 8;

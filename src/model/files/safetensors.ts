@@ -23,7 +23,7 @@ const mostBytesPerRead = 64 * 1024 * 1024;
 export class SafetensorsFile implements AsyncDisposable {
   readonly path: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** In order of their bytes in the file. */
+  /** The tensors in the order of their bytes in the file. */
   readonly entries: ReadonlyMap<string, SafetensorsEntry>;
   readonly bytes: number;
   readonly #handle: FileHandle;
@@ -59,14 +59,14 @@ export class SafetensorsFile implements AsyncDisposable {
     throw new UserError({ call: `read ${this.path}`, expected: `a tensor ${name}`, found });
   }
 
-  /** As stored: F32 → Float32Array, BF16 and F16 → Uint16Array of raw bits, I32 → Int32Array, I64 → BigInt64Array. */
+  /** The tensor as stored: F32 → Float32Array, BF16 and F16 → Uint16Array of raw bits, I32 → Int32Array, I64 → BigInt64Array. */
   async read(name: string): Promise<SafetensorsArray> {
     const { dtype, start, end } = this.entry(name);
     const { buffer } = await readRange(this.#handle, start, end, this.path);
     return viewAs(dtype, buffer);
   }
 
-  /** F32, F16 or BF16 as float32. */
+  /** An F32, F16 or BF16 tensor as float32. */
   async readFloat32(name: string): Promise<Float32Array> {
     const { dtype } = this.entry(name);
     if (dtype === 'I32' || dtype === 'I64') {
@@ -122,7 +122,7 @@ function viewAs(dtype: SafetensorsDType, buffer: ArrayBuffer): SafetensorsArray 
   }
 }
 
-/** Exact: every bfloat16 and float16 is a float32. NaN payloads of bfloat16 survive. */
+/** The conversion is exact: every bfloat16 and float16 is a float32. NaN payloads of bfloat16 survive. */
 export function toFloat32(data: SafetensorsArray, dtype: SafetensorsDType): Float32Array {
   if (data instanceof Float32Array) return data;
   if (!(data instanceof Uint16Array)) {

@@ -28,7 +28,7 @@ export function wholeNumber(range: NumberRange = { least: 1 }): z.ZodNumber {
   return within(z.number({ error }).int({ error }), range, error);
 }
 
-/** Finite; its value is kept exactly. */
+/** A finite number, whose value is kept exactly. */
 export function realNumber(range: NumberRange = {}): z.ZodNumber {
   const error = `a number${rangeText(range)}`;
   return within(z.number({ error }), range, error);
@@ -87,7 +87,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** `rope_parameters.rope_type`, `architectures[0]`. */
+/** A path of keys as text, such as `rope_parameters.rope_type` or `architectures[0]`. */
 function keyText(path: readonly PropertyKey[]): string {
   return path.map((key, i) => (typeof key === 'number' ? `[${key}]` : `${i === 0 ? '' : '.'}${String(key)}`)).join('');
 }

@@ -46,7 +46,7 @@ export function countElements(shape: readonly number[]): number {
   return shape.reduce((product, axis) => product * axis, 1);
 }
 
-/** Every weight once: a tied head is not counted again. */
+/** The number of weights; a tied head is not counted again. */
 export function countParameters(config: DecoderConfig): number {
   let total = 0;
   for (const shape of expectedTensors(config).values()) total += countElements(shape);

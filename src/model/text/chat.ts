@@ -18,9 +18,9 @@ export interface ChatMessage {
 }
 
 export interface ChatOptions {
-  /** Ends with the opening of the assistant's turn. */
+  /** Whether the text ends with the opening of the assistant's turn. */
   readonly addGenerationPrompt: boolean;
-  /** Left out: the template's own default. Given to a template that does not read it: an error. */
+  /** Default: what the template itself takes. Giving it to a template that does not read it is an error. */
   readonly enableThinking?: boolean;
 }
 
@@ -44,7 +44,7 @@ export class ChatTemplate {
     }
   }
 
-  /** Of the folder the tokenizer is from; null when it has none. */
+  /** The template of a folder with this tokenizer; null when it has none. */
   static async open(directory: string, tokenizer: ModelTokenizer): Promise<ChatTemplate | null> {
     const tokens = Object.fromEntries(
       (['bos', 'eos', 'pad', 'unk'] as const).map((kind) => [`${kind}_token`, tokenizer.specialToken(kind) ?? '']),

@@ -8,9 +8,9 @@ export interface ModelText {
   prompt(messages: readonly ChatMessage[]): Int32Array;
   /** A whole completion, ended as the model would end it. */
   completion(text: string): Int32Array;
-  /** What was said, without control tokens. */
+  /** The text of the tokens, without control tokens. */
   decode(tokens: Int32Array): string;
-  /** With control tokens, as the model saw it. */
+  /** The text with control tokens, as the model saw it. */
   show(tokens: Int32Array): string;
 }
 

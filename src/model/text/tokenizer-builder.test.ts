@@ -5,7 +5,7 @@ import { ModelTokenizer } from './tokenizer.ts';
 import { byteTokenizer, chatMarkupChoices, wordLevelTokenizer } from './tokenizer-builder.ts';
 
 const choices = { special: ['<pad>', '<end>'], eos: '<end>', pad: '<pad>' };
-/** As a folder would hold it: through JSON text. */
+/** Opens the tokenizer through JSON text, as a folder would hold it. */
 const open = (files: ReturnType<typeof wordLevelTokenizer>) =>
   new ModelTokenizer(JSON.parse(JSON.stringify(files)), 'tokenizer.json');
 

@@ -13,7 +13,7 @@ export interface TokenizerChoices {
   readonly eos: string;
   readonly pad: string;
   readonly bos?: string;
-  /** Jinja text. */
+  /** The chat template, as Jinja text. */
   readonly chatTemplate?: string;
 }
 
@@ -51,7 +51,7 @@ const byteCharacters: readonly string[] = (() => {
   return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(printable(byte) ? byte : moved++));
 })();
 
-/** Byte-pair encoding without a pair. */
+/** A byte-pair encoding without merges: one token for each byte. */
 export function byteTokenizer(choices: TokenizerChoices): TokenizerFiles {
   const bytes = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false };
   return tokenizerFiles(choices, {

@@ -58,7 +58,7 @@ export class ModelTokenizer {
     this.size = size;
   }
 
-  /** Of a folder that has a `tokenizer.json`. */
+  /** Opens the tokenizer of a folder that has a `tokenizer.json`. */
   static async open(directory: string): Promise<ModelTokenizer> {
     const file = join(directory, 'tokenizer.json');
     const configFile = join(directory, 'tokenizer_config.json');
@@ -79,7 +79,7 @@ export class ModelTokenizer {
     });
   }
 
-  /** As in the reference implementation, an id without a token (padding of the vocabulary) is no text. */
+  /** The text of the ids. As in the reference implementation, an id without a token (padding of the vocabulary) is no text. */
   decode(ids: ArrayLike<number>, { skipSpecialTokens = false }: { readonly skipSpecialTokens?: boolean } = {}): string {
     const known = Array.from(ids).filter((id) => {
       if (!Number.isSafeInteger(id) || id < 0) {

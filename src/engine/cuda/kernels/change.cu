@@ -15,7 +15,7 @@ __device__ __forceinline__ u32 addPairs(u32 a, u32 b) {
   return packPair(__uint_as_float(a << 16) + __uint_as_float(b << 16), __uint_as_float(a & 0xffff0000u) + __uint_as_float(b & 0xffff0000u));
 }
 
-// sum [64 × 64] (+)= the 2 · RANK columns of h from `first` on · those rows of w. Queued only.
+// sum [64 × 64] (+)= the 2 · RANK columns of h from `first` on · those rows of w. The product is only queued.
 template <bool add, int first> __device__ __forceinline__ void multiplyHalf(float (&sum)[8][4], const bf16 *h, const bf16 *w) {
   auto left = [&](int k) { return describePanels(h + k / 64 * panelElements + k % 64); };
   multiplyShared<add, true>(sum, left(first), describePanels(w + first * 64));
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
   prepare(0, 0, 0);
   prepare(1 / PARTS, 1 % PARTS, 1);
   if (PARTS > 2) prepare(0, 2 % PARTS, 2);
-  // What is added to comes a tile ahead, in registers.
+  // The addend comes a tile ahead, in registers.
   uint4 earlier[4] = {};
   auto fetchAddend = [&](int tile) {
     int column = first + tile * columnsPerTile + chunk * 8;

@@ -28,7 +28,7 @@ typedef bf16 real;
 typedef float real;
 #endif
 
-// As many elements as one 16-byte access moves.
+// Number of elements that one 16-byte access moves.
 constexpr int packed = 16 / sizeof(real);
 struct alignas(16) Pack {
   real at[packed];

@@ -50,7 +50,7 @@ extern "C" __global__ void unarySquare(real *out, const real *x, i64 size, int w
   map(out, x, size, whole, [](float v) { return v * v; });
 }
 
-// As Math.min and Math.max: a NaN on either side stays.
+// The minimum and maximum are those of Math.min and Math.max: a NaN on either side stays.
 __device__ __forceinline__ float combine(int kind, float a, float b) {
   switch (kind) {
     case 0: return a + b;
@@ -73,7 +73,7 @@ extern "C" __global__ void binary(real *out, const real *a, const real *b, i64 s
 extern "C" __global__ void swiglu(real *out, const real *gate, const real *up, i64 size, int whole) {
   mapTwo(out, gate, up, size, whole, [](float g, float u) { return g / (1.f + expf(-g)) * u; });
 }
-// The gradient, and with `again` the result once more.
+// The gradient of swiglu, and with `again` its result once more.
 template <bool again>
 __device__ __forceinline__ void deriveSwiglu(real *out, real *dGate, real *dUp, const real *dy, const real *gate, const real *up, i64 size,
                                              int whole) {

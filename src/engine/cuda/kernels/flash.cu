@@ -3,7 +3,7 @@
 // tensor cores is the one in which the next product takes it.
 constexpr int pitch = width + 8, threads = 128;
 
-// Rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end`, to shared memory; zeros beyond.
+// Copies rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end` to shared memory; zeros beyond.
 template <class Slot>
 __device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int head, int start, int end, Slot slot) {
   constexpr int chunks = width / 8;
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(128) flash(bf16 *out, float *logSum
   }
 }
 
-// dq of 64 queries: over their keys, dScore = p ∘ (dOut vᵀ − delta), dq = scale · dScore k.
+// dq of 64 queries, summed over their keys: dScore = p ∘ (dOut vᵀ − delta), dq = scale · dScore k.
 extern "C" __global__ void __launch_bounds__(128) flashQueryGradient(bf16 *dq, const bf16 *dOut, const float *delta, const float *logSumExp,
                                                                      const bf16 *q, const bf16 *k, const bf16 *v, const Segment *segments,
                                                                      int count, int heads, int keyHeads, float scale) {

@@ -53,7 +53,7 @@ __device__ __forceinline__ float maxFour(float x) {
   return fmaxf(x, __shfl_xor_sync(~0u, x, 2));
 }
 
-// Of the 64 keys from `start` on, those that a row of this lane does not see.
+// Hides those of the 64 keys from `start` on that a row of this lane does not see.
 __device__ __forceinline__ void hideUnseen(float (&scores)[8][4], int start, const int (&visible)[2]) {
   int lane = threadIdx.x % 32;
 #pragma unroll
@@ -81,8 +81,8 @@ __device__ __forceinline__ float weigh(float (&scores)[8][4], int half, float &m
   return shrink;
 }
 
-// What sees a tile of keys, in order: segments, their two parts (prefix, own keys), 64 queries at a time, heads of the group. A prefix
-// that lies right before the own keys is one part with them.
+// A cursor over what sees a tile of keys, in order: segments, their two parts (prefix, own keys), 64 queries at a time, heads of the
+// group. A prefix that lies right before the own keys is one part with them.
 struct Cursor {
   Segment segment;
   int index, part, start, head, from, until;
@@ -106,9 +106,9 @@ struct Cursor {
     }
   }
 };
-// Before the first seek.
+// A cursor before its first seek.
 __device__ __forceinline__ Cursor unstarted() { return {{}, -1, 1, 0, 0, 0, 0}; }
 
-// Blocks of one key head after the other take a tile each: of `spread` equal parts of the keys, the first tile of every part first, as
-// what is seen by most takes longest.
+// The tile of keys that a block takes. Of `spread` equal parts of the keys, the first tile of every part goes first, as the keys that
+// most queries see take longest.
 __device__ __forceinline__ int keyTile(int spread) { return blockIdx.y % spread * (gridDim.y / spread) + blockIdx.y / spread; }

@@ -5,7 +5,7 @@ constexpr int tileElements = tile * HEAD, stages = 4;
 
 __device__ __forceinline__ bf16 *panels(void *memory) { return (bf16 *)(((u64)memory + groupBytes - 1) / groupBytes * groupBytes); }
 
-// Rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end`, to panels; zeros beyond.
+// Copies rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end` to panels; zeros beyond.
 template <int threads, class Slot>
 __device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int head, int start, int end, Slot slot) {
   constexpr int chunks = HEAD / 8, rowsPerPass = threads / chunks;
@@ -19,7 +19,7 @@ __device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int he
   }
 }
 
-// sum [64 × 64] = rows of `left` · rows of `right`, over the head. Queued only.
+// sum [64 × 64] = rows of `left` · rows of `right`, over the head. The product is only queued.
 __device__ __forceinline__ void multiplyRows(float (&sum)[8][4], const bf16 *left, const bf16 *right) {
   multiplyShared<false, false>(sum, describePanels(left), describePanels(right));
 #pragma unroll
@@ -35,7 +35,7 @@ __device__ __forceinline__ void packWeights(u32 (&out)[4][4], const float (&weig
 #pragma unroll
     for (int i = 0; i < 4; i++) out[k][i] = packPair(weights[2 * k + i / 2][i % 2 * 2], weights[2 * k + i / 2][i % 2 * 2 + 1]);
 }
-// sum [64 × HEAD] += weights [64 × 64] · rows of `right` [64 × HEAD]. Queued only.
+// sum [64 × HEAD] += weights [64 × 64] · rows of `right` [64 × HEAD]. The product is only queued.
 __device__ __forceinline__ void addWeighted(float (&sum)[2 * steps][4], const u32 (&weights)[4][4], const bf16 *right) {
 #pragma unroll
   for (int k = 0; k < 4; k++) multiplyRegisters(sum, weights[k], describePanels(right + k * 16 * 64));
@@ -47,7 +47,7 @@ template <int pending> __device__ __forceinline__ void awaitTiles() {
   __syncthreads();
 }
 
-// Weights are added up beside the product of the next scores. grid: tiles of queries (an upper bound), heads.
+// Forward: weights are added up beside the product of the next scores. grid: tiles of queries (an upper bound), heads.
 extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                            const Segment *segments, int count, int heads, int keyHeads, float scale) {
   extern __shared__ uint4 memory[];

@@ -21,7 +21,7 @@ __device__ __forceinline__ void multiplyAdd(float (&sum)[4], const u32 (&a)[4], 
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// 2^x: two units in the last place, which bf16 does not see.
+// 2^x with an error of two units in the last place, which bf16 does not see.
 __device__ __forceinline__ float powerOfTwo(float x) {
   float out;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
@@ -34,12 +34,12 @@ __device__ __forceinline__ u32 packPair(float low, float high) {
   return out;
 }
 
-// 16 × 16 of a matrix stored [row][k]: rows from `row`, k from `k`. As A, or (columns as rows) two B tiles b[0], b[2] and b[1], b[3].
+// 16 × 16 of a matrix stored [row][k]: rows from `row`, k from `k`. It is A, or (columns as rows) two B tiles b[0], b[2] and b[1], b[3].
 template <int pitch> __device__ __forceinline__ void loadRows(u32 (&out)[4], const bf16 *tile, int row, int k) {
   int lane = threadIdx.x % 32;
   loadTiles(out, tile + (row + lane % 16) * pitch + k + lane / 16 * 8);
 }
-// The same of a matrix stored [k][row]. As A: transposed. As B tiles of columns `column`: (out[0], out[1]) and (out[2], out[3]).
+// The same of a matrix stored [k][row]: transposed as A, or B tiles of columns `column`, (out[0], out[1]) and (out[2], out[3]).
 template <int pitch> __device__ __forceinline__ void loadColumnsAsB(u32 (&out)[4], const bf16 *tile, int k, int column) {
   int lane = threadIdx.x % 32;
   loadTilesTransposed(out, tile + (k + lane % 16) * pitch + column + lane / 16 * 8);
@@ -49,7 +49,7 @@ template <int pitch> __device__ __forceinline__ void loadColumnsAsA(u32 (&out)[4
   loadTilesTransposed(out, tile + (k + lane % 8 + lane / 16 * 8) * pitch + row + lane / 8 % 2 * 8);
 }
 
-// 16 bytes from global to shared memory without registers; zeros where `valid` is false.
+// Copies 16 bytes from global to shared memory without registers; zeros where `valid` is false.
 __device__ __forceinline__ void copyAsync(bf16 *to, const bf16 *from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(sharedAddress(to)), "l"(from), "r"(valid ? 16 : 0));
 }

@@ -60,7 +60,7 @@ extern "C" __global__ void segmentSum(float *out, const real *x, const int *rang
   if (threadIdx.y == 0 && column < width) out[(i64)segment * width + column] = total;
 }
 
-// Two steps: one part per block, then one block over the parts.
+// Σ x² in two steps: one part per block, then one block over the parts.
 extern "C" __global__ void squareParts(double *parts, const real *x, i64 size) {
   double sum = 0;
   for (i64 i = firstIndex(); i < size; i += indexStep()) {
@@ -77,7 +77,7 @@ extern "C" __global__ void sumParts(float *out, const double *parts, int count, 
   if (threadIdx.x == 0) out[0] = accumulate ? out[0] + sum : sum;
 }
 
-// Whole numbers: the order of the additions does not matter. `count` starts at 0.
+// The counts are whole numbers, so the order of the additions does not matter. `count` starts at 0.
 extern "C" __global__ void countNonFinite(int *count, const real *x, i64 size) {
   int bad = 0;
   for (i64 i = firstIndex(); i < size; i += indexStep()) {

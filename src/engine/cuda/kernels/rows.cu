@@ -93,7 +93,7 @@ extern "C" __global__ void rmsNorm(real *out, float *inverseRms, const real *x, 
                                    int whole, int lanes, float epsilon) {
   Lane at = lane(lanes);
   bool valid = at.row < rows;
-  if (!valid) at.row = rows - 1;  // Still takes part in the sums of its warp.
+  if (!valid) at.row = rows - 1;  // The lane still takes part in the sums of its warp.
   const real *source = x + at.row * columns;
   float squares = 0, values[packed], gains[packed];
   eachColumn(at, columns, whole, [&](int c, int count) {
@@ -124,7 +124,7 @@ __device__ __forceinline__ Turn turnOf(const int *positions, const float *table,
   Turn turn;
   turn.row = blockIdx.x * (256 / LANES) + threadIdx.x / LANES;
   turn.valid = turn.row < rows;
-  if (!turn.valid) turn.row = rows - 1;  // Still takes part in the sums of its warp.
+  if (!turn.valid) turn.row = rows - 1;  // The lane still takes part in the sums of its warp.
   turn.column = threadIdx.x % LANES * packed;
   turn.second = turn.column >= half;
   const float *angle = table + (i64)positions[turn.row / heads] * columns + (turn.second ? turn.column - half : turn.column);
@@ -160,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(256) normRotary(real *out, float *i
   store(out + at, values, packed);
 }
 
-// Its gradient: dy [tokens, heads, columns] is turned back, then goes through the norm.
+// The gradient of that: dy [tokens, heads, columns] is turned back, then goes through the norm.
 extern "C" __global__ void __launch_bounds__(256) normRotaryBackward(real *dx, const real *dy, const real *x, const real *weight,
                                                                      const float *inverseRms, const int *positions, const float *table,
                                                                      int rows, int heads) {

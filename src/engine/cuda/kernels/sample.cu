@@ -1,10 +1,10 @@
 // Draws one token per row of logits [rows, columns], as sampling.ts defines it. One block of 32 warps per row; weights in float32,
 // their sums in float64 in a fixed order. The kept tokens are a prefix of (falling logit, rising id). A short one (a small topK) is
-// picked out of the row and ranked. Of a long one the end is found, one (logit, id), by counting in ever finer ranges of the logit's
+// picked out of the row and ranked. The end of a long one, a (logit, id), is found by counting in ever finer ranges of the logit's
 // bits, then among equal logits by id; sums over ranges are whole numbers (weights times 2^40), so that they do not depend on
 // the order of the additions.
 constexpr int bins = 1024;
-// Of a short prefix: its most tokens, the groups of threads that bound it, and room for all that reach the bound.
+// Limits of a short prefix: its most tokens, the groups of threads that bound it, and room for all that reach the bound.
 constexpr int mostFew = 96, groups = 128, room = 1024;
 constexpr double unit = 1099511627776.0;
 
@@ -52,7 +52,7 @@ struct Cut {
 __device__ __forceinline__ bool kept(Cut cut, u32 key, int id) { return key > cut.key || (key == cut.key && id <= cut.id); }
 
 // The shortest prefix, among the tokens that `within` keeps, whose sum of measure() reaches `enough`; all of them when none does.
-// The key's bits from the top (10 + 10 + 10 + 2), then ids among equal keys.
+// The search goes through the key's bits from the top (10 + 10 + 10 + 2), then through ids among equal keys.
 template <class Measure>
 __device__ __forceinline__ Cut cutAt(const float *row, int columns, Cut within, u64 enough, Measure measure) {
   __shared__ u64 histogram[bins];
@@ -83,7 +83,7 @@ __device__ __forceinline__ Cut cutAt(const float *row, int columns, Cut within, 
     reached = above;
     __syncthreads();
   }
-  // Equal logits have equal amounts: the count of them that is needed, in order of id.
+  // Equal logits have equal amounts, so what remains is how many of them are needed, in order of id.
   u64 each = measure(floatOf(prefix));
   u64 needed = each == 0 || enough <= reached ? 1 : (enough - reached + each - 1) / each;
   __shared__ int lastId, equals;
@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *toke
                                                           u32 key1, u32 step, float temperature, int topK, double topP, double minP) {
   int b = blockIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const float *row = logits + (i64)b * columns;
-  // The largest, the smaller id first.
+  // The largest logit, of equal ones that with the smaller id.
   float most = -infinity;
   int best = columns;
   eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int id, float logit) {
@@ -244,7 +244,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *toke
       });
       all = sumBlock(all);
       Cut shorter = cutAt(row, columns, cut, (u64)(topP * all * unit), fixed);
-      // Never longer than before, whatever rounding did.
+      // The prefix is never longer than before, whatever rounding did.
       if (shorter.key > cut.key || (shorter.key == cut.key && shorter.id < cut.id)) cut = shorter;
     }
     auto keeps = [=](int id, float logit) { return kept(cut, keyOf(logit), id) && (minP <= 0 || weight(logit) >= minP); };

@@ -7,7 +7,7 @@ __device__ __forceinline__ u64 describePanels(const bf16 *start) {
   u64 address = sharedAddress(start);
   return (address & 0x3ffff) >> 4 | (u64)(panelBytes >> 4) << 16 | (u64)(groupBytes >> 4) << 32 | 1ull << 62;
 }
-// Before the first product, and whenever registers it reads were written.
+// To be called before the first product, and whenever registers that it reads were written.
 __device__ __forceinline__ void beginProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void commitProducts() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int pending> __device__ __forceinline__ void awaitProducts() {
@@ -53,7 +53,7 @@ __device__ __forceinline__ void multiplyRegisters(float (&sum)[8][4], const u32 
                : THIRTY_TWO("+f", sum, 0)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-// The first of a sum only writes.
+// The first product of a sum only writes.
 __device__ __forceinline__ void multiplyFirst(float (&sum)[8][4], const u32 (&a)[4], u64 b) {
   asm volatile("{.reg .pred p; setp.ne.b32 p, 0, 0;\n"
                "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_32 "}, {%32,%33,%34,%35}, %36, p, 1, 1, 1;}"

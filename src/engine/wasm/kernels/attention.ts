@@ -46,7 +46,7 @@ export const ITEM_BYTES: usize = 24;
 
 export const KEYS: i32 = 128;
 const KEYS_ROW: usize = KEYS * 4;
-/** A multiple of every variant's tile. */
+/** Queries of a tile, a multiple of every variant's register tile. */
 const TILE_QUERIES: i32 = 24;
 /** The host keeps the queries of an item times the query heads of a key head, and the head size, within these. */
 export const MOST_ROWS: i32 = 1024;

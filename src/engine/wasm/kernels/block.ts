@@ -6,7 +6,7 @@ import { tileScratch } from './layout';
 
 const TILE_STRIDE: usize = TILE_COLUMNS * 4;
 
-/** The last columns of a row of tiles: through a whole tile aside. */
+/** Computes the last columns of a row of tiles in a whole tile set aside. */
 function edgeTile(
   height: i32, width: i32, a: usize, aRow: usize, aStep: usize, b: usize, bStep: usize, c: usize, cRow: usize, depth: i32,
   accumulate: bool,

@@ -1,4 +1,4 @@
-// Between f32 and the 16-bit floats, to nearest even, eight elements at a time. Subnormals, infinities and NaN included.
+// Conversions between f32 and the 16-bit floats, to nearest even, eight elements at a time. Subnormals, infinities and NaN included.
 import { tileScratch } from './layout';
 
 @unmanaged
@@ -7,7 +7,7 @@ class ConvertJob {
   each: i32;
   from: usize;
   to: usize;
-  /** 0 f32, 1 bf16, 2 f16. */
+  /** Types: 0 f32, 1 bf16, 2 f16. */
   fromType: i32;
   toType: i32;
 }
@@ -49,7 +49,7 @@ function narrow(value: v128, type: i32): v128 {
   return v128.or(sign, v128.bitselect(i32x4.splat(0x7e00), result, isNaN));
 }
 
-/** Eight elements. */
+/** Converts eight elements. */
 // @ts-ignore: decorator
 @inline
 function convertEight(from: usize, to: usize, fromType: i32, toType: i32): void {
@@ -103,7 +103,7 @@ class FillHalvesJob {
   pattern: i32;
 }
 
-/** 16-bit elements. One shard. */
+/** Fills 16-bit elements, in one shard. */
 export function fillHalves(args: usize, shard: i32): void {
   const job = changetype<FillHalvesJob>(args);
   for (let i = 0; i < job.size; i++) store<u16>(job.out + <usize>i * 2, <u16>job.pattern);

@@ -25,8 +25,8 @@ const MAY_SLEEP: usize = CONTROL + 384;
 const ASLEEP: usize = CONTROL + 388;
 
 /**
- * About 100 µs: longer than the host mostly needs between two jobs of one step, for waking a sleeper takes as long as a small
- * job; short enough for an idle device to cool and for a thread that has no core to get one.
+ * Spins before a thread sleeps, about 100 µs: longer than the host mostly needs between two jobs of one step, for waking a
+ * sleeper takes as long as a small job; short enough for an idle device to cool and for a thread that has no core to get one.
  */
 const SPINS: i32 = 100_000;
 
@@ -44,12 +44,12 @@ function claimShards(): i32 {
   }
 }
 
-/** Main thread, alone. */
+/** Runs a job on the main thread alone. */
 export function runAlone(job: i32, args: usize, shards: i32): void {
   for (let shard = 0; shard < shards; shard++) runShard(job, args, shard);
 }
 
-/** Main thread, with the workers. At most 60,000 shards. Traps when a worker has failed, or ran what nobody asked for. */
+/** Runs a job on the main thread and the workers. At most 60,000 shards. Traps when a worker has failed, or ran what nobody asked for. */
 export function runJob(job: i32, args: usize, shards: i32): void {
   atomic.store<i32>(JOB, job);
   atomic.store<usize>(POINTER, args);

@@ -8,7 +8,7 @@ import { madd } from './tile';
 class ElementJob {
   size: i32;
   each: i32;
-  /** Which function, or other meaning of its own; see the job. */
+  /** The function to apply; some jobs give it another meaning. */
   kind: i32;
   out: usize;
   a: usize;
@@ -32,7 +32,7 @@ export function fill(args: usize, shard: i32): void {
   for (let i: usize = 0; i < bytes; i += 16) put(out + i, value, bytes - i);
 }
 
-/** Bytes as they are; size counts 4-byte words. */
+/** Copies bytes as they are; size counts 4-byte words. */
 export function copyWords(args: usize, shard: i32): void {
   const job = changetype<ElementJob>(args);
   memory.copy(job.out + job.start(shard), job.a + job.start(shard), job.bytes(shard));
@@ -74,7 +74,7 @@ export function inside(args: usize, shard: i32): void {
   }
 }
 
-/** Kinds in the order of the host's list: exp, log, sqrt, reciprocal, tanh, square. Whole pairs first: see functions.ts. */
+/** Kinds in the order of the host's list: exp, log, sqrt, reciprocal, tanh, square. Whole pairs go first: see functions.ts. */
 export function unary(args: usize, shard: i32): void {
   const job = changetype<ElementJob>(args);
   const out = job.out + job.start(shard);

@@ -75,7 +75,7 @@ export function log4(value: v128): v128 {
   return v128.bitselect(atTop, constant(LOG_BITS, 6), f32x4.ge(value, zero));
 }
 
-/** Near 0 an odd polynomial, else 1 − 2 / (exp 2|x| + 1) with the sign of x. */
+/** tanh x: near 0 an odd polynomial, else 1 − 2 / (exp 2|x| + 1) with the sign of x. */
 // @ts-ignore: decorator
 @inline
 export function tanh4(x: v128): v128 {
@@ -108,7 +108,7 @@ export function expOf(x: f32): f32 {
   return f32x4.extract_lane(exp4(f32x4.splat(x)), 0);
 }
 
-/** The vector instruction: V8's scalar one is of the old encoding, which waits 150 ns after an operation on 256 bits. */
+/** √x by the vector instruction: V8's scalar one is of the old encoding, which waits 150 ns after an operation on 256 bits. */
 export function rootOf(x: f32): f32 {
   return f32x4.extract_lane(f32x4.sqrt(f32x4.splat(x)), 0);
 }

@@ -27,14 +27,14 @@ class GemmJob {
   cBatch: usize;
   aBatch: usize;
   bBatch: usize;
-  /** A lies as [depth, rows]. `packA`: in tiles of its own first. */
+  /** Whether A lies as [depth, rows], and whether it is packed in tiles first. */
   transposedA: i32;
   packA: i32;
   /** How B is read, and whether it lies as [columns, depth]. */
   wayB: i32;
   transposedB: i32;
   accumulate: i32;
-  /** From C to what is added to the product, in bytes; 0 where nothing is. */
+  /** Distance in bytes from C to what is added to the product; 0 for nothing. */
   addend: usize;
 }
 
@@ -42,7 +42,7 @@ class GemmJob {
 const PACKED: i32 = 0;
 const IN_PLACE: i32 = 1;
 
-/** Where a shard packs its own columns: behind up to 240 packed rows of A. */
+/** Place in the scratch where a shard packs its own columns: behind up to 240 packed rows of A. */
 const OWN_PANELS: usize = 1 << 18;
 
 /** C [rows, columns] = addend + C, the addend `away` bytes from it. */
@@ -108,7 +108,7 @@ export function gemm(args: usize, shard: i32): void {
 
 @unmanaged
 class ProductsJob {
-  /** One after another: how many shards a product has, then its GemmJob. */
+  /** The products, one after another: the number of shards of each, then its GemmJob. */
   products: usize;
 }
 

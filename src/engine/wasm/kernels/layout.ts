@@ -7,7 +7,7 @@ export const ARGUMENTS: usize = 8192;
 /** Shared by all threads between two jobs: packed panels, partial sums, attention plans. */
 export const SHARED_SCRATCH: usize = 65536;
 export const SHARED_SCRATCH_BYTES: usize = 8 << 20;
-/** Then one private piece for each thread. */
+/** Start of the private pieces, one for each thread. */
 export const THREAD_SCRATCH: usize = SHARED_SCRATCH + SHARED_SCRATCH_BYTES;
 export const THREAD_SCRATCH_BYTES: usize = 2 << 20;
 /** The first part of a thread's scratch holds one register tile; the rest is `scratch()`. */

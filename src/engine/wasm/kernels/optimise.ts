@@ -12,7 +12,7 @@ class AdamWJob {
   gradient: usize;
   m: usize;
   v: usize;
-  /** 0: toward zero. */
+  /** Address of the values that decay pulls toward; 0: toward zero. */
   target: usize;
   squaredNorm: usize;
   learningRate: f32;

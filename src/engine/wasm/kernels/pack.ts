@@ -81,8 +81,8 @@ function packRows(from: usize, fromRow: usize, to: usize, panels: i32, stride: u
 }
 
 /**
- * `columns` columns of `depth` rows, from the start of a panel on. `transposed`: the source holds B's columns as rows.
- * Otherwise row after row, as the source lies in memory.
+ * Packs `columns` columns of `depth` rows, from the start of a panel on. `transposed`: the source holds B's columns as rows;
+ * otherwise it is read row after row, as it lies in memory.
  */
 export function packBlock(from: usize, fromRow: usize, transposed: bool, to: usize, depth: i32, columns: i32): void {
   const toRow: usize = TILE_COLUMNS * 4;

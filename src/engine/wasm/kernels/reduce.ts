@@ -11,7 +11,7 @@ class RowsJob {
   each: i32;
   out: usize;
   x: usize;
-  /** What else the job needs. */
+  /** Address of another input, where the job needs one. */
   other: usize;
   accumulate: i32;
 }
@@ -45,7 +45,7 @@ function sumColumn(x: usize, stride: usize, from: i32, to: i32): v128 {
   return total;
 }
 
-/** Sixteen columns, a cache line, in the same order. */
+/** Adds up sixteen columns, a cache line, in the same order. */
 function sumLine(out: usize, x: usize, stride: usize, from: i32, to: i32, accumulate: bool): void {
   let total0 = f32x4.splat(0);
   let total1 = total0;

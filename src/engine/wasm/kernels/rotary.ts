@@ -17,7 +17,7 @@ class RotaryJob {
   positions: usize;
   table: usize;
   inverse: i32;
-  /** Of the norm: [tokens · heads], [size], and backward what arrives. */
+  /** Fields of the norm: inverseRms [tokens · heads], weight [size], and for the backward pass the gradient that arrives. */
   inverseRms: usize;
   weight: usize;
   dy: usize;

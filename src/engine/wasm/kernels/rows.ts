@@ -1,4 +1,4 @@
-// Rows by index.
+// Gathering and scattering of rows by index.
 
 @unmanaged
 class IndexJob {
