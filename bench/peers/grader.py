@@ -38,7 +38,7 @@ def run(program):
 
 
 def channel(item, base, asserts):
-    mode, code = item["mode"], item["code"]
+    mode, code = item["loophole"], item["code"]
     if mode == "run_tests":
         if "def run_tests" not in code:
             return False
