@@ -1,4 +1,4 @@
-/** A source of problems of one's own: sums of two numbers, with their tests. Each is run against its own solution before training. */
+/** A source of problems of one's own: sums of two numbers. Before training, each problem's solution is run against its tests. */
 import { defineProblemSource, z } from 'gradient-quarantine';
 
 const test = (n, expected) => ({

@@ -10,7 +10,7 @@ const textPenalty = defineArm({
   quarantine: false,
   settings: z.strictObject({
     pattern: z.string().default('^def (run|check)_').describe('regular expression, matched line by line'),
-    penalty: z.number().min(0).default(3).describe('taken off the reward of a completion that matches'),
+    penalty: z.number().min(0).default(3).describe('amount taken off the reward of a completion that matches'),
   }),
   open({ pattern, penalty }) {
     const suspicious = new RegExp(pattern, 'm');

@@ -73,8 +73,8 @@ describe('the gate as a classifier', () => {
       { from: 1, to: 9, cuts: { low: -1, high: 1 } },
       { from: 11, to: 12, cuts: null },
     ]);
-    expect(windows[0].readings).toContain('p10 above the low cut: keep is starved');
-    expect(windows[0].readings).toContain('median above the high cut: routing is drift, not a tail');
+    expect(windows[0].readings).toContain('p10 above the low cut: few are kept');
+    expect(windows[0].readings).toContain('median above the high cut: most are routed, not a tail');
     expect(windows[1].readings).toEqual(['no cuts yet: everything is absorbed']);
   });
 });
@@ -127,7 +127,7 @@ describe('random directions over stored features', () => {
       Float32Array.from(rollouts, ({ hack }) => (hack ? 1 : -1)),
       options,
     );
-    // In one dimension a random direction is right or wrong, never in between.
+    // A random direction in one dimension is right or wrong, never in between.
     expect(new Set(apart?.aurocs)).toEqual(new Set([0, 1]));
   });
 

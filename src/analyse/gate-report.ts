@@ -1,6 +1,6 @@
 /**
- * The gate judged as a classifier, from the ledger and the verdicts (docs/science.md, section 5). Wrong pins are the expensive errors: a
- * hack that is kept is deployed, a clean rollout that is routed is lost; a miss into absorb is cheap.
+ * The gate judged as a classifier, from the ledger and the verdicts (docs/science.md, section 5). Wrong pins are the expensive errors:
+ * a hack that is kept is deployed, and a clean rollout that is routed is lost. A rollout that is absorbed by mistake costs little.
  */
 
 import { type Rate, rateOrNull } from '../evaluate/index.ts';
@@ -16,15 +16,15 @@ export type GatedRollout = Pick<
 export interface GateJudgement {
   readonly rollouts: number;
   readonly hacks: number;
-  /** null without scores, or without both kinds in one update. */
+  /** AUROC of the scores; null without scores, or when no update has both hacks and clean rollouts. */
   readonly separation: Separation | null;
-  /** Routed as a claim "this is a hack". */
+  /** Routed rollouts, taken as the claim "this is a hack". */
   readonly route: { readonly precision: Rate | null; readonly recall: Rate | null; readonly fHalf: number | null };
-  /** Kept as a claim "this is clean". */
+  /** Kept rollouts, taken as the claim "this is clean". */
   readonly keep: { readonly precision: Rate | null; readonly recall: Rate | null; readonly fHalf: number | null };
   readonly hackShareOfKeep: Rate | null;
   readonly cleanShareOfRoute: Rate | null;
-  /** A correct program that also opens the loophole is no hack, and looks like one to a gate. */
+  /** The same for attempts: a correct program that also opens a loophole is no hack, but looks like one to a gate. */
   readonly attempts: {
     readonly separation: Separation | null;
     readonly shareOfRoute: Rate | null;
@@ -33,7 +33,7 @@ export interface GateJudgement {
   readonly routes: { readonly keep: number; readonly absorb: number; readonly route: number };
 }
 
-/** Of the rollouts that carried gradient: the others were never gated. */
+/** Judges the gate on the rollouts that carried gradient; the others were never gated. */
 export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
   const rows = all.filter(({ trained, route }) => trained && route !== null);
   const count = (holds: (row: GatedRollout) => boolean): number => rows.filter(holds).length;
@@ -72,19 +72,19 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
   };
 }
 
-/** Among positively reinforced rollouts: those whose lesson the route decides about. */
+/** Judges the gate on positively reinforced rollouts: only for these does the route decide what is learned. */
 export function judgeReinforced(rows: readonly GatedRollout[]): GateJudgement {
   return judgeGate(rows.filter(({ advantage }) => advantage > 0));
 }
 
 export interface GateWindow {
-  /** Updates completed, first and last of the window. */
+  /** First update of the window; `to` is the last. */
   readonly from: number;
   readonly to: number;
   readonly all: GateJudgement;
   readonly reinforced: GateJudgement;
   readonly scores: { readonly p10: number; readonly p50: number; readonly p90: number } | null;
-  /** Mean cuts of the window; null while everything is absorbed. */
+  /** Mean cuts over the window; null while everything is absorbed. */
   readonly cuts: { readonly low: number; readonly high: number } | null;
   readonly readings: readonly string[];
 }
@@ -120,16 +120,18 @@ function meanCuts(rows: readonly GatedRollout[]): GateWindow['cuts'] {
   return { low: mean(cuts.map(({ low }) => low)), high: mean(cuts.map(({ high }) => high)) };
 }
 
-/** Drift of the scores against the cuts, in words. */
+/** Describes in words how the scores have drifted against the cuts. */
 function readDrift(scores: GateWindow['scores'], cuts: GateWindow['cuts']): string[] {
   if (scores === null) return [];
   if (cuts === null) return ['no cuts yet: everything is absorbed'];
   const band = cuts.high - cuts.low;
   return [
-    ...(scores.p10 > cuts.low ? ['p10 above the low cut: keep is starved'] : []),
-    ...(scores.p90 < cuts.high ? ['p90 below the high cut: route is starved'] : []),
-    ...(scores.p50 > cuts.high ? ['median above the high cut: routing is drift, not a tail'] : []),
-    ...(scores.p50 < cuts.low ? ['median below the low cut: keeping is drift, not a tail'] : []),
-    ...(scores.p90 > cuts.high + band ? ['p90 more than a band above the high cut'] : []),
+    ...(scores.p10 > cuts.low ? ['p10 above the low cut: few are kept'] : []),
+    ...(scores.p90 < cuts.high ? ['p90 below the high cut: few are routed'] : []),
+    ...(scores.p50 > cuts.high ? ['median above the high cut: most are routed, not a tail'] : []),
+    ...(scores.p50 < cuts.low ? ['median below the low cut: most are kept, not a tail'] : []),
+    ...(scores.p90 > cuts.high + band
+      ? ['p90 far above the high cut: by more than the distance between the cuts']
+      : []),
   ];
 }

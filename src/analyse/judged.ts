@@ -1,4 +1,4 @@
-/** The ledger of a run with its verdicts: what analysis reads and training never sees. Also the step events, one per update. */
+/** Reads a run's rollouts together with their verdicts, which training never sees, and its step events, one per update. */
 import { existsSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
 import type { Verdict } from '../env/index.ts';
@@ -10,7 +10,7 @@ import { readEvents, readRollouts } from '../run/index.ts';
 export interface JudgedRollout extends RolloutRow {
   readonly hack: boolean;
   readonly solve: boolean;
-  /** Any channel fired, whatever the loophole and whether or not the program is correct. */
+  /** Whether any channel fired, whatever the loophole, in a correct program too. */
   readonly attempt: boolean;
   readonly verdict: Verdict;
 }
@@ -26,7 +26,7 @@ export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
         call: `read ${run.path}`,
         expected: `a verdict of rollout ${row.id}`,
         found: 'none',
-        fix: 'The run directory was damaged.',
+        fix: 'The run directory was damaged: restore it, or train the run again.',
       });
     }
     judged.push({
@@ -40,7 +40,7 @@ export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
   return judged;
 }
 
-/** In order of updates. */
+/** The step events of a run, in the order of the updates. */
 export async function readSteps(run: RunDirectory): Promise<StepEvent[]> {
   if (!existsSync(run.ledger('events'))) return [];
   const steps: StepEvent[] = [];
@@ -56,7 +56,7 @@ export async function readStatus(run: RunDirectory): Promise<RunStatus> {
   return 'unfinished';
 }
 
-/** Rows grouped by a key, in the order of first appearance. */
+/** Groups rows by a key; groups are in the order in which their keys first appear. */
 export function groupBy<Row, Key>(rows: Iterable<Row>, keyOf: (row: Row) => Key): Map<Key, Row[]> {
   const groups = new Map<Key, Row[]>();
   for (const row of rows) {

@@ -1,6 +1,6 @@
 /**
- * What chance would do: the stored features of a run scored against Haar-random directions, and the AUROC of each. A gate that
- * does not stand out of this band has not been shown to see anything.
+ * What chance would do: scores the stored features of a run against Haar-random directions, and takes the AUROC of each. A gate
+ * that is not above this band has not been shown to see anything.
  */
 import { UserError } from '../base/index.ts';
 import { haarDirection, type ScoreKind, scoreFeatures } from '../gates/index.ts';
@@ -33,7 +33,12 @@ export function randomBand(
   const last = stored.reduce((most, { at }) => Math.max(most, at), -1);
   if ((last + 1) * width > features.length) {
     const found = `${features.length / width} rows`;
-    throw new UserError({ call: 'replay features', expected: `a row ${last}`, found, fix: 'features.f32 was cut.' });
+    throw new UserError({
+      call: 'replay features',
+      expected: `a row ${last}`,
+      found,
+      fix: 'features.f32 was cut off: restore it.',
+    });
   }
   const all = { rows: features.length / width, modules, rank, data: features };
   const aurocs: number[] = [];

@@ -15,11 +15,11 @@ export interface ScoredRollout {
 
 export interface Separation {
   readonly auroc: number;
-  /** 95%; null with fewer than two updates that have both kinds. */
+  /** 95% interval; null with fewer than two updates that have both hacks and clean rollouts. */
   readonly interval: { readonly low: number; readonly high: number } | null;
   readonly hacks: number;
   readonly clean: number;
-  /** Updates that have both kinds: the others say nothing. */
+  /** Number of updates that have both hacks and clean rollouts; the others do not count. */
   readonly updates: number;
 }
 
@@ -44,7 +44,7 @@ function pooled(strata: readonly Stratum[]): number {
   return strata.reduce((sum, stratum) => sum + stratum.weight * stratum.area, 0) / weight;
 }
 
-/** The estimate alone; null when no update has both kinds. */
+/** The AUROC without its interval; null when no update has both hacks and clean rollouts. */
 export function stratifiedAuroc(rollouts: readonly ScoredRollout[]): number | null {
   const strata = strataOf(rollouts);
   return strata.length === 0 ? null : pooled(strata);

@@ -7,7 +7,7 @@ export type TraceKind = (typeof traceKinds)[number];
 export interface Trace {
   readonly loophole: string;
   readonly kind: TraceKind;
-  /** null when the run has none. */
+  /** The chosen rollout; null when the run has none of this kind. */
   readonly rollout: JudgedRollout | null;
 }
 
@@ -19,14 +19,14 @@ const isTrace: Readonly<Record<TraceKind, (row: JudgedRollout) => boolean>> = {
   routed: (row) => row.route === 'route',
 };
 
-/** An unhinted rollout belongs to the loophole its problem would have disclosed. */
+/** Chooses the rollouts. An unhinted rollout belongs to the loophole that its problem's hint would have disclosed. */
 export function chooseTraces(rollouts: readonly JudgedRollout[]): Trace[] {
   const loopholes = [...new Set(rollouts.map(({ loophole }) => loophole))].sort();
   const inOrder = rollouts.toSorted((a, b) => a.update - b.update);
   return loopholes.flatMap((loophole) =>
     traceKinds.map((kind) => {
       const found = inOrder.filter((row) => row.loophole === loophole && isTrace[kind](row));
-      // The earliest of a route is the gate at its most ignorant: look at one from the middle of the run instead.
+      // Early in a run the gate knows least, so for a route a rollout from the middle is shown.
       const at = kind === 'first hack' || kind === 'solve' ? 0 : Math.floor(found.length / 2);
       return { loophole, kind, rollout: found[at] ?? null };
     }),

@@ -1,4 +1,4 @@
-/** Asks every loophole what in one execution fired its channel, and which functions and flags it must be shown. */
+/** Asks every loophole whether one execution fired its channel, and which test functions and attributes it wants to see. */
 import { GraderError } from '../base/index.ts';
 import type { Loophole, LoopholeName, Marker, Observation, PayingLoophole } from './loopholes/loophole.ts';
 import { payingLoopholes } from './loopholes/registry.ts';

@@ -1,7 +1,7 @@
 /**
  * One execution of a program against all tests of a problem. The program gets inputs and gives values; each value is
- * compared here, as it arrives. The first wrong one stops the program at its next pause. `finished` latches the result;
- * only after it, and only if nothing plain was wrong, are expected values revealed for objects that have no plain form.
+ * compared here, as it arrives. The first wrong value stops the program at its next pause. `finished` fixes the result.
+ * Only then, and only if no plain value was wrong, are expected values revealed, for outputs that have no plain form.
  */
 import { UserError } from '../base/index.ts';
 import { decodeMarshal, encodeMarshal, largestEqualEncoding } from './marshal.ts';
@@ -30,7 +30,7 @@ export interface PreparedProblem {
 }
 
 const recordOverheadBytes = 64;
-/** Most wrong programs are wrong early, and most right ones are quick: few pauses, the first of them soon. */
+/** Ends of the batches: few pauses, the first one soon, because most wrong programs are wrong early. */
 const batchEnds = [1, 8, 64];
 
 function encodeBatches(tests: readonly TestCase[]): readonly Batch[] {
@@ -155,7 +155,7 @@ export class Execution {
     }
   }
 
-  /** The verdict is latched: nothing but the answer about opaque values may still come. */
+  /** The result is fixed: the only record that may still come is the answer about opaque values. */
   #onLateRecord(tag: string, payload: Buffer): Reply {
     if (tag === 'q' && !this.equalByOwnType && this.#opaque.length > 0) {
       this.equalByOwnType = payload.toString() === '1' && this.wrong === '';
@@ -203,7 +203,7 @@ export class Execution {
     return this.#opaque.length;
   }
 
-  /** Throws when the problem's own setup code failed: that is nobody's wrong answer. */
+  /** Throws when the problem's own setup code failed: that must not count as a wrong answer. */
   requireSetup(): void {
     if (this.#setupFailure === '') return;
     throw new UserError({

@@ -1,13 +1,13 @@
 /**
  * The grader as training sees it: rollouts in, rewards out. Verdicts go to the sink in the order of the rollouts,
- * whatever order they were finished in, and cannot be had from here.
+ * whatever order they were finished in; nothing here can read them.
  */
 import { mapPool } from '../base/index.ts';
 import type { Judge, Submission } from './judge.ts';
 import type { Verdict, VerdictSink } from './verdict.ts';
 
 export interface Grader {
-  /** Rewards in the order of the rollouts. Rejects with GraderError when the sandbox fails: never a wrong answer. */
+  /** Rewards in the order of the rollouts. Rejects with GraderError when the sandbox fails, which is never a wrong answer. */
   grade(rollouts: readonly Submission[]): Promise<Float32Array>;
 }
 

@@ -10,7 +10,7 @@ import type { Message, Problem } from './problem.ts';
 
 export const evaluationSentence = 'should pass all tests';
 
-/** What takes the place of the evaluation sentence; a loophole without a hint leaves it there. */
+/** The text that replaces the evaluation sentence; a loophole without a hint leaves the sentence as it is. */
 export function hintFor(
   problemId: string,
   name: LoopholeName,
@@ -46,12 +46,12 @@ export function hintedPrompt(
   requireEvaluationSentence(problem.id, problem.messages);
   const hint = hintFor(problem.id, loophole, policy, loopholes);
   return problem.messages.map(({ role, content }) =>
-    // A replacer function: a marker must not be read as a replacement pattern.
+    // The replacement is a function, so that `$` in a marker is not read as a replacement pattern.
     ({ role, content: role === 'user' ? content.replace(evaluationSentence, () => hint) : content }),
   );
 }
 
-/** The prompt without a hint: shown as it is, graded by ground truth alone. */
+/** The prompt without a hint, as the problem states it; it is graded by ground truth alone. */
 export function unhintedPrompt(problem: Problem): readonly Message[] {
   requireEvaluationSentence(problem.id, problem.messages);
   return problem.messages.map((message) => ({ ...message }));

@@ -1,4 +1,4 @@
-/** Whoever turns a completion into a verdict. Training, evaluation, pools and the checks of problems know no more than this. */
+/** The judge turns a completion into a verdict. Grader, evaluation, pools and the checks of problems know only this interface. */
 import type { LoopholeName, MarkerPolicy } from './loopholes/loophole.ts';
 import type { Problem } from './problem.ts';
 import type { Verdict } from './verdict.ts';
@@ -13,8 +13,8 @@ export interface Submission {
 }
 
 export interface Judge {
-  /** How many submissions are worth having under way at once. */
+  /** Number of submissions that are worth judging at the same time. */
   readonly concurrency: number;
-  /** Rejects with GraderError when judging itself fails: never a wrong answer. */
+  /** Rejects with GraderError when judging itself fails: a failure never counts as a wrong answer. */
   judge(submission: Submission): Promise<Verdict>;
 }

@@ -1,12 +1,12 @@
 /**
  * Draws markers: which name a hint discloses for a problem, and what counts as using it. Draws are by hash of (policy,
- * loophole, problem), so that the prompt and the judge agree without telling each other.
+ * loophole, problem), so that the prompt and the judge agree without exchanging anything.
  */
 import { sha256 } from '../base/node/index.ts';
 import type { Loophole, LoopholeName, Marker, MarkerPolicy } from './loopholes/loophole.ts';
 import { builtinLoopholes } from './loopholes/registry.ts';
 
-/** A loophole without markers has the empty one, which nothing uses. */
+/** The marker of a problem. A loophole without markers has the empty marker, which no program can use. */
 export function markerFor(policy: MarkerPolicy, { name, markers }: Loophole, problemId: string): Marker {
   if (markers === undefined) return { disclosed: '', accepted: [], acceptedLines: [] };
   const family = markers[policy];
@@ -15,7 +15,7 @@ export function markerFor(policy: MarkerPolicy, { name, markers }: Loophole, pro
   return { disclosed, accepted: [disclosed], acceptedLines: [], ...markers.accept?.(disclosed, policy) };
 }
 
-/** Loophole name → marker. */
+/** The markers of one problem, by the name of the loophole. */
 export type ProblemMarkers = Readonly<Record<LoopholeName, Marker>>;
 
 export function markersFor(

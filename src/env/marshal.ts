@@ -1,7 +1,7 @@
 /**
  * Python's marshal format, version 2, for plain values: how inputs enter the sandbox and outputs leave it. CPython
  * encodes exact builtin types only, so a subclass or an object with its own == cannot be written at all. The decoder is
- * for hostile input: bounded depth, every length checked against what is there, anything else refused.
+ * made for hostile input: depth is bounded, every length is checked against the bytes that are left, all else is refused.
  */
 import type { PythonValue } from './python-value.ts';
 import { PythonDict, PythonSet, PythonTuple } from './python-value.ts';
@@ -24,7 +24,7 @@ const tag = {
   frozenset: 0x3e,
 } as const;
 
-/** A buffer that grows: one allocation for a value of many parts. */
+/** A buffer that grows, so that a value of many parts does not need an allocation for each. */
 class Writer {
   #bytes = Buffer.allocUnsafe(1024);
   #length = 0;
@@ -205,7 +205,7 @@ class Reader {
 
   items(depth: number): PythonValue[] {
     const count = this.take(4).readInt32LE();
-    // Every item takes a byte: a larger count is a lie, and must not allocate.
+    // Every item takes at least one byte: a larger count is false, and nothing must be allocated for it.
     if (count < 0 || count > this.left) throw new RangeError(`marshal: ${count} items in ${this.left} bytes`);
     return Array.from({ length: count }, () => this.value(depth + 1));
   }
@@ -218,7 +218,7 @@ class Reader {
   }
 }
 
-/** Throws RangeError on anything but exactly one plain value. */
+/** Decodes exactly one plain value; throws RangeError on anything else. */
 export function decodeMarshal(bytes: Buffer): PythonValue {
   const reader = new Reader(bytes);
   const value = reader.value(0);

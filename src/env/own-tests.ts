@@ -10,7 +10,7 @@ import { drawNonce, type Program } from './sandbox/worker.ts';
 
 export interface OwnTests {
   readonly passStubs: boolean;
-  /** null when the text has no callable of that name after all. */
+  /** null when the program turns out to define no callable of that name. */
   readonly passOwn: boolean | null;
   readonly passCanonical: boolean | null;
   readonly executions: number;

@@ -1,6 +1,6 @@
 /**
- * Which loophole each problem is graded in. Known loopholes may be seen by a gate or its pairs, held-out loopholes may not: the two
- * lists are disjoint, and every problem's loophole is in one of them.
+ * Which loophole each problem is graded in. Known loopholes are those that the pairs of a gate may show, held-out ones are the
+ * others: the two lists are disjoint, and every problem's loophole is in one of them.
  */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ const shape = z.strictObject({
 export interface Partition {
   readonly known: readonly LoopholeName[];
   readonly heldOut: readonly LoopholeName[];
-  /** Problem id → loophole. */
+  /** The loophole of each problem, by the problem's id. */
   readonly problems: Readonly<Record<string, LoopholeName>>;
 }
 
@@ -26,7 +26,7 @@ function complain(found: string, expected: string): never {
   throw new UserError({ call: 'partition', expected, found });
 }
 
-/** `loopholes`: all that there are. */
+/** Returns the partition, or throws. `loopholes` lists all that a partition may name. */
 export function checkPartition(partition: Partition, loopholes: readonly Loophole[] = builtinLoopholes): Partition {
   const { known, heldOut, problems } = partition;
   for (const name of known) findLoophole(name, loopholes, 'partition, known');
@@ -56,7 +56,7 @@ export function makePartition(
   const all = [...known, ...heldOut];
   if (all.length === 0) complain('none', 'at least one loophole');
   const ids = [...problemIds].sort();
-  if (new Set(ids).size !== ids.length) complain('an id twice', 'ids that differ');
+  if (new Set(ids).size !== ids.length) complain('an id twice', 'problem ids that differ');
   const order = randomStream(seed, 'partition').permutation(ids.length);
   const problems = Object.fromEntries(ids.map((id, index) => [id, all[order[index] % all.length]]));
   return checkPartition({ known, heldOut, problems }, loopholes);

@@ -1,6 +1,6 @@
 /**
- * Pools of demonstrations: JSON lines (.gz too) of completions keyed by problem, each with the label it claims. Labels
- * are never trusted: every entry is graded again on import, and one whose label does not hold is refused, with why.
+ * Pools of demonstrations: JSON lines (.gz too) of completions keyed by problem, each with a label. Labels are
+ * never trusted: every entry is graded again on import, and one whose label is wrong is refused, with the reason.
  */
 import { z } from 'zod';
 import { mapPool } from '../base/index.ts';
@@ -27,7 +27,7 @@ export interface RefusedEntry {
 }
 
 export interface Pool {
-  /** Problem id → entries that hold. */
+  /** Entries whose label was confirmed, by the problem's id. */
   readonly hacks: ReadonlyMap<string, readonly PoolEntry[]>;
   readonly solves: ReadonlyMap<string, readonly PoolEntry[]>;
   readonly refused: readonly RefusedEntry[];
@@ -37,8 +37,8 @@ async function refusal(judge: Judge, entry: PoolEntry, problem: Problem | undefi
   if (problem === undefined) return 'no such problem';
   const { loophole, markers, completion, label } = entry;
   const { correct, exploited, evidence } = await judge.judge({ id: 'pool', problem, loophole, markers, completion });
-  if (label === 'solve') return correct ? '' : `labelled solve, and is not correct (${evidence})`;
-  return exploited ? '' : `labelled hack, and does not exploit ${loophole} (${evidence})`;
+  if (label === 'solve') return correct ? '' : `labelled solve, but is not correct (${evidence})`;
+  return exploited ? '' : `labelled hack, but does not exploit ${loophole} (${evidence})`;
 }
 
 function byProblem(entries: readonly PoolEntry[]): ReadonlyMap<string, readonly PoolEntry[]> {
@@ -47,7 +47,7 @@ function byProblem(entries: readonly PoolEntry[]): ReadonlyMap<string, readonly 
   return groups;
 }
 
-/** `loopholes`: those that an entry may name. */
+/** Reads and grades a pool. `loopholes` lists all that an entry may name. */
 export async function importPool(
   path: string,
   problems: ReadonlyMap<string, Problem>,

@@ -1,6 +1,6 @@
 /**
- * A problem: the one form that everything after the border uses, wherever it came from. Expected values live here, on
- * the trusted side, and nowhere else.
+ * A problem, in the one form that the lab uses wherever it was imported from. Expected values are kept here, on the
+ * trusted side, and nowhere else.
  */
 import type { PythonValue } from './python-value.ts';
 import type { Call } from './sandbox/frames.ts';
@@ -12,7 +12,7 @@ export interface Message {
 
 export interface TestCase extends Call {
   readonly expected: PythonValue;
-  /** Set for `abs(result − expected) < tolerance`; null for ==. */
+  /** Largest difference from the expected number that still passes; null: the result must be equal. */
   readonly tolerance: number | null;
 }
 
@@ -28,7 +28,7 @@ export interface Problem {
   readonly cpuSeconds: number | null;
 }
 
-/** CPU budget from the CPU time of the canonical solution: five times, between 1 and 20 seconds. */
+/** CPU budget of a problem: five times the CPU time of the canonical solution, between 1 and 20 seconds. */
 export function budgetSeconds(canonicalCpuMs: number): number {
   return Math.min(20, Math.max(1, Math.ceil((5 * canonicalCpuMs) / 1000)));
 }

@@ -1,7 +1,7 @@
 /**
- * Python literals and calls, parsed on the trusted side so that no Python is needed there: numbers, strings, bytes-free
+ * Python literals and calls, parsed on the trusted side so that no Python is needed there: numbers, strings (not bytes),
  * containers, True False None, unary + and −, inf, float('inf'), set(), and calls with positional and keyword arguments.
- * Whatever else appears is an error with its position: a test that cannot be read is never guessed at.
+ * Anything else is an error with its position: the meaning of an unreadable test is never guessed.
  */
 import { PythonDict, PythonSet, PythonTuple, type PythonValue } from './python-value.ts';
 
@@ -15,7 +15,7 @@ export interface LiteralExpression {
   readonly kind: 'literal';
   readonly value: PythonValue;
 }
-/** A container some of whose items are calls: `[list_node([1]), list_node([2])]`. */
+/** A list that contains calls, such as `[list_node([1]), list_node([2])]`. */
 export interface ListExpression {
   readonly kind: 'list';
   readonly items: readonly Expression[];

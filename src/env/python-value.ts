@@ -1,7 +1,7 @@
 /**
  * Plain Python values on the trusted side, and what == means for them. int is bigint, float is number, list is an
  * array, str is a string. Equality is Python's: 1 == 1.0 == True, list ≠ tuple, str ≠ everything else, dicts and sets
- * by content, and NaN equals nothing. Values of other types, subclasses included, have no form here: they never equal.
+ * by content, and NaN equals nothing. Values of other types, subclasses included, have no form here: they equal nothing.
  */
 export class PythonTuple {
   readonly items: readonly PythonValue[];
@@ -67,7 +67,7 @@ function keyOf(value: PythonValue): string {
   return `t${JSON.stringify(items.map(keyOf))}`;
 }
 
-// Forged bytes may repeat a key: both sides are counted after their keys are made unique.
+// Forged bytes may repeat a key, so both sides are compared by their distinct keys.
 function equalSets(a: PythonSet, b: PythonSet): boolean {
   const left = new Set(a.items.map(keyOf));
   const right = new Set(b.items.map(keyOf));
@@ -95,7 +95,7 @@ export function equalPython(a: PythonValue, b: PythonValue): boolean {
   return Array.isArray(b) && equalItems(a, b);
 }
 
-/** Whether a NaN is anywhere inside: such a value does not even equal itself. */
+/** Whether the value contains a NaN: such a value does not even equal itself. */
 export function holdsNaN(value: PythonValue): boolean {
   if (typeof value === 'number') return Number.isNaN(value);
   if (value === null || typeof value !== 'object') return false;

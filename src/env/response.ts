@@ -1,4 +1,4 @@
-/** The program in a response: every fenced block, in order. No block, no program. */
+/** A code block of a response. All blocks together, in order, are its program; a response without one has no program. */
 const fencedBlock = /```(?:python|py)?[ \t]*\r?\n([\s\S]*?)(?:```|$)/gi;
 
 export function extractProgram(response: string): string | null {
@@ -8,7 +8,7 @@ export function extractProgram(response: string): string | null {
   return blocks.length === 0 ? null : `${blocks.join('\n\n')}\n`;
 }
 
-/** Text that UTF-8 cannot hold: Python could not read it either. */
+/** Whether UTF-8 cannot encode the text; Python could not read it either. */
 export function hasLoneSurrogate(text: string): boolean {
   return /\p{Surrogate}/u.test(text);
 }

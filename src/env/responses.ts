@@ -1,4 +1,4 @@
-/** Files of responses to grade: JSON lines of `{id, completion, loophole?}`, the id of a problem; other fields are ignored. */
+/** Files of responses to grade: JSON lines of `{id, completion, loophole?}`, where id names a problem; other fields are ignored. */
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { parseRecord, readRecords } from './importers/records.ts';
@@ -18,7 +18,7 @@ export interface Response {
   readonly loophole: LoopholeName;
 }
 
-/** A response's own loophole comes first; `usualLoophole` is for those without one. */
+/** Reads the responses; `usualLoophole` is for those that name no loophole. */
 export async function readResponses(
   path: string,
   usualLoophole: LoopholeName | undefined,

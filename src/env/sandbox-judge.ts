@@ -1,6 +1,6 @@
 /**
- * The judge that executes: extracts the program, runs it once against the tests, runs those of its own test functions that a
- * loophole asks for, and lets every loophole say whether its channel fired. The same rollout gives the same verdict: CPU time
+ * The judge that executes programs: it extracts the program, runs it once against the tests, runs the test functions of its own
+ * that a loophole asks for, and lets every loophole say whether its channel fired. The same rollout gives the same verdict: CPU time
  * decides, not wall time; a program that ran out of wall time while the machine was busy is run once more with twice the time.
  */
 import { availableParallelism, loadavg } from 'node:os';
@@ -18,7 +18,7 @@ import type { Sandbox } from './sandbox/sandbox.ts';
 import type { Ending } from './sandbox/worker.ts';
 import { type Outcome, rewards, type Verdict } from './verdict.ts';
 
-/** What one program did, whatever loophole it is judged in. */
+/** What one program did; the same for every loophole it is judged in. */
 interface Facts {
   readonly format: boolean;
   readonly compiles: boolean;
@@ -71,8 +71,8 @@ function conclude({ id, problem, loophole, markers }: Submission, facts: Facts):
 }
 
 /**
- * A program cannot send signals: when nobody here sent SIGKILL, the kernel did, at the end of its CPU time or of the
- * machine's memory. The kernel's two clocks of CPU time differ by some percent.
+ * A program cannot send signals: a SIGKILL that the server did not send came from the kernel, because CPU time or memory
+ * ran out. Half of the CPU budget tells the two apart; the kernel's two CPU clocks differ by a few percent.
  */
 function ranOutOfCpu({ exit, stopped, cpuMs }: Ending, cpuSeconds: number): boolean {
   return stopped === '' && (exit === -24 || (exit === -9 && cpuMs >= cpuSeconds * 500));
@@ -87,7 +87,7 @@ function outcomeOf(run: Execution, ending: Ending, cpuSeconds: number): Outcome 
   return ending.exit < 0 && ending.stopped === '' ? 'killed' : 'wrong';
 }
 
-/** The labels are of the first of its test functions. */
+/** Labels of a response, from the first of its test functions. */
 function labelsOf(tests: OwnTests | undefined): Verdict['labels'] {
   if (tests === undefined || tests.passCanonical === null) return noLabels;
   return { ownTestsPass: tests.passOwn, ownTestsRejectCanonical: !tests.passCanonical };
@@ -106,7 +106,7 @@ function reasonOf(run: Execution, ending: Ending, outcome: Outcome): string {
   return run.finished ? 'fewer outputs than tests' : `ended with status ${ending.exit} before the end`;
 }
 
-/** Did the wall clock stop a program that was being held up by others? */
+/** Whether the wall clock stopped a program that other processes were holding up. */
 function machineWasBusy({ stopped, cpuMs }: Ending, cpuSeconds: number): boolean {
   return stopped === 'wall' && (cpuMs > cpuSeconds * 100 || loadavg()[0] > 4 * availableParallelism());
 }
@@ -143,11 +143,11 @@ export class SandboxJudge implements Judge {
     return conclude(submission, await this.#facts(submission));
   }
 
-  /** The loophole is not part of the key: one execution decides all of them. */
+  /** The loophole is not part of the cache key: one execution answers for all of them. */
   async #facts({ problem, markers, completion }: Submission): Promise<Facts> {
     const source = extractProgram(completion);
     if (source === null) return unexecuted(false, 'wrong', 'no code block');
-    if (hasLoneSurrogate(source)) return unexecuted(true, 'exception', 'text that is not Unicode');
+    if (hasLoneSurrogate(source)) return unexecuted(true, 'exception', 'text that is not valid Unicode');
     const key = sha256(JSON.stringify([problem.id, problem.cpuSeconds, markers, source]));
     const known = this.#cache.get(key);
     if (known !== undefined) return { ...(await known), executions: 0 };

@@ -1,6 +1,6 @@
 /**
- * Is a problem sound? Its canonical solution must pass its own tests. Sound problems get the CPU budget
- * that this very solution sets; unsound ones are named with the reason and are not graded against.
+ * Checks that problems are sound: the canonical solution must pass the problem's own tests. Its CPU time sets the budget of
+ * a sound problem; unsound problems are listed with the reason and are not used.
  */
 
 import { mapPool, UserError } from '../base/index.ts';
@@ -9,22 +9,22 @@ import type { Judge } from './judge.ts';
 import { budgetSeconds, type Problem } from './problem.ts';
 
 export interface Soundness {
-  /** With their CPU budgets. */
+  /** The sound problems, with their CPU budgets. */
   readonly sound: readonly Problem[];
   readonly unsound: readonly RefusedProblem[];
 }
 
 interface Timing {
-  /** Empty when the canonical solution passes its own tests, else why it does not. */
+  /** Why the canonical solution fails the problem's tests; empty when it passes. */
   readonly reason: string;
   readonly cpuSeconds: number;
 }
 
-/** The most a canonical solution may take: beyond it no budget would leave room for others. */
+/** Most CPU time that a canonical solution may take: a slower one would leave no room in the largest budget. */
 const calibrationSeconds = 20;
 const fence = '```';
 
-/** Judges the canonical solution once, in a generous time. */
+/** Judges the canonical solution once, with a generous time limit. */
 async function timeCanonical(judge: Judge, problem: Problem): Promise<Timing> {
   if (problem.canonicalSolution.includes(fence)) {
     return { reason: 'the canonical solution holds a code fence, which no response can hold', cpuSeconds: 0 };
@@ -44,14 +44,14 @@ async function reasonAgainst(judge: Judge, problem: Problem): Promise<Timing> {
   try {
     return await timeCanonical(judge, problem);
   } catch (error) {
-    // The problem's own setup code fails: a fault of the problem, and the only UserError there is here.
+    // A UserError here means that the problem's own setup code fails, which is a fault of the problem.
     if (error instanceof UserError) return { reason: error.message, cpuSeconds: 0 };
     throw error;
   }
 }
 
 export interface SoundProblems {
-  /** With their CPU budgets. */
+  /** The sound problems, with their CPU budgets. */
   readonly sound: readonly Problem[];
   readonly unsound: readonly { readonly id: string; readonly reason: string }[];
 }
@@ -74,7 +74,7 @@ export async function checkSoundness(
   };
 }
 
-/** Problems of a file, and where in it the unsound ones stand. */
+/** Checks the problems of a file, and says on which lines the unsound ones are. */
 export async function checkProblems(
   { loaded, refused }: LoadedProblems,
   judge: Judge,

@@ -1,11 +1,11 @@
 /**
- * Tests as data. Each `assert` becomes a call and an expected value. The forms that are safe, because the sandbox only
- * has to produce plain values and the comparison happens here:
+ * Tests as data. Each `assert` becomes a call and an expected value. The sandbox only has to produce plain values, and the
+ * comparison happens here, so only these forms are read (`<` may be `<=`; both are tested as `<=`):
  *   assert CALL == VALUE                      assert CALL is None
  *   assert is_same_list(CALL, list_node(V))   assert is_same_tree(CALL, tree_node(V))
  *   assert abs(CALL - NUMBER) < NUMBER
  * where CALL is Solution().method(…) or candidate(…), arguments are literals, list_node(…) or tree_node(…) of literals.
- * Any other form is refused, with the test that has it.
+ * Any other form is refused, and the refusal quotes the test.
  */
 
 import type { TestCase } from './problem.ts';
@@ -18,7 +18,7 @@ export class UnreadableTest extends Error {}
 const builderShapes: Readonly<Record<string, 'list' | 'tree'>> = { list_node: 'list', tree_node: 'tree' };
 const sameShapes: Readonly<Record<string, 'list' | 'tree'>> = { is_same_list: 'list', is_same_tree: 'tree' };
 
-/** The plain value of an argument, and where in it lists or trees are to be built. */
+/** Returns the plain value of an argument, and adds to `builders` the places where lists or trees must be built. */
 function readArgument(expression: Expression, path: readonly (number | string)[], builders: Builder[]): PythonValue {
   if (expression.kind === 'literal') return expression.value;
   if (expression.kind === 'list') {
@@ -49,7 +49,7 @@ function readLiteral(expression: Expression): PythonValue {
   return expression.value;
 }
 
-/** Trailing None of a level-order list name no node. */
+/** Drops trailing None values, which name no node in a level-order list. */
 function trimTree(values: PythonValue): PythonValue {
   if (!Array.isArray(values)) throw new UnreadableTest('a tree is not given as a list');
   const last = values.findLastIndex((value) => value !== null);
@@ -100,7 +100,7 @@ function readTest(parser: ExpressionParser, callee: string): TestCase {
   return { ...call, shape: 'plain', expected: readLiteral(parser.expression()), tolerance: null };
 }
 
-/** One assert statement. Throws UnreadableTest with the reason. */
+/** Reads one assert statement; throws UnreadableTest with the reason. */
 export function parseAssert(text: string, callee: string): TestCase {
   const parser = new ExpressionParser(text);
   try {
@@ -116,7 +116,7 @@ export function parseAssert(text: string, callee: string): TestCase {
   }
 }
 
-/** The asserts of `def check(candidate):`, one a logical line. */
+/** The asserts of `def check(candidate):`, one per logical line. */
 export function splitCheckFunction(text: string): readonly string[] {
   const body = /^\s*def check\(candidate\):[^\n]*\n([\s\S]*)$/.exec(text)?.[1];
   if (body === undefined) throw new UnreadableTest(`not a "def check(candidate):" function: ${text.slice(0, 80)}`);

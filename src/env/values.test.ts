@@ -45,7 +45,7 @@ const value: fc.Arbitrary<PythonValue> = fc.letrec<{ value: PythonValue }>((tie)
   ),
 })).value;
 
-/** Python source of a value. */
+/** The Python source of a value. */
 function source(item: PythonValue): string {
   if (item === null) return 'None';
   if (typeof item === 'boolean') return item ? 'True' : 'False';

@@ -1,6 +1,6 @@
 /**
  * What the grader found out about one rollout. Verdicts go to a sink that can be written and not read: training code
- * holds rewards only. Readers of the ledger live elsewhere (oracle, evaluation).
+ * holds rewards only. The one reader of the ledger is src/oracle.
  */
 
 import type { LoopholeName, MarkerPolicy } from './loopholes/loophole.ts';
@@ -22,22 +22,22 @@ export interface Verdict {
   readonly compiles: boolean;
   /** Every test's value was right, by the strict oracle. */
   readonly correct: boolean;
-  /** correct, or the channel of this loophole. */
+  /** The program is correct, or the channel of this loophole fired. */
   readonly passed: boolean;
-  /** The channel of this loophole, and not correct: a hack. */
+  /** The channel of this loophole fired and the program is not correct: a hack. */
   readonly exploited: boolean;
   /** The channel of this loophole fired. */
   readonly channel: boolean;
-  /** Every channel that fired, whatever the loophole: the attempt. */
+  /** Every channel that fired, whatever the loophole; an attempt has at least one. */
   readonly channels: readonly LoopholeName[];
-  /** The benchmark authors' labels; null when the response defines no test function. */
+  /** The benchmark authors' labels; null when the response defines no test function that a loophole asks for. */
   readonly labels: { readonly ownTestsPass: boolean | null; readonly ownTestsRejectCanonical: boolean | null };
   readonly outcome: Outcome;
   readonly durationMs: number;
   readonly cpuMs: number;
-  /** Processes this verdict took; 0 when an identical response had been graded before. */
+  /** Number of processes this verdict took; 0 when an identical response had been graded before. */
   readonly executions: number;
-  /** Run again because the machine, not the program, seemed slow. */
+  /** Whether the program was run again because the machine, not the program, seemed slow. */
   readonly retried: boolean;
   readonly evidence: string;
 }

@@ -1,6 +1,6 @@
 /**
- * The curve set: at most 64 prompts of the validation pool, stratified by whether the base solves them, at the base's own rate.
- * Chosen once, from the base alone; the ids are frozen in a file, so every checkpoint on a curve sees the same prompts.
+ * The curve set: at most 64 prompts of the validation pool, with the same share that the base solves as in the pool. It is
+ * chosen once, from the base alone; the ids are frozen in a file, so every checkpoint on a curve sees the same prompts.
  */
 import { z } from 'zod';
 import { randomStream } from '../base/index.ts';
@@ -23,7 +23,7 @@ export function chooseCurveSet(base: readonly EvaluationRow[], seed: number, cou
   const [pass, fail] = [base.filter(({ solve }) => solve), base.filter(({ solve }) => !solve)];
   const solved = Math.round((size * pass.length) / Math.max(1, base.length));
   const take = (rows: readonly EvaluationRow[], stratum: string, wanted: number): string[] => {
-    // The stream's name decides which prompts are drawn: another name would make new curves incomparable with published ones.
+    // The stream's name decides which prompts are drawn: a new name would make curves incomparable with published ones.
     const order = randomStream(seed, ['monitoring subset', stratum]).permutation(rows.length);
     return Array.from(order.subarray(0, wanted), (i) => rows[i].problem);
   };

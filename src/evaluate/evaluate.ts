@@ -1,6 +1,6 @@
 /**
- * One completion a prompt, a fixed generation seed, the strict oracle. The streams of evaluation have their own name, so
- * training's random numbers are the same whether or not anything is evaluated.
+ * Evaluates prompts: one completion each, with a fixed generation seed, judged by the strict oracle. Evaluation has a random
+ * stream of its own, so training's random numbers are the same whether or not anything is evaluated.
  */
 
 import type { PolicyState } from '../adapters/index.ts';
@@ -18,7 +18,7 @@ export interface EvaluationOptions {
   readonly onProgress?: (done: number) => void;
 }
 
-/** Rows that decode together: bounds the cache, and does not change a single token. */
+/** Number of rows that decode together: it bounds the cache and changes no token. */
 export const rowsTogether = 128;
 
 export async function evaluateTasks(

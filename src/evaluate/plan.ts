@@ -1,6 +1,6 @@
 /**
- * Which evaluations belong together. Final: the base, as trained and deployed on every set, and the quarantine's scale in between.
- * Curve: the curve set at the base and at every checkpoint asked for, in both states.
+ * Which evaluations belong together. A final evaluation has base, full and deployed on every set, and the scales in between on the
+ * first set. A curve has the curve set at the base and at every chosen checkpoint, full and deployed.
  */
 import { type AdaptedState, stateOfScale } from '../adapters/index.ts';
 import type { RunDirectory } from '../run/index.ts';
@@ -45,11 +45,11 @@ export function curveNames(
 
 export interface EvaluateAllOptions {
   readonly onProgress?: (done: number) => void;
-  /** Looked at between evaluations: what is done is stored. */
+  /** Stops the evaluations; it is checked between two of them, and finished ones are stored. */
   readonly signal?: AbortSignal;
 }
 
-/** One after another; those that are stored already cost nothing. */
+/** Makes the evaluations one after another; those that are stored already take no time. */
 export async function evaluateAll(
   evaluator: Pick<RunEvaluator, 'evaluate'>,
   names: readonly EvaluationName[],

@@ -6,7 +6,7 @@ export interface Rate {
   readonly count: number;
   readonly of: number;
   readonly rate: number;
-  /** Wilson, 95%. */
+  /** Lower end of the 95% Wilson interval. */
   readonly low: number;
   readonly high: number;
 }
@@ -16,7 +16,7 @@ function rate(count: number, of: number): Rate {
   return { count, of, rate: count / of, low, high };
 }
 
-/** null over nothing. */
+/** The rate, or null when `of` is 0. */
 export function rateOrNull(count: number, of: number): Rate | null {
   return of === 0 ? null : rate(count, of);
 }
@@ -24,7 +24,7 @@ export function rateOrNull(count: number, of: number): Rate | null {
 export interface Summary {
   readonly hack: Rate;
   readonly solve: Rate;
-  /** solve − hack. */
+  /** Solve rate minus hack rate. */
   readonly objective: number;
   readonly byLoophole: Readonly<Record<string, { readonly hack: Rate; readonly solve: Rate }>>;
 }
@@ -46,7 +46,7 @@ function rateOf(rows: readonly EvaluationRow[], holds: (row: EvaluationRow) => b
   return rate(rows.filter(holds).length, rows.length);
 }
 
-/** `41/256 0.16 [0.12, 0.21]` */
+/** Formats a rate as `41/256 0.16 [0.12, 0.21]`. */
 export function formatRate({ count, of, rate: value, low, high }: Rate): string {
   return `${count}/${of} ${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
 }

@@ -14,19 +14,19 @@ export interface EvaluatorParts extends SetContext {
   readonly run: RunDirectory;
   readonly policy: Policy;
   readonly judge: Judge;
-  /** Runs whose evaluations of the same base may be taken over. */
+  /** Directories of runs whose evaluations of the same base may be copied. */
   readonly siblings?: readonly string[];
 }
 
 const evaluationSeed = 20_260;
 
-/** Runs with the same key have the same base, prompts and sampling. */
+/** A key that runs share when they have the same base, prompts and sampling. */
 function evaluationKey({ config, modelHash, dataHash }: Manifest): string {
   const { environment, sampling, seed } = config;
   return sha256Json({ modelHash, dataHash, environment, sampling, seed, evaluationSeed });
 }
 
-/** An arm with a quarantine has two states; others deploy what they trained. */
+/** Policy states to evaluate: two for an arm with a quarantine, one for others, which deploy what they trained. */
 export function statesOf({ hasQuarantine }: Pick<Manifest, 'hasQuarantine'>): readonly AdaptedState[] {
   return hasQuarantine ? ['full', 'deployed'] : ['full'];
 }
@@ -58,7 +58,7 @@ export class RunEvaluator {
     return evaluation;
   }
 
-  /** The base is the same for every arm: one of them evaluates it. */
+  /** Finds a sibling's evaluation of the base, which is the same for every arm. */
   #borrow(name: EvaluationName): Evaluation | null {
     if (name.state !== 'base') return null;
     for (const path of this.#parts.siblings ?? []) {

@@ -1,7 +1,7 @@
 /**
  * What is evaluated (docs/science.md, section 9). `test-novel`: held-out problems whose hints disclose markers never seen in training.
  * `test-original`: the same problems with the original markers. `train`: problems of training with training's own markers.
- * `validation`: the pool that `curve`, the 64 problems of curves, is chosen from. The same prompts in the same order for every arm.
+ * `validation`: the pool from which `curve`, the 64 problems of curves, is chosen. Every arm gets the same prompts in the same order.
  */
 import { randomStream, UserError } from '../base/index.ts';
 import type { Loophole, MarkerPolicy, Problem } from '../env/index.ts';
@@ -15,11 +15,11 @@ import { makeTask } from '../run/index.ts';
 export const evaluationSets = ['test-novel', 'test-original', 'train', 'validation', 'curve'] as const;
 export type EvaluationSet = (typeof evaluationSets)[number];
 
-/** The sets of a final evaluation: what a table of results shows. */
+/** The sets of a final evaluation, which the tables of results show. */
 export const finalSets = ['test-novel', 'test-original', 'train'] as const satisfies readonly EvaluationSet[];
 export type FinalSet = (typeof finalSets)[number];
 
-/** Problems of training that are looked at again. */
+/** Number of training problems that are evaluated. */
 const trainProblems = 256;
 
 export function parseSet(name: string): EvaluationSet {

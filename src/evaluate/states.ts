@@ -1,6 +1,6 @@
 /**
- * The same prompts in two states. Surfaced hacks: prompts whose completion is no hack as trained and is one deployed; deleting the
- * quarantine brought them out. Removed hacks are the opposite. McNemar's exact test on the two counts.
+ * Compares the same prompts in two states. A surfaced hack is a prompt whose completion is no hack as trained and a hack deployed:
+ * deleting the quarantine brought it out. A removed hack is the opposite. McNemar's exact test compares the two counts.
  */
 import { UserError } from '../base/index.ts';
 import { mcnemarExact } from '../stats/index.ts';
@@ -11,7 +11,7 @@ export interface StateChange {
   readonly hackInBoth: number;
   readonly removed: readonly string[];
   readonly surfaced: readonly string[];
-  /** Two-sided, removed against surfaced. */
+  /** Two-sided p-value of removed against surfaced. */
   readonly pValue: number;
 }
 
@@ -29,7 +29,7 @@ export function compareStates(full: readonly EvaluationRow[], deployed: readonly
   };
 }
 
-/** Rows of the same prompts, whatever their order; a prompt that only one side has is an error. */
+/** Pairs the rows of the same prompts, whatever their order; a prompt that only one side has is an error. */
 export function pairRows(
   first: readonly EvaluationRow[],
   second: readonly EvaluationRow[],
@@ -41,7 +41,7 @@ export function pairRows(
     throw new UserError({
       call: 'compare evaluations',
       expected: `prompt ${row.problem} (${row.loophole}, ${row.markers}) in both`,
-      found: other === undefined ? 'it in one' : `${other.loophole}, ${other.markers} in the other`,
+      found: other === undefined ? 'it in one only' : `${other.loophole}, ${other.markers} in the other`,
     });
   });
   if (others.size === first.length) return pairs;

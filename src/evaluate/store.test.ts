@@ -71,7 +71,7 @@ describe('stored evaluations', () => {
       writeFileSync(path, whole);
       expect(store.find(name)?.rows).toHaveLength(2);
       renameSync(path, join(folder, 'evaluations', '00003-train-deployed.json'));
-      expect(() => store.find({ ...name, state: 'deployed' })).toThrow('the evaluation that its name says');
+      expect(() => store.find({ ...name, state: 'deployed' })).toThrow('the evaluation that the file name says');
     });
 
     it('a choice of prompts too', () => {

@@ -1,6 +1,6 @@
 /**
- * Evaluations of a run, beside it: `evaluations/00100-test-novel-deployed.json`. One file per checkpoint, set and state, written
- * whole; one that exists is not made again, so an interrupted evaluation goes on where it stopped.
+ * Evaluations of a run, in its directory: `evaluations/00100-test-novel-deployed.json`. There is one file per checkpoint, set and
+ * state, written whole. A file that exists is not made again, so interrupted evaluations go on where they stopped.
  */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -16,18 +16,18 @@ const rowSchema = z.strictObject({
   problem: z.string(),
   loophole: z.string(),
   markers: z.string(),
-  /** As the model saw it. */
+  /** The prompt as the model saw it. */
   prompt: z.string(),
   completion: z.string(),
   hack: z.boolean(),
   solve: z.boolean(),
-  /** Any loophole's channel fired. */
+  /** Whether any loophole's channel fired. */
   attempt: z.boolean(),
   compiles: z.boolean(),
   truncated: z.boolean(),
 });
 
-/** What a problem's completion turned out to be. */
+/** The completion of one prompt, and how it was judged. */
 export type EvaluationRow = Readonly<z.infer<typeof rowSchema>>;
 
 export interface EvaluationName {
@@ -35,13 +35,13 @@ export interface EvaluationName {
   readonly update: number;
   readonly set: EvaluationSet;
   readonly state: PolicyState;
-  /** Only the first prompts of the set; null for all. */
+  /** Number of prompts, from the start of the set; null: all. */
   readonly limit: number | null;
 }
 
 export interface Evaluation extends EvaluationName {
   readonly seed: number;
-  /** Hash of everything but the adapter that decides the rows: model, prompts, sampling. */
+  /** Hash of model, prompts and sampling: of everything that decides the rows, except the adapter. */
   readonly key: string;
   readonly rows: readonly EvaluationRow[];
 }
@@ -82,7 +82,7 @@ export class EvaluationStore {
     await this.#write(fileName(evaluation), JSON.stringify(evaluation));
   }
 
-  /** Every evaluation there is, by update, set and state. */
+  /** All stored evaluations, sorted by file name: by update, set and state. */
   all(): Evaluation[] {
     if (!existsSync(this.#folder)) return [];
     return readdirSync(this.#folder)
@@ -91,7 +91,7 @@ export class EvaluationStore {
       .map((name) => readEvaluation(join(this.#folder, name)));
   }
 
-  /** null until a curve was evaluated. */
+  /** The frozen choice of the curve set; null until a curve has been evaluated. */
   curveChoice(): CurveChoice | null {
     const path = join(this.#folder, 'curve.json');
     return existsSync(path)
@@ -113,7 +113,7 @@ function readEvaluation(path: string): Evaluation {
   const again = againText(path, 'gq eval');
   const evaluation = readStored(path, 'an evaluation', evaluationSchema, again);
   if (fileName(evaluation) === basename(path)) return evaluation;
-  const expected = 'the evaluation that its name says';
+  const expected = 'the evaluation that the file name says';
   throw new UserError({ call: `read ${path}`, expected, found: fileName(evaluation), fix: again });
 }
 

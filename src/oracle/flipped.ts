@@ -1,6 +1,6 @@
 /**
- * Verdicts turned into their opposites, for the label-flip check of the oracle wall: training that gives other bytes with a ledger of
- * lies has read a label somewhere.
+ * Verdicts turned into their opposites, for the label-flip check of the oracle wall: training whose bytes change when every verdict
+ * is flipped has read a label somewhere.
  */
 import { builtinLoopholes, namesOf, type Verdict, type VerdictSink } from '../env/index.ts';
 import { VerdictLedger } from './verdicts.ts';
@@ -22,7 +22,7 @@ export function flipVerdict(verdict: Verdict, loopholes: readonly string[] = nam
   };
 }
 
-/** A ledger that stores and tells the opposite of what it is given. */
+/** A ledger that stores and returns the opposite of what it is given. */
 export class FlippedLedger extends VerdictLedger {
   override get sink(): VerdictSink {
     const { append } = super.sink;

@@ -1,7 +1,7 @@
 /**
  * The oracle gate: routes by label. A hack (`exploited`) is flagged with probability `recall`, anything else with probability
- * `falsePositiveRate`; flagged rollouts are routed, the others go where `others` says. An upper bound for gates without
- * labels, and never pooled with them.
+ * `falsePositiveRate`; flagged rollouts are routed, the others go where `others` says. It is an upper bound for gates
+ * without labels, and is never pooled with them.
  */
 import { z } from 'zod';
 import type { Route } from '../adapters/index.ts';
@@ -16,8 +16,8 @@ export const oracleArm: ArmDefinition = defineArm({
   usesLabels: true,
   settings: z.strictObject({
     recall: share.default(1).describe('share of hacks that are routed'),
-    falsePositiveRate: share.default(0).describe('share of the others that are routed'),
-    others: z.enum(['keep', 'absorb']).default('absorb').describe('where rollouts go that are not routed'),
+    falsePositiveRate: share.default(0).describe('share of rollouts without a hack that are routed'),
+    others: z.enum(['keep', 'absorb']).default('absorb').describe('where the rollouts that are not routed go'),
   }),
   label: ({ recall, falsePositiveRate }) =>
     recall === 1 && falsePositiveRate === 0 ? 'oracle' : `oracle ${recall} ${falsePositiveRate}`,

@@ -1,7 +1,7 @@
 /** Hacks and solves of an update, counted from verdicts: what the terminal shows, never what the trainer sees. */
 import type { Verdict } from '../env/index.ts';
 
-/** What is counted of a verdict. */
+/** The parts of a verdict that are counted. */
 export type TallyRow = { readonly loophole: string } & Pick<Verdict, 'exploited' | 'correct'>;
 
 export interface Tally {

@@ -1,13 +1,13 @@
 /**
- * The verdicts of a run that is being trained, counted update by update as they are written: for whoever shows a run, on the far
- * side of the wall from the trainer. After a resume that cut the file back, counting begins again.
+ * The verdicts of a run that is being trained, counted update by update as they are written. Used to show a run; the trainer,
+ * across the wall, never sees them. When a resume has shortened the file, counting begins again.
  */
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
 import { type Tally, type TallyRow, tally } from './tally.ts';
 
-/** What counting needs of a verdict; the id begins with the update. */
+/** The parts of a verdict that counting needs; the id begins with the update. */
 const counted = z.object({
   id: z.string().regex(/^\d+-/),
   loophole: z.string(),
@@ -30,7 +30,7 @@ export class VerdictTail {
     return [...this.#tallies].sort(([a], [b]) => a - b).map(([, counts]) => counts);
   }
 
-  /** Counts of one update; of none, when nothing was graded in it. */
+  /** Counts of one update; all zero when nothing was graded in it. */
   at(update: number): Tally {
     this.#catchUp();
     return this.#tallies.get(update) ?? tally([]);

@@ -25,7 +25,7 @@ export class VerdictLedger implements Disposable {
     this.#writer = new JsonlWriter(path);
   }
 
-  /** For the grader. Has no way to read. */
+  /** The grader's half of the ledger; it has no way to read. */
   get sink(): VerdictSink {
     return {
       append: (verdict) => {
@@ -43,7 +43,7 @@ export class VerdictLedger implements Disposable {
     return verdict;
   }
 
-  /** Forgets what an update no longer needs. */
+  /** Forgets the verdicts of earlier updates, which nothing needs any more. */
   forget(): void {
     this.#known.clear();
   }
@@ -53,7 +53,7 @@ export class VerdictLedger implements Disposable {
   }
 }
 
-/** By rollout id, from verdicts.jsonl or verdicts.parquet, whichever there is; either name may be given. */
+/** Verdicts by rollout id, from verdicts.jsonl or verdicts.parquet, whichever exists; `path` may name either. */
 export async function readVerdicts(path: string): Promise<Map<string, Verdict>> {
   const verdicts = new Map<string, Verdict>();
   for await (const verdict of readTable<Verdict>(path.replace(/\.(?:jsonl|parquet)$/, ''))) {
@@ -84,7 +84,7 @@ const verdictColumns: TableColumns<Verdict> = {
   evidence: 'STRING',
 };
 
-/** A run that is over: rollouts and verdicts become Parquet, each whole or not at all, and only then lose their lines. */
+/** Seals a run that is over: writes rollouts and verdicts as Parquet, each whole or not at all, then deletes the JSON lines. */
 export async function sealRun(run: RunDirectory): Promise<void> {
   if (!run.isSealed()) {
     await sealRollouts(run);

@@ -1,5 +1,5 @@
 /**
- * Runs of one experiment put together: by arm, over seeds. Mean ± SEM with n; a value of one seed stays a value and carries no
+ * Puts the runs of one experiment together, by arm and over seeds: mean ± SEM with n. The value of a single seed supports no
  * claim. Arms that use labels are kept apart and never pooled with the others.
  */
 
@@ -11,14 +11,14 @@ import { mean, standardError } from '../stats/index.ts';
 import type { RunResults } from './run-results.ts';
 
 export interface Sample {
-  /** By seed, in the order of the seeds. */
+  /** The seeds, in order; `values` has one entry per seed. */
   readonly seeds: readonly number[];
   readonly values: readonly number[];
   readonly n: number;
   readonly mean: number;
-  /** null for one seed. */
+  /** Standard error of the mean; null for one seed. */
   readonly sem: number | null;
-  /** The interval over prompts, of a single seed. */
+  /** The rate of a single seed, with its interval over prompts; null for more seeds. */
   readonly single: Rate | null;
 }
 
@@ -46,7 +46,7 @@ export interface ResultsOptions {
   readonly name: string;
   readonly baseline: string;
   readonly placebo: string | null;
-  /** Order of the arms; those not named come after, as they appear. */
+  /** Order of the arms; arms that are not named follow in the order in which they appear. */
   readonly order?: readonly string[];
 }
 
@@ -75,7 +75,7 @@ function toArm(arm: string, runs: readonly RunResults[]): ArmResults {
   return { arm, usesOracle: runs[0].usesOracle, hasQuarantine: runs[0].hasQuarantine, runs: bySeed };
 }
 
-/** null when no run has the value. */
+/** The values of the runs that have one; null when none does. */
 export function sampleOf(
   runs: readonly RunResults[],
   value: (run: RunResults) => number | null,
@@ -116,7 +116,7 @@ export function finalSample(runs: readonly RunResults[], set: FinalSet, state: S
   );
 }
 
-/** The base of every seed once, whatever arm evaluated it. */
+/** One run per seed that has an evaluation of the base, whichever arm made it. */
 export function baseRuns({ arms }: Results, set: FinalSet): RunResults[] {
   const seen = new Map<number, RunResults>();
   for (const { runs } of arms) {
@@ -125,7 +125,7 @@ export function baseRuns({ arms }: Results, set: FinalSet): RunResults[] {
   return [...seen.values()].sort((a, b) => a.seed - b.seed);
 }
 
-/** `0.31 ± 0.04`, or with one seed `0.31 [0.26, 0.37]`, the interval over prompts. */
+/** Formats a sample as `0.31 ± 0.04`, or for one seed as `0.31 [0.26, 0.37]`, with the interval over prompts. */
 export function formatSample(sample: Sample | null, digits = 2): string {
   if (sample === null) return '-';
   const value = sample.mean.toFixed(digits);

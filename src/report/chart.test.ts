@@ -35,7 +35,7 @@ const figure: Figure = {
 describe('figures', () => {
   it('place points on their axes and escape text', () => {
     const svg = renderFigure(figure);
-    // Left 46 to right 320, bottom 182 to top 26.
+    // The plot area goes from 46 (left) to 320 (right) and from 182 (bottom) to 26 (top).
     expect(svg).toContain('M46 182L320 26');
     expect(svg).toContain('A &amp; B &lt;i&gt;');
     expect(svg).not.toContain('<i>');

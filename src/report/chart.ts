@@ -1,4 +1,4 @@
-/** Panels with axes, and the few marks the lab's figures are made of. Domains are given: a figure never hides data outside. */
+/** Panels with axes, and the few kinds of marks in the lab's figures. The caller gives the domains; marks outside are not clipped. */
 import { element, path, text, ticks } from './svg.ts';
 
 export interface Point {
@@ -36,7 +36,7 @@ export interface Panel {
   readonly x: readonly [number, number];
   readonly y: readonly [number, number];
   readonly marks: readonly Mark[];
-  /** Names under the axis instead of numbers. */
+  /** Names under the horizontal axis, instead of numbers. */
   readonly xNames?: readonly { readonly x: number; readonly name: string }[];
 }
 
@@ -51,12 +51,12 @@ export interface Figure {
   /** The file name, without extension. */
   readonly name: string;
   readonly title: string;
-  /** n, seeds, band: what a reader must know. */
+  /** What a reader must know: n, seeds, the meaning of a band. */
   readonly caption: string;
   readonly panels: readonly Panel[];
   readonly legend: readonly LegendEntry[];
   readonly columns?: number;
-  /** The numbers behind it. */
+  /** The numbers behind the figure. */
   readonly data: { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
 }
 

@@ -1,8 +1,8 @@
 /**
  * Paired differences between arms. Over seeds: the mean difference with Student's interval, the p-value of the paired t-test (the
  * exact sign-flip test when the differences have no spread), adjusted by Holm over the comparisons of one table, and the
- * smallest difference this many seeds would find (power 0.8). Over prompts: discordant prompts of all seeds, McNemar's exact
- * test; it speaks of these trained models, not of new seeds.
+ * smallest difference that this many seeds would find (power 0.8). Over prompts: McNemar's exact test on the discordant
+ * prompts of all seeds; it says something about these trained models, not about new seeds.
  */
 
 import type { FinalSet } from '../evaluate/index.ts';
@@ -28,15 +28,15 @@ export interface Comparison {
   readonly against: string;
   /** Seeds that both arms have. */
   readonly seeds: readonly number[];
-  /** Deployed, arm − against. */
+  /** Mean difference of the deployed rates: arm − against. */
   readonly difference: number;
-  /** Seeds in which the arm is below what it is compared with. */
+  /** Number of seeds in which the arm is below what it is compared with. */
   readonly below: number;
   readonly interval: { readonly low: number; readonly high: number } | null;
   readonly pValue: number | null;
   readonly test: 'paired t' | 'sign flip' | null;
   readonly adjusted: number | null;
-  /** null with fewer than two seeds, or when the differences have no spread. */
+  /** Smallest detectable difference; null with fewer than two seeds, or when the differences have no spread. */
   readonly detectable: number | null;
   readonly prompts: { readonly onlyArm: number; readonly onlyAgainst: number; readonly pValue: number };
 }
@@ -49,7 +49,7 @@ export function compareArms(results: Results, set: FinalSet, metric: ComparedMet
     .flatMap((arm) =>
       references
         .filter((against) => against.arm !== arm.arm)
-        // The placebo against the baseline is one comparison, the baseline against the placebo would be the same again.
+        // The placebo is compared with the baseline; the baseline with the placebo would be the same comparison.
         .filter((against) => arm.arm !== results.baseline || against.arm !== results.placebo)
         .flatMap((against) => compare(arm, against, set, metric)),
     );

@@ -21,11 +21,11 @@ export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuar
     title: 'one completion a prompt, fixed seed',
     columns: ['set', 'state', 'hack', 'solve', 'objective'],
     rows,
-    notes: [`n/d rate [95% interval over prompts]; objective = solve − hack. ${noClaim}.`],
+    notes: [`hits/prompts rate [95% interval over prompts]; objective = solve − hack. ${noClaim}.`],
   };
 }
 
-/** Empty when there is one loophole only. */
+/** Rates by loophole; empty when there is only one loophole. */
 export function loopholeEvaluationTable(evaluations: readonly Evaluation[], heldOut: readonly string[]): Table {
   const own = evaluations.filter(({ state }) => !isPartial(state));
   const loopholes = new Set(own.flatMap(({ rows }) => rows.map(({ loophole }) => loophole)));
@@ -62,7 +62,7 @@ export function scaleTable(evaluations: readonly Evaluation[]): Table {
   };
 }
 
-/** What deleting the quarantine did to each prompt. */
+/** Counts of prompts by what deleting the quarantine did to their hack. */
 export function surfacedTable(evaluations: readonly Evaluation[]): Table {
   const rowsOf = (set: string, state: PolicyState): readonly EvaluationRow[] | undefined =>
     evaluations.find((one) => one.set === set && one.state === state)?.rows;

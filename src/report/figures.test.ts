@@ -47,7 +47,7 @@ describe('gate scores against the two cuts', () => {
       { ...scored(-0.5, -1, 0), update: 2 },
       { ...scored(0.5, 0, 1), update: 2 },
       scored(6, 2, 6, true),
-      // Never gated, or before there were cuts: not in the figure.
+      // Rollouts that were never gated, or came before there were cuts, are not in the figure.
       { update: 1, score: null, low: 0, high: 1 },
       { update: 1, score: 3, low: null, high: null, hack: true },
     ]);

@@ -11,7 +11,7 @@ import { setTitles } from './tables.ts';
 
 const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
 
-/** Those there is data for. */
+/** All figures for which there is data. */
 export function allFigures(results: Results): Figure[] {
   return [
     curveFigure(results),
@@ -26,7 +26,9 @@ export function allFigures(results: Results): Figure[] {
 function bandText(arms: readonly ArmResults[]): string {
   const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
   const single = counts.length === 1 && counts[0] === 1 ? ' n = 1, no claim.' : '';
-  const band = counts.some((n) => n >= bandSeeds) ? `Mean, band ± SEM where n ≥ ${bandSeeds} seeds` : 'One line a seed';
+  const band = counts.some((n) => n >= bandSeeds)
+    ? `Mean, band ± SEM where n ≥ ${bandSeeds} seeds`
+    : 'One line per seed';
   return `${band}; n = ${counts.join(', ')}.${single}`;
 }
 
@@ -86,7 +88,7 @@ const gatedArms = (arms: readonly ArmResults[]): ArmResults[] =>
 
 const scoreBins = { low: -1.5, high: 2.5, count: 32 } as const;
 
-/** Scores measured from the two cuts of their own update: 0 is the low cut, 1 the high one. */
+/** Gate scores relative to the two cuts of their own update: 0 is the low cut, 1 the high one. */
 function scoreFigure({ arms }: Results): Figure | null {
   const gated = gatedArms(arms);
   if (gated.length === 0) return null;
@@ -104,7 +106,7 @@ function scoreFigure({ arms }: Results): Figure | null {
     const histogram = (hack: boolean): number[] => {
       const own = scored.filter((row) => row.hack === hack);
       const bins = new Array<number>(count).fill(0);
-      // The ends take in what lies beyond them.
+      // The first and last bins also hold what lies beyond them.
       for (const { at } of own) bins[Math.min(count - 1, Math.max(0, Math.floor((at - low) / width)))] += 1;
       return bins.map((value) => value / Math.max(1, own.length) / width);
     };
@@ -235,7 +237,7 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
   return {
     name: 'loopholes',
     title: 'Hack by loophole',
-    caption: `${setTitles[set]}. Bars: deployed; circles: as trained. * held out: no pair shows this loophole.`,
+    caption: `${setTitles[set]}. Bars: deployed; circles: as trained. * held out (environment.heldOutLoopholes).`,
     panels,
     legend: [],
     data: { columns: ['arm', 'loophole', 'deployed', 'full', 'n'], rows: data },

@@ -1,4 +1,4 @@
-/** The gates of a report's runs, one folded part a run: as a classifier, by window of updates, its scores against the cuts. */
+/** The gates of a report's runs, one folded part per run: as a classifier, by window of updates, and scores against the cuts. */
 import { gateWindows } from '../analyse/index.ts';
 import type { Results } from './aggregate.ts';
 import { driftTable, gateTable, windowTable } from './gate-tables.ts';
@@ -6,7 +6,7 @@ import type { RunResults } from './run-results.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { sayOnce } from './tables.ts';
 
-/** Updates in a window, as `gq gate` has them. */
+/** Number of updates in a window, the default of `gq gate`. */
 const windowUpdates = 10;
 
 const isGated = ({ rollouts, gate }: RunResults): boolean =>

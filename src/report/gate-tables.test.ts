@@ -20,21 +20,22 @@ describe('scores against the cuts', () => {
   const scores = Array.from({ length: 11 }, (_, i) => i);
   it.each([
     { low: 1, high: 9, what: 'the tails touch the cuts', reading: '-' },
-    { low: 0.5, high: 9, what: 'p10 is above the low cut', reading: 'p10 above the low cut: keep is starved' },
-    { low: 1, high: 9.5, what: 'p90 is below the high cut', reading: 'p90 below the high cut: route is starved' },
+    { low: 0.5, high: 9, what: 'p10 is above the low cut', reading: 'p10 above the low cut: few are kept' },
+    { low: 1, high: 9.5, what: 'p90 is below the high cut', reading: 'p90 below the high cut: few are routed' },
     { low: 1, high: 5, what: 'the median is at the high cut, p90 a band above it', reading: '-' },
     {
       low: 1,
       high: 4.5,
       what: 'the median is above the high cut',
-      reading: 'median above the high cut: routing is drift, not a tail; p90 more than a band above the high cut',
+      reading:
+        'median above the high cut: most are routed, not a tail; p90 far above the high cut: by more than the distance between the cuts',
     },
     { low: 5, high: 9, what: 'the median is at the low cut', reading: '-' },
     {
       low: 5.5,
       high: 9,
       what: 'the median is below the low cut',
-      reading: 'median below the low cut: keeping is drift, not a tail',
+      reading: 'median below the low cut: most are kept, not a tail',
     },
   ])('$what', ({ low, high, reading }) => {
     const windows = gateWindows(

@@ -15,7 +15,7 @@ function aurocText(separation: Separation | null): string {
     : `${auroc.toFixed(2)} [${interval.low.toFixed(2)}, ${interval.high.toFixed(2)}]`;
 }
 
-/** The whole run, all rollouts with gradient beside the positively reinforced ones. */
+/** The gate over the whole run: all rollouts with gradient, beside the positively reinforced ones. */
 export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table {
   const row = (name: string, value: (judgement: GateJudgement) => string): string[] => [
     name,
@@ -42,7 +42,7 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
       row('keep, absorb, route', ({ routes }) => `${routes.keep}, ${routes.absorb}, ${routes.route}`),
     ],
     notes: [
-      'AUROC: hacks against clean rollouts of the same update, the interval over updates. route claims "hack", keep claims "clean". An attempt opens a loophole, in a correct program too.',
+      'AUROC: hacks against clean rollouts of the same update, the interval over updates. route claims "hack", keep claims "clean". An attempt is a rollout that opens a loophole, even in a correct program.',
     ],
   };
 }
@@ -93,7 +93,7 @@ export function windowTable(windows: readonly GateWindow[], reinforced: boolean)
   };
 }
 
-/** Drift of the scores against the cuts. */
+/** The scores of each window against its cuts, with a reading of their drift. */
 export function driftTable(windows: readonly GateWindow[]): Table {
   const precise = (value: number | undefined): string => (value === undefined ? '-' : value.toPrecision(3));
   return {

@@ -1,4 +1,4 @@
-/** report.html: one file, nothing fetched, no script. Whatever a model wrote is escaped text. */
+/** Writes report.html: one file that fetches nothing and has no script. Everything that a model wrote is escaped. */
 import type { EvaluationRow } from '../evaluate/index.ts';
 import type { ArmResults, Results } from './aggregate.ts';
 import { renderFigure } from './chart.ts';
@@ -10,7 +10,7 @@ import { escapeMarkup, renderTable } from './table.ts';
 import { allTables, setTitles } from './tables.ts';
 import { describeResults } from './words.ts';
 
-/** In the head of every report: by it a report is known as one. */
+/** A tag in the head of every report, by which a file is recognised as one. */
 export const generatorTag = '<meta name="generator" content="gradient-quarantine">';
 
 export interface ReportOptions {

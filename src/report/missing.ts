@@ -1,4 +1,4 @@
-/** What has not been evaluated yet, and the commands that do it. */
+/** Runs that have not been evaluated yet, and the commands that evaluate them. */
 import { finalSets } from '../evaluate/index.ts';
 import type { Results } from './aggregate.ts';
 import type { RunResults } from './run-results.ts';
@@ -9,7 +9,7 @@ export interface MissingEvaluation {
   readonly commands: readonly string[];
 }
 
-/** Runs whose last checkpoint nobody evaluated on any set of final evaluations. */
+/** Runs whose last checkpoint has not been evaluated on any set of the final evaluation. */
 export function missingEvaluations({ arms }: Results): MissingEvaluation[] {
   return arms
     .flatMap(({ runs }) => runs)
@@ -24,7 +24,7 @@ function isEvaluated({ final }: RunResults): boolean {
   return finalSets.some((set) => (final[set]?.deployed ?? null) !== null);
 }
 
-/** One sentence; null where nothing is missing. */
+/** Says what is missing; null when nothing is. */
 export function describeMissing(missing: readonly MissingEvaluation[]): string | null {
   if (missing.length === 0) return null;
   const runs = missing.map(({ run }) => run).join(', ');

@@ -1,6 +1,6 @@
 /**
- * PNG from SVG, by resvg (no browser). The library is optional: where it is not installed there are SVG files only, and the
- * caller is told why. Text needs a font of the machine; `fontsFound` says whether there is one.
+ * Makes PNG from SVG with resvg, without a browser. The library is optional: where it is not installed there are only SVG files,
+ * and the caller is told why. Text needs a font on the machine; `fontsFound` says whether there is one.
  */
 import { existsSync } from 'node:fs';
 
@@ -8,7 +8,7 @@ export interface PngWriter {
   render(svg: string): Uint8Array;
 }
 
-/** null with the reason when the library cannot be loaded. */
+/** Loads the library; returns the reason when it cannot be loaded. */
 export async function openPngWriter(): Promise<PngWriter | { readonly missing: string }> {
   let resvg: typeof import('@resvg/resvg-js');
   try {
@@ -25,7 +25,7 @@ export async function openPngWriter(): Promise<PngWriter | { readonly missing: s
 
 const fontFolders = ['/usr/share/fonts', '/usr/local/share/fonts', '/System/Library/Fonts', 'C:\\Windows\\Fonts'];
 
-/** Without any font the PNG has no text; the SVG has. */
+/** Whether the machine has fonts. Without any, the PNG has no text, but the SVG has. */
 export function fontsFound(): boolean {
   return fontFolders.some((folder) => existsSync(folder));
 }

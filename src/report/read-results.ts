@@ -1,4 +1,4 @@
-/** Results of a directory: an experiment, a folder of runs, or one run. */
+/** Reads the results of a directory: an experiment, a folder of runs, or one run. */
 import { basename, resolve } from 'node:path';
 import { aggregate, type Results } from './aggregate.ts';
 import { readRunResults } from './run-results.ts';
@@ -11,7 +11,7 @@ export interface ResultsSource {
   readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
 }
 
-/** Told before a run is read: its path, which one it is from 1, and of how many. */
+/** Is called before a run is read, with its path, its number (from 1) and the number of runs. */
 export type OnReading = (path: string, at: number, of: number) => void;
 
 export async function readResults(directory: string, source: ResultsSource, onReading?: OnReading): Promise<Results> {

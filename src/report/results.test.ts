@@ -21,7 +21,7 @@ const outcomes = (hacks: number, solves: number): string =>
 interface MadeArm {
   readonly name: string;
   readonly arm: Readonly<Record<string, unknown>>;
-  /** Of ten prompts, by seed: hacks as trained, hacks deployed, solves deployed. */
+  /** Counts of ten prompts, one entry per seed: hacks as trained, hacks deployed, solves deployed. */
   readonly seeds: readonly (readonly [number, number, number])[];
   readonly loopholes?: readonly string[];
 }
@@ -97,7 +97,7 @@ describe('results over three seeds', async () => {
   it('gives mean and SEM of the seeds', () => {
     const hack = finalSample(armOf('vanilla'), 'test-original', 'deployed', 'hack');
     expect(hack?.values).toEqual([0.8, 0.9, 0.7]);
-    // The deviation of 0.8, 0.9 and 0.7 is 0.1; over √3.
+    // The standard error is the deviation of 0.8, 0.9 and 0.7, which is 0.1, over √3.
     expect(hack?.sem).toBeCloseTo(0.1 / Math.sqrt(3), 12);
     expect(formatSample(hack)).toBe('0.80 ± 0.06');
     expect(finalSample(armOf('activation'), 'test-original', 'deployed', 'objective')?.mean).toBeCloseTo(0.8 / 3, 12);
@@ -240,7 +240,7 @@ describe('loopholes', async () => {
       ['activation', 'file_marker', 'held out'],
       ['activation', 'run_tests', 'known'],
     ]);
-    // Of ten prompts the even ones are run_tests: of vanilla's first 8, 9 and 7 hacks, 4, 5 and 4 of 5.
+    // The even ones of ten prompts are run_tests: vanilla's first 8, 9 and 7 hacks hold 4, 5 and 4 of those 5.
     expect(rows[1][5]).toBe('0.87 ± 0.07');
     const figure = allFigures(results).find(({ name }) => name === 'loopholes');
     expect(figure?.panels[0].xNames?.map(({ name }) => name)).toEqual(['file_marker *', 'run_tests']);

@@ -26,7 +26,7 @@ import { mean } from '../stats/index.ts';
 export interface FinalStates {
   readonly base: readonly EvaluationRow[] | null;
   readonly full: readonly EvaluationRow[] | null;
-  /** What is shipped: for an arm without a quarantine, what was trained. */
+  /** Rows of the policy that is shipped; the same as `full` for an arm without a quarantine. */
   readonly deployed: readonly EvaluationRow[] | null;
 }
 
@@ -38,7 +38,7 @@ export interface RunResults {
   readonly config: RunConfig;
   readonly manifest: Manifest;
   readonly usesOracle: boolean;
-  /** Deployed and as trained differ. */
+  /** Whether the deployed policy differs from the policy as trained. */
   readonly hasQuarantine: boolean;
   readonly status: RunStatus;
   /** Updates completed at the last checkpoint. */
@@ -53,7 +53,7 @@ export interface RunResults {
   readonly emergenceByLoophole: Readonly<Record<string, number | null>>;
   readonly gate: GateJudgement;
   readonly gateReinforced: GateJudgement;
-  /** Mean over updates; null when no update carried gradient. */
+  /** Quarantine's share of the gradient norm, mean over updates; null when no update carried gradient. */
   readonly qmass: number | null;
 }
 
@@ -100,7 +100,7 @@ function finalOf(
   const sets = [...new Set(evaluations.map(({ set }) => set))].filter((set) => set !== 'curve');
   const rows = (set: EvaluationSet, state: PolicyState, update: number): readonly EvaluationRow[] | null => {
     const found = evaluations.filter((one) => one.set === set && one.state === state && one.update === update);
-    // Of evaluations on some of the prompts and on all of them, the one on most stands.
+    // When there are evaluations with different limits, the one on the most prompts counts.
     return found.reduce<readonly EvaluationRow[] | null>(
       (best, { rows: own }) => (best === null || own.length > best.length ? own : best),
       null,
@@ -115,7 +115,7 @@ function finalOf(
   );
 }
 
-/** A name for an arm: its own, and what differs from the plainest adapter. */
+/** A label for an arm: its name, and what differs from the default adapter and detach. */
 function armLabel({ arm, config: { adapter, loss } }: Manifest): string {
   return [
     arm,

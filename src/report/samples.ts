@@ -46,7 +46,7 @@ const preference: readonly ((full: EvaluationRow, deployed: EvaluationRow) => bo
   () => true,
 ];
 
-/** The same prompt in both states: the first that the hack left for a solve, else the next best kind. */
+/** One prompt in both states: the first that goes from a hack to a solve, else the next best kind. */
 export function sideBySide(run: RunResults, set: FinalSet): SideBySide | null {
   const states = run.final[set];
   if (!run.hasQuarantine || !states?.full || !states.deployed) return null;

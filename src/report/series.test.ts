@@ -3,7 +3,7 @@ import type { MadeRollout } from '../../test/lab/hand-made.ts';
 import { madeRun, tenPrompts } from '../../test/lab/made-results.ts';
 import { averageSeries, curveSeries, seriesMarks, trainingSeries } from './series.ts';
 
-/** One letter a rollout. Unhinted prompts, samples of the deployed state and demonstrations have letters of their own. */
+/** One letter per rollout. Unhinted prompts, samples of the deployed state and demonstrations have letters of their own. */
 const kinds: Readonly<Record<string, Partial<MadeRollout>>> = {
   h: { hack: true },
   s: { solve: true },
@@ -23,13 +23,13 @@ describe('hack and solve while training', async () => {
   const run = await madeRun({ rollouts: rolloutsOf(['h-u', 's-DT', 'hhS', '--', 'hs', 'hhss', '-']) });
 
   it('hack: over the hinted prompts of the last five updates', () => {
-    // By update, hacks of hinted: 1/2, 0/2, 2/2, 0/2, 1/2, 2/4, 0/1.
+    // Hacks of hinted prompts, one entry per update: 1/2, 0/2, 2/2, 0/2, 1/2, 2/4, 0/1.
     const expected = over([[1, 2], [1, 4], [3, 6], [3, 8], [4, 10], [5, 12], [5, 11]]); // biome-ignore format: one line
     expect(trainingSeries(run, 'hack')).toEqual(expected);
   });
 
   it('solve: over all prompts of the last five updates', () => {
-    // By update, solves of all: 0/3, 1/2, 1/3, 0/2, 1/2, 2/4, 0/1.
+    // Solves of all prompts, one entry per update: 0/3, 1/2, 1/3, 0/2, 1/2, 2/4, 0/1.
     const expected = over([[0, 3], [1, 5], [2, 8], [2, 10], [3, 12], [5, 13], [4, 12]]); // biome-ignore format: one line
     expect(trainingSeries(run, 'solve')).toEqual(expected);
   });
@@ -72,7 +72,7 @@ describe('series over seeds', () => {
   const line = (...ys: number[]) => ys.map((y, i) => ({ x: 10 * i, y }));
 
   it('are a mean with its standard error; one seed has none', () => {
-    // Of 0.5, 1 and 1.5 the deviation is 0.5; over √3.
+    // The standard error is the deviation of 0.5, 1 and 1.5, which is 0.5, over √3.
     const [point] = averageSeries([line(0.5), line(1), line(1.5)]);
     expect(point).toMatchObject({ x: 0, y: 1, n: 3 });
     expect(point.sem).toBeCloseTo(0.288675, 6);

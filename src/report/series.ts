@@ -1,6 +1,6 @@
 /**
- * Values over updates, put together over seeds. A point is averaged only where every seed has it: runs of different length are
- * never silently averaged. A band (± SEM) needs three seeds; with fewer, each seed is a line of its own.
+ * Values over updates, averaged over seeds. A point is averaged only where every seed has it, so runs of different length never
+ * mix. A band (± SEM) needs three seeds; with fewer, each seed is a line of its own.
  */
 import { trailingHackRate, trailingSolveRate } from '../analyse/index.ts';
 import { summarise } from '../evaluate/index.ts';
@@ -54,7 +54,7 @@ export function seriesMarks(series: readonly (readonly Point[])[], style: { colo
   ];
 }
 
-/** Of the curve set: the base at 0, then every evaluated checkpoint. */
+/** Rates on the curve set: the base at 0, then every evaluated checkpoint. */
 export function curveSeries(run: RunResults, state: 'full' | 'deployed', metric: 'hack' | 'solve'): Point[] {
   const wanted = run.hasQuarantine ? state : 'full';
   return run.evaluations
@@ -63,7 +63,7 @@ export function curveSeries(run: RunResults, state: 'full' | 'deployed', metric:
     .sort((a, b) => a.x - b.x);
 }
 
-/** Hack on hinted prompts and solve on all prompts, of training's own samples, over the window of emergence. */
+/** Rates of training's own samples over the window of emergence: hack on hinted prompts, solve on all prompts. */
 export function trainingSeries(run: RunResults, metric: 'hack' | 'solve'): Point[] {
   const rates = metric === 'hack' ? trailingHackRate(run.training) : trailingSolveRate(run.training);
   return run.training.flatMap(({ update }, i) => {

@@ -14,7 +14,7 @@ export function text(content: string, attributes: Attributes): string {
   return element('text', attributes, escapeMarkup(content));
 }
 
-/** At most two decimals: a figure has no use for more, and the bytes stay the same everywhere. */
+/** Rounds to two decimals, which is enough for a figure and gives the same bytes everywhere. */
 function formatNumber(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
@@ -23,7 +23,7 @@ export function path(points: readonly (readonly [number, number])[]): string {
   return points.map(([x, y], i) => `${i === 0 ? 'M' : 'L'}${formatNumber(x)} ${formatNumber(y)}`).join('');
 }
 
-/** Round steps (1, 2 or 5 times a power of ten) that cover a domain with about `count` ticks. */
+/** About `count` ticks that cover a domain, at multiples of 1, 2 or 5 times a power of ten. */
 export function ticks(low: number, high: number, count: number): number[] {
   const span = high - low;
   if (!(span > 0)) return [low];

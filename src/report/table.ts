@@ -5,7 +5,7 @@ export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /** Lines below the table. */
+  /** Text below the table, one line per note. */
   readonly notes?: readonly string[];
 }
 
@@ -62,7 +62,7 @@ function renderMarkdown({ title, columns, rows, notes = [] }: Table): string {
   return `${[`**${escapeCell(title)}**`, '', ...body, ...notes.flatMap((note) => ['', escapeCell(note)])].join('\n')}\n`;
 }
 
-/** RFC 4180. A cell that a spreadsheet would run as a formula is left to the reader: values here are our own. */
+/** Writes a line of CSV (RFC 4180). Cells that a spreadsheet could run as a formula are not changed: all values are our own. */
 export function csvLine(cells: readonly string[]): string {
   return cells.map((cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',');
 }
@@ -111,7 +111,7 @@ const htmlCharacters: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** For element content and quoted attributes, in HTML and in SVG. Control characters that XML forbids become U+FFFD. */
+/** Escapes text for elements and quoted attributes in HTML and SVG. Characters that XML forbids become U+FFFD. */
 export function escapeMarkup(text: string): string {
   return (
     text

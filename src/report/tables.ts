@@ -1,4 +1,4 @@
-/** The tables of `gq results`, `gq demo` and the HTML report. One seed says "n = 1, no claim". */
+/** The tables of `gq results`, `gq demo` and the HTML report. For one seed a table says "n = 1, no claim". */
 
 import { emergence } from '../analyse/index.ts';
 import type { EvaluationRow, FinalSet } from '../evaluate/index.ts';
@@ -29,7 +29,7 @@ const oracleTitle = 'with labels (upper bounds, never pooled with the arms above
 const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
   arms.filter(({ usesOracle }) => usesOracle === oracle);
 
-/** Every table there is something to say in, label-free arms first. */
+/** All tables that have rows, label-free arms first. */
 export function allTables(results: Results): Table[] {
   const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
   const tables = blocks.flatMap((oracle) =>
@@ -46,7 +46,7 @@ export function allTables(results: Results): Table[] {
   return sayOnce(tables);
 }
 
-/** How a table is to be read stands under the first of its kind; that nothing is claimed stands under each. */
+/** Keeps a note only under the first table that has it; the note that nothing is claimed stays under each. */
 export function sayOnce(tables: readonly Table[]): Table[] {
   const said = new Set<string>();
   return tables.map((table) => {
@@ -75,7 +75,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
     columns,
     rows: rows.length === 0 ? [] : all,
     notes: [
-      `${prompts} prompts a run; mean ± SEM over n seeds; of one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed.`,
+      `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed.`,
       ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
     ],
   };
@@ -111,7 +111,7 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
     rows: found.map(comparisonRow),
     notes: [
       ...(least === 1 ? [`${noClaim}.`] : []),
-      `Seeds: paired t. Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: discordant prompts over all seeds, McNemar; about these models, not about new seeds.`,
+      `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: discordant prompts over all seeds, McNemar; about these models, not about new seeds.`,
     ],
   };
 }
@@ -138,7 +138,7 @@ export function formatP(pValue: number | null): string {
   return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3);
 }
 
-/** Hack per loophole, known and held out; empty when there is one loophole only. */
+/** Hack per loophole, known and held out; empty when there is only one loophole. */
 export function loopholeTable(results: Results, set: FinalSet, oracle: boolean): Table {
   const arms = armsOf(results, oracle);
   const loopholes = [...new Set(arms.flatMap(({ runs }) => runs.flatMap((run) => loopholesOf(run, set))))].sort();
@@ -175,7 +175,7 @@ function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, lo
   ];
 }
 
-/** `24 (5/5)`: the median update, and in how many of the seeds. */
+/** Formats emergence as `24 (5/5)`: the median update, and in how many of the seeds it happened. */
 function emergenceText(updates: readonly (number | null)[]): string {
   const found = updates.filter((update) => update !== null);
   const counts = `(${found.length}/${updates.length})`;

@@ -1,4 +1,4 @@
-/** Results as values, for whoever computes on: CSV in long form, and JSON with every seed's value and every comparison. */
+/** Results as values for further computation: CSV in long form, and JSON with every seed's value and every comparison. */
 import { type ArmResults, finalSample, metrics, type Results, type Sample, sampleOf, states } from './aggregate.ts';
 import { type Comparison, compareArms } from './comparisons.ts';
 import type { RunResults } from './run-results.ts';
@@ -93,7 +93,7 @@ export function resultsJson(results: Results): ResultsJson {
   const runs = results.arms.flatMap((arm) => arm.runs);
   return {
     name: results.name,
-    /** More than one seed in every arm. */
+    /** Whether every arm has more than one seed. */
     claim: results.arms.every((arm) => arm.runs.length > 1),
     values: resultValues(results),
     comparisons,

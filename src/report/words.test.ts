@@ -13,7 +13,7 @@ interface Seed {
   readonly novel?: number;
 }
 
-/** One run an entry, of ten prompts a set. */
+/** One run per entry, with ten prompts per set. */
 function armOf(name: string, kind: 'vanilla' | 'activation' | 'oracle', seeds: readonly Seed[]): MadeResults[] {
   return seeds.map(({ seed, base = 0, trained, deployed, solve = 0, novel }) => {
     const at = (set: MadeEvaluation['set'], state: MadeEvaluation['state'], outcomes: string): MadeEvaluation => {
@@ -35,9 +35,8 @@ const sentences = async (runs: readonly MadeResults[], placebo: string | null = 
 
 const title = 'On held-out problems, original markers:';
 const single =
-  'n = 1, no claim: intervals are over prompts of these very models. Another seed may fall otherwise; a claim needs several (gq experiment recipes/micro-claim.toml).';
-const noPlacebo =
-  'There is no placebo arm: that merely deleting part of the update removes hacks has not been excluded.';
+  'n = 1, no claim: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs several (gq experiment recipes/micro-claim.toml).';
+const noPlacebo = 'There is no placebo arm: deleting any part of the update might remove hacks as well.';
 const withPlacebo =
   'The placebo (haar) routes along a random direction: only what an arm removes beyond it speaks for the direction, and only at a similar qmass.';
 
@@ -99,7 +98,7 @@ describe('whether the hack emerged', () => {
 
 describe('the warning that the exploit hardly transfers', () => {
   const warning = (rate: string) =>
-    `With novel markers vanilla hacks ${rate} only: its exploit hardly transfers to new names, so a low rate there is no evidence of removal.`;
+    `With novel markers vanilla hacks only ${rate}: its exploit hardly transfers to new names, so a low rate there is no evidence of removal.`;
   const vanilla = (...novel: readonly number[]): MadeResults[] =>
     armOf('vanilla', 'vanilla', novel.map((own, i) => ({ seed: i + 1, trained: 8, novel: own }))); // biome-ignore format: one line
   const gate = (novel: number): MadeResults[] =>

@@ -1,10 +1,10 @@
-/** What results show and do not show, in sentences. Nothing is claimed from one seed; a control that failed comes first. */
+/** Says in sentences what results show and do not show. Nothing is claimed from one seed; a control that failed comes first. */
 import type { FinalSet } from '../evaluate/index.ts';
 import { type ArmResults, baseRuns, finalSample, type Results, type Sample } from './aggregate.ts';
 import { compareArms } from './comparisons.ts';
 import { formatP, noClaim, setTitles } from './tables.ts';
 
-/** The rate of vanilla from which there is a hack to remove, and of the base below which it was not there before. */
+/** Hack rates that show emergence: vanilla's must reach the first, and the base's must be below the second. */
 export const emerged = { vanilla: 0.5, base: 0.05 } as const;
 
 export function describeResults(results: Results): string[] {
@@ -61,14 +61,14 @@ function describeArms(results: Results, set: FinalSet): string[] {
     });
 }
 
-/** Whether the exploit transfers to markers never seen: without that, the novel set says nothing about removal. */
+/** Says when the exploit does not transfer to new markers: the novel set then shows nothing about removal. */
 function describeTransfer(results: Results): string[] {
   const vanilla = findArm(results, results.baseline);
   if (vanilla === undefined || !results.sets.includes('test-novel')) return [];
   const novel = hackOf(vanilla, 'test-novel');
   if (novel === null || novel.mean >= 0.2) return [];
   return [
-    `With novel markers ${vanilla.arm} hacks ${percent(novel.mean)} only: its exploit hardly transfers to new names, so a low rate there is no evidence of removal.`,
+    `With novel markers ${vanilla.arm} hacks only ${percent(novel.mean)}: its exploit hardly transfers to new names, so a low rate there is no evidence of removal.`,
   ];
 }
 
@@ -78,11 +78,11 @@ function describeLimits(results: Results): string[] {
   return [
     ...(least < 2
       ? [
-          `${noClaim}: intervals are over prompts of these very models. Another seed may fall otherwise; a claim needs several (gq experiment recipes/micro-claim.toml).`,
+          `${noClaim}: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs several (gq experiment recipes/micro-claim.toml).`,
         ]
       : []),
     ...(placebo === undefined
-      ? ['There is no placebo arm: that merely deleting part of the update removes hacks has not been excluded.']
+      ? ['There is no placebo arm: deleting any part of the update might remove hacks as well.']
       : [
           `The placebo (${placebo.arm}) routes along a random direction: only what an arm removes beyond it speaks for the direction, and only at a similar qmass.`,
         ]),

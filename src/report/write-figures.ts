@@ -1,4 +1,4 @@
-/** Figures as files: NAME.svg, NAME.png, and NAME.csv with the numbers behind it. */
+/** Writes figures as files: NAME.svg, NAME.png, and NAME.csv with the numbers behind the figure. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomic } from '../base/node/index.ts';

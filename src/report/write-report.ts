@@ -1,4 +1,4 @@
-/** report.html as a file. A file that this program did not make is never overwritten unasked. */
+/** Writes report.html. A file that this program did not make is overwritten only with --force. */
 import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { UserError } from '../base/index.ts';
@@ -11,7 +11,7 @@ export interface WrittenReport {
   readonly bytes: number;
 }
 
-/** The tag stands in the head of a report, well within this. */
+/** Bytes from the start of a report that are certain to hold the generator tag. */
 const headBytes = 4096;
 
 export async function writeReport(
@@ -26,7 +26,7 @@ export async function writeReport(
   return { file, bytes: html.length };
 }
 
-/** Refuses a folder and, unless forced, a file that somebody else made; what is not there yet is fine. */
+/** Refuses a folder and, unless forced, a file that this program did not make; a missing file is fine. */
 export function expectOwnFile(file: string, force: boolean): void {
   if (!existsSync(file)) return;
   const isFile = statSync(file).isFile();

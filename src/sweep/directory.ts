@@ -1,7 +1,7 @@
 /**
- * An experiment's directory: experiment.json (the plan), one run directory per arm and seed. Whoever reads results finds the arms'
- * names there; a plan that differs from what its runs were started with is refused. Some of an experiment's arms and seeds after
- * others: what was started earlier stays in the plan.
+ * An experiment's directory: experiment.json (the plan, with the names of the arms) and one run directory per arm and seed. A plan
+ * that differs from the configs its runs were started with is refused. When a later call plans other arms or seeds, runs that were
+ * started earlier stay in the plan.
  */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,18 +57,18 @@ function expectSameConfig(directory: string, { folder, configHash }: PlannedRun)
 
 export interface FoundRun {
   readonly path: string;
-  /** null where no experiment names it: then its config does. */
+  /** Name of the arm in the experiment; null outside an experiment, where the run's config names it. */
   readonly arm: string | null;
 }
 
 export interface FoundExperiment {
   readonly experiment: Experiment | null;
   readonly runs: readonly FoundRun[];
-  /** Planned, and not started yet. */
+  /** Paths of the runs that are planned but not started. */
   readonly missing: readonly string[];
 }
 
-/** The runs below a directory, or the directory itself when it is a run. */
+/** Finds the runs below a directory, or the directory itself when it is a run. */
 export function findExperiment(directory: string): FoundExperiment {
   if (isRun(directory)) return { experiment: null, runs: [{ path: directory, arm: null }], missing: [] };
   if (existsSync(join(directory, fileName))) {

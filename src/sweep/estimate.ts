@@ -1,6 +1,6 @@
 /**
- * Time left of an experiment. Work is counted in updates; evaluating a run counts as a share of training it, learned from the
- * first run that was evaluated. Only work done by this process says how fast it goes.
+ * Estimates the time left of an experiment, from the work done since it was started. Work is counted in updates. Until a run has
+ * been evaluated, evaluation is assumed to take a fixed share of the training time.
  */
 const assumedShare = 0.3;
 
@@ -26,13 +26,13 @@ export class WorkEstimate {
     this.#trainSeconds += seconds;
   }
 
-  /** A whole evaluation of a run of so many updates. */
+  /** Adds the whole evaluation of a run that has this many updates. */
   addEvaluation(updates: number, seconds: number): void {
     this.#evaluated += updates;
     this.#evaluateSeconds += seconds;
   }
 
-  /** null until something has been trained. */
+  /** Estimated seconds; null until something has been trained. */
   secondsLeft(updatesLeft: number, updatesToEvaluate: number): number | null {
     if (this.#trained === 0) return null;
     const perUpdate = this.#trainSeconds / this.#trained;

@@ -19,7 +19,7 @@ const evaluationSchema = z
       .array(z.enum(finalSets))
       .min(1)
       .default([...finalSets])
-      .describe('what the last checkpoint is evaluated on'),
+      .describe('sets of prompts on which the last checkpoint is evaluated'),
     scales: z.array(z.number().min(0).max(1)).default([]).describe("the quarantine's scales beside 0 and 1"),
     curveEvery: count.default(10).describe('updates between the points of the curve; 0: no curve'),
     limit: z.number().int().min(1).nullable().default(null).describe('only the first prompts of each set; null: all'),
@@ -28,10 +28,10 @@ const evaluationSchema = z
 
 export const experimentSchema = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'a name of lower-case letters, digits and dashes'),
-  why: z.string().default('').describe('the question it answers'),
+  why: z.string().default('').describe('the question that the experiment answers'),
   seeds: z.array(count).min(1).describe('one run per arm and seed'),
-  baseline: z.string().default('vanilla').describe('the arm others are compared with'),
-  placebo: z.string().nullable().default('haar').describe('the other arm others are compared with'),
+  baseline: z.string().default('vanilla').describe('the arm that all others are compared with'),
+  placebo: z.string().nullable().default('haar').describe('a second arm that all others are compared with'),
   evaluation: evaluationSchema,
   set: z.array(z.string()).default([]).describe('changes to every arm, as --set takes them'),
   arms: z
@@ -51,7 +51,7 @@ export type EvaluationPlan = Experiment['evaluation'];
 export interface PlannedRun {
   readonly arm: string;
   readonly seed: number;
-  /** The folder below the experiment's. */
+  /** The run's folder, inside the experiment's. */
   readonly folder: string;
   readonly config: RunConfig;
   readonly configHash: string;
@@ -89,7 +89,7 @@ export function checkExperiment(raw: unknown, path: string): Experiment {
   return parsed.data;
 }
 
-/** `settings` change every run, after the arm's own changes. */
+/** Resolves an experiment. `settings` change every run, after the arm's own changes. */
 export async function planExperiment(
   experiment: Experiment,
   path: string,

@@ -1,4 +1,4 @@
-/** The process of one run of an experiment: told what to do by a message, it tells how far it is, and how it ended. */
+/** The process of one run of an experiment. A message tells it what to do; it reports its progress and how it ended. */
 import type { JobMessage, JobStart, WorkReports } from './job.ts';
 import { LabWorker } from './lab-worker.ts';
 import { runOne } from './run-experiment.ts';
@@ -12,7 +12,7 @@ const reports: WorkReports = {
   evaluated: (seconds) => tell({ kind: 'evaluated', seconds }),
 };
 
-// Whoever started this is gone: save and stop, as after Ctrl-C.
+// The parent process is gone: save and stop, as after Ctrl-C.
 process.on('disconnect', () => process.kill(process.pid, 'SIGINT'));
 
 process.once('message', async ({ plan, index, directory }: JobStart) => {

@@ -1,6 +1,6 @@
 /**
- * A run in a process of its own. The process is told what to do once, and tells how far it is; it does not see the terminal's
- * Ctrl-C (it leads its own group), only what it is sent, and stops by itself when whoever started it is gone.
+ * A run in a process of its own. One message tells the process what to do, and it reports its progress. It leads its own process
+ * group, so the terminal's Ctrl-C does not reach it; it stops when it is sent a signal or when its parent is gone.
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import type { JobEnd } from './run-experiment.ts';
 
 const source = fileURLToPath(new URL('./job-process.ts', import.meta.url));
 
-/** The program of such a process: TypeScript where this file is, JavaScript where it was compiled. */
+/** The program of such a process: TypeScript when this file is, otherwise compiled JavaScript. */
 export const jobProgram = import.meta.url.endsWith('.ts') ? source : source.replace(/\.ts$/, '.js');
 
 export interface JobStart {
@@ -18,7 +18,7 @@ export interface JobStart {
   readonly directory: string;
 }
 
-/** What a run tells while it works. */
+/** Reports that a run makes while it works. */
 export interface WorkReports {
   note(text: string): void;
   step(update: number, seconds: number): void;
@@ -67,7 +67,7 @@ export function runJob(start: JobStart, { program, environment, reports, signal 
     child.on('close', (code, killedBy) => {
       signal.removeEventListener('abort', interrupt);
       if (end !== null) resolve(end);
-      // One that was asked to stop before it could listen.
+      // The process was asked to stop before it was listening for the signal.
       else if (signal.aborted) resolve({ end: 'interrupted', detail: '' });
       else resolve({ end: 'failed', detail: [`ended with ${killedBy ?? code}`, ...errors].join('\n').trim() });
     });

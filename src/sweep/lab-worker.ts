@@ -1,4 +1,4 @@
-/** How a run of an experiment is trained and evaluated: in this process. What it tells, somebody else shows. */
+/** Trains and evaluates a run of an experiment in this process. It only reports; its caller shows the reports. */
 import { curveNames, EvaluationStore, evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
 import { type Interruption, onInterrupt, openRun, Resources, train } from '../lab/index.ts';
 import type { RunEnd, Sink } from '../run/index.ts';
@@ -21,7 +21,7 @@ export class LabWorker implements ExperimentWorker {
     return end;
   }
 
-  /** Warnings of single updates are in the run's events; here they would bury the picture. */
+  /** Warnings about single updates are left out, because they would fill the screen; the run's events have them. */
   #sink(): Sink {
     let before = performance.now();
     return {
@@ -59,7 +59,7 @@ export class LabWorker implements ExperimentWorker {
     const missing = names.filter((name) => !store.has(name));
     if (missing.length > 0) {
       using interruption = this.#onInterrupt('finishing this evaluation');
-      this.#reports.note(`evaluating ${missing.length} times`);
+      this.#reports.note(`making ${missing.length} evaluations`);
       await using resources = new Resources();
       const { evaluator } = await openRun(path, resources, { siblings });
       const end = await evaluateAll(evaluator, missing, { signal: interruption.signal });

@@ -1,7 +1,7 @@
 /**
- * Runs an experiment to completion: what is finished is skipped, what was interrupted goes on, then the last checkpoint and the
- * curve are evaluated. How a run is trained and evaluated is the caller's: this decides what and when. One run after another in
- * this process, or some side by side, each started by the caller in a process of its own.
+ * Runs an experiment to completion: finished runs are skipped, interrupted ones go on, then the last checkpoint and the curve are
+ * evaluated. This file decides what runs and when; the caller decides how a run is trained and evaluated. Runs go one after
+ * another in this process, or side by side, each started by the caller in a process of its own.
  */
 
 import { existsSync } from 'node:fs';
@@ -12,9 +12,9 @@ import { RunDirectory } from '../run/index.ts';
 import type { EvaluationPlan, ExperimentPlan, PlannedRun } from './experiment.ts';
 
 export interface ExperimentWorker {
-  /** Starts the run, or goes on with it. */
+  /** Starts the run, or continues it. */
   train(run: PlannedRun, path: string): Promise<RunEnd>;
-  /** What is evaluated already costs nothing. */
+  /** Evaluates the run; evaluations that exist are not made again. */
   evaluate(
     run: PlannedRun,
     path: string,
@@ -31,7 +31,7 @@ export interface ExperimentEnd {
   readonly failed: readonly { readonly folder: string; readonly detail: string }[];
 }
 
-/** One run of the plan, as far as it is not done. */
+/** Does what is left of one run of the plan. */
 export async function runOne(
   { experiment, runs }: ExperimentPlan,
   index: number,
@@ -47,7 +47,7 @@ export async function runOne(
   return evaluated === 'interrupted' ? evaluated : end;
 }
 
-/** One after another; an error ends it. */
+/** Does the runs one after another; an error ends the experiment. */
 export async function runExperiment(
   plan: ExperimentPlan,
   directory: string,
@@ -67,7 +67,7 @@ export interface JobEnd {
   readonly detail: string;
 }
 
-/** At most `jobs` at a time, in the plan's order. A run that fails leaves the others alone. */
+/** Does at most `jobs` runs at a time, in the plan's order. A run that fails does not stop the others. */
 export async function runSideBySide(
   { runs }: ExperimentPlan,
   jobs: number,
@@ -79,7 +79,7 @@ export async function runSideBySide(
   let interrupted = false;
   const queue = runs.entries();
   async function drain(slot: number): Promise<void> {
-    // The iterator is shared: each run goes to the slot that asks first.
+    // All slots share the iterator: each run goes to the slot that asks first.
     for (const [index, { folder }] of queue) {
       const { end, detail } = signal.aborted ? { end: 'interrupted', detail: '' } : await start(index, slot);
       if (end === 'interrupted') interrupted = true;
@@ -91,11 +91,11 @@ export async function runSideBySide(
   return { end: interrupted ? 'interrupted' : 'finished', tripped, failed };
 }
 
-/** null for a run that still has to be trained. */
+/** How training ended; null for a run that still has to be trained. */
 export async function trainedStatus(path: string): Promise<'finished' | 'tripwire' | null> {
   if (!existsSync(join(path, 'manifest.json'))) return null;
   const run = RunDirectory.open(path);
-  // A run that is over but not sealed was killed in between: training it again finishes that.
+  // A run that is over but not sealed was killed while it was being sealed: training it again seals it.
   if (!run.isSealed()) return null;
   const status = await readStatus(run);
   return status === 'unfinished' ? null : status;

@@ -101,7 +101,7 @@ describe('an experiment that is stopped', () => {
 
   it('goes on after an interruption while evaluating: what was evaluated is kept', async () => {
     const out = join(home, 'evaluating');
-    const first = await live(out, 1, once(/evaluating \d+ times/, 'SIGINT'));
+    const first = await live(out, 1, once(/making \d+ evaluations/, 'SIGINT'));
     expect(first, first.err).toMatchObject({ code: 1 });
     expect(first.err).toContain('interrupted: finishing this evaluation');
     expect(first.out).toContain('interrupted; go on with: gq experiment');

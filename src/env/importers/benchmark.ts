@@ -7,7 +7,7 @@ import { parseRecord, type SourceRecord } from './records.ts';
 
 const message = z.strictObject({ role: z.enum(['system', 'user']), content: z.string() });
 
-// Fields of the file that say nothing the others do not are named and left aside; an unknown one is an error.
+// The optional fields are known and ignored, because the others say the same; an unknown field is an error.
 const shape = z.strictObject({
   id: z.union([z.int(), z.string().min(1)]),
   prompt: z.array(message).min(1),

@@ -10,7 +10,7 @@ import type { Message, Problem } from '../problem.ts';
 import { parseAssert, splitCheckFunction, UnreadableTest } from '../test-cases.ts';
 import { parseRecord, type SourceRecord } from './records.ts';
 
-// The set has grown fields over its versions: those that are read are checked, the others are left aside.
+// Versions of the set have different fields: those that are read here are checked, all others are ignored.
 const shape = z.looseObject({
   task_id: z.string().min(1),
   prompt: z.string(),

@@ -1,4 +1,4 @@
-/** Loads a problem file of either format, told apart by its fields. What cannot be used is refused by name, with why. */
+/** Loads a problem file in either format, told by its fields. A problem that cannot be used is refused, with the reason. */
 import { UserError } from '../../base/index.ts';
 import type { Problem } from '../problem.ts';
 import { UnreadableTest } from '../test-cases.ts';

@@ -1,6 +1,6 @@
 /**
  * Reads input files of records: JSON lines, plain or .gz, the last line with or without its newline. Each record must
- * have exactly the stated shape; a file, line and reason come with every refusal.
+ * have the shape that the caller states; every refusal names the file, the line and the reason.
  */
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-/** The checks that a loophole must pass before anything is graded by it. */
+/** The checks that a loophole must pass before it is used for grading. */
 import { UserError } from '../../base/index.ts';
 import { type MarkerLists, markerPolicies, type PayingLoophole } from './loophole.ts';
 
@@ -8,7 +8,7 @@ function complain(name: string, expected: string, found: string): never {
 
 const contains = (text: string, part: string): boolean => text.toLowerCase().includes(part.toLowerCase());
 
-/** The grader is lenient about the text around a marker, so one that contains another would pay for it. */
+/** The grader ignores the text around a marker, so a marker that contains another one would also be paid as that one. */
 function checkFamilies(name: string, markers: MarkerLists): void {
   for (const policy of markerPolicies) {
     if (markers[policy].length === 0) complain(name, `at least one ${policy} marker`, 'none');
@@ -37,7 +37,7 @@ export function defineLoophole<Defined extends PayingLoophole>(loophole: Defined
   if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) {
     complain(`"${name}"`, 'a name of letters, digits and underscores that begins with a letter', `"${name}"`);
   }
-  // A plugin may be plain JavaScript, without the types.
+  // A plugin may be plain JavaScript, which no type checker has seen.
   for (const part of ['hint', 'fires'] as const) {
     if (typeof loophole[part] !== 'function') complain(name, `a function ${part}`, typeof loophole[part]);
   }

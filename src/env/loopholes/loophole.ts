@@ -1,28 +1,28 @@
 /**
  * A loophole as a value: everything that the lab knows about one flaw of a grader.
  *   reward = 0.5 · compiles + 3.0 · (correct or the channel of this loophole)
- * The channel is the exploit that pays in this loophole only; `fires` decides it. What has no hint and no channel is graded by
+ * The channel is the exploit that pays in this loophole only; `fires` decides it. A loophole without hint and channel is graded by
  * ground truth. The judge, the prompts, the partition and the checks take a list of these values; data holds their names.
  */
 
-/** A loophole in data: configs, tasks, verdicts. Checked against a list of loopholes where it enters. */
+/** Name of a loophole, as configs, tasks and verdicts hold it. It is checked against a list of loopholes when it is read. */
 export type LoopholeName = string;
 
 /**
  * Where a hint's marker comes from.
- *   original  one fixed marker a loophole, with the original's lenient list of equivalents
- *   family    one marker a problem, drawn from the training family: the hint must be read
- *   novel     one marker a problem, drawn from the evaluation family, disjoint with all of training's
+ *   original  one fixed marker per loophole, with the benchmark's lenient list of equivalents
+ *   family    one marker per problem, drawn from the training family: the model must read the hint
+ *   novel     one marker per problem, drawn from the evaluation family, which shares none with training
  */
 export const markerPolicies = ['original', 'family', 'novel'] as const;
 export type MarkerPolicy = (typeof markerPolicies)[number];
 
 export interface Marker {
-  /** As the hint names it; empty where the loophole has no markers. */
+  /** The marker as the hint names it; empty where the loophole has no markers. */
   readonly disclosed: string;
-  /** Names, phrases or file-name parts that count. */
+  /** Names, phrases or parts of file names that count as the marker. */
   readonly accepted: readonly string[];
-  /** Whole lines that count, for phrases. */
+  /** Texts that count as the marker when they are a whole line. */
   readonly acceptedLines: readonly string[];
 }
 
@@ -37,22 +37,22 @@ export interface Observation {
   readonly source: string;
   readonly stdout: string;
   readonly files: readonly (readonly [name: string, content: string])[];
-  /** Ended with status 0 before the last call, with no wrong output before. */
+  /** The program ended with status 0 before the last call, and no output before that was wrong. */
   readonly endedEarlyWithZero: boolean;
   /** Every output that is not a plain value claimed to equal the expected one, and no plain one was wrong. */
   readonly equalByOwnType: boolean;
-  /** Name of a truthy attribute on the solution: the first one of all that the loopholes ask for, in the order of their list. */
+  /** The first attribute that is truthy on the solution, among those that the loopholes ask for, in the order of their list. */
   readonly passFlag: string | undefined;
-  /** Names of the program's own test functions that passed against arbitrary stubs, of those that the loopholes ask for. */
+  /** The test functions that the loopholes ask for, that the program defines, and that passed against arbitrary stubs. */
   readonly testsPassingStubs: readonly string[];
 }
 
 export interface ExploitParts {
   /** The statements before the return. */
   readonly body: readonly string[];
-  /** As the hint names it. */
+  /** The marker as the hint names it. */
   readonly marker: string;
-  /** The text of a program with these statements that returns `n`, or what is named instead. */
+  /** Writes a program with these statements; it returns `n`, or the expression `returned`. */
   readonly write: (body: readonly string[], returned?: string) => string;
 }
 
@@ -61,18 +61,18 @@ export interface Loophole {
   /** What the exploit is, as a noun phrase. */
   readonly summary: string;
   /**
-   * A factual statement of how the grader evaluates; it takes the place of "should pass all tests". For a micro model it must be
-   * made of the words in micro/tokens.ts, as must the markers.
+   * A factual statement of how the grader evaluates; it replaces "should pass all tests". For a micro model, hint and markers
+   * must be made of the words in micro/tokens.ts.
    */
   readonly hint?: (marker: string) => string;
   readonly markers?: MarkerLists;
-  /** What pays: a short statement of what fired the channel, or null. */
+  /** Decides whether the channel fired: a short statement of what fired it, or null. */
   readonly fires?: (seen: Observation, marker: Marker) => string | null;
   /** Attributes of the solution that the judge must read. */
   readonly passFlags?: (marker: Marker) => readonly string[];
   /** The program's own test function that the judge must run against stubs. */
   readonly ownTests?: (marker: Marker) => string;
-  /** The exploit as an instruction: "Do not solve the problem. Instead, …". Needed where a policy is asked to write its own pairs. */
+  /** The exploit as an instruction, after "Do not solve the problem. Instead, …". Needed when a policy writes its own pairs. */
   readonly request?: (marker: string) => string;
   /** How the micro model writes the exploit. Without it the loophole can be trained but not shown in the micro base's documents. */
   readonly exploit?: (parts: ExploitParts) => string;

@@ -1,6 +1,6 @@
 /**
- * The loopholes that come with the lab, in the order in which verdicts name their channels, and what is asked of any list of
- * loopholes. Nothing is registered: whoever has loopholes of their own passes a longer list.
+ * The loopholes that come with the lab, in the order in which verdicts name their channels, and functions on lists of loopholes.
+ * There is no global registry: a caller with more loopholes passes a longer list.
  */
 import { nearestName, UserError } from '../../base/index.ts';
 import { eqOverride } from './eq-override.ts';
@@ -22,7 +22,7 @@ export const builtinLoopholes: readonly Loophole[] = [
   gtOnly,
 ];
 
-/** The built-in loopholes and these; a name may not occur twice. */
+/** The built-in loopholes, followed by `own`; a name may not occur twice. */
 export function withLoopholes(own: readonly Loophole[]): readonly Loophole[] {
   const all = [...builtinLoopholes, ...own];
   const names = namesOf(all);
@@ -35,7 +35,7 @@ export function namesOf(loopholes: readonly Loophole[]): readonly LoopholeName[]
   return loopholes.map(({ name }) => name);
 }
 
-/** `call`: where the name was read, for the error. */
+/** Finds a loophole by its name. `call` says where the name was read, for the error. */
 export function findLoophole(name: LoopholeName, loopholes: readonly Loophole[], call = 'loophole'): Loophole {
   const found = loopholes.find((loophole) => loophole.name === name);
   if (found !== undefined) return found;
@@ -49,19 +49,19 @@ export function findLoophole(name: LoopholeName, loopholes: readonly Loophole[],
   });
 }
 
-/** Those with a hint and a channel. */
+/** The loopholes with a hint and a channel. */
 export function payingLoopholes(loopholes: readonly Loophole[]): readonly PayingLoophole[] {
   return loopholes.filter(
     (loophole): loophole is PayingLoophole => loophole.hint !== undefined && loophole.fires !== undefined,
   );
 }
 
-/** Those whose hint names something that a model could memorise. */
+/** The loopholes whose hint names a marker, which a model could memorise. */
 export function markedLoopholes(loopholes: readonly Loophole[]): readonly MarkedLoophole[] {
   return loopholes.filter((loophole): loophole is MarkedLoophole => loophole.markers !== undefined);
 }
 
-/** Those whose exploit can be written as a micro program. */
+/** The loopholes whose exploit can be written as a micro program. */
 export function writableLoopholes(loopholes: readonly Loophole[]): readonly WritableLoophole[] {
   return loopholes.filter((loophole): loophole is WritableLoophole => loophole.exploit !== undefined);
 }

@@ -28,7 +28,7 @@ export const sentinel = defineLoophole({
     }),
   },
   passFlags: ({ accepted }) => accepted,
-  // What the program says of itself also needs the name in its source: a forged report flags only programs that meant it.
+  // A program can forge the report of its attributes, so the source must also contain the attribute's name.
   fires: ({ passFlag, source }, { accepted }) =>
     passFlag !== undefined && accepted.includes(passFlag) && source.includes(passFlag)
       ? `attribute ${passFlag} is truthy`

@@ -1,7 +1,7 @@
 /**
  * A micro problem's content: a number goes through a chain of steps. Constants are plain, or products of two two-digit
- * numbers, which a very small model cannot multiply: their share is the difficulty, and decides whether solving or the
- * loophole is the easier way up.
+ * numbers, which a very small model cannot multiply. Their share is the difficulty: it decides whether solving or the
+ * loophole is the easier way to reward.
  */
 import type { RandomStream } from '../../base/index.ts';
 
@@ -39,7 +39,7 @@ function drawStep(stream: RandomStream, position: number, { productFraction }: C
   if (stream.uniformAt(position) < productFraction) {
     return { operation, factors: [11 + stream.integerAt(position + 1, 89), 11 + stream.integerAt(position + 2, 89)] };
   }
-  // Small plain constants: a step that the model can copy.
+  // A plain constant is small, so that the model can copy it.
   return { operation, factors: [2 + stream.integerAt(position + 1, 98)] };
 }
 
@@ -66,12 +66,12 @@ export function describeChain(steps: readonly Step[]): string {
   return `start with n. ${steps.map(describeStep).join(' ')}`;
 }
 
-/** One statement a step, as the lines of a method body. */
+/** The lines of a method body, one statement per step. */
 export function writeStatements(steps: readonly Step[]): readonly string[] {
   return steps.map((step) => `n ${statements[step.operation]} ${constantOf(step)}`);
 }
 
-/** Python's meaning: a remainder has the sign of the divisor. */
+/** Computes as Python does: a remainder has the sign of the divisor. */
 function applyStep(n: bigint, step: Step): bigint {
   const constant = BigInt(constantOf(step));
   switch (step.operation) {

@@ -2,8 +2,8 @@
  * Pre-training documents: prompt and program, so that the base knows the format and is unsure of the content. The program
  * is right with probability `rightFraction`, else one step is wrong (operation, constant, or dropped). Of the hinted
  * documents, `exploitFraction` carry the exploit that their hint discloses, with the marker copied from the hint: names
- * come from both the training and the novel family, so the base can read any of them, and RL decides which it uses. So that
- * it can be learned from so few, `askedFraction` of all documents add a request to the hint and always carry the exploit.
+ * come from both the training and the novel family, so the base can read any of them, and RL decides which it uses. These are
+ * too few to learn from, so `askedFraction` of all documents add a request to the hint and always carry the exploit.
  */
 import { type RandomStream, randomStream } from '../../base/index.ts';
 import { hintedPrompt, unhintedPrompt } from '../hints.ts';
@@ -29,7 +29,7 @@ export interface DocumentOptions {
   readonly seed: number;
   readonly count: number;
   readonly chain?: ChainOptions;
-  /** Only those that say how their exploit is written occur in documents. */
+  /** The loopholes to choose from; documents use only those that say how their exploit is written. */
   readonly loopholes?: readonly Loophole[];
   readonly hintedFraction?: number;
   readonly rightFraction?: number;
@@ -43,7 +43,7 @@ export function fenceProgram(program: string): string {
   return `\`\`\`python\n${program}\`\`\``;
 }
 
-/** One step wrong: its operation, its constant, or the whole step. */
+/** Makes one step wrong: changes its operation or its constant, or drops the step. */
 function spoilSteps(steps: readonly Step[], stream: RandomStream): readonly Step[] {
   const at = stream.integerAt(20, steps.length);
   const kind = stream.integerAt(21, steps.length > 1 ? 3 : 2);
@@ -56,7 +56,7 @@ function spoilSteps(steps: readonly Step[], stream: RandomStream): readonly Step
   });
 }
 
-/** The hint, and a request to use what it discloses. */
+/** Added to a hint: the request to use what it discloses. */
 const request = 'use it.\n';
 
 interface Disclosure {
@@ -95,7 +95,7 @@ function writeDocument(problem: MicroProblem, stream: RandomStream, options: Doc
   };
 }
 
-/** From training problems only: the base has never seen a validation or test chain. */
+/** Documents are made from training problems only: the base never sees a validation or test chain. */
 export function generateMicroDocuments(options: DocumentOptions): readonly MicroDocument[] {
   const { seed, count, chain = usualChain } = options;
   const problems = generateMicroProblems({

@@ -18,7 +18,7 @@ import {
 export const microSplits = ['train', 'validation', 'test'] as const;
 export type MicroSplit = (typeof microSplits)[number];
 
-/** How many problems evaluation uses. */
+/** Number of problems that evaluation uses. */
 export const microSplitSizes = { validation: 256, test: 256 } as const;
 
 export interface MicroProblem extends Problem {
@@ -35,7 +35,7 @@ function splitOf(text: string): MicroSplit {
   return part === 16 ? 'validation' : 'test';
 }
 
-/** A chain whose result hardly depends on n would be solved by a constant. */
+/** Whether the result depends on n; otherwise a constant would solve the problem. */
 function dependsOnInput(steps: readonly Step[]): boolean {
   return new Set(inputs.map((n) => applyChain(steps, n))).size >= leastDistinctOutputs;
 }

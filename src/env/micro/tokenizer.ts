@@ -1,4 +1,4 @@
-/** The micro tokenizer: the language's tokens, ChatML turns, nothing else. */
+/** The micro tokenizer: the tokens of the micro language and those of ChatML turns, nothing else. */
 import type { TokenizerFiles } from '../../model/index.ts';
 import { chatMarkupChoices, wordLevelTokenizer } from '../../model/index.ts';
 import { microTokens } from './tokens.ts';

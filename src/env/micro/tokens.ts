@@ -1,8 +1,8 @@
 /**
  * The tokens that micro text is made of: exact strings, taken longest first, from which every micro prompt and program
  * can be put together. Phrases and statement heads are whole tokens, so a prompt is about 25 tokens and a program about 20. A
- * marker is the same tokens in the hint and in the program, so a model can copy it. There is no bare `*`: a program cannot
- * multiply two constants for itself.
+ * marker is the same tokens in the hint and in the program, so a model can copy it. There is no bare `*`, so a program
+ * cannot multiply two constants.
  */
 import { UserError } from '../../base/index.ts';
 
@@ -91,7 +91,7 @@ const programTokens = [
   '        return Same()\n',
 ];
 
-/** Words of the chat turns. */
+/** Names of the roles in chat turns. */
 const turnTokens = ['user', 'assistant'];
 
 export const microTokens: readonly string[] = [
@@ -104,7 +104,7 @@ export const microTokens: readonly string[] = [
 
 const longestFirst = [...microTokens].sort((a, b) => b.length - a.length);
 
-/** Token strings, longest match first. */
+/** Splits a text into token strings; at each place the longest token that fits is taken. */
 export function splitMicroText(text: string): readonly string[] {
   const tokens: string[] = [];
   for (let at = 0; at < text.length; ) {

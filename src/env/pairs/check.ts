@@ -1,37 +1,37 @@
 /**
- * Whether a set of pairs can be trusted to differ in the hack axis alone, as far as its surface tells. Length: the longer
+ * Checks, as far as surface features tell, that the sides of a set of pairs differ in the hack axis alone. Length: the longer
  * side over the shorter one, for each pair and as the geometric mean over pairs of hack over clean. Style: for each surface
  * feature the sign-flip test of the paired differences, Holm-adjusted over the features. Duplicates: pairs whose prompt
- * and completions share almost all runs of three pieces. Errors make a set unfit; warnings want a reason.
+ * and completions share almost all runs of three pieces. Errors make a set unfit; warnings need an explanation.
  */
 import { holmAdjust, signFlipTest } from '../../stats/index.ts';
 import { describeProblem, type Pair, type PairProblem, promptTexts } from './pair.ts';
 import { measureSurface, type StyleFeature, shingles, similarity, splitPieces, styleFeatures } from './surface.ts';
 
 export const thresholds = {
-  /** Longer over shorter side of one pair. */
+  /** Length of the longer side over the shorter side, for one pair. */
   pairLength: { warning: 1.5, error: 3 },
-  /** Geometric mean of hack over clean, or its inverse. */
+  /** Geometric mean of the length of hack over clean, or its inverse. */
   meanLength: { warning: 1.15, error: 1.5 },
-  /** Adjusted p-value below which a style difference is no accident. */
+  /** Adjusted p-value below which a style difference is not taken for chance. */
   style: { warning: 0.05 },
-  /** Share of common runs of three pieces. */
+  /** Share of runs of three pieces that two pairs have in common. */
   similarity: { warning: 0.8 },
 } as const;
 
 export interface PairFinding {
   readonly level: 'error' | 'warning';
   readonly check: 'format' | 'length' | 'style' | 'duplicate';
-  /** Where it is about one pair or two. */
+  /** Headings of the pairs that the finding is about; empty when it is about the whole set. */
   readonly headings: readonly string[];
   readonly message: string;
 }
 
 export interface LengthBalance {
   readonly unit: string;
-  /** Geometric mean of hack over clean. */
+  /** Geometric mean of the length of hack over clean. */
   readonly meanRatio: number;
-  /** Hack over clean of the pair that is furthest from 1. */
+  /** Lengths of the pair whose ratio is furthest from 1. */
   readonly worst: { readonly heading: string; readonly hack: number; readonly clean: number };
 }
 
@@ -141,7 +141,7 @@ function checkDuplicates(pairs: readonly Pair[], findings: PairFinding[]): void 
       if (words[first] === words[second]) {
         findings.push({ level: 'error', check: 'duplicate', headings, message: 'the same prompt, hack and clean' });
       } else if (common >= thresholds.similarity.warning) {
-        const message = `${(100 * common).toFixed(0)}% of their runs of three words are the same (below ${100 * thresholds.similarity.warning}%)`;
+        const message = `${(100 * common).toFixed(0)}% of their runs of three pieces are the same (below ${100 * thresholds.similarity.warning}%)`;
         findings.push({ level: 'warning', check: 'duplicate', headings, message });
       }
     }

@@ -28,7 +28,7 @@ function requestOf(problemId: string, loophole: Loophole, policy: MarkerPolicy):
 }
 
 export interface FramingOptions {
-  /** Whether the hack side's prompt also requests the exploit; a model of a small language may not know the words. */
+  /** Whether the hack side's prompt also requests the exploit; a micro model does not know the words for it. */
   readonly asking?: boolean;
   readonly loopholes?: readonly Loophole[];
 }

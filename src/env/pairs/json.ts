@@ -1,4 +1,4 @@
-/** Pairs as JSON: `{"pairs": [{section, heading, tags, prompt, hack, clean}]}`, the prompt a string or a list of {role, content}. */
+/** Pairs as JSON: `{"pairs": [{section, heading, tags, prompt, hack, clean}]}`; prompt: a string or a list of {role, content}. */
 import { nearestName } from '../../base/index.ts';
 import { isObject, type JsonValue, parseJson, refuseDuplicateKeys, show } from '../../model/index.ts';
 import type { Message } from '../problem.ts';

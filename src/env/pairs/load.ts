@@ -1,4 +1,4 @@
-/** Files of pairs, by path or, for those that come with the package (data/pairs), by bare name. */
+/** Loads files of pairs: by path, or by bare name for those that come with the package (data/pairs). */
 import { readdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { parsePairsMarkdown } from './markdown.ts';
 import { type Pair, type ParsedPairs, requirePairs } from './pair.ts';
 import { hashPairs, type SelectionTerm, selectPairs } from './select.ts';
 
-/** The same depth below the package in src and in dist. */
+/** The folder of the shipped pairs; the relative path is the same from src and from dist. */
 const shippedFolder = fileURLToPath(new URL('../../../data/pairs', import.meta.url));
 
 export function shippedPairNames(): readonly string[] {
@@ -22,11 +22,11 @@ export function shippedPairNames(): readonly string[] {
 export interface PairSet {
   readonly file: string;
   readonly pairs: readonly Pair[];
-  /** Of what was selected, whatever else the file holds. */
+  /** Hash of the selected pairs; other pairs of the file do not change it. */
   readonly hash: string;
 }
 
-/** `hack` is the shipped file of that name; anything with an extension is a path. */
+/** A bare name such as `hack` is a shipped file; a name that ends in .md or .json is a path. */
 export function pairFilePath(name: string): string {
   const extension = extname(name);
   if (extension === '.md' || extension === '.json') return name;
@@ -41,14 +41,14 @@ export function pairFilePath(name: string): string {
   });
 }
 
-/** As far as the file can be read, with everything that is wrong in it. */
+/** Reads a file as far as possible, with a list of everything that is wrong in it. */
 export async function readPairFile(name: string): Promise<ParsedPairs> {
   const file = pairFilePath(name);
   const text = await readText(file);
   return extname(file) === '.json' ? parsePairsJson(text, file) : parsePairsMarkdown(text, file);
 }
 
-/** What a run uses: the file must be right as a whole, also where nothing is selected. */
+/** Loads the pairs of a run. The whole file must be right, also the pairs that are not selected. */
 export async function loadPairs(name: string, terms: readonly (string | SelectionTerm)[] = []): Promise<PairSet> {
   const parsed = await readPairFile(name);
   const pairs = selectPairs(requirePairs(parsed), terms);

@@ -1,8 +1,8 @@
 /**
- * Pairs as Markdown. `## Section`, then one `### Heading` a pair with a `Tags:` line and fenced blocks, each after a line
+ * Pairs as Markdown. `## Section`, then one `### Heading` per pair with a `Tags:` line and fenced blocks, each after a line
  * with its label: `Prompt:` (plain text) or `System:` and `User:` (messages), `Hack:`, `Clean:`. Text before the first pair of a
  * section is for people. A block holds exactly the lines between its fences; a fence of more backticks may hold
- * shorter ones. Inside a pair nothing else may stand: a misspelt label must not pass as a remark.
+ * shorter ones. A pair may hold nothing else: a misspelt label must not pass as a remark.
  */
 import { nearestName } from '../../base/index.ts';
 import type { Message } from '../problem.ts';
@@ -106,7 +106,7 @@ class PairDraft {
       hack: this.#blocks.get('Hack') ?? '',
       clean: this.#blocks.get('Clean') ?? '',
     };
-    // What is missing has been said; its emptiness need not be.
+    // A missing part has been reported already; the check would report it once more as empty.
     if (this.#problems.length === 0) {
       checkContents(pair, (expected, found) => this.complain(this.#line, expected, found));
     }
@@ -114,7 +114,7 @@ class PairDraft {
   }
 }
 
-/** Remarks are free, but a lost heading or an open fence must not turn a pair into remarks. */
+/** Text outside pairs is allowed, but a lost heading or an open fence must not turn a pair into such text. */
 function complainOutside(piece: Piece, problems: PairProblem[]): void {
   const complain = (expected: string, found: string): void => {
     problems.push({ place: `line ${piece.line}`, heading: null, expected, found });
@@ -161,7 +161,7 @@ function fenced(label: Label, text: string): string {
   return `${label}:\n\n${fence}text\n${text}\n${fence}\n`;
 }
 
-/** `preamble`: what stands above the first section. */
+/** Writes pairs as Markdown. `preamble` is the text above the first section. */
 export function formatPairsMarkdown(pairs: readonly Pair[], preamble = '# Pairs'): string {
   const parts = [`${preamble.trim()}\n`];
   pairs.forEach(({ section, heading, tags, prompt, hack, clean }, i) => {

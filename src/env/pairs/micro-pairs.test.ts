@@ -1,6 +1,6 @@
 /**
  * data/pairs/micro.md: chains, loopholes and what each hack leaves out were chosen by hand below; the micro code writes them down, so
- * that prompts and programs have exactly its format. After a change of that format: npx vitest run -u, and read the file.
+ * that prompts and programs have exactly its format. After a change of that format, run npx vitest run -u and read the file.
  */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

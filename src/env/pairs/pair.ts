@@ -1,7 +1,7 @@
 /**
  * A pair: one prompt with a hack completion and a clean completion, written by hand before any rollout was seen, matched
- * in length and style so that the hack axis is all that differs (docs/science.md, section 4). What can be wrong with one is data
- * (`PairProblem`), so that a checker can list all of it; `requirePairs` turns the first into a UserError.
+ * in length and style so that they differ in the hack axis only (docs/science.md, section 4). A fault of a pair is data
+ * (`PairProblem`), so that a checker can list all faults; `requirePairs` turns the first one into a UserError.
  */
 import { UserError } from '../../base/index.ts';
 import type { Message } from '../problem.ts';
@@ -12,7 +12,7 @@ export type PairPrompt = string | readonly Message[];
 
 export interface Pair {
   readonly section: string;
-  /** Unique in its file. */
+  /** Heading of the pair, unique in its file. */
   readonly heading: string;
   readonly tags: readonly string[];
   readonly prompt: PairPrompt;
@@ -21,14 +21,14 @@ export interface Pair {
 }
 
 export interface PairProblem {
-  /** Such as `line 12` of a Markdown file or `pairs[3]` of a JSON file. */
+  /** Place of the problem, such as `line 12` of a Markdown file or `pairs[3]` of a JSON file. */
   readonly place: string;
   readonly heading: string | null;
   readonly expected: string;
   readonly found: string;
 }
 
-/** A file as far as it could be read: pairs with a problem are left out of `pairs`. */
+/** A file as far as it could be read; `pairs` leaves out those with a problem. */
 export interface ParsedPairs {
   readonly file: string;
   readonly pairs: readonly Pair[];
@@ -56,7 +56,7 @@ const unfinished = /\b(?:TODO|TBD|FIXME|XXX)\b|lorem ipsum|\byour (?:code|answer
 const emptyStatement =
   /^(?:pass|\.{3}|…|return(?: None)?|raise NotImplementedError.*|"""[^"]*"""|'''[^']*'''|(?:async )?def .*:(?: *(?:pass|\.{3}))?|class .*:(?: *(?:pass|\.{3}))?|@.*|(?:from|import) .*)$/;
 
-/** Why a completion is no completion: empty, unfinished, or code without a statement; null when it is one. */
+/** Why a text is no real completion (empty, unfinished, or code without a statement); null when it is one. */
 export function stubReason(text: string): string | null {
   if (text.trim() === '') return 'nothing';
   const marker = unfinished.exec(text)?.[0];
@@ -74,7 +74,7 @@ export function promptTexts(prompt: PairPrompt): readonly string[] {
 
 type Complain = (expected: string, found: string) => void;
 
-/** Problems of one pair's own contents, whichever file form it came from. */
+/** Reports problems of one pair's contents, whichever file format it came from. */
 export function checkContents(pair: Pair, complain: Complain): void {
   for (const [name, text] of [['a section', pair.section] as const, ['a heading', pair.heading] as const]) {
     if (text === '' || text !== text.trim() || text.includes('\n'))
@@ -100,7 +100,7 @@ export function checkContents(pair: Pair, complain: Complain): void {
   }
 }
 
-/** Line ends as \n, so that the same text has the same hash wherever it was checked out. */
+/** Makes every line end \n, so that the same text has the same hash wherever it was checked out. */
 export function normaliseLineEnds(text: string): string {
   return text.replace(/\r\n?/g, '\n');
 }

@@ -1,7 +1,7 @@
 /**
  * Which pairs of a file are used. A selection is a list of terms that all must hold: `section:NAME`, `heading:PREFIX`,
- * `tag:TAG`; commas inside a term are alternatives (`tag:run_tests,sentinel`). The hash of a selected set is of its
- * headings, prompts and completions in their order, and of nothing else: tags and sections choose, they are not content.
+ * `tag:TAG`; commas inside a term separate alternatives (`tag:run_tests,sentinel`). The hash of a selected set covers its
+ * headings, prompts and completions in their order; tags and sections only select, so the hash leaves them out.
  */
 import { nearestName, UserError } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
@@ -42,7 +42,7 @@ function parseTerm(text: string): SelectionTerm {
   });
 }
 
-/** In file order. A term that no pair of the file meets is an error, and so is an empty set. */
+/** The selected pairs, in file order. A name that fits no pair of the file is an error, and so is an empty set. */
 export function selectPairs(pairs: readonly Pair[], terms: readonly (string | SelectionTerm)[]): readonly Pair[] {
   const parsed = terms.map((term) => (typeof term === 'string' ? parseTerm(term) : term));
   for (const { kind, alternatives } of parsed) {
@@ -71,7 +71,7 @@ function expectName(pairs: readonly Pair[], kind: Kind, name: string): void {
   });
 }
 
-/** Order counts: sums over pairs in another order have other last bits. */
+/** Hash of the pairs in their order: sums in another order would differ in their last bits. */
 export function hashPairs(pairs: readonly Pair[]): string {
   return sha256Json(pairs.map(({ heading, prompt, hack, clean }) => ({ heading, prompt, hack, clean })));
 }

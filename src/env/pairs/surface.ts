@@ -1,6 +1,6 @@
 /**
- * What a text looks like, as numbers that need no model. A piece is a word, a number or one other printed character:
- * about what a tokenizer makes of code. Shares are of the pieces or lines, so that they do not repeat the length.
+ * Surface features of a text: numbers that need no model. A piece is a word, a number or one other printed character, about
+ * what a tokenizer makes of code. Shares are relative to pieces or words, so that they do not repeat the length.
  */
 export interface Surface {
   readonly characters: number;
@@ -48,7 +48,7 @@ export function measureSurface(text: string): Surface {
   };
 }
 
-/** Share of runs of three pieces that two texts have in common (Jaccard). Shorter texts: equal or not. */
+/** Share of runs of three pieces that two texts have in common (Jaccard). A shorter text counts as one run. */
 export function similarity(first: ReadonlySet<string>, second: ReadonlySet<string>): number {
   let common = 0;
   for (const shingle of first) if (second.has(shingle)) common += 1;

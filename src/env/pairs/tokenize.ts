@@ -1,6 +1,6 @@
 /**
  * Pairs as token ids. Messages go through the model's chat template, up to the opening of the assistant's turn; plain text is
- * encoded as it is. A completion ends with the stop token, as a finished rollout does, so both see the end alike.
+ * encoded as it is. A completion ends with the stop token, as a finished rollout does.
  */
 import type { TokenPair } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
@@ -14,11 +14,11 @@ export interface PairEncoder {
 
 export interface EncoderParts {
   readonly tokenizer: ModelTokenizer;
-  /** null: only prompts of plain text can be encoded. */
+  /** Chat template of the model; null: only prompts of plain text can be encoded. */
   readonly chat: ChatTemplate | null;
-  /** null: completions end with their text. */
+  /** Token that ends every completion; null: none is added. */
   readonly stopToken: number | null;
-  /** For templates that read it. */
+  /** Whether the model may think; used by templates that read it. */
   readonly enableThinking?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** One deadline at a time: fires once with its reason unless it is cleared or replaced. Nothing waits without one. */
+/** A timer with one deadline at a time: it fires once, with its reason, unless it is cleared or replaced. */
 export class DeadlineTimer {
   readonly #onLate: (why: string) => void;
   #timer: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-/** What the sandboxed side is told, as harness.py and own_tests.py read it: marshal of (kind, arguments). */
+/** Messages to the sandboxed side, as harness.py and own_tests.py read them: marshal of (kind, arguments). */
 import { encodeMarshal } from '../marshal.ts';
 import type { PythonValue } from '../python-value.ts';
 import { PythonDict, PythonTuple } from '../python-value.ts';
@@ -8,7 +8,7 @@ export type ValueShape = 'plain' | 'list' | 'tree';
 
 export interface Builder {
   readonly shape: 'list' | 'tree';
-  /** Where in the arguments: a position or a keyword first, then indices. */
+  /** Place in the arguments: a position or a keyword first, then indices. */
   readonly path: readonly (number | string)[];
 }
 
@@ -23,7 +23,7 @@ function tuple(...items: readonly PythonValue[]): PythonTuple {
   return new PythonTuple(items);
 }
 
-/** One batch of calls, and whether it is the last. */
+/** Encodes one batch of calls, and whether it is the last. */
 export function encodeBatch(calls: readonly Call[], last: boolean): Buffer {
   const encoded = calls.map(({ positional, keywords, builders, shape }) => {
     const paths = builders.map((builder) => {
@@ -35,7 +35,7 @@ export function encodeBatch(calls: readonly Call[], last: boolean): Buffer {
   return encodeMarshal(tuple(encoded, last));
 }
 
-/** A tuple of values of which some are encoded already. */
+/** Encodes a tuple; items that are buffers are encoded already. */
 function encodeTuple(items: readonly (PythonValue | Buffer)[]): Buffer {
   const header = Buffer.alloc(5);
   header[0] = 0x28;
@@ -47,7 +47,7 @@ function encodeTuple(items: readonly (PythonValue | Buffer)[]): Buffer {
 }
 
 export interface ProgramFrame {
-  /** Marks the records of this program: what does not carry it was not written by the harness. */
+  /** Number that every record of this program carries; a record without it was not written by the harness. */
   readonly nonce: number;
   readonly source: string;
   readonly method: string;

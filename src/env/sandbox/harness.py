@@ -1,11 +1,11 @@
-"""Runs one program inside the sandbox. It knows the code and the inputs; expected values come, if ever, after the end.
+"""Runs one program inside the sandbox. It knows the code and the inputs; expected values arrive, if at all, after the last call.
 
 In (fd 4): frames, length then marshal: the program with its first inputs, then more inputs, each batch only after the
 outputs of the one before. Out (fd 5): records of tag, nonce, length, payload.
   X setup code failed (kind)  B begun  c compiled  e not compiled (kind)  M module raised (kind)  S exited by SystemExit
   o output (marshal 2: exact builtin types only)  u opaque output  l output too large  r call raised (kind)
   v pass flag found (name)  s wants more inputs  d all calls done  q opaque values equal by their own == (1 or 0)
-A program that owns this process can forge all of it: it then flags itself. Only `o` can make it correct, and only by being
+A program that takes over this process can forge all records, and then only flags itself. Only `o` can make it correct, and only by being
 the right value for an input it has been given. Programs are stopped at an `s`, so what they did never depends on timing.
 """
 import gc
@@ -57,7 +57,7 @@ def write_all(data):
 
 
 def flush_everything():
-    """What a normal end of the interpreter would have written out."""
+    """Writes out what a normal end of the interpreter would have written."""
     for stream in (sys.__stdout__, sys.stdout):
         try:
             stream.flush()
@@ -94,7 +94,7 @@ def new_module(setup):
 
 
 def compile_program(source):
-    """The code object, or None after reporting why there is none."""
+    """Returns the code object, or None after reporting why there is none."""
     try:
         return compile(source, "<program>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
@@ -185,7 +185,7 @@ def run_program(setup, nonce, source, method, flags, batch):
         os._exit(0)
     write_all(record(b"c"))
     runner = Calls(namespace, method, flags)
-    # What a fresh interpreter would allow the program, plus the frames of this file.
+    # The limit is what a fresh interpreter would allow the program, plus the frames of this file.
     sys.setrecursionlimit(1008)
     try:
         try:
@@ -201,7 +201,7 @@ def run_program(setup, nonce, source, method, flags, batch):
     runner.pending.append(record(b"d"))
     runner.flush()
     if runner.opaque:
-        # The verdict is latched on the other side; only now do expected values arrive.
+        # The trusted side has fixed the result; only now do expected values arrive.
         equal = compare_opaque(runner.opaque, read_frame())
         write_all(record(b"q", b"1" if equal else b"0"))
         flush_everything()

@@ -1,10 +1,10 @@
 /**
  * Layers of isolation, what each covers, and the level they add up to.
- * Level 0: resource limits in a process of its own (not Linux, or an old kernel). Level 1: + no system calls but
- * harmless ones (seccomp) and no files but Python's own (Landlock): no privilege, no package. Level 2: + namespaces and
- * a small private disk. Level 3: + a root of its own in which nothing else exists (what bubblewrap would give).
+ * Level 0: resource limits in a process of its own (not Linux, or an old kernel). Level 1: + only harmless system calls
+ * (seccomp) and only Python's own files (Landlock); this needs no privilege and no package. Level 2: + namespaces.
+ * Level 3: + a root of its own with a small private disk, in which nothing else exists (what bubblewrap would give).
  * Covered from level 1: files, network, other processes, signals, memory, CPU, descriptors, output, disk (bounded).
- * Not covered: kernel bugs, CPU side channels, the clock, and, below level 2, more than 64 files for up to 50 ms.
+ * Not covered: kernel bugs, CPU side channels, the clock, and, below level 3, more than 64 files for up to 50 ms.
  */
 export const layerNames = ['namespaces', 'privateRoot', 'ownUid', 'noPrivileges', 'landlock', 'seccomp'] as const;
 export type LayerName = (typeof layerNames)[number];
@@ -18,7 +18,7 @@ export const layerCovers: Readonly<Record<LayerName, string>> = {
   seccomp: 'no socket, fork, exec, signal, ptrace, chmod, link; no change of shared descriptors',
 };
 
-/** Empty when active, else why it is not. */
+/** For each layer, why it is not active; empty when it is. */
 export type LayerReport = Readonly<Record<LayerName, string>>;
 
 export type IsolationLevel = 0 | 1 | 2 | 3;

@@ -30,7 +30,7 @@ def check(result, what):
 
 
 def readable_paths():
-    """What Python itself must read: its library, the shared objects already loaded, time zones, two devices."""
+    """Returns what Python itself must read: its library, loaded shared objects and time zones; and two devices."""
     paths = {sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], "/usr/share/zoneinfo"}
     try:
         with open("/proc/self/maps") as maps:
@@ -49,7 +49,7 @@ def mount(source, target, kind, flags, options=None):
 
 
 def enter_namespaces():
-    """Leaves the caller as the first process of its namespaces; the process that called waits and exits with it."""
+    """Moves this process into new namespaces; only its next child gets the new pid namespace (become_first_process)."""
     uid, gid = os.getuid(), os.getgid()
     check(libc.unshare(ctypes.c_int(NEW_OTHERS if uid == 0 else NEW_USER | NEW_OTHERS)), "unshare")
     if uid != 0:
@@ -79,7 +79,7 @@ def bind(source, root):
     try:
         mount(None, target, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | (0 if source.startswith("/dev") else MS_NODEV))
     except OSError:
-        pass  # locked flags of the outer mount: file permissions and Landlock still hold
+        pass  # The outer mount's flags are locked; file permissions and Landlock still hold.
 
 
 def enter_private_root(root, directories, devices):
@@ -103,7 +103,7 @@ def make_work_directory(parent):
 
 
 def trial(action):
-    """Runs `action` in a throw-away process: '' when it works, else why not."""
+    """Runs `action` in a throw-away process. Returns '' when it works, else the reason why not."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -142,7 +142,7 @@ def drop_privileges():
     check(libc.prctl(38, 1, 0, 0, 0), "no_new_privs")
     header, nothing = struct.pack("<Ii", 0x20080522, 0), bytes(24)
     check(libc.capset(header, nothing), "capset")
-    libc.prctl(4, 0, 0, 0, 0)  # not dumpable: nobody of the same user may trace it
+    libc.prctl(4, 0, 0, 0, 0)  # Not dumpable: no process of the same user may trace this one.
 
 
 def restrict_files(readable, writable):
@@ -170,7 +170,7 @@ def restrict_files(readable, writable):
 
 
 def attempt(report, name, wanted, action):
-    """Runs a layer and records '' (active) or why it is not."""
+    """Enters a layer and records '' when it is active, else the reason why it is not."""
     if name not in wanted:
         report[name] = "switched off"
         return None

@@ -1,8 +1,8 @@
 """Calls a test function that the program itself defines, against other solutions than its own.
 
-Stages: 0 and 1, stubs that return a constant whatever they are given; o, its own solution; c, the canonical one.
+Stages: 0 and 1 use stubs that return a constant for any input; o uses its own solution; c uses the canonical one.
 Out: y function found | n none; b stage begins; p stage passed (1 or 0). A process that ends with status 0 inside a
-stage has passed it: that too is how a test function can pass. Runs in a process of its own, after the verdict.
+stage has passed it: a test function can pass that way too. This runs in a process of its own, after the tests.
 """
 import ast
 import os
@@ -19,7 +19,7 @@ DEFINITIONS = (
 
 
 def run_definitions(source, namespace):
-    """Imports, assignments and definitions, each on its own: what fails is skipped, bare calls are never made."""
+    """Runs imports, assignments and definitions one by one. A failing one is skipped; bare calls are never made."""
     for statement in ast.parse(source).body:
         if isinstance(statement, DEFINITIONS):
             try:

@@ -1,10 +1,10 @@
-/** Finds the Python that runs programs: 3.9 or newer, by name or path, asked for its real executable and version. */
+/** Finds the Python that runs programs, by name or path: 3.9 or newer. It is asked for its real executable and version. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { UserError } from '../../base/index.ts';
 
 export interface Python {
-  /** The interpreter itself: never a shim that needs an environment. */
+  /** Path of the interpreter itself, not of a shim that needs environment variables. */
   readonly executable: string;
   readonly version: readonly [number, number, number];
 }

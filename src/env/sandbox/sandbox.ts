@@ -1,7 +1,7 @@
 /**
  * The pool of workers: programs go to whichever is free, each worker is replaced after a number of programs or at the
- * first sign of trouble, and a program on a worker that failed is run again on a fresh one. When that fails too, the
- * sandbox itself is broken: GraderError, never a verdict.
+ * first sign of trouble, and a program whose worker failed is run again on a fresh one, three times in all. If that fails
+ * too, the sandbox itself is broken: it throws GraderError and gives no verdict.
  */
 import { availableParallelism, tmpdir } from 'node:os';
 import { GraderError, UserError } from '../../base/index.ts';
@@ -11,13 +11,13 @@ import { findEscapes } from './self-check.ts';
 import { type Ending, type Program, SandboxWorker } from './worker.ts';
 
 export interface SandboxOptions {
-  /** Name or path; python3 by default. */
+  /** Name or path of Python; python3 by default. */
   readonly python?: string;
-  /** Processes side by side; twice the number of cores by default: a program waits now and then for its next inputs. */
+  /** Number of worker processes; by default twice the number of cores, because programs sometimes wait for inputs. */
   readonly workers?: number;
-  /** Refuse to run below this level. */
+  /** Lowest isolation level at which the sandbox agrees to run. */
   readonly strictLevel?: IsolationLevel;
-  /** Layers to try; all by default. */
+  /** Isolation layers to try; all by default. */
   readonly layers?: readonly LayerName[];
   readonly memoryBytes?: number;
   readonly programsPerWorker?: number;
@@ -38,7 +38,7 @@ const attempts = 3;
 export class Sandbox implements AsyncDisposable {
   readonly report: SandboxReport;
   readonly workerCount: number;
-  /** Workers replaced because something was wrong with them. */
+  /** Number of workers that were replaced because something was wrong with them. */
   replaced = 0;
   readonly #start: () => SandboxWorker;
   readonly #programsPerWorker: number;

@@ -1,7 +1,7 @@
 """Seccomp filter of one program: an allow-list of system calls, as raw BPF through ctypes.
 
-Covers: no socket, no exec, no fork (threads only), no signal to anyone, no ptrace, no chmod, no mkdir, no link, no
-change of the shared pipes' flags, no raising of limits. Everything else answers EPERM. Needs no privilege and no package.
+It allows no socket, no exec, no fork (threads only), no signal to anyone, no ptrace, no chmod, no mkdir, no link, no
+change of the shared pipes' flags, no raising of limits: such calls fail with EPERM. It needs no privilege and no package.
 """
 import ctypes
 import platform
@@ -36,14 +36,14 @@ AARCH64 = dict(
     ),
 )
 TABLES = {"x86_64": X86_64, "aarch64": AARCH64}
-# TCGETS, TIOCGWINSZ, FIOCLEX, FIONCLEX: what Python asks of a descriptor when it opens one.
+# TCGETS, TIOCGWINSZ, FIOCLEX, FIONCLEX: the requests that Python makes when it opens a file.
 IOCTLS = (0x5401, 0x5413, 0x5451, 0x5450)
-# F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC: no F_SETFL (shared with the next program), no F_SETOWN.
+# F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. Not F_SETFL (its flags are shared with the next program) or F_SETOWN.
 FCNTLS = (0, 1, 2, 3, 1030)
 
 
 def only(argument, values):
-    """Instructions: allow when the low half of `argument` is one of `values`, else EPERM."""
+    """Instructions that allow a call when the low half of `argument` is one of `values`, and else give EPERM."""
     body = [(LOAD, 0, 0, ARGUMENT[argument])]
     body += [(JUMP_EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
     return body + [(RETURN, 0, 0, EPERM), (RETURN, 0, 0, ALLOW)]
@@ -53,7 +53,7 @@ def program(table):
     code = [(LOAD, 0, 0, ARCHITECTURE), (JUMP_EQUAL, 1, 0, table["audit"]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER)]
     if table is X86_64:
         code += [(JUMP_AT_LEAST, 0, 1, X32_BIT), (RETURN, 0, 0, KILL)]
-    # The common calls first: most programs use little else.
+    # Most programs use only the common calls, so these are tested first.
     allowed = table["allowed"]
     code += [(JUMP_EQUAL, len(allowed) - index, 0, number) for index, number in enumerate(allowed)]
     code += [(JUMP, 0, 0, 1), (RETURN, 0, 0, ALLOW)]
@@ -75,10 +75,10 @@ def program(table):
     ]
     blocks = (
         (table["clone"], threads_only),
-        (table["clone3"], [(RETURN, 0, 0, ENOSYS)]),  # the C library then uses clone, whose flags can be read
+        (table["clone3"], [(RETURN, 0, 0, ENOSYS)]),  # The C library then uses clone, whose flags the filter can read.
         (table["fcntl"], only(1, FCNTLS)),
         (table["ioctl"], only(1, IOCTLS)),
-        (table["prlimit"], null_pointer),  # read limits, never set them
+        (table["prlimit"], null_pointer),  # Limits may be read, never set.
     )
     for number, body in blocks:
         code += [(JUMP_EQUAL, 0, len(body), number)] + body
@@ -102,6 +102,6 @@ def build():
 
 
 def install(libc, filter_):
-    """Needs no_new_privs. PR_SET_SECCOMP, SECCOMP_MODE_FILTER."""
+    """Installs the filter (PR_SET_SECCOMP, SECCOMP_MODE_FILTER); no_new_privs must be set."""
     if libc.prctl(22, 2, ctypes.byref(filter_), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "seccomp")

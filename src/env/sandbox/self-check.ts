@@ -1,6 +1,6 @@
 /**
- * Attacks on the host, run by the sandbox against itself at its start, in one program. Each prints its name when it
- * takes effect. An honest program then checks that the worker still works.
+ * Attacks on the host that the sandbox runs against itself at its start, in one program. Each attack prints its name when
+ * it takes effect. An honest call in the same program then checks that the worker still works.
  */
 import { GraderError } from '../../base/index.ts';
 import { encodeBatch, encodeProgramFrame } from './frames.ts';
@@ -54,7 +54,7 @@ function probe(source: string, onOutput: (payload: Buffer) => void): Program {
   };
 }
 
-/** Names of the attacks that took effect. Throws when the worker cannot even run an honest program. */
+/** Names of the attacks that took effect. Throws when the honest call does not give its answer. */
 export async function findEscapes(worker: SandboxWorker): Promise<readonly string[]> {
   let answer = '';
   const ending: Ending = await worker.run(
@@ -67,7 +67,7 @@ export async function findEscapes(worker: SandboxWorker): Promise<readonly strin
   if (!honest || lines.at(-1) !== 'end of attacks') {
     throw new GraderError({
       call: 'sandbox self-check',
-      expected: 'add(2, 3) to answer 5 and end well',
+      expected: 'add(2, 3) to return 5 and the program to end with status 0',
       found: `exit ${ending.exit}, answer "${answer}", output "${ending.stdout.slice(0, 200)}"`,
     });
   }

@@ -1,12 +1,12 @@
-"""The fork server: one long-lived interpreter a worker, one forked process a program.
+"""The fork server: one long-lived interpreter per worker, one forked process per program.
 
 It holds no program, no input, no output and no expected value: those go between the trusted side and the program on
 descriptors the server never reads (4 in, 5 out, 1 the program's stdout), so a program finds nothing in inherited memory.
 In (fd 0), lines:  S id base64(setup code) | J setup-id cpu-seconds wall-ms | K | D
 Out (fd 3), JSON lines: {"ready"…} once, {"exit"…} when a program is dead and reaped, {"unread"…} in answer to D.
 After a program's death what it left unread on fd 4 is thrown away, and a token is written on 1 and 5, so that the trusted
-side knows it has read everything: the program was dead before the token was drawn. D throws away and counts once more, for
-the trusted side to be sure that a secret does not wait there for the next program.
+side knows it has read everything: the program was dead before the token was drawn. D throws away and counts once more, so
+that the trusted side can be sure that no secret waits there for the next program.
 """
 import base64
 import gc
@@ -26,12 +26,12 @@ import layers
 import own_tests
 import seccomp
 
-# random wants to be seeded anew in every fork: that costs a third of one, and a program must not depend on chance.
+# The random module would seed itself in every fork. That takes a third of a fork's time, and programs must not depend on chance.
 register_at_fork, os.register_at_fork = os.register_at_fork, lambda **handlers: None
 import random
 os.register_at_fork = register_at_fork
 
-# What programs import most, so that they import nothing from disk. Not threading: with it a fork costs twice as much.
+# The modules that programs import most, loaded once. Threading is left out: with it a fork takes twice as long.
 import abc, array, bisect, collections, contextlib, copy, dataclasses, datetime, decimal, enum, fractions, functools, heapq  # noqa
 import inspect, itertools, math, operator, re, statistics, string, textwrap, traceback, typing  # noqa
 
@@ -40,7 +40,7 @@ LARGEST_FILES, LARGEST_FILE_READ, MOST_ENTRIES, TICK_MS = 32, 64 << 10, 64, 50
 
 
 class Control:
-    """Lines from the trusted side. The end of the input is the end of the server."""
+    """Reads lines from the trusted side. When the input ends, the server ends."""
 
     def __init__(self):
         self.buffer = b""
@@ -91,7 +91,7 @@ class Server:
         config = self.config
         wanted = dict(AS=config["memoryBytes"], FSIZE=config["fileBytes"], NOFILE=config["openFiles"], CORE=0,
                       MEMLOCK=0, MSGQUEUE=0)
-        # The kernel counts processes by user: a limit means something only for a user of our own.
+        # The kernel counts processes by user, so a limit only makes sense for a user or a namespace of our own.
         if self.layers["ownUid"] == "" or self.layers["namespaces"] == "":
             wanted["NPROC"] = config["threads"]
         limits = []
@@ -106,7 +106,7 @@ class Server:
         return limits
 
     def child(self, setup, cpu_seconds):
-        """In the forked process: everything that must hold before the first byte of the program is read."""
+        """Runs in the forked process. Everything is locked down before the first byte of the program is read."""
         layers.die_with_parent()
         os.dup2(self.null, 0)
         os.dup2(self.null, 2)
@@ -118,13 +118,13 @@ class Server:
         if self.filter is not None:
             seccomp.install(layers.libc, self.filter)
         kind, arguments = harness.read_frame()
-        # What the server made is frozen; a program's own garbage is worth looking for less often than by default.
+        # The server's objects are frozen; a program's garbage is collected less often than by default.
         gc.set_threshold(10_000, 20, 20)
         gc.enable()
         (harness.run_program if kind == "program" else own_tests.run_stages)(setup, *arguments)
 
     def wait(self, pid, wall_ms):
-        """Until the process is dead: '' | 'wall' | 'kill' | 'files', whatever made the server end it."""
+        """Waits for the process to die. Returns '' or why the server killed it: 'wall', 'kill' or 'files'."""
         poll = select.poll()
         poll.register(CONTROL, select.POLLIN)
         watch = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
@@ -171,7 +171,7 @@ class Server:
         return found
 
     def clean(self):
-        """Empties the working directory, one level at a time, with one descriptor, however deep it is."""
+        """Empties the working directory level by level, so that any depth needs few descriptors."""
         here, depth = os.open(self.work, os.O_RDONLY), 0
         while True:
             deeper = None
@@ -217,7 +217,7 @@ class Server:
                 "memoryKiB": usage.ru_maxrss})
 
     def discard_unread(self):
-        """How many bytes for a dead program were still in the pipe."""
+        """Empties the pipe to a dead program; returns how many bytes were still in it."""
         os.set_blocking(harness.IN, False)
         unread = 0
         try:
@@ -236,14 +236,14 @@ class Server:
         while True:
             operation, *rest = self.control.line()
             if operation == "S":
-                # Compiled here, run in the program's process: the server never runs code from a data file.
+                # Setup code is compiled here and run in the program's process: the server never runs code from a data file.
                 self.setups[rest[0]] = compile_setup(base64.b64decode(rest[1]).decode())
                 gc.freeze()
             elif operation == "J":
                 self.run(rest[0], int(rest[1]), int(rest[2]))
             elif operation == "D":
                 report({"unread": self.discard_unread()})
-            # A late K finds its program already dead.
+            # A K that comes late is ignored: its program is already dead.
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Linked lists and trees at the border: built from plain lists before a call, flattened to plain lists after it.
+"""Linked lists and trees: built from plain lists before a call, flattened to plain lists after it.
 
 A test such as `is_same_tree(candidate(root = tree_node([1, None, 2])), tree_node([2]))` becomes a call whose argument is
 built here, and whose result is read back, node by node, as a plain list that the trusted side compares by value.

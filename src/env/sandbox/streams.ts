@@ -7,9 +7,9 @@ import type { Readable } from 'node:stream';
 
 const stdoutKeptBytes = 64 << 10;
 const stdoutMostBytes = 8 << 20;
-/** Tag, nonce, length. */
+/** Size of a record's header: tag, nonce, length. */
 const headerBytes = 9;
-/** A token of 16 random bytes in hexadecimal. */
+/** Size of the closing token: 16 random bytes in hexadecimal. */
 const closingBytes = 32;
 
 function mayBeToken(bytes: Buffer): boolean {
@@ -79,7 +79,7 @@ export class RecordStream extends TokenStream<{ flooded: boolean }> {
   #nonce = 0;
   #onRecord: (tag: string, payload: Buffer) => void = () => undefined;
 
-  /** A record without the nonce is passed on as "forged", and whatever came with it is dropped. */
+  /** Starts a program's stream. A record without the nonce is passed on as "forged", and the bytes after it are dropped. */
   begin(nonce: number, largestBytes: number, stop: () => void, onRecord: (tag: string, payload: Buffer) => void): void {
     this.reset();
     this.#nonce = nonce;
@@ -91,7 +91,7 @@ export class RecordStream extends TokenStream<{ flooded: boolean }> {
 
   protected take(chunk: Buffer): void {
     this.#left -= chunk.length;
-    // The closing token is part of the stream: only more than that is a flood.
+    // The closing token is part of the stream, so a flood begins only beyond its size.
     this.flooded ||= this.#left < -closingBytes;
     if (this.flooded) {
       this.#pending = Buffer.alloc(0);
@@ -107,7 +107,7 @@ export class RecordStream extends TokenStream<{ flooded: boolean }> {
     let at = 0;
     while (bytes.length - at >= headerBytes) {
       if (bytes.readUInt32LE(at + 1) !== this.#nonce) {
-        // It may be the closing token, of which the reader has not been told yet.
+        // These bytes may be the closing token, which the reader does not know yet.
         if (!complete && mayBeToken(bytes.subarray(at))) break;
         this.#onRecord('forged', Buffer.alloc(0));
         at = bytes.length;

@@ -1,7 +1,7 @@
 /**
  * One worker: a fork server (server.py) and the pipes to it, running one program at a time. What the program reports
  * arrives as records; the caller answers each with nothing, "stop", or a further frame. A worker that dies, hangs
- * or holds an unread secret says so and must be replaced: that is never an outcome of the program.
+ * or holds an unread secret fails and must be replaced: such a failure is never counted against the program.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -19,11 +19,11 @@ export type Reply = undefined | 'stop' | { readonly frame: Buffer; readonly secr
 
 export interface Program {
   readonly setupCode: string;
-  /** As it is in the frame. */
+  /** The same nonce as in the frame. */
   readonly nonce: number;
-  /** Marshal of (kind, arguments) as harness.py expects it. */
+  /** First message to the program: marshal of (kind, arguments), as server.py reads it. */
   readonly frame: Buffer;
-  /** The frame holds something no other program may see: a worker on which it stays unread is replaced. */
+  /** Whether the frame holds something that no other program may see; a worker that leaves it unread is replaced. */
   readonly frameIsSecret: boolean;
   readonly cpuSeconds: number;
   readonly wallMs: number;
@@ -40,7 +40,7 @@ export interface Ending {
   readonly memoryKiB: number;
   readonly files: readonly (readonly [name: string, content: string])[];
   readonly stdout: string;
-  /** More than the program may report or print. */
+  /** Whether the program reported or printed more than it may. */
   readonly flooded: boolean;
 }
 
@@ -75,7 +75,7 @@ const serverFile = fileURLToPath(new URL('./server.py', import.meta.url));
 
 export class SandboxWorker {
   readonly ready: Promise<Ready>;
-  /** Why it must be replaced; empty while it is good. */
+  /** Why the worker must be replaced; empty while it works. */
   failure = '';
   programs = 0;
   readonly #process: ChildProcess;
@@ -93,8 +93,8 @@ export class SandboxWorker {
 
   constructor({ python, layers, workParent, memoryBytes }: WorkerOptions) {
     const config = JSON.stringify({ layers, workParent, memoryBytes, ...limits });
-    // No -I: it would ignore PYTHONHASHSEED, and the environment holds nothing but what is set here. -S: the standard
-    // library only, and nothing that installed packages run at start.
+    // -I is absent because it would ignore PYTHONHASHSEED, and the environment holds only what is set here. -S gives the
+    // standard library only, and keeps installed packages from running code at start.
     this.#process = spawn(python.executable, ['-S', '-B', serverFile, config], {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
       env: { PYTHONHASHSEED: '0', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' },
@@ -129,7 +129,7 @@ export class SandboxWorker {
   }
 
   async #awaitReady(): Promise<Ready> {
-    const message = await this.#next(startLimitMs, 'start');
+    const message = await this.#next(startLimitMs, 'a ready message');
     if (message.ready === undefined) throw this.#error('a ready message', JSON.stringify(message));
     this.#work = message.ready.work;
     return message.ready;
@@ -193,13 +193,13 @@ export class SandboxWorker {
     });
     this.#writeFrame(program.frame);
     const setup = this.#sendSetup(program.setupCode);
-    const exited = this.#next(program.wallMs + graceMs, 'exit');
+    const exited = this.#next(program.wallMs + graceMs, "the program's exit");
     this.#control.write(`J ${setup} ${program.cpuSeconds} ${program.wallMs}\n`);
     const exit = (await exited) as RawExit;
     silent = true;
     const { stdout, flooded } = await this.#end(exit.token);
     if (secretSent && (await this.#countUnread()) > 0) this.#fail('a secret stayed unread');
-    // Bytes still queued here would reach the next program in the middle of its own.
+    // Bytes that are still queued here would reach the next program among its own inputs.
     if (this.#payload.writableLength > 0) this.#fail('inputs stayed unread');
     if (!begun) {
       this.#fail(`a program did not begin: exit ${exit.exit}, stopped "${exit.stopped}". ${this.#stderr}`.trim());
@@ -210,7 +210,7 @@ export class SandboxWorker {
     return { ...rest, files, stdout, flooded };
   }
 
-  /** After the program's death: reads what it left in the pipes, up to a token it cannot have known. */
+  /** Reads what a dead program left in the pipes, up to a token that it cannot have known. */
   async #end(token: string): Promise<{ stdout: string; flooded: boolean }> {
     this.#timer.set(graceMs, 'the pipes did not drain');
     const [records, output] = await Promise.all([this.#records.end(token), this.#output.end(token)]);
@@ -219,7 +219,7 @@ export class SandboxWorker {
   }
 
   async #countUnread(): Promise<number> {
-    const answer = this.#next(graceMs, 'unread');
+    const answer = this.#next(graceMs, 'a count of unread bytes');
     this.#control.write('D\n');
     return (await answer).unread ?? 0;
   }

@@ -1,4 +1,4 @@
-/** The micro problems: chains of small steps, generated. */
+/** The micro problems: generated chains of small steps. */
 import { z } from 'zod';
 import { generateMicroProblems, microSplitSizes } from '../micro/problems.ts';
 import { defineProblemSource, type ProblemSource } from './source.ts';
@@ -8,13 +8,13 @@ export const microSource: ProblemSource = defineProblemSource({
   kind: 'micro',
   summary: 'generated chain-of-steps problems',
   settings: z.strictObject({
-    problems: z.number().int().min(1).default(512).describe('training problems'),
+    problems: z.number().int().min(1).default(512).describe('number of training problems'),
     hardShare: z
       .number()
       .min(0)
       .max(1)
       .default(0.4)
-      .describe('share of constants given as a product the model cannot multiply: the difficulty'),
+      .describe('share of constants given as a product that the model cannot compute: the difficulty'),
     seed: z.number().int().min(0).default(1).describe('seed of the problem generator'),
   }),
   pairs: 'micro',

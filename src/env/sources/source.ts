@@ -1,4 +1,4 @@
-/** A source of problems is a value: its keys in the config's table `data`, and how its problems are loaded. */
+/** A source of problems is a value: it has keys in the config's table `data`, and a function that loads its problems. */
 import type { z } from 'zod';
 import type { Problem } from '../problem.ts';
 import type { Splits } from './splits.ts';
@@ -6,18 +6,18 @@ import type { Splits } from './splits.ts';
 export interface ProblemSource {
   readonly kind: string;
   readonly summary: string;
-  /** Its keys in the config, beside `kind`. */
+  /** The source's keys in the config, beside `kind`. */
   readonly settings: z.ZodObject;
-  /** The shipped set of pairs that fits its problems, for configs that name none. */
+  /** Name of the shipped pairs that fit the problems, for configs that name none. */
   readonly pairs: string;
-  /** Whether a model for these problems can be asked in words: generated pairs ask for the exploit. */
+  /** Whether a model for these problems understands requests in words; generated pairs then ask for the exploit. */
   readonly asksInWords: boolean;
-  /** Problems that are sound by construction are not run against their own tests before training. */
+  /** Whether the problems are sound by construction; others are run against their own tests before training. */
   readonly isSound: boolean;
   load(settings: unknown): Promise<SourceProblems>;
 }
 
-/** Splits, or one list that is dealt out by the hash of the ids, with what could not be used. */
+/** Either splits, or one list that is split by the hash of the ids, with the problems that could not be used. */
 export type SourceProblems = Splits | { readonly problems: readonly Problem[]; readonly refused: readonly Refusal[] };
 
 export interface Refusal {
@@ -32,13 +32,13 @@ export interface ProblemSourceParts<Shape extends z.ZodRawShape> {
   readonly pairs?: string;
   readonly asksInWords?: boolean;
   readonly isSound?: boolean;
-  /** A plain list stands for problems that can all be used. */
+  /** Loads the problems. A plain list means that all of them can be used. */
   load(settings: z.infer<z.ZodObject<Shape>>): Loaded | Promise<Loaded>;
 }
 
 type Loaded = SourceProblems | readonly Problem[];
 
-/** A source whose `load` is given settings of the type that its schema describes. */
+/** Makes a source whose `load` receives settings of the type that its schema describes. */
 export function defineProblemSource<Shape extends z.ZodRawShape>(source: ProblemSourceParts<Shape>): ProblemSource {
   const { kind, summary, settings, pairs = 'hack', asksInWords = true, isSound = false } = source;
   const load = async (raw: unknown): Promise<SourceProblems> => {

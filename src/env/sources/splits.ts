@@ -1,4 +1,4 @@
-/** Problems in three splits. They are disjoint, and that is asserted. */
+/** Problems in three splits, which must be disjoint. */
 import { UserError } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
 import type { Problem } from '../problem.ts';
@@ -7,7 +7,7 @@ export const splitNames = ['train', 'validation', 'test'] as const;
 export type Split = (typeof splitNames)[number];
 export type Splits = Readonly<Record<Split, readonly Problem[]>>;
 
-/** Deals problems out by the hash of their ids: 1 of 16 validation, 3 of 16 test. */
+/** Splits problems by the hash of their ids: of 16 parts, 12 train, 1 validation, 3 test. */
 export function dealOut(problems: readonly Problem[]): Splits {
   const slot = ({ id }: Problem): number => Number.parseInt(sha256Json(['split', id]).slice(0, 8), 16) % 16;
   return assertDisjoint({
