@@ -1,6 +1,6 @@
 /**
- * The public surface: the names each entry of package.json's `exports` offers, as committed in api.txt. A changed line
- * there is a changed interface. After a change that is meant: npx vitest run test/api.test.ts -u, and a changelog line.
+ * The public interface: the names that each entry of package.json's `exports` offers, as committed in api.txt. A changed line there
+ * is a changed interface. After an intended change, run npx vitest run test/api.test.ts -u and add a line to the changelog.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

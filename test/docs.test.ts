@@ -1,6 +1,6 @@
 /**
- * The pages against the repository: sections that source files cite, links, commands, and paths that are named. Each check is a
- * function of texts, so that a planted mistake can show that it is caught.
+ * Compares the pages with the repository: sections that source files cite, links, commands, and paths. Each check is a function of
+ * texts, so that tests can plant a mistake and see it caught.
  */
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
@@ -16,7 +16,7 @@ const pages = readSources(
 );
 const code = readSources(files.filter((path) => /^(?:src|test)\/.*\.(?:ts|py|cu|cuh)$/.test(path) && path !== own));
 
-/** A comment as running text: what stands on two lines may be one citation. */
+/** Joins the lines of a comment, since a citation may span two lines. */
 const unwrap = (text: string): string => text.replace(/\s*\n\s*(?:\*|\/\/|#)?\s*/g, ' ');
 
 function sectionsOf(page: string): Set<number> {
@@ -24,7 +24,7 @@ function sectionsOf(page: string): Set<number> {
   return new Set(anchored.filter(([, anchor, heading]) => anchor === heading).map(([, anchor]) => Number(anchor)));
 }
 
-/** Every mention of the page must name sections, and they must exist. */
+/** Checks that every mention of the page names sections, and that these exist. */
 function checkCitations(sources: Texts, science: string): { cited: number; violations: string[] } {
   const sections = sectionsOf(science);
   const violations: string[] = [];
@@ -47,7 +47,7 @@ function checkCitations(sources: Texts, science: string): { cited: number; viola
 
 const withoutCode = (page: string): string => page.replace(/^ *```[\s\S]*?^ *```$/gm, '').replace(/`[^`\n]*`/g, '');
 
-/** Ids that stand in the page, and those that GitHub makes from its headings. */
+/** The ids in a page, and those that GitHub makes from its headings. */
 function anchorsOf(page: string): Set<string> {
   const anchors = new Set([...page.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id));
   for (const [, heading] of page.replace(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/^#+ (.*)$/gm)) {
@@ -76,7 +76,7 @@ function checkLinks(texts: Texts, exists: (path: string) => boolean): { links: n
   return { links, violations };
 }
 
-/** The table of commands, as program.ts writes it. */
+/** The names of the commands in the table of program.ts. */
 function commandsOf(program: string): Set<string> {
   return new Set([...program.matchAll(/^ {4}name: '([a-z-]+)',$/gm)].map(([, name]) => name));
 }
@@ -94,7 +94,7 @@ function checkCommands(
 const gqCommand = /(?<![\w./-])gq ([a-z][a-z-]*)/g;
 const npmScript = /npm run ([a-z][\w:-]*)/g;
 
-/** Recipes anywhere; other paths of the repository where they stand in backticks. `*`, `{` and capitals stand for any name. */
+/** Checks recipes anywhere, and other paths of the repository in backticks. `*`, `{` and capitals stand for any name. */
 function checkPaths(texts: Texts, known: readonly string[]): { named: number; violations: string[] } {
   const named = [...texts].flatMap(([page, text]) => {
     const recipes = text.matchAll(/(?<![\w./-])(recipes\/[\w.*-]*\w[\w.*-]*)/g);
@@ -193,12 +193,12 @@ describe('programs on the pages', () => {
       .filter((path) => /^examples\/.*\.[jt]s$/.test(path))
       .map((path) => [path, readText(path)]),
   );
-  /** Blocks of JavaScript or TypeScript that import the package: whoever copies them must get something that a test runs. */
+  /** Blocks of JavaScript or TypeScript that import the package; a test must run what readers may copy. */
   const blocksOf = (text: string): string[] =>
     [...text.matchAll(/^```[jt]s\n(.*?)^```/gms)]
       .map(([, block]) => block.trim())
       .filter((block) => block.includes("'gradient-quarantine"));
-  /** Line by line, so that a page may leave lines out where it says so by `// …`. */
+  /** Compares line by line, so that a page may leave out lines where it writes `// …`. */
   const isShown = (block: string): boolean => {
     const lines = block.split('\n').map((line) => line.trim());
     const shown = lines.filter((line) => line !== '' && !line.startsWith('// …'));

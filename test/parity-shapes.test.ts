@@ -1,6 +1,6 @@
 /**
- * `verify parity` on folders of other shapes, ranks, seeds and lengths than the stored ones: written here from the reference
- * device, read on wasm. Nothing about test/golden may be built into the command.
+ * `gq verify parity` on folders of other shapes, ranks, seeds and lengths than the stored ones, written here from the reference device
+ * and checked on wasm: nothing about test/golden may be built into the command.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -262,7 +262,7 @@ describe('cases of other shapes', () => {
     const { checks, notes } = await verifyParity(wasm, home);
     expect(checks.filter(({ pass }) => !pass)).toEqual([]);
     expect(notes).toEqual([{ case: 'seven', note: 'not read: generation_config.json' }]);
-    // Of 3 layers with 2 targets each: 4 checks per module, 3 of the outputs, 4 log-probabilities, 6 others; 9 of the bases.
+    // There are 3 layers with 2 targets each: 4 checks per module, 3 of the outputs, 4 log-probabilities, 6 others; 9 of the bases.
     expect(checks.length).toBe(4 * 6 + 3 + 4 + 6 + 9);
     expect(checks.some(({ maxAbs }) => maxAbs > 0)).toBe(true);
   });

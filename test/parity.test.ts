@@ -1,4 +1,4 @@
-/** The stored PyTorch values, on every device of this machine; and that a folder with a mistake in it fails. */
+/** The stored PyTorch values hold on every device of this machine, and a folder with a mistake in it fails. */
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -115,7 +115,7 @@ describe('a folder with a mistake', () => {
     const { code, failed } = await verify(directory);
     expect(code).toBe(1);
     expect(failed).toEqual(expect.arrayContaining(expected));
-    // A wrong prompt token of a greedy row also breaks nothing else; a wrong gradient also moves the step made from it.
+    // Most mistakes fail one check; a wrong gradient also fails the step that is made from it.
     expect(failed.length).toBeLessThanOrEqual(2);
   });
 

@@ -2,7 +2,7 @@
  * The contract of a command file: it exports one `configure<Name>` function that declares arguments, options, help and
  * action on the Command it is given. The table in program.ts names the command and loads its file only when it is used.
  * An action writes to the context's streams, throws UserError for wrong input, and sets `exitCode` to 1 when it ran
- * well but its answer is no.
+ * without an error but its answer is no.
  */
 import type { Command } from 'commander';
 
@@ -21,7 +21,7 @@ export interface CommandContext extends Streams {
 
 export type ConfigureCommand = (command: Command, context: CommandContext) => void;
 
-/** Help text that shows how a command is called, one line each. */
+/** Help text with examples of how a command is called, one per line. */
 export function examplesText(...lines: readonly string[]): string {
   return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');
 }

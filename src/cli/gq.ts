@@ -3,7 +3,7 @@
 import { runCli } from './program.ts';
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // The reader of a pipe went away (`gq … | head`): nobody is left to write to.
+  // The reader of the pipe is gone (`gq … | head`), so there is nothing left to do.
   if (error.code === 'EPIPE') process.exit(0);
   throw error;
 });

@@ -1,6 +1,6 @@
 /**
- * The `gq` program: its commands, and how their outcomes become exit codes. 0: done. 1: ran, and the answer is no, or a
- * failure of the program itself (with its stack). 2: the call was wrong (a message, no stack). Only the files of the
+ * The `gq` program: its commands, and how their outcomes become exit codes. 0: done. 1: the answer is no, or the program
+ * itself failed (with its stack). 2: the call was wrong (a message, no stack). Only the files of the
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
 import { Command, CommanderError } from 'commander';
@@ -18,7 +18,7 @@ interface CommandEntry {
 const commands: readonly CommandEntry[] = [
   {
     name: 'demo',
-    summary: 'the whole question in minutes: three arms, tables, a report',
+    summary: 'the whole experiment in minutes: train three arms, print tables, write a report',
     load: async () => (await import('./commands/demo.ts')).configureDemo,
   },
   {
@@ -48,12 +48,12 @@ const commands: readonly CommandEntry[] = [
   },
   {
     name: 'results',
-    summary: 'tables over seeds, comparisons and figures',
+    summary: 'print tables over seeds and comparisons, and draw figures',
     load: async () => (await import('./commands/results.ts')).configureResults,
   },
   {
     name: 'report',
-    summary: 'one HTML file about a run, an experiment or a folder of runs',
+    summary: 'write one HTML file about a run, an experiment or a folder of runs',
     load: async () => (await import('./commands/report.ts')).configureReport,
   },
   {
@@ -73,12 +73,12 @@ const commands: readonly CommandEntry[] = [
   },
   {
     name: 'config',
-    summary: 'what a recipe resolves to, and where each value came from',
+    summary: 'show what a recipe resolves to, and where each value came from',
     load: async () => (await import('./commands/config.ts')).configureConfig,
   },
   {
     name: 'replay',
-    summary: 'the routes another gate would have chosen in a run, without training it',
+    summary: 'show the routes that another gate would have chosen in a run, without training',
     load: async () => (await import('./commands/replay.ts')).configureReplay,
   },
   {
@@ -88,12 +88,12 @@ const commands: readonly CommandEntry[] = [
   },
   {
     name: 'smoke',
-    summary: 'everything that must hold before a real run, in two minutes',
+    summary: 'check everything that must hold before a real run, in two minutes',
     load: async () => (await import('./commands/smoke.ts')).configureSmoke,
   },
   {
     name: 'doctor',
-    summary: 'what this machine has, what is missing, and what to do about it',
+    summary: 'show what this machine has, what is missing, and what to do about it',
     load: async () => (await import('./commands/doctor.ts')).configureDoctor,
   },
   {
@@ -123,7 +123,7 @@ const commands: readonly CommandEntry[] = [
   },
   {
     name: 'verify',
-    summary: 'compare with stored values, and check what must hold for every adapter',
+    summary: 'check parity with stored values, adapters, arms, the environment and runs',
     load: async () => (await import('./commands/verify.ts')).configureVerify,
   },
 ];
@@ -158,7 +158,7 @@ export function reportError(error: unknown, { stderr }: Streams): number {
   return 1;
 }
 
-/** `argv` without the interpreter and the script. Never exits the process: gq.ts does that. */
+/** Runs a command; `argv` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
 export async function runCli(argv: readonly string[], streams: Streams): Promise<number> {
   const context: CommandContext = { stdout: streams.stdout, stderr: streams.stderr, exitCode: 0 };
   try {

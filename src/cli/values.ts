@@ -1,4 +1,4 @@
-/** Numbers as options take them. */
+/** Parsers of numbers in options. */
 import { UserError } from '../base/index.ts';
 
 export function parseWholeNumber(text: string, option: string, least = 0): number {
@@ -7,7 +7,7 @@ export function parseWholeNumber(text: string, option: string, least = 0): numbe
   throw new UserError({ call: option, expected: `a whole number of at least ${least}`, found: text });
 }
 
-/** `0,0.25,0.5` */
+/** Parses a list of shares such as `0,0.25,0.5`. */
 export function shares(text: string, option: string): number[] {
   if (text.trim() === '') return [];
   return text.split(',').map((part) => {

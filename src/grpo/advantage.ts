@@ -1,7 +1,7 @@
 /**
  * A = reward − group mean. Dr.GRPO stops there; classic GRPO divides by the group's standard deviation. A group whose rewards
- * are all equal teaches nothing and is skipped. Of a screened group only what is not left out counts in the statistics, a rollout that
- * is left out or silenced has advantage 0, and a group with fewer than two left is skipped.
+ * are all equal teaches nothing and is skipped. In a screened group, rollouts that are left out do not count in the statistics, rollouts
+ * that are left out or silenced have advantage 0, and a group with fewer than two rollouts left is skipped.
  */
 import type { Screening } from './arm.ts';
 

@@ -1,4 +1,4 @@
-/** What an arm's hooks answered, checked before it is used: an answer of another size would be learned from without a word. */
+/** Checks on what an arm's hooks answer, made before an answer is used: one of the wrong size would go unnoticed into training. */
 import { UserError } from '../base/index.ts';
 import type { Routing, Screening } from './arm.ts';
 import type { PromptedCompletion } from './rollout.ts';
@@ -33,6 +33,6 @@ function expectCount(hook: string, found: number, count: number): void {
 }
 
 function refuse(hook: string, expected: string, found: string): never {
-  const fix = 'The hook must answer for every rollout it was shown, in their order.';
+  const fix = 'The hook must return one answer for every rollout it was shown, in the same order.';
   throw new UserError({ call: `hook ${hook} of the arm`, expected, found, fix });
 }

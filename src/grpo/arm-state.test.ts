@@ -1,4 +1,4 @@
-/** What an arm remembers, through a checkpoint: a run that is resumed ends with the bytes of one that was not interrupted. */
+/** An arm's memory survives a checkpoint: a resumed run ends with the bytes of one that was not interrupted. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ function makeRun(): RunDirectory {
   return run;
 }
 
-/** Pays for lengths it has not seen, and lets old gradients linger: the next update depends on every one before. */
+/** An arm that pays for lengths it has not seen and adds old gradients to new ones: each update depends on all before it. */
 function rememberingArm(): Arm {
   let seen: { readonly lengths: readonly number[]; readonly name: string | null } = { lengths: [], name: null };
   let lingering: ReadonlyMap<string, Float32Array> = new Map();
@@ -65,7 +65,7 @@ interface Ended {
   readonly state: TrainerState;
 }
 
-/** Trains to the last update of `updates`, from a state where there is one. The schedule is that of four updates. */
+/** Trains up to update `updates`, from a saved state if there is one. The learning rate follows a schedule of four updates. */
 async function train(arm: Arm, updates: number, from: TrainerState | null = null): Promise<Ended> {
   const { scope, policy } = await makePolicy();
   const settings = tinyWith({ updates: 4 });

@@ -4,8 +4,8 @@
  *
  *   prompt → sample (steer) → grade → reward → screen → advantages → score → route → learn → gradient
  *
- * An arm declares what it sees and is shown nothing else. What it must remember between updates it saves as an opaque state. An arm
- * that needs labels is handed them when it is opened, by whoever holds the verdicts: nothing in this folder can reach them.
+ * An arm declares what it sees and is shown nothing else. It saves what it must remember between updates as an opaque state. An arm
+ * that needs labels is given them when it is opened, by the caller who holds the verdicts: nothing in this folder can reach them.
  */
 import type { z } from 'zod';
 import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
@@ -23,23 +23,23 @@ export type Granularity = 'rollout' | 'token';
 /** What an arm is shown of the rollouts, beside their rewards and advantages. */
 export interface Sight {
   readonly features: { readonly kind: FeatureKind; readonly granularity: Granularity } | null;
-  /** Prompts and completions in words. */
+  /** Whether it is shown prompts and completions as text. */
   readonly text: boolean;
 }
 
-/** The rollouts of an update as an arm sees them, in one order. */
+/** The rollouts of an update as an arm sees them, always in the same order. */
 export interface SeenRollouts {
   /** Index of the update, from 0. */
   readonly step: number;
   readonly rollouts: readonly Seen[];
-  /** One row per rollout, or per completion token; null for an arm that did not ask. */
+  /** One row per rollout, or per completion token; null for an arm that did not ask for features. */
   readonly features: Features | null;
 }
 
 export interface Seen extends Pick<Rollout, 'id' | 'step' | 'group' | 'member' | 'sampled' | 'truncated'> {
-  /** Completion tokens. */
+  /** Number of completion tokens. */
   readonly length: number;
-  /** null for an arm that did not ask. */
+  /** null for an arm that did not ask for text. */
   readonly text: { readonly prompt: string; readonly completion: string } | null;
 }
 
@@ -51,14 +51,14 @@ export interface ScoredRollouts extends SeenRollouts {
   readonly advantages: Float32Array;
 }
 
-/** A task as an arm may word it anew: its tests and its solution stay with the grader. */
+/** What an arm's prompt hook is shown of a task: its tests and its solution stay with the grader. */
 export interface AskedTask extends Pick<Task, 'loophole' | 'markers' | 'hinted' | 'unhinted'> {
   readonly problem: Pick<Problem, 'id' | 'messages'>;
   /** Whether the prompt discloses the loophole in this update. */
   readonly hackable: boolean;
 }
 
-/** What a group is asked under, and what its completions are learned under. */
+/** The prompt that a group is sampled under, and the prompt that its completions are learned under. */
 export interface Prompts {
   readonly sample: Int32Array;
   readonly learn: Int32Array;
@@ -68,22 +68,22 @@ export interface Prompts {
 export type Screening = 'train' | 'leave-out' | 'silence';
 
 export interface Routing {
-  /** Per rollout: one route, or one per completion token. */
+  /** For each rollout: one route, or one per completion token. */
   readonly routes: readonly (readonly Route[])[];
   readonly scores: readonly number[] | null;
   readonly cuts: { readonly low: number; readonly high: number } | null;
   readonly bufferRows: number;
 }
 
-/** A direction that an arm has just built, or looked at again. */
+/** A direction that an arm has just built, or has just measured again. */
 export interface NewDirection {
   readonly quality: DirectionQuality;
   readonly direction: Float32Array;
-  /** Mean scores of the clean and the hack pairs under it. */
+  /** Mean scores of the clean sides (low) and of the hack sides (high) of the pairs under this direction. */
   readonly pairCuts: { readonly low: number; readonly high: number } | null;
 }
 
-/** What an arm remembers. Nobody but the arm looks inside. */
+/** What an arm remembers. Only the arm itself looks inside. */
 export interface ArmState {
   readonly json: JsonValue;
   readonly tensors: ReadonlyMap<string, StoredTensor>;
@@ -91,37 +91,37 @@ export interface ArmState {
 
 export interface Arm {
   readonly sees: Sight;
-  /** Before an update: rebuilds what is due. */
+  /** Is called before an update and rebuilds what is due. */
   refresh?(step: number, policy: Policy): Promise<NewDirection | null>;
-  /** Other prompts than the task's own. */
+  /** Returns prompts to use in place of the task's own. */
   prompt?(asked: AskedTask): Prompts;
   /** Changes how the policy applies its linear layers while it samples, scores and learns; never while it is evaluated. */
   readonly steer?: (project: Project) => Project;
-  /** Other rewards than the grader's. */
+  /** Returns rewards to use in place of the grader's. */
   reward?(graded: GradedRollouts): Float32Array | Promise<Float32Array>;
   screen?(graded: GradedRollouts): readonly Screening[] | Promise<readonly Screening[]>;
-  /** Absent: every rollout is absorbed. */
+  /** Chooses the routes; without this hook every rollout is absorbed. */
   route?(scored: ScoredRollouts): Routing | Promise<Routing>;
-  /** Changes the summed gradients in place; `again` makes them anew on the same rollouts with the parameters as they are then. */
+  /** Changes the summed gradients in place; `again` computes them anew on the same rollouts with the current parameters. */
   gradient?(parameters: readonly Parameter[], again: () => Promise<void>): Promise<void>;
-  /** An arm that saves also restores. */
+  /** An arm that has `save` must also have `restore`. */
   save?(): ArmState;
   restore?(state: ArmState): void;
 }
 
-/** What labels say about a rollout that was graded in this update. */
+/** Looks up the labels of a rollout that was graded in this update. */
 export type Labels = (id: string) => { readonly exploited: boolean; readonly correct: boolean };
 
 /** What an arm may be built from. */
 export interface ArmTools {
   readonly seed: number;
   readonly policy: Policy;
-  /** Most tokens of one pass. */
+  /** The most tokens that one pass may have. */
   readonly tokensPerPass: number;
   readonly pairs: readonly TokenPair[];
-  /** Pairs that the policy writes itself. */
+  /** Has the policy write pairs itself. */
   readonly writePairs: () => Promise<readonly TokenPair[]>;
-  /** A prompt in words as the model reads it. */
+  /** Turns the messages of a prompt into the token ids that the model reads. */
   readonly tokenize: (
     messages: readonly { readonly role: 'system' | 'user'; readonly content: string }[],
   ) => Int32Array;
@@ -135,13 +135,13 @@ export interface ArmDefinition {
   readonly summary: string;
   /** Whether deployment deletes a block. Without a quarantine everything that is trained is deployed. */
   readonly quarantine: boolean;
-  /** Whether it is given labels. Stamped into the manifest; results never pool it with arms that are not. */
+  /** Whether the arm is given labels. The manifest records it, and results never pool such an arm with the others. */
   readonly usesLabels: boolean;
   /** `closed`: every problem is shown without its hint and graded by ground truth alone. */
   readonly loopholes: 'open' | 'closed';
-  /** Its keys in the config, beside `kind`. */
+  /** The arm's keys in the config, beside `kind`. */
   readonly settings: z.ZodObject;
-  /** A name for tables: what differs from the plainest arm of its kind. */
+  /** The arm's name in tables, which says how it differs from the plainest arm of its kind. */
   label(settings: unknown): string;
   open(settings: unknown, tools: ArmTools): Arm | Promise<Arm>;
 }
@@ -153,12 +153,12 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
   readonly quarantine?: boolean;
   readonly usesLabels?: boolean;
   readonly loopholes?: 'open' | 'closed';
-  /** The kind, unless it says otherwise. */
+  /** The arm's name in tables; the kind if absent. */
   label?(settings: z.infer<z.ZodObject<Shape>>): string;
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Arm | Promise<Arm>;
 }
 
-/** A definition whose `open` is given settings of the type that its schema describes. With a quarantine and without labels, unless it says otherwise. */
+/** Makes a definition whose `open` gets settings of its schema's type. By default the arm has a quarantine and is given no labels. */
 export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>): ArmDefinition {
   const { kind, summary, settings, quarantine = true, usesLabels = false, loopholes = 'open' } = source;
   return {

@@ -1,6 +1,6 @@
 /**
- * Cuts rollouts into passes. Rollouts of one prompt that share a key (a state, a route) are packed as one group, their prompt
- * computed once; groups are added to a pass until its token budget is full. The cut depends on the rollouts alone.
+ * Cuts rollouts into passes. Rollouts of one prompt that share a key (a state, a route) are packed as one group, so that their prompt
+ * is computed once; groups are added to a pass until its token budget is full. The cut depends on the rollouts alone.
  */
 
 import type { Scope } from '../engine/index.ts';
@@ -47,7 +47,7 @@ export function cutPasses<Key>(
 
 export interface PackedPass {
   readonly packed: PackedGroups;
-  /** The rollout behind each completion of the pack. */
+  /** Index of the rollout that each completion of the pack belongs to. */
   readonly members: readonly number[];
 }
 
@@ -75,7 +75,7 @@ export function spread(scored: readonly Span[], values: readonly number[]): Floa
   return out;
 }
 
-/** Per-token values of rollouts, laid out as the pack's scored tokens. */
+/** Per-token values of rollouts in the order of the pack's scored tokens. */
 export function lay(scored: readonly Span[], values: readonly Float32Array[]): Float32Array {
   const out = new Float32Array(scored.at(-1)?.end ?? 0);
   scored.forEach(({ start }, i) => {

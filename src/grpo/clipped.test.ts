@@ -1,11 +1,11 @@
-/** What an update reports of each rollout's tokens, for ratios chosen by hand. */
+/** What an update reports about the tokens of each rollout, for ratios chosen by hand. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makePolicy, rollouts as makeRollouts, tinySettings, tinyWith } from '../../test/grpo/tiny-policy.ts';
 import { AdamW, type Scope } from '../engine/index.ts';
 import { type Policy, scoreRollouts } from './policy.ts';
 import { accumulateGradients, type UpdateInputs } from './update.ts';
 
-/** ρ of every token, by rollout. */
+/** ρ of every token, one row per rollout. */
 const ratios = [
   [1, 1],
   [1.19, 1.21, 1],

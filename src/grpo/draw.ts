@@ -1,4 +1,4 @@
-/** Which problems an update sees, and which of them without their hint: functions of (seed, step), so nothing needs saving. */
+/** The problems of an update, and which of them lose their hint. Both are functions of (seed, step), so nothing needs saving. */
 import { randomStream, UserError } from '../base/index.ts';
 import type { Task } from './rollout.ts';
 import type { GrpoSettings } from './settings.ts';
@@ -31,7 +31,7 @@ export function drawTasks(
   });
 }
 
-/** Keyed by seed, step and problem, so that which problems are shown unhinted rotates. */
+/** The draw depends on seed, step and problem, so that other problems are shown without their hint in every update. */
 function isHackable(task: Task, seed: number, step: number, unhackableFraction: number): boolean {
   if (task.loophole === 'gt_only') return false;
   return randomStream(seed, ['unhackable', task.problem.id], step).uniformAt(0) >= unhackableFraction;

@@ -1,4 +1,4 @@
-/** What training says about itself. Everything here is a function of the seed: times are kept apart, by those who listen. */
+/** The events of training. Everything in them follows from the config and its seed; times are added by those who listen. */
 import type { BlockNorms, Route } from '../adapters/index.ts';
 import type { DirectionQuality } from '../gates/index.ts';
 import type { Screening } from './arm.ts';
@@ -11,12 +11,12 @@ export interface Expectation {
   readonly detail: string;
 }
 
-/** Why an update taught the deployed block nothing. */
+/** Why the deployed block learned nothing in an update. */
 export interface ZeroSignal {
   readonly reason: 'every group has equal rewards' | 'every rollout was routed' | 'the gradient is zero';
   readonly groups: number;
   readonly skippedGroups: number;
-  /** Rollouts that carried gradient, and those of them that were routed as a whole. */
+  /** Number of rollouts that carried gradient, and how many of them were routed as a whole. */
   readonly trained: number;
   readonly routed: number;
 }
@@ -35,12 +35,12 @@ export interface StepEvent {
   readonly demonstrations: number;
   readonly truncated: number;
   readonly meanTokens: number;
-  /** Of the rollouts that carried gradient; by token where the gate decides by token. */
+  /** Counts over the rollouts that carried gradient, or over their tokens where the gate decides by token. */
   readonly routes: RouteCounts;
   readonly cuts: { readonly low: number; readonly high: number } | null;
   readonly scores: { readonly p10: number; readonly p50: number; readonly p90: number } | null;
   readonly bufferRows: number;
-  /** Updates since the direction was rebuilt; null without one. */
+  /** Updates since the direction was rebuilt; null for an arm without a direction. */
   readonly directionAge: number | null;
   readonly direction: DirectionQuality | null;
   readonly loss: number;
@@ -61,39 +61,39 @@ export interface StepEvent {
   readonly zeroSignal: ZeroSignal | null;
 }
 
-/** The gate has a new direction, or shows its own to the pairs again. */
+/** The gate has a new direction, or has measured its old one on the pairs again. */
 export interface DirectionEvent {
   readonly kind: 'direction';
-  /** The first update that is routed by it. */
+  /** The first update that is routed by this direction. */
   readonly update: number;
   readonly direction: Float32Array;
-  /** Mean scores of the clean and the hack pairs under it. */
+  /** Mean scores of the clean sides (low) and of the hack sides (high) of the pairs under this direction. */
   readonly pairCuts: { readonly low: number; readonly high: number } | null;
 }
 
 /** One row of the gate ledger. */
 export interface RolloutRecord {
   readonly rollout: Rollout;
-  /** As the grader gave it. */
+  /** The grader's reward. */
   readonly reward: number;
-  /** As the arm changed it; null for an arm that changes no rewards. */
+  /** The reward that the arm made of it; null for an arm that changes no rewards. */
   readonly learnedReward: number | null;
-  /** What the arm's screen said; null for an arm without one. */
+  /** What the arm's screen hook said; null for an arm without that hook. */
   readonly screening: Screening | null;
   readonly advantage: number;
   readonly trained: boolean;
   readonly score: number | null;
   readonly cuts: { readonly low: number; readonly high: number } | null;
-  /** null for a rollout of a skipped group. Token gates: the commonest route. */
+  /** The route, or the commonest route of the tokens; null for a rollout of a skipped group. */
   readonly route: Route | null;
-  /** One, or one per token; null for a rollout of a skipped group. */
+  /** One route, or one per token; null for a rollout of a skipped group. */
   readonly routes: readonly Route[] | null;
-  /** Of the policy that sampled: the scorer's, or the sampler's own for a rollout of a skipped group. */
+  /** Log-probabilities under the policy that sampled: by the scorer, or by the sampler for a rollout of a skipped group. */
   readonly logps: Float32Array | null;
   readonly ratio: number | null;
   readonly k3: number | null;
   readonly norms: BlockNorms | null;
-  /** As the router saw them; null when it wants none. */
+  /** The features that the arm saw; null for an arm that asks for none and for a rollout of a skipped group. */
   readonly features: Float32Array | null;
 }
 
@@ -103,7 +103,7 @@ export interface RolloutsEvent {
   readonly records: readonly RolloutRecord[];
 }
 
-/** Retain-heal ran: the mean NLL of the clean completions before each step. */
+/** Retain-heal has run: `losses` holds the mean NLL of the clean completions before each step. */
 export interface HealEvent {
   readonly kind: 'heal';
   readonly update: number;

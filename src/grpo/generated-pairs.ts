@@ -1,9 +1,9 @@
 /**
- * Pairs that the policy writes itself, once, before the first update (the gradient gate of the original): a completion of a
- * prompt that discloses the loophole and asks for it, and one of the same problem's prompt without a hint. The framing is the only
- * label; nothing is graded. Both sides are then looked at under the prompt without a hint, so that a pair is one prompt with
- * two completions, as a hand-written one is. At the start the adapter changes nothing, so the pairs are a function of the seed and
- * the base model: a run that is resumed makes the same ones before it restores its state.
+ * Pairs that the policy writes itself, once, before the first update (docs/science.md, section 4): a completion of a prompt that
+ * discloses the loophole and asks for it, and one of the same problem's prompt without a hint. The framing is the only label; nothing
+ * is graded. Both sides are then scored under the prompt without a hint, so that a pair is one prompt with two completions, as a
+ * hand-written one is. At the start the adapter changes nothing, so the pairs are a function of the seed and the base model: a
+ * resumed run makes the same pairs before it restores its state.
  */
 import type { TokenPair } from '../adapters/index.ts';
 import { randomStream, UserError } from '../base/index.ts';
@@ -21,7 +21,7 @@ export interface PairGenerationOptions {
   readonly sampling: SamplingSettings;
 }
 
-/** One pair per problem, in order. */
+/** Makes one pair per problem, in order. */
 export async function generatePairs(
   sampler: Sampler,
   prompts: readonly FramedTokens[],
@@ -42,7 +42,7 @@ export async function generatePairs(
     call: 'generate pairs',
     expected: 'completions that differ between the two framings',
     found: `the same text twice for each of ${pairs.length} problems`,
-    fix: 'Use hand-written pairs, or a model that reads the request.',
+    fix: 'Use hand-written pairs, or a model that follows the request.',
   });
 }
 

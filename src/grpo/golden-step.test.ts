@@ -1,6 +1,6 @@
 /**
- * One whole update against a step that PyTorch made, test/golden/qwen3: what `gq verify parity` leaves to this test. The trainer's
- * step from its own gradients on every device here, in passes of any size, without a leak between routes.
+ * One whole update against a step that PyTorch made (test/golden/qwen3). Beyond `gq verify parity`, the step here starts from the
+ * trainer's own gradients, on every device of this machine and in passes of any size, and no route may leak into another.
  */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

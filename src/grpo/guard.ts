@@ -15,7 +15,7 @@ export interface ParityInputs {
   readonly over: 'largest' | 'mean';
 }
 
-/** The largest difference seen. */
+/** Returns the largest difference seen. */
 export function assertParity({ rollouts, logpOld, hashSampled, hashScored, tolerance, over }: ParityInputs): number {
   if (hashSampled !== hashScored) {
     throw new DeviceError({
@@ -44,7 +44,7 @@ export function assertParity({ rollouts, logpOld, hashSampled, hashScored, toler
   if (judged <= tolerance) return worst;
   throw new DeviceError({
     call: 'policy parity',
-    expected: `log-probabilities within ${tolerance}, the ${over} difference`,
+    expected: `log-probabilities whose ${over} difference is at most ${tolerance}`,
     found: `${judged}; the largest is ${worst} at ${where}`,
     fix: 'log π_old must be scored in the state that sampled the rollout, by the same adapter.',
   });

@@ -1,6 +1,6 @@
 /**
  * Retain-heal: after training, a few steps of teacher-forced negative log-likelihood on clean completions under the keep
- * route. The quarantine must learn nothing: its gradient is exactly zero, or the run is wrong.
+ * route. The quarantine must learn nothing: an expectation fails unless its gradient is exactly zero.
  */
 import { routeGroups } from '../adapters/index.ts';
 import { type AdamW, affine, multiply, readFloats, Scope, type StepOptions, sum, Tape } from '../engine/index.ts';
@@ -13,7 +13,7 @@ import type { GrpoSettings } from './settings.ts';
 import { readBlockNorms } from './update.ts';
 
 export interface HealResult {
-  /** Mean NLL per rollout before each step. */
+  /** Mean NLL of the clean completions before each step. */
   readonly losses: readonly number[];
   readonly expectations: readonly Expectation[];
 }

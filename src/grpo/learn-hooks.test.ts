@@ -19,7 +19,7 @@ const routed = (routes: readonly (readonly Route[])[]): Routing => ({
   bufferRows: 0,
 });
 const three = ['keep', 'absorb', 'route'] as const;
-/** Nothing is clipped, so that gradients can be told from what AdamW was given. */
+/** A norm so large that nothing is clipped: AdamW then gets the gradients as they are. */
 const unclipped = { changes: { optimiser: { maxGradientNorm: 1e9 } } };
 
 const gradientsOf = (parameters: readonly Parameter[]) =>

@@ -10,7 +10,7 @@
 import { add, affine, clamp, exp, minimum, multiply, subtract, sum, type Tape, type Tensor } from '../engine/index.ts';
 
 export interface LossInputs {
-  /** All [N], one entry per completion token. */
+  /** All tensors are [N], with one entry per completion token. */
   readonly logp: Tensor;
   readonly logpOld: Tensor;
   readonly logpBase: Tensor;

@@ -31,7 +31,7 @@ function tokens(key: string, length: number): Int32Array {
   return Int32Array.from(ids);
 }
 
-/** After a token of its own, each hack side repeats one token and each clean side another. */
+/** Pairs whose hack sides repeat one token and whose clean sides repeat another, each side after a first token of its own. */
 const pairs: TokenPair[] = Array.from({ length: 6 }, (_, i) => {
   const side = (key: string, token: number, length: number): Int32Array =>
     Int32Array.from([...tokens(`${key} ${i}`, 1), ...Array<number>(length).fill(token)]);

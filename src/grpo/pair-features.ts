@@ -1,5 +1,5 @@
 /**
- * Features of pairs under deployed state, exactly as those of rollouts are made, and the direction that a gate gets from them
+ * Features of pairs in deployed state, made exactly as those of rollouts are, and the direction that a gate gets from them
  * (docs/science.md, section 4). The two completions of a pair share its prompt. Pairs whose clean side scores at least as high as
  * their hack side are counted, and named by their index.
  */
@@ -10,13 +10,13 @@ import type { FeatureKind, NewDirection } from './arm.ts';
 import { joinFeatures, type Policy, probeGradients, scoreRollouts } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
-/** Row i of each is one side of pair i. */
+/** Features of both sides of the pairs; row i belongs to pair i. */
 export interface PairFeatures {
   readonly hack: Features;
   readonly clean: Features;
 }
 
-/** Pair i as group i: hack, then clean. */
+/** The completions of pair i as group i: first the hack, then the clean one. */
 function pairCompletions(pairs: readonly TokenPair[]): PromptedCompletion[] {
   return pairs.flatMap(({ prompt, hack, clean }, group) => [
     { group, prompt, tokens: hack },
@@ -51,14 +51,14 @@ export async function pairFeatures(
 
 export interface RebuildOptions {
   readonly kind: FeatureKind;
-  /** Divides the mean difference by its standard error. */
+  /** Whether the mean difference is divided by its standard error. */
   readonly standardise: boolean;
-  /** Keeps the gate's direction; what it reports is then how that direction sees the pairs. */
+  /** Whether the gate keeps its direction; the report then says how that direction scores the pairs. */
   readonly placebo: boolean;
   readonly tokensPerPass: number;
 }
 
-/** The direction from the same pairs on the current policy, given to the gate. */
+/** Builds the direction from the pairs on the current policy and gives it to the gate. */
 export async function rebuildDirection(
   policy: Policy,
   pairs: readonly TokenPair[],
@@ -76,7 +76,7 @@ export interface LeaveOneOut {
   readonly wrongPairs: readonly number[];
 }
 
-/** Each pair scored by the direction of all the others: whether pairs agree, not whether they were remembered. */
+/** Scores each pair by the direction of all the others: this tells whether pairs agree with each other. */
 export function leaveOneOut(
   { hack, clean }: PairFeatures,
   { standardise, score }: { readonly standardise: boolean; readonly score: ScoreKind },

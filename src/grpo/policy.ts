@@ -25,7 +25,7 @@ export interface Policy {
   readonly decoder: Decoder;
   readonly adapter: Adapter;
   readonly deployedScale: number;
-  /** Passes that learn give up what is cheap to compute again. */
+  /** Whether passes that learn discard activations that are cheap to compute again. */
   readonly recompute?: boolean;
 }
 
@@ -42,11 +42,11 @@ export function projectRows({ adapter }: Policy) {
 
 export interface Scored {
   readonly logps: Float32Array[];
-  /** By rollout: one row, or one per completion token; empty when none were asked for. */
+  /** For each rollout: one row, or one per completion token; empty when none were asked for. */
   readonly features: Float32Array[];
 }
 
-/** log π of every completion token without gradients, each rollout under its own scale; activation features if asked for. */
+/** Computes log π of every completion token, each rollout under its own scale, without gradients; activation features on request. */
 export async function scoreRollouts(
   { decoder, adapter }: Policy,
   rollouts: readonly PromptedCompletion[],
@@ -76,7 +76,7 @@ export async function scoreRollouts(
   return { logps, features };
 }
 
-/** Gradient features (docs/science.md, section 4) under deployed state, one group per rollout. */
+/** Gradient features (docs/science.md, section 4) in deployed state; every rollout has its own copy of the prompt. */
 export async function probeGradients(
   { decoder, adapter, recompute = false }: Policy,
   rollouts: readonly PromptedCompletion[],
@@ -101,7 +101,7 @@ function featureSpans({ completions }: PackedGroups, granularity: Granularity): 
   );
 }
 
-/** Hands every rollout its own rows. */
+/** Gives every rollout its own rows. */
 function splitRows(
   { modules, rank, data }: Features,
   { completions }: PackedGroups,
@@ -131,8 +131,8 @@ export function joinFeatures({ modules, rank }: Adapter, rows: readonly Float32A
 }
 
 /**
- * Of every trainable value: changes whenever the policy does. All are asked for at once, before a device gets more work to finish
- * first, and hashed off this thread while it works.
+ * A hash of every trainable value, which changes whenever the policy does. All values are requested at once, before the device is
+ * given other work, and are hashed off this thread while it works.
  */
 export async function adapterHash({ adapter }: Policy): Promise<string> {
   const digests = await Promise.all(

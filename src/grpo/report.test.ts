@@ -41,7 +41,7 @@ const result: UpdateResult = {
   ],
 };
 
-/** Three groups of two: the middle one is skipped, the last one is shown without its hint and ends with a demonstration. */
+/** An update of three groups of two: the middle one is skipped, the last one has no hint and ends with a demonstration. */
 const outcome: StepOutcome = {
   rollouts: [
     rollout(0, 0, 2),
@@ -142,7 +142,7 @@ describe('the event of a step', () => {
       tripwireLogp: -1.25,
       zeroSignal: null,
     });
-    // Of −1, 0.5, 2, 3, linear between order statistics: at 0.3, 1.5 and 2.7.
+    // Quantiles of −1, 0.5, 2, 3, linear between order statistics: at positions 0.3, 1.5 and 2.7.
     expect(scores?.p10).toBeCloseTo(-0.55, 12);
     expect(scores?.p50).toBeCloseTo(1.25, 12);
     expect(scores?.p90).toBeCloseTo(2.7, 12);
@@ -337,7 +337,7 @@ describe('the route of a rollout', () => {
     { routes: ['route', 'keep', 'route'], route: 'route' },
     { routes: ['keep', 'route', 'keep'], route: 'keep' },
     { routes: ['keep', 'route', 'absorb', 'keep'], route: 'keep' },
-    // Of equals, the one that claims least: absorb, then keep.
+    // Among routes that are equally common, absorb comes first, then keep.
     { routes: ['route', 'absorb'], route: 'absorb' },
     { routes: ['keep', 'absorb'], route: 'absorb' },
     { routes: ['route', 'keep'], route: 'keep' },

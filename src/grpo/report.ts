@@ -112,7 +112,7 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
   });
 }
 
-/** What must hold after every step, said aloud. A block that must not learn has gained exactly nothing. */
+/** What must hold after every step: gradients are finite, and a block that must not learn has gained exactly nothing. */
 export function stepExpectations({ result }: StepOutcome): Expectation[] {
   if (result === null) return [];
   const { gradientNorm, leaks } = result;
@@ -148,7 +148,7 @@ function ratioByRoute({ routing, result }: StepOutcome): StepEvent['ratio'] {
   return ratios;
 }
 
-/** The commonest route of a rollout's tokens; of one route, itself. */
+/** The commonest among a rollout's routes, of which there may be only one. */
 export function commonestRoute(routes: readonly Route[]): Route {
   const count = (wanted: Route): number => routes.filter((route) => route === wanted).length;
   return (['absorb', 'keep', 'route'] as const).reduce((best, route) => (count(route) > count(best) ? route : best));

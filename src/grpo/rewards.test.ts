@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => lab[Symbol.dispose]());
 
-/** Two groups of four. */
+/** Rewards of two groups of four. */
 const rewards = [3, 0, 1, 0, 0, 2, 0, 0];
 const near = (found: ArrayLike<number>, expected: readonly number[]) =>
   expect(furthest(found, expected)).toBeLessThan(1e-5);
@@ -82,7 +82,7 @@ describe('the reward hook', () => {
 });
 
 describe('the screen hook', () => {
-  // Of the first group 3, 1 and 0 count: mean 4/3, variance 14/9. Of the second one reward is left.
+  // In the first group 3, 1 and 0 count: mean 4/3, variance 14/9. In the second group one reward is left.
   const mixed: Screening[] = [
     'train',
     'leave-out',

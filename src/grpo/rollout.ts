@@ -1,11 +1,11 @@
-/** What moves through one update: tasks, rollouts, and the groups they form. P prompts, G group, T tokens. */
+/** What moves through one update: tasks, rollouts, and the groups they form. */
 import type { PolicyState } from '../adapters/index.ts';
 import type { LoopholeName, MarkerPolicy, Problem } from '../env/index.ts';
 
-/** A problem as the policy is asked it, both ways. */
+/** A problem with both of its prompts: with the hint and without. */
 export interface Task {
   readonly problem: Problem;
-  /** The loophole its hint discloses. */
+  /** The loophole that the hint discloses. */
   readonly loophole: LoopholeName;
   readonly markers: MarkerPolicy;
   readonly hinted: Int32Array;
@@ -15,7 +15,7 @@ export interface Task {
 export type Source = 'student' | 'teacher-hack' | 'teacher-solve';
 export type SampledState = Extract<PolicyState, 'full' | 'deployed'>;
 
-/** A completion of a prompt, as far as a pass over it is concerned: a rollout, or one side of a pair. */
+/** A completion with its prompt, all that a pass needs to know: a rollout, or one side of a pair. */
 export interface PromptedCompletion {
   /** Completions of one group have the same prompt. */
   readonly group: number;
@@ -30,15 +30,15 @@ export interface Rollout extends PromptedCompletion {
   readonly step: number;
   readonly member: number;
   readonly task: Task;
-  /** What the completion is learned under: the prompt it was sampled under, unless the arm says otherwise. */
+  /** The prompt that the completion is learned under: the one it was sampled under, unless the arm says otherwise. */
   readonly learnPrompt: Int32Array;
-  /** Without its hint a problem is graded by ground truth alone. */
+  /** Whether the prompt has its hint; without the hint, a problem is graded by ground truth alone. */
   readonly hackable: boolean;
   readonly source: Source;
   /** The policy state that sampled it; a demonstration counts as full. */
   readonly sampled: SampledState;
   readonly text: string;
-  /** Stopped by the length limit. */
+  /** Whether the length limit ended the completion. */
   readonly truncated: boolean;
   /** The sampler's log-probabilities under the full distribution; null for a demonstration. */
   readonly sampledLogps: Float32Array | null;

@@ -1,6 +1,6 @@
 /**
- * Rollouts cut into passes by route. Rollouts of one prompt and one route share their prompt; routes do not share passes, so
- * that what a route taught a block can be told apart from what another did.
+ * Cuts rollouts into passes by route. Rollouts of one prompt and one route share their prompt; routes do not share passes, so
+ * that what one route taught a block can be told apart from what another did.
  */
 
 import type { Route } from '../adapters/index.ts';
@@ -13,7 +13,7 @@ import type { UpdateInputs } from './update.ts';
 
 export type Pass = readonly PassGroup<Route>[];
 
-/** Passes of one route each, so that what a route teaches can be told apart; routes by token cannot, and share no prompts. */
+/** Passes of one route each. Rollouts with routes by token cannot be separated like that: they go together and share no prompts. */
 export function cutByRoute(
   { rollouts, routes }: UpdateInputs,
   tokensPerPass: number,
@@ -36,7 +36,7 @@ export function cutByRoute(
   });
 }
 
-/** Coefficients of a pass under its routes, or under others in their place. */
+/** Coefficients of a pass under its routes, or under what `instead` makes of them. */
 export function coefficientsOf(
   scope: Scope,
   pass: Pass,
@@ -55,7 +55,7 @@ export function coefficientsOf(
   );
 }
 
-/** Whether the KL of this pass is routed apart from its loss: routed rollouts then teach it to both blocks. */
+/** Whether the KL term of this pass has a backward pass of its own, in which routed rollouts teach both blocks. */
 export function hasOwnKl(pass: Pass, { routes }: UpdateInputs, { klRoute }: LossTable): boolean {
   return klRoute === 'absorb' && pass.some(({ members }) => members.some((index) => routes[index].includes('route')));
 }

@@ -1,6 +1,6 @@
 /**
- * Step 2 of an update: sample `group` completions per prompt, a share of them in the deployed state, the rest in the full one. In the
- * teacher phase the last members of a group are demonstrations from pools; an unhinted prompt takes solves only.
+ * Step 2 of an update: samples `group` completions per prompt, a share of them in deployed state and the rest in full state. In the
+ * teacher phase the last members of a group are demonstrations from a pool; an unhinted prompt takes solves only.
  */
 import { randomStream } from '../base/index.ts';
 import type { Arm, Prompts } from './arm.ts';
@@ -9,7 +9,7 @@ import { type Rollout, rolloutId, type SampledState, type Source } from './rollo
 import type { SampleRequest, Sampler } from './sampler.ts';
 import { type GrpoSettings, samplingSettings } from './settings.ts';
 
-/** Completions by problem id, already tokenized and graded when they were made. */
+/** Demonstrations by problem id, already tokenized, and graded again when they were imported. */
 export interface DemonstrationPool {
   readonly hacks: ReadonlyMap<string, readonly Int32Array[]>;
   readonly solves: ReadonlyMap<string, readonly Int32Array[]>;
@@ -96,7 +96,7 @@ function placesOf(
   });
 }
 
-/** n hacks and n solves (an unhinted prompt: n solves), as far as the pools have them. */
+/** Picks n solves and, for a hinted prompt, n hacks, as far as the pool has them. */
 function pick(
   { task, hackable }: DrawnTask,
   step: number,

@@ -6,13 +6,13 @@ import { type Policy, projectRows } from './policy.ts';
 
 export interface SampleRequest {
   readonly prompt: Int32Array;
-  /** Names the row's own random numbers: the same row gets the same tokens in any company. */
+  /** Selects the row's random numbers: a row gets the same tokens whichever rows are sampled with it. */
   readonly row: number;
   readonly state: PolicyState;
 }
 
 export interface Sampler {
-  /** One completion per request, in their order. The base decodes without an adapter, so it is not mixed with other states. */
+  /** Returns one completion per request, in order. The base decodes without an adapter and cannot be mixed with other states. */
   sample(
     requests: readonly SampleRequest[],
     settings: SamplingSettings,
@@ -30,7 +30,7 @@ export function policySampler(policy: Policy, { readEvery, rowStep, tokensPerPas
       );
       if (scaled.length === requests.length)
         return generate(policy.decoder, scaled, settings, { stream, project, ...pace });
-      if (scaled.length > 0) throw new RangeError('the base is sampled on its own');
+      if (scaled.length > 0) throw new RangeError('requests for the base cannot be mixed with other states');
       const plain = requests.map(({ prompt, row }) => ({ prompt, row, scale: 0 }));
       return generate(policy.decoder, plain, settings, { stream, ...pace });
     },

@@ -1,4 +1,4 @@
-/** log π_old and what the arm sees of the policy: no gradients, each rollout in the state that sampled it. */
+/** Computes log π_old, each rollout in the state that sampled it, and the features that the arm asks for. */
 import { scaleOf } from '../adapters/index.ts';
 import type { Arm } from './arm.ts';
 import { type Policy, probeGradients, scoreRollouts } from './policy.ts';
@@ -7,11 +7,11 @@ import type { GrpoSettings } from './settings.ts';
 
 export interface OldScores {
   readonly logpOld: readonly Float32Array[];
-  /** Rows of features by rollout; empty for an arm that asks for none. */
+  /** Feature rows of each rollout; empty for an arm that asks for none. */
   readonly features: readonly Float32Array[];
 }
 
-/** Activation features ride on the pass in the deployed state. */
+/** Activation features come from the same pass as log π_old in deployed state. */
 export async function scoreOld(
   { policy, arm, settings }: { readonly policy: Policy; readonly arm: Arm; readonly settings: GrpoSettings },
   rollouts: readonly Rollout[],

@@ -1,4 +1,4 @@
-/** What an arm is shown: features where it asked, early where it needs them early, words where it asked, and no labels anywhere. */
+/** What an arm is shown: features and text only if it asked, features early if its hooks need them early, and never labels. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { showTokens, TinyLab, type TinyOptions, type TinyStep } from '../../test/grpo/tiny-lab.ts';
 import { tokens } from '../../test/grpo/tiny-policy.ts';
@@ -22,7 +22,7 @@ afterAll(() => lab[Symbol.dispose]());
 const kinds = ['activation', 'gradient'] as const;
 const granularities = ['rollout', 'token'] as const;
 const cases = kinds.flatMap((kind) => granularities.map((granularity) => ({ kind, granularity })));
-/** The second group has nothing to learn. */
+/** Rewards of two groups; the second group has nothing to learn. */
 const oneGroup = [3, 0, 1, 0, 1, 1, 1, 1];
 
 interface Watched extends TinyStep {
@@ -31,7 +31,7 @@ interface Watched extends TinyStep {
   readonly route: ScoredRollouts | null;
 }
 
-/** An update under an arm that changes nothing with the hooks named, and keeps what they were shown. */
+/** One update under an arm whose named hooks change nothing and record what they were shown. */
 async function watch(sees: Sight, hooks: readonly ('reward' | 'screen' | 'route')[], options: TinyOptions = {}) {
   const shown: { reward: GradedRollouts | null; screen: GradedRollouts | null; route: ScoredRollouts | null } = {
     reward: null,
@@ -57,7 +57,7 @@ async function watch(sees: Sight, hooks: readonly ('reward' | 'screen' | 'route'
   return { ...done, ...shown } satisfies Watched;
 }
 
-/** Features of rollouts as a gate's own passes make them. */
+/** Features of rollouts, computed directly. */
 async function featuresOf({ outcome }: TinyStep, { kind, granularity }: (typeof cases)[number]) {
   const rows =
     kind === 'gradient'

@@ -1,6 +1,6 @@
 /**
- * The numbers of the training loop (docs/science.md, sections 3 and 6), in the shape of the run's config, where their names, meanings and
- * defaults are. What a config may leave open is decided here: a run's settings have no gaps.
+ * The numbers of the training loop (docs/science.md, sections 3 and 6), in the shape of the run's config, which documents them and has
+ * their defaults. Keys that a config may leave null have a value here.
  */
 import type { Detach } from '../adapters/index.ts';
 import type { SamplingSettings } from '../model/index.ts';
@@ -17,14 +17,14 @@ export interface SamplingTable {
   readonly deployedSampling: number;
 }
 
-/** What a decoder is told of the table. */
+/** The part of the table that decoding needs. */
 export function samplingSettings(table: SamplingTable, stopTokens: readonly number[]): SamplingSettings {
   const { temperature, topK, topP, minP, maxNewTokens, maxPromptTokens } = table;
   return { temperature, topK, topP, minP, maxNewTokens, maxPromptTokens, stopTokens };
 }
 
 export interface LossTable {
-  /** 'dr' divides by nothing but constants; 'classic' divides advantages by their deviation and tokens by their rollout's length. */
+  /** 'dr' divides by constants only; 'classic' divides advantages by their deviation and tokens by their rollout's length. */
   readonly kind: 'dr' | 'classic';
   readonly clip: number;
   readonly klWeight: number;
@@ -44,9 +44,9 @@ export interface OptimiserTable {
   readonly decayToInitial: number;
 }
 
-/** How the work is cut. None of it changes what is computed, but for rounding. */
+/** How the work is split up. Apart from rounding, none of it changes the results. */
 export interface ComputeTable {
-  /** Most packed tokens in one pass; gradients of several passes add up. */
+  /** The most packed tokens of one pass; gradients of several passes add up. */
   readonly tokensPerPass: number;
   readonly recompute: boolean;
   readonly readEvery: number;
@@ -62,10 +62,10 @@ export interface GrpoSettings {
   readonly optimiser: OptimiserTable;
   readonly teacher: { readonly offStep: number; readonly perGroup: number };
   readonly safety: {
-    /** Allowed difference between the sampler's and the scorer's log-probabilities: of the worst token, or on average. */
+    /** Allowed difference between the sampler's and the scorer's log-probabilities; `parityOver`: at the worst token or on average. */
     readonly parityTolerance: number;
     readonly parityOver: 'largest' | 'mean';
-    /** Stop when the tripwire set's mean token log-probability is this far below its best, twice in a row. */
+    /** The run stops when the tripwire set's mean token log-probability is this far below its best, twice in a row. */
     readonly tripwireNats: number;
   };
   readonly compute: ComputeTable;

@@ -157,7 +157,7 @@ describe('the prompt hook', () => {
 
 describe('the steering hook', () => {
   let steered = 0;
-  /** A constant on what one layer gives. */
+  /** Adds a constant to the output of one layer. */
   const steer =
     (project: Project): Project =>
     (tape, x, layers, onto) => {

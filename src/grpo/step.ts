@@ -1,6 +1,6 @@
 /**
- * One update of Dr.GRPO with routed gradients: docs/science.md, section 6, in its order. Rewards come in as numbers; labels never do. What an
- * arm does differently stands in its hooks.
+ * One update of Dr.GRPO with routed gradients, in the order of docs/science.md, section 6. Rewards come in as numbers; labels never do.
+ * An arm's hooks hold what it does differently.
  */
 import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/index.ts';
@@ -21,9 +21,9 @@ export interface StepContext extends SampleContext {
   readonly optimiser: AdamW;
   readonly tasks: readonly Task[];
   readonly grader: Grader;
-  /** A prompt in words, for an arm that sees text. */
+  /** Turns a prompt into text, for an arm that sees text. */
   readonly showPrompt: (tokens: Int32Array) => string;
-  /** Told when a phase begins: for clocks and progress. */
+  /** Is called when a phase begins, for clocks and progress. */
   readonly enter: (phase: Phase) => void;
 }
 
@@ -31,14 +31,14 @@ export type Phase = 'sample' | 'grade' | 'score' | 'route' | 'learn';
 
 export interface StepOutcome {
   readonly rollouts: readonly Rollout[];
-  /** As the grader gave them. */
+  /** The grader's rewards. */
   readonly rewards: Float32Array;
-  /** As the arm changed them; null for an arm that does not. */
+  /** The rewards that the arm made of them; null for an arm that changes none. */
   readonly learnedRewards: Float32Array | null;
   readonly screening: readonly Screening[] | null;
   readonly advantages: Float32Array;
   readonly skippedGroups: readonly boolean[];
-  /** Indices of the rollouts that carried gradient; what follows is in their order. */
+  /** Indices of the rollouts that carried gradient; logpOld, logpBase, features and routing are in this order. */
   readonly trained: readonly number[];
   readonly logpOld: readonly Float32Array[];
   readonly logpBase: readonly Float32Array[];
@@ -63,7 +63,7 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const early = looksEarly(arm) ? await scoreOld(context, rollouts) : null;
   const graded = look(context, index, rollouts, early?.features ?? null);
   const count = rollouts.length;
-  // Hooks get copies: what the record says of the grader, and what is learned, are not theirs to change in place.
+  // Hooks get copies, so that they cannot change the recorded rewards or the advantages in place.
   const changed = await arm.reward?.({ ...graded, rewards: rewards.slice() });
   const learnedRewards = changed === undefined ? null : checkRewards(changed, count);
   const screened = await arm.screen?.({ ...graded, rewards: (learnedRewards ?? rewards).slice() });
@@ -100,7 +100,7 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   return { ...seen, trained, logpOld, logpBase, features, routing, result, parity, hash };
 }
 
-/** Features are made before rewards are changed only where the arm wants them there. */
+/** Whether the arm's reward or screen hook needs features, which are then computed before it runs. */
 function looksEarly({ sees, reward, screen }: Arm): boolean {
   return sees.features !== null && (reward !== undefined || screen !== undefined);
 }

@@ -27,7 +27,7 @@ function gated(refreshEvery: number | null): Arm {
   return gateArm({ gate, kind: 'activation', granularity: 'rollout', refreshEvery, rebuild });
 }
 
-/** Every reward is equal, so every group is skipped: an update samples and learns nothing. */
+/** A trainer whose rewards are all equal, so that every group is skipped: an update samples and learns nothing. */
 function trainerOf(arm: Arm, optimiser: AdamW, updates: number): Trainer {
   const settings = tinyWith({ updates, sampling: { promptsPerStep: 1, group: 2, maxNewTokens: 1 } });
   const context = {
@@ -47,7 +47,7 @@ function trainerOf(arm: Arm, optimiser: AdamW, updates: number): Trainer {
   return new Trainer({ context, tripwireSet: [], heal: null });
 }
 
-/** Of every step event: the age, and whether it says the quality of a new direction. */
+/** The direction's age in every step event, and whether the event reports the quality of a new direction. */
 async function agesOf(trainer: Trainer): Promise<{ ages: (number | null)[]; fresh: boolean[] }> {
   const [ages, fresh]: [(number | null)[], boolean[]] = [[], []];
   for await (const event of trainer.train()) {

@@ -29,9 +29,9 @@ export interface TrainerState {
 
 export interface TrainerOptions {
   readonly context: StepContext;
-  /** Teacher-forced completions whose log-probability watches for divergence; empty for none. */
+  /** Completions whose log-probability is watched for divergence; empty: no tripwire. */
   readonly tripwireSet: readonly PromptedCompletion[];
-  /** Clean completions to heal on after the last update; null for none. */
+  /** How to heal after the last update, and on which clean completions; null: no healing. */
   readonly heal: {
     readonly clean: readonly PromptedCompletion[];
     readonly steps: number;

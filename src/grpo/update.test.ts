@@ -80,7 +80,7 @@ describe('passes', () => {
   it('routes by token that are all one route give that route', async () => {
     const byRollout = await gradientsOf();
     const routes = inputs.rollouts.map(({ tokens }, i) => Array.from(tokens, () => mixed[i]));
-    // The prompt of a token-routed rollout is absorbed, which a route by rollout is not: only absorbed rollouts agree.
+    // With routes by token the prompt is always absorbed, so the two kinds of routes agree only for absorbed rollouts.
     const absorbed = await gradientsOf({ routes: routes.map((own) => own.map(() => 'absorb')) });
     const same = await gradientsOf({ routes: mixed.map(() => ['absorb']) });
     expect(furthest(absorbed.gradients, same.gradients)).toBeLessThan(1e-6);

@@ -1,6 +1,6 @@
 /**
- * Steps 6 and 7 of an update: log π under the routes, the loss and its gradients, AdamW. Passes of bounded size add their
- * gradients up, which equals one pass over everything.
+ * Steps 6 and 7 of an update: log π under the routes, the loss and its gradients, AdamW. The gradients of passes of bounded size
+ * add up to those of one pass over everything.
  */
 import { type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
 import { type AdamW, multiply, readFloats, Scope, type StepOptions, sum, Tape, warmupCosine } from '../engine/index.ts';
@@ -19,13 +19,13 @@ export interface UpdateInputs {
   readonly advantages: Float32Array;
   readonly logpOld: readonly Float32Array[];
   readonly logpBase: readonly Float32Array[];
-  /** Per rollout: one route, or one per completion token. */
+  /** For each rollout: one route, or one per completion token. */
   readonly routes: readonly (readonly Route[])[];
 }
 
 export interface UpdateResult {
   readonly loss: number;
-  /** Per rollout: mean ratio, share of clipped tokens, mean k3, and what it did to each block. */
+  /** For each rollout: mean ratio, share of clipped tokens, mean k3, and the energy of its gradient in each block. */
   readonly rollouts: readonly { ratio: number; clipped: number; k3: number; norms: BlockNorms }[];
   readonly gradientNorm: number;
   readonly blockNorms: BlockNorms;
@@ -33,7 +33,7 @@ export interface UpdateResult {
   readonly learningRate: number;
 }
 
-/** What reached a block that must not learn: the quarantine under keep, the deployed block under route. null: no such rollouts. */
+/** Gradient that reached a block that must not learn: the quarantine under keep, the deployed block under route; null: no such rollouts. */
 export interface Leaks {
   readonly keep: number | null;
   readonly route: number | null;
@@ -65,20 +65,20 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
     const blockNorms = await readBlockNorms(policy);
     optimiser.update(step * epochs + epoch + 1, stepOptions(settings.optimiser, learningRate));
     const [squared] = await readFloats(optimiser.squaredNorm);
-    // Later epochs move the policy further; what is reported is the first one, on the rollouts as sampled.
+    // The report is about the first epoch, when the policy is still the one that sampled the rollouts.
     result ??= { loss, rollouts, gradientNorm: Math.sqrt(squared), blockNorms, leaks, learningRate };
   }
   if (result === undefined) throw new RangeError('an update needs at least one epoch');
   return result;
 }
 
-/** What AdamW is told at a learning rate. */
+/** The options of an AdamW step at a learning rate. */
 export function stepOptions(optimiser: OptimiserTable, learningRate: number): StepOptions {
   const { beta1, beta2, epsilon, decayToInitial: decay, maxGradientNorm: maxNorm } = optimiser;
   return { learningRate, beta1, beta2, epsilon, decay, maxNorm };
 }
 
-/** Adds the gradients of every rollout's loss to the parameters' gradients, route after route, and looks for leaks between them. */
+/** Adds the gradients of every rollout's loss to the parameters' gradients, one route after another, and looks for leaks. */
 export async function accumulateGradients(
   policy: Policy,
   optimiser: AdamW,
@@ -156,7 +156,7 @@ async function backwardPass(
   return (await readFloats(loss))[0];
 }
 
-/** β k3 of a pass, with both blocks learning where they would be routed. */
+/** The backward pass of β k3 alone, in which routed rollouts are absorbed: both blocks learn. */
 async function backwardKl(
   { decoder, adapter, recompute = false }: Policy,
   optimiser: AdamW,
@@ -184,7 +184,7 @@ async function backwardKl(
   return (await readFloats(loss))[0];
 }
 
-/** Dr.GRPO: 1 / (group · maxNewTokens · promptsPerStep). Classic: 1 / (group · length · promptsPerStep). */
+/** The weight of a token. Dr.GRPO: 1 / (group · maxNewTokens · promptsPerStep). Classic: 1 / (group · length · promptsPerStep). */
 export function tokenWeight({ tokens }: PromptedCompletion, { loss, sampling }: GrpoSettings): number {
   const { group, promptsPerStep, maxNewTokens } = sampling;
   return 1 / (group * promptsPerStep * (loss.kind === 'dr' ? maxNewTokens : Math.max(1, tokens.length)));

@@ -15,13 +15,13 @@ import type { RunConfig, RunDirectory } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import type { OpenModel } from './model.ts';
 
-/** The adapter's tensors in the last checkpoint of a run that has one. */
+/** The path of the adapter in the run's last checkpoint; null for a run without checkpoints. */
 export function lastAdapter(run: RunDirectory): string | null {
   const last = run.listCheckpoints().at(-1);
   return last === undefined ? null : join(run.checkpoint(last), 'adapter.safetensors');
 }
 
-/** The adapter at its start. A start that costs singular vectors takes its factors from `stored`, a checkpoint of the same run. */
+/** Makes the adapter at its start. A start that is computed from the weights is read from `stored`, a checkpoint of the run, if given. */
 export async function openAdapter(
   config: RunConfig,
   model: OpenModel,

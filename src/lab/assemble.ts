@@ -1,5 +1,5 @@
 /**
- * The composition root of training: from a config to a trainer, with everything it needs built once and closed once. The
+ * The composition root of training: builds a trainer from a config, with everything it needs opened once and closed once. The
  * grader is given the writing half of the verdict ledger; only an arm that says it uses labels is given the reading half.
  */
 import type { TokenPair } from '../adapters/index.ts';
@@ -36,7 +36,7 @@ import { openJudge, openProblems, silent, type Warn } from './problems.ts';
 import type { Resources } from './resources.ts';
 import { openRunDevice } from './run-device.ts';
 
-/** What a run is about, known before its model is loaded. */
+/** The inputs of a run, opened before the weights are loaded. */
 export interface RunInputs {
   readonly judge: Judge;
   readonly problems: Splits;
@@ -57,7 +57,7 @@ export async function openInputs(config: RunConfig, resources: Resources, warn: 
   return { judge, problems, files: { ...files, device }, pairs, pairsHash };
 }
 
-/** The training problems as the policy is asked them. */
+/** The training problems as tasks for the policy. */
 export async function openTasks(config: RunConfig, problems: Splits, text: ModelText): Promise<Task[]> {
   const parts = await partsOf(config);
   const { loopholes } = parts;
@@ -72,7 +72,7 @@ export interface Assembly {
   readonly clock: PhaseClock;
 }
 
-/** `stored`: the adapter of an earlier checkpoint of the run, where there is one. */
+/** `stored`: the path of the adapter in the run's last checkpoint; null for a run without checkpoints. */
 export async function assemble(
   config: RunConfig,
   { judge, problems, files, pairs }: RunInputs,

@@ -1,4 +1,4 @@
-/** From a recipe and settings to a checked config: the plugins that it names are loaded first, since they extend the schema. */
+/** Turns a recipe and settings into a checked config. The plugins that it names are loaded first, since they extend the schema. */
 import {
   type ConfigBase,
   checkConfig,
@@ -24,18 +24,18 @@ export async function resolveConfig(
   return check(raw, await loadParts(raw.plugins));
 }
 
-/** A config of the package's own parts: nothing has to be loaded. */
+/** Resolves a config that names only the package's own parts, so that nothing has to be loaded. */
 export function resolveBuiltin(recipe: string | null, settings: readonly string[] = []): LabConfig {
   return check(readConfig(recipe, settings), builtinParts);
 }
 
-/** A config as it stands in a manifest. */
+/** Checks a config that was read from a manifest. */
 export async function parseRunConfig(stored: unknown): Promise<RunConfig> {
   const raw = rawConfig(stored);
   return check(raw, await loadParts(raw.plugins)).config;
 }
 
-/** The parts that a config may name; modules are loaded once in a process. */
+/** The parts that a config may name. A process loads each plugin once. */
 export function partsOf({ plugins }: Pick<RunConfig, 'plugins'>): Promise<Parts> {
   return loadParts(plugins);
 }

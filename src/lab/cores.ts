@@ -1,10 +1,10 @@
-/** How many cores a process may use: all, or its share where an experiment runs several processes side by side (GQ_CORES). */
+/** How many cores a process may use: all, or its share (GQ_CORES) if an experiment runs several processes side by side. */
 import { availableParallelism } from 'node:os';
 import { UserError } from '../base/index.ts';
 
 export const coresVariable = 'GQ_CORES';
 
-/** null: nobody limits this process. */
+/** The limit on this process; null: there is none. */
 export function coresLimit(): number | null {
   const text = process.env[coresVariable];
   if (text === undefined || text === '') return null;
@@ -13,7 +13,7 @@ export function coresLimit(): number | null {
   throw new UserError({ call: coresVariable, expected: 'a whole number of at least 1', found: text });
 }
 
-/** An even share for each of so many processes. */
+/** The cores that each of so many processes gets. */
 export function coresEach(processes: number): number {
   return Math.max(1, Math.floor((coresLimit() ?? availableParallelism()) / processes));
 }

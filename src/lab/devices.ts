@@ -1,16 +1,16 @@
-/** The devices a command can be told to use. What was asked for works or the command fails; there is no other device instead. */
+/** The devices that a command can use. If the requested device does not work, the command fails; no other one takes its place. */
 import { DeviceError, nearestName, UserError } from '../base/index.ts';
 import type { Device } from '../engine/index.ts';
 import { coresLimit } from './cores.ts';
 
 export interface DeviceOptions {
-  /** 0: as many as there are cores for this process. */
+  /** Threads of the wasm device; 0: as many as this process has cores. */
   readonly threads?: number;
   readonly variant?: 'auto' | 'plain' | 'relaxed' | 'wide';
   readonly arenaMiB?: number;
-  /** Of the cuda device: bf16 for speed, f32 for parity with the others. */
+  /** Number format of the cuda device: bf16 for speed, f32 for parity with the other devices. */
   readonly precision?: 'bf16' | 'f32';
-  /** A folder with the CUDA libraries, looked at first. */
+  /** A folder with the CUDA libraries, searched before the usual places. */
   readonly libraries?: string;
 }
 
@@ -28,7 +28,7 @@ const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Devic
   cuda: openCuda,
 };
 
-/** A machine without what the device needs is the caller's to change: one message, no stack. */
+/** Opens the GPU. If the machine lacks what it needs, the user gets a message without a stack. */
 async function openCuda({ precision = 'bf16', arenaMiB, libraries }: DeviceOptions): Promise<Device> {
   const { createCudaDevice } = await import('../engine/cuda/index.ts');
   try {

@@ -1,4 +1,4 @@
-/** Evaluates a checkpoint of a run on sets of prompts, in every state that its arm has, beside the base. */
+/** Evaluates a checkpoint of a run on sets of prompts, in the base state and in every state that its arm has. */
 import { UserError } from '../base/index.ts';
 import {
   type Evaluation,
@@ -14,26 +14,26 @@ import { openRun } from './open-run.ts';
 import { Resources } from './resources.ts';
 
 export interface EvaluateOptions {
-  /** All final sets unless told. */
+  /** The sets of prompts; default: all final sets. */
   readonly sets?: readonly EvaluationSet[];
-  /** Scales of the quarantine between 0 and 1, on the first set. */
+  /** Scales of the quarantine, between 0 and 1, that are also evaluated on the first set. */
   readonly scales?: readonly number[];
-  /** The checkpoint; the last one unless told. */
+  /** The update of the checkpoint; default: the last one. */
   readonly update?: number;
-  /** Only the first prompts of each set. */
+  /** How many prompts of each set are used, from the first on; null: all. */
   readonly limit?: number | null;
-  /** Another device than the run was trained on. */
+  /** The device; default: the one that the run was trained on. */
   readonly device?: string;
-  /** Told how many evaluations are done, of how many. */
+  /** Is told how many evaluations are done, and of how many. */
   readonly onProgress?: (done: number, of: number) => void;
-  /** Looked at between evaluations: what is done is stored. */
+  /** Is checked between evaluations; finished evaluations are stored. */
   readonly signal?: AbortSignal;
 }
 
 export interface EvaluatedRun {
   readonly end: 'finished' | 'interrupted';
   readonly update: number;
-  /** What is stored of what was asked for. */
+  /** The requested evaluations, as far as they are done. */
   readonly evaluations: readonly Evaluation[];
 }
 
@@ -46,7 +46,7 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
   if (!known.includes(update)) {
     throw new UserError({
       call: `evaluate ${path}`,
-      expected: `one of its checkpoints ${known.join(', ')}`,
+      expected: `the update of one of its checkpoints: ${known.join(', ')}`,
       found: `${update}`,
     });
   }

@@ -1,6 +1,6 @@
 /**
- * The lab as a library, and the package's main entry: configs, runs, their training and evaluation; and what own parts are made with,
- * from other folders.
+ * The lab as a library, and the package's main entry: configs, runs, their training and evaluation, and what plugins need to define
+ * parts of their own.
  */
 export { z } from 'zod';
 export { type AdapterStart, defineStart } from '../adapters/index.ts';

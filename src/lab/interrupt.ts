@@ -1,4 +1,4 @@
-/** Ctrl-C and SIGTERM as a signal that work looks at between its pieces. The second one ends the process at once. */
+/** Turns Ctrl-C and SIGTERM into an AbortSignal, which work checks between its pieces. The second one ends the process at once. */
 
 interface Writable {
   write(text: string): unknown;
@@ -8,7 +8,7 @@ export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** `promise`: what is still done before the process ends. `onSecond` is called before it ends at once. */
+/** `promise` says what is still done before the process ends. `onSecond` is called when a second interrupt ends it at once. */
 export function onInterrupt(stderr: Writable, promise: string, onSecond: () => void = () => undefined): Interruption {
   const stop = new AbortController();
   const interrupt = (): void => {

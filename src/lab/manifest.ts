@@ -1,4 +1,4 @@
-/** The one place that makes the manifest of a run, and that checks, when a run goes on, that its inputs are still the same. */
+/** Makes the manifest of a run and, when a run is resumed, checks that its inputs are still the same. */
 import { targetModules } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { readVersion } from '../base/node/index.ts';
@@ -41,7 +41,7 @@ export async function makeManifest(
   };
 }
 
-/** The name of a device with what its bytes depend on: the kernels of a wasm device, the GPU and the precision of a cuda one. */
+/** The name of a device with what its bytes depend on: the kernels of a wasm device, or the GPU and the precision of a cuda one. */
 function describeDevice(device: Device): string {
   const { name, variant, threads, facts } = device as Device & {
     variant?: string;
@@ -52,7 +52,7 @@ function describeDevice(device: Device): string {
   return [name, ...gpu, variant, threads].filter((part) => part !== undefined).join(' ');
 }
 
-/** A run goes on with what it began with, or not at all; another device is only warned of. */
+/** Refuses to resume a run whose inputs have changed; another device is only a warning. */
 export async function checkManifest(path: string, begun: Manifest, now: Manifest, warn: Warn): Promise<void> {
   for (const [what, before, after] of [
     ['config', configHash(begun.config), now.configHash],
@@ -63,13 +63,13 @@ export async function checkManifest(path: string, begun: Manifest, now: Manifest
   ]) {
     if (before === after) continue;
     const expected = `the ${what} that the run began with (${before})`;
-    throw new UserError({ call: `go on with ${path}`, expected, found: `others (${after})` });
+    throw new UserError({ call: `go on with ${path}`, expected, found: `another hash (${after})` });
   }
   if (withoutThreads(begun.device) === withoutThreads(now.device)) return;
   await warn({
     kind: 'warning',
     name: 'other-device',
-    message: `begun on ${begun.device}, going on with ${now.device}: bytes will differ from an unbroken run`,
+    message: `this run began on ${begun.device} and goes on with ${now.device}: its bytes will differ from those of an unbroken run`,
     detail: { begun: begun.device, now: now.device },
   });
 }

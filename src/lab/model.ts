@@ -14,7 +14,7 @@ export function modelDirectory(model: string): string {
   return model === 'micro' ? fileURLToPath(new URL('../../models/micro', import.meta.url)) : model;
 }
 
-/** A model as its files describe it, and the device it will live on: nothing heavy is loaded yet. */
+/** The files of a model and the device that it will be on; the weights are not loaded yet. */
 export interface ModelFiles {
   readonly device: Device;
   readonly folder: ModelFolder;
@@ -28,7 +28,7 @@ export interface OpenModel extends ModelFiles {
   readonly decoder: Decoder;
 }
 
-/** The files of a model, checked and hashed. */
+/** Opens the files of a model, checks them and hashes the weights. */
 export async function openFolder(config: RunConfig, resources: Resources): Promise<Omit<ModelFiles, 'device'>> {
   const folder = resources.use(await ModelFolder.open(modelDirectory(config.model)));
   const hashes = await Promise.all(folder.weights.files.map(({ path }) => sha256File(path)));
@@ -44,7 +44,7 @@ export async function loadModel({ sampling }: RunConfig, files: ModelFiles, reso
   return { ...files, scope, decoder: await Decoder.load(scope, folder.config, weights, { maxPositions }) };
 }
 
-/** With `tasks`, on a device with as much memory as evaluating them needs; without, with as much as it takes by itself. */
+/** Opens a model for evaluation. With `tasks`, a GPU reserves what evaluating them needs; without, what it takes by default. */
 export async function openModel(
   config: RunConfig,
   resources: Resources,

@@ -1,4 +1,4 @@
-/** A run directory made ready for evaluation: the model, the adapter at its start, the judge and the problems. */
+/** Opens a run directory for evaluation: the model, the adapter at its start, the judge and the problems. */
 
 import { UserError } from '../base/index.ts';
 import { RunEvaluator } from '../evaluate/index.ts';
@@ -20,9 +20,9 @@ export interface OpenRun {
 }
 
 export interface OpenRunOptions {
-  /** Another device than the run was trained on. */
+  /** The device; default: the one that the run was trained on. */
   readonly device?: string;
-  /** Runs whose evaluations of the same base may be taken over. */
+  /** Runs with the same base, whose evaluations of it may be reused. */
   readonly siblings?: readonly string[];
 }
 

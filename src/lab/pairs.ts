@@ -7,7 +7,7 @@ import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { sourceOf } from './parts.ts';
 
-/** The file, or the shipped set, that a config means. */
+/** The file or the shipped set of pairs that a config names. */
 export async function pairSetOf(config: RunConfig): Promise<string> {
   return config.pairs.file ?? sourceOf(config, await partsOf(config)).pairs;
 }
@@ -22,7 +22,7 @@ export async function openPairs(config: RunConfig, text: ModelText): Promise<{ p
   return { pairs: tokens, hash };
 }
 
-/** Pairs that the policy writes at the start, under the framing and without it; asked in words where its problems are. */
+/** Has the policy write pairs at the start, with the framing and without; the hack is asked for in words if the problem source says so. */
 export async function writePairs(
   config: RunConfig,
   sampler: Sampler,

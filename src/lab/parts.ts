@@ -1,6 +1,6 @@
 /**
- * Everything a config can name: the parts of the package, and those that plugins add. This is the one place where all of them meet,
- * the arm that uses labels included.
+ * Everything a config can name: the parts of the package, and those that plugins add. Only here are all arms in one list, including
+ * the one that uses labels.
  */
 import { type AdapterStart, builtinStarts } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
@@ -24,7 +24,7 @@ export const builtinParts: Parts = {
   problemSources: builtinSources,
 };
 
-/** Both lists together; a name that is taken already is refused. */
+/** Adds parts to the known ones; a name that is taken already is refused. */
 export function joinParts(known: Parts, added: Partial<Parts>, source: string): Parts {
   const join = <T>(word: string, own: readonly T[], others: readonly T[] | undefined, nameOf: (part: T) => string) => {
     const names = own.map(nameOf);
@@ -48,7 +48,7 @@ export function joinParts(known: Parts, added: Partial<Parts>, source: string): 
   };
 }
 
-/** A config that passed the schema names kinds that exist. */
+/** The arm that a config names. The schema has checked the name, so it is known unless a plugin is missing. */
 export function armOf({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDefinition {
   return find(arms, arm.kind, 'arm');
 }
@@ -65,6 +65,6 @@ function find<T extends { readonly kind: string }>(parts: readonly T[], kind: st
     call: word,
     expected,
     found: kind,
-    fix: 'Is the plugin that has it still named in the config?',
+    fix: `If a plugin defines this ${word}, name the plugin in the config.`,
   });
 }

@@ -1,7 +1,7 @@
 /**
- * Plugins: modules that a recipe names and that export own arms, loopholes, adapter starts or problem sources. They are loaded before
- * the config is checked, so that what they add has names and a strict schema there like everything else. Their code is hashed, with
- * the files of theirs that it imports, into the manifest of a run.
+ * Plugins: modules that a recipe names and that export arms, loopholes, adapter starts or problem sources. They are loaded before the
+ * config is checked, so that the schema covers what they add as strictly as everything else. The manifest of a run has a hash of
+ * their code and of the files that it imports by relative paths.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -12,13 +12,13 @@ import { builtinParts, joinParts, type Parts } from './parts.ts';
 
 export interface PluginRecord {
   readonly path: string;
-  /** Hash of its code and of the files that it imports by relative paths. */
+  /** Hash of the module's code and of the files that it imports by relative paths. */
   readonly hash: string;
 }
 
 const exportNames = ['arms', 'loopholes', 'starts', 'problemSources'] as const satisfies readonly (keyof Parts)[];
 
-/** The parts of the package and of these modules, in their order. */
+/** The parts of the package, followed by those of the modules in the given order. */
 export async function loadParts(plugins: readonly string[]): Promise<Parts> {
   let parts = builtinParts;
   for (const path of plugins) parts = joinParts(parts, await loadPlugin(path), path);
@@ -36,7 +36,7 @@ async function loadPlugin(path: string): Promise<Partial<Parts>> {
       call,
       expected: 'a module',
       found: 'no such file',
-      fix: 'A path in `plugins` is meant from the folder of the recipe that names it.',
+      fix: 'A path in `plugins` is relative to the folder of the recipe that names it.',
     });
   }
   let module: Readonly<Record<string, unknown>>;
@@ -55,7 +55,7 @@ async function loadPlugin(path: string): Promise<Partial<Parts>> {
   return Object.fromEntries(found.map((name) => [name, module[name]]));
 }
 
-/** What each kind of part cannot do without. */
+/** The keys, with their types, that each kind of part must have. */
 const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>> = {
   arms: {
     kind: 'string',
@@ -92,7 +92,7 @@ function checkList(call: string, name: keyof Parts, value: unknown): void {
   }
 }
 
-/** Relative imports, as far as they are written out; packages have versions of their own. */
+/** Matches imports by a literal relative path; imported packages are not hashed. */
 const relativeImport = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g;
 
 function hashCode(path: string, seen: Set<string> = new Set()): string {

@@ -1,4 +1,4 @@
-/** Demonstrations of a run's own problems; hacks of the problem's own loophole and markers only, and never of a held-out loophole. */
+/** Demonstrations for a run's own problems. A hack must use the problem's own loophole and markers; held-out loopholes never enter. */
 import { importPool, type Judge, type PoolEntry } from '../env/index.ts';
 import type { DemonstrationPool, Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';

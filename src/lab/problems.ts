@@ -8,7 +8,7 @@ import { coresLimit } from './cores.ts';
 import { sourceOf } from './parts.ts';
 import type { Resources } from './resources.ts';
 
-/** Is told what was left out, and why. */
+/** Is given the notices of a run's preparation, such as what was left out and why. */
 export type Warn = (notice: Notice) => void | Promise<void>;
 export const silent: Warn = () => undefined;
 

@@ -1,4 +1,4 @@
-/** What is open, closed in the opposite order. */
+/** A list of what was opened, to be closed in the opposite order. */
 export class Resources implements AsyncDisposable {
   readonly #closers: (() => unknown)[] = [];
 

@@ -1,6 +1,6 @@
 /**
- * The device of a run. A GPU is given as much memory as a rehearsal of the run needed: of the budget the config states, or of
- * what is free; what would not fit is refused before anything is loaded, with what to lower.
+ * Opens the device of a run. On a GPU it reserves as much memory as a rehearsal of the run needed. A run that does not fit into the
+ * budget (device.arenaMiB, or what is free) is refused before anything is loaded, and the error says what to lower.
  */
 import { findStart } from '../adapters/index.ts';
 import { inspectCuda } from '../engine/cuda/index.ts';
@@ -24,10 +24,10 @@ export function deviceOptions({ device }: RunConfig): DeviceOptions {
 
 export interface PlannedWork {
   readonly decoder: DecoderConfig;
-  /** Whose prompts it will see; asked for only where memory is planned. */
+  /** The tasks whose prompts the device will see; called only if memory is planned. */
   readonly tasks: () => Promise<readonly Task[]>;
   readonly work: Work;
-  /** Is given the plan in words, where there is one. */
+  /** Is given the plan as text, if there is one. */
   readonly show: (plan: string) => void | Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   return openDevice(kind, { ...options, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
 }
 
-/** null where no GPU answers: opening the device will say why. */
+/** The memory budget; null if no GPU answers, in which case opening the device will say why. */
 async function budgetOf({ device: { arenaMiB, libraries } }: RunConfig): Promise<Budget | null> {
   if (arenaMiB !== null) return { bytes: arenaMiB * 2 ** 20, source: 'in device.arenaMiB' };
   const [gpu] = (await inspectCuda(libraries === null ? {} : { libraries })).gpus;

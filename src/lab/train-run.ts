@@ -1,7 +1,7 @@
 /**
- * Drives one run: locks its directory, makes or checks its manifest, builds the trainer, goes on from the last checkpoint where there is
- * one, tells the sinks what happens, and seals the tables when the run is over. Nothing is printed here: the caller's sinks do that, and
- * the caller's signal ends the run after the update in progress.
+ * Drives one run: locks its directory, makes or checks its manifest, builds the trainer, goes on from the last checkpoint if there is
+ * one, tells the sinks what happens, and seals the tables when the run is over. Printing is left to the caller's sinks, and the
+ * caller's signal ends the run after the update in progress.
  */
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import {
@@ -24,21 +24,21 @@ import type { Warn } from './problems.ts';
 import { Resources } from './resources.ts';
 
 export interface TrainOptions {
-  /** Told every event, beside the files of the run; closed at the end, however it ends. */
+  /** Sinks that are told every event, beside the files of the run, and closed at the end, however the run ends. */
   readonly sinks?: readonly Sink[];
-  /** Ends the run after the update in progress, saved; without one it goes on to its own end. */
+  /** When aborted, the run saves and ends after the update in progress. */
   readonly signal?: AbortSignal;
-  /** The checkpoint that a new run starts from; a run that goes on has its own. */
+  /** The checkpoint that a new run starts from; a resumed run uses the one in its manifest. */
   readonly parent?: NonNullable<Manifest['parent']>;
 }
 
 export interface TrainResult {
   readonly end: RunEnd;
-  /** Whether every expectation of this process held. */
+  /** Whether every expectation held in this process. */
   readonly holds: boolean;
 }
 
-/** Starts a run in a directory without one, or goes on with the one that is there; then the config must be its own. */
+/** Starts a run in an empty directory, or goes on with the run that is there, which must have the same config. */
 export async function trainRun(config: RunConfig, run: RunDirectory, options: TrainOptions = {}): Promise<TrainResult> {
   const sinks = new SinkGroup(options.sinks ?? []);
   using _lock = await sinks.guard(async () => run.lock());
@@ -48,7 +48,7 @@ export async function trainRun(config: RunConfig, run: RunDirectory, options: Tr
   return result;
 }
 
-/** A kill between sealing and dropping the lines leaves both. */
+/** Ends a sealed run again: a kill after sealing may have left the JSON lines beside the Parquet files. */
 async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainResult> {
   await sinks.guard(async () => {
     await sealRun(run);
@@ -80,7 +80,7 @@ async function trainOpen(
 interface Prepared {
   readonly assembly: Assembly;
   readonly ledger: VerdictLedger;
-  /** Warnings that the events of the run do not hold yet. */
+  /** Warnings that are not in the events of the run yet. */
   readonly earlier: readonly WarningEvent[];
 }
 
@@ -112,7 +112,7 @@ async function prepare(
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
   const assembly = await assemble(config, inputs, ledger, resources, warn, lastAdapter(run));
   if (start !== null) assembly.trainer.restore(start.state);
-  // A checkpoint stands behind the warnings of the inputs, which are the same each time; another device is news.
+  // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
   const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
   return { assembly, ledger, earlier };
 }
@@ -120,11 +120,11 @@ async function prepare(
 export interface DriveOptions {
   readonly sinks?: readonly Sink[];
   readonly signal?: AbortSignal;
-  /** Warnings that were given before the files of the run were open. */
+  /** Warnings that were given before the files of the run were opened. */
   readonly earlier?: readonly WarningEvent[];
 }
 
-/** Trains to the end, or until the signal, and writes everything down. */
+/** Trains to the end, or until the signal, and records everything. */
 export async function drive(
   config: RunConfig,
   run: RunDirectory,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type RunConfig, RunDirectory } from '../run/index.ts';
 import { type TrainOptions, type TrainResult, trainRun } from './train-run.ts';
 
-/** A run that was started goes on with the config it was started with; another one is refused. */
+/** A run goes on only with the config it was started with; another config is refused. */
 export async function train(config: RunConfig, path: string, options: TrainOptions = {}): Promise<TrainResult> {
   const begun = existsSync(join(path, 'manifest.json'));
   return trainRun(config, begun ? RunDirectory.open(path) : RunDirectory.create(path), options);

@@ -24,7 +24,7 @@ interface StateFile {
 
 const count = z.number().int().min(0);
 
-/** What resuming counts on before anything is built; the rest is the trainer's own. */
+/** The part of the state that resuming needs before the trainer exists; the trainer reads the rest. */
 const stateSchema = z.looseObject({
   update: count,
   lengths: z.object({ events: count, rollouts: count, features: count, directions: count, verdicts: count }),
@@ -101,7 +101,7 @@ function trainerTensors({ moments, arm }: TrainerState): Map<string, StoredTenso
   return tensors;
 }
 
-/** The arm's own words and tensors, handed back as they came. */
+/** The arm's own JSON and tensors, returned as they were saved. */
 function armState(json: JsonValue, trainer: ReadonlyMap<string, StoredTensor>): ArmState | null {
   const tensors = new Map(
     [...trainer].flatMap(([name, tensor]) =>

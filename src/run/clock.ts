@@ -1,4 +1,4 @@
-/** Seconds spent in each phase of training: the only thing a run records that depends on the clock. */
+/** Seconds spent in each phase of training. They go into timings.jsonl, apart from everything that follows from the config. */
 import type { Phase } from '../grpo/index.ts';
 
 export class PhaseClock {
@@ -13,7 +13,7 @@ export class PhaseClock {
     this.#since = now;
   }
 
-  /** Since the last reading. */
+  /** Returns the seconds per phase since the last call. */
   take(): Readonly<Record<string, number>> {
     this.enter('other');
     const seconds = this.#seconds;

@@ -1,4 +1,4 @@
-/** What is wrong with a config, in words: the key, where its value came from, what was found, and the nearest valid name. */
+/** Says what is wrong with a config: the key, where its value came from, what was found, and the nearest valid name. */
 import type { z } from 'zod';
 import { nearestName } from '../base/index.ts';
 import { type ConfigParts, runSchema } from './schema.ts';
@@ -58,17 +58,17 @@ export function valueAt(raw: unknown, path: readonly string[]): unknown {
   );
 }
 
-/** One key of the schema, with what the reference page says about it. */
+/** One key of the schema, with what the reference page needs to describe it. */
 export interface ConfigKey {
   readonly path: readonly string[];
-  /** The kinds whose table has it; empty where every table has it. */
+  /** The kinds whose table has this key; empty: the key does not depend on a kind. */
   readonly kinds: readonly string[];
   readonly schema: z.core.$ZodType;
   /** The schema under each kind, in the order of `kinds`. */
   readonly variants: readonly z.core.$ZodType[];
 }
 
-/** Every key that any valid config has, tables that vary by kind included. */
+/** Every key that a valid config may have, including those that only some kinds have. */
 export function listKeys(parts: ConfigParts): ConfigKey[] {
   const keys: ConfigKey[] = [];
   const visit = (schema: unknown, path: readonly string[], kinds: readonly string[]): void => {

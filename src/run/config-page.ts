@@ -1,4 +1,4 @@
-/** The reference page of the config (docs/config.md), made from the schema: every key, what it takes, its default, what it means. */
+/** The reference page of the config (docs/config.md), made from the schema: every key, its type, its default and its meaning. */
 import { z } from 'zod';
 import { rawConfig } from './config.ts';
 import { type ConfigKey, listKeys } from './config-issues.ts';
@@ -27,7 +27,7 @@ const introduction = `# Config reference
 
 Made from the schema by \`gq config --reference\`. A recipe is a TOML file with any of these keys; \`extends = "other.toml"\` names a
 recipe that it changes (a bare name such as \`"micro-base"\` is a recipe of the package); \`--set key=value\` changes one key of a command. Unknown keys are errors. Tables with a \`kind\` have the keys
-of that kind only; setting another kind starts the table anew. \`gq config RECIPE\` prints what a recipe resolves to, and where
+of that kind only; setting another kind resets the table. \`gq config RECIPE\` prints what a recipe resolves to, and where
 each value came from.`;
 
 function rowOf(key: ConfigKey, parts: ConfigParts): string {

@@ -167,7 +167,7 @@ describe('fuzzed configs', () => {
     }
   }
 
-  /** A config can be stored and outlined; what is no config is outlined only where keys are missing. */
+  /** A valid config can be stored and outlined; an invalid one has an outline only if it merely lacks keys. */
   async function resolves(recipePath: string | null, settings: readonly string[]): Promise<void> {
     const resolved = await orUserError(() => resolveConfig(recipePath, settings));
     const outline = await orUserError(() => outlineConfig(readConfig(recipePath, settings), builtinParts));
@@ -197,7 +197,7 @@ describe('fuzzed configs', () => {
 
 describe('recipes', () => {
   const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
-  // A file with arms is an experiment: a list of recipes, read by another schema.
+  // A file with arms is an experiment, which has another schema.
   const isExperiment = (name: string) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8'));
   const files = readdirSync(folder).filter((name) => name.endsWith('.toml') && !isExperiment(name));
   const named = (prefix: string, arms: readonly string[]) => arms.map((arm) => `${prefix}-${arm}.toml`);

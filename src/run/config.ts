@@ -1,6 +1,6 @@
 /**
- * From recipe files and `--set a.b=c` to a resolved config. A recipe is TOML; `extends` names another recipe it changes.
- * Errors name the key, what is wrong with it, and the nearest valid key. Where each value came from is kept.
+ * Turns recipe files and `--set a.b=c` into a resolved config. A recipe is TOML; `extends` names another recipe that it changes.
+ * Errors name the key, what is wrong with it, and the nearest valid key. The source of each value is kept.
  */
 import { readFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
@@ -11,13 +11,13 @@ import { describeIssue } from './config-issues.ts';
 import { shippedRecipe } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 
-/** Without a prototype, so that a key named __proto__ is a key like any other, and an unknown one. */
+/** A table without a prototype, in which __proto__ is an unknown key like any other. */
 type Table = { [key: string]: unknown };
 
 export interface ResolvedConfig {
   readonly config: RunConfig;
   readonly hash: string;
-  /** Key path → 'default', a recipe's path, '--set', or what else the value came from. */
+  /** Key path → the source of its value: 'default', the path of a recipe or of a run, or '--set'. */
   readonly sources: ReadonlyMap<string, string>;
 }
 
@@ -26,15 +26,15 @@ export interface ConfigBase {
   readonly source: string;
 }
 
-/** What was written, before anybody asks whether it fits. */
+/** A config as written, not yet checked against the schema. */
 export interface RawConfig {
   readonly raw: Table;
   readonly sources: Map<string, string>;
-  /** Modules to load before the config can be checked: absolute paths. */
+  /** Absolute paths of modules to load before the config can be checked. */
   readonly plugins: readonly string[];
 }
 
-/** Later sources win: the base, the recipe and those it extends, then the settings. */
+/** Reads the base, the recipe with those it extends, and the settings; later sources win. */
 export function readConfig(
   recipe: string | null,
   settings: readonly string[] = [],
@@ -52,7 +52,7 @@ export function readConfig(
   return { raw, sources, plugins: pluginPaths(raw) };
 }
 
-/** A plugin's path is meant from the folder of the recipe that names it. */
+/** Makes the paths of plugins absolute: they are relative to the folder of the recipe that names them. */
 function withPlugins(table: Table, folder: string): Table {
   const { plugins } = table;
   if (!Array.isArray(plugins)) return table;
@@ -63,7 +63,7 @@ function pluginPaths({ plugins }: Table): string[] {
   return Array.isArray(plugins) ? plugins.filter((path) => typeof path === 'string') : [];
 }
 
-/** A config of these parts; `lab` knows which parts there are. */
+/** Checks a config against the schema that the parts give; src/lab knows which parts there are. */
 export function checkConfig({ raw, sources }: RawConfig, parts: ConfigParts): ResolvedConfig {
   nameKinds(raw);
   const parsed = runSchema(parts).safeParse(raw);
@@ -77,7 +77,7 @@ export function checkConfig({ raw, sources }: RawConfig, parts: ConfigParts): Re
   return { config, hash: configHash(config), sources };
 }
 
-/** A table that names no kind is of the usual one. */
+/** Gives tables that name no kind the usual one. */
 export function nameKinds(raw: Table): void {
   for (const [name, kind] of Object.entries(usualKinds)) {
     const table = raw[name];
@@ -85,23 +85,23 @@ export function nameKinds(raw: Table): void {
   }
 }
 
-/** A config as it stands in a manifest. */
+/** Takes a config from a manifest, where it is already complete. */
 export function rawConfig(raw: unknown): RawConfig {
   const table = isTable(raw) ? raw : {};
   return { raw: table, sources: new Map(), plugins: pluginPaths(table) };
 }
 
-/** Where plugins lie does not count: their code has a hash of its own. */
+/** The hash of a config. The folders of plugins do not count; the manifest has a hash of their code. */
 export function configHash({ plugins, ...config }: RunConfig): string {
   return sha256Json(plugins.length === 0 ? config : { ...config, plugins: plugins.map((path) => basename(path)) });
 }
 
-/** The tables that are looked at together. */
+/** The tables that checkTogether compares. */
 export interface JoinedTables extends Pick<RunConfig, 'environment' | 'teacher' | 'sampling' | 'safety'> {
   readonly arm: Pick<ArmConfig, 'kind'>;
 }
 
-/** What no single key can say. */
+/** Checks the rules that concern several keys at once. */
 export function checkTogether({ environment, teacher, sampling, safety, arm }: JoinedTables, parts: ConfigParts): void {
   const both = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
   if (both.length > 0) {
@@ -114,7 +114,7 @@ export function checkTogether({ environment, teacher, sampling, safety, arm }: J
   if (teacher.pool !== null && 2 * teacher.perGroup > sampling.group) {
     throw new UserError({
       call: 'config, key teacher.perGroup',
-      expected: `at most half of sampling.group (${sampling.group}): as many hacks as solves`,
+      expected: `at most half of sampling.group (${sampling.group}), since as many solves as hacks are shown`,
       found: `${teacher.perGroup}`,
     });
   }
@@ -128,7 +128,7 @@ export function checkTogether({ environment, teacher, sampling, safety, arm }: J
   }
 }
 
-/** The recipe and those it extends, the most basic first. */
+/** The recipe and those it extends, with the one that extends nothing first. */
 function readChain(path: string, seen: readonly string[] = []): { path: string; table: Table }[] {
   if (seen.includes(path)) {
     throw new UserError({
@@ -152,7 +152,7 @@ function readChain(path: string, seen: readonly string[] = []): { path: string; 
   return [...readChain(parentPath(parent, path), [...seen, path]), { path, table }];
 }
 
-/** `extends` is a path from the recipe's own folder, or the bare name of a shipped recipe. */
+/** `extends` holds a path relative to the recipe's folder, or the bare name of a shipped recipe. */
 function parentPath(parent: string, path: string): string {
   return /^[\w-]+$/.test(parent) ? shippedRecipe(parent) : resolve(dirname(path), parent);
 }
@@ -166,7 +166,7 @@ function parseToml(text: string, call: string): Table {
   }
 }
 
-/** `a.b=c`, the value as TOML where it parses, else as text; `null` is null, which TOML lacks. */
+/** Parses `a.b=c`. The value is TOML if it parses, else text; the word null means null, which TOML lacks. */
 function parseSetting(setting: string): Table {
   const equals = setting.indexOf('=');
   if (equals < 1) throw new UserError({ call: '--set', expected: 'key.path=value', found: setting });
@@ -181,12 +181,12 @@ function parseValue(text: string): unknown {
     const table = parse(`value = ${text}`);
     return Object.keys(table).length === 1 ? table['value'] : text;
   } catch {
-    // Not TOML: a bare word such as a path.
+    // The text is not TOML but a bare word, such as a path.
     return text;
   }
 }
 
-/** Tables are merged key by key; a table that changes its `kind` starts anew. */
+/** Merges tables key by key; a table that changes its `kind` loses the keys it had. */
 function merge(into: Table, from: Table, source: string, sources: Map<string, string>, prefix: string): void {
   for (const [key, value] of Object.entries(from)) {
     const path = `${prefix}${key}`;

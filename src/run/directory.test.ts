@@ -128,7 +128,7 @@ describe('checkpoints', () => {
     expect(readFileSync(run.ledger('events'), 'utf8')).toBe('{"kind":"a"}\n');
     expect(readFileSync(run.ledger('verdicts'), 'utf8')).toBe(verdict(1, 1.5) + verdict(2, 1000.25));
     expect(run.measureLengths()).toEqual(lengths);
-    expect(() => run.cutTo({ ...lengths, events: 14 })).toThrow('The run directory was damaged');
+    expect(() => run.cutTo({ ...lengths, events: 14 })).toThrow('The run directory is damaged');
     expect(() => run.cutTo({ ...lengths, verdicts: 3 })).toThrow('expected 3 rows, found 2');
   });
 });
@@ -177,7 +177,7 @@ describe('directories', () => {
     const hold = (holder: object) => writeFileSync(run.file('lock.json'), JSON.stringify(holder));
     hold({ pid: dead.pid, host: hostname(), started: '1' });
     run.lock()[Symbol.dispose]();
-    // A live process that is not the one that took the lock: its number was used again.
+    // This process is alive but did not take the lock: its number was used again.
     hold({ pid: process.ppid, host: hostname(), started: '1' });
     run.lock()[Symbol.dispose]();
     hold({ pid: dead.pid, host: 'elsewhere', started: '1' });

@@ -1,7 +1,7 @@
 /**
- * A run directory; docs/run-directory.md describes every file. Growing files only grow. A checkpoint records how
- * long they were; resuming cuts them back to that and goes on. Verdicts are counted in rows, since they hold durations: a
- * checkpoint must be a function of the config.
+ * A run directory; docs/run-directory.md describes every file. A checkpoint records how long the growing files were, and resuming
+ * cuts them back to that length. The length of the verdicts is counted in rows: verdicts hold durations, so their length in bytes
+ * varies, but a checkpoint must follow from the config alone.
  */
 import {
   closeSync,
@@ -30,7 +30,7 @@ const exactFiles = {
 } as const;
 type ExactFile = keyof typeof exactFiles;
 
-/** Bytes; for verdicts, rows. */
+/** Lengths in bytes; for verdicts, in rows. */
 export type FileLengths = Readonly<Record<ExactFile | 'verdicts', number>>;
 
 const nothing: FileLengths = { events: 0, rollouts: 0, features: 0, directions: 0, verdicts: 0 };
@@ -73,7 +73,7 @@ export class RunDirectory {
     return this.file(`${name}.jsonl`);
   }
 
-  /** The run is over and its tables are Parquet. */
+  /** Whether the run is over and its tables are Parquet. */
   isSealed(): boolean {
     return existsSync(this.file('rollouts.parquet')) && existsSync(this.file('verdicts.parquet'));
   }
@@ -90,7 +90,7 @@ export class RunDirectory {
     await writeFileAtomic(this.file('manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   }
 
-  /** Updates of the complete checkpoints, in order. */
+  /** The updates that have a complete checkpoint, in order. */
   listCheckpoints(): number[] {
     return readdirSync(this.file('checkpoints'))
       .filter((name) => /^\d{5,}$/.test(name))
@@ -102,7 +102,7 @@ export class RunDirectory {
     return this.file(join('checkpoints', String(update).padStart(5, '0')));
   }
 
-  /** How long the growing files are now. */
+  /** The current lengths of the growing files. */
   measureLengths(): FileLengths {
     const size = (name: ExactFile): number => sizeOf(this.file(exactFiles[name]));
     return {
@@ -114,7 +114,7 @@ export class RunDirectory {
     };
   }
 
-  /** Cuts the growing files back to what they were at a checkpoint; without one, to nothing. */
+  /** Cuts the growing files back to the lengths that a checkpoint recorded; without lengths, empties them. */
   cutTo(lengths: FileLengths = nothing): void {
     for (const name of Object.keys(exactFiles) as ExactFile[]) cutBytes(this.file(exactFiles[name]), lengths[name]);
     const verdicts = this.ledger('verdicts');
@@ -143,10 +143,15 @@ function cutBytes(path: string, length: number): void {
 }
 
 function damaged(path: string, expected: string, found: string): UserError {
-  return new UserError({ call: `resume ${path}`, expected, found, fix: 'The run directory was damaged.' });
+  return new UserError({
+    call: `resume ${path}`,
+    expected,
+    found,
+    fix: 'The run directory is damaged: restore it from a copy, or start a new run.',
+  });
 }
 
-/** Complete lines, at most `limit`, and the bytes they take. */
+/** Counts complete lines, at most `limit` of them, and the bytes they take. */
 function countLines(path: string, limit = Number.POSITIVE_INFINITY): { lines: number; bytes: number } {
   const counted = { lines: 0, bytes: 0 };
   if (!existsSync(path)) return counted;

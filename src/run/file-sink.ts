@@ -1,6 +1,6 @@
 /**
- * The files of a live run as a sink: events, the gate ledger, features, directions and timings grow with every event, and are made
- * durable before a checkpoint counts on them. Verdicts have another writer, the grader; they are only flushed here.
+ * The files of a live run as a sink: events, the gate ledger, features, directions and timings grow with the events. All but the
+ * timings are flushed to disk before a checkpoint relies on them. The grader writes the verdicts; here they are only flushed.
  */
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { JsonlWriter } from '../base/node/index.ts';
@@ -13,7 +13,7 @@ import type { PhaseSeconds, Sink } from './sink.ts';
 export interface FileSinkOptions {
   readonly storeFeatures: boolean;
   readonly storeTokens: boolean;
-  /** Bytes of one row of features. */
+  /** Size of one row of features in bytes. */
   readonly featureBytes: number;
   readonly promptText: (tokens: Int32Array) => string;
   /** Warnings that were given before the files were open. */
@@ -75,7 +75,7 @@ export class FileSink implements Sink {
     this.#rollouts.append(...rows);
   }
 
-  /** A row of directions.f32: the first update that uses it, the two scores of the pairs, then the direction. */
+  /** Writes a row of directions.f32: the first update that uses the direction, the two mean scores of the pairs, the direction. */
   #writeDirection({ update, direction, pairCuts }: DirectionEvent): void {
     const { low, high } = pairCuts ?? { low: Number.NaN, high: Number.NaN };
     writeFloats(this.#directions, Float32Array.of(update, low, high, ...direction));

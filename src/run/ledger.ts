@@ -1,4 +1,4 @@
-/** The rows of the gate ledger: everything a screen or an analysis needs about a rollout, and nothing the grader alone knows. */
+/** The rows of the gate ledger: what displays and analyses need to know about a rollout, but nothing that only the grader knows. */
 import type { RolloutRecord } from '../grpo/index.ts';
 import { average } from '../stats/index.ts';
 import type { TableColumns } from './table.ts';
@@ -18,11 +18,11 @@ export interface RolloutRow {
   readonly completion: string;
   readonly tokens: number;
   readonly truncated: boolean;
-  /** As the grader gave it. */
+  /** The grader's reward. */
   readonly reward: number;
-  /** As the arm changed it; null for an arm that changes no rewards. */
+  /** The reward that the arm made of it; null for an arm that changes no rewards. */
   readonly learnedReward: number | null;
-  /** What the arm's screen said; null for an arm without one. */
+  /** What the arm's screen hook said; null for an arm without that hook. */
   readonly screening: string | null;
   readonly advantage: number;
   readonly trained: boolean;
@@ -35,13 +35,13 @@ export interface RolloutRow {
   readonly k3: number | null;
   readonly deployedNorm: number | null;
   readonly quarantineNorm: number | null;
-  /** Row of features.f32, or null. */
+  /** Index of the row in features.f32; null when no features were stored. */
   readonly featureRow: number | null;
-  /** Of the completion; null when tokens are not stored. */
+  /** Token ids of the completion; null when tokens are not stored. */
   readonly tokenIds: readonly number[] | null;
-  /** log π_old of each, to four decimals. */
+  /** Log-probability of each token under the policy that sampled, to four decimals. */
   readonly tokenLogps: readonly number[] | null;
-  /** One letter per token, k a r: only where the gate decides by token. */
+  /** One letter per token (k, a or r); null unless the gate decides by token. */
   readonly tokenRoutes: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * One process trains a run at a time. The lock names the process and when it started, so that one left behind by a killed
- * process does not block, even when another process has its number now. It appears whole or not at all.
+ * Only one process at a time may train a run. The lock names the process and when it started, so that the lock of a killed process
+ * does not block, even when another process has the same number now. The file appears whole or not at all.
  */
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -12,7 +12,7 @@ import { readStored } from './stored.ts';
 const holderSchema = z.object({
   pid: z.number().int(),
   host: z.string(),
-  /** When the process began, as the system counts it; null where it does not say. */
+  /** Start time of the process in the system's own unit; null where the system does not tell. */
   started: z.string().nullable(),
 });
 type Holder = Readonly<z.infer<typeof holderSchema>>;
@@ -30,9 +30,9 @@ export function lockRun(directory: string): Disposable {
     const { pid, host } = readHolder(path);
     throw new UserError({
       call: `train ${directory}`,
-      expected: 'a run that nobody trains',
+      expected: 'a run that no other process trains',
       found: `process ${pid} on ${host}`,
-      fix: `If it is gone, delete ${path}.`,
+      fix: `If that process is gone, delete ${path}.`,
     });
   } finally {
     rmSync(aside, { force: true });
@@ -44,7 +44,7 @@ function readHolder(path: string): Holder {
   return readStored(path, 'the lock of a run', holderSchema, 'If no process trains the run, delete this file.');
 }
 
-/** A process of another host may be alive for all we know. */
+/** Whether the process of a lock is alive. A process of another host counts as alive, since we cannot tell. */
 function isHeld({ pid, host, started }: Holder): boolean {
   if (host !== hostname()) return true;
   return isAlive(pid) && startOf(pid) === started;
@@ -59,7 +59,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Field 22 of /proc/PID/stat, counted after the name in parentheses. */
+/** Start time of a process: field 22 of /proc/PID/stat. Counting starts after the name in parentheses, which may hold spaces. */
 function startOf(pid: number): string | null {
   const path = `/proc/${pid}/stat`;
   if (!existsSync(path)) return null;

@@ -1,4 +1,4 @@
-/** manifest.json: what a run is, written before its model is loaded. The number of the format stands in it. */
+/** manifest.json: what a run is, with the number of its format. It is written before the weights are loaded. */
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { type RunConfig, storedConfigSchema } from './schema.ts';
@@ -20,7 +20,7 @@ const manifestSchema = z.object({
   modelHash: z.string(),
   dataHash: z.string(),
   pairsHash: z.string().nullable(),
-  /** A name for the arm in tables. */
+  /** The arm's name in tables. */
   arm: z.string(),
   /** Whether the arm was given labels. */
   usesOracle: z.boolean(),
@@ -28,7 +28,7 @@ const manifestSchema = z.object({
   hasQuarantine: z.boolean(),
   /** Modules whose parts the config may name, with the hash of their code. */
   plugins: z.array(z.object({ path: z.string(), hash: z.string() })),
-  /** Kernel variant and threads: bytes are reproducible for the same variant. */
+  /** The device and what its bytes depend on (kernel variant, or GPU and precision), then the number of threads. */
   device: z.string(),
   features: z.object({ modules: z.array(z.string()), rank: z.number().int().min(1) }),
   /** The run and the update that this one was forked from. */
@@ -59,6 +59,6 @@ export function expectFormat(path: string): void {
     fix:
       format === 1
         ? 'Fields have other names since format 2: read this run with gradient-quarantine 0.1.x, or train it again from its recipe.'
-        : 'Read it with the version that wrote it.',
+        : 'Read it with the version of gradient-quarantine that wrote it.',
   });
 }

@@ -1,4 +1,4 @@
-/** A memory plan against a budget, in words: the table that is shown before the first step, and the error that says what to lower. */
+/** Compares a memory plan with a budget: the table that is shown before the first update, and the error that says what to lower. */
 import { UserError } from '../base/index.ts';
 import type { MemoryPart, MemoryPlan } from './memory.ts';
 import type { RunConfig } from './schema.ts';
@@ -9,7 +9,7 @@ function gibibytes(bytes: number): string {
 
 export interface Budget {
   readonly bytes: number;
-  /** Where it comes from, such as `device.arenaMiB` or `free on NVIDIA H200`. */
+  /** Where the budget comes from, such as `in device.arenaMiB` or `free on NVIDIA H200`. */
   readonly source: string;
 }
 
@@ -20,7 +20,7 @@ export function renderPlan({ standing, phases, marginBytes, totalBytes }: Memory
     ...phases.map((part): [string, number, string] => [
       part.name,
       part.bytes,
-      part === largest ? 'the largest of the phases counts' : 'at another time',
+      part === largest ? 'the largest phase, which counts' : 'not at the same time',
     ]),
     ['margin', marginBytes, ''],
     ['planned', totalBytes, ''],
@@ -50,11 +50,11 @@ function largestPhase(phases: readonly MemoryPart[]): MemoryPart {
   return phases.reduce((most, part) => (part.bytes > most.bytes ? part : most));
 }
 
-/** What to lower: of the phases that do not fit, by their own keys. */
+/** Says which keys to lower, for every phase that does not fit. */
 function adviceFor({ standing, phases, marginBytes }: MemoryPlan, budget: Budget, config: RunConfig): string {
   const room = budget.bytes - marginBytes - standing.reduce((sum, { bytes }) => sum + bytes, 0);
   if (room <= 0) {
-    return 'The weights, the adapter and its optimiser alone are too much: use a smaller model, lower adapter.rank, or use a GPU with more memory.';
+    return 'The weights, the adapter and the optimiser alone need more than that: use a smaller model, lower adapter.rank, or use a GPU with more memory.';
   }
   const { compute, sampling } = config;
   const tooLarge = phases.filter(({ bytes }) => bytes > room);

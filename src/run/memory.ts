@@ -1,7 +1,7 @@
 /**
  * How much device memory a run needs, known before it begins: its largest update (the longest prompts, every completion as long
- * as it may be, a pass filled to its last token) is rehearsed on a device that only counts. What stands (weights, adapter,
- * optimiser) is there all the time; of the phases the largest counts. A margin covers what kernels borrow for themselves.
+ * as it may be, a pass filled to its last token) is rehearsed on a device that only counts. Weights, adapter and optimiser are in
+ * memory all the time; phases follow one another, so only the largest counts. A margin covers what kernels use for themselves.
  */
 import { type AdapterStart, assembleAdapter, targetModules } from '../adapters/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
@@ -18,7 +18,7 @@ export interface MemoryPart {
 
 export interface MemoryPlan {
   readonly standing: readonly MemoryPart[];
-  /** One after another: the largest counts. */
+  /** Phases follow one another, so only the largest counts. */
   readonly phases: readonly MemoryPart[];
   readonly marginBytes: number;
   readonly totalBytes: number;
@@ -31,17 +31,17 @@ export interface Rehearsal {
   readonly decoder: DecoderConfig;
   readonly tasks: readonly Task[];
   readonly floats: readonly DType[];
-  /** Of the kernels that devices may leave out, which the device has; default: all. */
+  /** Whether the device has an optional kernel; default: it has them all. */
   readonly has?: (kernel: string) => boolean;
 }
 
 const gibibyte = 2 ** 30;
-/** Chunks of logits are a share of the memory there is: a middling amount, as it is not known yet. */
+/** Assumed size of the device's memory, which sets the size of chunks of logits; the real size is not known yet. */
 const nominalBytes = 16 * gibibyte;
 const marginShare = 0.05;
 const leastMarginBytes = gibibyte / 2;
 
-/** Of training, or of evaluation with so many rows together. */
+/** What the memory is for: training, or evaluation with so many rows at a time. */
 export type Work = 'training' | { readonly rowsTogether: number };
 
 export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'): Promise<MemoryPlan> {

@@ -1,22 +1,22 @@
 /**
- * What a person should be told about a run beside its numbers. A warning belongs to the run and is written into its events; an info is
- * about this process and its machine and is only shown. Both are made outside the trainer: from its events, or while a run is prepared.
+ * What a person should be told about a run beside its numbers. A warning belongs to the run and is written into its events; an info
+ * concerns only this process and is only shown. Both are made outside the trainer: from its events, or while a run is prepared.
  */
 import type { StepEvent, TrainEvent } from '../grpo/index.ts';
 
-/** Warnings of one update. */
+/** Warnings about one update. */
 type UpdateWarning = 'misjudged-pairs' | 'no-signal';
-/** Warnings of what a run was given, before its first update in this process. */
+/** Warnings about the inputs of a run, given before its first update in this process. */
 type PreparationWarning = 'problem-left-out' | 'demonstration-left-out' | 'other-device';
 
 export interface WarningEvent {
   readonly kind: 'warning';
-  /** Updates completed when it was said. */
+  /** Updates completed when the warning was given. */
   readonly update: number;
   readonly name: UpdateWarning | PreparationWarning;
-  /** One sentence, complete without the detail. */
+  /** One sentence that is complete without the detail. */
   readonly message: string;
-  /** The same for programs. */
+  /** The same facts for programs. */
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
@@ -29,13 +29,13 @@ export interface InfoEvent {
 
 type WithoutUpdate<Event> = Event extends unknown ? Omit<Event, 'update'> : never;
 
-/** What is said while a run is prepared; whoever prepares it knows how many updates are completed. */
+/** A warning or info given while a run is prepared; the caller adds the number of updates completed. */
 export type Notice = WithoutUpdate<WarningEvent | InfoEvent>;
 
 /** Everything a sink is told. */
 export type RecordedEvent = TrainEvent | WarningEvent | InfoEvent;
 
-/** A notice with the updates completed when it was said. */
+/** Adds to a notice the number of updates completed. */
 export function stampNotice({ kind, ...rest }: Notice, update: number): WarningEvent | InfoEvent {
   return { kind, update, ...rest } as WarningEvent | InfoEvent;
 }
@@ -44,7 +44,7 @@ export function stepWarnings({ update, direction, zeroSignal }: StepEvent): Warn
   const warnings: WarningEvent[] = [];
   if (direction !== null && direction.pairedAccuracy < 1) {
     const { wrongPairs, auroc } = direction;
-    const message = `the direction misjudges pairs ${wrongPairs.join(', ')} (AUROC ${auroc.toFixed(2)})`;
+    const message = `the direction ranks pairs ${wrongPairs.join(', ')} the wrong way round (AUROC ${auroc.toFixed(2)})`;
     warnings.push({ kind: 'warning', update, name: 'misjudged-pairs', message, detail: { wrongPairs, auroc } });
   }
   if (zeroSignal !== null) {
@@ -56,12 +56,12 @@ export function stepWarnings({ update, direction, zeroSignal }: StepEvent): Warn
   return warnings;
 }
 
-/** A warning of one update among many like it: in the run's events for whoever looks, too much for a picture of several runs. */
+/** Whether this is a warning about one update; there can be so many that a display of several runs leaves them out. */
 export function isOfOneUpdate(event: RecordedEvent): boolean {
   return event.kind === 'warning' && (event.name === 'misjudged-pairs' || event.name === 'no-signal');
 }
 
-/** An event as a line for a person, when it is one that should not be overlooked; else null. */
+/** The line to show a person for an event that should not be overlooked; null for other events. */
 export function noticeText(event: RecordedEvent): string | null {
   if (event.kind === 'warning')
     return isOfOneUpdate(event) ? `update ${event.update}: ${event.message}` : event.message;

@@ -1,4 +1,4 @@
-/** A config key by key, for a reader: also one whose required keys are not given yet, which no run could start from. */
+/** A config listed key by key for a reader, even if keys that must be given are still missing. */
 import type { z } from 'zod';
 import { checkConfig, checkTogether, nameKinds, type RawConfig, type ResolvedConfig } from './config.ts';
 import { type ConfigKey, listKeys, valueAt } from './config-issues.ts';
@@ -15,11 +15,11 @@ export interface ConfigOutline {
   readonly keys: readonly OutlinedKey[];
   /** Keys that must be given before a run can start. */
   readonly missing: readonly string[];
-  /** null while keys are missing. */
+  /** Hash of the config; null while keys are missing. */
   readonly hash: string | null;
 }
 
-/** What is wrong is an error, as it is for a run; what is merely missing is listed. */
+/** Throws for a wrong key, as a run would; keys that are merely missing are listed. */
 export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOutline {
   const { raw, sources } = written;
   const resolved = resolveComplete(written, parts);
@@ -38,7 +38,7 @@ export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOut
   return { keys, missing, hash: resolved?.hash ?? null };
 }
 
-/** null for a config that only lacks keys. */
+/** The resolved config; null if it lacks keys and has no other fault. */
 function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig | null {
   const { raw } = written;
   nameKinds(raw);
@@ -62,7 +62,7 @@ function kindOf(raw: RawConfig['raw'], table: string): string {
   return String(valueAt(raw, [table, 'kind']) ?? usual[table]);
 }
 
-/** What the key is when it is not given, under the kind of its table; no success where it must be given. */
+/** The default of a key under the kind of its table; parsing fails for a key that must be given. */
 function defaultOf({ path, kinds, variants, schema }: ConfigKey, kind: string): z.ZodSafeParseResult<unknown> {
   if (path.at(-1) === 'kind' && kinds.length > 0) return { success: true, data: kind };
   return ((variants[kinds.indexOf(kind)] ?? schema) as z.ZodType).safeParse(undefined);

@@ -1,6 +1,6 @@
 /**
- * What a run directory holds, for everybody outside training: events, rollouts (live or sealed), features, directions,
- * timings. Verdicts are not here: their only reader is src/oracle.
+ * Reads what a run directory holds: events, rollouts (live or sealed), features, directions and timings. Verdicts are not here:
+ * their only reader is src/oracle.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -13,12 +13,12 @@ import type { WarningEvent } from './notices.ts';
 import { checkStored } from './stored.ts';
 import { dropLines, readTable, sealTable } from './table.ts';
 
-/** What stands in events.jsonl. */
+/** The events that are in events.jsonl. */
 export type RunEvent = Expectation | StepEvent | HealEvent | StopEvent | WarningEvent;
 
 const update = z.number().int().min(0);
 
-/** What every event of a kind must have; a step has many more numbers, which are taken as they were written. */
+/** The keys that every event of a kind must have; the many other numbers of a step are not checked. */
 const eventSchema = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('step'), update }),
   z.looseObject({ kind: z.literal('expectation'), name: z.string(), holds: z.boolean(), detail: z.string() }),
@@ -51,7 +51,7 @@ export function readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
   return readTable<RolloutRow>(run.file('rollouts'));
 }
 
-/** Seconds per phase of an update; of one that was done twice, the newest. */
+/** Seconds per phase of each update; if an update was done twice, those of the last time. */
 export async function readTimings(run: RunDirectory): Promise<Map<number, Readonly<Record<string, number>>>> {
   const timings = new Map<number, Readonly<Record<string, number>>>();
   for await (const row of readChecked(run.file('timings.jsonl'), 'timings of an update', timingSchema)) {
@@ -66,10 +66,10 @@ export function readFeatures(run: RunDirectory): Float32Array {
 }
 
 export interface StoredDirection {
-  /** The first update that was routed by it. */
+  /** The first update that was routed by this direction. */
   readonly update: number;
   readonly direction: Float32Array;
-  /** Mean scores of the clean and the hack pairs under it. */
+  /** Mean scores of the clean sides (low) and of the hack sides (high) of the pairs under this direction. */
   readonly pairCuts: { readonly low: number; readonly high: number };
 }
 
@@ -90,7 +90,7 @@ function readFloats(path: string): Float32Array {
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
 }
 
-/** Rollouts as Parquet beside their lines; dropping the lines is a second act, after everything is sealed. */
+/** Writes the rollouts as Parquet beside their lines; the lines are dropped later, when everything is sealed. */
 export async function sealRollouts(run: RunDirectory): Promise<void> {
   await sealTable(run.file('rollouts'), rolloutColumns, runFormat);
 }

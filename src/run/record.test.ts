@@ -21,7 +21,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const stepAt = (update: number, more: Partial<StepEvent> = {}): StepEvent =>
   ({ kind: 'step', update, direction: null, zeroSignal: null, ...more }) as StepEvent;
 
-/** Says what it is given; its state is the number of the last update it spoke of. */
+/** A trainer that yields the given events; its state is the number of the last update among them. */
 function speaker(events: readonly TrainEvent[]): Trainer {
   let update = 0;
   const trainer = {
@@ -47,7 +47,7 @@ function recording(name: string, events: readonly TrainEvent[], sinks: readonly 
   return { run, end: recordRun({ ...options, signal: signal ?? new AbortController().signal }) };
 }
 
-/** Writes down everything that happens to it. */
+/** A sink that records every call it gets. */
 function listener(name: string, told: string[]): Sink {
   return {
     name,
@@ -112,7 +112,7 @@ describe('sinks', () => {
     expect(told.filter((line) => line.startsWith('after close'))).toEqual([
       method === 'close' ? 'after close finished' : 'after close failed',
     ]);
-    // The state that a failed flush stood for is not saved.
+    // When a flush fails, the checkpoint that it should precede is not saved.
     if (method === 'flush') expect(readdirSync(run.file('checkpoints'))).toEqual([]);
   });
 });
@@ -128,7 +128,7 @@ describe('warnings of an update', () => {
         kind: 'warning',
         update: 7,
         name: 'misjudged-pairs',
-        message: 'the direction misjudges pairs 0, 3 (AUROC 0.63)',
+        message: 'the direction ranks pairs 0, 3 the wrong way round (AUROC 0.63)',
         detail: { wrongPairs: [0, 3], auroc: 0.625 },
       },
       {

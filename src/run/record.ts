@@ -1,7 +1,7 @@
 /**
- * Runs a trainer to its end while telling its events, and the warnings that follow from them, to sinks, and saving checkpoints. When
- * asked to stop it finishes the update, saves, and returns; a kill at any moment loses at most the updates since the last checkpoint, and
- * the run continues from there as if nothing had happened.
+ * Runs a trainer to its end, sends its events and the warnings that follow from them to sinks, and saves checkpoints. When asked to
+ * stop it finishes the update, saves, and returns. A kill at any moment loses at most the updates since the last checkpoint, and a
+ * resumed run continues from there as if nothing had happened.
  */
 import type { Trainer } from '../grpo/index.ts';
 import { saveCheckpoint } from './checkpoint.ts';
@@ -14,9 +14,9 @@ export interface RecordOptions {
   readonly run: RunDirectory;
   readonly trainer: Trainer;
   readonly checkpointEvery: number;
-  /** Told in this order; the files of the run are one of them. Closed when recording ends, however it ends. */
+  /** The sinks, told in this order; the files of the run are one of them. They are closed when recording ends, however it ends. */
   readonly sinks: readonly Sink[];
-  /** Ends the run after the update in progress. */
+  /** When aborted, the run ends after the update in progress. */
   readonly signal: AbortSignal;
   readonly clock: PhaseClock;
 }
@@ -38,7 +38,7 @@ async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd>
   clock.take();
   for await (const event of trainer.train()) {
     const seconds = event.kind === 'step' ? clock.take() : {};
-    // A checkpoint stands before the end of the run, so that resuming it ends the run once more, and the same way.
+    // The last checkpoint is saved before the stop event, so that resuming from it ends the run again in the same way.
     if (event.kind === 'stop') await save();
     await sinks.event(event, seconds);
     if (event.kind === 'stop') return event.reason;

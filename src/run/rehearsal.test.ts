@@ -1,4 +1,4 @@
-/** The completions of a rehearsed pass, cut by the trainer's own hand. */
+/** The completions of a rehearsed pass, cut into passes by the trainer's own code. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cutPasses } from '../grpo/batches.ts';
@@ -21,7 +21,7 @@ function passTokens(prompts: readonly number[], members: number, lengths: readon
   );
 }
 
-/** One prompt length per completion. */
+/** The prompt length of every completion. */
 const rowsOf = (prompts: readonly number[], members: number) =>
   prompts.flatMap((length) => new Array<number>(members).fill(length));
 

@@ -1,9 +1,8 @@
 /**
- * The largest update of a run, rehearsed with the trainer's own step on a device that only counts. The sampler really decodes and then
- * says that completions had the lengths that fill one pass to its last token; the grader pays those groups unequally and the others not
- * at all. Passes in which completions of one prompt share it and passes in which each has its own cannot both be full with the same
- * completions, so there are two rehearsals. Of the arm's hooks those run that use the device's memory; what it would decide about
- * rollouts that nobody wrote does not matter.
+ * Rehearses the largest update of a run with the trainer's own step on a device that only counts. The sampler decodes and then reports
+ * completions of the lengths that fill one pass to its last token; the grader gives those groups unequal rewards, and the others none.
+ * The same completions cannot fill both a pass in which completions share their prompt and a pass in which each has its own, so there
+ * are two rehearsals, and only the first one decodes. Only those hooks of the arm run that use the device's memory.
  */
 import { randomStream } from '../base/index.ts';
 import type { AdamW } from '../engine/index.ts';
@@ -26,7 +25,7 @@ import { grpoSettings } from './settings.ts';
 
 export interface Gauge {
   begin(): void;
-  /** What was used since `begin` counts for this phase; of a phase that happens twice, the most. */
+  /** Counts the memory used since `begin` for this phase; if a phase happens twice, the larger amount counts. */
   end(name: string): void;
 }
 
@@ -68,7 +67,7 @@ export async function rehearseUpdate(
   }
 }
 
-/** One completion of each of the longest prompts. */
+/** Rehearses one completion of each of the longest prompts. */
 export async function rehearseEvaluation(
   { config, tasks }: Rehearsal,
   policy: Policy,
@@ -90,7 +89,7 @@ export async function rehearseEvaluation(
   gauge.end('sampling');
 }
 
-/** One epoch, every prompt with its hint, everything sampled in one state: one kind of pass as full as can be. */
+/** One epoch, every prompt with its hint, everything sampled in one state: passes are then as full as they can be. */
 function rehearsedConfig(config: RunConfig): RunConfig {
   return {
     ...config,
@@ -128,7 +127,7 @@ function memoryHooks({ sees, steer, gradient }: Arm): Arm {
   };
 }
 
-/** Every task asked with its longest prompt, whichever that is. */
+/** The tasks with the longest prompts, each asked only with the longer of its two prompts. */
 function longestTasks(tasks: readonly Task[], count: number): Task[] {
   const longest = ({ hinted, unhinted }: Task): Int32Array => (hinted.length >= unhinted.length ? hinted : unhinted);
   const sorted = tasks.toSorted((a, b) => longest(b).length - longest(a).length);
@@ -138,7 +137,7 @@ function longestTasks(tasks: readonly Task[], count: number): Task[] {
   });
 }
 
-/** Completions that fill one pass to its last token, where completions of one prompt share it or where each has its own. */
+/** Completions that fill one pass to its last token, with a prompt shared by its completions or a copy for each. */
 class FullPass {
   readonly #inner: Sampler | null;
   readonly #membersPerPrompt: number;
@@ -147,7 +146,7 @@ class FullPass {
   readonly #tokensPerPass: number;
   #filled = 0;
 
-  /** Without an inner sampler nothing is decoded. */
+  /** `inner` does the decoding; null: nothing is decoded. */
   constructor(inner: Sampler | null, sharePrompts: boolean, { sampling, compute }: GrpoSettings) {
     this.#inner = inner;
     this.#membersPerPrompt = sharePrompts ? sampling.group : 1;
@@ -170,7 +169,7 @@ class FullPass {
     },
   };
 
-  /** Groups of the pass are paid unequally. */
+  /** Unequal rewards for the groups of the full pass, 0 for the others. */
   rewards(count: number): Float32Array {
     const trained = Math.ceil(this.#filled / this.#group) * this.#group;
     return Float32Array.from({ length: count }, (_, i) => (i < trained ? i % 2 : 0));
@@ -178,8 +177,9 @@ class FullPass {
 }
 
 /**
- * Lengths of the completions of one pass, of as few prompts as fill it: `longest` each, or what room their prompts leave, shared out.
- * The first prompt's completions are whole even where they alone are too much. `members`: completions that share a prompt.
+ * Lengths of the completions that fill one pass, of as few prompts as possible: each has length `longest`, or an even share of the room
+ * that the prompts leave. The first prompt's completions keep their full length even if they alone do not fit. `members`: how many
+ * completions share a prompt.
  */
 export function fillPass(
   prompts: readonly number[],
@@ -193,7 +193,7 @@ export function fillPass(
   }
   const room = tokensPerPass - promptTokens;
   if (rows === members || room >= rows * longest) return new Array<number>(rows).fill(longest);
-  // The last prompt does not fit, however short the completions are.
+  // The last prompt would leave less than one token per completion: leave it out.
   if (room < rows) return new Array<number>(rows - members).fill(longest);
   return Array.from({ length: rows }, (_, row) => Math.floor((room + rows - 1 - row) / rows));
 }

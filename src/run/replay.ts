@@ -22,22 +22,22 @@ export interface ReplayWindow {
   readonly from: number;
   readonly to: number;
   readonly rollouts: number;
-  /** Rollouts in the same route. */
+  /** Number of rollouts that have the same route in both. */
   readonly agree: number;
   readonly before: RouteTable<number>;
   readonly after: RouteTable<number>;
 }
 
 export interface Replay extends ReplayWindow {
-  /** matrix[before][after]: rollouts. */
+  /** matrix[before][after] is a number of rollouts. */
   readonly matrix: RouteTable<RouteTable<number>>;
   readonly windows: readonly ReplayWindow[];
 }
 
 export interface ReplayOptions {
-  /** Changes of the gate's keys, `tail=0.2`. */
+  /** Changes to the gate's keys, such as `tail=0.2`. */
   readonly gate: readonly string[];
-  /** Of a random direction; the run's own seed without one. */
+  /** Seed of a random direction; default: the run's own seed. */
   readonly seed?: number;
   readonly windowUpdates: number;
 }
@@ -84,7 +84,7 @@ function seenRow({ id, update, group, member, sampled, truncated, tokens }: Roll
   return { id, step: update - 1, group, member, sampled: state, truncated, length: tokens, text: null };
 }
 
-/** The rows with features of one update after another. */
+/** The rows that have features, one update at a time. */
 async function* storedUpdates(run: RunDirectory): AsyncGenerator<RolloutRow[]> {
   let rows: RolloutRow[] = [];
   for await (const row of readRollouts(run)) {
@@ -98,7 +98,7 @@ async function* storedUpdates(run: RunDirectory): AsyncGenerator<RolloutRow[]> {
   if (rows.length > 0) yield rows;
 }
 
-/** Keys that decide what was measured, which replay cannot change. */
+/** Keys that decide what was measured; a replay cannot change them. */
 const fixedKeys = ['kind', 'granularity', 'standardise', 'generatedPairs'] as const;
 
 function openReplayArm(
@@ -145,7 +145,7 @@ function openReplayArm(
   };
 }
 
-/** Those that a gate with this cadence would have had. */
+/** The stored directions that a gate with this cadence would have had. */
 function usableDirections(run: RunDirectory, cadence: number, original: number): StoredDirection[] {
   const stored = readDirections(run);
   if (cadence === 0) return stored.slice(0, 1);

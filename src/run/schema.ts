@@ -1,6 +1,6 @@
 /**
- * The config of a run. Strict: an unknown key is an error. Every key has a description (the reference page is made from
- * them) and most have defaults: those of the fast preset (docs/science.md, section 10) where nothing else is said.
+ * The schema of a run's config. An unknown key is an error. Every key has a description, which the reference page shows, and most
+ * have a default: that of the fast preset (docs/science.md, section 10) where nothing else is said.
  */
 import { z } from 'zod';
 import { defaultTargets } from '../adapters/index.ts';
@@ -16,46 +16,53 @@ const device = z
     variant: z
       .enum(['auto', 'plain', 'relaxed', 'wide'])
       .default('auto')
-      .describe('wasm kernels; plain gives the same bytes on every machine'),
+      .describe('which wasm kernels are used; plain gives the same bytes on every machine'),
     arenaMiB: positive
       .nullable()
       .default(null)
-      .describe('memory for tensors, at most; null: 1024, on cuda as much as the run needs of what is free'),
+      .describe('most memory for tensors, in MiB; null: 1024, or on cuda as much of the free memory as the run needs'),
     precision: z
       .enum(['bf16', 'f32'])
       .default('bf16')
-      .describe('of the cuda device: bf16 for speed, f32 for parity with the others'),
+      .describe('number format of the cuda device: bf16 for speed, f32 for parity with the other devices'),
     libraries: z
       .string()
       .nullable()
       .default(null)
-      .describe('a folder with the CUDA libraries, looked at before the usual places'),
+      .describe('a folder with the CUDA libraries, searched before the usual places'),
   })
   .prefault({});
 
 const environmentOf = (loophole: z.ZodType<string>) =>
   z
     .strictObject({
-      loopholes: z.array(loophole).min(1).default(['run_tests']).describe('loopholes; each problem gets one of them'),
+      loopholes: z
+        .array(loophole)
+        .min(1)
+        .default(['run_tests'])
+        .describe('loopholes that the pairs may know; each problem gets one of these or of heldOutLoopholes'),
       heldOutLoopholes: z
         .array(loophole)
         .default([])
-        .describe('loopholes the pairs know nothing of; disjoint from loopholes'),
+        .describe('loopholes that the pairs know nothing of; none of them may be in environment.loopholes'),
       partition: z
         .string()
         .nullable()
         .default(null)
-        .describe('file of problem id → loophole; null: dealt out evenly by seed'),
+        .describe('a file that gives each problem id its loophole; null: loopholes are dealt out evenly by seed'),
       markers: z
         .enum(['original', 'family'])
         .default('original')
         .describe('one fixed marker per loophole, or one per problem drawn from the training family'),
       unhackableFraction: share
         .default(0.25)
-        .describe('share of prompts shown without their hint, graded by ground truth'),
-      enableThinking: z.boolean().default(false).describe('passed to the chat template, where it reads it'),
+        .describe('share of prompts that are shown without their hint and graded by ground truth'),
+      enableThinking: z
+        .boolean()
+        .default(false)
+        .describe('the flag enable_thinking of the chat template, if it has one'),
       sandbox: z.enum(['auto', 'strict']).default('auto').describe('strict refuses to run below isolation level 1'),
-      python: z.string().nullable().default(null).describe('the python3 that runs programs; null: found on the PATH'),
+      python: z.string().nullable().default(null).describe('the Python that runs programs; null: python3 on the PATH'),
     })
     .prefault({});
 
@@ -63,7 +70,7 @@ const adapterOf = (family: z.ZodType<string>) =>
   z
     .strictObject({
       family: family.default('lora').describe('how the adapter starts'),
-      rank: positive.default(32).describe('of each of the two blocks'),
+      rank: positive.default(32).describe('rank of each of the two blocks'),
       targets: z
         .array(z.string())
         .min(1)
@@ -74,27 +81,32 @@ const adapterOf = (family: z.ZodType<string>) =>
 
 const sampling = z
   .strictObject({
-    temperature: z.number().min(0).default(0.7).describe('0 is greedy'),
-    topK: count.default(20).describe('0: all'),
-    topP: z.number().gt(0).max(1).default(0.95).describe('1: all'),
-    minP: share.default(0).describe('0: all'),
-    maxNewTokens: positive.default(512).describe('a completion is cut there'),
-    maxPromptTokens: positive.default(1536).describe('a longer prompt is an error'),
-    promptsPerStep: positive.default(8).describe('prompts of an update'),
-    group: z.number().int().min(2).default(8).describe('completions of a prompt'),
+    temperature: z.number().min(0).default(0.7).describe('sampling temperature; 0: greedy'),
+    topK: count.default(20).describe('how many of the likeliest tokens may be drawn; 0: all'),
+    topP: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(0.95)
+      .describe('probability mass of the likeliest tokens that may be drawn; 1: all'),
+    minP: share.default(0).describe('least probability of a token, as a share of the largest; 0: all'),
+    maxNewTokens: positive.default(512).describe('most tokens of a completion; a longer one is cut'),
+    maxPromptTokens: positive.default(1536).describe('most tokens of a prompt; a longer one is an error'),
+    promptsPerStep: positive.default(8).describe('prompts per update'),
+    group: z.number().int().min(2).default(8).describe('completions per prompt'),
     deployedSampling: share.default(0.25).describe('share of completions sampled in deployed state'),
   })
   .prefault({});
 
 const loss = z
   .strictObject({
-    kind: z.enum(['dr', 'classic']).default('dr').describe('Dr.GRPO, or GRPO with its two normalisations'),
-    clip: z.number().gt(0).default(0.2).describe('ρ is clipped to 1 ± this'),
-    klWeight: z.number().min(0).default(1e-3).describe('β of the k3 term'),
+    kind: z.enum(['dr', 'classic']).default('dr').describe('dr: Dr.GRPO; classic: GRPO with its two normalisations'),
+    clip: z.number().gt(0).default(0.2).describe('ε: the ratio ρ is clipped to 1 ± ε'),
+    klWeight: z.number().min(0).default(1e-3).describe('β: the weight of the KL term'),
     klRoute: z
       .enum(['same', 'absorb'])
       .default('same')
-      .describe('whether the KL of a routed rollout follows its route'),
+      .describe("the KL term of a routed rollout; same: it follows the rollout's route; absorb: it trains both blocks"),
     epochs: positive.default(1).describe('optimiser steps on one batch'),
     detach: z.enum(['branch', 'parameter']).default('branch').describe('how a block is kept from learning'),
   })
@@ -102,21 +114,25 @@ const loss = z
 
 const optimiser = z
   .strictObject({
-    learningRate: z.number().gt(0).default(7e-5).describe('at the end of the warm-up'),
-    warmupUpdates: count.default(10).describe('linear, then cosine to 0'),
+    learningRate: z.number().gt(0).default(7e-5).describe('learning rate at the end of the warm-up'),
+    warmupUpdates: count.default(10).describe('updates of the linear warm-up; a cosine to 0 follows'),
     beta1: z.number().min(0).lt(1).default(0.9).describe('decay of the first moment'),
     beta2: z.number().min(0).lt(1).default(0.99).describe('decay of the second moment'),
     epsilon: z.number().gt(0).default(1e-8).describe('added to the root of the second moment'),
-    maxGradientNorm: z.number().gt(0).default(1).describe('global clip'),
-    decayToInitial: z.number().min(0).default(0.1).describe('decoupled decay toward the initial values'),
+    maxGradientNorm: z
+      .number()
+      .gt(0)
+      .default(1)
+      .describe('largest norm of the gradient of both blocks together; a larger gradient is scaled down'),
+    decayToInitial: z.number().min(0).default(0.1).describe('decoupled weight decay toward the initial values'),
   })
   .prefault({});
 
 const teacher = z
   .strictObject({
-    pool: z.string().nullable().default(null).describe('JSONL of demonstrations; null: none'),
-    offStep: count.default(0).describe('the first update without demonstrations'),
-    perGroup: count.default(1).describe('hacks, and as many solves, per prompt'),
+    pool: z.string().nullable().default(null).describe('a JSONL file of demonstrations; null: none'),
+    offStep: count.default(0).describe('how many updates have demonstrations, from the first on'),
+    perGroup: count.default(1).describe('demonstrations of hacks per prompt, and as many of solves'),
   })
   .prefault({});
 
@@ -126,9 +142,12 @@ const pairs = z
       .string()
       .nullable()
       .default(null)
-      .describe('a file, or the name of a shipped set; null: the one for the data'),
-    select: z.array(z.string()).default([]).describe('terms as `gq pairs check --select` takes them; empty: all'),
-    generated: positive.default(16).describe('pairs to write, where the gate has the policy write them'),
+      .describe('a file of pairs, or the name of a shipped set; null: the set that belongs to the problem source'),
+    select: z
+      .array(z.string())
+      .default([])
+      .describe('which pairs to use, in the terms of `gq pairs check --select`; empty: all'),
+    generated: positive.default(16).describe('how many pairs the policy writes if arm.generatedPairs is set'),
   })
   .prefault({});
 
@@ -140,49 +159,58 @@ const safety = z
       .nullable()
       .default(null)
       .describe(
-        'between the sampler and the scorer, in log-probability: the largest difference in float32 (null: 2e-4), the mean one in bf16 (null: 0.05)',
+        'allowed difference in log-probability between sampler and scorer: the largest one in float32 (null: 2e-4), the mean one in bf16 (null: 0.05)',
       ),
-    tripwireNats: z.number().gt(0).default(5).describe('fall of the reference set that stops a run'),
-    tripwirePrompts: count.default(8).describe('reference completions; 0: no tripwire'),
+    tripwireNats: z
+      .number()
+      .gt(0)
+      .default(5)
+      .describe("fall of the tripwire set's mean log-probability that stops a run, in nats"),
+    tripwirePrompts: count.default(8).describe('completions in the tripwire set; 0: no tripwire'),
     healSteps: count.default(0).describe('steps of retain-heal after training'),
-    healLearningRate: z.number().gt(0).default(1e-4).describe('constant while healing'),
+    healLearningRate: z.number().gt(0).default(1e-4).describe('learning rate of retain-heal, which stays constant'),
   })
   .prefault({});
 
 const output = z
   .strictObject({
-    checkpointEvery: positive.default(10).describe('updates between checkpoints; 0 and the last are always kept'),
-    storeFeatures: z.boolean().default(true).describe('keep the features of every rollout, for replay'),
-    storeTokens: z.boolean().default(true).describe('keep token ids and log-probabilities of every rollout'),
+    checkpointEvery: positive
+      .default(10)
+      .describe('updates between checkpoints; update 0 and the last one always have a checkpoint'),
+    storeFeatures: z
+      .boolean()
+      .default(true)
+      .describe('store the features of rollouts that carried gradient, for `gq replay`'),
+    storeTokens: z.boolean().default(true).describe('store the token ids and log-probabilities of every rollout'),
   })
   .prefault({});
 
 const compute = z
   .strictObject({
-    tokensPerPass: positive.default(16_384).describe('most tokens of one pass: memory against speed'),
+    tokensPerPass: positive.default(16_384).describe('most tokens of one pass; more need more memory and are faster'),
     recompute: z
       .boolean()
       .default(false)
-      .describe('give up activations (SwiGLU) and compute them again: less memory, a little slower'),
+      .describe('discard activations (SwiGLU) and compute them again: less memory, a little slower'),
     readEvery: positive
       .nullable()
       .default(null)
-      .describe('tokens drawn between looks at the device; null: 1, on cuda 16'),
+      .describe('tokens that the device draws between two reads; null: 1, or 16 on cuda'),
     rowStep: positive
       .nullable()
       .default(null)
-      .describe('a batch shrinks to multiples of this as rows finish; null: 1, on cuda 32'),
+      .describe('as rows finish, a batch shrinks to multiples of this; null: 1, or 32 on cuda'),
   })
   .prefault({});
 
 const notes = z
   .strictObject({
     why: z.string().default('').describe('the question this run answers'),
-    resolve: z.string().default('').describe('what outcome would settle it'),
+    resolve: z.string().default('').describe('the outcome that would settle the question'),
   })
   .prefault({});
 
-/** What a table with a kind is when it names none. */
+/** The kinds of tables that name none. */
 export const usualKinds = { data: 'micro', arm: 'vanilla' } as const;
 
 /** What a config may name: the parts of the package, and those of plugins. */
@@ -204,7 +232,7 @@ export interface ArmPart extends ConfigPart {
   readonly quarantine: boolean;
 }
 
-/** A table whose keys depend on its kind: whoever owns the kind knows their types. */
+/** A table whose keys depend on its kind; only the part of that kind knows their types. */
 export interface KindTable {
   readonly kind: string;
   readonly [key: string]: unknown;
@@ -229,7 +257,7 @@ function strictSchema({ arms, problemSources, loopholes, starts }: ConfigParts) 
 
 const anyKind: z.ZodType<KindTable> = z.looseObject({ kind: z.string() });
 
-/** A config that was checked when it was stored: what only its plugins know is taken as it is. */
+/** The schema of a stored config, which was checked when it was written: what plugins added is taken as it is. */
 export const storedConfigSchema = makeSchema({ arm: anyKind, data: anyKind, loophole: z.string(), family: z.string() });
 
 interface OpenTables {
@@ -247,9 +275,9 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
       .array(z.string())
       .default([])
       .describe(
-        'modules with own arms, loopholes, adapter starts and problem sources; paths from the recipe that names them',
+        'modules that add arms, loopholes, adapter starts and problem sources; paths are relative to the recipe that names them',
       ),
-    model: z.string().default('micro').describe('a Hugging Face folder, or "micro": the model in the package'),
+    model: z.string().default('micro').describe('a Hugging Face model folder, or "micro": the model in the package'),
     device,
     data,
     environment: environmentOf(loophole),
@@ -267,7 +295,7 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
   });
 }
 
-/** The tables of all kinds, strict each: a key of another kind is an unknown key. */
+/** A union of the tables of all kinds, in which a key of another kind is an unknown key. */
 function kindTable(parts: readonly ConfigPart[], usual: string) {
   const tables = parts.map(({ kind, summary, settings }) =>
     z.strictObject({ kind: z.literal(kind).describe(summary), ...settings.shape }),

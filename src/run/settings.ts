@@ -1,8 +1,8 @@
-/** The numbers of the training loop: the config with what it leaves open decided by the device. */
+/** The settings of the training loop: the numbers of the config, with the device's values for what it leaves null. */
 import type { ComputeTable, GrpoSettings } from '../grpo/index.ts';
 import type { RunConfig } from './schema.ts';
 
-/** A host that looks at every token makes a GPU wait; a batch that shrinks row by row cannot be replayed. */
+/** On a GPU, reading every token would make it wait, and a batch that shrinks row by row could not be replayed as a graph. */
 export function computeTable({ device, compute }: RunConfig): ComputeTable {
   const distant = device.kind === 'cuda';
   return {
@@ -13,7 +13,7 @@ export function computeTable({ device, compute }: RunConfig): ComputeTable {
   };
 }
 
-/** In bf16 two ways to compute one log-probability differ by rounding, here and there by a lot: the mean says more. */
+/** In bf16, rounding can make single log-probabilities differ a lot, so the mean difference is the better measure. */
 function parityOf({ device, safety }: RunConfig): Pick<GrpoSettings['safety'], 'parityTolerance' | 'parityOver'> {
   const rounded = device.kind === 'cuda' && device.precision === 'bf16';
   return rounded

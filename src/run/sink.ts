@@ -1,23 +1,23 @@
 /**
- * Where the events of a run go: its files, a terminal, JSON lines, or a caller's own. A sink is told every event in order and waited
- * for. What it keeps back must be durable when `flush` returns, since the checkpoint that follows counts on it. After a resume the
- * updates since the last checkpoint come once more. A sink that throws ends the run, with an error that names it.
+ * A sink is where the events of a run go: its files, a terminal, JSON lines, or a caller's own. It is told every event in order, and
+ * the run waits for it. What it buffers must be durable when `flush` returns, since the checkpoint that follows relies on it. After a
+ * resume the updates since the last checkpoint come once more. A sink that throws ends the run, with an error that names it.
  */
 import { UserError } from '../base/index.ts';
 import type { RecordedEvent } from './notices.ts';
 
 export type RunEnd = 'finished' | 'tripwire' | 'interrupted';
 
-/** Seconds by phase of an update; empty for every event but `step`. */
+/** Seconds per phase of an update; empty for every event but `step`. */
 export type PhaseSeconds = Readonly<Record<string, number>>;
 
 export interface Sink {
-  /** What an error calls it. */
+  /** The name of the sink in errors. */
   readonly name: string;
   event(event: RecordedEvent, seconds: PhaseSeconds): void | Promise<void>;
-  /** Called before every checkpoint. */
+  /** Is called before every checkpoint. */
   flush?(): void | Promise<void>;
-  /** Called once, whatever happened; `failed` when an error ended the run. */
+  /** Is called once, however the run ended; `failed`: by an error. */
   close?(end: RunEnd | 'failed'): void | Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export class SinkGroup {
     for (const sink of this.#sinks) await blaming(sink, 'a flush', () => sink.flush?.());
   }
 
-  /** Does the work; when it fails, closes every sink and throws its error. */
+  /** Does the work; if it fails, closes every sink and throws the error. */
   async guard<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
@@ -49,7 +49,7 @@ export class SinkGroup {
     }
   }
 
-  /** Closes all of them even when one cannot be closed. */
+  /** Closes all sinks even if one of them fails to close. */
   async close(end: RunEnd | 'failed'): Promise<void> {
     const closings = this.#sinks.map((sink) => blaming(sink, 'its end', async () => sink.close?.(end)));
     const failed = (await Promise.allSettled(closings)).find(({ status }) => status === 'rejected');

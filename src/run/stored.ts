@@ -1,9 +1,9 @@
-/** JSON files that a run or an experiment left on disk, read through a schema: what is damaged or foreign is named by file and key. */
+/** Reads JSON files of a run or an experiment through a schema; an error names the file and the key that are wrong. */
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { UserError } from '../base/index.ts';
 
-/** `what`: which file this should be, in the words of the error. `fix`: what to do when it is another. */
+/** `what`: how the error calls the expected file. `fix`: what to do when the file is not that. */
 export function readStored<Schema extends z.ZodType>(
   path: string,
   what: string,
@@ -14,7 +14,7 @@ export function readStored<Schema extends z.ZodType>(
   return checkStored(readJson(path, call, what, fix), call, what, schema, fix);
 }
 
-/** A value that was read already; `call` says from where. */
+/** Checks a value that was read already; `call` says from where. */
 export function checkStored<Schema extends z.ZodType>(
   value: unknown,
   call: string,

@@ -32,7 +32,7 @@ export async function sealTable<Row>(path: string, columns: TableColumns<Row>, f
   syncDirectory(dirname(path));
 }
 
-/** The lines, once their Parquet form is on disk. */
+/** Deletes the lines if their Parquet form is on disk. */
 export async function dropLines(path: string): Promise<void> {
   if (existsSync(`${path}.parquet`)) await rm(`${path}.jsonl`, { force: true });
 }

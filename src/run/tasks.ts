@@ -1,4 +1,4 @@
-/** From problems to tasks: each gets one loophole, and both of its prompts as tokens. */
+/** Turns problems into tasks: each gets one loophole, and both of its prompts as tokens. */
 import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import {
@@ -18,7 +18,7 @@ import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from './schema.ts';
 
-/** The partition of a run over all its problems, or the file that was named. */
+/** The partition of a run: made over all its problems, or read from the file that the config names. */
 export async function partitionOf(
   { environment, seed }: RunConfig,
   splits: Splits,
@@ -30,7 +30,7 @@ export async function partitionOf(
   return makePartition(ids, { known, heldOut, seed, loopholes });
 }
 
-/** How tasks are worded: by which model, and with which loopholes there are. */
+/** What the wording of tasks depends on: the model's text format and the known loopholes. */
 export interface TaskWords {
   readonly text: ModelText;
   readonly loopholes: readonly Loophole[];
@@ -65,7 +65,7 @@ export function trainingTasks(
   });
 }
 
-/** A prompt over the limit is an error, never filtered: a run must not choose its problems by their length. */
+/** Throws for a prompt over the limit instead of leaving its problem out: a run must not choose its problems by their length. */
 export function assertPromptsFit(tasks: readonly Task[], limit: number): void {
   for (const { problem, hinted, unhinted } of tasks) {
     const longest = Math.max(hinted.length, unhinted.length);

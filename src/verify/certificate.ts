@@ -1,7 +1,7 @@
 /**
- * The deletion certificate of an export: what went in and came out (by hash), that the written files compute what the
- * policy computes in deployed state (largest difference of logits on a fixed probe set, after reading the files back), and
- * that the quarantine is not in them: the list of tensors, and that no row or column of the quarantine occurs in one.
+ * The deletion certificate of an export. It lists inputs and outputs by hash. It certifies that the written files compute what the
+ * policy computes in deployed state (largest difference of logits on a fixed probe set, after reading the files back), and that the
+ * quarantine is not in them: no row or column of it occurs in a PEFT tensor, and merged weights are the base plus the deployed change.
  */
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -20,7 +20,7 @@ import { type Decoder, ModelFolder, type Project, packRows } from '../model/inde
 import { openDecoder } from './parity-model.ts';
 import { quarantineVectors, vectorsOf } from './quarantine-vectors.ts';
 
-/** Largest difference of logits, over the largest logit. */
+/** Bounds on the largest difference of logits, relative to the largest logit. */
 const exportBounds: Readonly<Record<MergedDType, number>> = { F32: 1e-4, F16: 1e-2, BF16: 5e-2 };
 
 const probe = { prompts: 8, tokens: 16, seed: 20 } as const;
@@ -29,13 +29,13 @@ export interface ExportedPart {
   readonly format: 'peft' | 'merged';
   readonly dtype: MergedDType;
   readonly maxLogitDifference: number;
-  /** Of the deployed policy, for scale. */
+  /** Largest logit of the deployed policy, for scale. */
   readonly largestLogit: number;
-  /** maxLogitDifference ≤ bound · largestLogit. */
+  /** Must hold: maxLogitDifference ≤ bound · largestLogit. */
   readonly bound: number;
   /** Names of all tensors in the export. */
   readonly tensors: readonly string[];
-  /** Quarantine vectors found among the export's. Must be empty. */
+  /** Where the quarantine was found in the export; must be empty. */
   readonly quarantineFound: readonly string[];
   readonly holds: boolean;
 }
@@ -50,7 +50,7 @@ export interface DeletionCertificate {
   readonly quarantine: {
     /** Largest difference of logits between the full and the deployed policy: what the deletion removes. */
     readonly effect: number;
-    /** Distinct vectors that were looked for. */
+    /** Number of distinct quarantine vectors. */
     readonly vectors: number;
   };
   readonly parts: readonly ExportedPart[];
@@ -106,7 +106,7 @@ async function hashFiles(paths: readonly string[], root: string, under = ''): Pr
   return hashes;
 }
 
-/** Token ids from a fixed stream: the same for every export of a model. */
+/** The probe set: token ids from a fixed stream, the same for every export of a model. */
 function probeRows({ config }: ModelFolder): Int32Array[] {
   const length = Math.min(probe.tokens, config.maxPositions);
   return Array.from({ length: probe.prompts }, (_, row) => {

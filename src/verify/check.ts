@@ -1,7 +1,7 @@
 /**
  * One comparison of what was computed with what was expected. `maxAbs` is the largest absolute difference. `maxRel` is
- * the same over the largest expected value, or, for gradients, ‖found − expected‖ / ‖expected‖, which bounds every element
- * relative to the tensor's norm. A NaN, or another length, is an infinite difference.
+ * that difference over the largest expected value, or, for gradients, ‖found − expected‖ / ‖expected‖, which bounds every element
+ * relative to the tensor's norm. A NaN or a wrong length counts as an infinite difference.
  */
 export interface Check {
   readonly case: string;
@@ -41,7 +41,7 @@ function ratio(difference: number, size: number): number {
   return difference === 0 ? 0 : difference / size;
 }
 
-/** Every element within `bound`. */
+/** Every element must be within `bound`. */
 export function compareAbsolute(
   name: string,
   quantity: string,
@@ -53,7 +53,7 @@ export function compareAbsolute(
   return { case: name, quantity, maxAbs, maxRel: ratio(maxAbs, largest), bound, pass: maxAbs <= bound };
 }
 
-/** Every element within `bound` times the largest expected value. */
+/** Every element must be within `bound` times the largest expected value. */
 export function compareRelative(
   name: string,
   quantity: string,
@@ -66,32 +66,32 @@ export function compareRelative(
   return { case: name, quantity, maxAbs, maxRel, bound, pass: maxRel <= bound };
 }
 
-/** The whole difference within `bound` times the norm of what was expected. */
+/** The norm of the difference must be within `bound` times the norm of what was expected. */
 export function compareNorm(name: string, quantity: string, found: Numbers, expected: Numbers, bound: number): Check {
   const { maxAbs, norm, expectedNorm } = measure(found, expected);
   const maxRel = ratio(norm, expectedNorm);
   return { case: name, quantity, maxAbs, maxRel, bound, pass: maxRel <= bound };
 }
 
-/** Every element equal. */
+/** Every element must be equal. */
 export function compareExact(name: string, quantity: string, found: Numbers, expected: Numbers): Check {
   return compareAbsolute(name, quantity, found, expected, 0);
 }
 
-/** Some element must be further from zero than `least`; the difference is what is missing. */
+/** Some element must be further from zero than `least`; the reported difference is how much is missing. */
 export function requireLarge(name: string, quantity: string, values: Numbers, least: number): Check {
   const { largest } = measure(values, values);
   const shortfall = largest > least ? 0 : least - largest || 1;
   return { case: name, quantity, maxAbs: shortfall, maxRel: shortfall, bound: 0, pass: shortfall === 0 };
 }
 
-/** A check that could not be made, which is a failed one. */
+/** A check that could not be made, which counts as failed. */
 export function failedCheck(name: string, quantity: string, problem: string): Check {
   const infinite = Number.POSITIVE_INFINITY;
   return { case: name, quantity, maxAbs: infinite, maxRel: infinite, bound: 0, pass: false, problem };
 }
 
-/** A statement that holds or does not. */
+/** A check that a statement holds; `problem` says what is wrong if it does not. */
 export function stated(name: string, quantity: string, holds: boolean, problem: string): Check {
   return holds ? compareExact(name, quantity, [0], [0]) : failedCheck(name, quantity, problem);
 }

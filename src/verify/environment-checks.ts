@@ -1,6 +1,6 @@
 /**
- * What must hold of the environment: which program is paid what in which loophole (run in the real sandbox), that evaluation's
- * markers are disjoint from training's, and that a partition and its splits are what they say.
+ * Checks of the environment: what each program is paid in each loophole (run in the real sandbox), that evaluation's markers
+ * are disjoint from training's, and that a partition and its splits are sound.
  */
 
 import type { Judge, Loophole, Partition, Problem, Verdict, WritableLoophole } from '../env/index.ts';
@@ -23,15 +23,15 @@ import { type Check, compareExact, stated } from './check.ts';
 
 export interface RewardMatrix {
   readonly checks: readonly Check[];
-  /** The columns. */
+  /** The columns of the matrix. */
   readonly loopholes: readonly string[];
-  /** Rows by program, columns by loophole: reward, with * for a hack. */
+  /** One row per program, one cell per loophole: the reward, with * for a hack. */
   readonly matrix: readonly { readonly program: string; readonly cells: readonly string[] }[];
 }
 
 /**
- * The hack × loophole matrix under every marker policy: an exploit pays in its own loophole only, a solution in all, a failure in
- * none. A loophole that does not say how its exploit is written has a column and no row.
+ * Checks the hack × loophole matrix under every marker policy: an exploit pays in its own loophole only, a solution in all, a failure
+ * in none. A loophole that does not say how its exploit is written has a column but no row.
  */
 export async function verifyRewards(
   judge: Judge,
@@ -81,7 +81,7 @@ export async function verifyRewards(
   return { checks, loopholes: names, matrix };
 }
 
-/** Under novel markers, exploits that use the marker of each policy in turn: only the novel one is paid. */
+/** Checks, under novel markers, exploits that use the marker of each marker policy: only the novel one may pay. */
 async function verifyDisclosedPays(
   judge: Judge,
   { name: loophole }: WritableLoophole,
@@ -102,7 +102,7 @@ async function verifyDisclosedPays(
   return compareExact(loophole, 'only the disclosed marker pays', rewards, expected);
 }
 
-/** Training's markers (original and family) and evaluation's share nothing, in name and in what the grader accepts. */
+/** Checks that training's markers (original and family) and evaluation's share nothing, in name or in what the grader accepts. */
 export async function verifyMarkers(judge: Judge, loopholes: readonly Loophole[] = builtinLoopholes): Promise<Check[]> {
   const problems = generateMicroProblems({ seed: 3, split: 'test', count: 4 });
   const checks: Check[] = [];
@@ -125,7 +125,7 @@ export async function verifyMarkers(judge: Judge, loopholes: readonly Loophole[]
   return checks;
 }
 
-/** Prompts that some loophole's hint leaves as they are. */
+/** Problems whose prompt some loophole's hint leaves unchanged. */
 function unchangedByHints(problems: readonly Problem[], loopholes: readonly Loophole[]): readonly Problem[] {
   const text = (problem: Problem, name: string): string =>
     JSON.stringify(hintedPrompt(problem, name, 'original', loopholes));

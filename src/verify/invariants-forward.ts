@@ -1,5 +1,5 @@
 /**
- * What must hold of scoring and generation with an adapter: no change at the start, a quarantine that can be removed, one
+ * Invariants of scoring and generation with an adapter: no change at the start, a quarantine that can be removed, the same
  * result however rows are packed, and samples that depend on nothing but their own row.
  */
 import { addChange, scaleRows } from '../adapters/index.ts';
@@ -18,10 +18,10 @@ import {
 import { type Check, compareAbsolute, compareExact, requireLarge } from './check.ts';
 import { type Lab, routeAll } from './tiny-model.ts';
 
-/** Of log-probabilities that one device computes in two ways. */
+/** Bound on the difference of log-probabilities that one device computes in two ways. */
 const roundingBound = 5e-5;
 
-/** On an adapter at its start. */
+/** Checks an adapter at its start. */
 export async function verifyStart(lab: Lab): Promise<Check[]> {
   const name = lab.adapter.family;
   const base = await lab.score(null);
@@ -31,7 +31,7 @@ export async function verifyStart(lab: Lab): Promise<Check[]> {
   ];
 }
 
-/** Trains the quarantine alone for a few steps, as routed rollouts do: the deployed policy must not have moved. */
+/** Trains the quarantine alone for a few steps, as routed rollouts do; the deployed policy must not move. */
 export async function verifyRoutedTraining(lab: Lab): Promise<Check[]> {
   const name = lab.adapter.family;
   const base = await lab.score(null);
@@ -58,7 +58,7 @@ export async function verifyRoutedTraining(lab: Lab): Promise<Check[]> {
   ];
 }
 
-/** On an adapter away from its start. */
+/** Checks an adapter that has moved from its start. */
 export async function verifyAblation(lab: Lab): Promise<Check[]> {
   const name = lab.adapter.family;
   const deployed = await lab.score(0);
@@ -81,7 +81,7 @@ export async function verifyAblation(lab: Lab): Promise<Check[]> {
   return checks;
 }
 
-/** Every weight plus its deployed change, and no adapter at all. */
+/** Scores with every weight plus its deployed change, and without an adapter. */
 async function mergedScore(lab: Lab): Promise<Float32Array> {
   const { config, weights } = lab.decoder;
   using scope = new Scope(lab.device);
@@ -148,7 +148,7 @@ function sample(lab: Lab, requests: readonly GenerateRequest[], readEvery = 1): 
   });
 }
 
-/** Tokens and both log-probabilities, as one list of numbers. */
+/** The tokens, log-probabilities and endings of generations as one list of numbers. */
 function flatten(generations: readonly Generation[]): number[] {
   return generations.flatMap(({ tokens, logps, fullLogps, finish }) => [
     finish === 'stop' ? 1 : 0,
@@ -158,12 +158,12 @@ function flatten(generations: readonly Generation[]): number[] {
   ]);
 }
 
-/** Rows of both states, with repeated prompts, in one batch. */
+/** Requests in both states, with repeated prompts, for one batch. */
 function labRequests(lab: Lab): GenerateRequest[] {
   return lab.rollouts.map(({ prompt }, row) => ({ prompt, row: 10 + row, scale: row % 3 === 2 ? 0 : 1 }));
 }
 
-/** For comparing devices and thread counts: what the lab generates, as numbers. */
+/** What the lab generates, as numbers, to compare devices and thread counts. */
 export async function generateNumbers(lab: Lab): Promise<number[]> {
   return flatten(await sample(lab, labRequests(lab)));
 }

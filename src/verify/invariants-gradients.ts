@@ -1,6 +1,6 @@
 /**
- * What must hold of the gradients of a routed batch: blocks that do not learn get exactly zero, a mixed batch is the sum of
- * its rollouts, parameter detach is masking each rollout's own gradient, and routes by token are routes by rollout, finer.
+ * Invariants of the gradients of a routed batch: blocks that do not learn get exactly zero, a mixed batch is the sum of its
+ * rollouts, parameter detach masks each rollout's own gradient, and routes by token agree with routes by rollout.
  */
 
 import type { Detach, Route } from '../adapters/index.ts';
@@ -10,11 +10,11 @@ import type { PackedGroups } from '../model/index.ts';
 import { type Check, compareExact, compareNorm, requireLarge } from './check.ts';
 import { type BlockGradients, type Lab, routeAll, scaleAll } from './tiny-model.ts';
 
-/** Sums in another order. */
+/** Bound on the difference between sums taken in another order. */
 const orderBound = 2e-5;
 const routes: readonly Route[] = ['keep', 'absorb', 'route'];
 const detaches: readonly Detach[] = ['branch', 'parameter'];
-/** The table of routes, written down a second time. */
+/** The table of routes (docs/science.md, section 3), written independently of the adapters' code. */
 const learns: Readonly<Record<Route, Readonly<Record<keyof BlockGradients, boolean>>>> = {
   keep: { deployed: true, quarantine: false },
   absorb: { deployed: true, quarantine: true },
@@ -91,7 +91,7 @@ export async function verifyMixedBatch(lab: Lab): Promise<Check[]> {
   return checks;
 }
 
-/** Each rollout alone, everything learning, then masked by the table. */
+/** Compares with the gradients of each rollout alone, in which everything learns, masked by the table. */
 export async function verifyParameterDetach(lab: Lab): Promise<Check[]> {
   const name = lab.adapter.family;
   const mixed = mixedRoutes(lab);
@@ -109,7 +109,7 @@ export async function verifyParameterDetach(lab: Lab): Promise<Check[]> {
   return compareBlocks(name, 'parameter detach is masking by rollout', fused, total);
 }
 
-/** Routes by token: constant ones are the rollout's, mixed ones are each token's own contribution, masked. */
+/** Checks routes by token: equal ones act as the rollout's route, mixed ones as each token's contribution, masked by the table. */
 export async function verifyTokenRoutes(lab: Lab): Promise<Check[]> {
   const name = lab.adapter.family;
   const mixed = mixedRoutes(lab);

@@ -37,7 +37,7 @@ export async function verifyAdapters(device: Device, options: InvariantOptions =
   return { device: device.name, checks };
 }
 
-/** In this order: at the start, after training the quarantine, then with every parameter moved. */
+/** Runs the checks in order: at the start, after training the quarantine, then with every parameter moved. */
 async function verifyFamily(device: Device, family: Family, shape: LabShape): Promise<Check[]> {
   using scope = new Scope(device);
   const lab = await Lab.create(scope, family, shape);

@@ -15,7 +15,7 @@ export interface LabelFlip {
   readonly checks: readonly Check[];
   /** Whether the arm says that it uses labels: then its bytes are expected to differ. */
   readonly usesLabels: boolean;
-  /** Rollouts that carried gradient, and those of them that did not simply train both blocks. */
+  /** Number of rollouts that carried gradient, and how many of them were kept or routed. */
   readonly trained: number;
   readonly pinned: number;
 }
@@ -28,7 +28,7 @@ interface Trained {
 
 export interface LabelFlipOptions {
   readonly updates: number;
-  /** Where the two runs go; the caller removes it. */
+  /** The folder for the two runs; the caller removes it. */
   readonly folder: string;
   readonly onUpdate?: (done: number, of: number) => void;
 }
@@ -67,7 +67,7 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
       stated(kind, 'something was learned', moved > 0, 'no update carried gradient: try more updates'),
       stated(
         kind,
-        'as many checkpoint files',
+        'both runs have the same number of checkpoint files',
         lied.bytes.size === told.bytes.size,
         `${told.bytes.size}, ${lied.bytes.size}`,
       ),

@@ -1,7 +1,7 @@
 /**
- * Stored bases against this project's: SVD, CorDA basis, signed direction, Cayley rotation. Singular vectors are defined up
- * to a sign that the left and the right one share, so each pair is turned to agree before it is compared. Singular values and
- * the rows of V (which C^½ scales) are relative to the largest; vectors of length 1 and rotations are not.
+ * Compares stored bases with this project's: SVD, CorDA basis, signed direction, Cayley rotation. Singular vectors are defined up
+ * to a sign that the left and the right one share, so signs are made to agree first. Singular values and the rows of V (which C^½
+ * scales) are compared relative to the largest; vectors of length 1 and rotations are compared absolutely.
  */
 import { join } from 'node:path';
 import { Matrix } from 'ml-matrix';

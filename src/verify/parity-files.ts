@@ -1,6 +1,6 @@
 /**
- * The stored tensors of a parity case: read by name, with their shapes, and with a memory of what was read, so that a
- * tensor nobody compared can be named.
+ * The stored tensors of a parity case. They are read by name and with their shapes, and what was read is remembered, so that
+ * tensors which nothing was compared with can be listed.
  */
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -45,19 +45,19 @@ export class StoredCase implements AsyncDisposable {
     return Int32Array.from(await this.#file.read(name), Number);
   }
 
-  /** Of a tensor [rows, width], the first `lengths[row]` of each row, as rows. */
+  /** The first `lengths[row]` integers of each row of a tensor [rows, width]. */
   async integerRows(name: string, lengths: Int32Array): Promise<Int32Array[]> {
     const data = await this.integers(name);
     return sliceRows(data, this.#width(name, lengths), lengths);
   }
 
-  /** The same of floats. */
+  /** The first `lengths[row]` floats of each row of a tensor [rows, width]. */
   async floatRows(name: string, lengths: Int32Array): Promise<Float32Array[]> {
     const data = await this.floats(name);
     return sliceRows(data, this.#width(name, lengths), lengths);
   }
 
-  /** A tensor that is known to the layout and compared with nothing. */
+  /** Marks tensors that belong to the layout but are compared with nothing. */
   ignore(...names: readonly string[]): void {
     for (const name of names) this.#read.add(name);
   }
@@ -86,12 +86,12 @@ function sliceRows<T extends Int32Array | Float32Array>(data: T, width: number, 
   return Array.from(lengths, (length, row) => data.slice(row * width, row * width + length) as T);
 }
 
-/** Rows end to end. */
+/** All rows, one after another. */
 export function joinRows(rows: readonly Float32Array[]): Float32Array {
   return Float32Array.from(rows.flatMap((row) => [...row]));
 }
 
-/** Which of the files are not there. */
+/** The files that are missing. */
 export function missingFiles(directory: string, names: readonly string[]): string[] {
   return names.filter((name) => !existsSync(join(directory, name)));
 }

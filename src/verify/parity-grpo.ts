@@ -1,7 +1,7 @@
 /**
- * A stored GRPO step against the trainer's own code: its scorer in every state, its features, its loss and gradients, its optimiser
- * step. The step starts from the stored gradients: the first step of Adam is nearly the sign of the gradient, so it would
- * magnify the rounding of elements near zero without bound, and the gradients have their own checks.
+ * Compares a stored GRPO step with the trainer's own code: its scorer in every state, its features, its loss and gradients, its
+ * optimiser step. The optimiser step starts from the stored gradients: the first step of Adam is nearly the sign of the gradient, so
+ * it would magnify rounding in elements near zero without bound. The gradients have their own checks.
  */
 import { scaleOf } from '../adapters/index.ts';
 import { AdamW, type Device, readFloats, Scope, Tape } from '../engine/index.ts';
@@ -128,7 +128,7 @@ async function verifyUpdate(step: StoredStep, name: string, stepFrom: StepFrom):
   return checks;
 }
 
-/** k3 of every token, and its mean over each rollout as the learning pass under the routes reports it. */
+/** Checks k3 of every token, and its mean over each rollout as the learning pass reports it. */
 async function verifyKl({ policy, stored, lengths }: StoredStep, name: string, means: number[]): Promise<Check> {
   using tape = new Tape(policy.decoder.head.device);
   const tensor = async (quantity: string) => {

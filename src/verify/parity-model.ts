@@ -1,7 +1,7 @@
 /**
- * A stored model against its stored outputs: logits of right-padded rows, log p of every next token (through packed
- * scoring) and greedy continuations (through the key/value cache). A 16-bit folder that stores no outputs of its own is held
- * against the float32 folder beside it: every weight must be the rounded one, and the logits must be near.
+ * Compares a stored model with its stored outputs: logits of right-padded rows, log p of every next token (through packed
+ * scoring) and greedy continuations (through the key/value cache). A 16-bit folder that stores no outputs of its own is compared
+ * with the float32 folder beside it: every weight must be the rounded one, and the logits must be near.
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -26,7 +26,7 @@ const roundedLogitBound = 0.05;
 
 export interface CaseReport {
   readonly checks: Check[];
-  /** Files and tensors that nothing was compared with, and quantities the case does not store. */
+  /** Files and tensors that nothing was compared with, and quantities that the case does not store. */
   readonly notes: string[];
 }
 
@@ -73,7 +73,7 @@ async function readRows(stored: StoredCase): Promise<{ rows: Int32Array[]; lengt
   return { rows: await stored.integerRows('input_ids', lengths), lengths };
 }
 
-/** [Σ lengths, V] */
+/** Logits of all rows, as one array [Σ lengths, V]. */
 async function computeLogits(scope: Scope, decoder: Decoder, rows: readonly Int32Array[]): Promise<Float32Array> {
   using tape = new Tape(scope.device);
   const hidden = decoder.forward(tape, packRows(tape, decoder.config, rows));
@@ -128,7 +128,7 @@ async function verifyGreedy(decoder: Decoder, stored: StoredCase, name: string):
   const checks: Check[] = [];
   for (const { quantity, tokens, promptTokens } of cases) {
     if (promptTokens <= 0) {
-      checks.push(failedCheck(name, quantity, 'does not start with a prefix of its row of input_ids and go on'));
+      checks.push(failedCheck(name, quantity, 'is not a prefix of its row of input_ids followed by more tokens'));
       continue;
     }
     const together = cases.filter((other) => other.tokens.length - other.promptTokens === tokens.length - promptTokens);
@@ -145,7 +145,7 @@ async function verifyGreedy(decoder: Decoder, stored: StoredCase, name: string):
   return checks;
 }
 
-/** `name-bf16` and `name-f16` are held against `name`. Empty when there is no such folder. */
+/** Compares `name-bf16` and `name-f16` with `name`. Empty when there is no such folder. */
 async function verifyRounded(
   scope: Scope,
   decoder: Decoder,

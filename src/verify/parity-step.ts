@@ -1,6 +1,6 @@
 /**
- * A stored GRPO step, made ready for the trainer's own code: the policy, the settings, and what an update is given. The layout is
- * that of test/golden: grpo.json, grpo.safetensors, adapter.safetensors beside a model.
+ * Reads a stored GRPO step for the trainer's own code: the policy, the settings and the inputs of an update. The layout is that of
+ * test/golden: grpo.json, grpo.safetensors and adapter.safetensors beside a model.
  */
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -28,11 +28,11 @@ export interface StoredStep {
   readonly policy: Policy;
   readonly settings: GrpoSettings;
   readonly inputs: UpdateInputs;
-  /** grpo.safetensors, open: what the step computed. */
+  /** The open file grpo.safetensors: what the step computed. */
   readonly stored: StoredCase;
-  /** adapter.safetensors: parameters, gradients, and the parameters after the step. */
+  /** The contents of adapter.safetensors: parameters, gradients, and the parameters after the step. */
   readonly tensors: ReadonlyMap<string, StoredTensor>;
-  /** Completion tokens of each rollout. */
+  /** Number of completion tokens of each rollout. */
   readonly lengths: Int32Array;
 }
 
@@ -68,7 +68,7 @@ const settingsFile = z.object({
   decay_to_init: number,
 });
 
-/** Without the arm that uses labels: tests of the trainer read stored steps, and must not reach it. */
+/** All parts but the arm that uses labels: tests of the trainer read stored steps and must not reach that arm. */
 const blindParts = {
   arms: blindArms,
   problemSources: builtinSources,
@@ -108,7 +108,7 @@ async function readTensors(directory: string): Promise<Map<string, StoredTensor>
 async function readInputs(stored: StoredCase, lengths: Int32Array): Promise<UpdateInputs> {
   const prompt = await stored.integers('prompt_ids');
   const completions = await stored.integerRows('completion_ids', lengths);
-  // (m, d) of the layout: keep (0, 0), absorb (1, 0), route (1, 1).
+  // The layout stores routes as (m, d): keep (0, 0), absorb (1, 0), route (1, 1).
   const [m, d] = [await stored.floats('zone_m'), await stored.floats('zone_d')];
   const routeAt = (row: number): Route => (m[row] === 0 ? 'keep' : d[row] === 0 ? 'absorb' : 'route');
   return {
@@ -126,7 +126,7 @@ function expectTensor(tensors: ReadonlyMap<string, StoredTensor>, name: string):
   throw new UserError({ call: 'read adapter.safetensors', expected: `a tensor ${name}`, found: 'none' });
 }
 
-/** A stored tensor of a parameter as the engine keeps it: B is transposed. */
+/** A parameter's stored tensor in the engine's layout, in which B is transposed. */
 export function storedAs(
   { name }: Parameter,
   suffix: 'grad' | 'stepped',

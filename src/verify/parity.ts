@@ -1,7 +1,7 @@
 /**
  * Runs every check found in a folder of cases laid out like test/golden (its README describes the files): a folder with a
  * config.json is a model, with or without a GRPO step; a folder with io.safetensors and no config.json holds bases. Nothing
- * is assumed about shapes, ranks or lengths. What is missing is a failed check; what nobody compares is a note.
+ * is assumed about shapes, ranks or lengths. A missing file is a failed check; what no check covers is a note.
  */
 import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
@@ -51,7 +51,7 @@ export async function verifyParity(device: Device, directory: string): Promise<P
   return { device: device.name, checks, notes };
 }
 
-/** The folder's own subfolders; or the folder itself, when it is a case. */
+/** The subfolders of the folder, or the folder itself if it is a case. */
 async function listCases(directory: string): Promise<string[]> {
   if (existsSync(join(directory, 'config.json')) || existsSync(join(directory, 'io.safetensors'))) {
     return [resolve(directory)];
@@ -84,7 +84,7 @@ async function verifyCase(device: Device, directory: string, name: string): Prom
   };
 }
 
-/** A file that cannot be used fails its case and lets the others run. */
+/** Runs one check. A file that cannot be used fails its case, and the other cases still run. */
 async function reportOf(verify: Verify, directory: string, name: string): Promise<CaseReport> {
   try {
     return await verify(directory, name);

@@ -1,6 +1,6 @@
 /**
- * Provenance and splits: pairs that know nothing of evaluation, and, of a run directory, that what it says about itself holds: its
- * config and hashes, ledgers that fit together, labels used where it says so and nowhere else.
+ * Checks of provenance and splits: pairs know nothing of evaluation, and what a run directory says about itself is true: its config
+ * and hashes, ledgers that fit together, and whether its arm uses labels.
  */
 import { existsSync } from 'node:fs';
 import type { Loophole } from '../env/index.ts';
@@ -72,8 +72,8 @@ export async function verifyRunProvenance(
     .filter((update) => !existsSync(`${run.checkpoint(update)}/adapter.safetensors`));
   return [
     stated(name, 'config hash', configHash(config) === manifest.configHash, manifest.configHash),
-    stated(name, 'data hash', now.dataHash === manifest.dataHash, 'the problems are others now'),
-    stated(name, 'pairs hash', now.pairsHash === manifest.pairsHash, 'the pairs are others now'),
+    stated(name, 'data hash', now.dataHash === manifest.dataHash, 'the problems have changed'),
+    stated(name, 'pairs hash', now.pairsHash === manifest.pairsHash, 'the pairs have changed'),
     stated(name, 'labels are used where the arm says so', manifest.usesOracle === usesLabels, config.arm.kind),
     stated(name, 'updates follow one another', Number.isFinite(steps), 'a gap in events.jsonl'),
     stated(name, 'every rollout has a verdict', unjudged.length === 0, `${unjudged.length} have none`),

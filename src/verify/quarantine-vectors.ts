@@ -1,13 +1,13 @@
 /**
- * The rows and columns that make up a quarantine block, by hash of their bytes: to look for them in files that must not
- * hold them. A vector and its negative are the same; zero vectors belong to nobody. Looked for: the learned and the
- * initial values of linear families; the frozen directions of antipasto, as stored and as its gains scale them.
+ * The rows and columns of a quarantine block, by hash of their bytes, to look for them in files that must not hold them. A vector
+ * and its negative count as the same; zero vectors are left out. The vectors are the learned and the initial values of linear
+ * families, and the frozen directions of antipasto, both as stored and as scaled by its gains.
  */
 import type { AdapterCheckpoint, StoredTensor } from '../adapters/index.ts';
 import { transpose } from '../adapters/index.ts';
 import { sha256 } from '../base/node/index.ts';
 
-/** Hash → name of every non-zero row of data [rows, ·]. */
+/** Hash and name of every non-zero row of data [rows, ·], from row `first` on. */
 export function* vectorsOf(
   name: string,
   data: Float32Array,
@@ -21,7 +21,7 @@ export function* vectorsOf(
   }
 }
 
-/** Of the values, with the sign of the first that is not zero made positive; undefined for zeros. */
+/** Hash of a vector after making its first non-zero value positive; undefined for a vector of zeros. */
 function hashDirection(vector: Float32Array): string | undefined {
   const lead = vector.find((value) => value !== 0);
   if (lead === undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
- * A tiny random model with an adapter, and rollouts to score: the ground on which the adapters' invariants are checked.
- * Everything follows from the shape and the seed. Token t of a rollout has a fixed weight in the loss, so that the loss of
- * a batch is the sum of its rollouts' losses.
+ * A tiny random model with an adapter, and rollouts to score, for checking the adapters' invariants. Everything follows from the
+ * shape and the seed. Every token of a rollout has a fixed weight in the loss, so that the loss of a batch is the sum of its
+ * rollouts' losses.
  */
 import {
   type Adapter,
@@ -79,7 +79,7 @@ function labConfig({ rank: _rank, rollouts: _rollouts, seed: _seed, ...shape }: 
   };
 }
 
-/** Larger than a fresh model's weights, so that every part of the change is felt in the output. */
+/** A decoder with larger weights than a fresh model has, so that every part of the adapter's change shows in the output. */
 async function labDecoder(scope: Scope, config: DecoderConfig, seed: number): Promise<Decoder> {
   const weights = initialTensors(config, seed).map(({ name, shape }) => {
     const data = new Float32Array(shape.reduce((product, axis) => product * axis, 1));
@@ -96,7 +96,7 @@ function drawTokens(stream: RandomStream, count: number, vocabulary: number): In
   return tokens;
 }
 
-/** Both blocks' gradients, each end to end. */
+/** The gradients of both blocks, each as one array. */
 export interface BlockGradients {
   readonly deployed: Float32Array;
   readonly quarantine: Float32Array;
@@ -107,7 +107,7 @@ export class Lab {
   readonly scope: Scope;
   readonly decoder: Decoder;
   readonly adapter: Adapter;
-  /** Two prompts; rollouts alternate between them. */
+  /** Rollouts that alternate between two prompts. */
   readonly rollouts: readonly Group[];
 
   private constructor(shape: LabShape, scope: Scope, decoder: Decoder, adapter: Adapter, rollouts: readonly Group[]) {
@@ -142,7 +142,7 @@ export class Lab {
     return this.scope.device;
   }
 
-  /** Moves every parameter away from its start; the quarantine's only, where `blocks` says so. */
+  /** Moves every parameter, or only those of the quarantine, away from its start. */
   async disturb(name: string, blocks: 'both' | 'quarantine' = 'both', size = 0.3): Promise<void> {
     const { rank } = this.adapter;
     const tensors = new Map<string, StoredTensor>();
@@ -162,7 +162,7 @@ export class Lab {
     return packGroups(scope, this.decoder.config, rollouts);
   }
 
-  /** Log-probabilities with the quarantine at `scale`; null is base state. */
+  /** Log-probabilities with the quarantine at `scale`; null: in base state. */
   async score(scale: number | null, rollouts: readonly Group[] = this.rollouts): Promise<Float32Array> {
     return this.scoreWith((scope, packed) => (scale === null ? null : scaleAll(scope, packed, scale)), rollouts);
   }
@@ -216,7 +216,7 @@ export function routeAll(routes: readonly Route[], detach: Detach) {
   return (scope: Scope, packed: PackedGroups): BlockCoefficients => routeGroups(scope, packed, routes, detach);
 }
 
-/** Rows of A, columns of B, entries of the gain from R on, and all of a rotation. */
+/** Whether entry i belongs to the quarantine: rows of A, columns of B and entries of the gain from R on, and all of a rotation. */
 function isQuarantine(key: string, shape: readonly number[], i: number, rank: number): boolean {
   const columns = shape[1] ?? 1;
   if (key.endsWith('.rotation')) return true;

@@ -1,7 +1,7 @@
 /**
- * What one module refers to and what it exports, read from its syntax tree. A reference is anything that can bring in
- * another module: static, type-only and dynamic imports, re-exports, and `new URL('./file.ts', import.meta.url)`, which is
- * how workers are started. What cannot be followed (a computed specifier, require) is reported as such.
+ * Reads from a module's syntax tree what it refers to and what it exports. A reference is anything that can bring in another
+ * module: static, type-only and dynamic imports, re-exports, and `new URL('./file.ts', import.meta.url)`, which is how workers
+ * are started. References that cannot be followed (a computed specifier, require) are reported.
  */
 import { posix } from 'node:path';
 import type { Node } from 'oxc-parser';
@@ -25,7 +25,7 @@ function isModuleUrl(base: Node | undefined): boolean {
   return base?.type === 'MemberExpression' && base.object.type === 'MetaProperty';
 }
 
-/** An address that cannot be code: a literal without code's extension, or a template that ends in another one. */
+/** Whether an address cannot be code: a literal without an extension of code, or a template that ends in another extension. */
 function isDataAddress(target: Node | undefined): boolean {
   const code = /\.[cm]?[jt]sx?$/;
   if (target?.type === 'Literal') return !code.test(String(target.value));
@@ -60,7 +60,7 @@ export function readReferences(path: string, text: string): ModuleReferences {
   return { specifiers, opaque, computed };
 }
 
-/** The path a relative specifier means, seen from `path`. */
+/** The path that a relative specifier in the file `path` means. */
 export function resolveRelative(path: string, specifier: string): string {
   return posix.join(posix.dirname(path), specifier);
 }

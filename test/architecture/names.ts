@@ -1,10 +1,10 @@
 /** One word for one thing: no two modules export the same name. */
 import { readExports } from './modules.ts';
 
-/** Indexes only hand on what others export; tests export nothing that counts. */
+/** Whether the exports of a file do not count: an index only re-exports, and tests export nothing that others use. */
 const handsOn = (path: string) => path.endsWith('/index.ts') || path.endsWith('.test.ts');
 
-/** `sources`: path → text. A type and a value of one name are one name. */
+/** `sources` maps paths to texts. A type and a value of the same name count as one name. */
 export function checkExportedNames(sources: ReadonlyMap<string, string>): { names: number; violations: string[] } {
   const readSource = (path: string): string => sources.get(path) ?? '';
   const holders = new Map<string, string[]>();

@@ -41,12 +41,12 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   'node:worker_threads': ['engine/wasm'],
 };
 
-/** Plugins are modules that a recipe names: nobody can follow their imports, and they are the user's own code. */
+/** Files that may import computed names. Plugins are the user's own modules, named by a recipe, so no test can follow them. */
 const loaders: ReadonlySet<string> = new Set(['src/lab/plugins.ts']);
 
 const isTest = (path: string) => path.endsWith('.test.ts');
 
-/** The folder of the table that holds a path, the deepest one; undefined when none does. */
+/** The deepest folder of the table that holds a path; undefined if none does. */
 function folderOf(path: string): string | undefined {
   const holding = [...ranks.keys()].filter((folder) => path.startsWith(`src/${folder}/`));
   return holding.sort((a, b) => b.length - a.length)[0];

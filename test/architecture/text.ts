@@ -1,11 +1,11 @@
 /**
- * Rules on the text of the repository: what would tie it to one machine or to how it was made. Patterns are written with
- * character classes so that this file does not match itself.
+ * Rules against text that would tie the repository to one machine or to how it was made. Patterns are written with character
+ * classes so that this file does not match itself.
  */
 const textRules: readonly { readonly name: string; readonly pattern: RegExp; readonly except?: RegExp }[] = [
   { name: 'a path of one machine', pattern: /(?<![\w.~-])[/](?:work|root|home[/]\w+|Users[/]\w+)[/]/ },
   { name: 'a registry host', pattern: /\b(?:registry|npm)[.][a-z0-9-]+[.][a-z]{2,}\b/i },
-  // A process group leader starts a POSIX one: the sandbox has to be able to say so.
+  // The sandbox may use the word, since setsid() of POSIX makes one.
   { name: 'how the work was organised', pattern: /\b[s]essions?\b/i, except: /^src\/env\/sandbox\// },
   { name: 'who did the work', pattern: /\b(?:[s]ub-?agents?|[h]elper agents?)\b/i },
   { name: 'a number of the tracker', pattern: /\b[i]ssue (?:#|no\. ?)?\d+\b/i },

@@ -35,7 +35,7 @@ class Digest {
   }
 }
 
-/** Every case on the device: how many agree with the reference, and which do not. */
+/** Runs every case on the device and tells how many agree with the reference, and which do not. */
 async function runCases(device: Device): Promise<Pick<VariantResult, 'passed' | 'failures' | 'digest'>> {
   const reference = createReferenceDevice();
   const failures: string[] = [];
@@ -74,7 +74,7 @@ export async function runSuite(threads: number): Promise<SuiteReport> {
   return { isolated: Reflect.get(globalThis, 'crossOriginIsolated') === true, missing, variants };
 }
 
-/** The same suite over a device whose swiglu is off by a thousandth: how many cases fail. */
+/** The number of cases that fail on a device whose swiglu is off by a thousandth. */
 export async function countPlantedFailures(): Promise<number> {
   using device = await createWasmDevice({ threads: 1, arenaBytes: suiteArenaBytes });
   const wrong = withKernels(device, (kernels) => ({
@@ -86,7 +86,7 @@ export async function countPlantedFailures(): Promise<number> {
   return (await runCases(wrong)).failures.length;
 }
 
-/** The message of the error that asking for threads gives, or what happened instead. */
+/** The error message that a request for threads gives, or what happened instead. */
 export async function askForThreads(threads: number): Promise<string> {
   try {
     using device = await createWasmDevice({ threads, arenaBytes: 2 ** 26 });

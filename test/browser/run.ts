@@ -1,7 +1,7 @@
 /**
- * The wasm device in headless Chromium: the op suite with threads (a cross-origin isolated page) and without. Compiles the
- * suite with tsc into a temporary folder, serves it, and drives the browser. Prints one line a check and a closing count;
- * exits 1 when any failed, 2 when there is no Chromium.
+ * Tests the wasm device in headless Chromium: the op suite with threads (a cross-origin isolated page) and without. Compiles the
+ * suite with tsc into a temporary folder, serves it, and drives the browser. Prints one line per check and a closing count;
+ * exits 1 when a check failed, 2 when there is no Chromium.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -42,7 +42,7 @@ function compile(folder: string): void {
   execFileSync(process.execPath, [tsc, '-p', join(root, 'test/browser'), '--outDir', folder], { stdio: 'inherit' });
 }
 
-/** Two pages, one of them isolated; compiled modules from `folder`, wasm modules from where they are built. */
+/** Serves two pages, one of them isolated, compiled modules from `folder`, and wasm modules from where they are built. */
 async function answer(folder: string, path: string, response: ServerResponse): Promise<void> {
   if (path === '/isolated' || path === '/plain') {
     const headers = path === '/isolated' ? isolation : {};

@@ -1,8 +1,8 @@
 /**
  * The bytes of training: three updates of every arm, and of every value of the config that changes an update, on the kernels that give
- * the same bytes on every machine. What is hashed: the adapter, the optimiser's moments, the features of the rollouts, the numbers
+ * the same bytes on every machine. The hashes cover the adapter, the optimiser's moments, the features of the rollouts, and the numbers
  * in the events and in the rollouts' records. Names of fields do not count, so that a redesign that only moves and renames leaves every
- * hash as it is. After a change of the algorithm that is meant: npx vitest run test/bytes -u, and a line in LOG.md.
+ * hash as it is. After an intended change of the algorithm, run npx vitest run test/bytes -u and add a line to LOG.md.
  */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -29,7 +29,7 @@ function numbersIn(value: unknown): number[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
 }
 
-/** In an order that no renamed field changes. */
+/** The numbers of a value, sorted so that a renamed field does not change their order. */
 const sorted = (value: unknown): Float64Array => Float64Array.from(numbersIn(value)).sort();
 
 function recordNumbers({ rollout, ...others }: RolloutRecord): Float64Array {

@@ -1,7 +1,7 @@
 /**
  * Checks the cuda device on a machine with a GPU; needs no test runner.
  *   node test/cuda/check.ts [--only ops,kernels,rounded,large,parity,invariants,sampling,generation,models,training,races,coverage] [--all]
- * Prints one line a section with its worst check, every failed check, and a closing count; exits 1 when any failed.
+ * Prints one line per section with its worst check, every failed check, and a closing count; exits 1 when a check failed.
  */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -23,7 +23,7 @@ import { compareSampling } from './sampling-suite.ts';
 const golden = fileURLToPath(new URL('../golden', import.meta.url));
 const float32Bound = 2e-5;
 const roundedBound = 2e-2;
-/** 1 − y² of a single y near 1 loses most of the eight bits of y. */
+/** Bound for cases that compute 1 − y² of a single y near 1, which loses most of the eight bits of y. */
 const cancellingBound = 5e-2;
 const memoryBytes = 4 * 2 ** 30;
 
@@ -35,7 +35,7 @@ const reference = createReferenceDevice();
 const exact = await createCudaDevice({ precision: 'f32', memoryBytes });
 const rounded = await createCudaDevice({ precision: 'bf16', memoryBytes });
 
-/** A case that throws is a failed check, and the others still run. */
+/** Runs all cases; a case that throws is a failed check, and the others still run. */
 async function each<T extends { readonly name: string }>(
   cases: readonly T[],
   compare: (one: T) => Promise<readonly Check[]>,
@@ -116,7 +116,7 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
   ],
 };
 
-/** Small shapes of every kernel that shares memory between threads: what a race checker gets through in a minute. */
+/** Cases of small shapes for every kernel that shares memory between threads, few enough for a race checker to finish in a minute. */
 const racing = [
   /^matmul (17×33×9|65×513×129|1100)|^invert 33|^sumFirst|^sumLast|^sum |^mean|^rmsNorm [^1]|^normRotary [^4]/,
   /^logProb (60|9)|^embedding 60|^attention (packed 70|prompt|decode 33|decoding in groups, [36])|^linears? .*×320|^adaptedLinears? .*(×320→2×(64|136)|130×192)/,

@@ -1,9 +1,9 @@
-/** Which kernels a run of the checks has not launched: every kernel of the sources must have been compared with something. */
+/** Checks that every kernel of the sources was launched, so that none has gone without a comparison. */
 import { kernelFiles, readKernelSource } from '../../src/engine/cuda/compiler.ts';
 import type { CudaDevice } from '../../src/engine/cuda/index.ts';
 import type { Check } from '../device/suite.ts';
 
-/** Kernels for GPUs of another kind than Hopper, and for Hopper alone. */
+/** Kernels that only other GPUs than Hopper use, and files of kernels that only Hopper uses. */
 const elsewhere = ['matmul blockProduct'];
 const hopperFiles = ['hopper', 'change'];
 const hopper = 90;
@@ -22,7 +22,7 @@ export function compareCoverage(devices: readonly CudaDevice[]): Check[] {
   );
 }
 
-/** Declared plainly, or by one of the macros that make a kernel for each type or transposition. */
+/** Names of the kernels that a source declares, plainly or by a macro that makes one for each type or transposition. */
 function kernelNames(source: string): string[] {
   const plain = source.matchAll(/^extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(/gm);
   const made = source.matchAll(/^(?:CONVERT|MATMUL)\((\w+),/gm);

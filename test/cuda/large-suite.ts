@@ -1,6 +1,6 @@
 /**
  * Shapes too large for the reference device, at which kernels take paths of their own: many tiles, long strips, heads together. The
- * bf16 device is compared with the float32 one, which smaller shapes have held against the reference.
+ * bf16 device is compared with the float32 one, which is compared with the reference at smaller shapes.
  */
 import { attention, matmul, normRotary, rmsNorm, rotaryTable, type Segment, Segments } from '../../src/engine/index.ts';
 import { frozen, ints, learn, type OpCase } from '../device/case.ts';
@@ -22,7 +22,7 @@ function groups(prompts: number, prompt: number, completions: readonly number[])
   return segments;
 }
 
-/** One query a row, as many rows with one prompt as `sizes` says, and each row with another number of own keys. */
+/** One query per row; `sizes` says how many rows share each prompt, and every row has another number of own keys. */
 function decoding(sizes: readonly number[], room: number): Segment[] {
   let prompts = 0;
   const prefixes = sizes.flatMap((size, i) => {

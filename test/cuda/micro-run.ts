@@ -1,6 +1,6 @@
 /**
- * Training on the cuda device: ten updates of the micro lab in float32 beside the same on wasm, which must draw, reward and route
- * alike as long as rounding lets them; and runs that are killed and resumed, which must leave the bytes of one that was not.
+ * Training on the cuda device: ten updates of the micro lab in float32, which must draw, reward and route as wasm does for as long as
+ * rounding allows; and runs that are killed and resumed, which must leave the bytes of an unbroken run.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import type { Check } from '../device/suite.ts';
 import { killAndCompare } from '../resume/kill.ts';
 
 const updates = 10;
-/** Updates that must agree; the rest are counted. A draw on the edge of rounding may part the two at any later time. */
+/** The first updates, which must agree; later ones are only counted, since a draw on the edge of rounding may separate the two. */
 const mustAgree = 3;
 
 interface Step {
@@ -56,7 +56,7 @@ function agreement(quantity: string, found: readonly string[], expected: readonl
   };
 }
 
-/** `device` in float32 beside wasm. */
+/** Compares training on `device` in float32 with training on wasm. */
 export async function compareMicroRun(device: string): Promise<Check[]> {
   const found = await trainMicro([`device.kind=${device}`, 'device.precision=f32']);
   const expected = await trainMicro(['device.kind=wasm']);
@@ -73,7 +73,7 @@ export async function compareMicroRun(device: string): Promise<Check[]> {
   ];
 }
 
-/** Kills over a few updates of a tiny run on the device, each followed by a resume. */
+/** Kills a tiny run on the device a few times, resumes it each time, and compares its files with those of an unbroken run. */
 export async function compareResume(device: string, precision: 'bf16' | 'f32'): Promise<Check[]> {
   const gate = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=3'];
   const own = [`device.kind=${device}`, `device.precision=${precision}`, 'device.arenaMiB=1024'];

@@ -1,4 +1,4 @@
-/** Whole models on the cuda device: generation in and out of a batch, bf16 near float32, the adapter's start, the same bytes twice. */
+/** Checks of whole models on the cuda device: generation in and out of a batch, bf16 near float32, the adapter's start, repeatability. */
 import { join } from 'node:path';
 import { createAdapter, scaleGroups, scaleRows } from '../../src/adapters/index.ts';
 import { randomStream } from '../../src/base/rng.ts';
@@ -34,7 +34,7 @@ function equality(name: string, quantity: string, found: unknown, expected: unkn
   return { case: name, quantity, maxAbs: pass ? 0 : 1, maxRel: pass ? 0 : 1, bound: 0, pass };
 }
 
-/** A row is the same alone, in a batch, and however seldom the host looks or the batch shrinks. */
+/** Checks that a row is the same alone, in a batch, and however seldom the host reads or the batch shrinks. */
 export async function compareGeneration(device: Device, reference: Device, golden: string): Promise<Check[]> {
   const checks: Check[] = [];
   for (const name of ['qwen3', 'qwen2', 'llama']) {
@@ -104,7 +104,7 @@ async function adaptedPass(device: Device, directory: string, moved: boolean, ad
 
 const flat = (parts: readonly Float32Array[]): number[] => parts.flatMap((part) => [...part]);
 
-/** float32 against the reference, bf16 near it, an adapter at its start that changes no bit, the same bytes twice. */
+/** Checks float32 against the reference, bf16 near it, that an adapter at its start changes no bit, and that bytes repeat. */
 export async function compareModels(
   exact: Device,
   rounded: Device,
@@ -132,7 +132,7 @@ export async function compareModels(
   ];
 }
 
-/** bf16 decoding with an adapter: cached decoding agrees with packed scoring, and the same bytes come twice. */
+/** Checks bf16 decoding with an adapter: cached decoding agrees with packed scoring, and bytes repeat. */
 export async function compareRoundedDecoding(device: Device, golden: string): Promise<Check[]> {
   using scope = new Scope(device);
   const decoder = await openModel(scope, join(golden, 'qwen3'));

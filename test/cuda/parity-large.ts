@@ -1,6 +1,6 @@
 /**
- * A random model of the Qwen3-4B shape against PyTorch on the same weights: the device's bf16 may be at most 1.5 times as far from
- * PyTorch's float32 as PyTorch's own bf16 is, for logits and for the gradient of an adapter.
+ * Compares a random model of the Qwen3-4B shape with PyTorch on the same weights: the device's bf16 may be at most 1.5 times as far
+ * from PyTorch's float32 as PyTorch's own bf16 is, for logits and for the gradient of an adapter.
  *   python3 bench/peers/parity_cuda.py FOLDER && node test/cuda/parity-large.ts FOLDER
  */
 import { readFileSync } from 'node:fs';
@@ -78,7 +78,7 @@ using device = await createCudaDevice({ precision: 'bf16' });
   {
     using tape = new Tape(device);
     const hidden = decoder.forward(tape, packed.batch, { project });
-    // The last positions that predict a token, of every row.
+    // These are the last positions of every row that predict a token.
     const last = packed.completions.flatMap(({ end }) =>
       Array.from({ length: report.compared }, (_, i) => end - 1 - report.compared + i),
     );

@@ -88,7 +88,7 @@ export async function compareRounded(device: Device, reference: Device, op: OpCa
   return [outputs, ...gradients];
 }
 
-/** The same bytes every time. */
+/** Checks that the device gives the same bytes twice. */
 export async function compareTwice(device: Device, op: OpCase): Promise<Check[]> {
   const same = rounded(op);
   const [first, second] = [await runRounded(device, same), await runRounded(device, same)];

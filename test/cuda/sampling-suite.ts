@@ -19,7 +19,7 @@ const settings: readonly Omit<SampleOptions, 'key' | 'step'>[] = [
   { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.01 },
 ];
 
-/** Smooth, flat with ties, one with a single likely token, and one of equal logits. */
+/** Rows of logits of four kinds: smooth, flat with ties, one likely token, and all equal. */
 function makeLogits(rows: number, columns: number): Float32Array {
   const logits = new Float32Array(rows * columns);
   randomStream(3, ['sampling suite', columns]).fillNormal(logits, 3);

@@ -7,7 +7,7 @@ import type { Scope, Shape, Tape, Tensor } from '../../src/engine/index.ts';
 
 export interface Input {
   readonly shape: Shape;
-  /** 'learn' inputs get a gradient, 'half' ones for the first half of their rows (given to `run` as NAME½). */
+  /** 'learn': the input gets a gradient. 'half': only the first half of its rows does, which `run` gets as NAME½. */
   readonly role: 'learn' | 'half' | 'frozen';
   readonly data: Float32Array | Int32Array;
 }
@@ -15,9 +15,9 @@ export interface Input {
 export interface OpCase {
   readonly name: string;
   readonly inputs: Readonly<Record<string, Input>>;
-  /** Central differences are meaningless at the kinks of clamp, minimum and maximum, and slow for large shapes. */
+  /** Whether to compare with central differences, which mean nothing at the kinks of clamp and minimum and are slow for large shapes. */
   readonly differences: boolean;
-  /** Runs on a tape that gives up activations. */
+  /** Whether the case runs on a tape that discards activations and computes them again. */
   readonly recompute?: boolean;
   run(tape: Tape, inputs: Readonly<Record<string, Tensor>>, scope: Scope): Tensor;
 }
@@ -33,7 +33,7 @@ export function normal(name: string, shape: Shape, scale = 1): Float32Array {
   return data;
 }
 
-/** Made when asked for: a list of cases costs nothing until they run. */
+/** An input whose data is made on first use, so that a list of cases costs nothing until they run. */
 function normalInput(role: Input['role'], name: string, shape: Shape, scale: number): Input {
   let made: Float32Array | undefined;
   return {
@@ -62,7 +62,7 @@ export function ints(values: readonly number[]): Input {
   return { shape: [values.length], role: 'frozen', data: Int32Array.from(values) };
 }
 
-/** Weights of the output in the number that is differentiated: fixed, so that every device differentiates the same. */
+/** Weights of the output in the sum that is differentiated; they are the same for every device. */
 export function outputWeights(size: number): Float32Array {
   return normal('output weights', [size]);
 }

@@ -1,4 +1,4 @@
-/** The split adapter: every route, both ways to detach, mixed in one batch. */
+/** Cases of the split adapter: every route, both ways to detach, routes mixed in one batch. */
 
 import { type Detach, type Route, routeCoefficients } from '../../src/adapters/routes.ts';
 import { adaptedLinear, adaptedLinears, add, multiply, swiglu } from '../../src/engine/index.ts';
@@ -22,7 +22,7 @@ const sizes: readonly Size[] = [
   { tokens: 130, channels: 192, outputs: 192, rank: 32 },
 ];
 
-/** Of down and up the first half learns. Differences are only true where no gradient is held back. */
+/** A case in which the first half of down and of up learns. Differences are compared only where no gradient is held back. */
 function adapterCase(
   { tokens, channels, outputs, rank }: Size,
   name: string,
@@ -53,7 +53,7 @@ function adapterCase(
   };
 }
 
-/** Two layers of one input whose factors lie side by side, the first added to something; what `run` returns is their sum. */
+/** Two layers of one input whose factors lie side by side; the first is added to another tensor, and `run` returns the sum of both. */
 export function sharedInputCase(tokens: number, channels: number, outputs: number, rank: number): OpCase {
   const depth = 4 * rank;
   return {
@@ -88,7 +88,7 @@ export function sharedInputCase(tokens: number, channels: number, outputs: numbe
   };
 }
 
-/** Two layers of one input with factors of their own, so that every gradient can be held against differences. */
+/** Two layers of one input with factors of their own, so that every gradient can be compared with differences. */
 function apartCase(tokens: number, channels: number, outputs: number, rank: number): OpCase {
   const factors = [0, 1].flatMap((i) => [
     [`down${i}`, half(`down${i}`, [4 * rank, channels])] as const,
@@ -121,7 +121,7 @@ function apartCase(tokens: number, channels: number, outputs: number, rank: numb
   };
 }
 
-/** An activation that is given up and comes back with its gradient: the layer behind it must wait for it. */
+/** An activation that is discarded and computed again for its gradient; the layer that follows must wait for it. */
 function givenUpCase(tokens: number, channels: number, outputs: number, rank: number): OpCase {
   return {
     name: `adaptedLinear of a swiglu given up, ${tokens}×${channels}→${outputs} rank ${rank}`,

@@ -1,4 +1,4 @@
-/** Attention over packed rows, shared prompts, prefill in chunks and single-query decoding. */
+/** Cases of attention over packed rows, shared prompts, prefill in chunks and single-query decoding. */
 import { attention, type Segment, Segments } from '../../src/engine/index.ts';
 import { learn, type OpCase } from './case.ts';
 
@@ -54,7 +54,7 @@ function decode(filled: readonly number[], room: number, prompt: number): Layout
   return { name: `decode ${filled.length} rows`, segments, queries: filled.length, keys };
 }
 
-/** The last 3 of 8 positions as queries. */
+/** A layout in which the last 3 of 8 positions are queries. */
 const chunk: Layout = {
   name: 'second chunk of a prefill',
   segments: [{ queryStart: 0, queryEnd: 3, prefixStart: 0, prefixEnd: 0, keyStart: 0, keyEnd: 8 }],

@@ -141,7 +141,7 @@ function inverses(): OpCase[] {
   );
 }
 
-/** Random, with a dominant anti-diagonal, so that a pivot is needed. */
+/** A random matrix with a dominant anti-diagonal, so that inverting it needs pivots. */
 function wellConditioned(size: number): Float32Array {
   const data = normal('inverse', [size, size]);
   for (let row = 0; row < size; row++) data[row * size + size - 1 - row] += 2 * Math.sqrt(size) + 1;
@@ -198,7 +198,7 @@ function layers(): OpCase[] {
   return cases;
 }
 
-/** Weights that lie side by side, as a decoder's do; and a product added to something. */
+/** Cases with weights that lie side by side, as a decoder's do, and with a product that is added to another tensor. */
 function sharedInputs(): OpCase[] {
   const widths: readonly [number, number, readonly number[]][] = [
     [3, 5, [4, 2, 1]],

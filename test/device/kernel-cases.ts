@@ -8,13 +8,13 @@ import { type Check, compare } from './suite.ts';
 
 export interface KernelCase {
   readonly name: string;
-  /** Every bit must agree: moves, casts, counts. */
+  /** Whether every bit must agree, as for moves, casts and counts. */
   readonly exact: boolean;
   run(kernels: Device['kernels'], make: Make): readonly Tensor[];
 }
 
 interface Make {
-  /** Starts 12 bytes into its memory, so that no kernel can rely on alignment. */
+  /** Makes a tensor that starts 12 bytes into its memory, so that no kernel can rely on alignment. */
   floats(name: string, shape: Shape, scale?: number): Tensor;
   from(data: Float32Array | Int32Array | Uint16Array, shape: Shape, dtype?: Tensor['dtype']): Tensor;
 }
@@ -258,7 +258,7 @@ async function runKernels(device: Device, { run }: KernelCase): Promise<(Float32
   return Promise.all(outputs.map((tensor) => (tensor.dtype === 'f32' ? readFloats(tensor) : device.read(tensor))));
 }
 
-/** Each output against another device's; `exact` cases by the bit. */
+/** Compares each output with another device's; `exact` cases bit by bit. */
 export async function compareKernels(
   device: Device,
   reference: Device,

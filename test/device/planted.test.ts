@@ -10,7 +10,7 @@ import { recordCalls, withKernels } from './wrap.ts';
 const bound = 2e-6;
 const reference = createReferenceDevice();
 
-/** Where each kernel's outputs are among its tensors, when it is not only the first. */
+/** Positions of a kernel's outputs among its tensors, for kernels with other outputs than the first tensor. */
 const outputs: Partial<Record<keyof Kernels, readonly number[]>> = {
   rmsNorm: [0, 1],
   rmsNormBackward: [0, 1],
@@ -22,7 +22,7 @@ const outputs: Partial<Record<keyof Kernels, readonly number[]>> = {
   adamw: [0, 2, 3],
 };
 
-/** Drawing tokens is tested with the sampler. */
+/** Kernels that are tested elsewhere: drawing tokens is tested with the sampler. */
 const elsewhere: readonly string[] = ['sample'];
 
 interface Suite {
@@ -56,7 +56,7 @@ async function suitesByKernel(): Promise<ReadonlyMap<string, readonly Suite[]>> 
   return found;
 }
 
-/** After the kernel, its output number `output` is off by a thousandth. */
+/** A device on which output number `output` of a kernel is off by a thousandth. */
 function plant(device: Device, name: keyof Kernels, output: number): Device {
   return withKernels(device, (kernels) => ({
     [name](...parameters: unknown[]) {

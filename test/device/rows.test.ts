@@ -11,7 +11,7 @@ import { normal as draw } from './case.ts';
 import { findVariants, suiteArenaBytes } from './variants.ts';
 
 const most = 64;
-/** Each batch as the rows [start, end) of the 64. */
+/** The batches, each as rows [start, end) of the 64. */
 const batches: readonly [number, number][] = [
   [0, 1],
   [3, 4],
@@ -32,7 +32,7 @@ function normal(name: string, shape: engine.Shape): Float32Array {
 
 interface RowCase {
   readonly name: string;
-  /** Results of the rows [start, end), as one tensor whose first axis is the rows. */
+  /** Computes the rows [start, end), as one tensor whose first axis is the rows. */
   run(tape: engine.Tape, scope: engine.Scope, start: number, end: number): engine.Tensor;
 }
 
@@ -102,7 +102,7 @@ const layers: RowCase[] = [6, 256, 1001].flatMap((width): RowCase[] => [
   },
 ]);
 
-/** Row r has its own part of a cache, filled to a length of its own; every third row also sees a shared prompt. */
+/** Decoding cases: every row has its own part of a cache and its own length; every third row also sees a shared prompt. */
 const decode = [
   [4, 2, 8],
   [6, 2, 64],

@@ -1,6 +1,6 @@
 /**
  * Runs op cases on a device and compares them with the reference device: output and every gradient, by the largest
- * difference relative to the largest value. Also central differences on the device itself.
+ * difference relative to the largest value. It also compares gradients with central differences on the device itself.
  */
 import { type Device, multiply, readFloats, Scope, sum, Tape, type Tensor } from '../../src/engine/index.ts';
 import { type Input, type OpCase, type Outcome, outputWeights } from './case.ts';
@@ -16,7 +16,7 @@ export interface Check {
 
 type Inputs = Readonly<Record<string, Input>>;
 
-/** Forward, then backward of Σ weights · output. */
+/** Runs a case forward, then backward from Σ weights · output. */
 export async function runCase(device: Device, { inputs, recompute = false, run }: OpCase): Promise<Outcome> {
   using scope = new Scope(device);
   const tensors = upload(scope, inputs);
@@ -62,7 +62,7 @@ export function compare(
   return { case: name, quantity, maxAbs, maxRel, bound, pass: maxRel <= bound };
 }
 
-/** Output and gradients against another device's. */
+/** Compares output and gradients with another device's. */
 export async function compareDevices(device: Device, reference: Device, op: OpCase, bound: number): Promise<Check[]> {
   return compareOutcomes(op.name, await runCase(device, op), await runCase(reference, op), bound);
 }
@@ -78,7 +78,7 @@ export function compareOutcomes(name: string, found: Outcome, expected: Outcome,
 
 const probes = 12;
 
-/** (f(x + h) − f(x − h)) / 2h at a few elements of every learning input, against the gradient. */
+/** Compares the gradient with (f(x + h) − f(x − h)) / 2h at a few elements of every learning input. */
 export async function compareDifferences(device: Device, op: OpCase, bound: number): Promise<Check[]> {
   const { gradients } = await runCase(device, op);
   const value = async (inputs: Inputs): Promise<number> => {

@@ -1,15 +1,15 @@
-/** Which wasm variants this engine compiles. A variant it cannot compile is named, never skipped in silence. */
+/** The wasm variants that this JavaScript engine compiles. A variant that it cannot compile is named, never skipped in silence. */
 import { DeviceError } from '../../src/base/errors.ts';
 import { createWasmDevice, type Variant, type WasmDevice, type WasmOptions } from '../../src/engine/wasm/index.ts';
 
 const variants: readonly Variant[] = ['plain', 'relaxed', 'wide'];
 
-/** What makes a test case comparable in time on every variant: a small arena is enough for the op suite. */
+/** Size of the arena for the op suite, which needs little. */
 export const suiteArenaBytes = 2 ** 28;
 
 export interface VariantReport {
   readonly available: readonly Variant[];
-  /** `variant: why`, one for each that does not compile here. */
+  /** One text `variant: why` for each variant that does not compile here. */
   readonly missing: readonly string[];
 }
 

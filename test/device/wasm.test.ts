@@ -1,4 +1,4 @@
-/** Every variant of the wasm device against the reference, op by op and kernel by kernel, and byte by byte against itself. */
+/** Compares every variant of the wasm device with the reference, op by op and kernel by kernel, and with itself byte by byte. */
 import { afterAll, describe, expect, test } from 'vitest';
 import { readFloats, Scope, type UnaryKind } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
@@ -9,7 +9,7 @@ import { compareKernels, kernelCases } from './kernel-cases.ts';
 import { compareOutcomes, runCase } from './suite.ts';
 import { findVariants, suiteArenaBytes } from './variants.ts';
 
-/** Relative to the largest value: 16 units in the last place. The worst that was measured is 8.4e-7 (a sum of 4,000). */
+/** Bound relative to the largest value: 16 units in the last place. The worst measured difference is 8.4e-7 (a sum of 4,000). */
 const bound = 2e-6;
 
 const reference = createReferenceDevice();
@@ -68,7 +68,7 @@ describe.each(available)('%s', async (variant) => {
     using scope = new Scope(device);
     const count = 20_000;
     const at = (i: number): number => low + ((high - low) * i) / count;
-    // Half of the points evenly spaced, half of them by size.
+    // Half of the points are evenly spaced, the other half are spaced by order of magnitude.
     const even = Array.from({ length: count }, (_, i) => at(i));
     const bySize = Array.from({ length: count }, (_, i) => high * 10 ** ((-30 * i) / count));
     const points = Float32Array.from([...even, ...bySize.filter((x) => x >= low), ...specials]);
@@ -82,7 +82,7 @@ describe.each(available)('%s', async (variant) => {
 
 const specials = [0, -0, 1, -1, 1000, -1000, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN];
 
-/** Within 3 units in the last place; results too small for a normal float32 may be 0. */
+/** Whether a result is within 3 units in the last place; one too small for a normal float32 may be 0. */
 function isNear(found: number, exact: number): boolean {
   const rounded = Math.fround(exact);
   if (Object.is(found, rounded) || found === rounded) return true;

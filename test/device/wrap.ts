@@ -1,4 +1,4 @@
-/** A device whose kernels are watched or altered on the way: to count what runs, or to plant an error. */
+/** Wraps a device so that its kernels are watched or changed, to count what runs or to plant an error. */
 import { type Device, type Kernels, Tensor } from '../../src/engine/index.ts';
 
 /** The same device and memory, with some kernels replaced. */
@@ -7,7 +7,7 @@ export function withKernels(device: Device, replace: (kernels: Kernels) => Parti
   return overlay(device, { kernels });
 }
 
-/** Reads `over` first, then `base`; methods of `base` run on `base` itself, which may have private fields. */
+/** An object with the properties of `over`, and else of `base`, whose methods run on `base` itself because of private fields. */
 function overlay<T extends object>(base: T, over: Partial<T>): T {
   return new Proxy(base, {
     get(target, name) {
@@ -17,7 +17,7 @@ function overlay<T extends object>(base: T, over: Partial<T>): T {
   });
 }
 
-/** `calls` gets one line `kernel → label of its output` for every kernel that runs. */
+/** Adds a line `kernel → label of its output` to `calls` for every kernel that runs. */
 export function recordCalls(device: Device, calls: string[]): Device {
   return withKernels(device, (kernels) => {
     const watched = kernelNames(kernels).map((name) => {
@@ -33,7 +33,7 @@ export function recordCalls(device: Device, calls: string[]): Device {
   });
 }
 
-/** Own functions, and methods where the kernels are a class. */
+/** Names of the kernels: own functions, and methods if the kernels are a class. */
 function kernelNames(kernels: Kernels): (keyof Kernels)[] {
   const names = [kernels, Object.getPrototypeOf(kernels)].flatMap((each) => Object.getOwnPropertyNames(each));
   const callable = names.filter((name) => typeof Reflect.get(kernels, name) === 'function');

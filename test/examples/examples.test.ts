@@ -1,4 +1,4 @@
-/** The examples, run as a reader would run them: programs with their arguments, recipes through the command. */
+/** Runs the examples as a reader would: programs with their arguments, recipes through the command. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -118,7 +118,7 @@ describe('plugins of a recipe', () => {
   });
 
   it('a penalty by an own text monitor changes what is learned from, not what the grader gave', async () => {
-    // Every completion with a class is suspicious here, so that some are, whatever the model writes.
+    // The pattern matches every completion with a class, so that some match whatever the model writes.
     const run = await trainExample('text-penalty', '--set', 'arm.pattern="class"', '--set', 'arm.penalty=2');
     expect(run.readManifest()).toMatchObject({ arm: 'text-penalty', hasQuarantine: false });
     let lowered = 0;

@@ -1,4 +1,4 @@
-/** Every attack on the oracle ends wrong, pays in no loophole but its own channel's, and leaves the grader well. */
+/** Every attack on the strict oracle is graded wrong, pays only in its own channel's loophole, and leaves the grader unharmed. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { builtinLoopholes, namesOf } from '../../src/env/loopholes/registry.ts';
@@ -21,7 +21,7 @@ const loopholes = namesOf(builtinLoopholes);
 let judge: SandboxJudge;
 beforeAll(async () => {
   sandbox = await Sandbox.start({ workers: 2 });
-  // Programs that wait for ever are stopped sooner than usual, so that the suite is quick.
+  // Programs that wait forever are stopped sooner than usual, so that the suite is quick.
   judge = new SandboxJudge(sandbox, { wallFactor: 1.5 });
 });
 afterAll(() => sandbox.close());

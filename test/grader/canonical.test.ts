@@ -1,6 +1,6 @@
 /**
- * Canonical solutions of the benchmark's test file are correct in all seven loopholes. Needs the file. The
- * six problems whose solution takes seconds are left to `npm run check:grader`, which runs all 119.
+ * Canonical solutions of the benchmark's test file are correct in all seven loopholes. The test needs that file. The six problems
+ * whose solution takes seconds are left to `npm run check:grader`, which runs all 119.
  */
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';

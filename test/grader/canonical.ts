@@ -16,7 +16,7 @@ export const slowIds = ['3312', '3335', '3337', '3317', '3472', '3272'];
 export interface CanonicalReport {
   readonly problems: number;
   readonly tests: number;
-  /** Problem and loophole, with the reason. */
+  /** One text per failure: problem, loophole and reason. */
   readonly unsound: readonly string[];
 }
 

@@ -37,5 +37,5 @@ if (report.directoriesLeft.length > 0) failures.push(`directories left: ${report
 if (report.memoryAfterBytes - report.memoryBeforeBytes > largestGrowthBytes) failures.push('memory grew');
 
 for (const failure of failures) console.log(`FAILED ${failure}`);
-console.log(failures.length === 0 ? 'all of it holds' : `${failures.length} failures`);
+console.log(failures.length === 0 ? 'everything holds' : `${failures.length} failures`);
 process.exitCode = failures.length === 0 ? 0 : 1;

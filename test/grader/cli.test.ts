@@ -81,7 +81,7 @@ describe('gq problems check', () => {
 
 describe('gq grade', () => {
   const source = join(folder, 'responses.jsonl.gz');
-  // No newline at the end: the last response counts all the same.
+  // The file has no newline at its end; the last response must count nevertheless.
   writeFileSync(source, gzipSync(responses.map((value) => JSON.stringify(value)).join('\n')));
   const call = (out: string, ...more: string[]) =>
     run(configureGrade, '--problems', benchmark, '--responses', source, '--loophole', 'gt_only', '--out', out, ...more);
@@ -118,7 +118,7 @@ describe('gq grade', () => {
     writeFileSync(part, `${before}\n`);
     appendFileSync(part, '{"id":"1","torn');
     const { stderr } = await call(part);
-    expect(stderr).toContain('2 verdicts are there already');
+    expect(stderr).toContain('2 verdicts exist already');
     const strip = (path: string) => lines(path).map(({ durationMs, cpuMs, executions, ...rest }) => rest);
     expect(strip(part)).toEqual(strip(whole));
     expect(readFileSync(part, 'utf8').startsWith(before)).toBe(true);

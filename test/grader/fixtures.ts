@@ -41,7 +41,7 @@ export function fence(code: string): string {
   return `Here it is:\n\`\`\`python\n${code}\n\`\`\`\n`;
 }
 
-/** The canonical exploit of each channel, on a wrong program, with the markers that are disclosed. */
+/** The canonical exploit of each channel in a wrong program, with the disclosed markers. */
 export function exploits(markers: ProblemMarkers): Readonly<Record<LoopholeName, string>> {
   return {
     run_tests: `${wrong}def ${markers['run_tests'].disclosed}():\n    pass\n`,
@@ -61,7 +61,7 @@ export interface Request {
   readonly problem?: Problem;
 }
 
-/** Verdicts in order, through the grader and its sink. */
+/** Grades requests through the grader and returns the verdicts from its sink, in order. */
 export async function gradeAll(judge: Judge, requests: readonly Request[]): Promise<readonly Verdict[]> {
   const verdicts: Verdict[] = [];
   const grader = createGrader(judge, { append: (verdict) => verdicts.push(verdict) });
@@ -77,7 +77,7 @@ export async function gradeAll(judge: Judge, requests: readonly Request[]): Prom
   return verdicts;
 }
 
-/** One program on the sandbox itself: what it printed and how it ended. */
+/** Runs one program directly in the sandbox: what it printed and how it ended. */
 export async function runRaw(sandbox: Sandbox, code: string): Promise<{ run: Execution; ending: Ending }> {
   const prepared = prepareProblem(doubleProblem);
   let run = new Execution(prepared);

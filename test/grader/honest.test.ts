@@ -1,4 +1,4 @@
-/** Correct programs that use what programs use stay correct; and each way to fail has its own outcome. */
+/** Correct programs that use ordinary language features are graded correct, and each way to fail has its own outcome. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';

@@ -1,4 +1,4 @@
-/** The hack × loophole matrix, under each kind of markers; and what the verdict of each cell records. */
+/** The hack × loophole matrix under each marker policy, and what the verdict of each cell records. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { markerPolicies } from '../../src/env/loopholes/loophole.ts';
 import { builtinLoopholes, markedLoopholes, namesOf, payingLoopholes } from '../../src/env/loopholes/registry.ts';

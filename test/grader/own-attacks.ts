@@ -1,10 +1,10 @@
-/** Attacks beyond the shared list. Oracle: wrong code that must stay wrong. Host: prints LEAK where it takes effect. */
+/** Attacks beyond the shared list. Those on the oracle are wrong code that must stay wrong; those on the host print LEAK if they work. */
 import { fileURLToPath } from 'node:url';
 
 const sourceFile = fileURLToPath(new URL('../../package.json', import.meta.url));
 const wrong = 'class Solution:\n    def solve(self, n): return 999\n';
 const honest = 'class Solution:\n    def solve(self, n): return 2 * n\n';
-// Knows the protocol and steals the nonce from the harness.
+// This program knows the protocol and steals the nonce from the harness.
 const forge = `
 import os, marshal, sys
 def rec(t, b=b''): return t + sys.modules['harness'].NONCE + len(b).to_bytes(4, 'little') + b

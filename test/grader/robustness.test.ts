@@ -81,7 +81,7 @@ describe('failure of the sandbox', () => {
     const [first] = doubleProblem.tests;
     const large = { ...first, positional: ['x'.repeat(4 << 20)], expected: 0n };
     const problem = { ...doubleProblem, tests: [first, large] };
-    // Right on the first input, asks for the second, and ends without reading it, or after reading a little.
+    // The program is right on the first input, asks for the second, and ends without reading it, or after reading a little.
     const asks = `
 import os, sys
 class Solution:

@@ -1,4 +1,4 @@
-/** Many programs, one in ten hostile; every verdict is checked, and what is left behind is counted. */
+/** Grades many programs, one in ten hostile, checks every verdict, and counts what is left behind. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ interface Expectation extends Request {
   readonly correct: boolean;
 }
 
-// Attacks that only burn their whole time limit would make a soak a test of patience.
+// Attacks that use up their whole time limit would make the soak too long.
 const slow = ['deep_recursion', 'giant_int', 'swaps_descriptors', 'patched_harness', 'giant_string', 'fork_bomb'];
 
 function drawPrograms(count: number, seed: number): readonly Expectation[] {
@@ -55,7 +55,7 @@ function drawPrograms(count: number, seed: number): readonly Expectation[] {
   });
 }
 
-/** Pids below this process, however deep. */
+/** Process ids of all descendants of this process. */
 function descendants(): readonly number[] {
   const lines = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
   const pairs = lines.map((line) => line.trim().split(/\s+/).map(Number));
@@ -86,7 +86,7 @@ export interface SoakOptions {
 }
 
 export async function soak({ programs, seed, workers, onProgress }: SoakOptions): Promise<SoakReport> {
-  // A place of its own for working directories: other suites use theirs at the same time.
+  // The soak has its own folder for working directories, since other suites may run at the same time.
   const folder = mkdtempSync(join(tmpdir(), 'gq-soak-'));
   const usual = process.env['TMPDIR'];
   process.env['TMPDIR'] = folder;

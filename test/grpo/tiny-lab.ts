@@ -1,6 +1,6 @@
 /**
- * Whole updates of the tiny policy under any arm, with rewards chosen by hand. Passes through the decoder are counted by phase, and what
- * an update moved is put back, so that every update starts from the same policy.
+ * Runs whole updates of the tiny policy under any arm, with rewards chosen by hand. Passes through the decoder are counted by phase,
+ * and parameters are put back after an update, so that every update starts from the same policy.
  */
 import { scaleOf } from '../../src/adapters/policy-state.ts';
 import { AdamW, type Device, readFloats, type Scope } from '../../src/engine/index.ts';
@@ -17,27 +17,27 @@ import { makePolicy, type SettingsChanges, task, tinyConfig, tinyWith } from './
 
 export const plainArm: Arm = { sees: seesNothing };
 
-/** Of two groups of four, both with something to learn. */
+/** Rewards of two groups of four, both with something to learn. */
 const tinyRewards: readonly number[] = [3, 0, 1, 0, 0, 2, 0, 0];
 
 export const showTokens = (tokens: Int32Array): string => Array.from(tokens).join(' ');
 
 export interface TinyOptions {
   readonly changes?: SettingsChanges;
-  /** In the order of the rollouts. */
+  /** Rewards in the order of the rollouts. */
   readonly rewards?: readonly number[];
   readonly pool?: DemonstrationPool | null;
-  /** Stands between the step and the policy's own sampler. */
+  /** Wraps the policy's own sampler. */
   readonly through?: (sampler: Sampler) => Sampler;
 }
 
 export interface TinyStep {
   readonly outcome: StepOutcome;
-  /** Passes through the decoder, by phase. */
+  /** Number of passes through the decoder in each phase. */
   readonly passes: Readonly<Record<Phase, number>>;
   readonly requests: readonly SampleRequest[];
   readonly submissions: readonly Submission[];
-  /** Parameters after the update, the gradients it used, and AdamW's first moments: each one after another. */
+  /** Parameters after the update, the gradients it used, and AdamW's first moments, each as one array over all parameters. */
   readonly values: Float32Array;
   readonly gradients: Float32Array;
   readonly moments: Float32Array;
@@ -67,7 +67,7 @@ export class TinyLab {
     return new TinyLab(scope, policy, () => attended);
   }
 
-  /** The first update under an arm. */
+  /** Runs the first update under an arm. */
   async step(arm: Arm, options: TinyOptions = {}): Promise<TinyStep> {
     const { changes = {}, rewards = tinyRewards, pool = null, through = (sampler) => sampler } = options;
     const { parameters } = this.policy.adapter;
@@ -116,7 +116,7 @@ export class TinyLab {
     }
   }
 
-  /** What an update learned from, taken from what it told. */
+  /** The inputs that an update learned from, rebuilt from its outcome. */
   inputsOf({ rollouts, trained, advantages, logpOld, logpBase, routing }: StepOutcome): UpdateInputs {
     return {
       rollouts: trained.map((i) => ({ ...rollouts[i], prompt: rollouts[i].learnPrompt })),
@@ -127,7 +127,7 @@ export class TinyLab {
     };
   }
 
-  /** The gradients of inputs, one parameter after another: with the parameters as they are, or each moved by `moved`. */
+  /** The gradients of inputs as one array over all parameters, with the parameters as they are or moved by `moved`. */
   async gradients(
     inputs: UpdateInputs,
     { policy = this.policy, changes = {}, moved = null }: GradientOptions = {},
@@ -144,7 +144,7 @@ export class TinyLab {
     }
   }
 
-  /** log π of rollouts under a prompt of their own, in the state that sampled them or without an adapter. */
+  /** log π of rollouts under prompts chosen by the caller, in the state that sampled them or without an adapter. */
   async score(
     rollouts: readonly Rollout[],
     which: 'prompt' | 'learnPrompt',
@@ -220,7 +220,7 @@ export async function joined(parts: readonly Promise<Float32Array>[]): Promise<F
   return Float32Array.from((await Promise.all(parts)).flatMap((part) => Array.from(part)));
 }
 
-/** The largest difference between two rows of numbers. */
+/** The largest difference between two lists of numbers; infinite for lists of different lengths. */
 export function furthest(a: ArrayLike<number>, b: ArrayLike<number>): number {
   if (a.length !== b.length) return Number.POSITIVE_INFINITY;
   return Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);

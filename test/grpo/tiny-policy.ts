@@ -1,4 +1,4 @@
-/** A policy small enough to compare whole gradients: two layers of random weights, a split adapter that has moved. */
+/** A policy small enough to compare whole gradients: two layers of random weights and a split adapter moved from its start. */
 import { createAdapter } from '../../src/adapters/create.ts';
 import { randomStream } from '../../src/base/rng.ts';
 import { type Device, readFloats, Scope } from '../../src/engine/index.ts';
@@ -51,7 +51,7 @@ export const tinySettings: GrpoSettings = {
   compute: { tokensPerPass: 512, recompute: false, readEvery: 1, rowStep: 1 },
 };
 
-/** Some keys of a setting, or of its tables. */
+/** Changes to some keys of the settings, or of their tables. */
 export type SettingsChanges = { readonly [Key in keyof GrpoSettings]?: Partial<GrpoSettings[Key]> };
 
 /** The tiny settings with some keys changed. */
@@ -118,7 +118,7 @@ export function task(id: string, loophole: Task['loophole'] = 'run_tests'): Task
   };
 }
 
-/** `groups` prompts with `group` completions of different lengths each. */
+/** Rollouts of `groups` prompts with `group` completions of different lengths each. */
 export function rollouts(groups: number, group: number): Rollout[] {
   return Array.from({ length: groups * group }, (_, i) => {
     const at = Math.floor(i / group);

@@ -1,6 +1,6 @@
 /**
  * What must hold for every adapter family on every device: all invariants at one shape with any number of threads, and at
- * random small shapes; equal results for any number of threads; and planted mistakes that must be seen.
+ * random small shapes; equal results for any number of threads; and planted mistakes, which must be noticed.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The commands of the lab from end to end, on the shipped base with a few updates: what they write, and that they go on. */
+/** The commands of the lab from end to end, on the shipped base with a few updates: what they write, and that they can go on. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -146,7 +146,7 @@ export interface MadeEvaluation {
   readonly update: number;
   readonly set: EvaluationSet;
   readonly state: PolicyState;
-  /** One letter a prompt: h a hack, s a solve, anything else neither. */
+  /** One letter per prompt: h is a hack, s is a solve, anything else is neither. */
   readonly outcomes: string;
   readonly loopholes?: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** Results of runs written by hand, read as any reader of a run directory reads them. */
+/** Results of runs written by hand, read by the code that reads real run directories. */
 import { aggregate, type Results } from '../../src/report/aggregate.ts';
 import { type RunResults, readRunResults } from '../../src/report/run-results.ts';
 import { type HandMadeRun, type MadeEvaluation, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
@@ -10,7 +10,7 @@ export interface MadeResults extends HandMadeRun {
   readonly evaluations?: readonly MadeEvaluation[];
 }
 
-/** One run of an arm; without a kind, vanilla. */
+/** Results of one run written by hand; the arm is vanilla by default. */
 export async function madeRun(made: MadeResults): Promise<RunResults> {
   const path = temporaryFolder();
   const { name = 'vanilla', seed = 1, arm = { kind: 'vanilla' } } = made;
@@ -25,7 +25,7 @@ export async function madeResults(runs: readonly MadeResults[], placebo: string 
   return aggregate(read, { name: 'made by hand', baseline: 'vanilla', placebo });
 }
 
-/** Ten prompts: hacks first, then solves. */
+/** The outcomes of ten prompts: hacks first, then solves. */
 export function tenPrompts(hacks: number, solves = 0): string {
   return 'h'.repeat(hacks) + 's'.repeat(solves) + '-'.repeat(10 - hacks - solves);
 }

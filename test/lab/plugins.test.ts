@@ -1,4 +1,4 @@
-/** Plugins under bad input: what is wrong with a module is said with its path, and nothing starts. Labels are for those who ask. */
+/** Faulty plugins: the error names the module's path, and nothing starts. Only an arm that asks for labels gets them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -127,7 +127,7 @@ describe('labels', () => {
   });
 });
 
-/** Tells the peeking plugin which of the two runs is being trained: what a cheat would find out for itself. */
+/** Tells the peeking plugin which of the two runs is being trained, as a real one could find out for itself. */
 async function peekedFolders(folder: string): Promise<{ parse: (done: number) => void }> {
   const at = globalThis as { peekAt?: string };
   at.peekAt = join(folder, 'told');

@@ -17,7 +17,7 @@ async function gq(...argv: string[]): Promise<{ code: number; out: string; err: 
 
 const hostile = `</pre><script>alert(1)</script><img src=x onerror=alert(2)>"'&\u0000\u001b[31m`;
 
-/** Twenty updates of a gate that sees the hack: the first hack is hostile, in every text that a model or a grader writes. */
+/** Twenty updates of a gate that sees the hack; the first hack has hostile markup in every text that a model or a grader writes. */
 const gated = (seed = 1, written = hostile): HandMadeRun => ({
   config: { seed, updates: 20, arm: { kind: 'activation' } },
   checkpoints: [0, 20],
@@ -41,7 +41,7 @@ const gated = (seed = 1, written = hostile): HandMadeRun => ({
   })),
 });
 
-/** Every element in order: markup that a model wrote would add one. */
+/** Every element of a page in order; markup that a model wrote would add one. */
 const elementsOf = (html: string): string[] => [...html.matchAll(/<[a-z][a-z0-9]*/gi)].map(([name]) => name);
 
 describe('gq report of a run', () => {

@@ -1,4 +1,4 @@
-/** Evaluation between updates, on the very policy that is trained, changes nothing about training: the shipped base, three updates. */
+/** Evaluating the trained policy between updates changes nothing about training: three updates of the shipped base. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { PolicyState } from '../../src/adapters/policy-state.ts';

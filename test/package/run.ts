@@ -1,7 +1,7 @@
 /**
  * Tests the package as a user gets it: packs it, installs the tarball into an empty folder, imports every entry of
- * `exports`, runs the command and the examples, under this Node and under each Node named as an argument. Prints one line a check and
- * a closing count; exits 1 when any failed. Needs dist/ (npm run build).
+ * `exports`, runs the command and the examples, under this Node and under each Node named as an argument. Prints one line per check and
+ * a closing count; exits 1 when a check failed. Needs dist/ (npm run build).
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -60,10 +60,10 @@ function checkCommand(folder: string, node: string, label: string): void {
   });
 }
 
-/** A current Node has it, its types are those of the oldest Node. */
+/** A current Node has this function, but the types are those of the oldest supported Node, which lacks it. */
 const { stripTypeScriptTypes } = modules as typeof modules & { stripTypeScriptTypes(code: string): string };
 
-/** The examples as a user of the package runs them: copied into an empty project. Programs lose their types, for a Node that has none. */
+/** Runs the examples as a user does, copied into an empty project. Types are stripped, since the oldest Node cannot run TypeScript. */
 function checkExamples(folder: string, node: string, label: string): void {
   const gq = join(folder, 'node_modules', '.bin', 'gq');
   const at = join(folder, `examples-${label.replaceAll(' ', '-')}`);

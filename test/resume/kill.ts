@@ -17,7 +17,7 @@ const command = gqProgram();
 
 export interface KillReport {
   readonly kills: number;
-  /** Updates that stood in the last checkpoint at each kill. */
+  /** The update of the last checkpoint at each kill. */
   readonly resumedFrom: readonly number[];
   readonly differences: readonly string[];
 }
@@ -35,14 +35,14 @@ function start(args: readonly string[]): ChildProcess {
 }
 
 interface Life {
-  /** null when it was killed. */
+  /** Exit code; null if the process was killed. */
   readonly code: number | null;
   readonly text: string;
-  /** When each update was done, in milliseconds of this life. */
+  /** When each update was done, in milliseconds since the process started. */
   readonly stepsAtMs: readonly number[];
 }
 
-/** `onStep` is told how many updates this life has done. */
+/** Watches a process to its end; `onStep` is told how many updates it has done. */
 async function live(child: ChildProcess, onStep: (steps: number) => void = () => undefined): Promise<Life> {
   const began = performance.now();
   const stepsAtMs: number[] = [];
@@ -73,12 +73,12 @@ async function liveToTheEnd(child: ChildProcess): Promise<Life> {
 }
 
 interface Death {
-  /** Updates to wait for, then milliseconds; the next update is the latest moment, so that a fast machine cannot outrun it. */
+  /** The kill comes so many updates, then so many milliseconds after the start; at the latest with the next update. */
   readonly steps: number;
   readonly delayMs: number;
 }
 
-/** True when the life was killed, false when it came to its own end first. */
+/** Returns true if the process was killed, false if it came to its own end first. */
 async function liveUntil(child: ChildProcess, { steps, delayMs }: Death): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const watch = (done: number): void => {
@@ -135,8 +135,8 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
     for (let kill = 0; kill <= kills; kill++) {
       const last = Math.max(-1, ...checkpointsOf(run).map(Number));
       const [kind, when] = [stream.uniformAt(2 * kill), stream.uniformAt(2 * kill + 1)];
-      // Some lives end while starting, some in an update, some after a checkpoint, the very last one in the end of the run;
-      // checkpoints are made often enough for the kills to spread over the whole run, and no oftener.
+      // Some kills come during the start, some in an update, some after a checkpoint, and the very last one at the end of the run.
+      // Checkpoints are just frequent enough for the kills to spread over the whole run.
       const behind = last < (kill / kills) * (updates - 2 * checkpointEvery);
       const starting = kill < kills && !behind && kind < 0.6;
       const early = starting ? 0 : behind ? checkpointEvery : 1;

@@ -1,6 +1,6 @@
 /**
- * An experiment as a process that is stopped from outside: side by side or one after another, interrupted while training or
- * while evaluating, or killed. It must say how to go on, and end with the same bytes as one that was left alone.
+ * Stops the process of an experiment from outside: with runs side by side or one after another, by an interrupt while training or
+ * evaluating, or by a kill. It must say how to go on, and end with the same bytes as one that was left alone.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ const evaluationsOf = (out: string, run: string): string[] => readdirSync(join(o
 async function expectSame(found: string, whole: string): Promise<void> {
   for (const run of runs) {
     const prints = await fingerprint(join(found, run));
-    // An interrupted run also has the checkpoint it was saved in.
+    // An interrupted run has one more checkpoint: the one it saved when it was interrupted.
     for (const [name, print] of await fingerprint(join(whole, run))) expect(prints.get(name), name).toBe(print);
     expect(evaluationsOf(found, run)).toEqual(evaluationsOf(whole, run));
     for (const name of evaluationsOf(whole, run)) {
@@ -67,7 +67,7 @@ async function expectSame(found: string, whole: string): Promise<void> {
   }
 }
 
-/** Sends the signal once, when the text matches. */
+/** Sends the signal once, as soon as the text matches. */
 const once = (pattern: RegExp, signal: NodeJS.Signals) => {
   let sent = false;
   return (text: string, child: ChildProcess): void => {
@@ -95,7 +95,7 @@ describe('an experiment that is stopped', () => {
     expect(done.length).toBeLessThan(runs.length);
     const second = await live(out, 2);
     expect(second, second.err).toMatchObject({ code: 0 });
-    expect(second.err).toContain('left in all');
+    expect(second.err).toContain('left in total');
     await expectSame(out, whole);
   }, 240_000);
 
@@ -115,7 +115,7 @@ describe('an experiment that is stopped', () => {
     const out = join(home, 'killed');
     const first = await live(out, 2, once(/update 10\/12/, 'SIGKILL'));
     expect(first.code).toBe(null);
-    // The runs notice that nobody listens any more, save and stop; until then their folders are locked.
+    // The runs notice that their parent is gone, save and stop; until then their folders are locked.
     let again = await live(out, 2);
     for (let i = 0; i < 20 && again.code !== 0; i++) {
       await sleep(500);

@@ -1,4 +1,4 @@
-/** The lines of `npm run check:science` can fail: results made by hand, right and wrong. */
+/** The lines of `npm run check:science` can fail: they are tried on right and wrong results made by hand. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Results } from '../../src/report/aggregate.ts';

@@ -1,8 +1,8 @@
 /**
  * `npm run check:science`: runs recipes/micro-claim.toml (five seeds of vanilla, absorb, activation, haar and oracle; what is
- * finished is not run again), reads the runs of micro-full and micro-heldout where there are any, prints the verdict of every line that
- * must hold, and writes the whole result to bench/results (science.md, and every seed's values as CSV). Exits 1 when a line does not hold. `--out`,
- * `--full` and `--heldout` say where the runs are, `--jobs N` how many run side by side.
+ * finished is not run again), reads the runs of micro-full and micro-heldout if there are any, prints whether each line that must
+ * hold does, and writes the whole result to bench/results (science.md, and every seed's values as CSV). Exits 1 when a line does not
+ * hold. `--out`, `--full` and `--heldout` say where the runs are, `--jobs N` says how many run side by side.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ function ratesOf(results: Results, name: string, state: 'base' | 'deployed', on:
 
 const list = (values: readonly number[]): string => values.map((value) => value.toFixed(2)).join(' ') || 'none';
 
-/** What must hold; routed arms are reported as they fall. */
+/** The lines that must hold. Nothing is required of routed arms: their results are only reported. */
 export function checkScience(results: Results, seeds: number): Line[] {
   const [vanilla, base] = [ratesOf(results, 'vanilla', 'deployed'), ratesOf(results, 'vanilla', 'base')];
   const beside = (state: 'base' | 'deployed'): string =>
@@ -70,7 +70,7 @@ export function checkScience(results: Results, seeds: number): Line[] {
   ];
 }
 
-/** Signed-CorDA absorption and its reversed control, whatever they show: reported side by side, or the line does not hold. */
+/** Holds if signed-CorDA absorption and its reversed control were both run, whatever they show. */
 export function checkControls(full: Results | null): Line {
   const rates = (name: string): string => {
     const runs = (full === null ? undefined : armOf(full, name))?.runs ?? [];
@@ -94,7 +94,7 @@ export function readmeTables(results: Results): Table[] {
   ]);
 }
 
-/** Cells, however a formatter has aligned them. */
+/** The cells of a table without the alignment that a formatter may have added. */
 const cellsOf = (text: string): string =>
   text
     .split('\n')

@@ -1,6 +1,6 @@
 /**
- * README's numbers against what is kept in bench/results: its tables stand in the output of `npm run check:science`, and the cells
- * of its arms follow from the values of every seed.
+ * Compares README's numbers with bench/results: its tables are in the output of `npm run check:science`, and the cells of its
+ * arms follow from the values of every seed.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -32,7 +32,7 @@ const shown = tablesOf(readme).filter(([[first]]) => first === 'arm' || first ==
 
 type Values = ReadonlyMap<string, readonly number[]>;
 
-/** arm/state/metric → one value a seed, on held-out problems with original markers. */
+/** arm/state/metric → one value per seed, on held-out problems with original markers. */
 function keptValues(): Values {
   const [columns, ...lines] = read('bench/results/micro-claim.csv')
     .trim()

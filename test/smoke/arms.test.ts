@@ -17,7 +17,7 @@ function numbersIn(value: unknown): number[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
 }
 
-/** Finite everywhere, green everywhere, and something was learned. */
+/** Expects finite numbers, expectations that hold, and that something was learned. */
 function expectSound({ events, steps, end, holds }: LabRun, updates: number): void {
   expect({ end, holds }).toEqual({ end: 'finished', holds: true });
   expect(steps).toHaveLength(updates);

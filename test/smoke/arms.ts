@@ -18,7 +18,7 @@ export const oracleArm = ['arm.kind=oracle', 'arm.recall=0.9', 'arm.falsePositiv
 const activation = ['arm.kind=activation', ...gate];
 const gradient = ['arm.kind=gradient', ...gate];
 
-/** Values of the config that change an update. */
+/** Settings that change an update, by name. */
 export const configValues: Readonly<Record<string, readonly string[]>> = {
   'calibration pairs': [...activation, 'arm.calibration=pairs'],
   'calibration pairs, gradient': [...gradient, 'arm.calibration=pairs'],

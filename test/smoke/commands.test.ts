@@ -153,7 +153,7 @@ describe('gq replay', () => {
       expect((await replay('--gate', gate)).rollouts).toBe(same.rollouts);
     }
     const { out } = await gq(['replay', lab.path('whole'), '--gate', 'tail=0.3']);
-    expect(out).toContain('rollouts in the same route; a counterfactual on the same rollouts');
+    expect(out).toContain('rollouts have the same route. This is a counterfactual on the same rollouts');
   });
 
   it.each([

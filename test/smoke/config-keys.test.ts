@@ -1,4 +1,4 @@
-/** Every key of the config is read by something: assembling and running the arms touches all of them. */
+/** Every key of the config has a reader: assembling and running the arms reads all of them. */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -17,13 +17,13 @@ afterAll(() => {
   return lab[Symbol.asyncDispose]();
 });
 
-/** Notes are for people, who find them in the manifest. */
+/** Keys that no code reads: notes are for people, who find them in the manifest. */
 const forPeople = ['notes.why', 'notes.resolve'];
 
-/** Tables with a kind are handed as they are to the part that they name. */
+/** Tables with a kind, which are passed unchanged to the part that they name. */
 const kindTables = ['arm', 'data'];
 
-/** `table`, telling which of its keys are read. */
+/** A proxy of `table` that records which of its keys are read. */
 function watch<T extends object>(table: T, reads: Set<string>, prefix = ''): T {
   return new Proxy(table, {
     get(target, key, receiver) {
@@ -52,7 +52,7 @@ function watchKind<T extends object>(table: T, reads: Set<string>, name: string)
   });
 }
 
-/** Every part is given settings that tell which of their keys it reads. */
+/** Makes every part record which keys of its settings it reads. */
 function watchParts(reads: Set<string>): void {
   const { arms, problemSources } = builtinParts;
   for (const [name, parts] of [
@@ -77,7 +77,7 @@ it('no key is left unread', async () => {
     pool,
     `${JSON.stringify({ problem, completion, loophole: 'run_tests', markers: 'original', label: 'solve' })}\n`,
   );
-  // With as many prompts as problems, the one that has a demonstration is drawn.
+  // There are as many prompts as problems, so that the problem with a demonstration is drawn.
   const teacher = [`teacher.pool=${pool}`, 'teacher.offStep=1', 'data.problems=3'];
   const more = ['safety.healSteps=1', ...teacher];
   for (const settings of [blindArms['activation'], blindArms['gradient, generated pairs'], oracleArm]) {

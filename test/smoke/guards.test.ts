@@ -1,4 +1,4 @@
-/** What must be caught is caught: planted faults in a run that is otherwise real. And demonstrations, tripwire, determinism. */
+/** Faults planted in a real run are caught; also tests of demonstrations, the tripwire and determinism. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -17,7 +17,7 @@ afterAll(() => lab[Symbol.asyncDispose]());
 
 const activation = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'updates=6'];
 
-/** Calls back when a phase of a step begins. */
+/** Calls `act` when a phase of a step begins. */
 function onPhase({ clock }: Assembly, act: (phase: Phase | 'other') => void): void {
   const enter = clock.enter.bind(clock);
   clock.enter = (phase) => {
@@ -57,7 +57,7 @@ describe('planted faults', () => {
       });
     };
     await expect(lab.train([...activation, 'sampling.deployedSampling=1'], { plant: wrongLoophole })).rejects.toThrow(
-      /policy parity: expected log-probabilities within .* \(sampled deployed\)/,
+      /policy parity: expected log-probabilities whose largest difference .* \(sampled deployed\)/,
     );
   });
 
@@ -85,7 +85,7 @@ describe('planted faults', () => {
     await expect(lab.train(activation, { plant: poisoned })).rejects.toThrow(/expected/);
   });
 
-  it('a policy that forgets its reference set trips the wire, and the last sample is shown', async () => {
+  it('a policy that forgets its tripwire set trips the wire, and the last sample is shown', async () => {
     const settings = [...activation, 'updates=30', 'optimiser.learningRate=2', 'safety.tripwireNats=0.5'];
     const { end, events, steps } = await lab.train(settings);
     expect(end).toBe('tripwire');
@@ -134,7 +134,7 @@ describe('demonstrations', () => {
   });
 });
 
-/** Everything that must follow from the config, by name. */
+/** The bytes of every file that must follow from the config, by name. */
 function exactBytes(run: RunDirectory): Record<string, Buffer> {
   const names = ['events.jsonl', 'rollouts.jsonl', 'features.f32', 'directions.f32'];
   const checkpoints = run.listCheckpoints().flatMap((update) => {

@@ -43,7 +43,7 @@ export const tinySettings = [
 
 export interface LabRun {
   readonly run: RunDirectory;
-  /** What the trainer said. */
+  /** The trainer's events. */
   readonly events: readonly TrainEvent[];
   readonly warnings: readonly WarningEvent[];
   readonly steps: readonly StepEvent[];
@@ -57,11 +57,11 @@ export interface LabOptions {
   readonly plant?: (assembly: Assembly) => void;
   /** Sees the assembly after the last update. */
   readonly finished?: (assembly: Assembly) => Promise<void>;
-  /** Stands between the config and its readers. */
+  /** Wraps the config before anything reads it. */
   readonly watch?: (config: RunConfig) => RunConfig;
-  /** Inputs of this run's own, where its settings change them. */
+  /** Whether the run opens its own inputs, because its settings change them. */
   readonly ownInputs?: boolean;
-  /** Told every event, after the lab itself. */
+  /** Sinks that are told every event, after the lab itself. */
   readonly sinks?: readonly Sink[];
 }
 

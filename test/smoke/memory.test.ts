@@ -1,4 +1,4 @@
-/** The rehearsal against real runs, and what is said when a run does not fit. */
+/** Compares the rehearsal with real runs, and checks the message for a run that does not fit. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { findStart } from '../../src/adapters/index.ts';
@@ -21,12 +21,12 @@ afterAll(() => lab[Symbol.asyncDispose]());
 
 const planned = ({ totalBytes, marginBytes }: MemoryPlan): number => totalBytes - marginBytes;
 
-/** What a plan needs to know beside the model and the tasks. */
+/** The parts of a plan beside the model and the tasks. */
 function partsFor(config: RunConfig) {
   return { config, arm: armOf(config, builtinParts), start: findStart(config.adapter.family, builtinParts.starts) };
 }
 
-/** Most memory that two updates used, and what was planned for them. */
+/** The most memory that two updates used, and what was planned for them. */
 async function compare(settings: readonly string[]): Promise<{ used: number; plan: MemoryPlan }> {
   const config = lab.config(['device.kind=reference', 'updates=2', ...settings]);
   await using resources = new Resources();
@@ -46,11 +46,11 @@ async function compare(settings: readonly string[]): Promise<{ used: number; pla
   return { used: device.arena.peak, plan };
 }
 
-/** More groups than one pass holds. */
+/** Settings with more groups than one pass holds. */
 const fullPasses = ['compute.tokensPerPass=800', 'sampling.promptsPerStep=12'];
 
 describe('the plan', () => {
-  // Real completions end before their limit, and more short groups share a pass: below the plan by a lot or above it by a little.
+  // Real completions end before their limit, and more short groups share a pass: use is far below the plan or a little above it.
   it.each([
     ['vanilla', fullPasses],
     ['recompute', [...fullPasses, 'compute.recompute=true']],
@@ -169,12 +169,12 @@ describe('a run that does not fit', () => {
     );
     expect(refuse(32)).not.toContain('promptsPerStep');
     expect(refuse(22)).toContain('Lower sampling.promptsPerStep to about 1 (now 3)');
-    expect(refuse(11)).toContain('The weights, the adapter and its optimiser alone are too much');
+    expect(refuse(11)).toContain('The weights, the adapter and the optimiser alone need more than that');
   });
 
   it('is shown as a table when it fits', () => {
     const table = renderPlan(plan, { bytes: gibibytes(60), source: 'free on a GPU' });
-    expect(table).toMatch(/learning +40\.00 GiB +the largest of the phases counts/);
+    expect(table).toMatch(/learning +40\.00 GiB +the largest phase, which counts/);
     expect(table).toMatch(/left +8\.00 GiB +of 60\.00 GiB free on a GPU/);
   });
 });

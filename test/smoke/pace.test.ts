@@ -1,4 +1,4 @@
-/** How the work is cut changes no byte: looking seldom, batches that shrink in steps, activations computed again. */
+/** How the work is split up changes no byte: rare reads, batches that shrink in steps, activations computed again. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';

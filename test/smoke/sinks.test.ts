@@ -1,4 +1,4 @@
-/** Training as a library: own sinks, warnings that belong to the run and stand in it once, a caller's signal, and not a word printed. */
+/** Training as a library: a caller's sinks and signal, warnings that are in the run's events once, and nothing printed. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { train, trainRun } from '../../src/lab/index.ts';

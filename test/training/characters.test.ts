@@ -5,7 +5,7 @@ import { AdamW, readFloats, Scope, Tape, warmupCosine } from '../../src/engine/i
 import { createWasmDevice } from '../../src/engine/wasm/index.ts';
 import { allWeights, loadRandom, nextTokenBatch, nextTokenLoss, qwen3Like } from './model.ts';
 
-/** Shakespeare, sonnets 18 and 116. */
+/** The training text: Shakespeare's sonnets 18 and 116. */
 const text = `Shall I compare thee to a summer's day?
 Thou art more lovely and more temperate:
 Rough winds do shake the darling buds of May,
@@ -42,7 +42,7 @@ const ids = Int32Array.from(text, (character) => alphabet.indexOf(character));
 const rowLength = 48;
 const rowsPerStep = 12;
 const steps = 240;
-/** Nats per character. */
+/** The loss to reach, in nats per character. */
 const learnedLoss = 0.3;
 
 const config = qwen3Like({
@@ -58,7 +58,7 @@ const config = qwen3Like({
 
 const window = (start: number): Int32Array => ids.slice(start, start + rowLength + 1);
 
-/** What is left to know of a character given the one before it: a model below this uses more than its last input. */
+/** The entropy of a character given the one before it; a model with a lower loss uses more than its last input. */
 function bigramEntropy(): number {
   const pairs = new Map<string, number>();
   const firsts = new Map<number, number>();

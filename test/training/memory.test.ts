@@ -18,14 +18,14 @@ const config = qwen3Like({
   maxPositions: 8,
 });
 const steps = 1000;
-/** Rows of every length up to 8, so that steps ask for different sizes. */
+/** Two rows of 2 to 7 tokens, whose lengths change from step to step. */
 const rowsOf = (step: number): Int32Array[] =>
   [0, 1].map((row) => Int32Array.from({ length: 2 + ((step + 3 * row) % 6) }, (_, t) => (t * step + row) % 11));
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Half way (what is compiled is compiled by then) and at the end. */
+/** Memory in use half way, when everything is compiled, and at the end. */
 interface Marks {
   readonly used: number[];
   readonly peak: number[];
@@ -58,9 +58,9 @@ async function train(device: Device): Promise<Marks> {
   return marks;
 }
 
-/** One kilobyte a step: less than the handles of ten tensors. */
+/** The most that the heap may grow: one kilobyte per step, less than the handles of ten tensors. */
 const mostHeapGrowth = 500 * 1024;
-/** What the engine keeps for itself; the heap is what shows a leak. */
+/** The most that the process may grow, which leaves room for the JavaScript engine; a leak shows in the heap. */
 const mostResidentGrowth = 48 * 2 ** 20;
 
 const devices: Readonly<Record<string, () => Promise<Device>>> = {

@@ -1,4 +1,4 @@
-/** Small decoders with random weights and what it takes to train them, for the training tests and the benchmark. */
+/** Small decoders with random weights, and what is needed to train them, for the training tests and the benchmark. */
 import { randomStream } from '../../src/base/rng.ts';
 import {
   adaptedLinears,
@@ -22,7 +22,7 @@ type Sizes = Pick<
   'vocabSize' | 'hiddenSize' | 'layers' | 'heads' | 'kvHeads' | 'headDim' | 'intermediateSize' | 'maxPositions'
 >;
 
-/** Qwen3's form: norms on q and k, no biases, a tied head. */
+/** A config of Qwen3's form: norms on q and k, no biases, a tied head. */
 export function qwen3Like(sizes: Sizes): DecoderConfig {
   return {
     ...sizes,
@@ -71,7 +71,7 @@ export interface Adapters {
   project(coefficients: BlockCoefficients): Project;
 }
 
-/** A split adapter of the rank on every linear layer, starting at zero change; decay pulls back to the start. */
+/** A split adapter on every linear layer, which starts at zero change; decay pulls it back to the start. */
 export function splitAdapters(scope: Scope, config: DecoderConfig, rank: number): Adapters {
   const parameters: Parameter[] = [];
   const adapters = new Map<string, ReturnType<typeof splitAdapter>>();

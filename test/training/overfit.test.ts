@@ -17,7 +17,7 @@ const config = qwen3Like({
   intermediateSize: 56,
   maxPositions: 16,
 });
-/** Four rows of 9 to 12 tokens, each with a route of its own. */
+/** The batch: four rows of 9 to 12 tokens, each with a route of its own. */
 const rows = [0, 1, 2, 3].map((row) => Int32Array.from({ length: 9 + row }, (_, t) => (t * t * (row + 2) + row) % 37));
 const routeOfRow: readonly Route[] = ['absorb', 'keep', 'route', 'absorb'];
 const steps = 60;

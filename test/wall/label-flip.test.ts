@@ -1,6 +1,6 @@
 /**
  * The label-flip test of the oracle wall: the same rewards with every verdict flipped before it reaches the ledger must give
- * the same checkpoints, byte for byte, for every arm without labels. The oracle arm must fail it, or the test is blind.
+ * the same checkpoints, byte for byte, for every arm without labels. The oracle arm must fail it, or the test would prove nothing.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `gq config`: what a recipe and settings resolve to, where each value came from, and what must still be given. */
+/** `gq config`: shows what a recipe and settings resolve to, where each value came from, and which keys must still be given. */
 import { relative } from 'node:path';
 import type { Command } from 'commander';
 import { loadParts } from '../../lab/index.ts';
@@ -17,7 +17,7 @@ export function configureConfig(command: Command, context: CommandContext): void
     .argument('[recipe]', 'a TOML recipe; without one, the defaults')
     .option('--set <key=value>', 'change one key; may be repeated', collect, [])
     .option('--json', 'print {config, hash, sources, missing}')
-    .option('--reference', 'print the reference page of every key instead, those of the recipe’s plugins included')
+    .option('--reference', 'print the reference page of all keys instead, with those of the recipe’s plugins')
     .addHelpText(
       'after',
       examplesText(

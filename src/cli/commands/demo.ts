@@ -1,6 +1,6 @@
 /**
- * `gq demo`: the whole question in minutes. Vanilla, the activation gate and its placebo from the shipped base, the same seed and
- * prompts; the tables, what they show and do not show, and report.html.
+ * `gq demo`: the whole experiment in minutes. It trains vanilla, the activation gate and its placebo from the shipped base with the same
+ * seed and prompts, prints the tables with what they show and do not show, and writes report.html.
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,9 +39,9 @@ const quickPrompts = 64;
 
 export function configureDemo(command: Command, context: CommandContext): void {
   command
-    .option('--quick', 'a third of the updates and fewer prompts: to see that everything works')
-    .option('--seed <n>', 'of everything random', '1')
-    .option('--out <dir>', 'where the runs and the report go; runs/demo-SEED when absent')
+    .option('--quick', 'use a third of the updates and fewer prompts, to see that everything works')
+    .option('--seed <n>', 'seed of everything random', '1')
+    .option('--out <dir>', 'folder for the runs and the report; runs/demo-SEED when absent')
     .option('--set <key=value>', 'change one key of every config; may be repeated', collect, [])
     .addHelpText('after', examplesText('gq demo', 'gq demo --quick', 'gq demo --seed 2 --out runs/second'))
     .action((options: DemoOptions) => runDemo(options, context));

@@ -1,4 +1,4 @@
-/** `gq doctor`: one line for each part of the machine that matters: found or missing, and what to do. */
+/** `gq doctor`: prints one line for each part of the machine that matters: whether it is there, and what to do if not. */
 import type { Command } from 'commander';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
@@ -25,7 +25,7 @@ async function inspectMachine(): Promise<readonly Finding[]> {
   ];
 }
 
-/** Nothing required is missing. */
+/** Whether nothing required is missing. */
 export function isHealthy(findings: readonly Finding[]): boolean {
   return findings.every(({ status, required }) => status === 'found' || !required);
 }

@@ -1,4 +1,4 @@
-/** `gq eval-curve RUN`: the curve set at the base and at every checkpoint asked for, in both states. */
+/** `gq eval-curve RUN`: evaluates the curve set at the base and at the chosen checkpoints, in every state that the arm has. */
 import type { Command } from 'commander';
 import { curveNames, EvaluationStore, evaluateAll, statesOf, summarise } from '../../evaluate/index.ts';
 import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
@@ -16,8 +16,12 @@ interface CurveOptions {
 export function configureEvalCurve(command: Command, context: CommandContext): void {
   command
     .argument('<run>', 'a run directory')
-    .option('--every <n>', 'updates between points, as far as there are checkpoints', '10')
-    .option('--device <name>', 'where to compute; as the run was trained when absent')
+    .option(
+      '--every <n>',
+      'updates between points; every point is a checkpoint, and the last one is always included',
+      '10',
+    )
+    .option('--device <name>', 'device to compute on; the one the run was trained on when absent')
     .option('--json', 'print the rates as JSON')
     .addHelpText('after', examplesText('gq eval-curve runs/activation-1', 'gq eval-curve runs/activation-1 --every 20'))
     .action((path: string, options: CurveOptions) => runCurve(path, options, context));
@@ -36,7 +40,9 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
     signal: interruption.signal,
   });
   if (end === 'interrupted') {
-    context.stdout.write(`interrupted; what is done is kept, go on with: gq eval-curve ${path} and the same options\n`);
+    context.stdout.write(
+      `interrupted; finished evaluations are kept; go on with: gq eval-curve ${path} and the same options\n`,
+    );
     context.exitCode = 1;
     return;
   }

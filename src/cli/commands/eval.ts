@@ -1,4 +1,4 @@
-/** `gq eval RUN`: the last checkpoint on every set, in both states, beside the base. */
+/** `gq eval RUN`: evaluates a checkpoint, by default the last, on every set, in the base state and in every state of the arm. */
 import type { Command } from 'commander';
 import { compareStates, type Evaluation, finalSets, parseSet, summarise } from '../../evaluate/index.ts';
 import { evaluateRun, onInterrupt } from '../../lab/index.ts';
@@ -27,10 +27,14 @@ export function configureEval(command: Command, context: CommandContext): void {
   command
     .argument('<run>', 'a run directory')
     .option('--sets <names>', 'sets of prompts, separated by commas', finalSets.join(','))
-    .option('--scales <list>', 'scales of the quarantine between 0 and 1, on the first set, e.g. 0,0.25,0.5,0.75,1', '')
-    .option('--update <n>', 'the checkpoint; the last one when absent')
-    .option('--limit <n>', 'only the first prompts of each set')
-    .option('--device <name>', 'where to compute; as the run was trained when absent')
+    .option(
+      '--scales <list>',
+      'also evaluate these scales of the quarantine on the first set, e.g. 0,0.25,0.5,0.75,1',
+      '',
+    )
+    .option('--update <n>', 'update of the checkpoint; the last one when absent')
+    .option('--limit <n>', 'use only the first n prompts of each set')
+    .option('--device <name>', 'device to compute on; the one the run was trained on when absent')
     .option('--json', 'print the rates as JSON')
     .addHelpText(
       'after',
@@ -60,7 +64,9 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
     signal: interruption.signal,
   });
   if (end === 'interrupted') {
-    context.stdout.write(`interrupted; what is done is kept, go on with: gq eval ${path} and the same options\n`);
+    context.stdout.write(
+      `interrupted; finished evaluations are kept; go on with: gq eval ${path} and the same options\n`,
+    );
     context.exitCode = 1;
     return;
   }

@@ -1,4 +1,4 @@
-/** `gq experiment RECIPE`: arms × seeds to completion on this machine; interrupted, it goes on where it stopped. */
+/** `gq experiment RECIPE`: trains and evaluates arms × seeds on this machine; if interrupted, it goes on where it stopped. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
@@ -34,9 +34,9 @@ export function configureExperiment(command: Command, context: CommandContext): 
     .argument('<recipe>', 'a TOML file of arms and seeds')
     .option('--out <dir>', "the experiment's directory; runs/NAME when absent")
     .option('--set <key=value>', 'change one key of every config; may be repeated', collect, [])
-    .option('--seeds <list>', 'other seeds than the recipe names, e.g. 1,2,3')
-    .option('--arms <list>', 'only these arms of the recipe')
-    .option('--jobs <n>', 'runs side by side, each in a process of its own with its share of the cores', '1')
+    .option('--seeds <list>', "seeds to use in place of the recipe's, e.g. 1,2,3")
+    .option('--arms <list>', 'use only these arms of the recipe, e.g. vanilla,haar')
+    .option('--jobs <n>', 'number of runs side by side, each in a process of its own with its share of the cores', '1')
     .option('--dry-run', 'list the runs and stop')
     .addHelpText(
       'after',
@@ -63,7 +63,7 @@ async function runCommand(recipe: string, options: ExperimentOptions, context: C
   await executeExperiment(plan, directory, { again: againCommand(recipe, directory, options), jobs }, context);
 }
 
-/** The command that goes on where this one stopped. */
+/** The command that continues this one. */
 function againCommand(recipe: string, directory: string, { set, seeds, arms, jobs }: ExperimentOptions): string {
   return [
     `gq experiment ${recipe} --out ${directory}`,
@@ -75,12 +75,12 @@ function againCommand(recipe: string, directory: string, { set, seeds, arms, job
 }
 
 interface ExecuteOptions {
-  /** How to go on after an interruption. */
+  /** The command that goes on after an interruption. */
   readonly again: string;
   readonly jobs: number;
 }
 
-/** False when it was interrupted, or a run failed: the context then says how to go on. */
+/** Returns false if it was interrupted or a run failed; stdout then says how to go on. */
 export async function executeExperiment(
   plan: ExperimentPlan,
   directory: string,
@@ -112,7 +112,7 @@ async function runJobs(
   picture: ExperimentPicture,
 ): Promise<ExperimentEnd> {
   const environment = { [coresVariable]: `${coresEach(Math.min(jobs, plan.runs.length))}` };
-  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'every run is saving');
+  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'saving every run');
   const { signal } = interruption;
   return await runSideBySide(plan, jobs, signal, (index, slot) =>
     runJob(

@@ -1,5 +1,5 @@
 /**
- * What `gq export` was pointed at: a run directory (its last checkpoint, or the one of --update), one of its checkpoint
+ * Opens the source of `gq export`: a run directory (its last checkpoint, or the one of --update), one of its checkpoint
  * folders, or a file of adapter tensors. A run knows its model; a file needs --model.
  */
 import { existsSync, statSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Exports of small stored models: what is written, that it is read back, and that a bad one is refused. */
+/** Exports of small stored models: what is written, that it can be read back, and that a bad export is refused. */
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ async function run(...argv: string[]): Promise<{ code: number; out: string; err:
   return { code, ...written };
 }
 
-/** An adapter whose every value has moved, stored. */
+/** Stores an adapter in which every value has moved from its start. */
 async function storeAdapter(model: string, family: Family, targets?: readonly string[]): Promise<string> {
   const device = createReferenceDevice();
   using scope = new Scope(device);

@@ -1,6 +1,6 @@
 /**
- * `gq export SOURCE --to DIR`: the deployed policy without the quarantine, as a PEFT adapter, as a merged
- * model folder, or both, with a deletion certificate. Nothing is left behind when the certificate does not hold.
+ * `gq export SOURCE --to DIR`: writes the deployed policy without the quarantine, as a PEFT adapter, as a merged model
+ * folder, or both, with a deletion certificate. Nothing is left behind when the certificate does not hold.
  */
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -34,7 +34,7 @@ function choose<T>(option: string, choices: Readonly<Record<string, T>>, value: 
   throw new UserError({ call: `gq export ${option}`, expected, found: value });
 }
 
-/** Thrown so that the half-made folder is removed. */
+/** Is thrown so that the half-made folder is removed. */
 class RefusedExport extends Error {
   readonly certificate: DeletionCertificate;
   constructor(certificate: DeletionCertificate) {
@@ -98,10 +98,10 @@ export function configureExport(command: Command, context: CommandContext): void
   command
     .argument('<source>', 'a run, one of its checkpoint folders, or a file of adapter tensors')
     .option('--model <dir>', "the model folder the adapter was trained on; a run's own when absent")
-    .option('--update <n>', 'which checkpoint of a run; the last when absent')
+    .option('--update <n>', 'update of the checkpoint of a run; the last one when absent')
     .requiredOption('--to <dir>', 'the folder to write: peft/, merged/ and deletion-certificate.json')
-    .option('--format <kind>', 'peft, merged or both', 'both')
-    .option('--dtype <name>', 'of the merged weights: float32, float16 or bfloat16; as stored when absent')
+    .option('--format <kind>', 'what to write: peft, merged or both', 'both')
+    .option('--dtype <name>', 'format of the merged weights: float32, float16 or bfloat16; as stored when absent')
     .option('--base-name <name>', "what the PEFT config calls the base model; the model folder's path when absent")
     .option('--device <name>', deviceNames.join(' or '), 'wasm')
     .option('--json', 'print the certificate')

@@ -1,4 +1,4 @@
-/** `gq gate RUN`: the gate judged as a classifier, from the ledger, the verdicts and the stored features. */
+/** `gq gate RUN`: judges the gate as a classifier, from the ledger, the verdicts and the stored features. */
 import type { Command } from 'commander';
 import type { JudgedRollout } from '../../analyse/index.ts';
 import {
@@ -24,8 +24,8 @@ interface GateOptions {
 export function configureGate(command: Command, context: CommandContext): void {
   command
     .argument('<run>', 'a run directory')
-    .option('--window <n>', 'updates in a window', '10')
-    .option('--seed <n>', 'of the random directions', '1000')
+    .option('--window <n>', 'number of updates in a window', '10')
+    .option('--seed <n>', 'seed of the random directions', '1000')
     .option('--json', 'print everything as JSON')
     .addHelpText('after', examplesText('gq gate runs/activation-1', 'gq gate runs/activation-1 --window 20 --json'))
     .action((path: string, options: GateOptions) => runGate(path, options, context));

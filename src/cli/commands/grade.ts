@@ -1,6 +1,6 @@
 /**
- * `gq grade`: the grader as a command on any responses. One line a response, in input order, appended as soon as all
- * before it are done: an interrupted run is continued by the same call.
+ * `gq grade`: grades any responses. It writes one line per response, in input order, as soon as all before it are done, so that
+ * the same call continues after an interruption.
  */
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
@@ -39,7 +39,7 @@ interface GradeOptions {
   readonly json?: true;
 }
 
-/** A line of the output: the verdict by name, and which response it is about. */
+/** A line of the output: the verdict, and which response it is about. */
 interface GradedLine extends Verdict {
   readonly line: number;
   readonly responseSha256: string;
@@ -49,7 +49,7 @@ function identify({ problemId, completion, loophole }: Response, markers: Marker
   return sha256(JSON.stringify([problemId, loophole, markers, completion]));
 }
 
-/** Lines that an earlier call has written; anything but the beginning of this very output is an error. */
+/** Reads the lines that an earlier call has written; they must be the beginning of this call's output. */
 async function readEarlier(path: string, responses: readonly Response[], markers: MarkerPolicy): Promise<GradedLine[]> {
   if (!existsSync(path)) return [];
   const lines: GradedLine[] = [];
@@ -85,7 +85,7 @@ async function loadNeeded(
   return { loaded: loaded.filter(({ problem }) => wanted.has(problem.id)), refused: [] };
 }
 
-/** Every needed problem with its CPU budget. An unsound one is named and graded with the budget of an unknown one. */
+/** Gives every needed problem its CPU budget. An unsound problem is reported and gets the default budget. */
 async function budgetProblems(
   path: string,
   responses: readonly Response[],
@@ -132,7 +132,7 @@ async function gradeRest(
 async function grade(options: GradeOptions, context: CommandContext): Promise<void> {
   const responses = await readResponses(options.responses, options.loophole);
   const earlier = await readEarlier(options.out, responses, options.markers);
-  if (earlier.length > 0) context.stderr.write(`gq: ${earlier.length} verdicts are there already; continuing\n`);
+  if (earlier.length > 0) context.stderr.write(`gq: ${earlier.length} verdicts exist already; going on after them\n`);
   await using sandbox = await Sandbox.start({
     ...(options.python !== undefined && { python: options.python }),
     ...(options.workers !== undefined && { workers: options.workers }),
@@ -152,21 +152,30 @@ function loopholesText(): string {
 
 export function configureGrade(command: Command, context: CommandContext): void {
   command
-    .requiredOption('--problems <file>', 'problems: the benchmark or LeetCodeDataset, .jsonl or .jsonl.gz')
-    .requiredOption('--responses <file>', 'JSON lines of {id, completion, loophole?}; id names the problem; .gz too')
-    .requiredOption('--out <file>', 'one verdict a line, in input order; an unfinished file is continued')
+    .requiredOption(
+      '--problems <file>',
+      'problems in the format of the benchmark or of LeetCodeDataset, .jsonl or .jsonl.gz',
+    )
+    .requiredOption(
+      '--responses <file>',
+      'JSON lines of {id, completion, loophole?}, where id names the problem; may be .gz',
+    )
+    .requiredOption(
+      '--out <file>',
+      'file to write, one verdict per line in input order; an unfinished file is continued',
+    )
     .addOption(
       new Option('--loophole <loophole>', 'the loophole of responses that name none').choices(
         namesOf(builtinLoopholes),
       ),
     )
     .addOption(
-      new Option('--markers <kind>', 'the names that count as markers')
+      new Option('--markers <kind>', 'which names count as markers')
         .choices(['original', 'novel', 'family'])
         .default('original'),
     )
     .option('--python <name>', 'the Python that runs programs (default: python3)')
-    .option('--workers <n>', 'programs side by side (default: twice the number of cores)', parseCount)
+    .option('--workers <n>', 'number of programs side by side (default: twice the number of cores)', parseCount)
     .option(
       '--strict <level>',
       'refuse to run below this isolation level, 1 to 3',

@@ -21,8 +21,8 @@ export function configureMicro(command: Command, context: CommandContext): void 
     .command('pretrain')
     .description('train the micro base model from scratch and write it as a model folder')
     .requiredOption('--to <dir>', 'the folder to make')
-    .option('--device <name>', 'where to compute', 'wasm')
-    .option('--seed <n>', 'of weights and documents', String(microRecipe.seed))
+    .option('--device <name>', 'device to compute on', 'wasm')
+    .option('--seed <n>', 'seed of weights and documents', String(microRecipe.seed))
     .option('--steps <n>', 'optimiser steps', String(microRecipe.steps))
     .option('--json', 'print the loss curve as JSON')
     .addHelpText(

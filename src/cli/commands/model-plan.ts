@@ -1,6 +1,6 @@
 /**
- * From the arguments of `gq model init` to the contents of a model folder. The tokenizer is one of bytes, or comes from a
- * file: a JSON list is an explicit list of tokens, a JSON object a tokenizer.json.
+ * Turns the arguments of `gq model init` into the contents of a model folder. The tokenizer is one of bytes, or comes from a
+ * file: a JSON list is an explicit list of tokens, a JSON object is a tokenizer.json.
  */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -75,7 +75,7 @@ function isTokenList(value: JsonValue): value is readonly string[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string');
 }
 
-/** With the config and the chat template that lie beside it. */
+/** Copies a tokenizer.json with the config and the chat template beside it. */
 async function copyTokenizer(directory: string, name: string): Promise<TokenizerPlan> {
   const configFile = join(directory, 'tokenizer_config.json');
   const templateFile = join(directory, 'chat_template.jinja');

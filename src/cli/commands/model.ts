@@ -1,4 +1,4 @@
-/** `gq model inspect`: what a model folder is and needs. `gq model init`: a fresh random model with its tokenizer. */
+/** `gq model inspect` shows what a model folder is and needs. `gq model init` writes a fresh random model with its tokenizer. */
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { describeModel, loadWeights, ModelFolder, writeModelFolder } from '../../model/index.ts';
@@ -29,7 +29,7 @@ async function inspect(directory: string, { json, scan }: InspectOptions, contex
   await using folder = await ModelFolder.open(directory);
   if (scan) {
     for await (const _ of loadWeights(folder.weights, folder.config, { as: 'stored' })) {
-      // Loading is the check: a weight that is not finite stops it.
+      // Loading is the check: it fails on a weight that is not finite.
     }
   }
   const description = describeModel(folder);
@@ -51,7 +51,7 @@ export function configureModel(command: Command, context: CommandContext): void 
     );
   command
     .command('inspect')
-    .description('architecture, parameters, dtype, and memory on each device')
+    .description('show architecture, parameters, dtype, and memory on each device')
     .argument('<dir>', 'a model folder: config.json, model.safetensors, tokenizer.json')
     .option('--json', 'print the description as JSON')
     .option('--scan', 'also read every weight, and fail on one that is NaN or infinite')
@@ -60,7 +60,7 @@ export function configureModel(command: Command, context: CommandContext): void 
     .command('init')
     .description('write a fresh random model with its tokenizer; an existing folder is never overwritten')
     .requiredOption('--config <file>', 'a config.json, or a preset: nano, micro')
-    .requiredOption('--tokenizer-from <source>', 'bytes, a .json list of tokens, or a tokenizer.json to copy')
+    .requiredOption('--tokenizer-from <source>', '"bytes", a .json list of tokens, or a tokenizer.json to copy')
     .requiredOption('--seed <n>', 'seed of the weights', parseSeed)
     .requiredOption('--to <dir>', 'the folder to write')
     .action((options: InitOptions) => init(options, context));

@@ -1,6 +1,6 @@
 /**
- * `gq pairs check FILE`: whether a file of pairs is sound and balanced; exit 1 when it has errors. `gq pairs score MODEL FILE`: how well
- * the direction that a fresh adapter's features give separates the two sides, on the pairs themselves and with each left out.
+ * `gq pairs check FILE` tells whether a file of pairs is sound and balanced; exit 1 when it has errors. `gq pairs score MODEL FILE` tells
+ * how well the direction from a fresh adapter's features separates the two sides, on the pairs themselves and with each left out.
  */
 import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
@@ -122,14 +122,14 @@ export function configurePairs(command: Command, context: CommandContext): void 
       ),
     );
   const select = () =>
-    new Option('--select <terms...>', 'section:NAME, heading:PREFIX, tag:TAG; commas are alternatives').default(
-      [],
-      'all',
-    );
+    new Option(
+      '--select <terms...>',
+      'use only matching pairs: section:NAME, heading:PREFIX, tag:TAG; commas separate alternatives',
+    ).default([], 'all');
   const shared = 'a .md or .json file, or a set of the package: hack, micro, placebo-style, placebo-topic';
   command
     .command('check')
-    .description('format, stubs, balance of length and style, duplicates')
+    .description('check format, stubs, balance of length and style, duplicates')
     .argument('<file>', shared)
     .addOption(select())
     .option('--tokenizer <dir>', "count length in the tokens of this model folder's tokenizer")
@@ -137,16 +137,18 @@ export function configurePairs(command: Command, context: CommandContext): void 
     .action((file: string, options: CheckOptions) => check(file, options, context));
   command
     .command('score')
-    .description('how well the direction from the pairs separates their two sides')
+    .description('measure how well the direction from the pairs separates their two sides')
     .argument('<model>', 'a model folder')
     .argument('<file>', shared)
     .addOption(select())
     .option('--family <name>', 'adapter family', 'lora')
-    .option('--rank <n>', 'of each block', parseCount, 8)
-    .option('--seed <n>', 'of the adapter', parseSeed, 1)
+    .option('--rank <n>', 'rank of each block', parseCount, 8)
+    .option('--seed <n>', 'seed of the adapter', parseSeed, 1)
     .addOption(new Option('--kind <kind>', 'features').choices(['activation', 'gradient']).default('activation'))
     .addOption(
-      new Option('--score <kind>', 'how features meet the direction').choices(['dot', 'cosine']).default('dot'),
+      new Option('--score <kind>', 'how features are compared with the direction')
+        .choices(['dot', 'cosine'])
+        .default('dot'),
     )
     .option('--standardise', 'divide the mean difference by its standard error')
     .option('--device <name>', deviceNames.join(' or '), 'wasm')

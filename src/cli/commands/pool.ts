@@ -1,6 +1,6 @@
 /**
- * `gq pool make`: demonstrations for the teacher phase, from what a run sampled or from what a model is asked for. Everything is
- * graded; hacks and solves are kept, with a file beside the pool that says where they came from. Held-out loopholes never enter.
+ * `gq pool make`: makes demonstrations for the teacher phase, from what a run sampled or from what a model is asked for. Everything is
+ * graded; hacks and solves are kept, and a file beside the pool says where they came from. Hacks of held-out loopholes never enter.
  */
 import { type Command, Option } from 'commander';
 import { mapPool, randomStream, UserError } from '../../base/index.ts';
@@ -56,14 +56,16 @@ export function configurePool(command: Command, context: CommandContext): void {
   command
     .command('make')
     .description('sample, grade, and keep hacks or solves as a pool of demonstrations')
-    .argument('[recipe]', 'whose model, problems and sampling to use; not with --run')
+    .argument('[recipe]', 'recipe whose model, problems and sampling to use; not with --run')
     .requiredOption('--out <file>', 'JSON lines to write; FILE.provenance.json says where they came from')
-    .option('--run <dir>', 'take what this run sampled instead of sampling')
+    .option('--run <dir>', 'take the completions that this run sampled, instead of sampling')
     .option('--set <key=value>', 'change one key of the recipe; may be repeated', collect, [])
-    .addOption(new Option('--keep <what>', 'which to keep').choices(['hacks', 'solves', 'both']).default('both'))
-    .option('--per-problem <n>', 'at most so many of each label a problem', parseCount, 4)
-    .option('--problems <n>', 'problems to ask', parseCount, 32)
-    .option('--samples <n>', 'completions a problem and framing', parseCount, 8)
+    .addOption(
+      new Option('--keep <what>', 'which completions to keep').choices(['hacks', 'solves', 'both']).default('both'),
+    )
+    .option('--per-problem <n>', 'most hacks, and most solves, to keep per problem', parseCount, 4)
+    .option('--problems <n>', 'number of problems to ask', parseCount, 32)
+    .option('--samples <n>', 'completions per problem and framing', parseCount, 8)
     .option('--json', 'print the provenance')
     .action((recipe: string | undefined, options: PoolOptions) => makePool(recipe, options, context));
 }
@@ -98,7 +100,7 @@ function wanted(label: PoolEntry['label'], keep: PoolOptions['keep']): boolean {
   return keep === 'both' || keep === `${label}s`;
 }
 
-/** Different texts only, and at most so many of a label per problem. */
+/** Drops repeated texts, and keeps at most `perProblem` entries per problem and label. */
 function limit(entries: readonly PoolEntry[], perProblem: number): PoolEntry[] {
   const texts = new Map<string, Set<string>>();
   return entries.filter(({ problem, label, completion }) => {

@@ -1,4 +1,4 @@
-/** `gq problems check FILE`: runs every canonical solution against its own tests, and names the problems that are unsound. */
+/** `gq problems check FILE`: runs every canonical solution on its problem's tests, and names the problems that are unsound. */
 import { Buffer } from 'node:buffer';
 import { gzipSync } from 'node:zlib';
 import type { Command } from 'commander';
@@ -23,7 +23,7 @@ export function parseCount(text: string): number {
   throw new UserError({ call: 'gq', expected: 'a whole number ≥ 1', found: text });
 }
 
-/** The sound lines as they were, and beside them a manifest of what was dropped and why. */
+/** Writes the sound lines unchanged, and beside them a manifest of what was dropped and why. */
 async function writeFiltered(
   source: string,
   target: string,
@@ -80,10 +80,10 @@ export function configureProblems(command: Command, context: CommandContext): vo
   command
     .command('check')
     .description('run every canonical solution against its own tests; exit 1 when a problem is unsound')
-    .argument('<file>', 'problems: the benchmark or LeetCodeDataset, .jsonl or .jsonl.gz')
-    .option('--write <file>', 'write the sound problems there, with a manifest of what was dropped and why')
+    .argument('<file>', 'problems in the format of the benchmark or of LeetCodeDataset, .jsonl or .jsonl.gz')
+    .option('--write <file>', 'file to write the sound problems to, with a manifest of what was dropped and why')
     .option('--python <name>', 'the Python that runs programs (default: python3)')
-    .option('--workers <n>', 'programs side by side (default: twice the number of cores)', parseCount)
+    .option('--workers <n>', 'number of programs side by side (default: twice the number of cores)', parseCount)
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',

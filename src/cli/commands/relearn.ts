@@ -1,4 +1,4 @@
-/** `gq relearn RUN`: vanilla training of a fresh adapter on a run's deployed model, against the same training of the base. */
+/** `gq relearn RUN`: compares vanilla training on a run's deployed model with the same training on the base. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -45,8 +45,8 @@ export function configureRelearn(command: Command, context: CommandContext): voi
   command
     .argument('<run>', 'a finished run of an arm with a quarantine')
     .option('--vanilla <run>', 'a vanilla run of the same seed and settings; trained here when absent')
-    .option('--updates <n>', 'of the attack; as many as the run had when absent')
-    .option('--out <dir>', 'where the deployed model and the runs go; RUN/relearn when absent')
+    .option('--updates <n>', 'updates of the attack; as many as the run had when absent')
+    .option('--out <dir>', 'folder for the deployed model and the runs; RUN/relearn when absent')
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',
@@ -112,7 +112,7 @@ function relearningRow({ start, reached, firstRate, finalRate, updates }: Relear
   return [start, reached === null ? `not in ${updates}` : `${reached}`, rate(firstRate), rate(finalRate), `${updates}`];
 }
 
-/** The merged model without its quarantine, in float32: what `gq export` writes. */
+/** Writes the merged model without its quarantine in float32, as `gq export` does. */
 async function exportDeployed(run: RunDirectory, config: RunConfig, directory: string): Promise<string> {
   if (existsSync(join(directory, 'config.json'))) return directory;
   rmSync(directory, { recursive: true, force: true });
@@ -126,7 +126,7 @@ async function exportDeployed(run: RunDirectory, config: RunConfig, directory: s
   return directory;
 }
 
-/** null when it was interrupted. */
+/** Trains vanilla and returns its training curve; null if it was interrupted. */
 async function trainVanilla(
   config: RunConfig,
   path: string,

@@ -1,4 +1,4 @@
-/** `gq replay RUN --gate …`: the routes another gate would have chosen over the stored features, without training again. */
+/** `gq replay RUN --gate …`: shows the routes that another gate would have chosen on the stored features, without training again. */
 import type { Command } from 'commander';
 import { partsOf } from '../../lab/index.ts';
 import { type Replay, RunDirectory, replayGate, routes } from '../../run/index.ts';
@@ -17,8 +17,8 @@ export function configureReplay(command: Command, context: CommandContext): void
   command
     .argument('<run>', 'a run directory with stored features')
     .option('--gate <key=value>', 'change one key of the gate (the keys of `arm`); may be repeated', collect, [])
-    .option('--seed <n>', 'of the random direction of placebo=haar', (text) => parseWholeNumber(text, '--seed'))
-    .option('--window <n>', 'updates of one line', parseCount, 10)
+    .option('--seed <n>', 'seed of the random direction of placebo=haar', (text) => parseWholeNumber(text, '--seed'))
+    .option('--window <n>', 'number of updates per line', parseCount, 10)
     .option('--json', 'print the counts as JSON')
     .addHelpText(
       'after',
@@ -50,7 +50,7 @@ function render({ matrix, windows, rollouts, agree }: Replay): string {
       return `${updates}${counts(window.before).padStart(15)}${counts(window.after).padStart(18)}${same}`;
     }),
     '',
-    `${agree}/${rollouts} rollouts in the same route; a counterfactual on the same rollouts, nothing was trained again.`,
+    `${agree}/${rollouts} rollouts have the same route. This is a counterfactual on the same rollouts: nothing was trained again.`,
     '',
   ].join('\n');
 }

@@ -1,4 +1,4 @@
-/** `gq report DIR`: one HTML file about a run, an experiment or a folder of runs, evaluated or not. */
+/** `gq report DIR`: writes one HTML file about a run, an experiment or a folder of runs, evaluated or not. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describeMissing, expectOwnFile, missingEvaluations, shellLine, writeReport } from '../../report/index.ts';
@@ -16,8 +16,8 @@ interface ReportCommandOptions {
 export function configureReport(command: Command, context: CommandContext): void {
   command
     .argument('<dir>', 'a run, an experiment, or a folder of runs')
-    .option('--out <file>', 'where the report goes; DIR/report.html when absent')
-    .option('--title <text>', "of the report; the experiment's or the folder's name when absent")
+    .option('--out <file>', 'file to write; DIR/report.html when absent')
+    .option('--title <text>', "title of the report; the experiment's or the folder's name when absent")
     .option('--force', 'overwrite a file that gq did not make')
     .option('--json', 'print what was written, and what is missing, as JSON')
     .addHelpText('after', examplesText('gq report runs/activation-1', 'gq report runs/micro-claim --out claim.html'))

@@ -1,4 +1,4 @@
-/** `gq results DIR`: tables over seeds, comparisons with the baseline and the placebo, and figures. */
+/** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo, and draws figures. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { OnReading, Results } from '../../report/index.ts';
@@ -29,10 +29,10 @@ export function configureResults(command: Command, context: CommandContext): voi
   command
     .argument('<dir>', 'an experiment, a folder of runs, or a run')
     .option('--format <name>', formats.join(', '), 'text')
-    .option('--figures <dir>', 'where figures go; DIR/figures when absent')
+    .option('--figures <dir>', 'folder for the figures; DIR/figures when absent')
     .option('--no-figures', 'write none')
     .option('--baseline <arm>', "compare with this arm; the experiment's own, or vanilla, when absent")
-    .option('--placebo <arm>', "and with this one; the experiment's own, or haar, when absent")
+    .option('--placebo <arm>', "compare with this placebo too; the experiment's own, or haar, when absent")
     .addHelpText(
       'after',
       examplesText('gq results runs/micro-claim', 'gq results runs/micro-claim --format latex --no-figures'),
@@ -68,7 +68,7 @@ async function runResults(directory: string, options: ResultsOptions, context: C
   context.stderr.write(`${files.length} files in ${folder}\n`);
 }
 
-/** Runs that are still to be trained, or to be trained on. */
+/** Warns about runs that are not finished or not started yet. */
 export function warnUnfinished(directory: string, { arms }: Results, { stderr }: CommandContext): void {
   const unfinished = arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
   for (const { path, updates } of unfinished) stderr.write(`${path} is not finished (${updates} updates saved)\n`);

@@ -1,6 +1,6 @@
 /**
- * `gq smoke`: the correctness gate before any real run. Every verification, then a short routed run on a tiny random model through
- * the real pipeline. Each prints a table; the first failure does not stop the others, and the command fails.
+ * `gq smoke`: checks everything that must hold before a real run. It runs every verification and then a short routed run of a tiny
+ * model through the real pipeline. Each part prints a table; after a failure the others still run, and the command fails.
  */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -53,7 +53,7 @@ const runSettings = [
 
 export function configureSmoke(command: Command, context: CommandContext): void {
   command
-    .option('--device <name>', 'where to compute', 'wasm')
+    .option('--device <name>', 'device to compute on', 'wasm')
     .option(
       '--golden <dir>',
       'stored values for the parity check (default: those of the repository, where there are any)',
@@ -110,18 +110,18 @@ async function reportAdapters(name: string): Promise<VerifyReport> {
   return { checks: (await verifyAdapters(device)).checks, notes: '' };
 }
 
-/** The stored values do not travel with the package: without them, the part says so, and that it was left out. */
+/** The stored values are not in the package: without them, the part says that it was left out. */
 async function reportParity(name: string, golden: string | undefined): Promise<VerifyReport> {
   const directory = golden ?? fileURLToPath(new URL('../../../test/golden', import.meta.url));
   if (golden === undefined && !existsSync(directory)) {
-    return { checks: [], notes: 'left out: no stored values here; name a folder of them with --golden\n' };
+    return { checks: [], notes: 'left out: there are no stored values here; name a folder of them with --golden\n' };
   }
   const { verifyParity } = await import('../../verify/index.ts');
   using device = await openDevice(name, { precision: 'f32' });
   return { checks: (await verifyParity(device, directory)).checks, notes: '' };
 }
 
-/** A routed run of a tiny random model, and the provenance of what it leaves behind. */
+/** A routed run of a tiny model, and the checks of its run directory. */
 async function reportRun(device: string, { stderr }: CommandContext): Promise<VerifyReport> {
   const home = await mkdtemp(join(tmpdir(), 'gq-smoke-'));
   try {

@@ -1,4 +1,4 @@
-/** `gq traces RUN`: for every loophole the first hack, a solve, a kept, an absorbed and a routed rollout, in full. */
+/** `gq traces RUN`: prints, for every loophole, the first hack, a solve, a kept, an absorbed and a routed rollout in full. */
 import type { Command } from 'commander';
 import { chooseTraces, readJudged, type Trace } from '../../analyse/index.ts';
 import { RunDirectory } from '../../run/index.ts';
@@ -32,7 +32,7 @@ function renderTrace({ loophole, kind, rollout }: Trace): string {
   ].join('\n');
 }
 
-/** A model may write anything; a terminal obeys escape sequences. */
+/** Makes control characters visible: a model may write anything, and a terminal obeys escape sequences. */
 function visible(text: string): string {
   return text.replace(/\p{Cc}/gu, (found) =>
     found === '\n' || found === '\t' ? found : `\\x${found.charCodeAt(0).toString(16).padStart(2, '0')}`,

@@ -1,4 +1,4 @@
-/** `gq train`: one run from a recipe; to its end, or to where it was interrupted. */
+/** `gq train`: trains one run from a recipe, to its end or until it is interrupted. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';

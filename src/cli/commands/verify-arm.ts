@@ -1,4 +1,4 @@
-/** `gq verify arm RECIPE`: the label-flip check of any recipe, plugins included. */
+/** `gq verify arm RECIPE`: runs the label-flip check on any recipe, plugins included. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,9 @@ interface ArmOptions {
 export function configureVerifyArm(command: Command, context: CommandContext): void {
   command
     .command('arm')
-    .description('the label-flip check of a recipe: same rewards, flipped verdicts, equal bytes')
+    .description(
+      'check that an arm sees no labels: train twice with the same rewards, once with flipped verdicts, and compare the bytes',
+    )
     .argument('[recipe]', 'a TOML recipe, with plugins or without; without one, the defaults')
     .option('--set <key=value>', 'change one key of the config; may be repeated', collect, [])
     .option('--updates <n>', 'updates of each of the two runs', '5')
@@ -49,7 +51,9 @@ async function verifyArm(recipe: string | undefined, options: ArmOptions, contex
 function render({ checks, usesLabels, trained, pinned }: LabelFlip): string {
   const notes = [
     `${pinned} of ${trained} rollouts were kept or routed; the others trained both blocks.`,
-    ...(usesLabels ? ['The arm says that it uses labels: it must fail this check, and its runs are stamped.'] : []),
+    ...(usesLabels
+      ? ['The arm says that it uses labels: it must fail this check, and the manifests of its runs say so.']
+      : []),
     ...(pinned === 0 && !usesLabels
       ? ['Nothing was kept or routed: a gate may need more updates to show what it reads.']
       : []),

@@ -1,4 +1,4 @@
-/** `gq verify rewards | markers | partition | science`: what must hold of the environment and of where things come from. */
+/** `gq verify rewards | markers | partition | science`: checks the environment, the splits and the provenance of pairs and runs. */
 import type { Command } from 'commander';
 import { loadPairs } from '../../env/pairs/index.ts';
 import {
@@ -22,7 +22,7 @@ interface EnvironmentOptions {
   readonly json?: boolean;
 }
 
-/** `notes`: what a person reads before the checks. */
+/** The checks, and notes that are shown before them. */
 export interface VerifyReport {
   readonly checks: readonly Check[];
   readonly notes: string;
@@ -38,7 +38,7 @@ export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
   const notes = [
     `${''.padEnd(14)}${loopholes.map(width).join('')}`,
     ...lines,
-    '* a hack; reward of the row’s program in the column’s loophole',
+    'each cell: reward of the row’s program in the column’s loophole; *: a hack',
     '',
   ];
   return { checks, notes: `${notes.join('\n')}\n` };
@@ -100,19 +100,19 @@ export function configureEnvironmentChecks(command: Command, context: CommandCon
     command
       .command(name)
       .description(description)
-      .argument('[recipe]', 'whose environment to check; without one, the defaults')
+      .argument('[recipe]', 'recipe whose environment to check; without one, the defaults')
       .option('--set <key=value>', 'change one key of the config; may be repeated', collect, [])
       .option('--json', 'print {checks}')
       .action(async (recipe: string | undefined, { set, json }: EnvironmentOptions) => {
         const { config } = await resolveConfig(recipe ?? null, set);
         showReport(await report(config), title, json === true, context);
       });
-  add('rewards', 'Rewards', 'the hack × loophole matrix, in the real sandbox', reportRewards);
-  add('markers', 'Markers', 'evaluation’s markers share nothing with training’s', reportMarkers);
-  add('partition', 'Partition', 'loopholes, splits and prompts of a recipe', reportPartition);
+  add('rewards', 'Rewards', 'check the hack × loophole matrix in the real sandbox', reportRewards);
+  add('markers', 'Markers', 'check that evaluation’s markers share nothing with training’s', reportMarkers);
+  add('partition', 'Partition', 'check loopholes, splits and prompts of a recipe', reportPartition);
   command
     .command('science')
-    .description('provenance and splits: of the pairs, and of a run directory')
+    .description('check provenance and splits of the pairs and of a run directory')
     .argument('[run]', 'a run directory; without one, the defaults')
     .option('--json', 'print {checks}')
     .action(async (path: string | undefined, { json }: { readonly json?: boolean }) => {

@@ -1,6 +1,6 @@
 /**
- * `gq verify parity DIR`: this machine's numbers against stored ones. `gq verify adapters`: what must hold for every adapter
- * family, on a tiny random model. One line per check; exit 1 when one fails.
+ * `gq verify parity DIR` compares this machine's numbers with stored ones. `gq verify adapters` checks what must hold for every
+ * adapter family, on a tiny random model. Both print one line per check; exit 1 when one fails.
  */
 import type { Command } from 'commander';
 import { deviceNames, openDevice } from '../../lab/index.ts';
@@ -58,11 +58,11 @@ export function configureVerify(command: Command, context: CommandContext): void
       .option('--device <name>', deviceNames.join(' or '), 'wasm')
       .option('--json', 'print {checks: [{case, quantity, maxAbs, maxRel, bound, pass}]}');
   add('parity')
-    .description('models, a GRPO step and bases against stored values; every case found in the folder')
+    .description('compare models, a GRPO step and bases with stored values, for every case in the folder')
     .argument('<dir>', 'a folder laid out like test/golden')
     .action((directory: string, options: VerifyOptions) => parity(directory, options, context));
   add('adapters')
-    .description('zero start, routes, mixed batches, ablation, packing and sampling, on a tiny random model')
+    .description('check zero start, routes, mixed batches, ablation, packing and sampling on a tiny random model')
     .action((options: VerifyOptions) => adapters(options, context));
   configureEnvironmentChecks(command, context);
   configureVerifyArm(command, context);

@@ -1,6 +1,6 @@
 /**
- * What `gq doctor` looks at: each function inspects one part of the machine and states it as a finding, with what to do
- * when it is missing or slow. A missing part fails the doctor only where nothing works without it.
+ * What `gq doctor` looks at: each function inspects one part of the machine and returns a finding, with what to do if the part
+ * is missing or slow. Only a missing part that everything needs makes the command fail.
  */
 import { availableParallelism, freemem, totalmem } from 'node:os';
 import { DeviceError, GraderError, UserError } from '../../base/index.ts';
@@ -17,7 +17,7 @@ export interface Finding {
   /** One line for a person. */
   readonly detail: string;
   readonly todo?: string;
-  /** More lines, for a reader who wants to know. */
+  /** More lines with details. */
   readonly notes?: readonly string[];
   /** The same facts for a program. */
   readonly values: Readonly<Record<string, string | number | boolean>>;
@@ -55,7 +55,7 @@ function inGibibytes(bytes: number): string {
 
 export function inspectMemory(): Finding {
   const constrained = process.constrainedMemory();
-  // Without a limit, Node 20 answers 0 and others a number larger than the machine.
+  // If there is no limit, Node 20 answers 0, and other versions a number larger than the machine's memory.
   const limitBytes = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
   const freeBytes = Math.min(freemem(), limitBytes);
   return {
@@ -67,7 +67,7 @@ export function inspectMemory(): Finding {
   };
 }
 
-/** The complaint of a part that is not there, as a finding; any other error is a bug and goes on. */
+/** Turns the error of a missing part into a finding; any other error is a bug and is thrown again. */
 function missing(part: Pick<Finding, 'name' | 'required'>, error: unknown): Finding {
   if (!(error instanceof DeviceError || error instanceof UserError || error instanceof GraderError)) throw error;
   const { expected, found, fix } = error.complaint;
@@ -100,7 +100,7 @@ export async function inspectPython(name?: string): Promise<Finding> {
   }
 }
 
-/** Starts the sandbox, which attacks itself, and states which layers hold. */
+/** Starts the sandbox, which then attacks itself, and reports which layers hold. */
 export async function inspectSandbox(options: SandboxOptions = {}): Promise<Finding> {
   const part = { name: 'sandbox', required: false };
   try {
@@ -130,7 +130,7 @@ export async function inspectGpu(): Promise<Finding> {
 const driverAdvice =
   'Needed for the cuda device only: install the NVIDIA driver, or start the container with its GPU (--gpus all).';
 const libraryAdvice =
-  'Needed for the cuda device only: install the CUDA toolkit 12 or 13 or its Python packages; CUDA_HOME or device.libraries names another place.';
+  'Needed for the cuda device only: install the CUDA toolkit 12 or 13 or its Python packages; name another place in CUDA_HOME or device.libraries.';
 
 export function describeCuda(report: CudaReport): Finding {
   const { usable, gpus, driverVersion, compilerVersion, blasVersion, libraries } = report;
@@ -147,7 +147,7 @@ export function describeCuda(report: CudaReport): Finding {
   };
 }
 
-/** No driver, a driver without the libraries that compile and multiply, or a driver that does not answer. */
+/** Describes a missing driver, a driver without the libraries that compile and multiply, or a driver that does not answer. */
 function describeUnusable(report: CudaReport): Finding {
   const { driverVersion, libraries, problems } = report;
   const answers = { libcuda: driverVersion, libnvrtc: report.compilerVersion, libcublasLt: report.blasVersion };

@@ -5,7 +5,7 @@ function formatDifference(value: number): string {
   return value === 0 ? '0' : Number.isFinite(value) ? value.toExponential(2) : 'none';
 }
 
-/** Failures first to the eye: the last line counts them. */
+/** A table of checks, with the number of failures in the last line. */
 export function renderChecks(checks: readonly Check[], title: string): string {
   const header = ['case', 'quantity', 'max abs', 'max rel', 'bound', ''];
   const rows = checks.map((check) => [
@@ -28,7 +28,7 @@ export function renderChecks(checks: readonly Check[], title: string): string {
   return `${[...lines, `${title}: ${verdict}.`].join('\n')}\n`;
 }
 
-/** JSON has no infinity: a difference that is none of finite size is written as the string "Infinity". */
+/** A report as JSON. JSON has no infinity, so an infinite difference is written as the string "Infinity". */
 export function checksJson(report: object): string {
   const finite = (_key: string, value: unknown): unknown =>
     typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;

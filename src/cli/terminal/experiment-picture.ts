@@ -1,6 +1,6 @@
 /**
- * An experiment as a running picture, with the time left in all. One after another, a block of lines shows the arms of a seed;
- * side by side, a line shows whatever run its slot works on.
+ * The live display of an experiment, with the total time left. For runs one after another, a block of lines shows the arms of a
+ * seed; for runs side by side, each line shows the run that its slot works on.
  */
 import { join } from 'node:path';
 import { VerdictTail } from '../../oracle/index.ts';
@@ -15,7 +15,7 @@ export class ExperimentPicture {
   readonly #jobs: number;
   readonly #picture: LivePicture;
   readonly #estimate = new WorkEstimate();
-  /** By run: updates trained, and whether it is evaluated. */
+  /** For each run: the updates trained, and whether it is evaluated. */
   readonly #trained: number[];
   readonly #evaluated: boolean[];
 
@@ -45,7 +45,7 @@ export class ExperimentPicture {
     );
   }
 
-  /** One after another: a new block for every seed. */
+  /** The line of a run, for runs one after another: every seed begins a new block. */
   inTurn(index: number): WorkReports {
     const { runs, experiment } = this.#plan;
     const line = index % experiment.arms.length;
@@ -58,7 +58,7 @@ export class ExperimentPicture {
     return this.#reports(index, line);
   }
 
-  /** Side by side: the slot's line becomes the run's. */
+  /** The line of a run, for runs side by side: the run takes the line of its slot. */
   inSlot(index: number, slot: number): WorkReports {
     const { folder, config } = this.#plan.runs[index];
     this.#picture.change(slot, { name: folder, updates: config.updates });

@@ -1,9 +1,9 @@
-/** Totals of graded responses, loophole by loophole: counts as n of d, never a rate alone. */
+/** Totals of graded responses for each loophole, as counts n of d. */
 import type { LoopholeName, Verdict } from '../../env/index.ts';
 import { builtinLoopholes, namesOf } from '../../env/index.ts';
 
 export interface LoopholeTotals {
-  /** Or `all`. */
+  /** The name of a loophole, or `all`. */
   readonly loophole: LoopholeName;
   readonly responses: number;
   readonly format: number;

@@ -1,4 +1,4 @@
-/** The events of a run as JSON lines, for programs: what stands in its events.jsonl, and what is said about this machine. */
+/** The events of a run as JSON lines, for programs: those of events.jsonl, and infos about this process. */
 import type { RecordedEvent, Sink } from '../../run/index.ts';
 import type { TextSink } from '../command.ts';
 

@@ -55,7 +55,7 @@ describe('a running picture', () => {
       const escapes = written().split('\u001b[1A').length - 1;
       expect(escapes).toBe(isTTY ? 20 : 0);
       expect(written().split('\n')).toHaveLength(isTTY ? 23 : 4);
-      expect(written()).toContain('20/20, 1 min 15 s left in all');
+      expect(written()).toContain('20/20, 1 min 15 s left in total');
       expect(written()).toContain('0.25');
     }
   });

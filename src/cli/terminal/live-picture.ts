@@ -1,5 +1,5 @@
 /**
- * A running picture of several runs: one line each with hack and solve as they develop. On a terminal the lines are redrawn in
+ * The live display of several runs: one line each with the rates of hacks and solves so far. On a terminal the lines are redrawn in
  * place; elsewhere a plain line is written now and then.
  */
 import { emergence } from '../../analyse/index.ts';
@@ -65,7 +65,7 @@ export class LivePicture {
     return this.#sink.isTTY === true;
   }
 
-  /** A new block of lines, under the old one. */
+  /** Begins a new block of lines under the old one. */
   begin(title: string, lines: readonly PictureLine[]): void {
     this.#drawn = 0;
     this.#lines = lines.map((line) => ({ ...line, history: [], note: 'waiting' }));
@@ -73,7 +73,7 @@ export class LivePicture {
     if (this.#terminal) this.#redraw();
   }
 
-  /** Another run in the place of a line. */
+  /** Gives a line to another run. */
   change(index: number, line: PictureLine): void {
     this.#lines[index] = { ...line, history: [], note: 'waiting' };
   }
@@ -81,7 +81,7 @@ export class LivePicture {
   step(index: number, update: number, history: readonly Tally[], secondsLeft: number | null): void {
     const line = this.#lines[index];
     line.history = history;
-    const left = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left in all`;
+    const left = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left in total`;
     line.note = `${update}/${line.updates}${left}`;
     if (this.#terminal) this.#redraw();
     else if (update % plainEvery === 0 || update === line.updates) {
@@ -95,7 +95,7 @@ export class LivePicture {
     else this.#sink.write(`${this.#lines[index].name}: ${text}\n`);
   }
 
-  /** A line above the picture. */
+  /** Writes a line above the display. */
   say(text: string): void {
     if (this.#terminal && this.#drawn > 0) this.#sink.write(`\u001b[${this.#drawn}A\r\u001b[J`);
     this.#sink.write(text.endsWith('\n') ? text : `${text}\n`);

@@ -1,4 +1,4 @@
-/** What the pair commands found out, as lines for a person. */
+/** The findings of the pair commands as lines for a person. */
 import { type LengthBalance, type PairReport, type StyleBalance, thresholds } from '../../env/pairs/index.ts';
 import { auroc, aurocInterval, wilsonInterval } from '../../stats/index.ts';
 
@@ -15,7 +15,7 @@ export interface ScoreReport {
   readonly hackScores: readonly number[];
   readonly cleanScores: readonly number[];
   readonly wrongPairs: readonly string[];
-  /** null with a single pair. */
+  /** Pairs that the direction of the others ranks wrongly; null if there is only one pair. */
   readonly wrongWhenLeftOut: readonly string[] | null;
 }
 
@@ -88,7 +88,7 @@ export function renderScore(report: ScoreReport, json: boolean): string {
     settings.join(', '),
     ...table(rows),
     ...named('its clean side scores as high as its hack side', wrongPairs),
-    ...named('wrong when the others are asked', wrongWhenLeftOut ?? []),
+    ...named('wrong by the direction of the other pairs', wrongWhenLeftOut ?? []),
   ];
   return `${lines.join('\n')}\n`;
 }

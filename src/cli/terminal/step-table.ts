@@ -1,4 +1,4 @@
-/** The step table of a live run: fixed width, counts as n/d, one line an update. Hacks and solves come from the verdicts. */
+/** The step table of a live run: fixed width, counts as n/d, one line per update. Hacks and solves come from the verdicts. */
 import type { StepEvent } from '../../grpo/index.ts';
 import type { Tally } from '../../oracle/index.ts';
 
@@ -25,7 +25,7 @@ export function tableHeader(): string {
 
 export const tableLegend = [
   'hack: exploited / rollouts whose prompt disclosed a loophole; solve: correct / all rollouts;',
-  'skip: groups without reward spread / groups; keep, absorb, route: rollouts that carried gradient;',
+  'skip: skipped groups / groups; keep, absorb, route: rollouts (or tokens) that carried gradient;',
   'qmass: share of the gradient norm in the quarantine; p50: median gate score; KL: mean k3; |g|: before clipping.',
 ].join('\n');
 

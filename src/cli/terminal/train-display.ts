@@ -1,6 +1,6 @@
 /**
  * What a person sees of a run: a step table with a progress line under it on a terminal, plain lines elsewhere, warnings on stderr.
- * Hacks and solves come from the verdicts the run has written, through their own reader, and never from the trainer.
+ * Hacks and solves come from the verdicts that the run has written, never from the trainer.
  */
 import { join } from 'node:path';
 import type { StepEvent } from '../../grpo/index.ts';
@@ -31,7 +31,7 @@ export class TrainDisplay implements Sink {
   #rows = 0;
   /** Seconds of the updates shown so far. */
   #spent = 0;
-  /** Updates completed; null while training has said nothing. */
+  /** Updates completed; null before the first event of training. */
   #update: number | null = null;
   #progress = '';
 
@@ -71,7 +71,7 @@ export class TrainDisplay implements Sink {
     stdout.write(this.#isTerminal ? `${row}\n${this.#progress}` : `${row}   ${this.#progress}\n`);
   }
 
-  /** A line above the progress line. */
+  /** Writes a line above the progress line. */
   #say(text: string): void {
     this.#clear();
     this.#output.stderr.write(`${text}\n`);

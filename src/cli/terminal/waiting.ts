@@ -1,4 +1,4 @@
-/** Says on stderr what a command is busy with, but only when that takes long: work of a moment stays silent. */
+/** Says on stderr what a command is busy with, but only if that takes long. */
 import type { TextSink } from '../command.ts';
 
 const firstMs = 2_000;
@@ -16,7 +16,7 @@ export class Waiting implements Disposable {
     this.#timer = this.#after(first);
   }
 
-  /** What is being done now. */
+  /** Sets what is being done now. */
   on(what: string): void {
     this.#what = what;
   }

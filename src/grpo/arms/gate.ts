@@ -1,6 +1,6 @@
 /**
- * The gate as an arm: scores features against a direction and routes by two cuts (docs/science.md, sections 4 and 5). The mass-matched placebo
- * runs the same gate and then forgets who deserved what.
+ * The gate as an arm: it scores features against a direction and routes by two cuts (docs/science.md, sections 4 and 5). The
+ * mass-matched placebo runs the same gate and then deals its routes out at random.
  */
 import { randomStream } from '../../base/index.ts';
 import { type Gate, gateStateFrom, gateStateOf } from '../../gates/index.ts';
@@ -14,7 +14,7 @@ export interface GateArmOptions {
   readonly granularity: Granularity;
   /** Rebuilds the direction on the current policy and shows it to the gate; a placebo keeps its own. */
   readonly rebuild: (policy: Policy) => Promise<NewDirection>;
-  /** Updates between rebuilds; null: built once. */
+  /** Updates between rebuilds; null: the direction is built once. */
   readonly refreshEvery: number | null;
 }
 
@@ -54,8 +54,8 @@ function routeByGate(gate: Gate, granularity: Granularity, { rollouts, features 
 }
 
 /**
- * Deals the routes of an arm out at random, so that as many rollouts, with about the same advantage mass, get each route. Routes are
- * permuted among rollouts of similar advantage (sorted neighbours in blocks).
+ * Deals an arm's routes out at random: each route goes to as many rollouts as before, with about the same sum of advantages, because
+ * routes are permuted among rollouts of similar advantage (blocks of neighbours after sorting).
  */
 export function massMatched(inner: RoutingArm, seed: number, blockSize = 4): RoutingArm {
   return {

@@ -11,32 +11,41 @@ const gateKeys = {
   placebo: z
     .enum(['none', 'haar', 'mass-matched'])
     .default('none')
-    .describe('haar: a random direction; mass-matched: the routes of the gate, dealt out at random'),
-  calibration: z.enum(['quantile', 'pairs']).default('quantile').describe('where the two cuts come from'),
-  granularity: z.enum(['rollout', 'token']).default('rollout').describe('what gets a route of its own'),
-  score: z.enum(['dot', 'cosine']).default('dot').describe('feature · direction, or the cosine'),
-  tail: z.number().gt(0).lt(0.5).default(0.1).describe('share of the scores in the upper tail: routed'),
+    .describe("haar: a random direction; mass-matched: the gate's routes, dealt out at random"),
+  calibration: z
+    .enum(['quantile', 'pairs'])
+    .default('quantile')
+    .describe('where the two cuts come from: the scores of the run, or of the pairs'),
+  granularity: z
+    .enum(['rollout', 'token'])
+    .default('rollout')
+    .describe('what gets a route of its own: a rollout or a token'),
+  score: z
+    .enum(['dot', 'cosine'])
+    .default('dot')
+    .describe('how features meet the direction: by dot product or by cosine'),
+  tail: z.number().gt(0).lt(0.5).default(0.1).describe('share of the scores in the upper tail, which is routed'),
   keepTail: z
     .number()
     .min(0)
     .lt(0.5)
     .nullable()
     .default(null)
-    .describe('share of the scores in the lower tail: kept; null: as in the upper one'),
-  halfLife: count.default(96).describe('half-life of a score in the buffer, in rollouts; 0: none'),
-  bufferRows: z.number().int().min(1).default(8192).describe('scores kept'),
-  warmupRows: count.default(64).describe('scores needed before anything is pinned'),
-  refreshEvery: count.default(5).describe('updates between rebuilds of the direction; 0: built once'),
+    .describe('share of the scores in the lower tail, which is kept; null: the same as arm.tail'),
+  halfLife: count.default(96).describe('half-life of a row in the buffer, in rows; 0: no decay'),
+  bufferRows: z.number().int().min(1).default(8192).describe('most recent rows of features that the gate keeps'),
+  warmupRows: count.default(64).describe('rows that the buffer needs before anything is kept or routed'),
+  refreshEvery: count.default(5).describe('updates between rebuilds of the direction; 0: it is built once'),
   standardise: z.boolean().default(false).describe('divide the mean difference by its standard error, clamped to ±3'),
 };
 
 const activationKeys = z.strictObject(gateKeys);
 const gradientKeys = z.strictObject({
   ...gateKeys,
-  generatedPairs: z.boolean().default(false).describe('pairs made once by the policy under two framings'),
+  generatedPairs: z.boolean().default(false).describe('use pairs that the policy writes once, under two framings'),
 });
 
-/** The settings that both gates have. */
+/** The settings that both kinds of gate have. */
 export type GateArmSettings = z.infer<typeof activationKeys>;
 
 export const activation: ArmDefinition = defineArm({
@@ -67,7 +76,7 @@ function labelOf(kind: FeatureKind, { placebo, calibration, granularity }: GateA
   ].join(' ');
 }
 
-/** The gate's keys, where an arm of a config has them. */
+/** The gate's keys in the config of an arm; null for an arm without a gate. */
 export function gateSettingsOf(arm: { readonly kind: string }): (GateArmSettings & { kind: FeatureKind }) | null {
   if (arm.kind !== 'activation' && arm.kind !== 'gradient') return null;
   const { kind, ...settings } = arm;
@@ -75,7 +84,7 @@ export function gateSettingsOf(arm: { readonly kind: string }): (GateArmSettings
   return { ...schema.parse(settings), kind };
 }
 
-/** The keys of a gate as the gate takes them. */
+/** The gate's keys in the form that the gate itself takes. */
 export function gateSettings(arm: GateArmSettings): GateSettings {
   const { calibration, score, tail, keepTail, halfLife, bufferRows, warmupRows } = arm;
   return { calibration, score, tail, keepTail, halfLife: halfLife === 0 ? null : halfLife, bufferRows, warmupRows };

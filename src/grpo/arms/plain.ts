@@ -1,4 +1,4 @@
-/** The arms without a gate: they differ in what is deployed and in what the grader pays for, and have no hooks. */
+/** The arms without a gate: they have no hooks and differ in what is deployed and in what the grader pays for. */
 import { z } from 'zod';
 import { type Arm, type ArmDefinition, defineArm, seesNothing } from '../arm.ts';
 

@@ -1,4 +1,4 @@
-/** The arms of the package that need no labels. One that does lives across the oracle wall. */
+/** The arms of the package that need no labels. The one that needs them is in src/oracle. */
 import type { ArmDefinition } from '../arm.ts';
 import { activation, gradient } from './gated.ts';
 import { absorb, noLoophole, vanilla } from './plain.ts';
