@@ -3,19 +3,21 @@ import { importPool, type Judge, type PoolEntry } from '../env/index.ts';
 import type { DemonstrationPool, Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
+import { partsOf } from './config.ts';
 import type { Warn } from './problems.ts';
 
 export async function openPool(
-  { teacher, environment }: RunConfig,
+  { teacher, environment, plugins }: RunConfig,
   tasks: readonly Task[],
   judge: Judge,
   text: ModelText,
   warn: Warn,
 ): Promise<DemonstrationPool | null> {
   if (teacher.pool === null) return null;
+  const { loopholes } = await partsOf({ plugins });
   const byId = new Map(tasks.map((task) => [task.problem.id, task]));
   const problems = new Map(tasks.map(({ problem }) => [problem.id, problem]));
-  const { hacks, solves, refused } = await importPool(teacher.pool, problems, judge);
+  const { hacks, solves, refused } = await importPool(teacher.pool, problems, judge, loopholes);
   for (const { line, reason } of refused) {
     const message = `${teacher.pool}, line ${line}, is left out: ${reason}`;
     await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { line, reason } });
