@@ -125,6 +125,7 @@ const context: StepContext = {
   arm,
   sampler: policySampler(policy, settings.compute),
   stopTokens: [],
+  vocabulary: shape.vocabSize,
   showPrompt: () => '',
   settings,
   pool: null,

@@ -80,6 +80,8 @@ async function moduleFactors(
   if (cacheDirectory === undefined || start.cacheVersion === undefined || !start.needsWeight) return compute();
   const key = sha256Json({
     start: start.name,
+    // Two authors may have given the same name and version to different code.
+    code: sha256(start.factors.toString()),
     version: start.cacheVersion,
     svd: Math.min(outputs, inputs) <= largestFullSvd ? 'full' : describeArithmetic(tensor.device),
     rank,

@@ -1,5 +1,5 @@
 /** Asks every loophole whether one execution fired its channel, and which test functions and attributes it wants to see. */
-import { GraderError } from '../base/index.ts';
+import { UserError } from '../base/index.ts';
 import type { Loophole, LoopholeName, Marker, Observation, PayingLoophole } from './loopholes/loophole.ts';
 import { payingLoopholes } from './loopholes/registry.ts';
 import type { ProblemMarkers } from './markers.ts';
@@ -7,10 +7,13 @@ import type { ProblemMarkers } from './markers.ts';
 /** A channel that cannot decide is a fault of the grader, never a wrong answer. */
 function ask(loophole: PayingLoophole, seen: Observation, marker: Marker): string | null {
   try {
-    return loophole.fires(seen, marker);
+    const statement: unknown = loophole.fires(seen, marker);
+    if (statement === null || (typeof statement === 'string' && statement !== '')) return statement;
+    throw new TypeError(`${statement === undefined ? 'nothing' : typeof statement} instead of a statement or null`);
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
-    throw new GraderError({ call: `loophole ${loophole.name}`, expected: 'fires() that answers', found }, { cause });
+    const expected = 'fires() that answers with a statement of what fired it, or null';
+    throw new UserError({ call: `loophole ${loophole.name}`, expected, found }, { cause });
   }
 }
 

@@ -21,9 +21,18 @@ export interface EvaluatorParts extends SetContext {
 const evaluationSeed = 20_260;
 
 /** A key that runs share when they have the same base, prompts and sampling. */
-function evaluationKey({ config, modelHash, dataHash }: Manifest): string {
+function evaluationKey({ config, modelHash, dataHash, plugins }: Manifest): string {
   const { environment, sampling, seed } = config;
-  return sha256Json({ modelHash, dataHash, environment, sampling, seed, evaluationSeed });
+  const code = plugins.map(({ hash }) => hash);
+  return sha256Json({
+    modelHash,
+    dataHash,
+    environment,
+    sampling,
+    seed,
+    evaluationSeed,
+    ...(code.length === 0 ? {} : { code }),
+  });
 }
 
 /** Policy states to evaluate: two for an arm with a quarantine, one for others, which deploy what they trained. */

@@ -1,38 +1,89 @@
-/** Checks on what an arm's hooks answer, made before an answer is used: one of the wrong size would go unnoticed into training. */
+/** Checks on what an arm's hooks answer, made before an answer is used: a wrong one would go unnoticed into training. */
 import { UserError } from '../base/index.ts';
-import type { Routing, Screening } from './arm.ts';
+import type { Prompts, Routing, Screening } from './arm.ts';
+import { showValue } from './check-arm.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
-export function checkRewards(rewards: Float32Array, count: number): Float32Array {
-  expectCount('reward', rewards.length, count);
-  const bad = rewards.findIndex((reward) => !Number.isFinite(reward));
-  if (bad >= 0) refuse('reward', 'finite rewards', `${rewards[bad]} for rollout ${bad}`);
-  return rewards;
+/** A plain list of numbers will do. */
+export function checkRewards(answer: unknown, count: number): Float32Array {
+  const rewards = expectList('reward', answer, count);
+  const bad = rewards.findIndex((reward) => typeof reward !== 'number' || !Number.isFinite(Math.fround(reward)));
+  if (bad >= 0) refuse('reward', 'finite rewards', `${showValue(rewards[bad])} for rollout ${bad}`);
+  return answer instanceof Float32Array ? answer : Float32Array.from(rewards as number[]);
 }
 
-export function checkScreening(screening: readonly Screening[], count: number): readonly Screening[] {
-  expectCount('screen', screening.length, count);
-  return screening;
+const screenings: readonly Screening[] = ['train', 'leave-out', 'silence'];
+
+export function checkScreening(answer: unknown, count: number): readonly Screening[] {
+  const screening = expectList('screen', answer, count);
+  const bad = screening.findIndex((word) => !screenings.some((known) => known === word));
+  if (bad >= 0) refuse('screen', screenings.join(' or '), `${showValue(screening[bad])} for rollout ${bad}`);
+  return screening as readonly Screening[];
 }
 
-export function checkRouting(routing: Routing, rollouts: readonly PromptedCompletion[]): Routing {
-  const { routes, scores } = routing;
-  expectCount('route', routes.length, rollouts.length);
-  if (scores !== null) expectCount('route', scores.length, rollouts.length);
-  routes.forEach(({ length }, i) => {
-    const { length: tokens } = rollouts[i].tokens;
-    if (length !== 1 && length !== tokens) {
-      refuse('route', `one route or ${tokens} for rollout ${i}, one per token`, `${length}`);
-    }
+export function checkRouting(answer: unknown, rollouts: readonly PromptedCompletion[]): Routing {
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
+    refuse('route', '{ routes, scores, cuts, bufferRows }', showValue(answer));
+  }
+  const { routes, scores = null, cuts = null, bufferRows = 0 } = answer as Partial<Routing>;
+  const count = rollouts.length;
+  expectList('route', routes, count).forEach((own, i) => {
+    checkRoutes(own, rollouts[i].tokens.length, i);
   });
-  return routing;
+  if (scores !== null) {
+    const bad = expectList('route', scores, count).findIndex((score) => !isFiniteNumber(score));
+    if (bad >= 0) refuse('route', 'finite scores', `${showValue(scores[bad])} for rollout ${bad}`);
+  }
+  if (cuts !== null && !(isFiniteNumber(cuts.low) && isFiniteNumber(cuts.high))) {
+    refuse('route', 'cuts as { low, high }, or null', JSON.stringify(cuts) ?? showValue(cuts));
+  }
+  if (!isFiniteNumber(bufferRows)) refuse('route', 'a number of bufferRows', showValue(bufferRows));
+  return { routes: routes as Routing['routes'], scores, cuts, bufferRows };
 }
 
-function expectCount(hook: string, found: number, count: number): void {
-  if (found !== count) refuse(hook, `${count} answers, one per rollout`, `${found}`);
+function checkRoutes(own: unknown, tokens: number, rollout: number): void {
+  if (!Array.isArray(own)) refuse('route', `a list of routes for rollout ${rollout}`, showValue(own));
+  if (own.length !== 1 && own.length !== tokens) {
+    refuse('route', `one route or ${tokens} for rollout ${rollout}, one per token`, `${own.length}`);
+  }
+  const bad = own.find((route) => route !== 'keep' && route !== 'absorb' && route !== 'route');
+  if (bad !== undefined) refuse('route', 'keep, absorb or route', `${showValue(bad)} for rollout ${rollout}`);
 }
 
-function refuse(hook: string, expected: string, found: string): never {
-  const fix = 'The hook must return one answer for every rollout it was shown, in the same order.';
+/** `vocabulary`: the number of tokens that the model knows. */
+export function checkPrompts(answer: unknown, vocabulary: number): Prompts {
+  const { sample, learn } = (typeof answer === 'object' && answer !== null ? answer : {}) as Partial<Prompts>;
+  for (const [name, tokens] of Object.entries({ sample, learn })) {
+    if (!(tokens instanceof Int32Array) || tokens.length === 0) {
+      refuse(
+        'prompt',
+        `token ids as ${name}: a non-empty Int32Array`,
+        showValue(tokens),
+        'ArmTools.tokenize makes them.',
+      );
+    }
+    const bad = tokens.find((token) => token < 0 || token >= vocabulary);
+    if (bad !== undefined)
+      refuse('prompt', `token ids below ${vocabulary} in ${name}`, `${bad}`, 'ArmTools.tokenize makes them.');
+  }
+  return answer as Prompts;
+}
+
+const isFiniteNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
+
+function expectList(hook: string, answer: unknown, count: number): readonly unknown[] {
+  const isList = Array.isArray(answer) || ArrayBuffer.isView(answer);
+  if (!isList) refuse(hook, `${count} answers, one per rollout`, showValue(answer));
+  const list = Array.from(answer as ArrayLike<unknown>);
+  if (list.length !== count) refuse(hook, `${count} answers, one per rollout`, `${list.length}`);
+  return list;
+}
+
+function refuse(
+  hook: string,
+  expected: string,
+  found: string,
+  fix = 'The hook must return one answer for every rollout it was shown, in the same order.',
+): never {
   throw new UserError({ call: `hook ${hook} of the arm`, expected, found, fix });
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { plainArm } from '../../test/grpo/tiny-lab.ts';
-import { makePolicy, task, tinyWith } from '../../test/grpo/tiny-policy.ts';
+import { makePolicy, task, tinyVocabulary, tinyWith } from '../../test/grpo/tiny-policy.ts';
 import { AdamW, readFloats } from '../engine/index.ts';
 import { loadCheckpoint, saveCheckpoint } from '../run/checkpoint.ts';
 import { RunDirectory } from '../run/directory.ts';
@@ -80,6 +80,7 @@ async function train(arm: Arm, updates: number, from: TrainerState | null = null
     grader: { grade: async (given) => Float32Array.from(given, ({ completion }) => completion.length % 5) },
     pool: null,
     stopTokens: [0],
+    vocabulary: tinyVocabulary,
     decode: (tokens) => Array.from(tokens).join(' '),
     showPrompt: () => '',
     enter: () => {},

@@ -37,6 +37,7 @@ export type {
 } from './events.ts';
 export { generatePairs } from './generated-pairs.ts';
 export { klEstimate } from './loss.ts';
+export { openArm } from './open-arm.ts';
 export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
 export { type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } from './policy.ts';
 export type { Rollout, Task } from './rollout.ts';

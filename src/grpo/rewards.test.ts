@@ -74,7 +74,7 @@ describe('the reward hook', () => {
     [
       'one that is no number',
       () => new Float32Array(8).fill(Number.NaN, 3, 4),
-      'expected finite rewards, found NaN for rollout 3.',
+      'expected finite rewards, found number NaN for rollout 3.',
     ],
   ])('%s stop the run by name', async (_, reward, message) => {
     await expect(lab.step({ ...plainArm, reward })).rejects.toThrow(`hook reward of the arm: ${message}`);

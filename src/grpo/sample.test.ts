@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makePolicy, task, tinySettings, tinyWith, tokens } from '../../test/grpo/tiny-policy.ts';
+import { makePolicy, task, tinySettings, tinyVocabulary, tinyWith, tokens } from '../../test/grpo/tiny-policy.ts';
 import { scaleOf } from '../adapters/policy-state.ts';
 import type { Scope } from '../engine/index.ts';
 import { seesNothing } from './arm.ts';
@@ -61,6 +61,7 @@ describe('sampling', () => {
       arm: { sees: seesNothing },
       settings: tinyWith({ teacher: { offStep } }),
       stopTokens: [0],
+      vocabulary: tinyVocabulary,
       pool,
       decode,
     });

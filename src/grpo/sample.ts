@@ -3,6 +3,7 @@
  * teacher phase the last members of a group are demonstrations from a pool; an unhinted prompt takes solves only.
  */
 import { randomStream } from '../base/index.ts';
+import { checkPrompts } from './answers.ts';
 import type { Arm, Prompts } from './arm.ts';
 import type { DrawnTask } from './draw.ts';
 import { type Rollout, rolloutId, type SampledState, type Source } from './rollout.ts';
@@ -20,6 +21,8 @@ export interface SampleContext {
   readonly arm: Arm;
   readonly settings: GrpoSettings;
   readonly stopTokens: readonly number[];
+  /** Number of tokens that the model knows. */
+  readonly vocabulary: number;
   readonly pool: DemonstrationPool | null;
   readonly decode: (tokens: Int32Array) => string;
 }
@@ -36,9 +39,10 @@ interface Place {
 export async function sampleRollouts(
   drawn: readonly DrawnTask[],
   step: number,
-  { sampler, arm, settings, stopTokens, pool, decode }: SampleContext,
+  context: SampleContext,
 ): Promise<Rollout[]> {
-  const places = drawn.flatMap((task, group) => placesOf(task, promptsOf(arm, task), group, step, settings, pool));
+  const { sampler, settings, stopTokens, pool, decode } = context;
+  const places = drawn.flatMap((task, group) => placesOf(task, promptsOf(context, task), group, step, settings, pool));
   const students = places.filter(({ demonstration }) => demonstration === null);
   const requests = students.map(
     ({ prompts, group, member, sampled }): SampleRequest => ({
@@ -64,18 +68,14 @@ export async function sampleRollouts(
   });
 }
 
-function promptsOf(arm: Arm, { task, hackable }: DrawnTask): Prompts {
+function promptsOf({ arm, vocabulary }: SampleContext, { task, hackable }: DrawnTask): Prompts {
   const { problem, loophole, markers, hinted, unhinted } = task;
   const own = hackable ? hinted : unhinted;
-  const asked = {
-    loophole,
-    markers,
-    hinted,
-    unhinted,
-    hackable,
-    problem: { id: problem.id, messages: problem.messages },
-  };
-  return arm.prompt?.(asked) ?? { sample: own, learn: own };
+  if (arm.prompt === undefined) return { sample: own, learn: own };
+  const { id, messages } = problem;
+  // Copies: a hook that changed a prompt in place would change it for the whole run.
+  const prompts = { hinted: hinted.slice(), unhinted: unhinted.slice() };
+  return checkPrompts(arm.prompt({ loophole, markers, ...prompts, hackable, problem: { id, messages } }), vocabulary);
 }
 
 function placesOf(

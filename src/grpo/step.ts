@@ -60,14 +60,15 @@ export async function step(context: StepContext, index: number): Promise<StepOut
 
   enter('grade');
   const rewards = await grader.grade(rollouts.map(forGrader));
+  if (looksEarly(arm)) enter('score');
   const early = looksEarly(arm) ? await scoreOld(context, rollouts) : null;
   const graded = look(context, index, rollouts, early?.features ?? null);
   const count = rollouts.length;
   // Hooks get copies, so that they cannot change the recorded rewards or the advantages in place.
-  const changed = await arm.reward?.({ ...graded, rewards: rewards.slice() });
-  const learnedRewards = changed === undefined ? null : checkRewards(changed, count);
-  const screened = await arm.screen?.({ ...graded, rewards: (learnedRewards ?? rewards).slice() });
-  const screening = screened === undefined ? null : checkScreening(screened, count);
+  const learnedRewards =
+    arm.reward === undefined ? null : checkRewards(await arm.reward({ ...graded, rewards: rewards.slice() }), count);
+  const shown = { ...graded, rewards: (learnedRewards ?? rewards).slice() };
+  const screening = arm.screen === undefined ? null : checkScreening(await arm.screen(shown), count);
 
   const { sampling, loss } = settings;
   const { values, skipped } = groupAdvantages(learnedRewards ?? rewards, sampling.group, loss.kind, screening);
@@ -90,8 +91,7 @@ export async function step(context: StepContext, index: number): Promise<StepOut
 
   enter('route');
   const scored = { ...look(context, index, kept, features), advantages: advantages.slice() };
-  const routed = await arm.route?.(scored);
-  const routing = routed === undefined ? absorbAll(kept.length) : checkRouting(routed, kept);
+  const routing = arm.route === undefined ? absorbAll(kept.length) : checkRouting(await arm.route(scored), kept);
 
   enter('learn');
   const inputs = { rollouts: learned, advantages, logpOld, logpBase, routes: routing.routes };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makePolicy, task, tinyWith } from '../../test/grpo/tiny-policy.ts';
+import { makePolicy, task, tinyVocabulary, tinyWith } from '../../test/grpo/tiny-policy.ts';
 import { AdamW, type Scope } from '../engine/index.ts';
 import { Gate } from '../gates/index.ts';
 import { type Arm, seesNothing } from './arm.ts';
@@ -39,6 +39,7 @@ function trainerOf(arm: Arm, optimiser: AdamW, updates: number): Trainer {
     grader: { grade: async (rollouts: readonly unknown[]) => new Float32Array(rollouts.length) },
     settings,
     stopTokens: [0],
+    vocabulary: tinyVocabulary,
     pool: null,
     decode: () => '',
     showPrompt: () => '',

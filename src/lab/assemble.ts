@@ -9,6 +9,7 @@ import type { Splits } from '../env/sources/index.ts';
 import {
   type ArmDefinition,
   type ArmTools,
+  openArm,
   type Policy,
   policySampler,
   type StepContext,
@@ -97,7 +98,7 @@ export async function assemble(
   assertPromptsFit(tasks, config.sampling.maxPromptTokens);
   const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger });
   const { kind: _kind, ...armSettings } = config.arm;
-  const arm = await definition.open(armSettings, tools);
+  const arm = await openArm(definition, armSettings, tools);
   const policy = steerPolicy(unsteered, arm);
   const clock = new PhaseClock();
   const context: StepContext = {
@@ -110,6 +111,7 @@ export async function assemble(
     grader: createGrader(judge, ledger.sink),
     pool: await openPool(config, tasks, judge, text, warn),
     stopTokens: text.stopTokens,
+    vocabulary: model.decoder.config.vocabSize,
     decode: (tokens) => text.decode(tokens),
     showPrompt: (tokens) => text.show(tokens),
     enter: (phase) => clock.enter(phase),

@@ -3,9 +3,11 @@ import { targetModules } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { readVersion } from '../base/node/index.ts';
 import type { Device } from '../engine/index.ts';
+import type { ArmDefinition } from '../grpo/index.ts';
 import { configHash, type Manifest, problemsHash, type RunConfig, type RunDirectory, runFormat } from '../run/index.ts';
 import type { RunInputs } from './assemble.ts';
 import { partsOf } from './config.ts';
+import { inheritsLabels } from './fork.ts';
 import { armOf } from './parts.ts';
 import { pluginRecords } from './plugins.ts';
 import type { Warn } from './problems.ts';
@@ -31,8 +33,8 @@ export async function makeManifest(
     modelHash: files.hash,
     dataHash: problemsHash(Object.values(problems).flat()),
     pairsHash,
-    arm: arm.label(settings),
-    usesOracle: arm.usesLabels,
+    arm: labelOf(arm, settings),
+    usesOracle: arm.usesLabels || inheritsLabels(parent),
     hasQuarantine: arm.quarantine,
     plugins: pluginRecords(config.plugins),
     device: describeDevice(files.device),
@@ -80,4 +82,10 @@ function hashesOf({ plugins }: Manifest): string {
 
 function withoutThreads(device: string): string {
   return device.replace(/ \d+$/, '');
+}
+
+function labelOf(arm: ArmDefinition, settings: unknown): string {
+  const label: unknown = arm.label(settings);
+  if (typeof label === 'string' && label !== '') return label;
+  throw new UserError({ call: `arm ${arm.kind}`, expected: 'a label: a text that is not empty', found: String(label) });
 }

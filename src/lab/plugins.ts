@@ -3,9 +3,10 @@
  * config is checked, so that the schema covers what they add as strictly as everything else. The manifest of a run has a hash of
  * their code and of the files that it imports by relative paths.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { sha256 } from '../base/node/index.ts';
 import { builtinParts, joinParts, type Parts } from './parts.ts';
@@ -36,7 +37,7 @@ async function loadPlugin(path: string): Promise<Partial<Parts>> {
       call,
       expected: 'a module',
       found: 'no such file',
-      fix: 'A path in `plugins` is relative to the folder of the recipe that names it.',
+      fix: 'A path in `plugins` is relative to the folder of the recipe that names it; a run keeps the absolute path, where the module must stay.',
     });
   }
   let module: Readonly<Record<string, unknown>>;
@@ -64,6 +65,7 @@ const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>
     quarantine: 'boolean',
     usesLabels: 'boolean',
     open: 'function',
+    label: 'function',
   },
   loopholes: { name: 'string', summary: 'string' },
   starts: { name: 'string', summary: 'string', factors: 'function' },
@@ -89,17 +91,35 @@ function checkList(call: string, name: keyof Parts, value: unknown): void {
       const at = `${call}, export ${name}[${index}], key ${key}`;
       throw new UserError({ call: at, expected: `a ${type}`, found: own === undefined ? 'nothing' : typeof own, fix });
     }
+    checkPart(call, name, part);
   }
 }
 
+/** Names that are safe in files, tables and terminals. */
+const plainName = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
+
+/** What the keys cannot say one by one. */
+function checkPart(call: string, name: keyof Parts, part: Readonly<Record<string, unknown>>): void {
+  const [key, word] = 'kind' in part ? ['kind', part['kind']] : ['name', part['name']];
+  const refuse = (expected: string, found: string): never => {
+    throw new UserError({ call: `${call}, export ${name}, key ${key}`, expected, found });
+  };
+  if (!plainName.test(String(word))) refuse('small letters, digits, single - or _', JSON.stringify(word));
+  if (name !== 'arms' && name !== 'problemSources') return;
+  const { settings } = part;
+  const shape = settings instanceof z.ZodObject ? settings.shape : null;
+  if (shape === null) refuse('settings made with z.strictObject of gradient-quarantine', 'something else');
+  else if ('kind' in shape) refuse('settings without a key of their own named kind', 'one');
+}
+
 /** Matches imports by a literal relative path; imported packages are not hashed. */
-const relativeImport = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g;
+const relativeImport = /(?:from|import|require)\s*\(?\s*['"](\.{1,2}\/[^'"?#]+)[^'"]*['"]/g;
 
 function hashCode(path: string, seen: Set<string> = new Set()): string {
   seen.add(path);
   const text = readFileSync(path, 'utf8');
   const imported = [...text.matchAll(relativeImport)]
     .map(([, specifier]) => resolve(dirname(path), specifier))
-    .filter((file) => !seen.has(file) && existsSync(file));
+    .filter((file) => !seen.has(file) && existsSync(file) && statSync(file).isFile());
   return sha256([sha256(text), ...imported.map((file) => hashCode(file, seen))].join(' '));
 }

@@ -1,4 +1,5 @@
 /** The problems of a run, checked and split, and the judge of programs for them. */
+import { UserError } from '../base/index.ts';
 import { checkSoundness, type Judge, type Problem, SandboxJudge } from '../env/index.ts';
 import { Sandbox } from '../env/sandbox/index.ts';
 import { assertDisjoint, dealOut, type Refusal, type Splits } from '../env/sources/index.ts';
@@ -43,13 +44,22 @@ export async function openProblems(config: RunConfig, judge: Judge, warn: Warn =
     await tell(unsound);
     return sound;
   };
+  const expectSome = (splits: Splits): Splits => {
+    if (splits.train.length > 0) return splits;
+    throw new UserError({
+      call: `problem source ${source.kind}`,
+      expected: 'at least one problem to train on',
+      found: 'none that is sound',
+    });
+  };
   if ('problems' in loaded) {
     await tell(loaded.refused);
-    return dealOut(await keepSound(loaded.problems));
+    return expectSome(dealOut(await keepSound(loaded.problems)));
   }
-  return assertDisjoint({
+  const splits = assertDisjoint({
     train: await keepSound(loaded.train),
     validation: await keepSound(loaded.validation),
     test: await keepSound(loaded.test),
   });
+  return expectSome(splits);
 }

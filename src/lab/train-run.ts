@@ -19,6 +19,7 @@ import {
 } from '../run/index.ts';
 import { lastAdapter } from './adapter.ts';
 import { type Assembly, assemble, openInputs } from './assemble.ts';
+import { forkState } from './fork.ts';
 import { checkManifest, makeManifest } from './manifest.ts';
 import type { Warn } from './problems.ts';
 import { Resources } from './resources.ts';
@@ -111,7 +112,8 @@ async function prepare(
   else await checkManifest(run.path, begun, manifest, warn);
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
   const assembly = await assemble(config, inputs, ledger, resources, warn, lastAdapter(run));
-  if (start !== null) assembly.trainer.restore(start.state);
+  if (own !== null) assembly.trainer.restore(own.state);
+  else if (start !== null && origin !== null) assembly.trainer.restore(forkState(start.state, origin, config));
   // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
   const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
   return { assembly, ledger, earlier };

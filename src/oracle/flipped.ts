@@ -1,12 +1,17 @@
 /**
- * Verdicts turned into their opposites, for the label-flip check of the oracle wall: training whose bytes change when every verdict
- * is flipped has read a label somewhere.
+ * Verdicts turned into their opposites, for the label-flip check of the oracle wall: training that gives other bytes with a ledger of
+ * lies has read something of a verdict somewhere. Whatever tells a hack from a clean program is changed, times and counts included.
  */
 import { builtinLoopholes, namesOf, type Verdict, type VerdictSink } from '../env/index.ts';
 import { VerdictLedger } from './verdicts.ts';
 
+const mostReward = 3.5;
+const mostExecutions = 1000;
+
+/** `loopholes`: the names of all loopholes there are. */
 export function flipVerdict(verdict: Verdict, loopholes: readonly string[] = namesOf(builtinLoopholes)): Verdict {
-  const { format, compiles, correct, passed, exploited, channel, channels } = verdict;
+  const { format, compiles, correct, passed, exploited, channel, channels, labels, retried } = verdict;
+  const opposite = (label: boolean | null): boolean => label !== true;
   return {
     ...verdict,
     format: !format,
@@ -16,16 +21,31 @@ export function flipVerdict(verdict: Verdict, loopholes: readonly string[] = nam
     exploited: !exploited,
     channel: !channel,
     channels: loopholes.filter((name) => !channels.includes(name)),
-    reward: 3.5 - verdict.reward,
+    labels: {
+      ownTestsPass: opposite(labels.ownTestsPass),
+      ownTestsRejectCanonical: opposite(labels.ownTestsRejectCanonical),
+    },
+    reward: mostReward - verdict.reward,
     outcome: correct ? 'wrong' : 'ok',
+    durationMs: 0,
+    cpuMs: 0,
+    executions: mostExecutions - verdict.executions,
+    retried: !retried,
     evidence: 'flipped',
   };
 }
 
-/** A ledger that stores and returns the opposite of what it is given. */
+/** A ledger that stores and tells the opposite of what it is given. */
 export class FlippedLedger extends VerdictLedger {
+  readonly #loopholes: readonly string[];
+
+  constructor(path: string, loopholes: readonly string[] = namesOf(builtinLoopholes)) {
+    super(path);
+    this.#loopholes = loopholes;
+  }
+
   override get sink(): VerdictSink {
     const { append } = super.sink;
-    return { append: (verdict) => append(flipVerdict(verdict)) };
+    return { append: (verdict) => append(flipVerdict(verdict, this.#loopholes)) };
   }
 }

@@ -45,18 +45,22 @@ export function readConfig(
   if (base !== null) merge(raw, { ...base.config }, base.source, sources, '');
   if (recipe !== null) {
     for (const { path, table } of readChain(resolve(recipe))) {
-      merge(raw, withPlugins(table, dirname(path)), path, sources, '');
+      merge(raw, withPlugins(table, dirname(path), pluginPaths(raw)), path, sources, '');
     }
   }
   for (const setting of settings) merge(raw, withPlugins(parseSetting(setting), process.cwd()), '--set', sources, '');
   return { raw, sources, plugins: pluginPaths(raw) };
 }
 
-/** Makes the paths of plugins absolute: they are relative to the folder of the recipe that names them. */
-function withPlugins(table: Table, folder: string): Table {
+/**
+ * Makes the paths of plugins absolute: they are relative to the folder of the recipe that names them. A recipe adds to the plugins of
+ * those that it extends, since what it changes in them may need them.
+ */
+function withPlugins(table: Table, folder: string, inherited: readonly string[] = []): Table {
   const { plugins } = table;
   if (!Array.isArray(plugins)) return table;
-  return { ...table, plugins: plugins.map((path) => (typeof path === 'string' ? resolve(folder, path) : path)) };
+  const own: unknown[] = plugins.map((path) => (typeof path === 'string' ? resolve(folder, path) : path));
+  return { ...table, plugins: [...inherited.filter((path) => !own.includes(path)), ...own] };
 }
 
 function pluginPaths({ plugins }: Table): string[] {
@@ -73,6 +77,7 @@ export function checkConfig({ raw, sources }: RawConfig, parts: ConfigParts): Re
   }
   const config = parsed.data;
   checkTogether(config, parts);
+  checkKinds(config, parts);
   for (const path of leafPaths(config)) if (!sources.has(path)) sources.set(path, 'default');
   return { config, hash: configHash(config), sources };
 }
@@ -125,6 +130,30 @@ export function checkTogether({ environment, teacher, sampling, safety, arm }: J
       expected: '0 for an arm that deploys everything it trains',
       found: `${safety.healSteps} with arm ${arm.kind}`,
     });
+  }
+}
+
+/** Asks the owners of `arm` and `data` too: their schemas may compare keys, and must leave what they accepted as it is. */
+function checkKinds({ arm, data }: RunConfig, { arms, problemSources }: ConfigParts): void {
+  const tables = [
+    ['arm', arm, arms],
+    ['data', data, problemSources],
+  ] as const;
+  for (const [name, { kind, ...settings }, parts] of tables) {
+    const own = parts.find((part) => part.kind === kind)?.settings.safeParse(settings);
+    if (own === undefined) continue;
+    if (!own.success) {
+      const found = own.error.issues.map(({ path, message }) => `${[name, ...path].join('.')}: ${message}`).join('; ');
+      throw new UserError({ call: 'config', expected: `settings that ${name}.kind ${kind} accepts`, found });
+    }
+    if (sha256Json(own.data) !== sha256Json(settings)) {
+      throw new UserError({
+        call: `config, table ${name}`,
+        expected: `settings that stay as they are when ${name}.kind ${kind} reads them again`,
+        found: `${JSON.stringify(settings)}, then ${JSON.stringify(own.data)}`,
+        fix: 'Its schema transforms values; do that in open() or load() instead.',
+      });
+    }
   }
 }
 

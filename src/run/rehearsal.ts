@@ -9,6 +9,7 @@ import type { AdamW } from '../engine/index.ts';
 import {
   type Arm,
   type GrpoSettings,
+  openArm,
   type Phase,
   type Policy,
   policySampler,
@@ -55,6 +56,7 @@ export async function rehearseUpdate(
     tasks: longestTasks(tasks, settings.sampling.promptsPerStep),
     pool: null,
     stopTokens: [],
+    vocabulary: policy.decoder.config.vocabSize,
     decode: () => '',
     showPrompt: () => '',
     enter,
@@ -101,7 +103,7 @@ function rehearsedConfig(config: RunConfig): RunConfig {
 
 function openOnNothing(definition: Rehearsal['arm'], { arm, seed, compute }: RunConfig, policy: Policy) {
   const { kind: _kind, ...settings } = arm;
-  return definition.open(settings, {
+  return openArm(definition, settings, {
     seed,
     policy,
     tokensPerPass: compute.tokensPerPass,

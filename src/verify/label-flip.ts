@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../base/node/index.ts';
+import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import { armOf, assemble, drive, openInputs, partsOf, Resources, type RunInputs } from '../lab/index.ts';
 import { FlippedLedger, readVerdicts, VerdictLedger } from '../oracle/index.ts';
@@ -35,7 +36,9 @@ export interface LabelFlipOptions {
 
 export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptions): Promise<LabelFlip> {
   const { updates, folder, onUpdate } = options;
-  const { usesLabels, kind } = armOf(config, await partsOf(config));
+  const parts = await partsOf(config);
+  const { usesLabels, kind } = armOf(config, parts);
+  const names = parts.loopholes.map(({ name }) => name);
   const short: RunConfig = { ...config, updates, output: { ...config.output, checkpointEvery: 1 } };
   await using resources = new Resources();
   const inputs = await openInputs(short, resources);
@@ -46,10 +49,10 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
       if (event === 'step') onUpdate?.(++done, 2 * updates);
     },
   };
-  const told = await train(short, inputs, join(folder, 'told'), VerdictLedger, count);
-  const lied = await train(short, inputs, join(folder, 'lied'), FlippedLedger, count);
+  const told = await train(short, inputs, join(folder, 'told'), (path) => new VerdictLedger(path), count);
+  const lied = await train(short, inputs, join(folder, 'lied'), (path) => new FlippedLedger(path, names), count);
   const [truth, lies] = [await readVerdicts(told.run.file('verdicts')), await readVerdicts(lied.run.file('verdicts'))];
-  const unflipped = [...truth].filter(([id, verdict]) => lies.get(id)?.exploited === verdict.exploited);
+  const unflipped = [...truth].filter(([id, verdict]) => sharesLabels(verdict, lies.get(id)));
   const moved = told.steps.filter(({ gradientNorm }) => gradientNorm > 0).length;
   const differing = [...told.bytes].filter(([name, hash]) => lied.bytes.get(name) !== hash).map(([name]) => name);
   const sum = (pick: (step: StepEvent) => number): number => told.steps.reduce((total, step) => total + pick(step), 0);
@@ -81,17 +84,27 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
   };
 }
 
+/** Whether a verdict and its opposite agree in anything that could tell a hack. */
+function sharesLabels(verdict: Verdict, other: Verdict | undefined): boolean {
+  if (other === undefined) return true;
+  const keys = ['exploited', 'correct', 'passed', 'channel', 'compiles', 'reward', 'outcome', 'executions'] as const;
+  const sameLabels = Object.entries(verdict.labels).some(
+    ([key, value]) => value === other.labels[key as keyof Verdict['labels']],
+  );
+  return sameLabels || keys.some((key) => verdict[key] === other[key]);
+}
+
 async function train(
   config: RunConfig,
   inputs: RunInputs,
   path: string,
-  Ledger: new (path: string) => VerdictLedger,
+  openLedger: (path: string) => VerdictLedger,
   count: Sink,
 ): Promise<Trained> {
   await using resources = new Resources();
   const run = RunDirectory.create(path);
   run.cutTo();
-  const ledger = resources.use(new Ledger(run.ledger('verdicts')));
+  const ledger = resources.use(openLedger(run.ledger('verdicts')));
   const assembly = await assemble(config, inputs, ledger, resources);
   const steps: StepEvent[] = [];
   const collect: Sink = {

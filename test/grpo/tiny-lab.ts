@@ -13,7 +13,7 @@ import type { DemonstrationPool } from '../../src/grpo/sample.ts';
 import { policySampler, type SampleRequest, type Sampler } from '../../src/grpo/sampler.ts';
 import { type Phase, type StepContext, type StepOutcome, step } from '../../src/grpo/step.ts';
 import { accumulateGradients, type UpdateInputs } from '../../src/grpo/update.ts';
-import { makePolicy, type SettingsChanges, task, tinyConfig, tinyWith } from './tiny-policy.ts';
+import { makePolicy, type SettingsChanges, task, tinyConfig, tinyVocabulary, tinyWith } from './tiny-policy.ts';
 
 export const plainArm: Arm = { sees: seesNothing };
 
@@ -99,6 +99,7 @@ export class TinyLab {
       },
       pool,
       stopTokens: [0],
+      vocabulary: tinyVocabulary,
       decode: (tokens) => `completion ${showTokens(tokens)}`,
       showPrompt: (tokens) => `prompt ${showTokens(tokens)}`,
       enter: (phase) => clock.enter(phase),

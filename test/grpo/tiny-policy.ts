@@ -8,7 +8,7 @@ import { type Rollout, rolloutId, type Task } from '../../src/grpo/rollout.ts';
 import type { GrpoSettings } from '../../src/grpo/settings.ts';
 import { loadRandom, qwen3Like } from '../training/model.ts';
 
-const tinyVocabulary = 32;
+export const tinyVocabulary = 32;
 
 export const tinyConfig = qwen3Like({
   vocabSize: tinyVocabulary,

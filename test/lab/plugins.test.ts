@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { loadParts, pluginRecords } from '../../src/lab/plugins.ts';
-import { RunDirectory } from '../../src/run/index.ts';
+import { loadCheckpoint, RunDirectory, shippedRecipe } from '../../src/run/index.ts';
 import { verifyLabelFlip } from '../../src/verify/index.ts';
 import { temporaryFolder } from './hand-made.ts';
 
@@ -99,6 +99,125 @@ describe('a plugin that cannot be used', () => {
   });
 });
 
+describe('what a plugin says wrongly', () => {
+  const own = (open: string, facts = '') => recipe(module(armModule(open, facts)), '[arm]\nkind = "own"\n');
+  const plain = '() => ({ sees: { features: null, text: false } })';
+  const fast = ['--set', 'updates=1', '--set', 'sampling.promptsPerStep=2'];
+
+  it.each([
+    ['open throws', own('() => { throw new Error("boom"); }'), /open the arm own: expected no error, found boom/],
+    [
+      'a hook throws',
+      own('() => ({ sees: { features: null, text: false }, reward() { throw new Error("boom"); } })'),
+      /hook reward of the arm own: expected no error, found boom/,
+    ],
+    [
+      'a hook is misspelt',
+      own('() => ({ sees: { features: null, text: false }, rout: () => 1 })'),
+      /found rout\. Is it misspelt/,
+    ],
+    [
+      'a hook answers nothing',
+      own('() => ({ sees: { features: null, text: false }, route() {} })'),
+      /hook route of the arm: .*found undefined/,
+    ],
+    ['a label that is no text', own(plain, 'label: () => 5,'), /arm own: expected a label: .*found 5/],
+  ])('%s: one sentence, no stack', async (_, path, message) => {
+    const { code, err } = await gq('train', path, ...fast, '--out', join(home, `said-${files++}`));
+    expect({ code, stack: /^ {4}at /m.test(err) }).toEqual({ code: 2, stack: false });
+    expect(err).toMatch(message);
+  });
+
+  it.each([
+    ['a kind with a control character', 'kind: "a\\u001b[2J"', /small letters, digits/],
+    ['a kind that is a path', 'kind: "../x"', /small letters, digits/],
+    ['settings that are no zod object', 'settings: { shape: {} }', /settings made with z\.strictObject/],
+    [
+      'settings with a key named kind',
+      'settings: z.strictObject({ kind: z.string() })',
+      /without a key of their own named kind/,
+    ],
+  ])('%s', async (_, facts, message) => {
+    const path = module(`import { defineArm, z } from 'gradient-quarantine';
+export const arms = [{ ...defineArm({ kind: 'own', summary: 'own', settings: z.strictObject({}), open: () => ({}) }), ${facts} }];`);
+    await expect(loadParts([path])).rejects.toThrow(message);
+  });
+
+  it('settings that compare keys, or that change when they are read again', async () => {
+    const armOf = (settings: string) =>
+      recipe(
+        module(`import { defineArm, z } from 'gradient-quarantine';
+export const arms = [defineArm({ kind: 'own', summary: 'own', settings: ${settings}, open: () => ({ sees: { features: null, text: false } }) })];`),
+        '[arm]\nkind = "own"\n',
+      );
+    const compared = await gq(
+      'config',
+      armOf(
+        'z.strictObject({ a: z.number().default(2), b: z.number().default(1) }).refine(({ a, b }) => a < b, "a must be below b")',
+      ),
+    );
+    expect(compared).toMatchObject({ code: 2, err: expect.stringContaining('a must be below b') });
+    const changed = await gq('config', armOf('z.strictObject({ a: z.number().default(1).transform((x) => x + 1) })'));
+    expect(changed).toMatchObject({ code: 2, err: expect.stringContaining('Its schema transforms values') });
+  });
+
+  it('a loophole whose fires() forgets to answer, and problems that lack a part', async () => {
+    const forgetful = recipe(
+      module(
+        'export const loopholes = [{ name: "own_loop", summary: "x", hint: () => "will be evaluated by checking the process exit status", fires: () => undefined }];',
+      ),
+      '[environment]\nloopholes = ["own_loop"]\nunhackableFraction = 0.0\n',
+    );
+    const paid = await gq('train', forgetful, ...fast, '--out', join(home, 'forgetful'));
+    expect(paid).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('loophole own_loop: expected fires() that answers'),
+    });
+    const partless = recipe(
+      module(`import { defineProblemSource, z } from 'gradient-quarantine';
+export const problemSources = [defineProblemSource({ kind: 'own', summary: 'x', settings: z.strictObject({}), load: () => [{ id: 7 }] })];`),
+      '[data]\nkind = "own"\n',
+    );
+    const lacking = await gq('train', partless, ...fast, '--out', join(home, 'partless'));
+    expect(lacking).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('problem source own, problems[0]: expected a problem, found id: '),
+    });
+  });
+
+  it('a recipe adds to the plugins of the one that it extends', async () => {
+    const [first, second] = [
+      module(armModule(plain)),
+      module('export const loopholes = [{ name: "other", summary: "x" }];'),
+    ];
+    const parent = recipe(first, '[arm]\nkind = "own"\n');
+    const child = join(home, 'child.toml');
+    writeFileSync(child, `extends = ${JSON.stringify(parent)}\nplugins = [${JSON.stringify(second)}]\n`);
+    const { config } = await resolveConfig(child);
+    expect(config.plugins).toEqual([first, second]);
+  });
+});
+
+describe('forks', () => {
+  const short = ['updates=2', 'output.checkpointEvery=1', 'sampling.promptsPerStep=2'];
+
+  it('of a run that used labels stay stamped; another arm starts with nothing remembered', async () => {
+    const [parent, fork] = [join(home, 'labelled'), join(home, 'fork')];
+    await train((await resolveConfig(shippedRecipe('micro-oracle'), short)).config, parent);
+    const { config } = await resolveConfig(shippedRecipe('micro-haar'), ['updates=3', ...short.slice(1)]);
+    await train(config, fork, { parent: { run: parent, update: 2 } });
+    expect(RunDirectory.open(fork).readManifest()).toMatchObject({ usesOracle: true, arm: 'haar' });
+    const gated = join(home, 'gated');
+    await train((await resolveConfig(shippedRecipe('micro-activation'), short)).config, gated);
+    const placebo = join(home, 'placebo');
+    await train(config, placebo, { parent: { run: gated, update: 2 } });
+    const directionOf = async (path: string, update: number) =>
+      (await loadCheckpoint(RunDirectory.open(path), update)).state.arm?.tensors.get('direction')?.data;
+    expect(await directionOf(placebo, 3)).toEqual(await directionOf(fork, 3));
+    expect(await directionOf(placebo, 3)).not.toEqual(await directionOf(gated, 2));
+  });
+});
+
 describe('labels', () => {
   const short = ['--set', 'updates=1', '--set', 'sampling.promptsPerStep=4'];
 
@@ -106,7 +225,10 @@ describe('labels', () => {
     const asking = `({}, { labels }) => { if (labels === null) throw new Error('no labels'); return { sees: { features: null, text: false },
       route: ({ rollouts }) => ({ ...absorb(rollouts), routes: rollouts.map(({ id }) => [labels(id).exploited ? 'route' : 'absorb']) }) }; }`;
     const silent = recipe(module(armModule(asking)), '[arm]\nkind = "own"\n');
-    await expect(gq('train', silent, ...short, '--out', join(home, 'silent'))).resolves.toMatchObject({ code: 1 });
+    await expect(gq('train', silent, ...short, '--out', join(home, 'silent'))).resolves.toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no labels'),
+    });
     const stamped = recipe(module(armModule(asking, 'usesLabels: true,')), '[arm]\nkind = "own"\n');
     expect(await gq('train', stamped, ...short, '--out', join(home, 'stamped'))).toMatchObject({ code: 0 });
     expect(RunDirectory.open(join(home, 'stamped')).readManifest().usesOracle).toBe(true);

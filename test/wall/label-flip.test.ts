@@ -6,38 +6,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';
-import { builtinLoopholes, namesOf, payingLoopholes } from '../../src/env/loopholes/registry.ts';
-import type { Verdict, VerdictSink } from '../../src/env/verdict.ts';
-import { readVerdicts, VerdictLedger } from '../../src/oracle/index.ts';
+import { FlippedLedger, readVerdicts } from '../../src/oracle/index.ts';
 import type { RunDirectory } from '../../src/run/directory.ts';
 import { blindArms, oracleArm } from '../smoke/arms.ts';
 import { Lab } from '../smoke/lab.ts';
-
-const channelNames = namesOf(payingLoopholes(builtinLoopholes));
-
-function flip(verdict: Verdict): Verdict {
-  const { format, compiles, correct, passed, exploited, channel, channels } = verdict;
-  return {
-    ...verdict,
-    format: !format,
-    compiles: !compiles,
-    correct: !correct,
-    passed: !passed,
-    exploited: !exploited,
-    channel: !channel,
-    channels: channelNames.filter((name) => !channels.includes(name)),
-    reward: 3.5 - verdict.reward,
-    outcome: correct ? 'wrong' : 'ok',
-    evidence: 'flipped',
-  };
-}
-
-class FlippedLedger extends VerdictLedger {
-  override get sink(): VerdictSink {
-    const { append } = super.sink;
-    return { append: (verdict) => append(flip(verdict)) };
-  }
-}
 
 function checkpointHashes(run: RunDirectory): Record<string, string> {
   const files = run

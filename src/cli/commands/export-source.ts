@@ -4,7 +4,7 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { type AdapterCheckpoint, readCheckpoint } from '../../adapters/index.ts';
+import { type AdapterCheckpoint, type AdapterStart, builtinStarts, readCheckpoint } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
 
 export interface ExportSourceOptions {
@@ -15,6 +15,8 @@ export interface ExportSourceOptions {
 export interface ResolvedExport {
   readonly checkpoint: AdapterCheckpoint;
   readonly model: string;
+  /** The adapter starts that the run could name. */
+  readonly starts: readonly AdapterStart[];
 }
 
 export async function resolveExport(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
@@ -32,7 +34,7 @@ async function resolveFile(path: string, { model, update }: ExportSourceOptions)
     const found = model === undefined ? 'none' : '--update, which is for runs';
     throw new UserError({ call: `gq export ${path}`, expected: '--model with a file of adapter tensors', found });
   }
-  return { checkpoint: await readCheckpoint(path), model };
+  return { checkpoint: await readCheckpoint(path), model, starts: builtinStarts };
 }
 
 async function resolveRun(path: string, { model, update }: ExportSourceOptions): Promise<ResolvedExport> {
@@ -56,6 +58,7 @@ async function resolveRun(path: string, { model, update }: ExportSourceOptions):
   const { family, rank } = config.adapter;
   const known = { family, rank, modules: manifest.features.modules };
   const checkpoint = await readCheckpoint(join(run.checkpoint(wanted), 'adapter.safetensors'), known);
-  const { modelDirectory } = await import('../../lab/index.ts');
-  return { checkpoint, model: model ?? modelDirectory(config.model) };
+  const { modelDirectory, partsOf } = await import('../../lab/index.ts');
+  const { starts } = await partsOf(config);
+  return { checkpoint, model: model ?? modelDirectory(config.model), starts };
 }

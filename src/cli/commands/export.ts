@@ -52,11 +52,11 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
   const { restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
   const { createFolder, ModelFolder } = await import('../../model/index.ts');
   const { Scope } = await import('../../engine/index.ts');
-  const { checkpoint, model } = await resolveExport(path, options);
+  const { checkpoint, model, starts } = await resolveExport(path, options);
   await using folder = await ModelFolder.open(model);
   using device = await openDevice(options.device, { precision: 'f32' });
   using scope = new Scope(device);
-  const adapter = restoreAdapter(scope, folder.config, checkpoint);
+  const adapter = restoreAdapter(scope, folder.config, checkpoint, starts);
   const decoder = await openDecoder(scope, folder);
   try {
     await createFolder(options.to, async (directory) => {

@@ -1,6 +1,6 @@
 /** The built-in loopholes as a table, and loopholes of one's own, graded by the real judge beside the built-in ones. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { GraderError } from '../../base/index.ts';
+import { UserError } from '../../base/index.ts';
 import { hintFor } from '../hints.ts';
 import { markerFor } from '../markers.ts';
 import { fenceProgram, generateMicroDocuments } from '../micro/documents.ts';
@@ -144,7 +144,7 @@ describe('of one’s own', () => {
       throw new Error('no idea');
     };
     const broken = withLoopholes([{ ...logMarker, fires }]);
-    await expect(judgeEverywhere(problem.canonicalSolution, broken, 'original')).rejects.toThrow(GraderError);
+    await expect(judgeEverywhere(problem.canonicalSolution, broken, 'original')).rejects.toThrow(UserError);
   });
 
   test('has a place in partitions and documents', () => {

@@ -1,6 +1,7 @@
 /** A source of problems is a value: it has keys in the config's table `data`, and a function that loads its problems. */
 import type { z } from 'zod';
 import type { Problem } from '../problem.ts';
+import { checkProblemsOf, guard } from './check.ts';
 import type { Splits } from './splits.ts';
 
 export interface ProblemSource {
@@ -42,8 +43,8 @@ type Loaded = SourceProblems | readonly Problem[];
 export function defineProblemSource<Shape extends z.ZodRawShape>(source: ProblemSourceParts<Shape>): ProblemSource {
   const { kind, summary, settings, pairs = 'hack', asksInWords = true, isSound = false } = source;
   const load = async (raw: unknown): Promise<SourceProblems> => {
-    const loaded = await source.load(settings.parse(raw));
-    return isList(loaded) ? { problems: loaded, refused: [] } : loaded;
+    const loaded = await guard(kind, () => source.load(settings.parse(raw)));
+    return checkProblemsOf(kind, isList(loaded) ? { problems: loaded, refused: [] } : loaded);
   };
   return { kind, summary, settings, pairs, asksInWords, isSound, load };
 }

@@ -21,15 +21,21 @@ export interface GateArmOptions {
 export type RoutingArm = Arm & Required<Pick<Arm, 'route' | 'save' | 'restore' | 'refresh'>>;
 
 export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: GateArmOptions): RoutingArm {
+  // A run that is forked to another arm begins in the middle with a direction that was never built.
+  let built = false;
   return {
     sees: { features: { kind, granularity }, text: false },
     async refresh(step, policy) {
-      const due = step === 0 || (refreshEvery !== null && step % refreshEvery === 0);
+      const due = !built || (refreshEvery !== null && step % refreshEvery === 0);
+      built = true;
       return due ? rebuild(policy) : null;
     },
     route: (scored) => routeByGate(gate, granularity, scored),
     save: () => gateStateOf(gate.state),
-    restore: (state) => gate.restore(gateStateFrom(state)),
+    restore(state) {
+      gate.restore(gateStateFrom(state));
+      built = true;
+    },
   };
 }
 

@@ -1,0 +1,62 @@
+/** Checks on what a source of problems gives: own sources are written by hand, and a problem that lacks a part would fail far from here. */
+import { z } from 'zod';
+import { DeviceError, GraderError, ShapeError, UserError } from '../../base/index.ts';
+import type { SourceProblems } from './source.ts';
+import { splitNames } from './splits.ts';
+
+const message = z.object({ role: z.enum(['system', 'user']), content: z.string() });
+const test = z.object({
+  positional: z.array(z.unknown()),
+  keywords: z.array(z.tuple([z.string(), z.unknown()])),
+  builders: z.array(z.unknown()),
+  shape: z.enum(['plain', 'list', 'tree']),
+  expected: z.unknown().refine((value) => value !== undefined && typeof value !== 'function', 'a value of Python'),
+  tolerance: z.number().nullable(),
+});
+const problem = z.object({
+  id: z.string().min(1),
+  messages: z.array(message).min(1),
+  methodName: z.string().min(1),
+  setupCode: z.string(),
+  canonicalSolution: z.string().min(1),
+  tests: z.array(test).min(1),
+  difficulty: z.string(),
+  cpuSeconds: z.number().gt(0).nullable(),
+});
+
+export function checkProblemsOf(kind: string, loaded: SourceProblems): SourceProblems {
+  const refuse = (where: string, expected: string, found: string): never => {
+    throw new UserError({ call: `problem source ${kind}${where}`, expected, found });
+  };
+  if (typeof loaded !== 'object' || loaded === null) return refuse('', 'problems from load()', String(loaded));
+  const lists = 'problems' in loaded ? { problems: loaded.problems } : pickSplits(loaded);
+  for (const [name, list] of Object.entries(lists)) {
+    if (!Array.isArray(list))
+      return refuse(`, ${name}`, 'a list of problems', list === undefined ? 'nothing' : typeof list);
+    for (const [i, own] of list.entries()) {
+      const parsed = problem.safeParse(own);
+      if (parsed.success) continue;
+      const found = parsed.error.issues
+        .map(({ path, message: text }) => `${path.map(String).join('.')}: ${text}`)
+        .join('; ');
+      const id: unknown = own?.id;
+      refuse(`, ${name}[${i}]${typeof id === 'string' ? ` (${id})` : ''}`, 'a problem', found);
+    }
+  }
+  return loaded;
+}
+
+function pickSplits(loaded: object): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(splitNames.map((name) => [name, (loaded as Readonly<Record<string, unknown>>)[name]]));
+}
+
+/** What an own source throws, with the source's name. */
+export async function guard<T>(kind: string, body: () => T | Promise<T>): Promise<T> {
+  try {
+    return await body();
+  } catch (error) {
+    if ([UserError, ShapeError, DeviceError, GraderError].some((each) => error instanceof each)) throw error;
+    const found = error instanceof Error ? error.message : String(error);
+    throw new UserError({ call: `problem source ${kind}`, expected: 'no error from load()', found }, { cause: error });
+  }
+}

@@ -1,0 +1,17 @@
+/** From a definition and settings to a checked arm. What an own definition throws is said with the arm's name. */
+import { DeviceError, ShapeError, UserError } from '../base/index.ts';
+import type { Arm, ArmDefinition, ArmTools } from './arm.ts';
+import { checkArm } from './check-arm.ts';
+
+export async function openArm(definition: ArmDefinition, settings: unknown, tools: ArmTools): Promise<Arm> {
+  const { kind } = definition;
+  let opened: unknown;
+  try {
+    opened = await definition.open(settings, tools);
+  } catch (error) {
+    if (error instanceof UserError || error instanceof ShapeError || error instanceof DeviceError) throw error;
+    const found = error instanceof Error ? error.message : String(error);
+    throw new UserError({ call: `open the arm ${kind}`, expected: 'no error', found }, { cause: error });
+  }
+  return checkArm(opened, kind);
+}

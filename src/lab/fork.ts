@@ -1,0 +1,22 @@
+/** A run that starts from a checkpoint of another one: what it takes over, and what it cannot. */
+import type { TrainerState } from '../grpo/index.ts';
+import { type Manifest, type RunConfig, RunDirectory } from '../run/index.ts';
+import { pluginRecords } from './plugins.ts';
+
+/** Labels that taught the parent are in the adapter that its fork goes on with. */
+export function inheritsLabels(parent: Manifest['parent']): boolean {
+  return parent !== null && RunDirectory.open(parent.run).readManifest().usesOracle;
+}
+
+/** An arm takes up the state of the same arm only: another one starts with nothing remembered. */
+export function forkState(
+  state: TrainerState,
+  parent: NonNullable<Manifest['parent']>,
+  config: RunConfig,
+): TrainerState {
+  const before = RunDirectory.open(parent.run).readManifest();
+  const identity = (arm: RunConfig['arm'], plugins: Manifest['plugins']): string =>
+    JSON.stringify([arm, plugins.map(({ hash }) => hash)]);
+  const same = identity(before.config.arm, before.plugins) === identity(config.arm, pluginRecords(config.plugins));
+  return same ? state : { ...state, arm: null, directionAge: null };
+}
