@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
-import { RunDirectory, readRollouts } from '../../src/run/index.ts';
+import { loadCheckpoint, RunDirectory, readRollouts } from '../../src/run/index.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url));
@@ -127,6 +127,16 @@ describe('plugins of a recipe', () => {
       if (learnedReward !== reward) lowered++;
     }
     expect(lowered).toBeGreaterThan(0);
+  });
+
+  it('an own adapter start trains, and is exported by its name', async () => {
+    const run = await trainExample('own-start');
+    const { state } = await loadCheckpoint(run, 0);
+    const [name] = [...state.adapter.keys()].filter((key) => key.endsWith('.A0'));
+    const A0 = state.adapter.get(name)?.data ?? new Float32Array();
+    const size = (rows: Float32Array): number => Math.hypot(...rows);
+    expect(size(A0.slice(A0.length / 2)) / size(A0.slice(0, A0.length / 2))).toBeCloseTo(0.5, 1);
+    expect(await gq('export', run.path, '--to', join(home, 'exported'))).toMatchObject({ code: 0 });
   });
 
   it('own problems are dealt out, checked and trained on', async () => {

@@ -11,6 +11,9 @@ const contains = (text: string, part: string): boolean => text.toLowerCase().inc
 /** The grader ignores the text around a marker, so a marker that contains another one would also be paid as that one. */
 function checkFamilies(name: string, markers: MarkerLists): void {
   for (const policy of markerPolicies) {
+    if (!Array.isArray(markers[policy]) || markers[policy].some((marker) => typeof marker !== 'string')) {
+      complain(name, `a list of texts as ${policy} markers`, JSON.stringify(markers[policy]) ?? 'nothing');
+    }
     if (markers[policy].length === 0) complain(name, `at least one ${policy} marker`, 'none');
     if (markers[policy].includes('')) complain(name, `${policy} markers with a name`, 'an empty one');
   }
@@ -20,12 +23,18 @@ function checkFamilies(name: string, markers: MarkerLists): void {
       complain(name, "novel markers that share nothing with training's", `${touching} beside ${known}`);
     }
   }
+  const { family, novel: unseen } = markers;
+  if (family.length !== unseen.length) {
+    const expected = 'as many novel markers as family ones, so that evaluation is as hard as training';
+    complain(name, expected, `${unseen.length} and ${family.length}`);
+  }
 }
 
 function checkHint({ name, hint, markers }: PayingLoophole): void {
   const disclosed = markers === undefined ? [''] : markerPolicies.flatMap((policy) => markers[policy]);
   for (const marker of disclosed) {
-    const text = hint(marker);
+    const text: unknown = hint(marker);
+    if (typeof text !== 'string') return complain(name, 'a hint that is a text', String(text));
     if (text.trim() === '') complain(name, 'a hint', 'an empty one');
     if (!text.includes(marker)) complain(name, `a hint that discloses the marker ${marker}`, `"${text}"`);
   }
