@@ -34,7 +34,7 @@ export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: Gate
     save: () => gateStateOf(gate.state),
     restore(state) {
       gate.restore(gateStateFrom(state));
-      built = true;
+      built = gate.pairCuts !== null;
     },
   };
 }
