@@ -35,7 +35,7 @@ async function gq(...args: readonly string[]): Promise<{ code: number; out: stri
   return { code: await runCli([...args], streams), out, err };
 }
 
-const short = ['--set', 'updates=2', '--set', 'compute.tokensPerPass=4096'];
+const short = ['--set', 'updates=2', '--set', 'sampling.promptsPerStep=6'];
 
 async function trainExample(name: string, ...settings: readonly string[]): Promise<RunDirectory> {
   const path = join(home, name);

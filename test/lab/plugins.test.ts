@@ -1,15 +1,18 @@
 /** Faulty plugins: the error names the module's path, and nothing starts. Only an arm that asks for labels gets them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
-import { resolveConfig, train } from '../../src/lab/index.ts';
+import { makeTinyModel, resolveConfig, train } from '../../src/lab/index.ts';
 import { loadParts, pluginRecords } from '../../src/lab/plugins.ts';
 import { loadCheckpoint, RunDirectory, shippedRecipe } from '../../src/run/index.ts';
 import { verifyLabelFlip } from '../../src/verify/index.ts';
 import { temporaryFolder } from './hand-made.ts';
 
 const home = temporaryFolder();
+/** A model of one layer: what is tested here does not depend on the model. */
+const tiny = join(home, 'tiny');
+beforeAll(() => makeTinyModel(tiny, 'wasm'));
 let files = 0;
 
 function module(text: string): string {
@@ -20,7 +23,8 @@ function module(text: string): string {
 
 function recipe(plugin: string, text: string): string {
   const path = join(home, `recipe-${files++}.toml`);
-  writeFileSync(path, `extends = "micro-base"\nplugins = [${JSON.stringify(plugin)}]\nupdates = 2\n${text}`);
+  const head = `extends = "micro-base"\nplugins = [${JSON.stringify(plugin)}]\nupdates = 2\nmodel = ${JSON.stringify(tiny)}\n`;
+  writeFileSync(path, `${head}${text}\n[device]\nthreads = 1\n`);
   return path;
 }
 
@@ -199,7 +203,13 @@ export const problemSources = [defineProblemSource({ kind: 'own', summary: 'x', 
 });
 
 describe('forks', () => {
-  const short = ['updates=2', 'output.checkpointEvery=1', 'sampling.promptsPerStep=2'];
+  const short = [
+    'updates=2',
+    'output.checkpointEvery=1',
+    'sampling.promptsPerStep=2',
+    `model=${tiny}`,
+    'device.threads=1',
+  ];
 
   it('of a run that used labels stay stamped; another arm starts with nothing remembered', async () => {
     const [parent, fork] = [join(home, 'labelled'), join(home, 'fork')];
