@@ -4,17 +4,12 @@
  * Only then, and only if no plain value was wrong, are expected values revealed, for outputs that have no plain form.
  */
 import { UserError } from '../base/index.ts';
-import { decodeMarshal, encodeMarshal, largestEqualEncoding } from './marshal.ts';
+import { Comparer, type Expected, prepareExpected } from './compare.ts';
+import { encodeMarshal } from './marshal.ts';
 import type { Problem, TestCase } from './problem.ts';
-import { equalPython, PythonDict, type PythonValue } from './python-value.ts';
+import { PythonDict } from './python-value.ts';
 import { encodeBatch, encodeProgramFrame } from './sandbox/frames.ts';
 import { drawNonce, type Ending, type Program, type Reply } from './sandbox/worker.ts';
-
-interface Expected {
-  readonly test: TestCase;
-  readonly bytes: Buffer;
-  readonly largestBytes: number;
-}
 
 interface Batch {
   readonly frame: Buffer;
@@ -41,32 +36,31 @@ function encodeBatches(tests: readonly TestCase[]): readonly Batch[] {
   });
 }
 
+function prepareTests(problem: Problem): Pick<PreparedProblem, 'batches' | 'expected'> {
+  try {
+    return { batches: encodeBatches(problem.tests), expected: problem.tests.map(prepareExpected) };
+  } catch (cause) {
+    const found = cause instanceof Error ? cause.message : String(cause);
+    throw new UserError({ call: `problem ${problem.id}`, expected: 'tests that can be encoded', found }, { cause });
+  }
+}
+
 export function prepareProblem(problem: Problem): PreparedProblem {
-  const expected = problem.tests.map((test) => ({
-    test,
-    bytes: encodeMarshal(test.expected),
-    largestBytes: largestEqualEncoding(test.expected),
-  }));
+  const { batches, expected } = prepareTests(problem);
   const largestReportBytes = expected.reduce(
     (sum, { largestBytes }) => sum + largestBytes + recordOverheadBytes,
     65_536,
   );
-  return { problem, batches: encodeBatches(problem.tests), expected, largestReportBytes };
+  return { problem, batches, expected, largestReportBytes };
 }
 
-function isRight(payload: Buffer, { test, bytes, largestBytes }: Expected): boolean {
-  if (test.tolerance === null && payload.equals(bytes)) return true;
-  if (payload.length > largestBytes && test.tolerance === null) return false;
-  let value: PythonValue;
-  try {
-    value = decodeMarshal(payload);
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
+/** How setup code ended that neither came to its end nor raised. */
+function describeEnd({ exit, stopped, flooded, cpuMs, wallMs }: Ending): string {
+  if (flooded || stopped === 'kill') return 'it writes where only the harness may write, or too much';
+  if (stopped === 'wall' || exit === -9 || exit === -24) {
+    return `not done after ${Math.round(cpuMs)} ms CPU, ${Math.round(wallMs)} ms wall`;
   }
-  if (test.tolerance === null) return equalPython(value, test.expected);
-  const number = typeof value === 'bigint' || typeof value === 'number' ? Number(value) : Number.NaN;
-  return Math.abs(number - Number(test.expected)) <= test.tolerance;
+  return exit < 0 ? `it ended by signal ${-exit}` : `it ended the process with status ${exit}`;
 }
 
 export class Execution {
@@ -84,6 +78,7 @@ export class Execution {
   #batch = 0;
   #setupFailure = '';
   readonly #opaque: number[] = [];
+  readonly #comparer = new Comparer();
 
   constructor(prepared: PreparedProblem) {
     this.#prepared = prepared;
@@ -101,7 +96,15 @@ export class Execution {
       cpuSeconds,
       wallMs,
       largestReportBytes,
-      onRecord: (tag, payload) => this.#onRecord(tag, payload),
+      onRecord: (tag, payload) => {
+        try {
+          return this.#onRecord(tag, payload);
+        } catch (error) {
+          // Programs choose what arrives: nothing that they send may end more than their own execution.
+          this.#fail(`a record that cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+          return 'stop';
+        }
+      },
     };
   }
 
@@ -146,6 +149,7 @@ export class Execution {
         return this.#onWantsMore();
       case 'd':
         return this.#onFinished();
+      case 'E':
       case 'S':
       case 'X':
         return undefined;
@@ -186,7 +190,10 @@ export class Execution {
       return 'stop';
     }
     if (tag === 'u') this.#opaque.push(index);
-    else if (tag === 'l' || !isRight(payload, expected)) this.#fail(`test ${index + 1}: wrong value`);
+    else if (this.wrong === '') {
+      const why = tag === 'l' ? 'wrong value' : this.#comparer.wrongness(payload, expected);
+      if (why !== '') this.#fail(`test ${index + 1}: ${why}`);
+    }
     this.tooLarge ||= tag === 'l';
     return undefined;
   }
@@ -195,7 +202,7 @@ export class Execution {
     this.finished = true;
     if (this.#opaque.length === 0) return undefined;
     if (this.wrong !== '') return 'stop';
-    const values = this.#opaque.map((index) => [BigInt(index), this.#prepared.expected[index].test.expected] as const);
+    const values = this.#opaque.map((index) => [BigInt(index), this.#prepared.problem.tests[index].expected] as const);
     return { frame: encodeMarshal(new PythonDict(values)), secret: true };
   }
 
@@ -203,13 +210,18 @@ export class Execution {
     return this.#opaque.length;
   }
 
+  /** Whether the setup code was still running when the wall clock stopped it. */
+  isSetupLate({ stopped }: Ending): boolean {
+    return !this.begun && stopped === 'wall';
+  }
+
   /** Throws when the problem's own setup code failed: that must not count as a wrong answer. */
-  requireSetup(): void {
-    if (this.#setupFailure === '') return;
+  requireSetup(ending: Ending): void {
+    if (this.#setupFailure === '' && this.begun) return;
     throw new UserError({
       call: `problem ${this.#prepared.problem.id}`,
       expected: 'setup code that runs',
-      found: this.#setupFailure,
+      found: this.#setupFailure === '' ? describeEnd(ending) : this.#setupFailure,
       fix: 'gq problems check names every unsound problem; --write leaves them out.',
     });
   }

@@ -1,13 +1,14 @@
 /**
  * Python's marshal format, version 2, for plain values: how inputs enter the sandbox and outputs leave it. CPython
  * encodes exact builtin types only, so a subclass or an object with its own == cannot be written at all. The decoder is
- * made for hostile input: depth is bounded, every length is checked against the bytes that are left, all else is refused.
+ * made for hostile input: depth is bounded, every length is checked against the bytes that are left, all else is refused,
+ * and the time is in proportion to the bytes.
  */
-import type { PythonValue } from './python-value.ts';
-import { PythonDict, PythonSet, PythonTuple } from './python-value.ts';
+import { isUtf8 } from 'node:buffer';
+import { decodeDigits, digitCount, encodeDigits } from './marshal-digits.ts';
+import { isHashable, PythonDict, PythonSet, PythonTuple, type PythonValue, SurrogateText } from './python-value.ts';
 
 const deepest = 200;
-const digitBits = 15n;
 const tag = {
   none: 0x4e,
   true: 0x54,
@@ -15,6 +16,7 @@ const tag = {
   int: 0x69,
   long: 0x6c,
   float: 0x67,
+  complex: 0x79,
   string: 0x75,
   list: 0x5b,
   tuple: 0x28,
@@ -56,13 +58,14 @@ class Writer {
       this.header(tag.int, Number(value));
       return;
     }
-    const count = digitCount(value);
-    this.header(tag.long, value < 0n ? -count : count);
-    let rest = value < 0n ? -value : value;
-    for (let left = count; left > 0; left -= 1, rest >>= digitBits) {
-      const at = this.#room(2);
-      this.#bytes.writeUInt16LE(Number(rest & 0x7fffn), at);
-    }
+    const digits = encodeDigits(value);
+    this.header(tag.long, value < 0n ? -digits.length / 2 : digits.length / 2);
+    this.bytes(digits);
+  }
+
+  bytes(value: Buffer): void {
+    const at = this.#room(value.length);
+    value.copy(this.#bytes, at);
   }
 
   float(value: number): void {
@@ -76,6 +79,11 @@ class Writer {
     this.header(tag.string, size);
     const at = this.#room(size);
     this.#bytes.write(value, at);
+  }
+
+  surrogateText(value: SurrogateText): void {
+    this.header(tag.string, value.bytes.length);
+    this.bytes(Buffer.from(value.bytes, 'latin1'));
   }
 
   items(kind: number, items: readonly PythonValue[]): void {
@@ -99,8 +107,9 @@ class Writer {
     else if (typeof value === 'number') this.float(value);
     else if (typeof value === 'string') this.string(value);
     else if (value instanceof PythonTuple) this.items(tag.tuple, value.items);
-    else if (value instanceof PythonSet) this.items(tag.set, value.items);
+    else if (value instanceof PythonSet) this.items(value.frozen ? tag.frozenset : tag.set, value.items);
     else if (value instanceof PythonDict) this.dict(value);
+    else if (value instanceof SurrogateText) this.surrogateText(value);
     else this.items(tag.list, value);
   }
 
@@ -113,34 +122,47 @@ function fitsInt(value: bigint): boolean {
   return value >= -(2n ** 31n) && value < 2n ** 31n;
 }
 
-function digitCount(value: bigint): number {
-  return Math.ceil((value < 0n ? -value : value).toString(2).length / Number(digitBits));
-}
-
 export function encodeMarshal(value: PythonValue): Buffer {
   const writer = new Writer();
   writer.value(value);
   return writer.finish();
 }
 
+const complexBytes = 17;
+
 function intBytes(value: bigint): number {
   return fitsInt(value) ? 5 : 5 + 2 * digitCount(value);
 }
 
-/** The most bytes that any value equal to this one can take: a bool may come back as a float. */
+/** The most bytes that any value equal to this one can take: a bool may come back as a float, a float as the int it equals. */
 export function largestEqualEncoding(value: PythonValue): number {
   if (value === null) return 1;
-  if (typeof value === 'bigint') return Math.max(9, intBytes(value));
-  if (typeof value === 'boolean') return 9;
-  // A float may come back as the int it equals.
-  if (typeof value === 'number') return Number.isInteger(value) ? Math.max(9, intBytes(BigInt(value))) : 9;
+  if (typeof value === 'bigint') return Math.max(complexBytes, intBytes(value));
+  if (typeof value === 'boolean') return complexBytes;
+  if (typeof value === 'number') {
+    return Number.isInteger(value) ? Math.max(complexBytes, intBytes(BigInt(value))) : complexBytes;
+  }
   if (typeof value === 'string') return 5 + Buffer.byteLength(value);
+  if (value instanceof SurrogateText) return 5 + value.bytes.length;
   if (value instanceof PythonDict) return 2 + sumEncodings(value.entries.flat());
   return 5 + sumEncodings(value instanceof PythonTuple || value instanceof PythonSet ? value.items : value);
 }
 
 function sumEncodings(items: readonly PythonValue[]): number {
   return items.reduce<number>((sum, item) => sum + largestEqualEncoding(item), 0);
+}
+
+/** A str with surrogates: between them, each written as three bytes that begin with 0xED, stands valid UTF-8. */
+function surrogateText(bytes: Buffer): SurrogateText {
+  let valid = 0;
+  for (let at = bytes.indexOf(0xed); at >= 0; at = bytes.indexOf(0xed, at + 1)) {
+    const isSurrogate = (bytes[at + 1] ?? 0) >> 5 === 0b101 && (bytes[at + 2] ?? 0) >> 6 === 0b10;
+    if (!isSurrogate) continue;
+    if (!isUtf8(bytes.subarray(valid, at))) throw new RangeError('marshal: a str that is not UTF-8');
+    valid = at + 3;
+  }
+  if (!isUtf8(bytes.subarray(valid))) throw new RangeError('marshal: a str that is not UTF-8');
+  return new SurrogateText(bytes.toString('latin1'));
 }
 
 class Reader {
@@ -177,15 +199,20 @@ class Reader {
         return this.long();
       case tag.float:
         return this.take(8).readDoubleLE();
+      case tag.complex:
+        return this.complex();
       case tag.string:
-        return this.take(this.take(4).readInt32LE()).toString('utf8');
+        return this.text();
       case tag.list:
         return this.items(depth);
       case tag.tuple:
         return new PythonTuple(this.items(depth));
       case tag.set:
       case tag.frozenset:
-        return new PythonSet(this.items(depth));
+        return new PythonSet(
+          this.items(depth).map((item) => this.hashable(item)),
+          kind === tag.frozenset,
+        );
       case tag.dict:
         return this.dict(depth);
       default:
@@ -195,12 +222,24 @@ class Reader {
 
   long(): bigint {
     const count = this.take(4).readInt32LE();
-    const digits = this.take(Math.abs(count) * 2);
-    let value = 0n;
-    for (let index = Math.abs(count) - 1; index >= 0; index -= 1) {
-      value = (value << digitBits) | BigInt(digits.readUInt16LE(index * 2));
-    }
+    const value = decodeDigits(this.take(Math.abs(count) * 2));
     return count < 0 ? -value : value;
+  }
+
+  /** A complex number without an imaginary part equals its real part; any other equals no value that a test can state. */
+  complex(): number {
+    const bytes = this.take(16);
+    return bytes.readDoubleLE(8) === 0 ? bytes.readDoubleLE(0) : Number.NaN;
+  }
+
+  text(): string | SurrogateText {
+    const bytes = this.take(this.take(4).readInt32LE());
+    return isUtf8(bytes) ? bytes.toString('utf8') : surrogateText(bytes);
+  }
+
+  hashable(value: PythonValue): PythonValue {
+    if (!isHashable(value)) throw new RangeError('marshal: an item of a set or a key of a dict that cannot be hashed');
+    return value;
   }
 
   items(depth: number): PythonValue[] {
@@ -212,7 +251,9 @@ class Reader {
 
   dict(depth: number): PythonDict {
     const entries: [PythonValue, PythonValue][] = [];
-    while (this.#bytes[this.#at] !== tag.end) entries.push([this.value(depth + 1), this.value(depth + 1)]);
+    while (this.#bytes[this.#at] !== tag.end) {
+      entries.push([this.hashable(this.value(depth + 1)), this.value(depth + 1)]);
+    }
     this.take(1);
     return new PythonDict(entries);
   }

@@ -1,9 +1,18 @@
 /**
  * Python literals and calls, parsed on the trusted side so that no Python is needed there: numbers, strings (not bytes),
- * containers, True False None, unary + and −, inf, float('inf'), set(), and calls with positional and keyword arguments.
- * Anything else is an error with its position: the meaning of an unreadable test is never guessed.
+ * containers, True False None, unary + and −, inf, float('inf'), set(), set(…) and frozenset(…) of a container, and calls
+ * with positional and keyword arguments. Anything else is an error with its position: the meaning of an unreadable test is
+ * never guessed.
  */
-import { PythonDict, PythonSet, PythonTuple, type PythonValue } from './python-value.ts';
+import {
+  isHashable,
+  PythonDict,
+  PythonSet,
+  PythonTuple,
+  type PythonValue,
+  type SurrogateText,
+  textOfCodePoints,
+} from './python-value.ts';
 
 export interface CallExpression {
   readonly kind: 'call';
@@ -50,6 +59,10 @@ const constants: ReadonlyMap<string, PythonValue> = new Map<string, PythonValue>
   ['math.inf', Number.POSITIVE_INFINITY],
 ]);
 const deepest = 200;
+/** Python itself refuses more decimal digits than this, because reading them takes quadratic time. */
+const mostDecimalDigits = 4300;
+const mostNumberCharacters = 1_000_000;
+const lastCodePoint = 0x10ffff;
 
 export class ExpressionParser {
   readonly #text: string;
@@ -99,50 +112,66 @@ export class ExpressionParser {
   }
 
   #number(text: string): PythonValue {
+    if (text.length > mostNumberCharacters) this.fail(`a number of at most ${mostNumberCharacters} characters`);
+    if (/__|_$|_[.eE]|[.eE]_/.test(text.replace(/^0[xX]/, ''))) this.fail('single underscores between digits');
     const plain = text.replaceAll('_', '');
     if (/^0[xXoObB]/.test(plain)) return BigInt(plain);
     if (/^0\d*[1-9]/.test(plain) && !/[.eE]/.test(plain)) this.fail('a number without leading zeros');
     if (/[jJ\w.]/.test(this.#text[this.#at] ?? '')) this.fail('the end of a number');
-    return /[.eE]/.test(plain) ? Number(plain) : BigInt(plain);
+    if (/[.eE]/.test(plain)) return Number(plain);
+    if (plain.length > mostDecimalDigits) this.fail(`an int of at most ${mostDecimalDigits} digits`);
+    return BigInt(plain);
   }
 
-  #string(quote: string, raw: boolean): string {
-    let value = '';
+  /** Adds the code points of a string, up to its closing quote. */
+  #string(quote: string, raw: boolean, points: number[]): void {
     while (!this.#text.startsWith(quote, this.#at)) {
-      const character = this.#text[this.#at];
-      if (character === undefined || (character === '\n' && quote.length === 1)) this.fail(`a closing ${quote}`);
-      this.#at += 1;
-      if (character !== '\\' || raw) value += character;
-      else value += this.#escape();
-      if (raw && character === '\\') {
-        value += this.#text[this.#at] ?? '';
-        this.#at += 1;
-      }
+      const point = this.#text.codePointAt(this.#at) ?? -1;
+      if (point < 0 || (point === newline && quote.length === 1)) this.fail(`a closing ${quote}`);
+      if (isSurrogate(point)) this.fail('text without raw surrogates, which Python source cannot hold');
+      this.#at += point > 0xffff ? 2 : 1;
+      if (point !== backslash) points.push(point);
+      else if (raw) {
+        // In a raw string a backslash keeps the quote after it from closing the string; both stay.
+        points.push(point);
+        if (['\\', '\n', quote[0]].includes(this.#text[this.#at])) {
+          points.push(this.#text.charCodeAt(this.#at));
+          this.#at += 1;
+        }
+      } else this.#escape(points);
     }
     this.#at += quote.length;
-    return value;
   }
 
-  #escape(): string {
+  #escape(points: number[]): void {
     const code = this.#text[this.#at] ?? '';
-    this.#at += 1;
     const length = code === 'x' ? 2 : code === 'u' ? 4 : code === 'U' ? 8 : 0;
     if (length > 0) {
-      const digits = this.#text.slice(this.#at, this.#at + length);
-      if (!new RegExp(`^[\\da-fA-F]{${length}}$`).test(digits)) this.fail(`${length} hexadecimal digits`);
-      this.#at += length;
-      return String.fromCodePoint(Number.parseInt(digits, 16));
+      const digits = this.#text.slice(this.#at + 1, this.#at + 1 + length);
+      if (digits.length < length || /[^\da-fA-F]/.test(digits)) this.fail(`${length} hexadecimal digits`);
+      const point = Number.parseInt(digits, 16);
+      if (point > lastCodePoint) this.fail('a code point up to 10FFFF');
+      points.push(point);
+      this.#at += 1 + length;
+      return;
     }
-    if (/[0-7N]/.test(code) && code !== '0') this.fail('a simple escape');
-    return escapes[code] ?? `\\${code}`;
+    if (/[1-7N]/.test(code) || /^0[0-7]/.test(this.#text.slice(this.#at, this.#at + 2))) this.fail('a simple escape');
+    const meaning = escapes[code];
+    // A backslash that begins no escape stays, and so does what follows it.
+    if (meaning === undefined) points.push(backslash);
+    else {
+      for (const character of meaning) points.push(character.charCodeAt(0));
+      this.#at += 1;
+    }
   }
 
-  #strings(): PythonValue | undefined {
-    let value: string | undefined;
+  #strings(): string | SurrogateText | undefined {
+    let points: number[] | undefined;
     for (let found = this.#match(stringStart); found !== null; found = this.#match(stringStart)) {
-      value = (value ?? '') + this.#string(found[1], /^r/i.test(found[0]));
+      points ??= [];
+      this.#string(found[1], /^r/i.test(found[0]), points);
     }
-    return value;
+    return points === undefined ? undefined : textOfCodePoints(points);
   }
 
   /** One expression: a literal, a container or a call. */
@@ -183,8 +212,24 @@ export class ExpressionParser {
     if (constant !== undefined) return literal(constant);
     if (!this.accept('(')) return this.fail(`a call of ${name}`);
     const call = this.#arguments(name);
-    if (name === 'set' && call.positional.length + call.keywords.length === 0) return literal(new PythonSet([]));
+    if (name === 'set' || name === 'frozenset') return literal(this.#set(call));
     return name === 'float' ? this.#float(call) : call;
+  }
+
+  /** `set()`, or the set or frozenset of the items of a list, tuple or set. */
+  #set({ name, positional, keywords }: CallExpression): PythonSet {
+    const [only] = positional;
+    const value = only === undefined ? [] : only.kind === 'literal' ? only.value : undefined;
+    const items = value instanceof PythonTuple || value instanceof PythonSet ? value.items : value;
+    if (!Array.isArray(items) || positional.length > 1 || keywords.length > 0) {
+      return this.fail(`a list, tuple or set as the only argument of ${name}`);
+    }
+    return new PythonSet(this.#hashable(items), name === 'frozenset');
+  }
+
+  #hashable<Item extends PythonValue>(items: readonly Item[]): readonly Item[] {
+    if (!items.every(isHashable)) this.fail('items and keys that can be hashed');
+    return items;
   }
 
   #float({ positional }: CallExpression): Expression {
@@ -254,8 +299,16 @@ export class ExpressionParser {
       }
     }
     if (items.length > 0 && entries.length > 0) this.fail('a dict or a set, not both');
-    return literal(items.length > 0 ? new PythonSet(items) : new PythonDict(entries));
+    this.#hashable(entries.map(([key]) => key));
+    return literal(items.length > 0 ? new PythonSet(this.#hashable(items)) : new PythonDict(entries));
   }
+}
+
+const newline = 10;
+const backslash = 92;
+
+function isSurrogate(point: number): boolean {
+  return point >= 0xd800 && point <= 0xdfff;
 }
 
 function literal(value: PythonValue): LiteralExpression {

@@ -168,10 +168,11 @@ export class SandboxJudge implements Judge {
     const cpuSeconds = problem.cpuSeconds ?? unknownBudgetSeconds;
     const limits = { cpuSeconds, wallMs: cpuSeconds * this.#wallFactor * 1000 };
     let { run, ending } = await this.#execute(problem, source, markers, limits);
-    const retried = machineWasBusy(ending, cpuSeconds);
+    const retried = machineWasBusy(ending, cpuSeconds) || run.isSetupLate(ending);
     if (retried) {
       ({ run, ending } = await this.#execute(problem, source, markers, { cpuSeconds, wallMs: 2 * limits.wallMs }));
     }
+    run.requireSetup(ending);
     const tests = new Map<string, OwnTests>();
     for (const name of run.compiled ? wantedTests(source, markers, this.#loopholes) : []) {
       tests.set(name, await runOwnTests(this.#sandbox, problem, source, name, limits));
@@ -214,7 +215,6 @@ export class SandboxJudge implements Judge {
       run = new Execution(prepared);
       return run.program(source, flags, cpuSeconds, wallMs);
     });
-    run.requireSetup();
     return { run, ending };
   }
 

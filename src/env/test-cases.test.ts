@@ -27,7 +27,11 @@ describe('asserts become calls', () => {
       'assert is_same_tree(candidate(root = tree_node([1, None, 2]), k = 1), tree_node([2, None, None]))',
       'candidate',
     );
-    expect(test1).toMatchObject({ shape: 'tree', expected: [2n], builders: [{ shape: 'tree', path: ['root'] }] });
+    expect(test1).toMatchObject({
+      shape: 'tree',
+      expected: [2n, null, null],
+      builders: [{ shape: 'tree', path: ['root'] }],
+    });
     const test2 = parseAssert('assert candidate([list_node([1]), list_node([2])]) == [1]', 'candidate');
     expect(test2.builders).toEqual([
       { shape: 'list', path: [0, 0] },

@@ -9,7 +9,7 @@
  */
 
 import type { TestCase } from './problem.ts';
-import { type CallExpression, type Expression, ExpressionParser, PythonSyntaxError } from './python-literal.ts';
+import { type CallExpression, type Expression, ExpressionParser } from './python-literal.ts';
 import { holdsNaN, type PythonValue } from './python-value.ts';
 import type { Builder } from './sandbox/frames.ts';
 
@@ -49,13 +49,6 @@ function readLiteral(expression: Expression): PythonValue {
   return expression.value;
 }
 
-/** Drops trailing None values, which name no node in a level-order list. */
-function trimTree(values: PythonValue): PythonValue {
-  if (!Array.isArray(values)) throw new UnreadableTest('a tree is not given as a list');
-  const last = values.findLastIndex((value) => value !== null);
-  return values.slice(0, last + 1);
-}
-
 function readSameShape(call: CallExpression, callee: string): TestCase {
   const shape = sameShapes[call.name];
   const [result, wanted] = call.positional;
@@ -64,9 +57,11 @@ function readSameShape(call: CallExpression, callee: string): TestCase {
   const isNone = wanted.kind === 'literal' && wanted.value === null;
   const builders: Builder[] = [];
   const values = isNone ? [] : readArgument(wanted, [0], builders);
-  if (!isNone && builders[0]?.shape !== shape) throw new UnreadableTest(`${call.name} against another shape`);
-  const expected = shape === 'tree' ? trimTree(values) : values;
-  return { ...readCall(result, callee), shape, expected, tolerance: null };
+  if (!isNone && (wanted.kind !== 'call' || builders[0]?.shape !== shape))
+    throw new UnreadableTest(`${call.name} against another shape`);
+  if (!Array.isArray(values)) throw new UnreadableTest(`a ${shape} is not given as a list`);
+  if (holdsNaN(values)) throw new UnreadableTest('the expected value holds NaN, which equals nothing');
+  return { ...readCall(result, callee), shape, expected: values, tolerance: null };
 }
 
 function readTolerance(parser: ExpressionParser, callee: string): TestCase {
@@ -109,10 +104,9 @@ export function parseAssert(text: string, callee: string): TestCase {
     if (!parser.atEnd()) parser.fail('the end of the test');
     return test;
   } catch (error) {
-    if (error instanceof PythonSyntaxError || error instanceof UnreadableTest) {
-      throw new UnreadableTest(`${error.message}, in: ${text.slice(0, 120)}`);
-    }
-    throw error;
+    // Whatever a text does to the parser, it is a test that cannot be read, never the end of the check of all others.
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UnreadableTest(`${reason}, in: ${text.slice(0, 120)}`, { cause: error });
   }
 }
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decodeMarshal, encodeMarshal, largestEqualEncoding } from './marshal.ts';
 import { ExpressionParser } from './python-literal.ts';
-import { equalPython, PythonDict, PythonSet, PythonTuple, type PythonValue } from './python-value.ts';
+import { equalPython, PythonDict, PythonSet, PythonTuple, type PythonValue, SurrogateText } from './python-value.ts';
 
 function python(program: string, input: unknown): unknown {
   const output = execFileSync('python3', ['-c', program], { input: JSON.stringify(input), maxBuffer: 1 << 28 });
@@ -59,6 +59,7 @@ function source(item: PythonValue): string {
         : `${item}`;
   }
   if (typeof item === 'string') return JSON.stringify(item);
+  if (item instanceof SurrogateText) throw new Error('no sample holds surrogates');
   if (item instanceof PythonTuple) return `(${item.items.map(source).join(', ')}${item.items.length === 1 ? ',' : ''})`;
   if (item instanceof PythonSet) return `{${item.items.map(source).join(', ')}}`;
   if (item instanceof PythonDict)

@@ -27,15 +27,16 @@ def flatten_list(node):
 
 
 def flatten_tree(root):
-    values, row = [], [root]
+    """Which places in level order have a node, and the values of the nodes: one whose value is None is a node too."""
+    marks, values, row = [], [], [root]
     while row:
-        values += [None if node is None else node.val for node in row]
-        row = [child for node in row if node is not None for child in (node.left, node.right)]
-        if len(values) > LARGEST_SHAPE:
+        nodes = [node for node in row if node is not None]
+        marks += ["0" if node is None else "1" for node in row]
+        values += [node.val for node in nodes]
+        row = [child for node in nodes for child in (node.left, node.right)]
+        if len(marks) > LARGEST_SHAPE:
             raise ValueError("endless tree")
-    while values and values[-1] is None:
-        values.pop()
-    return values
+    return "".join(marks).rstrip("0"), values
 
 
 def flatten(shape, value):
