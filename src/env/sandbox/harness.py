@@ -2,7 +2,7 @@
 
 In (fd 4): frames, length then marshal: the program with its first inputs, then more inputs, each batch only after the
 outputs of the one before. Out (fd 5): records of tag, nonce, length, payload.
-  X setup code failed (kind)  B begun  c compiled  e not compiled (kind)  M module raised (kind)  S exited by SystemExit
+  E enters the setup code  X setup code failed (kind)  B begun  c compiled  e not compiled (kind)  M module raised (kind)  S exited by SystemExit
   o output (marshal 2: exact builtin types only)  u opaque output  l output too large  r call raised (kind)
   v pass flag found (name)  s wants more inputs  d all calls done  q opaque values equal by their own == (1 or 0)
 A program that takes over this process can forge all records, and then only flags itself. Only `o` can make it correct, and only by being
@@ -83,12 +83,25 @@ def status_of(error):
 
 
 def new_module(setup):
+    """Runs the setup code. What it printed or wrote would count for every program, so then it has failed."""
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
+    write_all(record(b"E"))
+    stdout, caught, files = sys.stdout, io.StringIO(), os.listdir(".")
+    terminal = os.dup(1)
+    os.dup2(0, 1)
+    sys.stdout = sys.__stdout__ = caught
     try:
         exec(setup, module.__dict__)
     except BaseException as error:
-        write_all(record(b"X", kind_of(error)))
+        failure = kind_of(error)
+    else:
+        failure = b"it prints" if caught.getvalue() else b"it writes files" if os.listdir(".") != files else b""
+    os.dup2(terminal, 1)
+    os.close(terminal)
+    sys.stdout = sys.__stdout__ = stdout
+    if failure:
+        write_all(record(b"X", failure))
         os._exit(96)
     return module.__dict__
 
@@ -159,7 +172,10 @@ class Calls:
         calls, last = batch
         while True:
             for call in calls:
-                if self.one(call):
+                raised = self.one(call)
+                # Each output leaves at once: a program that ends the process later must not take a wrong one with it.
+                self.flush()
+                if raised:
                     return
             if last:
                 return

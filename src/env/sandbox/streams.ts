@@ -73,7 +73,10 @@ abstract class TokenStream<End> {
 }
 
 export class RecordStream extends TokenStream<{ flooded: boolean }> {
-  #pending: Buffer = Buffer.alloc(0);
+  #chunks: Buffer[] = [];
+  #held = 0;
+  /** How many bytes must be here before another record can be complete. */
+  #wanted = headerBytes;
   #left = 0;
   #stop: () => void = () => undefined;
   #nonce = 0;
@@ -83,7 +86,7 @@ export class RecordStream extends TokenStream<{ flooded: boolean }> {
   begin(nonce: number, largestBytes: number, stop: () => void, onRecord: (tag: string, payload: Buffer) => void): void {
     this.reset();
     this.#nonce = nonce;
-    this.#pending = Buffer.alloc(0);
+    this.#keep(Buffer.alloc(0), headerBytes);
     this.#left = largestBytes;
     this.#stop = stop;
     this.#onRecord = onRecord;
@@ -94,36 +97,51 @@ export class RecordStream extends TokenStream<{ flooded: boolean }> {
     // The closing token is part of the stream, so a flood begins only beyond its size.
     this.flooded ||= this.#left < -closingBytes;
     if (this.flooded) {
-      this.#pending = Buffer.alloc(0);
+      this.#keep(Buffer.alloc(0), headerBytes);
       this.#stop();
       return;
     }
-    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
-    this.#readRecords(this.#pending.length, false);
+    this.#chunks.push(chunk);
+    this.#held += chunk.length;
+    // A long record arrives in many chunks: they are put together once, when it is complete.
+    if (this.#held >= this.#wanted) this.#readRecords(this.#held, false);
+  }
+
+  #keep(bytes: Buffer, wanted: number): void {
+    this.#chunks = bytes.length === 0 ? [] : [bytes];
+    this.#held = bytes.length;
+    this.#wanted = wanted;
   }
 
   #readRecords(length: number, complete: boolean): void {
-    const bytes = this.#pending.subarray(0, length);
+    const bytes = (this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks)).subarray(0, length);
     let at = 0;
+    let wanted = headerBytes;
     while (bytes.length - at >= headerBytes) {
       if (bytes.readUInt32LE(at + 1) !== this.#nonce) {
         // These bytes may be the closing token, which the reader does not know yet.
-        if (!complete && mayBeToken(bytes.subarray(at))) break;
+        if (!complete && mayBeToken(bytes.subarray(at))) {
+          wanted = bytes.length - at + 1;
+          break;
+        }
         this.#onRecord('forged', Buffer.alloc(0));
         at = bytes.length;
         break;
       }
       const size = bytes.readUInt32LE(at + 5);
       const start = at + headerBytes;
-      if (bytes.length - start < size) break;
+      if (bytes.length - start < size) {
+        wanted = headerBytes + size;
+        break;
+      }
       this.#onRecord(String.fromCharCode(bytes[at]), bytes.subarray(start, start + size));
       at = start + size;
     }
-    this.#pending = this.#pending.subarray(at);
+    this.#keep(bytes.subarray(at), wanted);
   }
 
   protected finish(): { flooded: boolean } {
-    if (!this.flooded) this.#readRecords(this.#pending.length - closingBytes, true);
+    if (!this.flooded) this.#readRecords(Math.max(0, this.#held - closingBytes), true);
     return { flooded: this.flooded };
   }
 }

@@ -68,6 +68,11 @@ export function drawNonce(): number {
   return randomBytes(4).readUInt32LE();
 }
 
+/** Whether setup code is to blame for its end: it ended by itself or ran out of its time. A kill from outside is no fault of it. */
+function endedItself({ exit, stopped, cpuMs }: RawExit, cpuSeconds: number): boolean {
+  return exit !== -9 || stopped !== '' || cpuMs >= cpuSeconds * 500;
+}
+
 const startLimitMs = 60_000;
 const graceMs = 60_000;
 const limits = { fileBytes: 1 << 20, openFiles: 64, threads: 32 } as const;
@@ -87,7 +92,7 @@ export class SandboxWorker {
   readonly #timer: DeadlineTimer;
   #stderr = '';
   #work = '';
-  #lines = '';
+  #lines: string[] = [];
   #onMessage: (message: ServerMessage) => void = () => undefined;
   #onFailure: (why: string) => void = () => undefined;
 
@@ -136,11 +141,17 @@ export class SandboxWorker {
   }
 
   #readLines(chunk: Buffer): void {
-    this.#lines += chunk.toString();
-    for (let end = this.#lines.indexOf('\n'); end >= 0; end = this.#lines.indexOf('\n')) {
-      const line = this.#lines.slice(0, end);
-      this.#lines = this.#lines.slice(end + 1);
-      this.#onMessage(JSON.parse(line));
+    this.#lines.push(chunk.toString());
+    // A message may be long: it is put together once, when its end is here.
+    if (!chunk.includes(10)) return;
+    const lines = this.#lines.join('').split('\n');
+    this.#lines = lines.slice(-1);
+    for (const line of lines.slice(0, -1)) {
+      try {
+        this.#onMessage(JSON.parse(line));
+      } catch (error) {
+        this.#fail(`a message that cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+      }
     }
   }
 
@@ -174,6 +185,7 @@ export class SandboxWorker {
     this.programs += 1;
     let secretSent = program.frameIsSecret;
     let begun = false;
+    let entered = false;
     // After a stop or the program's death nothing more may be written: the next program would read it.
     let silent = false;
     const stop = () => {
@@ -182,8 +194,9 @@ export class SandboxWorker {
     };
     this.#output.begin(stop);
     this.#records.begin(program.nonce, program.largestReportBytes, stop, (tag, payload) => {
+      entered ||= tag === 'E';
       begun ||= tag === 'B' || tag === 'X';
-      const reply = program.onRecord(tag, payload);
+      const reply = this.#ask(program, tag, payload);
       if (silent) return;
       if (reply === 'stop') stop();
       else if (reply !== undefined) {
@@ -201,13 +214,23 @@ export class SandboxWorker {
     if (secretSent && (await this.#countUnread()) > 0) this.#fail('a secret stayed unread');
     // Bytes that are still queued here would reach the next program among its own inputs.
     if (this.#payload.writableLength > 0) this.#fail('inputs stayed unread');
-    if (!begun) {
+    if (!begun && !(entered && endedItself(exit, program.cpuSeconds))) {
       this.#fail(`a program did not begin: exit ${exit.exit}, stopped "${exit.stopped}". ${this.#stderr}`.trim());
       throw this.#error('a program to begin', this.failure);
     }
     const { token: _, ...rest } = exit;
     const files = exit.files.map(([name, content]) => [name, Buffer.from(content, 'base64').toString()] as const);
     return { ...rest, files, stdout, flooded };
+  }
+
+  /** An error while a record is handled fails the worker. In a stream's handler it would end the whole process. */
+  #ask(program: Program, tag: string, payload: Buffer): Reply {
+    try {
+      return program.onRecord(tag, payload);
+    } catch (error) {
+      this.#fail(`a record of kind ${JSON.stringify(tag)}: ${error instanceof Error ? error.message : String(error)}`);
+      return 'stop';
+    }
   }
 
   /** Reads what a dead program left in the pipes, up to a token that it cannot have known. */

@@ -1,0 +1,131 @@
+/** What the trusted side does with data that arrives late, in pieces, or in a form that it cannot handle. */
+
+import { spawn } from 'node:child_process';
+import { PassThrough } from 'node:stream';
+import { describe, expect, test } from 'vitest';
+import { GraderError } from '../../base/index.ts';
+import { reportsPass } from '../loopholes/words.ts';
+import { DeadlineTimer } from './deadline.ts';
+import { encodeBatch, encodeProgramFrame } from './frames.ts';
+import { Sandbox } from './sandbox.ts';
+import { RecordStream } from './streams.ts';
+import { drawNonce } from './worker.ts';
+
+function holdUpThread(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+}
+
+describe('deadlines', () => {
+  test('a late timer does not come before data that is already in the pipe', async () => {
+    const child = spawn('sh', ['-c', 'read line; echo answer'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const first = new Promise<string>((resolve) => {
+      const timer = new DeadlineTimer(() => resolve('late'));
+      child.stdout.once('data', (chunk: Buffer) => {
+        timer.clear();
+        resolve(chunk.toString().trim());
+      });
+      timer.set(200, 'no answer');
+    });
+    child.stdin.write('go\n');
+    // After an immediate, timers come first and pipes second, as after any work on data that has just arrived.
+    await new Promise((resolve) => setImmediate(resolve));
+    holdUpThread(1000);
+    expect(await first).toBe('answer');
+  });
+
+  test('without data it fires, once, and not after it was cleared', async () => {
+    const fired: string[] = [];
+    const timer = new DeadlineTimer((why) => fired.push(why));
+    timer.set(20, 'replaced');
+    timer.set(20, 'late');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    timer.set(20, 'cleared');
+    timer.clear();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(fired).toEqual(['late']);
+  });
+});
+
+describe('records', () => {
+  const token = 'a'.repeat(32);
+  function record(nonce: number, tag: string, payload: Buffer): Buffer {
+    const header = Buffer.alloc(9);
+    header.write(tag);
+    header.writeUInt32LE(nonce, 1);
+    header.writeUInt32LE(payload.length, 5);
+    return Buffer.concat([header, payload]);
+  }
+
+  async function read(chunks: Iterable<Buffer>, nonce: number): Promise<readonly [string, number][]> {
+    const pipe = new PassThrough();
+    const stream = new RecordStream(pipe);
+    const seen: [string, number][] = [];
+    stream.begin(
+      nonce,
+      1 << 30,
+      () => seen.push(['stopped', 0]),
+      (tag, payload) => seen.push([tag, payload.length]),
+    );
+    const ended = stream.end(token);
+    for (const chunk of chunks) if (!pipe.write(chunk)) await new Promise((resolve) => pipe.once('drain', resolve));
+    pipe.write(token);
+    await ended;
+    return seen;
+  }
+
+  function* pieces(bytes: Buffer, size: number): Generator<Buffer> {
+    for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+  }
+
+  test('a long record in many small chunks is put together once', async () => {
+    const nonce = drawNonce();
+    const bytes = Buffer.concat([record(nonce, 'B', Buffer.alloc(0)), record(nonce, 'o', Buffer.alloc(64 << 20))]);
+    expect(await read(pieces(bytes, 500), nonce)).toEqual([
+      ['B', 0],
+      ['o', 64 << 20],
+    ]);
+  });
+
+  test('records and the closing token may be cut anywhere', async () => {
+    const nonce = drawNonce();
+    const bytes = Buffer.concat(['B', 'c', 'o', 'd'].map((tag, index) => record(nonce, tag, Buffer.alloc(7 * index))));
+    for (const size of [1, 2, 8, 9, 10, 31, 1000]) {
+      expect(await read(pieces(bytes, size), nonce)).toEqual(
+        ['B', 'c', 'o', 'd'].map((tag, index) => [tag, 7 * index]),
+      );
+    }
+    const forged = Buffer.concat([record(nonce, 'B', Buffer.alloc(0)), Buffer.alloc(40)]);
+    expect(await read([forged], nonce)).toEqual([
+      ['B', 0],
+      ['forged', 0],
+    ]);
+  });
+
+  test('an error while a record is handled fails the program’s execution, not the process', async () => {
+    await using sandbox = await Sandbox.start({ workers: 1 });
+    const nonce = drawNonce();
+    const batch = encodeBatch([], true);
+    const running = sandbox.execute(() => ({
+      setupCode: '',
+      nonce,
+      frame: encodeProgramFrame({ nonce, source: '', method: 'f', flagNames: [], batch }),
+      frameIsSecret: false,
+      cpuSeconds: 1,
+      wallMs: 5000,
+      largestReportBytes: 1 << 16,
+      onRecord: () => {
+        throw new RangeError('Invalid string length');
+      },
+    }));
+    await expect(running).rejects.toThrow(GraderError);
+    await expect(running).rejects.toThrow(/Invalid string length/);
+  });
+});
+
+test('a long run of punctuation is no work for a reader of reports', () => {
+  const dots = '.'.repeat(4 << 20);
+  expect(reportsPass(`a${dots}a`, [], ['pass'])).toBe(false);
+  expect(reportsPass(`${dots}a${dots}`, [], ['pass'])).toBe(false);
+  expect(reportsPass(`${dots} PASS${dots}`, [], ['pass'])).toBe(true);
+  expect(reportsPass(`${'a'.repeat(4 << 20)}\n"Pass!"`, [], ['pass'])).toBe(true);
+});
