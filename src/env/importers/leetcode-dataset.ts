@@ -41,7 +41,9 @@ function describe({ task_id: title, input_output: examples }: z.infer<typeof sha
 
 /** `class Solution` with the method's own signature, as the canonical solution has it. */
 function signatureOf(solution: string, methodName: string): string {
-  const signature = new RegExp(`def\\s+${methodName}\\s*\\([^)]*\\)[^:\\n]*(?:->[^:]+)?:`).exec(solution)?.[0];
+  // The parts are bounded, so that a text with many beginnings and no end takes linear time.
+  const pattern = `def\\s{1,99}${methodName}\\s{0,99}\\([^)]{0,2000}\\)[^:\\n]{0,200}(?:->[^:]{1,200})?:`;
+  const signature = new RegExp(pattern).exec(solution)?.[0];
   if (signature === undefined) throw new UnreadableTest(`the canonical solution defines no ${methodName}`);
   return `class Solution:\n    ${signature}`;
 }

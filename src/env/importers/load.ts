@@ -22,13 +22,18 @@ export interface LoadedProblems {
   readonly refused: readonly RefusedProblem[];
 }
 
+function describeFields(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return value === null ? 'null' : `a ${typeof value}`;
+  return `fields ${Object.keys(value).slice(0, 20).join(', ').slice(0, 200)}`;
+}
+
 function importRecord(record: SourceRecord, path: string): Problem {
   if (isBenchmarkRecord(record.value)) return importBenchmark(record, path);
   if (isLeetCodeDatasetRecord(record.value)) return importLeetCodeDataset(record, path);
   throw new UserError({
     call: `read ${path}, line ${record.line}`,
     expected: 'a benchmark record (gt_answer, func_name) or a LeetCodeDataset record (task_id, entry_point)',
-    found: `fields ${Object.keys(record.value ?? {}).join(', ')}`,
+    found: describeFields(record.value),
   });
 }
 
