@@ -4,9 +4,12 @@
  */
 import { existsSync } from 'node:fs';
 import { benchmarkFile, findUnsound } from './canonical.ts';
+import { compareWithPython } from './equality.ts';
 import { soak } from './soak.ts';
 
 const largestGrowthBytes = 200 << 20;
+const equalityParts = 10;
+const pairsPerPart = 30_000;
 const programs = Number(process.argv[2] ?? 10_000);
 const failures: string[] = [];
 
@@ -17,6 +20,15 @@ if (existsSync(benchmarkFile)) {
 } else {
   failures.push(`${benchmarkFile} is not here: canonical solutions were not checked`);
 }
+
+let equalPairs = 0;
+for (let part = 0; part < equalityParts; part += 1) {
+  const { pairs, equal, differences } = compareWithPython(pairsPerPart, 100 + part);
+  equalPairs += equal;
+  if (pairs !== pairsPerPart) failures.push(`${pairsPerPart - pairs} pairs were not compared`);
+  failures.push(...differences);
+}
+console.log(`equality: ${equalityParts * pairsPerPart} pairs against Python, ${equalPairs} of them equal`);
 
 const start = Date.now();
 const report = await soak({
