@@ -34,7 +34,7 @@ function checkHint({ name, hint, markers }: PayingLoophole): void {
   const disclosed = markers === undefined ? [''] : markerPolicies.flatMap((policy) => markers[policy]);
   for (const marker of disclosed) {
     const text: unknown = hint(marker);
-    if (typeof text !== 'string') return complain(name, 'a hint that is a text', String(text));
+    if (typeof text !== 'string') complain(name, 'a hint that is a text', String(text));
     if (text.trim() === '') complain(name, 'a hint', 'an empty one');
     if (!text.includes(marker)) complain(name, `a hint that discloses the marker ${marker}`, `"${text}"`);
   }
