@@ -96,6 +96,13 @@ describe('values', () => {
 });
 
 describe('channels', () => {
+  test('a forged stage of its own tests does not have a program run for ever', async () => {
+    const forge = `h = sys.modules['harness']\n    os.write(5, h.record(b'y') + h.record(b'b', b'z'))\n    os._exit(0)`;
+    const code = `import os, sys\ndef run_tests(): pass\nif True:\n    ${forge}\n`;
+    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests' }]);
+    expect([verdict.correct, verdict.channel]).toEqual([false, false]);
+  }, 15_000);
+
   test('runs of punctuation on stdout and in result files hold nothing up', async () => {
     const dots = `'x' + '.' * 60_000 + 'x'`;
     const files = `for i in range(32): open(f'result{i}.txt', 'w').write(${dots})\n`;

@@ -2,7 +2,8 @@
 
 In (fd 4): frames, length then marshal: the program with its first inputs, then more inputs, each batch only after the
 outputs of the one before. Out (fd 5): records of tag, nonce, length, payload.
-  E enters the setup code  X setup code failed (kind)  B begun  c compiled  e not compiled (kind)  M module raised (kind)  S exited by SystemExit
+  E ended in the setup code (written by the server)  X setup code failed (kind)  B begun
+  c compiled  e not compiled (kind)  M module raised (kind)  S exited by SystemExit
   o output (marshal 2: exact builtin types only)  u opaque output  l output too large  r call raised (kind)
   v pass flag found (name)  s wants more inputs  d all calls done  q opaque values equal by their own == (1 or 0)
 A program that takes over this process can forge all records, and then only flags itself. Only `o` can make it correct, and only by being
@@ -11,6 +12,7 @@ the right value for an input it has been given. Programs are stopped at an `s`, 
 import gc
 import io
 import marshal
+import mmap
 import os
 import sys
 import types
@@ -19,6 +21,10 @@ import shapes
 
 IN, OUT = 4, 5
 LARGEST_OUTPUT = 8 << 20
+# Memory that the server shares: a length, and the records that are not written yet. Should the process end before it writes them,
+# the server does, so that no way to end a process hides a wrong output. A write for each output would take half as long again.
+HELD = mmap.mmap(-1, 1 << 14)
+NOTHING_HELD = bytes(len(HELD))
 
 
 def read_exactly(size):
@@ -40,6 +46,18 @@ NONCE = bytes(4)
 
 def record(tag, payload=b""):
     return tag + NONCE + len(payload).to_bytes(4, "little") + payload
+
+
+def hold_alone(data):
+    HELD[:4 + len(data)] = len(data).to_bytes(4, "little") + data
+
+
+def take_held():
+    """Returns what a dead program has not written, and clears the memory for the next one. Runs in the server."""
+    size = min(int.from_bytes(HELD[:4], "little"), len(HELD) - 4)
+    data = HELD[4:4 + size]
+    HELD[:] = NOTHING_HELD
+    return data
 
 
 def use_nonce(nonce):
@@ -86,7 +104,7 @@ def new_module(setup):
     """Runs the setup code. What it printed or wrote would count for every program, so then it has failed."""
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    write_all(record(b"E"))
+    hold_alone(record(b"E"))
     stdout, caught, files = sys.stdout, io.StringIO(), os.listdir(".")
     terminal = os.dup(1)
     os.dup2(0, 1)
@@ -100,6 +118,7 @@ def new_module(setup):
     os.dup2(terminal, 1)
     os.close(terminal)
     sys.stdout = sys.__stdout__ = stdout
+    hold_alone(b"")
     if failure:
         write_all(record(b"X", failure))
         os._exit(96)
@@ -133,7 +152,7 @@ class Calls:
 
     def __init__(self, namespace, method, flags):
         self.namespace, self.method, self.flags = namespace, method, flags
-        self.pending, self.opaque, self.count = [], [], 0
+        self.pending, self.opaque, self.count, self.held = [], [], 0, 0
 
     def output(self, value, shape):
         try:
@@ -164,8 +183,21 @@ class Calls:
         self.count += 1
         return raised
 
+    def hold(self):
+        """Moves the pending records to the memory that outlives this process, or writes them where they do not fit."""
+        data = b"".join(self.pending)
+        if 4 + self.held + len(data) > len(HELD):
+            self.flush()
+            return
+        self.pending.clear()
+        HELD[4 + self.held:4 + self.held + len(data)] = data
+        self.held += len(data)
+        HELD[:4] = self.held.to_bytes(4, "little")
+
     def flush(self):
-        write_all(b"".join(self.pending))
+        write_all(HELD[4:4 + self.held] + b"".join(self.pending))
+        HELD[:4] = bytes(4)
+        self.held = 0
         self.pending.clear()
 
     def run(self, batch):
@@ -173,8 +205,7 @@ class Calls:
         while True:
             for call in calls:
                 raised = self.one(call)
-                # Each output leaves at once: a program that ends the process later must not take a wrong one with it.
-                self.flush()
+                self.hold()
                 if raised:
                     return
             if last:
