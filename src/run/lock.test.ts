@@ -43,7 +43,9 @@ function startContender(): Contender {
   };
 }
 
-it(`of three processes that find a stale lock at once, one takes it: ${rounds} rounds`, { timeout: 120_000 }, async () => {
+it(`of three processes that find a stale lock at once, one takes it: ${rounds} rounds`, {
+  timeout: 120_000,
+}, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gq-lock-'));
   const contenders = Array.from({ length: 3 }, startContender);
   const stale = (round: number) => ({ pid: 2 ** 30, host: hostname(), started: '1', token: `dead-${round}` });
@@ -70,27 +72,30 @@ it(`of three processes that find a stale lock at once, one takes it: ${rounds} r
   }
 });
 
-it.runIf(process.platform === 'linux')('a process that ended counts as dead while its parent has not asked', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gq-lock-'));
-  // The shell becomes a program that never asks how its child ended.
-  const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  try {
-    const [line] = await new Promise<string[]>((resolve) =>
-      parent.stdout.on('data', (chunk) => resolve(`${chunk}`.split('\n'))),
-    );
-    const fields = (): string[] => {
-      const text = readFileSync(`/proc/${line}/stat`, 'utf8');
-      return text.slice(text.lastIndexOf(')') + 2).split(' ');
-    };
-    await expect.poll(() => fields()[0]).toBe('Z');
-    const holder = { pid: Number(line), host: hostname(), started: fields()[19], token: 'ended' };
-    writeFileSync(join(folder, 'lock.json'), JSON.stringify(holder));
-    lockRun(folder)[Symbol.dispose]();
-    expect(readdirSync(folder)).toEqual([]);
-  } finally {
-    parent.kill('SIGKILL');
-  }
-});
+it.runIf(process.platform === 'linux')(
+  'a process that ended counts as dead while its parent has not asked',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gq-lock-'));
+    // The shell becomes a program that never asks how its child ended.
+    const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    try {
+      const [line] = await new Promise<string[]>((resolve) =>
+        parent.stdout.on('data', (chunk) => resolve(`${chunk}`.split('\n'))),
+      );
+      const fields = (): string[] => {
+        const text = readFileSync(`/proc/${line}/stat`, 'utf8');
+        return text.slice(text.lastIndexOf(')') + 2).split(' ');
+      };
+      await expect.poll(() => fields()[0]).toBe('Z');
+      const holder = { pid: Number(line), host: hostname(), started: fields()[19], token: 'ended' };
+      writeFileSync(join(folder, 'lock.json'), JSON.stringify(holder));
+      lockRun(folder)[Symbol.dispose]();
+      expect(readdirSync(folder)).toEqual([]);
+    } finally {
+      parent.kill('SIGKILL');
+    }
+  },
+);
 
 it('a lock that another process has taken over in the meantime is not removed', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gq-lock-'));

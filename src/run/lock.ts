@@ -18,7 +18,10 @@ const holderSchema = z.object({
   /** Start time of the process in the system's own unit; null where the system does not tell. */
   started: z.string().nullable(),
   /** A random word that no other lock has; earlier versions wrote none. */
-  token: z.string().regex(/^[\w-]+$/).default('none'),
+  token: z
+    .string()
+    .regex(/^[\w-]+$/)
+    .default('none'),
 });
 type Holder = Readonly<z.infer<typeof holderSchema>>;
 

@@ -19,7 +19,7 @@ import { randomStream } from '../../base/rng.ts';
 import { Scope } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
 import { ModelFolder, SafetensorsFile, writeSafetensors } from '../../model/index.ts';
-import { certify, type DeletionCertificate } from '../../verify/certificate.ts';
+import { certify, type DeletionCertificate, expectBase } from '../../verify/certificate.ts';
 import { openDecoder } from '../../verify/parity-model.ts';
 import { runCli } from '../program.ts';
 
@@ -241,7 +241,8 @@ describe('certificate', () => {
     await using folder = await ModelFolder.open(model);
     const adapter = restoreAdapter(scope, folder.config, checkpoint);
     const decoder = await openDecoder(scope, folder);
-    const { holds, parts } = await certify({ device, folder, checkpoint, adapter, decoder }, to);
+    const base = await expectBase(folder, null);
+    const { holds, parts } = await certify({ device, folder, base, checkpoint, adapter, decoder }, to);
     expect(holds).toBe(false);
     expect(parts[0].quarantineFound).toEqual([`${module} lora_A row 1 is ${module}.A row 2`]);
     expect(parts[1].quarantineFound).toEqual([`${module}.weight is not the base weight plus the deployed change`]);

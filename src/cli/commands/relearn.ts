@@ -20,8 +20,8 @@ import {
   modelDirectory,
   onInterrupt,
   openAdapter,
-  openModel,
-  openPairs,
+  openRunInputs,
+  placeModel,
   Resources,
   train,
 } from '../../lab/index.ts';
@@ -117,8 +117,8 @@ async function exportDeployed(run: RunDirectory, config: RunConfig, directory: s
   if (existsSync(join(directory, 'config.json'))) return directory;
   rmSync(directory, { recursive: true, force: true });
   await using resources = new Resources();
-  const model = await openModel(config, resources);
-  const { pairs } = await openPairs(config, model.text);
+  const { files, pairs } = await openRunInputs(`gq relearn ${run.path}`, run, config, resources);
+  const model = await placeModel(config, files, resources);
   const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
   adapter.load((await loadCheckpoint(run, lastCheckpoint(run))).state.adapter);
   await using folder = await ModelFolder.open(modelDirectory(config.model));
