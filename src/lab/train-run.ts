@@ -58,8 +58,27 @@ export async function trainRun(config: RunConfig, run: RunDirectory, options: Tr
     return result;
   } catch (error) {
     if (existsSync(run.path)) run.removeStart();
-    throw error;
+    throw refusedBySystem(error) ? unwritable(run, error) : error;
   }
+}
+
+function refusedBySystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}
+
+function unwritable(run: RunDirectory, cause: NodeJS.ErrnoException): UserError {
+  const begun = run.hasManifest();
+  return new UserError(
+    {
+      call: `train ${run.path}`,
+      expected: 'files that can be read and written',
+      found: cause.message,
+      fix: begun
+        ? `Once that is cured, go on with --resume ${run.path}.`
+        : 'Nothing was begun: start again once that is cured.',
+    },
+    { cause },
+  );
 }
 
 /** Ends a sealed run again: a kill after sealing may have left the JSON lines beside the Parquet files. */

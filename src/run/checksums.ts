@@ -3,7 +3,7 @@
  * hash ended. JSON that programs rely on carries the hash of its own content. Damage is an error that names the file.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { sha256 } from '../base/node/index.ts';
@@ -71,7 +71,8 @@ export function readStamped<Schema extends z.ZodType>(path: string, what: string
   const raw = readJson(path, call, what);
   const checked = checkStored(raw, call, what, schema);
   const { checksum, ...content } = raw as Record<string, unknown>;
-  if (checksum === contentHash(content)) return checked;
+  // The text is compared too, so that no byte of the file can change unseen.
+  if (checksum === contentHash(content) && readFileSync(path, 'utf8') === stampedJson(content)) return checked;
   const found = checksum === undefined ? 'no checksum' : `content that its checksum does not fit (${checksum})`;
   throw damagedFile(path, `${what}, as it was written`, found, `The file was changed or is damaged. ${restore}`);
 }

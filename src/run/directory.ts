@@ -105,7 +105,13 @@ export class RunDirectory {
 
   /** Whether the run is over and its tables are Parquet. */
   isSealed(): boolean {
-    return hasSeal(this.path);
+    if (hasSeal(this.path)) return true;
+    for (const name of ['rollouts', 'verdicts'] as const) {
+      // The lines are dropped only once the seal is on disk.
+      if (!existsSync(this.file(`${name}.parquet`)) || existsSync(this.ledger(name))) continue;
+      throw damagedFile(this.file('seal.json'), `the seal of a finished run, with the hash of ${name}.parquet`, 'none');
+    }
+    return false;
   }
 
   hasManifest(): boolean {

@@ -76,7 +76,12 @@ export async function verifyRunProvenance(run: RunDirectory, now: RunIdentity): 
     stated(name, 'pairs hash', now.pairs === begun.pairs, 'the pairs have changed'),
     stated(name, 'pool hash', now.pool === begun.pool, 'the demonstrations have changed'),
     stated(name, 'plugins hash', now.plugins === begun.plugins, 'the code of the plugins has changed'),
-    stated(name, 'labels are used where the arm says so', manifest.usesOracle === labelled || inherited, config.arm.kind),
+    stated(
+      name,
+      'labels are used where the arm says so',
+      manifest.usesOracle === labelled || inherited,
+      config.arm.kind,
+    ),
     stated(name, 'updates follow one another', Number.isFinite(steps), 'a gap in events.jsonl'),
     stated(name, 'every rollout has a verdict', unjudged.length === 0, `${unjudged.length} have none`),
     compareExact(name, 'verdicts', [verdicts.size], [rows.length]),

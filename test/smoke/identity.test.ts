@@ -35,7 +35,13 @@ const computing = ['resume', 'fork', 'eval', 'eval-curve', 'relearn', 'science']
 // All of them check all inputs by the same code; opening a run takes seconds, so not every pair is tried.
 
 const changes: readonly [string, string, RegExp, (text: string) => string, readonly string[]][] = [
-  ['problems', 'problems.json', /problems|data hash .*FAIL/, (text) => text.replace('42]', '43]'), ['resume', 'eval', 'science']],
+  [
+    'problems',
+    'problems.json',
+    /problems|data hash .*FAIL/,
+    (text) => text.replace('42]', '43]'),
+    ['resume', 'eval', 'science'],
+  ],
   [
     'loopholes',
     'partition.json',
@@ -51,15 +57,21 @@ const changes: readonly [string, string, RegExp, (text: string) => string, reado
     (text) => text.replaceAll('multiply by 6', 'multiply by 7'),
     ['relearn', 'resume'],
   ],
-  ['pool', 'pool.jsonl', /teacher\.pool|pool hash .*FAIL/, (text) => text.slice(text.indexOf('\n') + 1), ['resume', 'fork', 'eval', 'science']],
   [
-    'words of the model',
-    'model/generation_config.json',
-    /model/,
-    (text) => `${text.trimEnd()} \n`,
-    ['eval', 'export'],
+    'pool',
+    'pool.jsonl',
+    /teacher\.pool|pool hash .*FAIL/,
+    (text) => text.slice(text.indexOf('\n') + 1),
+    ['resume', 'fork', 'eval', 'science'],
   ],
-  ['plugin', 'plugin.js', /plugins/, (text) => `${text}// changed\n`, ['resume', 'fork', 'eval', 'relearn', 'export', 'replay', 'gate']],
+  ['words of the model', 'model/generation_config.json', /model/, (text) => `${text.trimEnd()} \n`, ['eval', 'export']],
+  [
+    'plugin',
+    'plugin.js',
+    /plugins/,
+    (text) => `${text}// changed\n`,
+    ['resume', 'fork', 'eval', 'relearn', 'export', 'replay', 'gate'],
+  ],
 ];
 
 describe('an input that has changed since is refused', () => {
