@@ -1,5 +1,4 @@
 export { checkedAdapter, expectGrown, expectGrownFile, type LoadedCheckpoint, loadCheckpoint } from './checkpoint.ts';
-export { expectHash } from './checksums.ts';
 export { PhaseClock } from './clock.ts';
 export {
   type ConfigBase,

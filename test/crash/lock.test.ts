@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { lockRun } from './lock.ts';
+import { lockRun } from '../../src/run/lock.ts';
 
 const runsTypes = Number(process.versions.node.split('.')[0]) >= 24;
-const module = fileURLToPath(new URL(runsTypes ? './lock.ts' : '../../dist/run/lock.js', import.meta.url));
+const module = fileURLToPath(new URL(runsTypes ? '../../src/run/lock.ts' : '../../dist/run/lock.js', import.meta.url));
 const rounds = 600;
 
 /** Waits for the moment that each line of input names, then tries to take the lock; the word "end" gives it back. */
