@@ -66,15 +66,24 @@ export function stampedJson(value: object): string {
 }
 
 /** Reads what `stampedJson` wrote; content that does not fit its hash is an error. */
-export function readStamped<Schema extends z.ZodType>(path: string, what: string, schema: Schema): z.infer<Schema> {
+export function readStamped<Schema extends z.ZodType>(
+  path: string,
+  what: string,
+  schema: Schema,
+  fix = `The file was changed or is damaged. ${restore}`,
+): z.infer<Schema> {
   const call = `read ${path}`;
-  const raw = readJson(path, call, what);
-  const checked = checkStored(raw, call, what, schema);
-  const { checksum, ...content } = raw as Record<string, unknown>;
+  const raw = readJson(path, call, what, fix);
+  const { checksum, ...content } = (isTable(raw) ? raw : {}) as Record<string, unknown>;
+  const checked = checkStored(isTable(raw) ? content : raw, call, what, schema, fix);
   // The text is compared too, so that no byte of the file can change unseen.
   if (checksum === contentHash(content) && readFileSync(path, 'utf8') === stampedJson(content)) return checked;
   const found = checksum === undefined ? 'no checksum' : `content that its checksum does not fit (${checksum})`;
-  throw damagedFile(path, `${what}, as it was written`, found, `The file was changed or is damaged. ${restore}`);
+  throw damagedFile(path, `${what}, as it was written`, found, fix);
+}
+
+function isTable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function contentHash(value: object): string {

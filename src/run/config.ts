@@ -84,6 +84,17 @@ function withPaths(table: Table, folder: string, inherited: readonly string[] = 
   return made;
 }
 
+/** A setting as `--set` takes it, with its path made absolute if it names one: a file of settings names paths from its own folder. */
+export function anchorSetting(setting: string, folder: string): string {
+  const table = parseSetting(setting);
+  const anchored = withPaths(table, folder);
+  if (JSON.stringify(anchored) === JSON.stringify(table)) return setting;
+  let value: unknown = anchored;
+  const key = setting.slice(0, setting.indexOf('='));
+  for (const name of key.trim().split('.')) value = isTable(value) ? value[name] : value;
+  return isTable(value) ? setting : `${key}=${JSON.stringify(value)}`;
+}
+
 function pluginPaths({ plugins }: Table): string[] {
   return Array.isArray(plugins) ? plugins.filter((path) => typeof path === 'string') : [];
 }

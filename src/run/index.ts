@@ -1,6 +1,8 @@
 export { checkedAdapter, expectGrown, expectGrownFile, type LoadedCheckpoint, loadCheckpoint } from './checkpoint.ts';
+export { readStamped, stampedJson } from './checksums.ts';
 export { PhaseClock } from './clock.ts';
 export {
+  anchorSetting,
   type ConfigBase,
   checkConfig,
   configHash,

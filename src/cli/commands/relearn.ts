@@ -68,10 +68,19 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
       found: `${config.arm.kind}, which deploys everything it trained`,
     });
   }
+  if (!run.isSealed()) {
+    throw new UserError({
+      call: `gq relearn ${path}`,
+      expected: 'a finished run',
+      found: `${lastCheckpoint(run)} of ${config.updates} updates`,
+      fix: `Finish it with: gq train --resume ${path}`,
+    });
+  }
   const out = options.out ?? join(path, 'relearn');
   const updates = options.updates === undefined ? config.updates : parseWholeNumber(options.updates, '--updates', 1);
-  const deployed = await exportDeployed(run, config, join(out, 'deployed'));
   const plain = { ...config, arm: { kind: 'vanilla' as const }, updates };
+  const given = options.vanilla === undefined ? null : await openVanilla(options.vanilla, plain);
+  const deployed = await exportDeployed(run, config, join(out, 'deployed'));
   const attack = await trainVanilla(
     { ...plain, model: deployed },
     join(out, 'attack'),
@@ -82,7 +91,7 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
     attack === null || options.vanilla !== undefined
       ? null
       : await trainVanilla(plain, join(out, 'vanilla'), 'from the base', context);
-  const base = options.vanilla === undefined ? vanilla : await openVanilla(options.vanilla, plain);
+  const base = given ?? vanilla;
   if (attack === null || base === null) {
     context.stdout.write(`interrupted; go on with: gq relearn ${path}\n`);
     context.exitCode = 1;
@@ -159,7 +168,7 @@ async function openVanilla(path: string, wanted: RunConfig): Promise<TrainingPoi
     throw new UserError({
       call: `--vanilla ${path}`,
       expected: `a vanilla run with the same ${differs}`,
-      found: JSON.stringify(config[differs]),
+      found: differs === 'arm' ? config.arm.kind : JSON.stringify(config[differs]),
     });
   }
   return trainingCurve(await readJudged(run), 'full');
