@@ -34,10 +34,16 @@ export interface RawConfig {
   readonly plugins: readonly string[];
 }
 
+/** A setting as `--set` takes it, from a file: paths in it are relative to the folder of that file. */
+export interface FileSetting {
+  readonly text: string;
+  readonly folder: string;
+}
+
 /** Reads the base, the recipe with those it extends, and the settings; later sources win. */
 export function readConfig(
   recipe: string | null,
-  settings: readonly string[] = [],
+  settings: readonly (string | FileSetting)[] = [],
   base: ConfigBase | null = null,
 ): RawConfig {
   const sources = new Map<string, string>();
@@ -48,7 +54,10 @@ export function readConfig(
       merge(raw, withPaths(table, dirname(path), pluginPaths(raw)), path, sources, '');
     }
   }
-  for (const setting of settings) merge(raw, withPaths(parseSetting(setting), process.cwd()), '--set', sources, '');
+  for (const setting of settings) {
+    const { text, folder } = typeof setting === 'string' ? { text: setting, folder: process.cwd() } : setting;
+    merge(raw, withPaths(parseSetting(text), folder), '--set', sources, '');
+  }
   return { raw, sources, plugins: pluginPaths(raw) };
 }
 
@@ -82,17 +91,6 @@ function withPaths(table: Table, folder: string, inherited: readonly string[] = 
     else made[name] = { ...inner, [key]: absolute(value) };
   }
   return made;
-}
-
-/** A setting as `--set` takes it, with its path made absolute if it names one: a file of settings names paths from its own folder. */
-export function anchorSetting(setting: string, folder: string): string {
-  const table = parseSetting(setting);
-  const anchored = withPaths(table, folder);
-  if (JSON.stringify(anchored) === JSON.stringify(table)) return setting;
-  let value: unknown = anchored;
-  const key = setting.slice(0, setting.indexOf('='));
-  for (const name of key.trim().split('.')) value = isTable(value) ? value[name] : value;
-  return isTable(value) ? setting : `${key}=${JSON.stringify(value)}`;
 }
 
 function pluginPaths({ plugins }: Table): string[] {

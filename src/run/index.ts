@@ -2,10 +2,10 @@ export { checkedAdapter, expectGrown, expectGrownFile, type LoadedCheckpoint, lo
 export { readStamped, stampedJson } from './checksums.ts';
 export { PhaseClock } from './clock.ts';
 export {
-  anchorSetting,
   type ConfigBase,
   checkConfig,
   configHash,
+  type FileSetting,
   type RawConfig,
   type ResolvedConfig,
   rawConfig,

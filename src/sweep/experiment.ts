@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { finalSets } from '../evaluate/index.ts';
 import { resolveConfig } from '../lab/index.ts';
-import { anchorSetting, type RunConfig } from '../run/index.ts';
+import type { RunConfig } from '../run/index.ts';
 
 const count = z.number().int().min(0);
 
@@ -99,7 +99,7 @@ export async function planExperiment(
   const runs: PlannedRun[] = [];
   for (const seed of experiment.seeds) {
     for (const { name, recipe, set } of experiment.arms) {
-      const changes = [...experiment.set, ...set].map((change) => anchorSetting(change, folder));
+      const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
       const own = [...changes, ...settings, `seed=${seed}`];
       const { config, hash } = await resolveConfig(resolve(folder, recipe), own);
       runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash });

@@ -82,6 +82,33 @@ describe('a start that fails leaves nothing behind', () => {
   });
 });
 
+describe('arguments are checked before anything is trained', () => {
+  it('gq relearn: a comparison that does not fit, a run that is not over, a folder of another run', async () => {
+    const out = lab.path('relearned');
+    const other = await gq('relearn', whole(), '--vanilla', whole(), '--out', out);
+    expect(other).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('a vanilla run with the same arm, found activation'),
+    });
+    const path = lab.path('begun-only');
+    await trainRun(lab.config([...gate, 'updates=4']), RunDirectory.create(path), { signal: AbortSignal.abort() });
+    const begun = await gq('relearn', path, '--out', out);
+    expect(begun).toMatchObject({ code: 2, err: expect.stringContaining('a finished run, found 1 of 4 updates') });
+    expect(existsSync(out)).toBe(false);
+    mkdirSync(`${out}/deployed`, { recursive: true });
+    cpSync(lab.model, `${out}/deployed`, { recursive: true });
+    const taken = await gq('relearn', whole(), '--updates', '1', '--out', out);
+    expect(taken).toMatchObject({ code: 2, err: expect.stringContaining('the deployed model of this run') });
+    expect(readdirSync(out)).toEqual(['deployed']);
+  });
+
+  it('gq eval: an update without a checkpoint', async () => {
+    const { code, err } = await gq('eval', whole(), '--update', '3');
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('one of its checkpoints: 0, 2, 4') });
+    expect(existsSync(`${whole()}/evaluations`)).toBe(false);
+  });
+});
+
 describe('a run whose folder goes away while it trains', () => {
   it('stops at the next write, with an error that says so', async () => {
     const path = lab.path('deleted');
