@@ -1,9 +1,8 @@
 /** Reads a run's rollouts together with their verdicts, which training never sees, and its step events, one per update. */
-import { existsSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
 import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
-import { readVerdicts } from '../oracle/index.ts';
+import { readRunVerdicts } from '../oracle/index.ts';
 import type { RolloutRow, RunDirectory } from '../run/index.ts';
 import { readEvents, readRollouts } from '../run/index.ts';
 
@@ -16,8 +15,7 @@ export interface JudgedRollout extends RolloutRow {
 }
 
 export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
-  if (!run.isSealed() && !existsSync(run.ledger('rollouts'))) return [];
-  const verdicts = await readVerdicts(run.ledger('verdicts'));
+  const verdicts = await readRunVerdicts(run);
   const judged: JudgedRollout[] = [];
   for await (const row of readRollouts(run)) {
     const verdict = verdicts.get(row.id);
@@ -42,7 +40,6 @@ export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
 
 /** The step events of a run, in the order of the updates. */
 export async function readSteps(run: RunDirectory): Promise<StepEvent[]> {
-  if (!existsSync(run.ledger('events'))) return [];
   const steps: StepEvent[] = [];
   for await (const event of readEvents(run)) if (event.kind === 'step') steps.push(event);
   return steps;
@@ -51,7 +48,6 @@ export async function readSteps(run: RunDirectory): Promise<StepEvent[]> {
 export type RunStatus = 'finished' | 'tripwire' | 'unfinished';
 
 export async function readStatus(run: RunDirectory): Promise<RunStatus> {
-  if (!existsSync(run.ledger('events'))) return 'unfinished';
   for await (const event of readEvents(run)) if (event.kind === 'stop') return event.reason;
   return 'unfinished';
 }

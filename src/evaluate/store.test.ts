@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { evaluationRows, temporaryFolder } from '../../test/lab/hand-made.ts';
 import { UserError } from '../base/errors.ts';
+import { stampedJson } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
 import { type EvaluationName, EvaluationStore } from './store.ts';
 
@@ -44,7 +45,7 @@ describe('stored evaluations', () => {
     await store.save({ ...name, seed: 1, key: 'k', rows: evaluationRows({ ...name, outcomes: 'hs' }) });
     const path = join(folder, 'evaluations', '00003-train-full.json');
     const whole = readFileSync(path, 'utf8');
-    const good = JSON.parse(whole);
+    const { checksum: _checksum, ...good } = JSON.parse(whole);
     const [row] = good.rows;
 
     it.each([
@@ -56,7 +57,10 @@ describe('stored evaluations', () => {
       ['a key too many', { ...good, rows: [{ ...row, mode: 'x' }] }, /rows\.0: .*mode/],
       ['an unknown set', { ...good, set: 'exam' }, /key set/],
       ['an unknown state', { ...good, state: 'scale-2' }, /key state/],
-      ['another evaluation than its name says', { ...good, update: 4 }, /00004-train-full\.json/],
+      ['another evaluation than its name says', stampedJson({ ...good, update: 4 }), /00004-train-full\.json/],
+      ['a solve that was none', whole.replace('"solve": false', '"solve": true'), /its checksum does not fit/],
+      ['a file without its checksum', JSON.stringify(good), /found no checksum/],
+      ['white space too many', `${whole}\n`, /as it was written/],
     ])('%s', (_, content, message) => {
       writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
       for (const read of [() => store.find(name), () => store.all()]) {

@@ -1,6 +1,6 @@
 /**
  * Evaluations of a run, in its directory: `evaluations/00100-test-novel-deployed.json`. There is one file per checkpoint, set and
- * state, written whole. A file that exists is not made again, so interrupted evaluations go on where they stopped.
+ * state, written whole, with the hash of its content. A file that exists is not made again, so interrupted evaluations go on where they stopped.
  */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { isPolicyState, type PolicyState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
-import { readStored } from '../run/index.ts';
+import { readStamped, stampedJson } from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve-set.ts';
 import { type EvaluationSet, evaluationSets } from './sets.ts';
 
@@ -79,7 +79,7 @@ export class EvaluationStore {
   }
 
   async save(evaluation: Evaluation): Promise<void> {
-    await this.#write(fileName(evaluation), JSON.stringify(evaluation));
+    await this.#write(fileName(evaluation), evaluation);
   }
 
   /** All stored evaluations, sorted by file name: by update, set and state. */
@@ -95,23 +95,23 @@ export class EvaluationStore {
   curveChoice(): CurveChoice | null {
     const path = join(this.#folder, 'curve.json');
     return existsSync(path)
-      ? readStored(path, 'the choice of curve prompts', curveChoiceSchema, againText(path, 'gq eval-curve'))
+      ? readStamped(path, 'the choice of curve prompts', curveChoiceSchema, againText(path, 'gq eval-curve'))
       : null;
   }
 
   async saveCurveChoice(choice: CurveChoice): Promise<void> {
-    await this.#write('curve.json', JSON.stringify(choice, null, 2));
+    await this.#write('curve.json', choice);
   }
 
-  async #write(name: string, text: string): Promise<void> {
+  async #write(name: string, value: object): Promise<void> {
     mkdirSync(this.#folder, { recursive: true });
-    await writeFileAtomic(join(this.#folder, name), `${text}\n`);
+    await writeFileAtomic(join(this.#folder, name), stampedJson(value));
   }
 }
 
 function readEvaluation(path: string): Evaluation {
   const again = againText(path, 'gq eval');
-  const evaluation = readStored(path, 'an evaluation', evaluationSchema, again);
+  const evaluation = readStamped(path, 'an evaluation', evaluationSchema, again);
   if (fileName(evaluation) === basename(path)) return evaluation;
   const expected = 'the evaluation that the file name says';
   throw new UserError({ call: `read ${path}`, expected, found: fileName(evaluation), fix: again });

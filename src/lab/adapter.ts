@@ -1,5 +1,4 @@
 /** The adapter of a run at its start. */
-import { join } from 'node:path';
 import {
   type Adapter,
   createAdapter,
@@ -11,14 +10,14 @@ import {
   targetModules,
 } from '../adapters/index.ts';
 import { cacheFolder } from '../base/node/index.ts';
-import type { RunConfig, RunDirectory } from '../run/index.ts';
+import { checkedAdapter, type RunConfig, type RunDirectory } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import type { OpenModel } from './model.ts';
 
-/** The path of the adapter in the run's last checkpoint; null for a run without checkpoints. */
+/** The path of the adapter in the run's last checkpoint, which must be as it was saved; null for a run without checkpoints. */
 export function lastAdapter(run: RunDirectory): string | null {
   const last = run.listCheckpoints().at(-1);
-  return last === undefined ? null : join(run.checkpoint(last), 'adapter.safetensors');
+  return last === undefined ? null : checkedAdapter(run, last);
 }
 
 /** Makes the adapter at its start. A start that is computed from the weights is read from `stored`, a checkpoint of the run, if given. */

@@ -4,7 +4,7 @@
  */
 import type { TokenPair } from '../adapters/index.ts';
 import { AdamW } from '../engine/index.ts';
-import { createGrader, type Judge, type Problem } from '../env/index.ts';
+import { createGrader, type Problem } from '../env/index.ts';
 import type { Splits } from '../env/sources/index.ts';
 import {
   type ArmDefinition,
@@ -29,33 +29,37 @@ import {
 } from '../run/index.ts';
 import { openAdapter } from './adapter.ts';
 import { partsOf } from './config.ts';
-import { loadModel, type ModelFiles, type OpenModel, openFolder } from './model.ts';
-import { openPairs, writePairs } from './pairs.ts';
+import { type OpenedInputs, readInputs } from './inputs.ts';
+import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
+import { writePairs } from './pairs.ts';
 import { armOf } from './parts.ts';
 import { openPool } from './pool.ts';
-import { openJudge, openProblems, silent, type Warn } from './problems.ts';
+import { silent, type Warn } from './problems.ts';
 import type { Resources } from './resources.ts';
 import { openRunDevice } from './run-device.ts';
 
-/** The inputs of a run, opened before the weights are loaded. */
-export interface RunInputs {
-  readonly judge: Judge;
-  readonly problems: Splits;
+/** The inputs of a run, with the device that it trains on. */
+export interface RunInputs extends OpenedInputs {
   readonly files: ModelFiles;
-  readonly pairs: readonly TokenPair[];
-  readonly pairsHash: string;
 }
 
 export async function openInputs(config: RunConfig, resources: Resources, warn: Warn = silent): Promise<RunInputs> {
-  const judge = await openJudge(config, resources);
-  const problems = await openProblems(config, judge, warn);
-  const files = await openFolder(config, resources);
-  const { pairs, hash: pairsHash } = await openPairs(config, files.text);
+  return placeInputs(config, await readInputs(config, resources, warn), resources, warn);
+}
+
+/** Opens the device that the run trains on. */
+export async function placeInputs(
+  config: RunConfig,
+  inputs: OpenedInputs,
+  resources: Resources,
+  warn: Warn = silent,
+): Promise<RunInputs> {
+  const { files, problems } = inputs;
   const tasks = () => openTasks(config, problems, files.text);
   const show = (message: string) => warn({ kind: 'info', name: 'memory-plan', message });
   const planned = { decoder: files.folder.config, tasks, work: 'training', show } as const;
   const device = resources.use(await openRunDevice(config, planned));
-  return { judge, problems, files: { ...files, device }, pairs, pairsHash };
+  return { ...inputs, files: { ...files, device } };
 }
 
 /** The training problems as tasks for the policy. */
@@ -109,7 +113,7 @@ export async function assemble(
     tasks,
     sampler: policySampler(policy, settings.compute),
     grader: createGrader(judge, ledger.sink),
-    pool: await openPool(config, tasks, judge, text, warn),
+    pool: await openPool(config, tasks, ledger.tell(judge), text, warn),
     stopTokens: text.stopTokens,
     vocabulary: model.decoder.config.vocabSize,
     decode: (tokens) => text.decode(tokens),

@@ -2,6 +2,7 @@
 import {
   type ConfigBase,
   checkConfig,
+  type FileSetting,
   type RawConfig,
   type ResolvedConfig,
   type RunConfig,
@@ -17,7 +18,7 @@ export interface LabConfig extends ResolvedConfig {
 
 export async function resolveConfig(
   recipe: string | null,
-  settings: readonly string[] = [],
+  settings: readonly (string | FileSetting)[] = [],
   base: ConfigBase | null = null,
 ): Promise<LabConfig> {
   const raw = readConfig(recipe, settings, base);

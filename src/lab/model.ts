@@ -1,6 +1,8 @@
 /** The frozen model of a run: its files, and its weights on the device. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sha256File } from '../base/node/index.ts';
+import { sha256File, sha256Json } from '../base/node/index.ts';
 import { type Device, Scope } from '../engine/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import type { Task } from '../grpo/index.ts';
@@ -28,11 +30,28 @@ export interface OpenModel extends ModelFiles {
   readonly decoder: Decoder;
 }
 
-/** Opens the files of a model, checks them and hashes the weights. */
+/** Opens the files of a model, checks them and hashes them. */
 export async function openFolder(config: RunConfig, resources: Resources): Promise<Omit<ModelFiles, 'device'>> {
   const folder = resources.use(await ModelFolder.open(modelDirectory(config.model)));
-  const hashes = await Promise.all(folder.weights.files.map(({ path }) => sha256File(path)));
-  return { folder, text: modelText(folder, config.environment.enableThinking), hash: hashes.join(' ') };
+  return { folder, text: modelText(folder, config.environment.enableThinking), hash: await hashModel(folder) };
+}
+
+/** Files beside the weights that decide what a model computes, reads and writes. */
+const describingFiles = [
+  'config.json',
+  'generation_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+  'chat_template.json',
+];
+
+/** The hashes of the files of weights, then one of everything beside them that decides what the model does. */
+export async function hashModel({ directory, weights }: ModelFolder): Promise<string> {
+  const hashes = await Promise.all(weights.files.map(({ path }) => sha256File(path)));
+  const others = describingFiles.filter((name) => existsSync(join(directory, name)));
+  const described = await Promise.all(others.map(async (name) => [name, await sha256File(join(directory, name))]));
+  return [...hashes, sha256Json(described)].join(' ');
 }
 
 export async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: Resources): Promise<OpenModel> {
@@ -50,7 +69,16 @@ export async function openModel(
   resources: Resources,
   tasks?: (text: ModelText) => Promise<readonly Task[]>,
 ): Promise<OpenModel> {
-  const files = await openFolder(config, resources);
+  return placeModel(config, await openFolder(config, resources), resources, tasks);
+}
+
+/** Opens a device for evaluation and loads the model of these files onto it. */
+export async function placeModel(
+  config: RunConfig,
+  files: Omit<ModelFiles, 'device'>,
+  resources: Resources,
+  tasks?: (text: ModelText) => Promise<readonly Task[]>,
+): Promise<OpenModel> {
   const open = () =>
     tasks === undefined
       ? openDevice(config.device.kind, deviceOptions(config))

@@ -3,13 +3,13 @@
 import { UserError } from '../base/index.ts';
 import { RunEvaluator } from '../evaluate/index.ts';
 import type { Policy } from '../grpo/index.ts';
+import type { ModelText } from '../model/index.ts';
 import { partitionOf, type RunConfig, RunDirectory, trainingTasks } from '../run/index.ts';
 import { lastAdapter, openAdapter } from './adapter.ts';
 import { parseRunConfig, partsOf } from './config.ts';
 import { deviceNames } from './devices.ts';
-import { openModel } from './model.ts';
-import { openPairs } from './pairs.ts';
-import { openJudge, openProblems } from './problems.ts';
+import { openRunInputs } from './identity.ts';
+import { placeModel } from './model.ts';
 import type { Resources } from './resources.ts';
 
 export interface OpenRun {
@@ -31,14 +31,12 @@ export async function openRun(path: string, resources: Resources, options: OpenR
   const { config: stored, hasQuarantine } = run.readManifest();
   const config = withDevice(await parseRunConfig(stored), options.device);
   const { loopholes } = await partsOf(config);
-  const judge = await openJudge(config, resources);
-  const splits = await openProblems(config, judge);
+  const inputs = await openRunInputs(`open ${path}`, run, config, resources);
+  const { judge, problems: splits, pairs, files } = inputs;
   const partition = await partitionOf(config, splits, loopholes);
   const everything = Object.values(splits).flat();
-  const model = await openModel(config, resources, async (text) =>
-    trainingTasks(config, everything, partition, { text, loopholes }, 'open'),
-  );
-  const { pairs } = await openPairs(config, model.text);
+  const tasks = async (text: ModelText) => trainingTasks(config, everything, partition, { text, loopholes }, 'open');
+  const model = await placeModel(config, files, resources, tasks);
   const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: hasQuarantine ? 0 : 1 };
   const { siblings = [] } = options;

@@ -53,6 +53,11 @@ export function armOf({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDef
   return find(arms, arm.kind, 'arm');
 }
 
+/** Whether labels reach training: the arm is given them, or demonstrations are chosen by them. */
+export function usesLabels(config: RunConfig, parts: Pick<Parts, 'arms'>): boolean {
+  return armOf(config, parts).usesLabels || config.teacher.pool !== null;
+}
+
 export function sourceOf({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource {
   return find(problemSources, data.kind, 'problem source');
 }

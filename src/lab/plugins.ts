@@ -27,19 +27,25 @@ export async function loadParts(plugins: readonly string[]): Promise<Parts> {
 }
 
 export function pluginRecords(plugins: readonly string[]): PluginRecord[] {
-  return plugins.map((path) => ({ path, hash: hashCode(path) }));
+  return plugins.map((path) => {
+    expectModule(path);
+    return { path, hash: hashCode(path) };
+  });
+}
+
+function expectModule(path: string): void {
+  if (existsSync(path)) return;
+  throw new UserError({
+    call: `plugin ${path}`,
+    expected: 'a module',
+    found: 'no such file',
+    fix: 'A path in `plugins` is relative to the folder of the recipe that names it; a run keeps the absolute path, where the module must stay.',
+  });
 }
 
 async function loadPlugin(path: string): Promise<Partial<Parts>> {
   const call = `plugin ${path}`;
-  if (!existsSync(path)) {
-    throw new UserError({
-      call,
-      expected: 'a module',
-      found: 'no such file',
-      fix: 'A path in `plugins` is relative to the folder of the recipe that names it; a run keeps the absolute path, where the module must stay.',
-    });
-  }
+  expectModule(path);
   let module: Readonly<Record<string, unknown>>;
   try {
     module = await import(pathToFileURL(path).href);

@@ -3,9 +3,15 @@
  * one, tells the sinks what happens, and seals the tables when the run is over. Printing is left to the caller's sinks, and the
  * caller's signal ends the run after the update in progress.
  */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { UserError } from '../base/index.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import {
+  configHash,
+  expectGrown,
   FileSink,
+  type LoadedCheckpoint,
   loadCheckpoint,
   type Manifest,
   type RunConfig,
@@ -18,9 +24,11 @@ import {
   type WarningEvent,
 } from '../run/index.ts';
 import { lastAdapter } from './adapter.ts';
-import { type Assembly, assemble, openInputs } from './assemble.ts';
+import { type Assembly, assemble, placeInputs } from './assemble.ts';
 import { forkState } from './fork.ts';
-import { checkManifest, makeManifest } from './manifest.ts';
+import { expectFork, expectIdentity, identityOf, pluginHash, storedIdentity } from './identity.ts';
+import { readInputs } from './inputs.ts';
+import { compareDevices, makeManifest } from './manifest.ts';
 import type { Warn } from './problems.ts';
 import { Resources } from './resources.ts';
 
@@ -42,17 +50,42 @@ export interface TrainResult {
 /** Starts a run in an empty directory, or goes on with the run that is there, which must have the same config. */
 export async function trainRun(config: RunConfig, run: RunDirectory, options: TrainOptions = {}): Promise<TrainResult> {
   const sinks = new SinkGroup(options.sinks ?? []);
-  using _lock = await sinks.guard(async () => run.lock());
-  if (run.isSealed()) return await finishSealed(run, sinks);
-  const result = await trainOpen(config, run, options, sinks);
-  if (result.end !== 'interrupted') await sealRun(run);
-  return result;
+  try {
+    using _lock = await sinks.guard(async () => run.lock());
+    if (run.isSealed()) return await finishSealed(run, sinks);
+    const result = await trainOpen(config, run, options, sinks);
+    if (result.end !== 'interrupted') await sealRun(run);
+    return result;
+  } catch (error) {
+    if (existsSync(run.path)) run.removeStart();
+    throw refusedBySystem(error) ? unwritable(run, error) : error;
+  }
+}
+
+function refusedBySystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}
+
+function unwritable(run: RunDirectory, cause: NodeJS.ErrnoException): UserError {
+  const begun = run.hasManifest();
+  return new UserError(
+    {
+      call: `train ${run.path}`,
+      expected: 'files that can be read and written',
+      found: cause.message,
+      fix: begun
+        ? `Once that is cured, go on with --resume ${run.path}.`
+        : 'Nothing was begun: start again once that is cured.',
+    },
+    { cause },
+  );
 }
 
 /** Ends a sealed run again: a kill after sealing may have left the JSON lines beside the Parquet files. */
 async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainResult> {
   await sinks.guard(async () => {
     await sealRun(run);
+    for (const update of run.listCheckpoints()) await loadCheckpoint(run, update);
     const update = run.listCheckpoints().at(-1) ?? 0;
     const message = `${run.path} is finished; fork it to train on: --fork ${run.path}@${update}`;
     await sinks.event({ kind: 'info', update, name: 'already-finished', message });
@@ -93,12 +126,14 @@ async function prepare(
   resources: Resources,
 ): Promise<Prepared> {
   const begun = run.hasManifest() ? run.readManifest() : null;
-  const last = run.listCheckpoints().at(-1);
-  const own = last === undefined ? null : await loadCheckpoint(run, last);
-  run.cutTo(own?.lengths);
-  const parent = options.parent ?? null;
-  const origin = begun === null ? parent : begun.parent;
-  const start = own ?? (origin === null ? null : await loadCheckpoint(RunDirectory.open(origin.run), origin.update));
+  const call = `${begun === null ? 'start' : 'go on with'} ${run.path}`;
+  if (begun !== null) {
+    expectIdentity(call, storedIdentity(begun), { config: configHash(config), plugins: pluginHash(config) });
+  }
+  const asked = options.parent === undefined ? null : { ...options.parent, run: resolve(options.parent.run) };
+  const parent = begun === null ? asked : begun.parent;
+  const own = await goOn(run);
+  const start = own ?? (parent === null ? null : await openParent(call, parent, config));
 
   const warnings: WarningEvent[] = [];
   const warn: Warn = async (notice) => {
@@ -106,17 +141,47 @@ async function prepare(
     if (event.kind === 'warning') warnings.push(event);
     await sinks.event(event);
   };
-  const inputs = await openInputs(config, resources, warn);
-  const manifest = await makeManifest(config, run, inputs, parent);
-  if (begun === null) await run.writeManifest(manifest);
-  else await checkManifest(run.path, begun, manifest, warn);
+  const read = await readInputs(config, resources, warn);
+  const identity = await identityOf(config, read);
+  if (begun !== null) expectIdentity(call, storedIdentity(begun), identity);
+  else if (parent !== null) {
+    expectFork(`fork ${parent.run}@${parent.update}`, RunDirectory.open(parent.run).readManifest(), config, identity);
+  }
+  const inputs = await placeInputs(config, read, resources, warn);
+  if (begun !== null) await compareDevices(begun, inputs.files.device, warn);
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
   const assembly = await assemble(config, inputs, ledger, resources, warn, lastAdapter(run));
   if (own !== null) assembly.trainer.restore(own.state);
-  else if (start !== null && origin !== null) assembly.trainer.restore(forkState(start.state, origin, config));
+  else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
+  // A run exists from here on: whatever was wrong before left nothing behind.
+  if (begun === null) await run.writeManifest(await makeManifest(config, run, inputs, identity, parent));
   // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
   const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
   return { assembly, ledger, earlier };
+}
+
+/** Loads the last checkpoint of a run, if it has one, and cuts the growing files back to it once they are known to be whole. */
+async function goOn(run: RunDirectory): Promise<LoadedCheckpoint | null> {
+  const last = run.listCheckpoints().at(-1);
+  const own = last === undefined ? null : await loadCheckpoint(run, last);
+  if (last !== undefined) expectGrown(run, last);
+  run.cutTo(own?.lengths);
+  return own;
+}
+
+async function openParent(
+  call: string,
+  { run: path, update }: NonNullable<Manifest['parent']>,
+  { updates, safety }: RunConfig,
+): Promise<LoadedCheckpoint> {
+  const loaded = await loadCheckpoint(RunDirectory.open(path), update);
+  if (updates > update || (updates === update && safety.healSteps > 0)) return loaded;
+  throw new UserError({
+    call: `${call} from ${path}@${update}`,
+    expected: `updates of more than ${update}, since those of the parent count`,
+    found: `${updates}`,
+    fix: `Ask for more with --set updates=${update + 10}, or fork an earlier checkpoint.`,
+  });
 }
 
 export interface DriveOptions {

@@ -2,7 +2,7 @@
  * Verdicts turned into their opposites, for the label-flip check of the oracle wall: training that gives other bytes with a ledger of
  * lies has read something of a verdict somewhere. Whatever tells a hack from a clean program is changed, times and counts included.
  */
-import { builtinLoopholes, namesOf, type Verdict, type VerdictSink } from '../env/index.ts';
+import { builtinLoopholes, type Judge, namesOf, type Verdict, type VerdictSink } from '../env/index.ts';
 import { VerdictLedger } from './verdicts.ts';
 
 const mostReward = 3.5;
@@ -47,5 +47,12 @@ export class FlippedLedger extends VerdictLedger {
   override get sink(): VerdictSink {
     const { append } = super.sink;
     return { append: (verdict) => append(flipVerdict(verdict, this.#loopholes)) };
+  }
+
+  override tell(judge: Judge): Judge {
+    return {
+      concurrency: judge.concurrency,
+      judge: async (submission) => flipVerdict(await judge.judge(submission), this.#loopholes),
+    };
   }
 }

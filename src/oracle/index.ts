@@ -2,4 +2,4 @@ export { FlippedLedger, flipVerdict } from './flipped.ts';
 export { oracleArm } from './gate.ts';
 export { type Tally, tally } from './tally.ts';
 export { VerdictTail } from './verdict-tail.ts';
-export { readVerdicts, sealRun, VerdictLedger } from './verdicts.ts';
+export { readRunVerdicts, readVerdicts, sealRun, VerdictLedger } from './verdicts.ts';

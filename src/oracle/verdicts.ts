@@ -5,16 +5,19 @@
 
 import { ShapeError } from '../base/index.ts';
 import { JsonlWriter } from '../base/node/index.ts';
-import type { Verdict, VerdictSink } from '../env/index.ts';
+import type { Judge, Verdict, VerdictSink } from '../env/index.ts';
 import {
   dropLines,
   dropRolloutLines,
+  expectAllSealed,
+  expectGrownFile,
   type RunDirectory,
   readTable,
   runFormat,
   sealRollouts,
   sealTable,
   type TableColumns,
+  writeSeal,
 } from '../run/index.ts';
 
 export class VerdictLedger implements Disposable {
@@ -35,6 +38,11 @@ export class VerdictLedger implements Disposable {
     };
   }
 
+  /** The judge by whose verdicts a pool of demonstrations is chosen: its verdicts are told as this ledger tells all others. */
+  tell(judge: Judge): Judge {
+    return judge;
+  }
+
   /** The verdict of a rollout graded by this process. */
   of(id: string): Verdict {
     const verdict = this.#known.get(id);
@@ -51,6 +59,12 @@ export class VerdictLedger implements Disposable {
   [Symbol.dispose](): void {
     this.#writer.close();
   }
+}
+
+/** The verdicts of a run by rollout id. A file that is not as the seal of the run or its last checkpoint says is refused. */
+export async function readRunVerdicts(run: RunDirectory): Promise<Map<string, Verdict>> {
+  if (!run.isSealed()) expectGrownFile(run, 'verdicts.jsonl');
+  return readVerdicts(run.file('verdicts'));
 }
 
 /** Verdicts by rollout id, from verdicts.jsonl or verdicts.parquet, whichever exists; `path` may name either. */
@@ -84,11 +98,16 @@ const verdictColumns: TableColumns<Verdict> = {
   evidence: 'STRING',
 };
 
-/** Seals a run that is over: writes rollouts and verdicts as Parquet, each whole or not at all, then deletes the JSON lines. */
+/**
+ * Seals a run that is over: writes rollouts and verdicts as Parquet, each whole or not at all, then the hashes of all that will not
+ * change any more, then deletes the JSON lines. A run that is sealed already is checked against its seal.
+ */
 export async function sealRun(run: RunDirectory): Promise<void> {
-  if (!run.isSealed()) {
+  if (run.isSealed()) expectAllSealed(run.path);
+  else {
     await sealRollouts(run);
     await sealTable(run.file('verdicts'), verdictColumns, runFormat);
+    await writeSeal(run.path, run.listCheckpoints().at(-1) ?? null);
   }
   await dropRolloutLines(run);
   await dropLines(run.file('verdicts'));

@@ -1,17 +1,18 @@
 /**
  * Checkpoints: the adapter, and the whole state of the trainer, in a folder that appears under its name only when it is
- * complete (written aside, flushed, renamed). The same state gives the same bytes.
+ * complete (written aside, flushed, renamed). The same state gives the same bytes. state.json has the hashes of the tensors and of what
+ * the growing files held; those of the verdicts, whose durations vary, are in checksums.json of the run.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { StoredTensor } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { syncDirectory } from '../base/node/index.ts';
+import { sha256File, syncDirectory, writeFileAtomic } from '../base/node/index.ts';
 import type { ArmState, TrainerState } from '../grpo/index.ts';
 import { type JsonValue, SafetensorsFile, writeSafetensors } from '../model/index.ts';
-import type { FileLengths, RunDirectory } from './directory.ts';
-import { readStored } from './stored.ts';
+import { expectHash, readStamped, stampedJson } from './checksums.ts';
+import { type ExactFile, exactFiles, type FileLengths, type RunDirectory } from './directory.ts';
 
 interface StateFile {
   readonly update: number;
@@ -20,7 +21,12 @@ interface StateFile {
   /** What the arm remembers beside its tensors; null for an arm that remembers nothing. */
   readonly arm: JsonValue;
   readonly lengths: FileLengths;
+  /** Hashes of both files of tensors, and of the growing files up to their lengths. */
+  readonly hashes: Readonly<Record<TensorFile | ExactFile, string>>;
 }
+
+const tensorFiles = { adapter: 'adapter.safetensors', trainer: 'trainer.safetensors' } as const;
+type TensorFile = keyof typeof tensorFiles;
 
 const count = z.number().int().min(0);
 
@@ -28,10 +34,21 @@ const count = z.number().int().min(0);
 const stateSchema = z.looseObject({
   update: count,
   lengths: z.object({ events: count, rollouts: count, features: count, directions: count, verdicts: count }),
+  hashes: z.object({
+    adapter: z.string(),
+    trainer: z.string(),
+    events: z.string(),
+    rollouts: z.string(),
+    features: z.string(),
+    directions: z.string(),
+  }),
 });
 
+/** checksums.json: for every checkpoint, by update, the hash of the verdicts until then. */
+const verdictSchema = z.object({ verdicts: z.record(z.string(), z.string()) });
+
 function readState(path: string): StateFile {
-  return readStored(path, 'the state of a checkpoint', stateSchema) as unknown as StateFile;
+  return readStamped(path, 'the state of a checkpoint', stateSchema) as unknown as StateFile;
 }
 
 export async function saveCheckpoint(run: RunDirectory, state: TrainerState): Promise<string> {
@@ -40,19 +57,71 @@ export async function saveCheckpoint(run: RunDirectory, state: TrainerState): Pr
   const aside = join(dirname(path), `.${state.update}`);
   rmSync(aside, { recursive: true, force: true });
   mkdirSync(aside, { recursive: true });
-  await writeTensors(join(aside, 'adapter.safetensors'), state.adapter);
-  await writeTensors(join(aside, 'trainer.safetensors'), trainerTensors(state));
+  await writeTensors(join(aside, tensorFiles.adapter), state.adapter);
+  await writeTensors(join(aside, tensorFiles.trainer), trainerTensors(state));
+  const lengths = run.measureLengths();
   const file: StateFile = {
     update: state.update,
     directionAge: state.directionAge,
     tripwire: state.tripwire,
     arm: state.arm?.json ?? null,
-    lengths: run.measureLengths(),
+    lengths,
+    hashes: {
+      adapter: await sha256File(join(aside, tensorFiles.adapter)),
+      trainer: await sha256File(join(aside, tensorFiles.trainer)),
+      ...run.hashGrown(lengths),
+    },
   };
-  writeDurably(join(aside, 'state.json'), `${JSON.stringify(file, null, 2)}\n`);
+  await saveVerdictHash(run, state.update, lengths.verdicts);
+  writeDurably(join(aside, 'state.json'), stampedJson(file));
   syncDirectory(aside);
   renameSync(aside, path);
   syncDirectory(dirname(path));
+  return path;
+}
+
+/** Is written before the checkpoint that needs it; hashes of checkpoints that never came to be are replaced or never read. */
+async function saveVerdictHash(run: RunDirectory, update: number, rows: number): Promise<void> {
+  const path = run.file('checksums.json');
+  const before = existsSync(path) ? readVerdictHashes(run) : {};
+  const verdicts = { ...before, [update]: run.hashVerdicts(rows) };
+  await writeFileAtomic(path, stampedJson({ verdicts }));
+}
+
+function readVerdictHashes(run: RunDirectory): Readonly<Record<string, string>> {
+  return readStamped(run.file('checksums.json'), 'the checksums of a run', verdictSchema).verdicts;
+}
+
+/** Refuses a run whose growing files no longer begin with what they held at a checkpoint. */
+export function expectGrown(run: RunDirectory, update: number): void {
+  const { lengths, hashes } = readState(join(run.checkpoint(update), 'state.json'));
+  for (const name of Object.keys(exactFiles) as ExactFile[]) {
+    if (lengths[name] > 0) expectHash(run.file(exactFiles[name]), hashes[name], lengths[name]);
+  }
+  expectVerdicts(run, update, lengths);
+}
+
+/** Refuses a growing file that no longer begins with what it held at the run's last checkpoint. */
+export function expectGrownFile(run: RunDirectory, file: string): void {
+  const last = run.listCheckpoints().at(-1);
+  if (last === undefined || !existsSync(join(run.checkpoint(last), 'state.json'))) return;
+  const { lengths, hashes } = readState(join(run.checkpoint(last), 'state.json'));
+  const name = (Object.keys(exactFiles) as ExactFile[]).find((key) => exactFiles[key] === file);
+  if (name !== undefined && lengths[name] > 0) expectHash(run.file(file), hashes[name], lengths[name]);
+  if (file === 'verdicts.jsonl') expectVerdicts(run, last, lengths);
+}
+
+function expectVerdicts(run: RunDirectory, update: number, lengths: FileLengths): void {
+  if (lengths.verdicts === 0) return;
+  const bytes = run.measureVerdicts(lengths.verdicts);
+  expectHash(run.ledger('verdicts'), readVerdictHashes(run)[update] ?? 'none', bytes);
+}
+
+/** The path of the adapter in a checkpoint, whose bytes are those that were saved. */
+export function checkedAdapter(run: RunDirectory, update: number): string {
+  const folder = run.checkpoint(update);
+  const path = join(folder, tensorFiles.adapter);
+  expectHash(path, readState(join(folder, 'state.json')).hashes.adapter);
   return path;
 }
 
@@ -72,7 +141,14 @@ export async function loadCheckpoint(run: RunDirectory, update: number): Promise
     });
   }
   const file = readState(join(path, 'state.json'));
-  const trainer = await readTensors(join(path, 'trainer.safetensors'));
+  if (file.update !== update) {
+    const complaint = { call: `load ${path}`, expected: `the state after ${update} updates`, found: `${file.update}` };
+    throw new UserError({ ...complaint, fix: 'The folder has another name than it was saved under.' });
+  }
+  for (const name of Object.keys(tensorFiles) as TensorFile[]) {
+    expectHash(join(path, tensorFiles[name]), file.hashes[name]);
+  }
+  const trainer = await readTensors(join(path, tensorFiles.trainer));
   const moments = new Map<string, { m: StoredTensor; v: StoredTensor }>();
   for (const [name, m] of trainer) {
     const parameter = name.match(/^moment1\.(.*)$/)?.[1];
@@ -80,7 +156,7 @@ export async function loadCheckpoint(run: RunDirectory, update: number): Promise
   }
   const state: TrainerState = {
     update: file.update,
-    adapter: await readTensors(join(path, 'adapter.safetensors')),
+    adapter: await readTensors(join(path, tensorFiles.adapter)),
     moments,
     arm: armState(file.arm, trainer),
     directionAge: file.directionAge,

@@ -34,10 +34,16 @@ export interface RawConfig {
   readonly plugins: readonly string[];
 }
 
+/** A setting as `--set` takes it, from a file: paths in it are relative to the folder of that file. */
+export interface FileSetting {
+  readonly text: string;
+  readonly folder: string;
+}
+
 /** Reads the base, the recipe with those it extends, and the settings; later sources win. */
 export function readConfig(
   recipe: string | null,
-  settings: readonly string[] = [],
+  settings: readonly (string | FileSetting)[] = [],
   base: ConfigBase | null = null,
 ): RawConfig {
   const sources = new Map<string, string>();
@@ -45,22 +51,46 @@ export function readConfig(
   if (base !== null) merge(raw, { ...base.config }, base.source, sources, '');
   if (recipe !== null) {
     for (const { path, table } of readChain(resolve(recipe))) {
-      merge(raw, withPlugins(table, dirname(path), pluginPaths(raw)), path, sources, '');
+      merge(raw, withPaths(table, dirname(path), pluginPaths(raw)), path, sources, '');
     }
   }
-  for (const setting of settings) merge(raw, withPlugins(parseSetting(setting), process.cwd()), '--set', sources, '');
+  for (const setting of settings) {
+    const { text, folder } = typeof setting === 'string' ? { text: setting, folder: process.cwd() } : setting;
+    merge(raw, withPaths(parseSetting(text), folder), '--set', sources, '');
+  }
   return { raw, sources, plugins: pluginPaths(raw) };
 }
 
+/** Keys that name a file or a folder, and the values of them that are names instead. */
+const pathKeys: readonly { readonly table: string | null; readonly key: string; readonly isName: RegExp | null }[] = [
+  { table: null, key: 'model', isName: /^micro$/ },
+  { table: 'data', key: 'path', isName: null },
+  { table: 'environment', key: 'partition', isName: null },
+  { table: 'teacher', key: 'pool', isName: null },
+  { table: 'device', key: 'libraries', isName: null },
+  // A set of pairs without one of these endings is one of the package.
+  { table: 'pairs', key: 'file', isName: /^(?!.*\.(?:md|json)$)/s },
+];
+
 /**
- * Makes the paths of plugins absolute: they are relative to the folder of the recipe that names them. A recipe adds to the plugins of
- * those that it extends, since what it changes in them may need them.
+ * Makes paths absolute: they are relative to the folder of the recipe that names them, or to the working directory. A recipe adds to the
+ * plugins of those that it extends, since what it changes in them may need them.
  */
-function withPlugins(table: Table, folder: string, inherited: readonly string[] = []): Table {
+function withPaths(table: Table, folder: string, inherited: readonly string[] = []): Table {
+  const absolute = (path: unknown): unknown => (typeof path === 'string' ? resolve(folder, path) : path);
   const { plugins } = table;
-  if (!Array.isArray(plugins)) return table;
-  const own: unknown[] = plugins.map((path) => (typeof path === 'string' ? resolve(folder, path) : path));
-  return { ...table, plugins: [...inherited.filter((path) => !own.includes(path)), ...own] };
+  const own: unknown[] = Array.isArray(plugins) ? plugins.map(absolute) : [];
+  const all = [...inherited.filter((path) => !own.includes(path)), ...own];
+  const made: Table = { ...table, ...(Array.isArray(plugins) ? { plugins: all } : {}) };
+  for (const { table: name, key, isName } of pathKeys) {
+    const inner = name === null ? made : made[name];
+    if (!isTable(inner)) continue;
+    const value = inner[key];
+    if (typeof value !== 'string' || isName?.test(value)) continue;
+    if (name === null) made[key] = absolute(value);
+    else made[name] = { ...inner, [key]: absolute(value) };
+  }
+  return made;
 }
 
 function pluginPaths({ plugins }: Table): string[] {

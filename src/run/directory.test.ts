@@ -23,6 +23,7 @@ import { FileSink } from './file-sink.ts';
 import { rolloutColumns, rolloutRow } from './ledger.ts';
 import { type Manifest, runFormat } from './manifest.ts';
 import { readDirections, readEvents, readRollouts, readTimings, sealRollouts } from './read.ts';
+import { writeSeal } from './seal.ts';
 
 let home = '';
 let count = 0;
@@ -44,6 +45,8 @@ const manifest: Manifest = {
   modelHash: '',
   dataHash: '',
   pairsHash: null,
+  poolHash: null,
+  partitionHash: null,
   arm: 'vanilla',
   usesOracle: false,
   hasQuarantine: false,
@@ -245,6 +248,7 @@ describe('ledger rows', () => {
       };
       expect(await collect()).toEqual(rows);
       await sealRollouts(run);
+      await writeSeal(run.path, null);
       rmSync(run.ledger('rollouts'));
       expect(await collect()).toEqual(rows);
       bytes.push(readFileSync(run.file('rollouts.parquet')));

@@ -10,25 +10,28 @@ import {
   openSync,
   readdirSync,
   readSync,
+  rmdirSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
+import { damagedFile, PrefixHashes, stampedJson } from './checksums.ts';
 import { lockRun } from './lock.ts';
 import { expectFormat, type Manifest, readManifest } from './manifest.ts';
+import { hasSeal, readSeal } from './seal.ts';
 
 /** Growing files whose bytes follow from the config. */
-const exactFiles = {
+export const exactFiles = {
   events: 'events.jsonl',
   rollouts: 'rollouts.jsonl',
   features: 'features.f32',
   directions: 'directions.f32',
 } as const;
-type ExactFile = keyof typeof exactFiles;
+export type ExactFile = keyof typeof exactFiles;
 
 /** Lengths in bytes; for verdicts, in rows. */
 export type FileLengths = Readonly<Record<ExactFile | 'verdicts', number>>;
@@ -38,9 +41,13 @@ const newline = 0x0a;
 
 export class RunDirectory {
   readonly path: string;
+  /** The outermost folder that was made for the run; null if all were there. */
+  readonly #made: string | null;
+  readonly #hashes = new PrefixHashes();
 
-  private constructor(path: string) {
+  private constructor(path: string, made: string | null = null) {
     this.path = path;
+    this.#made = made;
   }
 
   static create(path: string): RunDirectory {
@@ -52,8 +59,31 @@ export class RunDirectory {
         fix: `Continue it with --resume ${path}, or choose another --out.`,
       });
     }
+    const others = existsSync(path) ? readdirSync(path).filter((name) => !isLeftover(join(path, name))) : [];
+    if (others.length > 0) {
+      throw new UserError({
+        call: `create run ${path}`,
+        expected: 'a new or empty folder',
+        found: `${others.slice(0, 5).join(', ')}${others.length > 5 ? ` and ${others.length - 5} more` : ''}`,
+        fix: 'Choose another --out, or move what is there.',
+      });
+    }
+    const made = mkdirSync(path, { recursive: true });
     mkdirSync(join(path, 'checkpoints'), { recursive: true });
-    return new RunDirectory(path);
+    return new RunDirectory(path, made ?? null);
+  }
+
+  /** Removes what a start that failed has made; a folder that was there before stays, empty. */
+  removeStart(): void {
+    if (this.hasManifest()) return;
+    for (const name of readdirSync(this.path)) {
+      if (isLeftover(join(this.path, name))) rmSync(join(this.path, name), { recursive: true });
+    }
+    for (let folder = resolve(this.path); this.#made !== null && readdirSync(folder).length === 0; ) {
+      rmdirSync(folder);
+      if (folder === resolve(this.#made)) break;
+      folder = dirname(folder);
+    }
   }
 
   static open(path: string): RunDirectory {
@@ -75,7 +105,13 @@ export class RunDirectory {
 
   /** Whether the run is over and its tables are Parquet. */
   isSealed(): boolean {
-    return existsSync(this.file('rollouts.parquet')) && existsSync(this.file('verdicts.parquet'));
+    if (hasSeal(this.path)) return true;
+    for (const name of ['rollouts', 'verdicts'] as const) {
+      // The lines are dropped only once the seal is on disk.
+      if (!existsSync(this.file(`${name}.parquet`)) || existsSync(this.ledger(name))) continue;
+      throw damagedFile(this.file('seal.json'), `the seal of a finished run, with the hash of ${name}.parquet`, 'none');
+    }
+    return false;
   }
 
   hasManifest(): boolean {
@@ -87,15 +123,22 @@ export class RunDirectory {
   }
 
   async writeManifest(manifest: Manifest): Promise<void> {
-    await writeFileAtomic(this.file('manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    await writeFileAtomic(this.file('manifest.json'), stampedJson(manifest));
   }
 
   /** The updates that have a complete checkpoint, in order. */
   listCheckpoints(): number[] {
-    return readdirSync(this.file('checkpoints'))
+    const folder = this.file('checkpoints');
+    if (!existsSync(folder)) throw damagedFile(folder, 'the folder of checkpoints', 'none');
+    const updates = readdirSync(folder)
       .filter((name) => /^\d{5,}$/.test(name))
       .map(Number)
       .sort((a, b) => a - b);
+    const last = readSeal(this.path)?.update ?? null;
+    if (last !== null && !updates.includes(last)) {
+      throw damagedFile(folder, `the last checkpoint of the run, after ${last} updates`, updates.join(', ') || 'none');
+    }
+    return updates;
   }
 
   checkpoint(update: number): string {
@@ -114,13 +157,34 @@ export class RunDirectory {
     };
   }
 
+  /** Hashes of the growing files up to these lengths. */
+  hashGrown(lengths: FileLengths): Readonly<Record<ExactFile, string>> {
+    const hash = (name: ExactFile): string => this.#hashes.digest(this.file(exactFiles[name]), lengths[name]);
+    return {
+      events: hash('events'),
+      rollouts: hash('rollouts'),
+      features: hash('features'),
+      directions: hash('directions'),
+    };
+  }
+
+  hashVerdicts(rows: number): string {
+    return this.#hashes.digest(this.ledger('verdicts'), this.measureVerdicts(rows));
+  }
+
+  /** The bytes that the first rows of the verdicts take. */
+  measureVerdicts(rows: number): number {
+    const path = this.ledger('verdicts');
+    const { lines, bytes } = countLines(path, rows);
+    if (lines < rows) throw damagedFile(path, `${rows} rows`, `${lines}`);
+    return bytes;
+  }
+
   /** Cuts the growing files back to the lengths that a checkpoint recorded; without lengths, empties them. */
   cutTo(lengths: FileLengths = nothing): void {
+    this.#hashes.clear();
     for (const name of Object.keys(exactFiles) as ExactFile[]) cutBytes(this.file(exactFiles[name]), lengths[name]);
-    const verdicts = this.ledger('verdicts');
-    const { lines, bytes } = countLines(verdicts, lengths.verdicts);
-    if (lines < lengths.verdicts) throw damaged(verdicts, `${lengths.verdicts} rows`, `${lines}`);
-    cutBytes(verdicts, bytes);
+    cutBytes(this.ledger('verdicts'), this.measureVerdicts(lengths.verdicts));
     for (const name of readdirSync(this.file('checkpoints'))) {
       if (name.startsWith('.')) rmSync(join(this.file('checkpoints'), name), { recursive: true });
     }
@@ -137,18 +201,17 @@ function sizeOf(path: string): number {
 
 function cutBytes(path: string, length: number): void {
   const size = sizeOf(path);
-  if (size < length) throw damaged(path, `at least ${length} bytes`, `${size}`);
+  if (size < length) throw damagedFile(path, `at least ${length} bytes`, `${size}`);
   if (existsSync(path)) truncateSync(path, length);
   else writeFileSync(path, '');
 }
 
-function damaged(path: string, expected: string, found: string): UserError {
-  return new UserError({
-    call: `resume ${path}`,
-    expected,
-    found,
-    fix: 'The run directory is damaged: restore it from a copy, or start a new run.',
-  });
+/** Whether a file is one that a start which was killed can leave: a lock, half a manifest, or what is empty. */
+function isLeftover(path: string): boolean {
+  const name = basename(path);
+  if (/^(?:lock\.json|\.lock-[\w-]+\.json|manifest\.json\.[\w-]+\.tmp)$/.test(name)) return true;
+  if (name === 'checkpoints') return statSync(path).isDirectory() && readdirSync(path).length === 0;
+  return [...Object.values<string>(exactFiles), 'verdicts.jsonl'].includes(name) && sizeOf(path) === 0;
 }
 
 /** Counts complete lines, at most `limit` of them, and the bytes they take. */

@@ -2,7 +2,8 @@
  * The files of a live run as a sink: events, the gate ledger, features, directions and timings grow with the events. All but the
  * timings are flushed to disk before a checkpoint relies on them. The grader writes the verdicts; here they are only flushed.
  */
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, statSync, writeSync } from 'node:fs';
+import { UserError } from '../base/index.ts';
 import { JsonlWriter } from '../base/node/index.ts';
 import type { DirectionEvent, RolloutsEvent } from '../grpo/index.ts';
 import type { RunDirectory } from './directory.ts';
@@ -42,13 +43,28 @@ export class FileSink implements Sink {
   }
 
   event(event: RecordedEvent, seconds: PhaseSeconds): void {
+    this.#expectDirectory();
     if (event.kind === 'rollouts') this.#writeRollouts(event);
     else if (event.kind === 'direction') this.#writeDirection(event);
     else if (event.kind !== 'info') this.#events.append(event);
     if (event.kind === 'step') this.#timings.append({ update: event.update, seconds });
   }
 
+  /** Refuses to write into files that no longer are those of the run: their folder was deleted, moved or replaced. */
+  #expectDirectory(): void {
+    const own = fstatSync(this.#features);
+    const found = statSync(this.#run.file('features.f32'), { throwIfNoEntry: false });
+    if (found?.ino === own.ino) return;
+    throw new UserError({
+      call: `train ${this.#run.path}`,
+      expected: 'the folder of the run as it was when training began',
+      found: 'that it was deleted, moved or replaced',
+      fix: 'Training was stopped. If the folder was moved, go on with --resume and its new path.',
+    });
+  }
+
   flush(): void {
+    this.#expectDirectory();
     for (const name of ['events', 'rollouts', 'verdicts'] as const) syncFile(this.#run.ledger(name));
     fsyncSync(this.#features);
     fsyncSync(this.#directions);

@@ -1,9 +1,11 @@
-export { loadCheckpoint } from './checkpoint.ts';
+export { checkedAdapter, expectGrown, expectGrownFile, type LoadedCheckpoint, loadCheckpoint } from './checkpoint.ts';
+export { readStamped, stampedJson } from './checksums.ts';
 export { PhaseClock } from './clock.ts';
 export {
   type ConfigBase,
   checkConfig,
   configHash,
+  type FileSetting,
   type RawConfig,
   type ResolvedConfig,
   rawConfig,
@@ -30,6 +32,7 @@ export { shippedRecipe } from './recipes.ts';
 export { recordRun } from './record.ts';
 export { type Replay, replayGate, routes } from './replay.ts';
 export type { ArmConfig, ConfigPart, ConfigParts, KindTable, RunConfig } from './schema.ts';
+export { expectAllSealed, writeSeal } from './seal.ts';
 export { computeTable, grpoSettings } from './settings.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
 export { readStored } from './stored.ts';

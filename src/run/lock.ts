@@ -1,8 +1,11 @@
 /**
  * Only one process at a time may train a run. The lock names the process and when it started, so that the lock of a killed process
- * does not block, even when another process has the same number now. The file appears whole or not at all.
+ * does not block, even when another process has the same number now or its parent never asked how it ended. The file appears whole
+ * or not at all. A lock left behind by a dead process is taken over by whoever holds the claim on it, a lock of its own that is named
+ * after it: of many processes that find it at once, one replaces it.
  */
-import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -14,40 +17,105 @@ const holderSchema = z.object({
   host: z.string(),
   /** Start time of the process in the system's own unit; null where the system does not tell. */
   started: z.string().nullable(),
+  /** A random word that no other lock has; earlier versions wrote none. */
+  token: z
+    .string()
+    .regex(/^[\w-]+$/)
+    .default('none'),
 });
 type Holder = Readonly<z.infer<typeof holderSchema>>;
 
 export function lockRun(directory: string): Disposable {
   const path = join(directory, 'lock.json');
-  const own: Holder = { pid: process.pid, host: hostname(), started: startOf(process.pid) };
-  const aside = join(directory, `.lock-${process.pid}.json`);
-  writeFileSync(aside, JSON.stringify(own));
-  try {
-    if (existsSync(path) && !isHeld(readHolder(path))) rmSync(path, { force: true });
-    linkSync(aside, path);
-  } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause;
-    const { pid, host } = readHolder(path);
+  const own: Holder = {
+    pid: process.pid,
+    host: hostname(),
+    started: readProcess(process.pid)?.started ?? null,
+    token: randomUUID(),
+  };
+  const other = take(path, own, directory);
+  if (other !== null) {
     throw new UserError({
       call: `train ${directory}`,
       expected: 'a run that no other process trains',
-      found: `process ${pid} on ${host}`,
+      found: `process ${other.pid} on ${other.host}`,
       fix: `If that process is gone, delete ${path}.`,
     });
+  }
+  return { [Symbol.dispose]: () => release(path, own) };
+}
+
+/** Makes `path` the own lock. Returns null, or the living process that has it. */
+function take(path: string, own: Holder, directory: string): Holder | null {
+  for (;;) {
+    if (appear(path, own, directory)) return null;
+    const holder = readHolder(path);
+    if (holder === null) continue;
+    if (isHeld(holder)) return holder;
+    const claim = claimOf(holder, directory);
+    const claimant = take(claim, own, directory);
+    if (claimant !== null) return claimant;
+    try {
+      // Someone may have taken the lock over, and given up the claim, since it was read.
+      if (readHolder(path)?.token !== holder.token) continue;
+      const aside = writeAside(own, directory);
+      renameSync(aside, path);
+      return null;
+    } finally {
+      release(claim, own);
+    }
+  }
+}
+
+function claimOf({ token }: Holder, directory: string): string {
+  return join(directory, `.lock-claim-${token}.json`);
+}
+
+/** Creates the file unless it exists. */
+function appear(path: string, own: Holder, directory: string): boolean {
+  const aside = writeAside(own, directory);
+  try {
+    linkSync(aside, path);
+    return true;
+  } catch (cause) {
+    if (codeOf(cause) === 'EEXIST') return false;
+    throw cause;
   } finally {
     rmSync(aside, { force: true });
   }
-  return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
 }
 
-function readHolder(path: string): Holder {
-  return readStored(path, 'the lock of a run', holderSchema, 'If no process trains the run, delete this file.');
+function writeAside(own: Holder, directory: string): string {
+  const aside = join(directory, `.lock-${own.token}.json`);
+  writeFileSync(aside, JSON.stringify(own));
+  return aside;
+}
+
+/** Removes a lock if it is still the own one. */
+function release(path: string, { token }: Holder): void {
+  if (readHolder(path)?.token === token) rmSync(path, { force: true });
+}
+
+/** Returns null for a file that is gone. */
+function readHolder(path: string): Holder | null {
+  try {
+    return readStored(path, 'the lock of a run', holderSchema, 'If no process trains the run, delete this file.');
+  } catch (error) {
+    if (error instanceof Error && codeOf(error.cause) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
 /** Whether the process of a lock is alive. A process of another host counts as alive, since we cannot tell. */
 function isHeld({ pid, host, started }: Holder): boolean {
   if (host !== hostname()) return true;
-  return isAlive(pid) && startOf(pid) === started;
+  if (!isAlive(pid)) return false;
+  const found = readProcess(pid);
+  return found === null ? started === null : found.started === started && !found.ended;
 }
 
 function isAlive(pid: number): boolean {
@@ -55,14 +123,23 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return codeOf(error) === 'EPERM';
   }
 }
 
-/** Start time of a process: field 22 of /proc/PID/stat. Counting starts after the name in parentheses, which may hold spaces. */
-function startOf(pid: number): string | null {
-  const path = `/proc/${pid}/stat`;
-  if (!existsSync(path)) return null;
-  const text = readFileSync(path, 'utf8');
-  return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+interface ProcessState {
+  readonly started: string | null;
+  /** Whether the process has ended, and only its entry in the table of processes is left. */
+  readonly ended: boolean;
+}
+
+/** Fields 3 and 22 of /proc/PID/stat. Counting starts after the name in parentheses, which may hold spaces. */
+function readProcess(pid: number): ProcessState | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return { started: fields[19] ?? null, ended: ['Z', 'X', 'x'].includes(fields[0]) };
+  } catch {
+    return null;
+  }
 }

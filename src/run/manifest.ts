@@ -1,6 +1,8 @@
-/** manifest.json: what a run is, with the number of its format. It is written before the weights are loaded. */
+/** manifest.json: what a run is, with the number of its format. It is written when everything that a run needs is open. */
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
+import { readStamped } from './checksums.ts';
+import { configHash } from './config.ts';
 import { type RunConfig, storedConfigSchema } from './schema.ts';
 import { readStored } from './stored.ts';
 
@@ -20,9 +22,13 @@ const manifestSchema = z.object({
   modelHash: z.string(),
   dataHash: z.string(),
   pairsHash: z.string().nullable(),
+  /** Hash of the file of demonstrations (teacher.pool); null without one. */
+  poolHash: z.string().nullable(),
+  /** Hash of the file of loopholes by problem (environment.partition); null without one. */
+  partitionHash: z.string().nullable(),
   /** The arm's name in tables. */
   arm: z.string(),
-  /** Whether the arm was given labels. */
+  /** Whether labels reached training: the arm was given them, or demonstrations were chosen by them. */
   usesOracle: z.boolean(),
   /** Whether deployment deletes a block. */
   hasQuarantine: z.boolean(),
@@ -44,7 +50,17 @@ export interface Manifest extends Omit<Stored, 'config'> {
 
 export function readManifest(path: string): Manifest {
   expectFormat(path);
-  return readStored(path, what, manifestSchema);
+  const manifest = readStamped(path, what, manifestSchema);
+  const { config } = readStored(path, what, z.object({ config: z.custom<RunConfig>() }));
+  // The config as it is in the file: keys that a later version added do not count.
+  const found = configHash(config);
+  if (found === manifest.configHash) return manifest;
+  throw new UserError({
+    call: `read ${path}`,
+    expected: `a config with the hash that the manifest says (${manifest.configHash})`,
+    found: `another hash (${found})`,
+    fix: 'The config was changed after the run began. Restore it, or fork the run: --fork RUN@UPDATE --set KEY=VALUE.',
+  });
 }
 
 /** Refuses a run that another version of the package wrote in another format. */

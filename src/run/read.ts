@@ -6,10 +6,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { readJsonl } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
+import { expectGrownFile } from './checkpoint.ts';
 import type { RunDirectory } from './directory.ts';
 import { type RolloutRow, rolloutColumns } from './ledger.ts';
 import { runFormat } from './manifest.ts';
 import type { WarningEvent } from './notices.ts';
+import { expectRows, expectSealed } from './seal.ts';
 import { checkStored } from './stored.ts';
 import { dropLines, readTable, sealTable } from './table.ts';
 
@@ -29,7 +31,14 @@ const eventSchema = z.discriminatedUnion('kind', [
 
 const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()) });
 
+/** Refuses a file that is not as the seal of the run or its last checkpoint says; one that neither mentions may be missing. */
+function expectIntact(run: RunDirectory, name: string): void {
+  if (run.isSealed()) expectSealed(run.file(name));
+  else expectGrownFile(run, name);
+}
+
 export async function* readEvents(run: RunDirectory): AsyncGenerator<RunEvent> {
+  expectIntact(run, 'events.jsonl');
   for await (const event of readChecked(run.ledger('events'), 'an event', eventSchema)) {
     yield event as unknown as RunEvent;
   }
@@ -47,12 +56,14 @@ async function* readChecked<Schema extends z.ZodType>(
   }
 }
 
-export function readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
-  return readTable<RolloutRow>(run.file('rollouts'));
+export async function* readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
+  if (!run.isSealed()) expectGrownFile(run, 'rollouts.jsonl');
+  yield* readTable<RolloutRow>(run.file('rollouts'));
 }
 
 /** Seconds per phase of each update; if an update was done twice, those of the last time. */
 export async function readTimings(run: RunDirectory): Promise<Map<number, Readonly<Record<string, number>>>> {
+  expectIntact(run, 'timings.jsonl');
   const timings = new Map<number, Readonly<Record<string, number>>>();
   for await (const row of readChecked(run.file('timings.jsonl'), 'timings of an update', timingSchema)) {
     timings.set(row.update, row.seconds);
@@ -62,7 +73,8 @@ export async function readTimings(run: RunDirectory): Promise<Map<number, Readon
 
 /** Rows of modules · rank values; `RolloutRow.featureRow` counts them. */
 export function readFeatures(run: RunDirectory): Float32Array {
-  return readFloats(run.file('features.f32'));
+  const { modules, rank } = run.readManifest().features;
+  return readRows(run, 'features.f32', modules.length * rank);
 }
 
 export interface StoredDirection {
@@ -76,7 +88,7 @@ export interface StoredDirection {
 export function readDirections(run: RunDirectory): StoredDirection[] {
   const { modules, rank } = run.readManifest().features;
   const width = 3 + modules.length * rank;
-  const values = readFloats(run.file('directions.f32'));
+  const values = readRows(run, 'directions.f32', width);
   return Array.from({ length: values.length / width }, (_, row) => ({
     update: values[row * width],
     pairCuts: { low: values[row * width + 1], high: values[row * width + 2] },
@@ -84,8 +96,12 @@ export function readDirections(run: RunDirectory): StoredDirection[] {
   }));
 }
 
-function readFloats(path: string): Float32Array {
+/** The values of a file of rows; a file that is not as it was stored, or that ends within a row, is refused. */
+function readRows(run: RunDirectory, name: string, width: number): Float32Array {
+  expectIntact(run, name);
+  const path = run.file(name);
   if (!existsSync(path)) return new Float32Array(0);
+  expectRows(path, 4 * width);
   const bytes = readFileSync(path);
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
 }

@@ -8,6 +8,7 @@ import type { Route } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { Gate, haarDirection } from '../gates/index.ts';
 import { gateArm, gateSettings, gateSettingsOf, massMatched, type RoutingArm, type Seen } from '../grpo/index.ts';
+import { damagedFile } from './checksums.ts';
 import { checkConfig, readConfig } from './config.ts';
 import type { RunDirectory } from './directory.ts';
 import type { RolloutRow } from './ledger.ts';
@@ -63,6 +64,7 @@ export async function replayGate(
     point(update);
     const data = new Float32Array(rows.length * width);
     rows.forEach(({ featureRow }, i) => {
+      expectFeatureRow(run, featureRow ?? 0, features.length / width);
       data.set(features.subarray((featureRow ?? 0) * width, ((featureRow ?? 0) + 1) * width), i * width);
     });
     const { routes } = await arm.route({
@@ -77,6 +79,12 @@ export async function replayGate(
   }
   if (replayed.length === 0) throw complain(run, 'stored features of rollouts', 'none');
   return summarise(replayed, windowUpdates);
+}
+
+/** Refuses a row that features.f32 does not have. */
+function expectFeatureRow(run: RunDirectory, row: number, rows: number): void {
+  if (row < rows) return;
+  throw damagedFile(run.file('features.f32'), `at least ${row + 1} rows, as many as the rollouts name`, `${rows}`);
 }
 
 function seenRow({ id, update, group, member, sampled, truncated, tokens }: RolloutRow): Seen {

@@ -32,7 +32,7 @@ function keyText(path: readonly PropertyKey[]): string {
   return path.length === 0 ? 'the whole value' : `key ${path.map(String).join('.')}`;
 }
 
-function readJson(path: string, call: string, what: string, fix?: string): unknown {
+export function readJson(path: string, call: string, what: string, fix?: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (cause) {

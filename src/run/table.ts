@@ -7,8 +7,9 @@ import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { type BasicType, fileWriter, parquetWriteRows } from 'hyparquet-writer';
-import { UserError } from '../base/index.ts';
 import { readJsonl, syncDirectory } from '../base/node/index.ts';
+import { damagedFile } from './checksums.ts';
+import { expectSealed } from './seal.ts';
 
 export type TableColumns<Row> = { readonly [Name in keyof Row]-?: BasicType };
 
@@ -37,11 +38,13 @@ export async function dropLines(path: string): Promise<void> {
   if (existsSync(`${path}.parquet`)) await rm(`${path}.jsonl`, { force: true });
 }
 
-/** Rows of `path`.parquet or `path`.jsonl, in order. */
+/** Rows of `path`.parquet, whose bytes must be those that were sealed, or of `path`.jsonl, in order. */
 export async function* readTable<Row>(path: string): AsyncGenerator<Row> {
-  if (existsSync(`${path}.parquet`)) yield* readParquet<Row>(`${path}.parquet`);
+  if (expectSealed(`${path}.parquet`)) yield* readParquet<Row>(`${path}.parquet`);
   else if (existsSync(`${path}.jsonl`)) for await (const row of readJsonl(`${path}.jsonl`)) yield row as Row;
-  else throw new UserError({ call: `read ${path}`, expected: 'a .parquet or a .jsonl file', found: 'neither' });
+  else if (existsSync(`${path}.parquet`)) {
+    throw damagedFile(`${path}.parquet`, 'a seal.json beside it that has its hash', 'none');
+  } else throw damagedFile(path, 'a .parquet or a .jsonl file', 'neither');
 }
 
 async function* readParquet<Row>(path: string): AsyncGenerator<Row> {

@@ -1,6 +1,6 @@
 /** Turns problems into tasks: each gets one loophole, and both of its prompts as tokens. */
 import { UserError } from '../base/index.ts';
-import { sha256Json } from '../base/node/index.ts';
+import { sha256 } from '../base/node/index.ts';
 import {
   hintedPrompt,
   type Loophole,
@@ -78,6 +78,20 @@ export function assertPromptsFit(tasks: readonly Task[], limit: number): void {
   }
 }
 
+/** The hash of everything about problems that decides prompts and verdicts; their CPU budgets are measured, and do not count. */
 export function problemsHash(problems: readonly Problem[]): string {
-  return sha256Json(problems.map(({ id, messages, canonicalSolution }) => ({ id, messages, canonicalSolution })));
+  return sha256(
+    JSON.stringify(
+      problems.map(({ cpuSeconds: _measured, ...problem }) => problem),
+      nameTypes,
+    ),
+  );
+}
+
+/** Tells the values of Python apart that would be the same JSON. */
+function nameTypes(_: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return { integer: `${value}` };
+  if (typeof value === 'number' && !Number.isFinite(value)) return { number: `${value}` };
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || value.constructor === Object) return value;
+  return { [value.constructor.name]: { ...value } };
 }

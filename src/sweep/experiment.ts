@@ -99,7 +99,8 @@ export async function planExperiment(
   const runs: PlannedRun[] = [];
   for (const seed of experiment.seeds) {
     for (const { name, recipe, set } of experiment.arms) {
-      const own = [...experiment.set, ...set, ...settings, `seed=${seed}`];
+      const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
+      const own = [...changes, ...settings, `seed=${seed}`];
       const { config, hash } = await resolveConfig(resolve(folder, recipe), own);
       runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash });
     }

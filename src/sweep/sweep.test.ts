@@ -36,6 +36,17 @@ describe('an experiment', () => {
     expect(new Set(runs.map(({ configHash }) => configHash)).size).toBe(4);
   });
 
+  it('names paths from its own folder, and settings from the working directory', async () => {
+    const folder = recipeFolder();
+    const path = join(folder, 'both.toml');
+    const set = ['teacher.pool=pool.jsonl', 'environment={ partition = "split.json" }', 'pairs.file=hack'];
+    const { runs } = await planExperiment({ ...readExperiment(path), set }, path, ['model=mine']);
+    expect(runs[0].config.teacher.pool).toBe(join(folder, 'pool.jsonl'));
+    expect(runs[0].config.environment.partition).toBe(join(folder, 'split.json'));
+    expect(runs[0].config.pairs.file).toBe('hack');
+    expect(runs[0].config.model).toBe(join(process.cwd(), 'mine'));
+  });
+
   it.each([
     [{ name: 'x', seeds: [], arms: [{ name: 'a', recipe: 'r' }] }, 'seeds'],
     [{ name: 'x', seeds: [1, 1], arms: [{ name: 'a', recipe: 'r' }] }, 'one of them twice'],

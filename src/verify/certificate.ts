@@ -4,7 +4,7 @@
  * quarantine is not in them: no row or column of it occurs in a PEFT tensor, and merged weights are the base plus the deployed change.
  */
 import { readdir } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import {
   type Adapter,
   type AdapterCheckpoint,
@@ -13,9 +13,10 @@ import {
   readPeft,
   scaleRows,
 } from '../adapters/index.ts';
-import { randomStream } from '../base/index.ts';
+import { randomStream, UserError } from '../base/index.ts';
 import { sha256, sha256File } from '../base/node/index.ts';
 import { add, type Device, linear, matmul, readFloats, Scope, Tape } from '../engine/index.ts';
+import { hashModel } from '../lab/index.ts';
 import { type Decoder, ModelFolder, type Project, packRows } from '../model/index.ts';
 import { openDecoder } from './parity-model.ts';
 import { quarantineVectors, vectorsOf } from './quarantine-vectors.ts';
@@ -42,8 +43,10 @@ export interface ExportedPart {
 
 export interface DeletionCertificate {
   readonly kind: 'deletion certificate';
-  readonly schema: 1;
+  readonly schema: 2;
   readonly adapter: { readonly family: string; readonly rank: number; readonly modules: number };
+  /** The base model, and whether the run says that the adapter was trained on it; a file of tensors does not say. */
+  readonly base: CertifiedBase;
   readonly inputs: Readonly<Record<string, string>>;
   readonly outputs: Readonly<Record<string, string>>;
   readonly probe: typeof probe & { readonly device: string };
@@ -57,7 +60,29 @@ export interface DeletionCertificate {
   readonly holds: boolean;
 }
 
+export interface CertifiedBase {
+  readonly directory: string;
+  /** Hashes of the weights, then one of the files beside them. */
+  readonly hash: string;
+  readonly isTrainedOn: boolean;
+}
+
+/** Names the base of an export. Another base than the adapter was trained on is refused: what is deleted was never in it. */
+export async function expectBase(folder: ModelFolder, trainedOn: string | null): Promise<CertifiedBase> {
+  const hash = await hashModel(folder);
+  if (trainedOn === null || trainedOn === hash) {
+    return { directory: resolve(folder.directory), hash, isTrainedOn: trainedOn !== null };
+  }
+  throw new UserError({
+    call: `export with the base ${folder.directory}`,
+    expected: `the model that the adapter was trained on (${trainedOn})`,
+    found: `another hash (${hash})`,
+    fix: 'Name the folder of that model with --model, or restore it.',
+  });
+}
+
 export interface ExportSource {
+  readonly base: CertifiedBase;
   readonly device: Device;
   readonly folder: ModelFolder;
   readonly checkpoint: AdapterCheckpoint;
@@ -89,8 +114,9 @@ export async function certify(source: ExportSource, directory: string): Promise<
   );
   return {
     kind: 'deletion certificate',
-    schema: 1,
+    schema: 2,
     adapter: { family: adapter.family, rank: adapter.rank, modules: adapter.modules.length },
+    base: source.base,
     inputs: { ...inputs, ...model },
     outputs: await hashFiles(written.flat(), directory),
     probe: { ...probe, device: device.name },

@@ -1,5 +1,5 @@
 /** Claims that can be checked: parity with PyTorch, invariants of adapters, the environment, provenance, the deletion certificate. */
-export { certify, type DeletionCertificate } from './certificate.ts';
+export { certify, type DeletionCertificate, expectBase } from './certificate.ts';
 export { type Check, stated } from './check.ts';
 export { verifyMarkers, verifyPartition, verifyRewards } from './environment-checks.ts';
 export { verifyAdapters } from './invariants.ts';

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { sha256 } from '../base/node/index.ts';
 import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
-import { armOf, assemble, drive, openInputs, partsOf, Resources, type RunInputs } from '../lab/index.ts';
+import { armOf, assemble, drive, openInputs, partsOf, Resources, type RunInputs, usesLabels } from '../lab/index.ts';
 import { FlippedLedger, readVerdicts, VerdictLedger } from '../oracle/index.ts';
 import { type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
 import { type Check, stated } from './check.ts';
 
 export interface LabelFlip {
   readonly checks: readonly Check[];
-  /** Whether the arm says that it uses labels: then its bytes are expected to differ. */
+  /** Whether the arm says that it uses labels, or demonstrations are chosen by them: then its bytes are expected to differ. */
   readonly usesLabels: boolean;
   /** Number of rollouts that carried gradient, and how many of them were kept or routed. */
   readonly trained: number;
@@ -37,7 +37,7 @@ export interface LabelFlipOptions {
 export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptions): Promise<LabelFlip> {
   const { updates, folder, onUpdate } = options;
   const parts = await partsOf(config);
-  const { usesLabels, kind } = armOf(config, parts);
+  const { kind } = armOf(config, parts);
   const names = parts.loopholes.map(({ name }) => name);
   const short: RunConfig = { ...config, updates, output: { ...config.output, checkpointEvery: 1 } };
   await using resources = new Resources();
@@ -57,7 +57,7 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
   const differing = [...told.bytes].filter(([name, hash]) => lied.bytes.get(name) !== hash).map(([name]) => name);
   const sum = (pick: (step: StepEvent) => number): number => told.steps.reduce((total, step) => total + pick(step), 0);
   return {
-    usesLabels,
+    usesLabels: usesLabels(config, parts),
     trained: sum(({ routes }) => routes.keep + routes.absorb + routes.route),
     pinned: sum(({ routes }) => routes.keep + routes.route),
     checks: [

@@ -2,15 +2,14 @@
  * Checks of provenance and splits: pairs know nothing of evaluation, and what a run directory says about itself is true: its config
  * and hashes, ledgers that fit together, and whether its arm uses labels.
  */
-import { existsSync } from 'node:fs';
 import type { Loophole } from '../env/index.ts';
 import { builtinLoopholes, hintedPrompt, markedLoopholes } from '../env/index.ts';
 import type { Pair } from '../env/pairs/index.ts';
 import { assertDisjoint, type Splits } from '../env/sources/index.ts';
-import { armOf, partsOf } from '../lab/index.ts';
-import { readVerdicts } from '../oracle/index.ts';
+import { partsOf, type RunIdentity, storedIdentity, usesLabels } from '../lab/index.ts';
+import { readRunVerdicts } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
-import { configHash, readEvents, readFeatures, readRollouts } from '../run/index.ts';
+import { configHash, loadCheckpoint, readEvents, readFeatures, readRollouts } from '../run/index.ts';
 import { type Check, compareExact, stated } from './check.ts';
 
 export function verifyPairProvenance(
@@ -48,16 +47,16 @@ export function verifyPairProvenance(
   ];
 }
 
-export async function verifyRunProvenance(
-  run: RunDirectory,
-  now: { dataHash: string; pairsHash: string },
-): Promise<Check[]> {
+export async function verifyRunProvenance(run: RunDirectory, now: RunIdentity): Promise<Check[]> {
   const manifest = run.readManifest();
   const { config, name } = manifest;
-  const { usesLabels } = armOf(config, await partsOf(config));
+  const labelled = usesLabels(config, await partsOf(config));
+  // What labels taught the parent of a fork is in the fork.
+  const inherited = manifest.parent !== null && manifest.usesOracle;
+  const begun = storedIdentity(manifest);
   const rows: { id: string; featureRow: number | null; trained: boolean }[] = [];
   for await (const { id, featureRow, trained } of readRollouts(run)) rows.push({ id, featureRow, trained });
-  const verdicts = await readVerdicts(run.file('verdicts'));
+  const verdicts = await readRunVerdicts(run);
   const unjudged = rows.filter(({ id }) => !verdicts.has(id));
   const red: string[] = [];
   let steps = 0;
@@ -67,21 +66,29 @@ export async function verifyRunProvenance(
   }
   const width = manifest.features.modules.length * manifest.features.rank;
   const stored = rows.flatMap(({ featureRow }) => (featureRow === null ? [] : [featureRow]));
-  const incomplete = run
-    .listCheckpoints()
-    .filter((update) => !existsSync(`${run.checkpoint(update)}/adapter.safetensors`));
+  const incomplete: number[] = [];
+  for (const update of run.listCheckpoints()) await loadCheckpoint(run, update).catch(() => incomplete.push(update));
   return [
     stated(name, 'config hash', configHash(config) === manifest.configHash, manifest.configHash),
-    stated(name, 'data hash', now.dataHash === manifest.dataHash, 'the problems have changed'),
-    stated(name, 'pairs hash', now.pairsHash === manifest.pairsHash, 'the pairs have changed'),
-    stated(name, 'labels are used where the arm says so', manifest.usesOracle === usesLabels, config.arm.kind),
+    stated(name, 'model hash', now.model === begun.model, 'the model has changed'),
+    stated(name, 'data hash', now.problems === begun.problems, 'the problems have changed'),
+    stated(name, 'partition hash', now.partition === begun.partition, 'the file of loopholes has changed'),
+    stated(name, 'pairs hash', now.pairs === begun.pairs, 'the pairs have changed'),
+    stated(name, 'pool hash', now.pool === begun.pool, 'the demonstrations have changed'),
+    stated(name, 'plugins hash', now.plugins === begun.plugins, 'the code of the plugins has changed'),
+    stated(
+      name,
+      'labels are used where the arm says so',
+      manifest.usesOracle === labelled || inherited,
+      config.arm.kind,
+    ),
     stated(name, 'updates follow one another', Number.isFinite(steps), 'a gap in events.jsonl'),
     stated(name, 'every rollout has a verdict', unjudged.length === 0, `${unjudged.length} have none`),
     compareExact(name, 'verdicts', [verdicts.size], [rows.length]),
     compareExact(name, 'rows of features', [readFeatures(run).length / width], [stored.length]),
     stated(
       name,
-      'checkpoints are complete',
+      'checkpoints are complete and as they were saved',
       run.listCheckpoints().length > 0 && incomplete.length === 0,
       incomplete.join(', '),
     ),

@@ -54,6 +54,8 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     modelHash: 'm'.repeat(64),
     dataHash: 'd'.repeat(64),
     pairsHash: null,
+    poolHash: null,
+    partitionHash: null,
     arm: arm.label(armSettings),
     usesOracle: arm.usesLabels,
     hasQuarantine: arm.quarantine,

@@ -89,7 +89,7 @@ describe('a plugin that cannot be used', () => {
     writeFileSync(path, `${text}\n// another\n`);
     const refused = await gq('train', '--resume', out);
     expect(refused).toMatchObject({ code: 2 });
-    expect(refused.err).toContain('expected the plugins that the run began with');
+    expect(refused.err).toContain('expected the code of the plugins (key plugins) that the run began with');
     writeFileSync(path, text);
     expect(await gq('train', '--resume', out)).toMatchObject({ code: 0 });
   });

@@ -258,10 +258,10 @@ describe('gq verify and gq smoke', () => {
     expect((await gq(['verify', 'science', path])).code).toBe(0);
     const run = RunDirectory.open(path);
     const manifest = run.readManifest();
-    await run.writeManifest({ ...manifest, usesOracle: true, dataHash: 'another', configHash: 'another' });
+    await run.writeManifest({ ...manifest, usesOracle: true, dataHash: 'another', modelHash: 'another' });
     const { code, out } = await gq(['verify', 'science', path]);
     expect(code).toBe(1);
-    for (const name of ['config hash', 'data hash', 'labels are used where the arm says so']) {
+    for (const name of ['model hash', 'data hash', 'labels are used where the arm says so']) {
       expect(out).toMatch(new RegExp(`${name} .*FAIL`));
     }
     await run.writeManifest(manifest);

@@ -1,5 +1,5 @@
 /** Training as a library: a caller's sinks and signal, warnings that are in the run's events once, and nothing printed. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { train, trainRun } from '../../src/lab/index.ts';
 import { type RecordedEvent, RunDirectory, readEvents, type Sink } from '../../src/run/index.ts';
@@ -82,8 +82,8 @@ describe('a run with sinks of its own', () => {
     const stop = new AbortController();
     const config = lab.config(short);
     await train(config, path, { sinks: [new Collector(() => stop.abort())], signal: stop.signal });
-    const manifest = readFileSync(`${path}/manifest.json`, 'utf8');
-    writeFileSync(`${path}/manifest.json`, manifest.replace(/"device": "wasm \w+ 1"/, '"device": "abacus 7"'));
+    const run = RunDirectory.open(path);
+    await run.writeManifest({ ...run.readManifest(), device: 'abacus 7' });
     const sink = new Collector();
     await train(config, path, { sinks: [sink] });
     const [warning] = sink.events;

@@ -17,6 +17,8 @@ export interface ResolvedExport {
   readonly model: string;
   /** The adapter starts that the run could name. */
   readonly starts: readonly AdapterStart[];
+  /** Hash of the model that the adapter was trained on; null for a file of tensors, which does not say. */
+  readonly trainedOn: string | null;
 }
 
 export async function resolveExport(path: string, options: ExportSourceOptions): Promise<ResolvedExport> {
@@ -34,11 +36,11 @@ async function resolveFile(path: string, { model, update }: ExportSourceOptions)
     const found = model === undefined ? 'none' : '--update, which is for runs';
     throw new UserError({ call: `gq export ${path}`, expected: '--model with a file of adapter tensors', found });
   }
-  return { checkpoint: await readCheckpoint(path), model, starts: builtinStarts };
+  return { checkpoint: await readCheckpoint(path), model, starts: builtinStarts, trainedOn: null };
 }
 
 async function resolveRun(path: string, { model, update }: ExportSourceOptions): Promise<ResolvedExport> {
-  const { RunDirectory } = await import('../../run/index.ts');
+  const { checkedAdapter, RunDirectory } = await import('../../run/index.ts');
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
   const checkpoints = run.listCheckpoints();
@@ -57,8 +59,9 @@ async function resolveRun(path: string, { model, update }: ExportSourceOptions):
   }
   const { family, rank } = config.adapter;
   const known = { family, rank, modules: manifest.features.modules };
-  const checkpoint = await readCheckpoint(join(run.checkpoint(wanted), 'adapter.safetensors'), known);
-  const { modelDirectory, partsOf } = await import('../../lab/index.ts');
+  const { expectSamePlugins, modelDirectory, partsOf } = await import('../../lab/index.ts');
+  expectSamePlugins(`gq export ${run.path}`, run);
+  const checkpoint = await readCheckpoint(checkedAdapter(run, wanted), known);
   const { starts } = await partsOf(config);
-  return { checkpoint, model: model ?? modelDirectory(config.model), starts };
+  return { checkpoint, model: model ?? modelDirectory(config.model), starts, trainedOn: manifest.modelHash };
 }

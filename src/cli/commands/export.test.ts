@@ -1,5 +1,5 @@
 /** Exports of small stored models: what is written, that it can be read back, and that a bad export is refused. */
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,8 +18,10 @@ import {
 import { randomStream } from '../../base/rng.ts';
 import { Scope } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
+import { hashModel } from '../../lab/index.ts';
 import { ModelFolder, SafetensorsFile, writeSafetensors } from '../../model/index.ts';
-import { certify, type DeletionCertificate } from '../../verify/certificate.ts';
+import { saveCheckpoint } from '../../run/checkpoint.ts';
+import { certify, type DeletionCertificate, expectBase } from '../../verify/certificate.ts';
 import { openDecoder } from '../../verify/parity-model.ts';
 import { runCli } from '../program.ts';
 
@@ -185,17 +187,14 @@ describe('a run', () => {
     const { tensors, modules } = await readCheckpoint(checkpoint);
     const adapter = { family: 'pissa', rank: 2 };
     const config = { model: join(golden, 'qwen3'), adapter, arm: { kind: arm } };
-    const run = await writeRun(join(home, name), { config });
-    await run.writeManifest({ ...run.readManifest(), features: { modules: [...modules], rank: 2 } });
+    const run = await writeRun(join(home, name), { config, checkpoints: [] });
+    await using folder = await ModelFolder.open(config.model);
+    const [features, modelHash] = [{ modules: [...modules], rank: 2 }, await hashModel(folder)];
+    await run.writeManifest({ ...run.readManifest(), features, modelHash });
     for (const update of [0, 10]) {
-      await mkdir(run.checkpoint(update), { recursive: true });
-      const entries = [...tensors].map(([tensor, { shape, data }]) => ({
-        name: tensor,
-        dtype: 'F32' as const,
-        shape,
-        data: () => data,
-      }));
-      await writeSafetensors(join(run.checkpoint(update), 'adapter.safetensors'), entries);
+      const tripwire = { best: null, strikes: 0, tripped: null };
+      const state = { update, adapter: tensors, moments: new Map(), arm: null, directionAge: null, tripwire };
+      await saveCheckpoint(run, state);
     }
     return run.path;
   }
@@ -209,6 +208,8 @@ describe('a run', () => {
       expect({ code, err }).toEqual({ code: 0, err: '' });
       expect((await readCertificate(to)).adapter).toEqual({ family: 'pissa', rank: 2, modules: 14 });
     }
+    const other = await run('export', path, '--model', join(golden, 'llama'), '--to', join(home, 'run-out-other'));
+    expect(other).toMatchObject({ code: 2, err: expect.stringContaining('the model that the adapter was trained on') });
     const missing = await run('export', path, '--update', '7', '--to', join(home, 'run-out-7'));
     expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('one of its checkpoints: 0, 10') });
   });
@@ -241,7 +242,8 @@ describe('certificate', () => {
     await using folder = await ModelFolder.open(model);
     const adapter = restoreAdapter(scope, folder.config, checkpoint);
     const decoder = await openDecoder(scope, folder);
-    const { holds, parts } = await certify({ device, folder, checkpoint, adapter, decoder }, to);
+    const base = await expectBase(folder, null);
+    const { holds, parts } = await certify({ device, folder, base, checkpoint, adapter, decoder }, to);
     expect(holds).toBe(false);
     expect(parts[0].quarantineFound).toEqual([`${module} lora_A row 1 is ${module}.A row 2`]);
     expect(parts[1].quarantineFound).toEqual([`${module}.weight is not the base weight plus the deployed change`]);

@@ -46,14 +46,14 @@ class RefusedExport extends Error {
 async function runExport(path: string, options: ExportOptions, context: CommandContext): Promise<void> {
   const chosen = choose('--format', formats, options.format);
   const dtype = options.dtype === undefined ? null : choose('--dtype', dtypes, options.dtype);
-  const { certify } = await import('../../verify/index.ts');
-  const { openDecoder } = await import('../../verify/index.ts');
+  const { certify, expectBase, openDecoder } = await import('../../verify/index.ts');
   const { resolveExport } = await import('./export-source.ts');
   const { restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
   const { createFolder, ModelFolder } = await import('../../model/index.ts');
   const { Scope } = await import('../../engine/index.ts');
-  const { checkpoint, model, starts } = await resolveExport(path, options);
+  const { checkpoint, model, starts, trainedOn } = await resolveExport(path, options);
   await using folder = await ModelFolder.open(model);
+  const base = await expectBase(folder, trainedOn);
   using device = await openDevice(options.device, { precision: 'f32' });
   using scope = new Scope(device);
   const adapter = restoreAdapter(scope, folder.config, checkpoint, starts);
@@ -63,7 +63,7 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
       const name = options.baseName ?? model;
       if (chosen.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name);
       if (chosen.includes('merged')) await writeMerged(join(directory, 'merged'), folder, adapter, dtype);
-      const certificate = await certify({ device, folder, checkpoint, adapter, decoder }, directory);
+      const certificate = await certify({ device, folder, base, checkpoint, adapter, decoder }, directory);
       if (!certificate.holds) throw new RefusedExport(certificate);
       await writeFileAtomic(join(directory, 'deletion-certificate.json'), `${JSON.stringify(certificate, null, 2)}\n`);
       show(certificate, options, context);
@@ -91,7 +91,11 @@ function show(certificate: DeletionCertificate, { json, to }: ExportOptions, con
   );
   const removed = `The quarantine of this ${adapter.family} adapter moved logits by up to ${quarantine.effect.toExponential(2)}.`;
   const verdict = certificate.holds ? `Written to ${to}.` : 'Nothing was written.';
-  context.stdout.write(`${[...lines, `${removed} ${verdict}`].join('\n')}\n`);
+  const base = certificate.base.isTrainedOn
+    ? 'which the adapter was trained on'
+    : 'as given: the adapter does not say what it was trained on';
+  const named = `The base is ${certificate.base.directory} (${certificate.base.hash.slice(0, 12)}), ${base}.`;
+  context.stdout.write(`${[...lines, named, `${removed} ${verdict}`].join('\n')}\n`);
 }
 
 export function configureExport(command: Command, context: CommandContext): void {

@@ -10,6 +10,7 @@ import {
   readJudged,
 } from '../../analyse/index.ts';
 import { gateSettingsOf } from '../../grpo/index.ts';
+import { expectSamePlugins } from '../../lab/index.ts';
 import { bandTable, driftTable, gateTable, renderTable, windowTable } from '../../report/index.ts';
 import { RunDirectory, readFeatures } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -34,6 +35,7 @@ export function configureGate(command: Command, context: CommandContext): void {
 async function runGate(path: string, options: GateOptions, context: CommandContext): Promise<void> {
   const window = parseWholeNumber(options.window, '--window', 1);
   const run = RunDirectory.open(path);
+  expectSamePlugins(`gq gate ${path}`, run);
   const rollouts = await readJudged(run);
   const [all, reinforced] = [judgeGate(rollouts), judgeReinforced(rollouts)];
   const windows = gateWindows(rollouts, window);

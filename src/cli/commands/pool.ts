@@ -21,7 +21,7 @@ import {
   sourceOf,
 } from '../../lab/index.ts';
 import { generate } from '../../model/index.ts';
-import { readVerdicts } from '../../oracle/index.ts';
+import { readRunVerdicts } from '../../oracle/index.ts';
 import { grpoSettings, type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { collect } from '../values.ts';
@@ -115,7 +115,7 @@ function limit(entries: readonly PoolEntry[], perProblem: number): PoolEntry[] {
 
 async function poolFromRun(run: RunDirectory): Promise<Pool> {
   const { config, configHash, modelHash } = run.readManifest();
-  const verdicts = await readVerdicts(run.file('verdicts'));
+  const verdicts = await readRunVerdicts(run);
   const entries: PoolEntry[] = [];
   for await (const { id, problem, completion, source } of readRollouts(run)) {
     const verdict = verdicts.get(id);

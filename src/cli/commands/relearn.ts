@@ -1,7 +1,8 @@
 /** `gq relearn RUN`: compares vanilla training on a run's deployed model with the same training on the base. */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { z } from 'zod';
 import { writeMerged } from '../../adapters/index.ts';
 import {
   describeRelearning,
@@ -14,14 +15,15 @@ import {
   trainingCurve,
 } from '../../analyse/index.ts';
 import { UserError } from '../../base/index.ts';
+import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { lastCheckpoint } from '../../evaluate/index.ts';
 import {
   lastAdapter,
   modelDirectory,
   onInterrupt,
   openAdapter,
-  openModel,
-  openPairs,
+  openRunInputs,
+  placeModel,
   Resources,
   train,
 } from '../../lab/index.ts';
@@ -29,7 +31,15 @@ import { createFolder, ModelFolder } from '../../model/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
-import { isOfOneUpdate, loadCheckpoint, noticeText, RunDirectory } from '../../run/index.ts';
+import {
+  checkedAdapter,
+  isOfOneUpdate,
+  loadCheckpoint,
+  noticeText,
+  RunDirectory,
+  readStamped,
+  stampedJson,
+} from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 import { parseWholeNumber } from '../values.ts';
@@ -68,10 +78,19 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
       found: `${config.arm.kind}, which deploys everything it trained`,
     });
   }
+  if (!run.isSealed()) {
+    throw new UserError({
+      call: `gq relearn ${path}`,
+      expected: 'a finished run',
+      found: `${lastCheckpoint(run)} of ${config.updates} updates`,
+      fix: `Finish it with: gq train --resume ${path}`,
+    });
+  }
   const out = options.out ?? join(path, 'relearn');
   const updates = options.updates === undefined ? config.updates : parseWholeNumber(options.updates, '--updates', 1);
-  const deployed = await exportDeployed(run, config, join(out, 'deployed'));
   const plain = { ...config, arm: { kind: 'vanilla' as const }, updates };
+  const given = options.vanilla === undefined ? null : await openVanilla(options.vanilla, plain);
+  const deployed = await exportDeployed(run, config, join(out, 'deployed'));
   const attack = await trainVanilla(
     { ...plain, model: deployed },
     join(out, 'attack'),
@@ -82,7 +101,7 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
     attack === null || options.vanilla !== undefined
       ? null
       : await trainVanilla(plain, join(out, 'vanilla'), 'from the base', context);
-  const base = options.vanilla === undefined ? vanilla : await openVanilla(options.vanilla, plain);
+  const base = given ?? vanilla;
   if (attack === null || base === null) {
     context.stdout.write(`interrupted; go on with: gq relearn ${path}\n`);
     context.exitCode = 1;
@@ -112,17 +131,35 @@ function relearningRow({ start, reached, firstRate, finalRate, updates }: Relear
   return [start, reached === null ? `not in ${updates}` : `${reached}`, rate(firstRate), rate(finalRate), `${updates}`];
 }
 
-/** Writes the merged model without its quarantine in float32, as `gq export` does. */
+const sourceSchema = z.object({ model: z.string(), adapter: z.string() });
+
+/**
+ * Writes the merged model without its quarantine in float32, as `gq export` does. One that an interrupted call has written is used again
+ * if it is of this run.
+ */
 async function exportDeployed(run: RunDirectory, config: RunConfig, directory: string): Promise<string> {
-  if (existsSync(join(directory, 'config.json'))) return directory;
-  rmSync(directory, { recursive: true, force: true });
   await using resources = new Resources();
-  const model = await openModel(config, resources);
-  const { pairs } = await openPairs(config, model.text);
+  const { files, pairs } = await openRunInputs(`gq relearn ${run.path}`, run, config, resources);
+  const source = { model: files.hash, adapter: await sha256File(checkedAdapter(run, lastCheckpoint(run))) };
+  if (existsSync(directory)) {
+    const path = join(directory, 'source.json');
+    const found = existsSync(path) ? readStamped(path, 'the source of a deployed model', sourceSchema) : null;
+    if (found?.model === source.model && found.adapter === source.adapter) return directory;
+    throw new UserError({
+      call: `gq relearn ${run.path}`,
+      expected: `no folder ${directory}, or the deployed model of this run in it`,
+      found: 'something else',
+      fix: 'Choose another --out.',
+    });
+  }
+  const model = await placeModel(config, files, resources);
   const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
   adapter.load((await loadCheckpoint(run, lastCheckpoint(run))).state.adapter);
   await using folder = await ModelFolder.open(modelDirectory(config.model));
-  await createFolder(directory, (path) => writeMerged(path, folder, adapter, 'F32'));
+  await createFolder(directory, async (path) => {
+    await writeMerged(path, folder, adapter, 'F32');
+    await writeFileAtomic(join(path, 'source.json'), stampedJson(source));
+  });
   return directory;
 }
 
@@ -159,7 +196,7 @@ async function openVanilla(path: string, wanted: RunConfig): Promise<TrainingPoi
     throw new UserError({
       call: `--vanilla ${path}`,
       expected: `a vanilla run with the same ${differs}`,
-      found: JSON.stringify(config[differs]),
+      found: differs === 'arm' ? config.arm.kind : JSON.stringify(config[differs]),
     });
   }
   return trainingCurve(await readJudged(run), 'full');

@@ -1,6 +1,6 @@
 /** `gq replay RUN --gate …`: shows the routes that another gate would have chosen on the stored features, without training again. */
 import type { Command } from 'commander';
-import { partsOf } from '../../lab/index.ts';
+import { expectSamePlugins, partsOf } from '../../lab/index.ts';
 import { type Replay, RunDirectory, replayGate, routes } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { collect, parseWholeNumber } from '../values.ts';
@@ -31,6 +31,7 @@ export function configureReplay(command: Command, context: CommandContext): void
     .action(async (path: string, { gate, seed, window, json }: ReplayCommandOptions) => {
       const options = { gate, windowUpdates: window, ...(seed === undefined ? {} : { seed }) };
       const run = RunDirectory.open(path);
+      expectSamePlugins(`replay ${path}`, run);
       const replay = await replayGate(run, options, await partsOf(run.readManifest().config));
       context.stdout.write(json ? `${JSON.stringify(replay, null, 2)}\n` : render(replay));
     });

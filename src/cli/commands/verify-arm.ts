@@ -52,7 +52,9 @@ function render({ checks, usesLabels, trained, pinned }: LabelFlip): string {
   const notes = [
     `${pinned} of ${trained} rollouts were kept or routed; the others trained both blocks.`,
     ...(usesLabels
-      ? ['The arm says that it uses labels: it must fail this check, and the manifests of its runs say so.']
+      ? [
+          'The arm says that it uses labels, or demonstrations are chosen by them: it must fail this check, and the manifests of its runs say so.',
+        ]
       : []),
     ...(pinned === 0 && !usesLabels
       ? ['Nothing was kept or routed: a gate may need more updates to show what it reads.']

@@ -2,16 +2,18 @@
 import type { Command } from 'commander';
 import { loadPairs } from '../../env/pairs/index.ts';
 import {
+  identityOf,
   openJudge,
   openProblems,
   pairSetOf,
   parseRunConfig,
   partsOf,
   Resources,
+  readInputs,
   resolveConfig,
 } from '../../lab/index.ts';
 import type { RunConfig } from '../../run/index.ts';
-import { partitionOf, problemsHash, RunDirectory } from '../../run/index.ts';
+import { partitionOf, RunDirectory } from '../../run/index.ts';
 import type { Check } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
@@ -72,11 +74,10 @@ export async function reportPartition(config: RunConfig): Promise<VerifyReport> 
 export async function reportScience(config: RunConfig, run: RunDirectory | null = null): Promise<VerifyReport> {
   const { verifyPairProvenance, verifyRunProvenance } = await import('../../verify/index.ts');
   await using resources = new Resources();
-  const splits = await openProblems(config, await openJudge(config, resources));
-  const { pairs, hash: pairsHash } = await loadPairs(await pairSetOf(config), config.pairs.select);
-  const checks = verifyPairProvenance(config, pairs, splits, (await partsOf(config)).loopholes);
-  const dataHash = problemsHash(Object.values(splits).flat());
-  if (run !== null) checks.push(...(await verifyRunProvenance(run, { dataHash, pairsHash })));
+  const inputs = await readInputs(config, resources);
+  const { pairs } = await loadPairs(await pairSetOf(config), config.pairs.select);
+  const checks = verifyPairProvenance(config, pairs, inputs.problems, (await partsOf(config)).loopholes);
+  if (run !== null) checks.push(...(await verifyRunProvenance(run, await identityOf(config, inputs))));
   return { checks, notes: '' };
 }
 

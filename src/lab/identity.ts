@@ -1,0 +1,127 @@
+/**
+ * The identity of a run: hashes of everything that decides what it computes. Whatever opens a run compares what it is about to use
+ * with the manifest, before any work: an input that changed since the run began would give results that carry the run's name.
+ */
+import { existsSync } from 'node:fs';
+import { UserError } from '../base/index.ts';
+import { sha256File } from '../base/node/index.ts';
+import { configHash, type Manifest, problemsHash, type RunConfig, type RunDirectory } from '../run/index.ts';
+import { type OpenedInputs, readInputs } from './inputs.ts';
+import { pluginRecords } from './plugins.ts';
+import type { Resources } from './resources.ts';
+
+export interface RunIdentity {
+  readonly config: string;
+  readonly plugins: string;
+  readonly model: string;
+  readonly problems: string;
+  readonly partition: string | null;
+  readonly pairs: string | null;
+  readonly pool: string | null;
+}
+
+/** The input that a key of the config names, in the words of errors. */
+const namedBy: Readonly<Record<keyof RunIdentity, string>> = {
+  config: 'the config',
+  plugins: 'the code of the plugins (key plugins)',
+  model: 'the model (key model)',
+  problems: 'the problems (key data)',
+  partition: 'the file of loopholes (key environment.partition)',
+  pairs: 'the pairs (key pairs)',
+  pool: 'the demonstrations (key teacher.pool)',
+};
+
+export function storedIdentity(manifest: Manifest): RunIdentity {
+  return {
+    config: configHash(manifest.config),
+    plugins: manifest.plugins.map(({ hash }) => hash).join(' '),
+    model: manifest.modelHash,
+    problems: manifest.dataHash,
+    partition: manifest.partitionHash,
+    pairs: manifest.pairsHash,
+    pool: manifest.poolHash,
+  };
+}
+
+/** The identity of a run with this config and these inputs. */
+export async function identityOf(config: RunConfig, inputs: OpenedInputs): Promise<RunIdentity> {
+  return {
+    config: configHash(config),
+    plugins: pluginHash(config),
+    model: inputs.files.hash,
+    problems: problemsHash(Object.values(inputs.problems).flat()),
+    partition: await hashInput(config.environment.partition, 'environment.partition'),
+    pairs: inputs.pairsHash,
+    pool: await hashInput(config.teacher.pool, 'teacher.pool'),
+  };
+}
+
+export function pluginHash({ plugins }: RunConfig): string {
+  return pluginRecords(plugins)
+    .map(({ hash }) => hash)
+    .join(' ');
+}
+
+async function hashInput(path: string | null, key: string): Promise<string | null> {
+  if (path === null) return null;
+  if (existsSync(path)) return sha256File(path);
+  throw new UserError({
+    call: `config, key ${key}`,
+    expected: 'a file',
+    found: `no file ${path}`,
+    fix: 'If it was moved, put it back: a run names its inputs by their absolute paths.',
+  });
+}
+
+/** Refuses inputs that differ from those that the run began with. `now` has those that will be used. */
+export function expectIdentity(call: string, begun: RunIdentity, now: Partial<RunIdentity>): void {
+  for (const key of Object.keys(namedBy) as (keyof RunIdentity)[]) {
+    if (now[key] === undefined || now[key] === begun[key]) continue;
+    throw new UserError({
+      call,
+      expected: `${namedBy[key]} that the run began with (${begun[key] ?? 'none'})`,
+      found: `another hash (${now[key] ?? 'none'})`,
+      fix: 'Restore what was changed since, or train a new run.',
+    });
+  }
+}
+
+/** Opens the inputs of a run, and refuses them if any has changed since the run began. */
+export async function openRunInputs(
+  call: string,
+  run: RunDirectory,
+  config: RunConfig,
+  resources: Resources,
+): Promise<OpenedInputs> {
+  const manifest = run.readManifest();
+  const begun = storedIdentity(manifest);
+  expectIdentity(call, begun, { plugins: pluginHash(config) });
+  const inputs = await readInputs(config, resources);
+  // The caller may compute on another device than the run was trained on.
+  expectIdentity(call, begun, { ...(await identityOf(config, inputs)), config: begun.config });
+  return inputs;
+}
+
+/** Refuses a run whose plugins have changed; for readers of a run that open no other input of it. */
+export function expectSamePlugins(call: string, run: RunDirectory): void {
+  const manifest = run.readManifest();
+  expectIdentity(call, storedIdentity(manifest), { plugins: pluginHash(manifest.config) });
+}
+
+/**
+ * Refuses a fork whose inputs are not its parent's. The model must be the same, since the adapter was trained on it; another input may
+ * differ if the fork's config names another one.
+ */
+export function expectFork(call: string, parent: Manifest, config: RunConfig, now: RunIdentity): void {
+  const same = (pick: (each: RunConfig) => unknown): boolean =>
+    JSON.stringify(pick(config)) === JSON.stringify(pick(parent.config));
+  const { model, plugins, problems, partition, pairs, pool } = now;
+  expectIdentity(call, storedIdentity(parent), {
+    model,
+    ...(same((each) => each.plugins) ? { plugins } : {}),
+    ...(same((each) => [each.data, each.plugins]) ? { problems } : {}),
+    ...(same((each) => each.environment.partition) ? { partition } : {}),
+    ...(same((each) => [each.pairs, each.data.kind]) ? { pairs } : {}),
+    ...(same((each) => each.teacher.pool) ? { pool } : {}),
+  });
+}

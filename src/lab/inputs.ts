@@ -1,0 +1,25 @@
+/** The inputs of a run, opened before the weights are loaded and before any device is. */
+import type { TokenPair } from '../adapters/index.ts';
+import type { Judge } from '../env/index.ts';
+import type { Splits } from '../env/sources/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import { type ModelFiles, openFolder } from './model.ts';
+import { openPairs } from './pairs.ts';
+import { openJudge, openProblems, silent, type Warn } from './problems.ts';
+import type { Resources } from './resources.ts';
+
+export interface OpenedInputs {
+  readonly judge: Judge;
+  readonly problems: Splits;
+  readonly files: Omit<ModelFiles, 'device'>;
+  readonly pairs: readonly TokenPair[];
+  readonly pairsHash: string;
+}
+
+export async function readInputs(config: RunConfig, resources: Resources, warn: Warn = silent): Promise<OpenedInputs> {
+  const judge = await openJudge(config, resources);
+  const problems = await openProblems(config, judge, warn);
+  const files = await openFolder(config, resources);
+  const { pairs, hash: pairsHash } = await openPairs(config, files.text);
+  return { judge, problems, files, pairs, pairsHash };
+}

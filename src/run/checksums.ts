@@ -1,0 +1,91 @@
+/**
+ * Checksums of what a run stores. Growing files are hashed up to a length, and a file that has grown is hashed on from where the last
+ * hash ended. JSON that programs rely on carries the hash of its own content. Damage is an error that names the file.
+ */
+import { createHash, type Hash } from 'node:crypto';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import type { z } from 'zod';
+import { UserError } from '../base/index.ts';
+import { sha256 } from '../base/node/index.ts';
+import { checkStored, readJson } from './stored.ts';
+
+const restore = 'The run directory is damaged: restore it from a copy, or start a new run.';
+
+export function damagedFile(path: string, expected: string, found: string, fix = restore): UserError {
+  return new UserError({ call: `read ${path}`, expected, found, fix });
+}
+
+/** The hashes of the beginnings of files that only grow. */
+export class PrefixHashes {
+  readonly #known = new Map<string, { readonly hash: Hash; readonly bytes: number }>();
+
+  clear(): void {
+    this.#known.clear();
+  }
+
+  /** The hash of the first `bytes` bytes; a missing file counts as empty. */
+  digest(path: string, bytes: number): string {
+    const known = this.#known.get(path);
+    const before = known !== undefined && known.bytes <= bytes ? known : { hash: createHash('sha256'), bytes: 0 };
+    const hash = before.hash.copy();
+    if (bytes > before.bytes) feed(hash, path, before.bytes, bytes);
+    this.#known.set(path, { hash, bytes });
+    return hash.copy().digest('hex');
+  }
+}
+
+function feed(hash: Hash, path: string, from: number, to: number): void {
+  const file = openSync(path, 'r');
+  try {
+    const chunk = Buffer.alloc(1 << 20);
+    for (let at = from; at < to; ) {
+      const read = readSync(file, chunk, 0, Math.min(chunk.length, to - at), at);
+      if (read === 0) throw damagedFile(path, `at least ${to} bytes`, `${at}`);
+      hash.update(chunk.subarray(0, read));
+      at += read;
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Refuses a file that is missing, shorter than `bytes`, or whose first `bytes` bytes (default: all) have another hash. */
+export function expectHash(path: string, expected: string, bytes?: number): void {
+  if (!existsSync(path)) throw damagedFile(path, 'a file', 'none');
+  const size = statSync(path).size;
+  if (bytes !== undefined && size < bytes) throw damagedFile(path, `at least ${bytes} bytes`, `${size}`);
+  const found = new PrefixHashes().digest(path, bytes ?? size);
+  if (found === expected) return;
+  const part = bytes === undefined || bytes === size ? 'bytes' : `first ${bytes} bytes`;
+  throw damagedFile(path, `${part} with the hash that was stored (${expected})`, `another hash (${found})`);
+}
+
+/** The value as JSON, with the hash of its content as the last key. */
+export function stampedJson(value: object): string {
+  return `${JSON.stringify({ ...value, checksum: contentHash(value) }, null, 2)}\n`;
+}
+
+/** Reads what `stampedJson` wrote; content that does not fit its hash is an error. */
+export function readStamped<Schema extends z.ZodType>(
+  path: string,
+  what: string,
+  schema: Schema,
+  fix = `The file was changed or is damaged. ${restore}`,
+): z.infer<Schema> {
+  const call = `read ${path}`;
+  const raw = readJson(path, call, what, fix);
+  const { checksum, ...content } = (isTable(raw) ? raw : {}) as Record<string, unknown>;
+  const checked = checkStored(isTable(raw) ? content : raw, call, what, schema, fix);
+  // The text is compared too, so that no byte of the file can change unseen.
+  if (checksum === contentHash(content) && readFileSync(path, 'utf8') === stampedJson(content)) return checked;
+  const found = checksum === undefined ? 'no checksum' : `content that its checksum does not fit (${checksum})`;
+  throw damagedFile(path, `${what}, as it was written`, found, fix);
+}
+
+function isTable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function contentHash(value: object): string {
+  return sha256(JSON.stringify(value));
+}

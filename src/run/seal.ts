@@ -1,0 +1,67 @@
+/**
+ * The seal of a run that is over: seal.json lists the hash of every file that will not change any more, and the last checkpoint. Until
+ * then, the last checkpoint says what the growing files must begin with. Readers check what they read against one or the other.
+ */
+import { existsSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { sha256File, writeFileAtomic } from '../base/node/index.ts';
+import { damagedFile, expectHash, readStamped, stampedJson } from './checksums.ts';
+
+const sealName = 'seal.json';
+
+const sealSchema = z.object({
+  /** Updates of the last checkpoint; null for a run without any. */
+  update: z.number().int().min(0).nullable(),
+  /** File name → hash of its bytes. */
+  files: z.record(z.string(), z.string()),
+});
+export type Seal = Readonly<z.infer<typeof sealSchema>>;
+
+const sealedFiles = [
+  'rollouts.parquet',
+  'verdicts.parquet',
+  'events.jsonl',
+  'features.f32',
+  'directions.f32',
+  'timings.jsonl',
+];
+
+/** Null for a run that is not over. */
+export function readSeal(directory: string): Seal | null {
+  const path = join(directory, sealName);
+  return existsSync(path) ? readStamped(path, 'the seal of a run', sealSchema) : null;
+}
+
+export function hasSeal(directory: string): boolean {
+  return existsSync(join(directory, sealName));
+}
+
+export async function writeSeal(directory: string, update: number | null): Promise<void> {
+  const files: Record<string, string> = {};
+  for (const name of sealedFiles) {
+    const path = join(directory, name);
+    if (existsSync(path)) files[name] = await sha256File(path);
+  }
+  const seal: Seal = { update, files };
+  await writeFileAtomic(join(directory, sealName), stampedJson(seal));
+}
+
+/** Refuses a file of a sealed run that is missing or was changed. Returns whether the run is sealed and lists the file. */
+export function expectSealed(path: string): boolean {
+  const hash = readSeal(dirname(path))?.files[basename(path)];
+  if (hash === undefined) return false;
+  expectHash(path, hash);
+  return true;
+}
+
+/** Refuses a sealed run of which any file is missing or was changed. */
+export function expectAllSealed(directory: string): void {
+  for (const [name, hash] of Object.entries(readSeal(directory)?.files ?? {})) expectHash(join(directory, name), hash);
+}
+
+/** Refuses rows of floats that end within a row. */
+export function expectRows(path: string, rowBytes: number): void {
+  const { size } = statSync(path);
+  if (size % rowBytes !== 0) throw damagedFile(path, `whole rows of ${rowBytes} bytes`, `${size} bytes: it was cut`);
+}

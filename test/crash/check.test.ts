@@ -1,0 +1,57 @@
+/** A sample of `npm run check:crash`: some damages to an unfinished run, all damages to a finished one, and a full disk where one can be mounted. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { damagesOf, tryDamage } from './damage.ts';
+import { fillDisk } from './disks.ts';
+import { makeRuns, settingsOf } from './runs.ts';
+
+let home = '';
+let [whole, part] = ['', ''];
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'gq-crash-'));
+  ({ whole, part } = await makeRuns(home));
+}, 120_000);
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+const last = join('checkpoints', '00003');
+const sample = [
+  { file: 'manifest.json', kind: 'a bit in the middle' },
+  { file: 'events.jsonl', kind: 'a bit near the start' },
+  { file: 'rollouts.jsonl', kind: 'a bit in the middle' },
+  { file: 'verdicts.jsonl', kind: 'a bit near the start' },
+  { file: 'features.f32', kind: 'a bit near the start' },
+  { file: 'directions.f32', kind: 'deleted' },
+  { file: 'checksums.json', kind: 'deleted' },
+  { file: join(last, 'adapter.safetensors'), kind: 'a bit near the end' },
+  { file: join(last, 'trainer.safetensors'), kind: 'a bit in the middle' },
+  { file: join(last, 'state.json'), kind: 'a bit in the middle' },
+  { file: join(last, 'state.json'), kind: 'deleted' },
+];
+
+it.each(sample)('an unfinished run, $file: $kind', { timeout: 60_000 }, async (damage) => {
+  expect(damagesOf(part)).toContainEqual(damage);
+  const { outcome, detail } = await tryDamage(damage, { run: part, whole, copy: join(home, 'damaged') });
+  expect({ outcome, detail }).toMatchObject({ outcome: 'clear error' });
+  expect(detail).toContain(join(home, 'damaged'));
+});
+
+it('a finished run: no damage to any file is silent', { timeout: 240_000 }, async () => {
+  const damages = damagesOf(whole);
+  expect(damages.length).toBeGreaterThan(70);
+  const bad = [];
+  for (const damage of damages) {
+    const report = await tryDamage(damage, { run: whole, whole, copy: join(home, 'damaged') });
+    if (report.outcome !== 'clear error' && damage.file !== 'checksums.json') bad.push(report);
+  }
+  expect(bad).toEqual([]);
+});
+
+it('a full disk stops a run with an error; with room it goes on as if nothing had happened', {
+  timeout: 120_000,
+}, async (context) => {
+  const report = await fillDisk(128, home, settingsOf(home), whole);
+  if (report === null) return context.skip('file systems cannot be mounted here');
+  expect(report).toMatchObject({ outcome: 'identical', detail: expect.stringMatching(/ENOSPC|no space/i) });
+});

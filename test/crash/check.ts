@@ -1,0 +1,69 @@
+/**
+ * `npm run check:crash`: kills a run at a hundred random moments, damages every file of an unfinished and of a finished run in seven ways,
+ * and trains on disks that are too small. Everything must end as if nothing had happened, or with an error that says what is wrong. Prints
+ * the counts; exits 1 if anything was wrong silently or ended with a stack trace.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { killAndCompare } from '../resume/kill.ts';
+import { type DamageReport, damagesOf, tryDamage } from './damage.ts';
+import { fillDisk } from './disks.ts';
+import { makeRuns, settingsOf } from './runs.ts';
+
+let failures = 0;
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function count(title: string, outcomes: readonly { readonly outcome: string }[]): void {
+  const counts = new Map<string, number>();
+  for (const { outcome } of outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  failures += (counts.get('silent') ?? 0) + (counts.get('stack') ?? 0);
+  say(`${title}: ${outcomes.length} tried; ${[...counts].map(([outcome, n]) => `${n} ${outcome}`).join(', ')}`);
+}
+
+async function checkDamage(home: string, run: string, whole: string): Promise<void> {
+  const reports: DamageReport[] = [];
+  for (const damage of damagesOf(run)) {
+    const report = await tryDamage(damage, { run, whole, copy: join(home, 'damaged') });
+    reports.push(report);
+    if (report.outcome === 'silent' || report.outcome === 'stack') {
+      say(`${report.outcome}: ${report.file} ${report.kind}: ${report.detail}`);
+    }
+  }
+  count(run === whole ? 'damage to a finished run' : 'damage to an unfinished run', reports);
+}
+
+async function checkDisks(home: string, whole: string): Promise<void> {
+  const reports = [];
+  for (const kibibytes of [4, 16, 64, 96, 128, 192, 256, 384, 512, 768]) {
+    const report = await fillDisk(kibibytes, home, settingsOf(home), whole);
+    if (report === null) return say('full disks: skipped, since file systems cannot be mounted here');
+    reports.push(report);
+    if (report.outcome === 'silent' || report.outcome === 'stack') say(`${kibibytes} KiB: ${report.detail}`);
+  }
+  count('full disks', reports);
+}
+
+async function checkKills(): Promise<void> {
+  const { kills, differences } = await killAndCompare({ kills: 100, updates: 40, checkpointEvery: 2, seed: 11 });
+  failures += differences.length;
+  say(
+    `kill -9: ${kills} kills; ${differences.length === 0 ? 'identical' : `other bytes in ${differences.join(', ')}`}`,
+  );
+}
+
+const home = mkdtempSync(join(tmpdir(), 'gq-crash-'));
+try {
+  const { whole, part } = await makeRuns(home);
+  await checkDamage(home, part, whole);
+  await checkDamage(home, whole, whole);
+  await checkDisks(home, whole);
+  await checkKills();
+} finally {
+  rmSync(home, { recursive: true, force: true });
+}
+say(failures === 0 ? 'Nothing was silently wrong.' : `${failures} wrong.`);
+process.exitCode = failures === 0 ? 0 : 1;

@@ -1,0 +1,176 @@
+/** Where a run may start, what a failed start leaves behind, and what happens when the folder of a run is touched from outside. */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { trainRun } from '../../src/lab/index.ts';
+import { RunDirectory } from '../../src/run/index.ts';
+import { gq, setting } from './identity-lab.ts';
+import { Lab, tinySettings } from './lab.ts';
+
+const gate = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=2'];
+let lab: Lab;
+let settings: string[];
+const whole = (): string => lab.path('whole');
+beforeAll(async () => {
+  lab = await Lab.open();
+  settings = setting(`model=${lab.model}`, ...tinySettings, 'updates=4', 'output.checkpointEvery=2');
+  expect(await gq('train', ...settings, ...setting(...gate), '--out', whole())).toMatchObject({ code: 0 });
+}, 120_000);
+afterAll(() => lab[Symbol.asyncDispose]());
+
+describe('a folder that is not empty is refused', () => {
+  it('files of someone else are not touched', async () => {
+    mkdirSync(lab.path('nonempty'));
+    writeFileSync(lab.path('nonempty/events.jsonl'), 'hi\n');
+    const { code, err } = await gq('train', ...settings, '--out', lab.path('nonempty'));
+    expect({ code, err }).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/a new or empty folder, found events\.jsonl/),
+    });
+    expect(readdirSync(lab.path('nonempty'))).toEqual(['events.jsonl']);
+    expect(readFileSync(lab.path('nonempty/events.jsonl'), 'utf8')).toBe('hi\n');
+  });
+
+  it('a run that lost its manifest lends its checkpoints to nobody', async () => {
+    cpSync(whole(), lab.path('lost'), { recursive: true });
+    rmSync(lab.path('lost/manifest.json'));
+    const before = readdirSync(lab.path('lost'), { recursive: true });
+    expect(await gq('train', ...settings, '--out', lab.path('lost'))).toMatchObject({ code: 2 });
+    expect(readdirSync(lab.path('lost'), { recursive: true })).toEqual(before);
+  });
+
+  it('an empty folder, and what a killed start leaves, are accepted', async () => {
+    mkdirSync(lab.path('begun/checkpoints'), { recursive: true });
+    for (const name of ['events.jsonl', 'verdicts.jsonl', 'features.f32']) writeFileSync(lab.path(`begun/${name}`), '');
+    writeFileSync(lab.path('begun/manifest.json.1f-2.tmp'), '{"for');
+    const one = setting('updates=1');
+    expect(await gq('train', ...settings, ...one, '--out', lab.path('begun'))).toMatchObject({ code: 0 });
+  });
+});
+
+describe('a start that fails leaves nothing behind', () => {
+  it.each<[string, () => string[], RegExp]>([
+    ['a checkpoint that the parent has not', () => ['--fork', `${whole()}@3`], /found 0, 2, 4/],
+    ['a parent that is none', () => ['--fork', `${lab.path('nowhere')}@0`], /no manifest\.json/],
+    ['another rank than the parent', () => ['--fork', `${whole()}@2`, ...setting('adapter.rank=4')], /expected/],
+    [
+      'fewer updates than the parent had',
+      () => ['--fork', `${whole()}@4`, ...setting('updates=3')],
+      /updates of more than 4/,
+    ],
+    ['as many updates as the parent had', () => ['--fork', `${whole()}@4`], /updates of more than 4/],
+    ['no such model', () => [...settings, ...setting('model=nowhere')], /nowhere/],
+    ['no such problems', () => [...settings, ...setting('data.kind=file', 'data.path=gone.jsonl')], /gone\.jsonl/],
+    ['no such pool', () => [...settings, ...setting('teacher.pool=gone.jsonl')], /teacher\.pool.*gone\.jsonl/],
+    ['no such partition', () => [...settings, ...setting('environment.partition=gone.json')], /gone\.json/],
+    ['prompts that are too long', () => [...settings, ...setting('sampling.maxPromptTokens=2')], /maxPromptTokens/],
+  ])('%s', async (_, args, message) => {
+    const { code, err } = await gq('train', ...args(), '--out', lab.path('outer/inner/failed'));
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+    expect(existsSync(lab.path('outer'))).toBe(false);
+  });
+
+  it('no GPU', async () => {
+    const { code } = await gq('train', ...settings, '--device', 'cuda', '--out', lab.path('outer/failed'));
+    expect(code).not.toBe(0);
+    expect(existsSync(lab.path('outer'))).toBe(false);
+  });
+
+  it('a folder that was there before stays, empty', async () => {
+    mkdirSync(lab.path('mine'));
+    expect(await gq('train', '--fork', `${whole()}@3`, '--out', lab.path('mine'))).toMatchObject({ code: 2 });
+    expect(readdirSync(lab.path('mine'))).toEqual([]);
+  });
+});
+
+describe('arguments are checked before anything is trained', () => {
+  it('gq relearn: a comparison that does not fit, a run that is not over, a folder of another run', async () => {
+    const out = lab.path('relearned');
+    const other = await gq('relearn', whole(), '--vanilla', whole(), '--out', out);
+    expect(other).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('a vanilla run with the same arm, found activation'),
+    });
+    const path = lab.path('begun-only');
+    await trainRun(lab.config([...gate, 'updates=4']), RunDirectory.create(path), { signal: AbortSignal.abort() });
+    const begun = await gq('relearn', path, '--out', out);
+    expect(begun).toMatchObject({ code: 2, err: expect.stringContaining('a finished run, found 1 of 4 updates') });
+    expect(existsSync(out)).toBe(false);
+    mkdirSync(`${out}/deployed`, { recursive: true });
+    cpSync(lab.model, `${out}/deployed`, { recursive: true });
+    const taken = await gq('relearn', whole(), '--updates', '1', '--out', out);
+    expect(taken).toMatchObject({ code: 2, err: expect.stringContaining('the deployed model of this run') });
+    expect(readdirSync(out)).toEqual(['deployed']);
+  });
+
+  it('gq eval: an update without a checkpoint', async () => {
+    const { code, err } = await gq('eval', whole(), '--update', '3');
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('one of its checkpoints: 0, 2, 4') });
+    expect(existsSync(`${whole()}/evaluations`)).toBe(false);
+  });
+});
+
+describe('a run whose folder goes away while it trains', () => {
+  it('stops at the next write, with an error that says so', async () => {
+    const path = lab.path('deleted');
+    let updates = 0;
+    const training = trainRun(lab.config(['updates=50']), RunDirectory.create(path), {
+      sinks: [
+        {
+          name: 'vandal',
+          event({ kind }) {
+            if (kind !== 'step') return;
+            updates++;
+            rmSync(path, { recursive: true, force: true });
+          },
+        },
+      ],
+    });
+    await expect(training).rejects.toThrow(/the folder of the run as it was.*found that it was deleted/);
+    expect(updates).toBe(1);
+    expect(existsSync(path)).toBe(false);
+  });
+});
+
+describe('what is missing or cut is not read as nothing', () => {
+  const damaged = (name: string, damage: (path: string) => void): string => {
+    const path = lab.path(`damaged-${name}`);
+    rmSync(path, { recursive: true, force: true });
+    cpSync(whole(), path, { recursive: true });
+    damage(path);
+    return path;
+  };
+
+  it.each([
+    ['features.f32', ['replay', 'gate', 'verify science']],
+    ['directions.f32', ['replay']],
+    ['rollouts.parquet', ['replay', 'gate', 'traces']],
+    ['verdicts.parquet', ['gate', 'traces']],
+    ['events.jsonl', ['results', 'verify science']],
+    ['seal.json', ['replay', 'gate', 'traces']],
+  ])('%s of a finished run', async (name, readers) => {
+    for (const [how, damage] of Object.entries({
+      missing: (path: string) => rmSync(path),
+      empty: (path: string) => truncateSync(path, 0),
+      cut: (path: string) => truncateSync(path, 100),
+    })) {
+      const path = damaged('sealed', (run) => damage(`${run}/${name}`));
+      for (const reader of readers) {
+        const { code, err } = await gq(...reader.split(' '), path);
+        expect({ how, reader, code }).toEqual({ how, reader, code: 2 });
+        expect(err).toContain(name === 'seal.json' && how === 'missing' ? 'seal.json' : name);
+      }
+    }
+  });
+
+  it('a run that is not over: its features were cut', async () => {
+    const path = lab.path('unfinished');
+    const config = lab.config([...gate, 'updates=4']);
+    await trainRun(config, RunDirectory.create(path), { signal: AbortSignal.abort() });
+    expect((await gq('replay', path)).err).not.toContain('features.f32');
+    for (const length of [100, 4, 0]) {
+      truncateSync(`${path}/features.f32`, length);
+      const { code, err } = await gq('replay', path);
+      expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('features.f32') });
+    }
+  });
+});
