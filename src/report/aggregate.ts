@@ -1,14 +1,16 @@
 /**
  * Puts the runs of one experiment together, by arm and over seeds: mean ± SEM with n. The value of a single seed supports no
- * claim. Arms that use labels are kept apart and never pooled with the others.
+ * claim. Arms that use labels are kept apart and never pooled with the others. Only runs that differ in nothing but the seed are
+ * pooled, and only evaluations on the same number of prompts stand in one table.
  */
 
 import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../analyse/index.ts';
-import { UserError } from '../base/index.ts';
 import { type FinalSet, finalSets, type Rate, summarise } from '../evaluate/index.ts';
 import { mean, standardError } from '../stats/index.ts';
+import { onSamePrompts } from './final-states.ts';
 import type { RunResults } from './run-results.ts';
+import { expectOneArm } from './same-arm.ts';
 
 export interface Sample {
   /** The seeds, in order; `values` has one entry per seed. */
@@ -50,8 +52,9 @@ export interface ResultsOptions {
   readonly order?: readonly string[];
 }
 
-export function aggregate(runs: readonly RunResults[], options: ResultsOptions): Results {
+export function aggregate(read: readonly RunResults[], options: ResultsOptions): Results {
   const { name, baseline, placebo, order = [] } = options;
+  const runs: readonly RunResults[] = onSamePrompts(read);
   const groups = groupBy(runs, ({ arm }) => arm);
   const known = [
     ...order.filter((arm) => groups.has(arm)),
@@ -64,14 +67,7 @@ export function aggregate(runs: readonly RunResults[], options: ResultsOptions):
 
 function toArm(arm: string, runs: readonly RunResults[]): ArmResults {
   const bySeed = runs.toSorted((a, b) => a.seed - b.seed);
-  const twice = bySeed.find(({ seed }, i) => i > 0 && bySeed[i - 1].seed === seed);
-  if (twice !== undefined) {
-    throw new UserError({
-      call: `results of arm ${arm}`,
-      expected: 'one run a seed',
-      found: `seed ${twice.seed} twice (${twice.path})`,
-    });
-  }
+  expectOneArm(arm, bySeed);
   return { arm, usesOracle: runs[0].usesOracle, hasQuarantine: runs[0].hasQuarantine, runs: bySeed };
 }
 

@@ -129,9 +129,12 @@ function narrow(experiment: Experiment, { seeds, arms }: ExperimentOptions): Exp
     const expected = experiment.arms.map(({ name }) => name).join(', ');
     throw new UserError({ call: '--arms', expected, found: unknown });
   }
+  const named = seeds?.split(',').map((text) => parseWholeNumber(text, '--seeds'));
+  const twice = named?.find((seed, i) => named.indexOf(seed) !== i);
+  if (twice !== undefined) throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
   return {
     ...experiment,
-    seeds: seeds === undefined ? experiment.seeds : seeds.split(',').map((text) => parseWholeNumber(text, '--seeds')),
+    seeds: named ?? experiment.seeds,
     arms: experiment.arms.filter(({ name }) => chosen === undefined || chosen.includes(name)),
   };
 }
