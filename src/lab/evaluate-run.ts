@@ -10,6 +10,7 @@ import {
   lastCheckpoint,
   statesOf,
 } from '../evaluate/index.ts';
+import { RunDirectory } from '../run/index.ts';
 import { openRun } from './open-run.ts';
 import { Resources } from './resources.ts';
 
@@ -39,17 +40,19 @@ export interface EvaluatedRun {
 
 export async function evaluateRun(path: string, options: EvaluateOptions = {}): Promise<EvaluatedRun> {
   const { sets = finalSets, scales = [], limit = null, device, onProgress, signal } = options;
-  await using resources = new Resources();
-  const open = await openRun(path, resources, device === undefined ? {} : { device });
-  const update = options.update ?? lastCheckpoint(open.run);
-  const known = open.run.listCheckpoints();
+  const run = RunDirectory.open(path);
+  const update = options.update ?? lastCheckpoint(run);
+  const known = run.listCheckpoints();
+  // This is checked before the model is loaded, and before the base is evaluated.
   if (!known.includes(update)) {
     throw new UserError({
       call: `evaluate ${path}`,
-      expected: `the update of one of its checkpoints: ${known.join(', ')}`,
+      expected: `the update of one of its checkpoints: ${known.join(', ') || 'none yet'}`,
       found: `${update}`,
     });
   }
+  await using resources = new Resources();
+  const open = await openRun(path, resources, device === undefined ? {} : { device });
   const names = finalNames(statesOf(open), { update, sets, scales, limit });
   const end = await evaluateAll(open.evaluator, names, {
     onProgress: (done) => onProgress?.(done, names.length),

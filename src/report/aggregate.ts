@@ -42,6 +42,13 @@ export interface Results {
   readonly placebo: string | null;
   readonly sets: readonly FinalSet[];
   readonly arms: readonly ArmResults[];
+  /** Runs that could not be read, and why. */
+  readonly leftOut: readonly LeftOut[];
+}
+
+export interface LeftOut {
+  readonly path: string;
+  readonly why: string;
 }
 
 export interface ResultsOptions {
@@ -50,10 +57,11 @@ export interface ResultsOptions {
   readonly placebo: string | null;
   /** Order of the arms; arms that are not named follow in the order in which they appear. */
   readonly order?: readonly string[];
+  readonly leftOut?: readonly LeftOut[];
 }
 
 export function aggregate(read: readonly RunResults[], options: ResultsOptions): Results {
-  const { name, baseline, placebo, order = [] } = options;
+  const { name, baseline, placebo, order = [], leftOut = [] } = options;
   const runs: readonly RunResults[] = onSamePrompts(read);
   const groups = groupBy(runs, ({ arm }) => arm);
   const known = [
@@ -62,7 +70,7 @@ export function aggregate(read: readonly RunResults[], options: ResultsOptions):
   ];
   const arms = known.map((arm) => toArm(arm, groups.get(arm) ?? []));
   const sets = finalSets.filter((set) => runs.some(({ final }) => final[set] !== undefined));
-  return { name, baseline, placebo, sets, arms };
+  return { name, baseline, placebo, sets, arms, leftOut };
 }
 
 function toArm(arm: string, runs: readonly RunResults[]): ArmResults {

@@ -34,11 +34,12 @@ export interface RawConfig {
   readonly plugins: readonly string[];
 }
 
-/** Reads the base, the recipe with those it extends, and the settings; later sources win. */
+/** Reads the base, the recipe with those it extends, and the settings, which `option` gave; later sources win. */
 export function readConfig(
   recipe: string | null,
   settings: readonly string[] = [],
   base: ConfigBase | null = null,
+  option = '--set',
 ): RawConfig {
   const sources = new Map<string, string>();
   const raw: Table = Object.create(null);
@@ -48,7 +49,9 @@ export function readConfig(
       merge(raw, withPlugins(table, dirname(path), pluginPaths(raw)), path, sources, '');
     }
   }
-  for (const setting of settings) merge(raw, withPlugins(parseSetting(setting), process.cwd()), '--set', sources, '');
+  for (const setting of settings) {
+    merge(raw, withPlugins(parseSetting(setting, option), process.cwd()), option, sources, '');
+  }
   return { raw, sources, plugins: pluginPaths(raw) };
 }
 
@@ -196,9 +199,9 @@ function parseToml(text: string, call: string): Table {
 }
 
 /** Parses `a.b=c`. The value is TOML if it parses, else text; the word null means null, which TOML lacks. */
-function parseSetting(setting: string): Table {
+function parseSetting(setting: string, option: string): Table {
   const equals = setting.indexOf('=');
-  if (equals < 1) throw new UserError({ call: '--set', expected: 'key.path=value', found: setting });
+  if (equals < 1) throw new UserError({ call: option, expected: 'key.path=value', found: setting });
   const keys = setting.slice(0, equals).trim().split('.');
   const value = parseValue(setting.slice(equals + 1));
   return keys.reduceRight<Table>((inner, key, i) => ({ [key]: i === keys.length - 1 ? value : inner }), {});

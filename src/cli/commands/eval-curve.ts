@@ -5,6 +5,7 @@ import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
 import { curveTable, renderTable } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber } from '../values.ts';
 
 interface CurveOptions {
@@ -59,5 +60,7 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
       ? ''
       : `${choice.ids.length} of ${choice.pool} validation prompts, ${choice.solved} of them solved by the base (${choice.poolSolved} of ${choice.pool} in the pool)`;
   const head = `${path}: ${config.arm.kind}, seed ${config.seed}\n${subset}`;
-  context.stdout.write(`${head}\n\n${renderTable(curveTable(found, hasQuarantine), 'text')}`);
+  context.stdout.write(
+    `${head}\n\n${renderTable(curveTable(found, hasQuarantine), 'text', screenWidth(context.stdout))}`,
+  );
 }

@@ -12,6 +12,7 @@ import {
 import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber, shares } from '../values.ts';
 
 interface EvalOptions {
@@ -44,7 +45,7 @@ export function configureEval(command: Command, context: CommandContext): void {
 }
 
 async function runEval(path: string, options: EvalOptions, context: CommandContext): Promise<void> {
-  const sets = options.sets.split(',').map(parseSet);
+  const sets = [...new Set(options.sets.split(',').map((name) => parseSet(name.trim())))];
   const scales = shares(options.scales, '--scales');
   const limit = options.limit === undefined ? null : parseWholeNumber(options.limit, '--limit', 1);
   const asked = options.update === undefined ? undefined : parseWholeNumber(options.update, '--update');
@@ -71,11 +72,13 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
     return;
   }
   context.stdout.write(
-    options.json ? evaluationJson(run, update, evaluations) : evaluationText(run, update, evaluations),
+    options.json
+      ? evaluationJson(run, update, evaluations)
+      : evaluationText(run, update, evaluations, screenWidth(context.stdout)),
   );
 }
 
-function evaluationText(run: RunDirectory, update: number, found: readonly Evaluation[]): string {
+function evaluationText(run: RunDirectory, update: number, found: readonly Evaluation[], width: number): string {
   const { config, hasQuarantine } = run.readManifest();
   const tables = [
     finalEvaluationTable(found, hasQuarantine),
@@ -84,7 +87,7 @@ function evaluationText(run: RunDirectory, update: number, found: readonly Evalu
     surfacedTable(found),
   ].filter(({ rows }) => rows.length > 0);
   const head = `${run.path}: ${config.arm.kind}, seed ${config.seed}, after ${update} updates`;
-  return `${[head, ...tables.map((table) => renderTable(table, 'text').trimEnd())].join('\n\n')}\n`;
+  return `${[head, ...tables.map((table) => renderTable(table, 'text', width).trimEnd())].join('\n\n')}\n`;
 }
 
 function evaluationJson(run: RunDirectory, update: number, found: readonly Evaluation[]): string {

@@ -131,7 +131,8 @@ function narrow(experiment: Experiment, { seeds, arms }: ExperimentOptions): Exp
   }
   const named = seeds?.split(',').map((text) => parseWholeNumber(text, '--seeds'));
   const twice = named?.find((seed, i) => named.indexOf(seed) !== i);
-  if (twice !== undefined) throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
+  if (twice !== undefined)
+    throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
   return {
     ...experiment,
     seeds: named ?? experiment.seeds,
