@@ -7,6 +7,7 @@ import {
   loopholeEvaluationTable,
   renderTable,
   scaleTable,
+  shellLine,
   surfacedTable,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
@@ -66,7 +67,7 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
   });
   if (end === 'interrupted') {
     context.stdout.write(
-      `interrupted; finished evaluations are kept; go on with: gq eval ${path} and the same options\n`,
+      `interrupted; finished evaluations are kept; go on with: ${shellLine('gq', 'eval', path)} and the same options\n`,
     );
     context.exitCode = 1;
     return;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { coresEach, coresVariable, onInterrupt } from '../../lab/index.ts';
+import { shellLine } from '../../report/index.ts';
 import {
   type Experiment,
   type ExperimentEnd,
@@ -65,13 +66,13 @@ async function runCommand(recipe: string, options: ExperimentOptions, context: C
 
 /** The command that continues this one. */
 function againCommand(recipe: string, directory: string, { set, seeds, arms, jobs }: ExperimentOptions): string {
-  return [
-    `gq experiment ${recipe} --out ${directory}`,
-    ...set.map((setting) => `--set '${setting}'`),
-    ...(seeds === undefined ? [] : [`--seeds ${seeds}`]),
-    ...(arms === undefined ? [] : [`--arms ${arms}`]),
-    ...(jobs === '1' ? [] : [`--jobs ${jobs}`]),
-  ].join(' ');
+  return shellLine(
+    ...['gq', 'experiment', recipe, '--out', directory],
+    ...set.flatMap((setting) => ['--set', setting]),
+    ...(seeds === undefined ? [] : ['--seeds', seeds]),
+    ...(arms === undefined ? [] : ['--arms', arms]),
+    ...(jobs === '1' ? [] : ['--jobs', jobs]),
+  );
 }
 
 interface ExecuteOptions {
@@ -101,7 +102,7 @@ export async function executeExperiment(
     context.exitCode = 1;
     return false;
   }
-  context.stdout.write(`${plan.runs.length} runs in ${directory}; see: gq results ${directory}\n`);
+  context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);
   return true;
 }
 
