@@ -105,13 +105,21 @@ describe('what a run holds', () => {
 
 describe('names in errors', () => {
   const missing = join(home, `gone-${hostile}`);
-  it.each(
-    ['eval', 'eval-curve', 'gate', 'traces', 'replay', 'results', 'report', 'experiment', 'export', 'grade'].map(
-      (command) => [command],
-    ),
-  )('of files are printed visibly by gq %s', async (command) => {
-    const { code, text } = await gq(command, missing);
+  it.each([
+    ['eval'],
+    ['eval-curve'],
+    ['gate'],
+    ['traces'],
+    ['replay'],
+    ['results'],
+    ['report'],
+    ['experiment'],
+    ['export', '--to', join(home, 'out')],
+    ['train', '--resume'],
+  ])('of files are printed visibly by gq %s', async (...command) => {
+    const { code, text } = await gq(...command, missing);
     expect(code).not.toBe(0);
+    expect(text).toContain('\\x1b');
     expectVisible(text);
   });
 

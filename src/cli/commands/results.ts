@@ -1,5 +1,5 @@
 /** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { UserError, wrapText } from '../../base/index.ts';
 import type { OnReading, Results } from '../../report/index.ts';
 import {
@@ -22,7 +22,7 @@ const formats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
 
 interface ResultsOptions {
   readonly format: string;
-  readonly figures?: string;
+  readonly figures?: string | false;
   readonly force?: true;
   readonly baseline?: string;
   readonly placebo?: string;
@@ -33,6 +33,8 @@ export function configureResults(command: Command, context: CommandContext): voi
     .argument('<dir>', 'an experiment, a folder of runs, or a run')
     .option('--format <name>', formats.join(', '), 'text')
     .option('--figures <dir>', 'also draw figures into this folder; without it nothing is written')
+    // Scripts of version 0.1 say this, because figures were drawn unless it was said.
+    .addOption(new Option('--no-figures').hideHelp())
     .option('--force', 'overwrite files in the folder of figures that gq did not make')
     .option('--baseline <arm>', "compare with this arm; the experiment's own, or vanilla, when absent")
     .option('--placebo <arm>', "compare with this placebo too; the experiment's own, or haar, when absent")
@@ -70,12 +72,12 @@ function expectArm(option: string, name: string | undefined, { arms }: Results):
 
 async function runResults(directory: string, options: ResultsOptions, context: CommandContext): Promise<void> {
   const format = parseTableFormat(options.format, formats);
-  const { figures, force = false } = options;
-  if (figures !== undefined) expectOwnFigures(figures, force);
+  const { figures = false, force = false } = options;
+  if (figures !== false) expectOwnFigures(figures, force);
   const results = await openResults(directory, options);
   context.stdout.write(renderResults(results, format, screenWidth(context.stdout)));
   warnIncomplete(directory, results, context);
-  if (figures === undefined) return;
+  if (figures === false) return;
   const { files, warnings } = await writeFigures(allFigures(results), figures, { force });
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
   context.stderr.write(`${files.length} files in ${figures}\n`);
