@@ -120,13 +120,29 @@ export function finalSample(runs: readonly RunResults[], set: FinalSet, state: S
   );
 }
 
-/** One run per seed that has an evaluation of the base, whichever arm made it. */
-export function baseRuns({ arms }: Results, set: FinalSet): RunResults[] {
-  const seen = new Map<number, RunResults>();
-  for (const { runs } of arms) {
-    for (const run of runs) if ((run.final[set]?.base ?? null) !== null && !seen.has(run.seed)) seen.set(run.seed, run);
-  }
-  return [...seen.values()].sort((a, b) => a.seed - b.seed);
+export interface BaseRuns {
+  /** The arms whose base this is; null where all arms have the same. */
+  readonly of: readonly string[] | null;
+  /** One run per seed that has an evaluation of the base, whichever arm made it. */
+  readonly runs: readonly RunResults[];
+}
+
+/** The bases of the arms: one where all began from the same weights and are evaluated alike, the baseline's first. */
+export function baseRuns({ arms, baseline }: Results, set: FinalSet): BaseRuns[] {
+  const evaluated = arms
+    .toSorted((a, b) => Number(b.arm === baseline) - Number(a.arm === baseline))
+    .flatMap(({ runs }) => runs.filter(({ final }) => (final[set]?.base ?? null) !== null));
+  const groups = [...groupBy(evaluated, baseKey).values()];
+  return groups.map((runs) => {
+    const seeds = new Map(runs.toReversed().map((run) => [run.seed, run]));
+    const of = groups.length === 1 ? null : [...new Set(runs.map(({ arm }) => arm))];
+    return { of, runs: [...seeds.values()].sort((a, b) => a.seed - b.seed) };
+  });
+}
+
+/** What the evaluation of a base depends on, but for the seed. */
+function baseKey({ manifest: { modelHash, dataHash }, config: { environment, sampling } }: RunResults): string {
+  return JSON.stringify([modelHash, dataHash, environment, sampling]);
 }
 
 /** Formats a sample as `0.31 ± 0.04`, or for one seed as `0.31 [0.26, 0.37]`, with the interval over prompts. */

@@ -137,6 +137,29 @@ describe('the prompts of a table', () => {
   });
 });
 
+describe('bases', () => {
+  it('of different weights or prompts have rows of their own', async () => {
+    const directory = temporaryFolder();
+    await make(join(directory, 'a'), { seed: 1 }, vanilla('hhss'));
+    const gate: Prompted[] = [
+      { update: 0, state: 'base', outcomes: 'hhhh' },
+      { update: 20, state: 'full', outcomes: 'hhhh' },
+      { update: 20, state: 'deployed', outcomes: 'ssss' },
+    ];
+    await make(join(directory, 'b'), { seed: 1, arm: { kind: 'activation' } }, gate);
+    const rows = async () =>
+      finalTable(await read(directory), set, false).rows.map(([name, n, , hack]) => [name, n, hack.slice(0, 4)]);
+    expect((await rows())[0]).toEqual(['base', '1', '0.00']);
+    expect(await rows()).toHaveLength(3);
+    const manifest = join(directory, 'b', 'manifest.json');
+    writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('m'.repeat(64), 'x'.repeat(64)));
+    expect((await rows()).slice(0, 2)).toEqual([
+      ['base of vanilla', '1', '0.00'],
+      ['base of activation', '1', '1.00'],
+    ]);
+  });
+});
+
 describe('a run that cannot be read', () => {
   it('is named and left out; alone it is an error', async () => {
     const directory = temporaryFolder();

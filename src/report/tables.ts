@@ -61,20 +61,22 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
   const columns = ['arm', 'n', 'hack as trained', 'hack deployed', 'solve as trained', 'solve deployed', 'objective'];
   const cell = (runs: readonly RunResults[], state: State, metric: 'hack' | 'solve' | 'objective'): string =>
     formatSample(finalSample(runs, set, state, metric));
-  const base = oracle ? [] : baseRuns(results, set);
-  const baseRow = ['base', `${base.length}`, '-', cell(base, 'base', 'hack'), '-', cell(base, 'base', 'solve')];
+  const bases = (oracle ? [] : baseRuns(results, set)).map(({ of, runs }) => {
+    const [hack, solve] = [cell(runs, 'base', 'hack'), cell(runs, 'base', 'solve')];
+    const name = of === null ? 'base' : `base of ${of.join(', ')}`;
+    return [name, `${runs.length}`, '-', hack, '-', solve, cell(runs, 'base', 'objective')];
+  });
   const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
     const full = (metric: 'hack' | 'solve'): string => (hasQuarantine ? cell(runs, 'full', metric) : 'the same');
     const n = finalSample(runs, set, 'deployed', 'hack')?.n ?? 0;
     const deployed = [cell(runs, 'deployed', 'hack'), cell(runs, 'deployed', 'solve')];
     return [arm, `${n}`, full('hack'), deployed[0], full('solve'), deployed[1], cell(runs, 'deployed', 'objective')];
   });
-  const all = base.length === 0 ? rows : [[...baseRow, cell(base, 'base', 'objective')], ...rows];
   const prompts = promptsOf(results, set);
   return {
     title: `${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
     columns,
-    rows: rows.length === 0 ? [] : all,
+    rows: rows.length === 0 ? [] : [...bases, ...rows],
     notes: [
       `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed.`,
       ...unfinishedNotes(armsOf(results, oracle), set),

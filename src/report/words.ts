@@ -33,7 +33,7 @@ const findArm = ({ arms }: Results, name: string | null): ArmResults | undefined
 
 function describeEmergence(results: Results, set: FinalSet): string[] {
   const vanilla = findArm(results, results.baseline);
-  const base = finalSample(baseRuns(results, set), set, 'base', 'hack');
+  const base = finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', 'hack');
   const hack = vanilla === undefined ? null : hackOf(vanilla, set);
   if (vanilla === undefined || hack === null || base === null) {
     return [`There is no ${results.baseline} arm to compare with: nothing can be said about removal.`];

@@ -153,8 +153,8 @@ function expectChangeable(term: string, before: object): void {
   const was = Object.entries(before).find(([name]) => name === fixed)?.[1];
   if (fixed === undefined || value === `${was}` || value === JSON.stringify(was)) return;
   throw new UserError({
-    call: `--gate ${key}`,
-    expected: `${key} as it was in the run (${was})`,
+    call: '--gate',
+    expected: `arm.${key} as it was in the run (${was})`,
     found: value,
     fix: `${fixedKeys.join(', ')} decide what was measured, so only a new run can change them.`,
   });

@@ -161,11 +161,8 @@ describe('names that are not there', () => {
     const replay = (...gate: string[]) =>
       gq('replay', join(directory, 'activation'), ...gate.flatMap((term) => ['--gate', term]));
     for (const [term, said] of [
-      ['kind=oracle', 'gq: --gate kind: expected kind as it was in the run (activation), found oracle.'],
-      [
-        'granularity=token',
-        'gq: --gate granularity: expected granularity as it was in the run (rollout), found token.',
-      ],
+      ['kind=oracle', 'gq: --gate: expected arm.kind as it was in the run (activation), found oracle.'],
+      ['granularity=token', 'gq: --gate: expected arm.granularity as it was in the run (rollout), found token.'],
       ['taill=0.2', 'arm.taill (--gate)'],
       ['tail=5', '(--gate)'],
       ['tail', 'gq: --gate: expected key=value, found tail.'],

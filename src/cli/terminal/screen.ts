@@ -49,6 +49,12 @@ export class Screen implements TextSink {
     return this.#stream.write(visible(text));
   }
 
+  /** Clears the line of the cursor, on which a text of this width was written; in a window that became narrower it takes rows. */
+  clearLast(width: number): void {
+    const rows = Math.max(1, Math.ceil(width / this.columns));
+    this.control(rows === 1 ? clearLine : clearUp(rows - 1));
+  }
+
   /** Sends a sequence that the terminal obeys; nothing on other streams. */
   control(sequence: string): void {
     if (this.isTTY) this.#stream.write(sequence);
@@ -56,7 +62,7 @@ export class Screen implements TextSink {
 }
 
 /** Moves to the start of the line and clears what follows on it. */
-export const clearLine = '\r\u001b[K';
+const clearLine = '\r\u001b[K';
 
 /** Moves up to the start of an earlier line and clears everything from there on. */
 export function clearUp(lines: number): string {

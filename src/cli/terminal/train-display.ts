@@ -3,12 +3,12 @@
  * Hacks and solves come from the verdicts that the run has written, never from the trainer.
  */
 import { join } from 'node:path';
-import { cutText } from '../../base/index.ts';
+import { cutText, textWidth } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { noticeText, type PhaseSeconds, type RecordedEvent, type RunEnd, type Sink } from '../../run/index.ts';
 import type { TextSink } from '../command.ts';
-import { clearLine, Screen } from './screen.ts';
+import { Screen } from './screen.ts';
 import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table.ts';
 
 const headerEvery = 20;
@@ -37,6 +37,8 @@ export class TrainDisplay implements Sink {
   #update: number | null = null;
   #progress = '';
   #header = '';
+  /** The width of the progress line on the screen. */
+  #shown = 0;
 
   constructor(output: DisplayOutput, run: DisplayedRun) {
     this.#stdout = Screen.of(output.stdout);
@@ -92,11 +94,15 @@ export class TrainDisplay implements Sink {
   }
 
   #showProgress(): void {
-    if (this.#isTerminal) this.#stdout.write(cutText(this.#progress, this.#stdout.columns - 1));
+    if (!this.#isTerminal) return;
+    const shown = cutText(this.#progress, this.#stdout.columns - 1);
+    this.#stdout.write(shown);
+    this.#shown = textWidth(shown);
   }
 
   #clear(): void {
-    if (this.#progress !== '') this.#stdout.control(clearLine);
+    if (this.#shown > 0) this.#stdout.clearLast(this.#shown);
+    this.#shown = 0;
   }
 }
 

@@ -111,6 +111,16 @@ describe('the step table', () => {
     expect(text.includes('In a wider window also')).toBe(columns < 98);
   });
 
+  it('clears its progress line after the window became narrower, and shows the header of the columns that are left', () => {
+    const terminal = new TerminalEmulator(120);
+    const display = new TrainDisplay({ stdout: terminal, stderr: terminal }, { path: 'runs/x', updates: 1_000_000 });
+    display.event(step(999_999), { sample: 5000 } as never);
+    terminal.resize(12);
+    display.event(step(1_000_000), { sample: 1 } as never);
+    expect(terminal.lines.filter((line) => line.includes('left'))).toEqual([]);
+    expect(terminal.lines.filter((line) => line.trim() === 'update')).toHaveLength(1);
+  });
+
   it('has every column in a file', () => {
     let text = '';
     const sink = { write: (part: string) => (text += part) };
