@@ -66,13 +66,13 @@ async function runCommand(recipe: string, options: ExperimentOptions, context: C
 
 /** The command that continues this one. */
 function againCommand(recipe: string, directory: string, { set, seeds, arms, jobs }: ExperimentOptions): string {
-  return shellLine(
-    ...['gq', 'experiment', recipe, '--out', directory],
-    ...set.flatMap((setting) => ['--set', setting]),
-    ...(seeds === undefined ? [] : ['--seeds', seeds]),
-    ...(arms === undefined ? [] : ['--arms', arms]),
-    ...(jobs === '1' ? [] : ['--jobs', jobs]),
-  );
+  return [
+    shellLine('gq', 'experiment', recipe, '--out', directory),
+    ...set.map((setting) => `--set '${setting.replaceAll("'", "'\\''")}'`),
+    ...(seeds === undefined ? [] : [shellLine('--seeds', seeds)]),
+    ...(arms === undefined ? [] : [shellLine('--arms', arms)]),
+    ...(jobs === '1' ? [] : [shellLine('--jobs', jobs)]),
+  ].join(' ');
 }
 
 interface ExecuteOptions {
