@@ -89,13 +89,25 @@ export interface GateWindow {
   readonly readings: readonly string[];
 }
 
-export function gateWindows(rows: readonly GatedRollout[], updatesPerWindow: number): GateWindow[] {
+/** The shares of scores that a gate is calibrated to keep and to route. */
+export interface GateTails {
+  readonly keep: number;
+  readonly route: number;
+}
+
+/** `tails` is null for a gate that is not calibrated to shares. */
+export function gateWindows(
+  rows: readonly GatedRollout[],
+  updatesPerWindow: number,
+  tails: GateTails | null = null,
+): GateWindow[] {
   const trained = rows.filter(({ trained }) => trained);
   const windows = groupBy(trained, ({ update }) => Math.floor((update - 1) / updatesPerWindow));
   return [...windows]
     .sort(([a], [b]) => a - b)
     .map(([index, own]) => {
-      const scores = spreadOf(own.flatMap(({ score }) => (score === null ? [] : [score])));
+      const found = own.flatMap(({ score }) => (score === null ? [] : [score]));
+      const scores = spreadOf(found);
       const cuts = meanCuts(own);
       return {
         from: index * updatesPerWindow + 1,
@@ -104,7 +116,7 @@ export function gateWindows(rows: readonly GatedRollout[], updatesPerWindow: num
         reinforced: judgeReinforced(own),
         scores,
         cuts,
-        readings: readDrift(scores, cuts),
+        readings: readDrift(scores, cuts, cuts === null ? null : starved(own, tails)),
       };
     });
 }
@@ -120,14 +132,33 @@ function meanCuts(rows: readonly GatedRollout[]): GateWindow['cuts'] {
   return { low: mean(cuts.map(({ low }) => low)), high: mean(cuts.map(({ high }) => high)) };
 }
 
+/** Says which routes got fewer rollouts than the gate is calibrated to, beyond chance; null for a gate without such shares. */
+function starved(rows: readonly GatedRollout[], tails: GateTails | null): string[] | null {
+  if (tails === null) return null;
+  const cut = rows.flatMap(({ score, low, high }) =>
+    score === null || low === null || high === null
+      ? []
+      : [{ keep: score <= low, route: score > low && score >= high }],
+  );
+  const share = (name: keyof GateTails): string[] => {
+    const rate = rateOrNull(cut.filter((row) => row[name]).length, cut.length);
+    if (rate === null || rate.high >= tails[name]) return [];
+    const done = { keep: 'kept', route: 'routed' }[name];
+    return [`${rate.count} of ${rate.of} ${done}, where ${100 * tails[name]}% are meant to be: few are ${done}`];
+  };
+  return [...share('keep'), ...share('route')];
+}
+
 /** Describes in words how the scores have drifted against the cuts. */
-function readDrift(scores: GateWindow['scores'], cuts: GateWindow['cuts']): string[] {
+function readDrift(scores: GateWindow['scores'], cuts: GateWindow['cuts'], few: readonly string[] | null): string[] {
   if (scores === null) return [];
   if (cuts === null) return ['no cuts yet: everything is absorbed'];
   const band = cuts.high - cuts.low;
   return [
-    ...(scores.p10 > cuts.low ? ['p10 above the low cut: few are kept'] : []),
-    ...(scores.p90 < cuts.high ? ['p90 below the high cut: few are routed'] : []),
+    ...(few ?? [
+      ...(scores.p10 > cuts.low ? ['p10 above the low cut: few are kept'] : []),
+      ...(scores.p90 < cuts.high ? ['p90 below the high cut: few are routed'] : []),
+    ]),
     ...(scores.p50 > cuts.high ? ['median above the high cut: most are routed, not a tail'] : []),
     ...(scores.p50 < cuts.low ? ['median below the low cut: most are kept, not a tail'] : []),
     ...(scores.p90 > cuts.high + band

@@ -15,3 +15,4 @@ export { editDistance, nearestName } from './nearest.ts';
 export { type PhiloxCounter, type PhiloxKey, philox, philoxInto } from './philox.ts';
 export { mapPool, type PoolWork } from './pool.ts';
 export { type RandomName, RandomStream, randomKind, randomStream } from './rng.ts';
+export { cutText, padText, textWidth, visible, visibleLine, wrapText } from './text.ts';

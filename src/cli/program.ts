@@ -8,6 +8,7 @@ import { UserError } from '../base/index.ts';
 import { readVersion } from '../base/node/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
+import { Screen } from './terminal/screen.ts';
 
 interface CommandEntry {
   readonly name: string;
@@ -160,12 +161,13 @@ export function reportError(error: unknown, { stderr }: Streams): number {
 
 /** Runs a command; `argv` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
 export async function runCli(argv: readonly string[], streams: Streams): Promise<number> {
-  const context: CommandContext = { stdout: streams.stdout, stderr: streams.stderr, exitCode: 0 };
+  const [stdout, stderr] = [Screen.of(streams.stdout), Screen.of(streams.stderr)];
+  const context: CommandContext = { stdout, stderr, exitCode: 0 };
   try {
     const program = await buildProgram(argv, context);
     await program.parseAsync(argv, { from: 'user' });
     return context.exitCode;
   } catch (error) {
-    return reportError(error, streams);
+    return reportError(error, context);
   }
 }

@@ -49,12 +49,13 @@ export interface EvaluateAllOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Makes the evaluations one after another; those that are stored already take no time. */
+/** Makes the evaluations one after another, once all are known to be possible; those that are stored already take no time. */
 export async function evaluateAll(
-  evaluator: Pick<RunEvaluator, 'evaluate'>,
+  evaluator: Pick<RunEvaluator, 'evaluate' | 'expectPossible'>,
   names: readonly EvaluationName[],
   { onProgress, signal }: EvaluateAllOptions = {},
 ): Promise<'finished' | 'interrupted'> {
+  evaluator.expectPossible(names);
   for (const [i, name] of names.entries()) {
     if (signal?.aborted) return 'interrupted';
     await evaluator.evaluate(name);

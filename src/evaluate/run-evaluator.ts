@@ -1,5 +1,6 @@
 /** Evaluates checkpoints of a run: loads an adapter's tensors, sets the state, generates, grades, stores. */
 import type { AdaptedState } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
 import { type Policy, policySampler, samplingSettings } from '../grpo/index.ts';
@@ -7,7 +8,7 @@ import type { Manifest, RunDirectory } from '../run/index.ts';
 import { computeTable, loadCheckpoint } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
 import { evaluateTasks } from './evaluate.ts';
-import { evaluationTasks, type SetContext } from './sets.ts';
+import { evaluationTasks, type SetContext, splitOf } from './sets.ts';
 import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
 
 export interface EvaluatorParts extends SetContext {
@@ -65,6 +66,31 @@ export class RunEvaluator {
     const evaluation = { ...name, seed: evaluationSeed, key: this.#key, rows };
     await this.#store.save(evaluation);
     return evaluation;
+  }
+
+  /** Refuses, before anything is computed, evaluations of sets without prompts and of checkpoints that the run does not have. */
+  expectPossible(names: readonly EvaluationName[]): void {
+    const { run, splits } = this.#parts;
+    const checkpoints = run.listCheckpoints();
+    for (const { set, state, update } of names) {
+      const split = splitOf(set);
+      if (splits[split].length === 0) {
+        throw new UserError({
+          call: `evaluate ${run.path}`,
+          expected: `problems in the split "${split}", for the set ${set}`,
+          found: `none (${Object.entries(splits)
+            .map(([name, { length }]) => `${length} ${name}`)
+            .join(', ')})`,
+          fix: 'Train on more problems, or evaluate other sets.',
+        });
+      }
+      if (state === 'base' || checkpoints.includes(update)) continue;
+      throw new UserError({
+        call: `evaluate ${run.path}`,
+        expected: `the update of one of its checkpoints: ${checkpoints.join(', ') || 'none yet'}`,
+        found: `${update}`,
+      });
+    }
   }
 
   /** Finds a sibling's evaluation of the base, which is the same for every arm. */

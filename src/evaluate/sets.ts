@@ -54,6 +54,12 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
     .map((problem) => makeTask(problem, loopholeOf(partition, problem.id), markers[set], { text, loopholes }));
 }
 
+/** The split that a set's problems are taken from. */
+export function splitOf(set: EvaluationSet): keyof Splits {
+  if (set === 'train') return 'train';
+  return set === 'test-novel' || set === 'test-original' ? 'test' : 'validation';
+}
+
 function problemsOf(set: EvaluationSet, { config, splits, curveIds = [] }: SetContext): readonly Problem[] {
   switch (set) {
     case 'test-novel':

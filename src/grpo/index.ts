@@ -22,7 +22,7 @@ export {
   seesNothing,
 } from './arm.ts';
 export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
-export { type GateArmSettings, gateSettings, gateSettingsOf } from './arms/gated.ts';
+export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './arms/gated.ts';
 export { blindArms } from './arms/registry.ts';
 export type { DrawnTask } from './draw.ts';
 export type {

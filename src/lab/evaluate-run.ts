@@ -43,10 +43,11 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
   const run = RunDirectory.open(path);
   const update = options.update ?? lastCheckpoint(run);
   const known = run.listCheckpoints();
+  // This is checked before the model is loaded, and before the base is evaluated.
   if (!known.includes(update)) {
     throw new UserError({
       call: `evaluate ${path}`,
-      expected: `the update of one of its checkpoints: ${known.join(', ')}`,
+      expected: `the update of one of its checkpoints: ${known.join(', ') || 'none yet'}`,
       found: `${update}`,
     });
   }

@@ -1,14 +1,16 @@
 /**
  * Puts the runs of one experiment together, by arm and over seeds: mean ± SEM with n. The value of a single seed supports no
- * claim. Arms that use labels are kept apart and never pooled with the others.
+ * claim. Arms that use labels are kept apart and never pooled with the others. Only runs that differ in nothing but the seed are
+ * pooled, and only evaluations on the same number of prompts stand in one table.
  */
 
 import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../analyse/index.ts';
-import { UserError } from '../base/index.ts';
 import { type FinalSet, finalSets, type Rate, summarise } from '../evaluate/index.ts';
 import { mean, standardError } from '../stats/index.ts';
+import { onSamePrompts } from './final-states.ts';
 import type { RunResults } from './run-results.ts';
+import { expectOneArm } from './same-arm.ts';
 
 export interface Sample {
   /** The seeds, in order; `values` has one entry per seed. */
@@ -40,6 +42,13 @@ export interface Results {
   readonly placebo: string | null;
   readonly sets: readonly FinalSet[];
   readonly arms: readonly ArmResults[];
+  /** Runs that could not be read, and why. */
+  readonly leftOut: readonly LeftOut[];
+}
+
+export interface LeftOut {
+  readonly path: string;
+  readonly why: string;
 }
 
 export interface ResultsOptions {
@@ -48,10 +57,12 @@ export interface ResultsOptions {
   readonly placebo: string | null;
   /** Order of the arms; arms that are not named follow in the order in which they appear. */
   readonly order?: readonly string[];
+  readonly leftOut?: readonly LeftOut[];
 }
 
-export function aggregate(runs: readonly RunResults[], options: ResultsOptions): Results {
-  const { name, baseline, placebo, order = [] } = options;
+export function aggregate(read: readonly RunResults[], options: ResultsOptions): Results {
+  const { name, baseline, placebo, order = [], leftOut = [] } = options;
+  const runs: readonly RunResults[] = onSamePrompts(read);
   const groups = groupBy(runs, ({ arm }) => arm);
   const known = [
     ...order.filter((arm) => groups.has(arm)),
@@ -59,19 +70,12 @@ export function aggregate(runs: readonly RunResults[], options: ResultsOptions):
   ];
   const arms = known.map((arm) => toArm(arm, groups.get(arm) ?? []));
   const sets = finalSets.filter((set) => runs.some(({ final }) => final[set] !== undefined));
-  return { name, baseline, placebo, sets, arms };
+  return { name, baseline, placebo, sets, arms, leftOut };
 }
 
 function toArm(arm: string, runs: readonly RunResults[]): ArmResults {
   const bySeed = runs.toSorted((a, b) => a.seed - b.seed);
-  const twice = bySeed.find(({ seed }, i) => i > 0 && bySeed[i - 1].seed === seed);
-  if (twice !== undefined) {
-    throw new UserError({
-      call: `results of arm ${arm}`,
-      expected: 'one run a seed',
-      found: `seed ${twice.seed} twice (${twice.path})`,
-    });
-  }
+  expectOneArm(arm, bySeed);
   return { arm, usesOracle: runs[0].usesOracle, hasQuarantine: runs[0].hasQuarantine, runs: bySeed };
 }
 
@@ -116,13 +120,29 @@ export function finalSample(runs: readonly RunResults[], set: FinalSet, state: S
   );
 }
 
-/** One run per seed that has an evaluation of the base, whichever arm made it. */
-export function baseRuns({ arms }: Results, set: FinalSet): RunResults[] {
-  const seen = new Map<number, RunResults>();
-  for (const { runs } of arms) {
-    for (const run of runs) if ((run.final[set]?.base ?? null) !== null && !seen.has(run.seed)) seen.set(run.seed, run);
-  }
-  return [...seen.values()].sort((a, b) => a.seed - b.seed);
+export interface BaseRuns {
+  /** The arms whose base this is; null where all arms have the same. */
+  readonly of: readonly string[] | null;
+  /** One run per seed that has an evaluation of the base, whichever arm made it. */
+  readonly runs: readonly RunResults[];
+}
+
+/** The bases of the arms: one where all began from the same weights and are evaluated alike, the baseline's first. */
+export function baseRuns({ arms, baseline }: Results, set: FinalSet): BaseRuns[] {
+  const evaluated = arms
+    .toSorted((a, b) => Number(b.arm === baseline) - Number(a.arm === baseline))
+    .flatMap(({ runs }) => runs.filter(({ final }) => (final[set]?.base ?? null) !== null));
+  const groups = [...groupBy(evaluated, baseKey).values()];
+  return groups.map((runs) => {
+    const seeds = new Map(runs.toReversed().map((run) => [run.seed, run]));
+    const of = groups.length === 1 ? null : [...new Set(runs.map(({ arm }) => arm))];
+    return { of, runs: [...seeds.values()].sort((a, b) => a.seed - b.seed) };
+  });
+}
+
+/** What the evaluation of a base depends on, but for the seed. */
+function baseKey({ manifest: { modelHash, dataHash }, config: { environment, sampling } }: RunResults): string {
+  return JSON.stringify([modelHash, dataHash, environment, sampling]);
 }
 
 /** Formats a sample as `0.31 ± 0.04`, or for one seed as `0.31 [0.26, 0.37]`, with the interval over prompts. */

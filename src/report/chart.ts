@@ -64,6 +64,14 @@ const size = { width: 330, height: 220, left: 46, right: 10, top: 26, bottom: 38
 const font = { 'font-family': 'DejaVu Sans, Helvetica, Arial, sans-serif' } as const;
 const ink = '#222222';
 
+/** Whether an SVG file was made by `renderFigure`. */
+export function isOwnFigure(svg: string): boolean {
+  return ownFigure.test(svg);
+}
+
+const ownFigure =
+  /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" viewBox="[^"]*" width="\d+" height="[\d.]+" role="img" font-family="[^"]*"[^>]*><title>/;
+
 export function renderFigure(figure: Figure): string {
   const columns = Math.min(figure.columns ?? 2, Math.max(1, figure.panels.length));
   const rows = Math.ceil(figure.panels.length / columns);

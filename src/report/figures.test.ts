@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeEvaluation, MadeRollout } from '../../test/lab/hand-made.ts';
-import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { type MadeResults, madeResults, madeRun, tenPrompts } from '../../test/lab/made-results.ts';
 import type { Figure } from './chart.ts';
 import { allFigures } from './figures.ts';
 
@@ -34,6 +34,8 @@ describe('gate scores against the two cuts', () => {
     { what: 'under the low cut', row: scored(0, 2, 6), bars: ['clean -0.500 8.0000'] },
     { what: 'half a band over the high cut', row: scored(8, 2, 6, true), bars: ['hack 1.500 8.0000'] },
     { what: 'between negative cuts', row: scored(-1.5, -2, -1, true), bars: ['hack 0.500 8.0000'] },
+    { what: 'above two cuts that are one', row: scored(3, 2, 2), bars: ['clean 2.375 8.0000'] },
+    { what: 'at two cuts that are one, which is kept', row: scored(2, 2, 2, true), bars: ['hack -1.500 8.0000'] },
     { what: 'far beyond the lower end', row: scored(-99, 2, 6), bars: ['clean -1.500 8.0000'] },
     { what: 'far beyond the upper end', row: scored(99, 2, 6, true), bars: ['hack 2.375 8.0000'] },
   ])('a score $what', async ({ row, bars }) => {
@@ -174,5 +176,41 @@ describe('hack by loophole and by scale', () => {
       ['activation', 'solve', '0.5', '0.2000', '', '1'],
       ['activation', 'solve', '1', '0.1000', '', '1'],
     ]);
+  });
+});
+
+describe('units and prompts', () => {
+  it('routes of a gate that decides by token are shares of tokens', async () => {
+    const steps = [{ update: 1, routes: { keep: 3, absorb: 1, route: 4 } }];
+    const byToken = { name: 'activation', arm: { kind: 'activation', granularity: 'token' }, steps };
+    const figure = await figureOf('routes', [byToken]);
+    expect([figure?.title, figure?.panels[0].yLabel, figure?.data.columns.at(-1)]).toEqual([
+      'Where tokens went',
+      'share of tokens',
+      'tokens',
+    ]);
+    expect(figure?.caption).toContain('Shares of the tokens that carried gradient');
+    const both = await figureOf('routes', [byToken, { ...gated, name: 'whole', steps }]);
+    expect(both?.panels.map(({ yLabel }) => yLabel)).toEqual(['share of tokens', 'share of rollouts']);
+  });
+
+  it('a line over scales is of one number of prompts, the one that most runs have', async () => {
+    const evaluations = (prompts: number): MadeEvaluation[] =>
+      (['deployed', 'scale-0.5', 'full'] as const).map((state) => ({
+        update: 20,
+        set: 'test-original',
+        state,
+        outcomes: 'h'.repeat(prompts),
+      }));
+    const runs = await Promise.all(
+      [10, 10, 4].map((prompts, i) =>
+        madeRun({ ...gated, seed: i + 1, checkpoints: [0, 20], evaluations: evaluations(prompts) }),
+      ),
+    );
+    const results = await madeResults([]);
+    const arm = { arm: 'activation', usesOracle: false, hasQuarantine: true, runs };
+    const figure = allFigures({ ...results, arms: [arm] }).find(({ name }) => name === 'scale');
+    expect(figure?.caption).toContain('10 prompts of test-original');
+    expect(figure?.panels[0].marks).toHaveLength(2);
   });
 });

@@ -1,8 +1,9 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
 import { isPartial, scaleOf } from '../adapters/index.ts';
 import { emergence, groupBy } from '../analyse/index.ts';
-import type { FinalSet } from '../evaluate/index.ts';
+import type { Evaluation, FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
+import { gateSettingsOf } from '../grpo/index.ts';
 import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import type { RunResults } from './run-results.ts';
@@ -10,6 +11,9 @@ import { armLegend, armStyle, averageSeries, bandSeeds, curveSeries, seriesMarks
 import { setTitles } from './tables.ts';
 
 const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
+
+/** The names of all figures, in the order in which they are made. */
+export const figureNames = ['curves', 'training', 'scores', 'routes', 'loopholes', 'scale'] as const;
 
 /** All figures for which there is data. */
 export function allFigures(results: Results): Figure[] {
@@ -88,6 +92,12 @@ const gatedArms = (arms: readonly ArmResults[]): ArmResults[] =>
 
 const scoreBins = { low: -1.5, high: 2.5, count: 32 } as const;
 
+/** A score measured from its cuts. Where both cuts are one value, scores up to it are beyond the low cut, as the gate takes them. */
+function relativeScore(score: number, low: number, high: number): number {
+  if (high > low) return (score - low) / (high - low);
+  return score <= low ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+}
+
 /** Gate scores relative to the two cuts of their own update: 0 is the low cut, 1 the high one. */
 function scoreFigure({ arms }: Results): Figure | null {
   const gated = gatedArms(arms);
@@ -100,7 +110,7 @@ function scoreFigure({ arms }: Results): Figure | null {
       rollouts.flatMap((row) =>
         row.score === null || row.low === null || row.high === null
           ? []
-          : [{ hack: row.hack, at: (row.score - row.low) / (row.high - row.low) }],
+          : [{ hack: row.hack, at: relativeScore(row.score, row.low, row.high) }],
       ),
     );
     const histogram = (hack: boolean): number[] => {
@@ -148,14 +158,22 @@ function scoreFigure({ arms }: Results): Figure | null {
 
 const routeWindow = 5;
 
-/** Share of the rollouts with gradient in each route, five updates at a time. */
+/** What an arm routes: rollouts, or tokens where its gate decides by token. */
+function routedUnit({ runs }: ArmResults): 'rollouts' | 'tokens' {
+  return runs.some(({ config }) => gateSettingsOf(config.arm)?.granularity === 'token') ? 'tokens' : 'rollouts';
+}
+
+/** Share of the rollouts, or tokens, with gradient in each route, five updates at a time. */
 function routeFigure({ arms }: Results): Figure | null {
   const routed = arms.filter(({ runs }) =>
     runs.some(({ steps }) => steps.some(({ routes }) => routes.keep + routes.route > 0)),
   );
   if (routed.length === 0) return null;
   const rows: string[][] = [];
-  const panels = routed.map(({ arm, runs }): Panel => {
+  const units = [...new Set(routed.map(routedUnit))].sort();
+  const panels = routed.map((own): Panel => {
+    const { arm, runs } = own;
+    const unit = routedUnit(own);
     const windows = groupBy(
       runs.flatMap(({ steps }) => steps),
       ({ update }) => Math.floor((update - 1) / routeWindow),
@@ -180,15 +198,15 @@ function routeFigure({ arms }: Results): Figure | null {
     }
     const last = Math.max(routeWindow, ...shares.map(({ from }) => from + routeWindow));
     const marks = (['keep', 'absorb', 'route'] as const).map(bars);
-    return { title: arm, xLabel: 'updates completed', yLabel: 'share', x: [0, last], y: [0, 1], marks };
+    return { title: arm, xLabel: 'updates completed', yLabel: `share of ${unit}`, x: [0, last], y: [0, 1], marks };
   });
   return {
     name: 'routes',
-    title: 'Where rollouts went',
-    caption: `Shares of the rollouts that carried gradient, ${routeWindow} updates at a time, all seeds pooled.`,
+    title: `Where ${units.join(' and ')} went`,
+    caption: `Shares of the ${units.join(' or ')} that carried gradient, ${routeWindow} updates at a time, all seeds pooled.`,
     panels,
     legend: Object.entries(routeColours).map(([label, colour]) => ({ label, colour })),
-    data: { columns: ['arm', 'from update', 'keep', 'absorb', 'route', 'rollouts'], rows },
+    data: { columns: ['arm', 'from update', 'keep', 'absorb', 'route', units.join(' or ')], rows },
   };
 }
 
@@ -244,14 +262,27 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
   };
 }
 
+const scaleKey = ({ set, rows }: Evaluation): string => `${set} ${rows.length}`;
+
+/** The set and number of prompts on which most runs were evaluated between 0 and 1; of equals, the one with most prompts. */
+function sharedScales(runs: readonly RunResults[]): { key: string; set: string; prompts: number } | null {
+  const found = runs.flatMap((run) => {
+    const own = run.evaluations.filter(({ update, state }) => update === run.updates && isPartial(state));
+    return [...new Map(own.map((one) => [scaleKey(one), one])).values()];
+  });
+  const groups = [...groupBy(found, scaleKey)].map(([key, own]) => ({ key, own, prompts: own[0].rows.length }));
+  const [best] = groups.sort((a, b) => b.own.length - a.own.length || b.prompts - a.prompts);
+  return best === undefined ? null : { key: best.key, set: best.own[0].set, prompts: best.prompts };
+}
+
 /** Hack and solve as the quarantine is scaled from deleted (0) to as trained (1). */
 function scaleFigure({ arms }: Results): Figure | null {
+  const shared = sharedScales(arms.flatMap(({ runs }) => runs));
+  if (shared === null) return null;
   const scaled = (run: RunResults, metric: 'hack' | 'solve'): Point[] => {
-    const between = run.evaluations.filter(({ state }) => isPartial(state));
-    const [first] = between;
-    if (first === undefined) return [];
-    return run.evaluations
-      .filter(({ set, update, limit }) => set === first.set && update === first.update && limit === first.limit)
+    const own = run.evaluations.filter((one) => one.update === run.updates && scaleKey(one) === shared.key);
+    if (!own.some(({ state }) => isPartial(state))) return [];
+    return own
       .flatMap(({ state, rows }) =>
         state === 'base' ? [] : [{ x: scaleOf(state, 0), y: summarise(rows)[metric].rate }],
       )
@@ -264,7 +295,7 @@ function scaleFigure({ arms }: Results): Figure | null {
     const marks = own.flatMap(({ runs }, i) => seriesMarks(runs.map(series), armStyle(i)));
     return { title, xLabel: "the quarantine's scale", yLabel: 'rate', x: [0, 1], y: [0, 1], marks };
   });
-  const caption = `0 is deployed, 1 is as trained. ${bandText(own)}`;
+  const caption = `0 is deployed, 1 is as trained; ${shared.prompts} prompts of ${shared.set}. ${bandText(own)}`;
   const data = seriesData(own, named);
   return { name: 'scale', title: 'Scaling the quarantine', caption, panels, legend: armLegend(own), data };
 }

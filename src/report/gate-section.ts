@@ -1,5 +1,6 @@
 /** The gates of a report's runs, one folded part per run: as a classifier, by window of updates, and scores against the cuts. */
 import { gateWindows } from '../analyse/index.ts';
+import { gateTailsOf } from '../grpo/index.ts';
 import type { Results } from './aggregate.ts';
 import { driftTable, gateTable, windowTable } from './gate-tables.ts';
 import type { RunResults } from './run-results.ts';
@@ -15,7 +16,7 @@ const isGated = ({ rollouts, gate }: RunResults): boolean =>
 export function gateSection({ arms }: Results): string[] {
   const gated = arms.flatMap(({ arm, runs }) => runs.filter(isGated).map((run) => ({ arm, run })));
   return gated.map(({ arm, run }) => {
-    const windows = gateWindows(run.rollouts, windowUpdates);
+    const windows = gateWindows(run.rollouts, windowUpdates, gateTailsOf(run.config.arm));
     const tables = sayOnce([
       gateTable(run.gate, run.gateReinforced),
       windowTable(windows, false),

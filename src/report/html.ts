@@ -8,7 +8,7 @@ import { describeMissing, missingEvaluations } from './missing.ts';
 import { type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { allTables, setTitles } from './tables.ts';
-import { describeResults } from './words.ts';
+import { describeLeftOut, describeResults } from './words.ts';
 
 /** A tag in the head of every report, by which a file is recognised as one. */
 export const generatorTag = '<meta name="generator" content="gradient-quarantine">';
@@ -44,7 +44,7 @@ export function renderReport(results: Results, { title, commands }: ReportOption
   });
   const sections = [
     section('What was shown, and what was not', [
-      ...(results.sets.length === 0 ? [] : list(describeResults(results))),
+      ...(results.sets.length === 0 ? list(describeLeftOut(results)) : list(describeResults(results))),
       ...renderMissing(results),
     ]),
     section(

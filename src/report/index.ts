@@ -15,5 +15,5 @@ export { parseTableFormat, renderTable, type Table } from './table.ts';
 export { allTables, comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';
 export { describeResults } from './words.ts';
-export { writeFigures } from './write-figures.ts';
+export { expectOwnFigures, writeFigures } from './write-figures.ts';
 export { expectOwnFile, writeReport } from './write-report.ts';

@@ -1,29 +1,45 @@
 /** Reads the results of a directory: an experiment, a folder of runs, or one run. */
 import { basename, resolve } from 'node:path';
-import { aggregate, type Results } from './aggregate.ts';
-import { readRunResults } from './run-results.ts';
+import { UserError } from '../base/index.ts';
+import { aggregate, type LeftOut, type Results } from './aggregate.ts';
+import { type RunResults, readRunResults } from './run-results.ts';
 
 export interface ResultsSource {
   readonly name: string | null;
+  /** The arm that others are compared with; one that was asked for by name must be there. */
   readonly baseline: string | null;
   readonly placebo: string | null;
   readonly arms: readonly string[];
   readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
+  /** Folders that hold parts of a run but no manifest. */
+  readonly damaged?: readonly string[];
 }
 
 /** Is called before a run is read, with its path, its number (from 1) and the number of runs. */
 export type OnReading = (path: string, at: number, of: number) => void;
 
+/** A run that cannot be read is left out and named; if it is the only one, its error is thrown. */
 export async function readResults(directory: string, source: ResultsSource, onReading?: OnReading): Promise<Results> {
-  const runs = [];
+  const runs: RunResults[] = [];
+  const leftOut: LeftOut[] = (source.damaged ?? []).map((path) => ({ path, why: 'it has no manifest.json' }));
   for (const [i, { path, arm }] of source.runs.entries()) {
     onReading?.(path, i + 1, source.runs.length);
-    runs.push(await readRunResults(path, arm ?? undefined));
+    try {
+      runs.push(await readRunResults(path, arm ?? undefined));
+    } catch (error) {
+      if (source.runs.length === 1) throw error;
+      leftOut.push({ path, why: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  if (runs.length === 0 && leftOut.length > 0) {
+    const found = leftOut.map(({ path, why }) => `${path}: ${why}`).join('; ');
+    throw new UserError({ call: `results of ${directory}`, expected: 'a run that can be read', found });
   }
   return aggregate(runs, {
     name: source.name ?? basename(resolve(directory)),
     baseline: source.baseline ?? 'vanilla',
     placebo: source.placebo,
     order: source.arms,
+    leftOut,
   });
 }

@@ -1,6 +1,5 @@
 /** Everything a table or a figure needs to know about one run, read from its directory alone. */
 import { basename } from 'node:path';
-import type { PolicyState } from '../adapters/index.ts';
 import {
   type CountedRollout,
   emergenceByLoophole,
@@ -16,19 +15,13 @@ import {
   type TrainingPoint,
   trainingCurve,
 } from '../analyse/index.ts';
-import type { EvaluationRow, EvaluationSet } from '../evaluate/index.ts';
+import type { EvaluationSet } from '../evaluate/index.ts';
 import { type Evaluation, EvaluationStore, lastCheckpoint } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { type Manifest, RunDirectory } from '../run/index.ts';
 import { mean } from '../stats/index.ts';
-
-export interface FinalStates {
-  readonly base: readonly EvaluationRow[] | null;
-  readonly full: readonly EvaluationRow[] | null;
-  /** Rows of the policy that is shipped; the same as `full` for an arm without a quarantine. */
-  readonly deployed: readonly EvaluationRow[] | null;
-}
+import { type FinalStates, finalStates } from './final-states.ts';
 
 export interface RunResults {
   readonly path: string;
@@ -43,6 +36,7 @@ export interface RunResults {
   readonly status: RunStatus;
   /** Updates completed at the last checkpoint. */
   readonly updates: number;
+  /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
   readonly final: Readonly<Partial<Record<EvaluationSet, FinalStates>>>;
   readonly evaluations: readonly Evaluation[];
   readonly rollouts: readonly JudgedRollout[];
@@ -79,7 +73,7 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     hasQuarantine,
     status,
     updates,
-    final: finalOf(evaluations, updates, hasQuarantine),
+    final: finalStates({ evaluations, updates, hasQuarantine }),
     evaluations,
     rollouts,
     steps,
@@ -90,29 +84,6 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     gateReinforced: judgeReinforced(rollouts),
     qmass: masses.length === 0 ? null : mean(masses),
   };
-}
-
-function finalOf(
-  evaluations: readonly Evaluation[],
-  updates: number,
-  hasQuarantine: boolean,
-): Partial<Record<EvaluationSet, FinalStates>> {
-  const sets = [...new Set(evaluations.map(({ set }) => set))].filter((set) => set !== 'curve');
-  const rows = (set: EvaluationSet, state: PolicyState, update: number): readonly EvaluationRow[] | null => {
-    const found = evaluations.filter((one) => one.set === set && one.state === state && one.update === update);
-    // When there are evaluations with different limits, the one on the most prompts counts.
-    return found.reduce<readonly EvaluationRow[] | null>(
-      (best, { rows: own }) => (best === null || own.length > best.length ? own : best),
-      null,
-    );
-  };
-  return Object.fromEntries(
-    sets.map((set): [EvaluationSet, FinalStates] => {
-      const full = rows(set, 'full', updates);
-      const deployed = hasQuarantine ? rows(set, 'deployed', updates) : full;
-      return [set, { base: rows(set, 'base', 0), full, deployed }];
-    }),
-  );
 }
 
 /** A label for an arm: its name, and what differs from the default adapter and detach. */

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { MadeRollout } from '../../test/lab/hand-made.ts';
+import { evaluationRows, type MadeRollout } from '../../test/lab/hand-made.ts';
 import { madeRun, tenPrompts } from '../../test/lab/made-results.ts';
+import { EvaluationStore } from '../evaluate/store.ts';
+import { readRunResults } from './run-results.ts';
 import { averageSeries, curveSeries, seriesMarks, trainingSeries } from './series.ts';
 
 /** One letter per rollout. Unhinted prompts, samples of the deployed state and demonstrations have letters of their own. */
@@ -65,6 +67,17 @@ describe('the curve set over updates', () => {
   it('an arm without a quarantine deploys what it trained', async () => {
     const run = await madeRun({ arm: { kind: 'vanilla' }, evaluations });
     expect(curveSeries(run, 'deployed', 'hack')).toEqual(points([0, 0.3, 0.6]));
+  });
+});
+
+describe('a curve with evaluations on the first prompts too', () => {
+  it('has one point an update, on the whole set', async () => {
+    const whole = { update: 10, set: 'curve' as const, state: 'full' as const, outcomes: tenPrompts(3) };
+    const run = await madeRun({ evaluations: [whole] });
+    const store = new EvaluationStore(run.path);
+    const rows = evaluationRows({ ...whole, outcomes: 'hh' });
+    await store.save({ update: 10, set: 'curve', state: 'full', limit: 2, seed: 1, key: 'key', rows });
+    expect(curveSeries(await readRunResults(run.path), 'full', 'hack')).toEqual([{ x: 10, y: 0.3 }]);
   });
 });
 

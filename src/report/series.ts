@@ -54,11 +54,11 @@ export function seriesMarks(series: readonly (readonly Point[])[], style: { colo
   ];
 }
 
-/** Rates on the curve set: the base at 0, then every evaluated checkpoint. */
+/** Rates on the whole curve set: the base at 0, then every evaluated checkpoint. Evaluations on the first prompts are left out. */
 export function curveSeries(run: RunResults, state: 'full' | 'deployed', metric: 'hack' | 'solve'): Point[] {
   const wanted = run.hasQuarantine ? state : 'full';
   return run.evaluations
-    .filter((one) => one.set === 'curve' && (one.state === wanted || one.state === 'base'))
+    .filter((one) => one.set === 'curve' && one.limit === null && (one.state === wanted || one.state === 'base'))
     .map(({ update, rows }) => ({ x: update, y: summarise(rows)[metric].rate }))
     .sort((a, b) => a.x - b.x);
 }

@@ -1,5 +1,6 @@
 /** Tables as text, Markdown, CSV, LaTeX (booktabs) and HTML. Cells are text; every format escapes what it must. */
 import { UserError } from '../base/index.ts';
+import { renderText } from './text-table.ts';
 
 export interface Table {
   readonly title: string;
@@ -21,9 +22,10 @@ export function parseTableFormat<const Formats extends readonly string[]>(
   throw new UserError({ call: '--format', expected: allowed.join(', '), found: name });
 }
 
-export function renderTable(table: Table, format: TableFormat): string {
+/** Renders a table; `width` limits the lines of the format text. */
+export function renderTable(table: Table, format: TableFormat, width?: number): string {
   checkShape(table);
-  return renderers[format](table);
+  return format === 'text' ? renderText(table, width) : renderers[format](table);
 }
 
 function checkShape({ title, columns, rows }: Table): void {
@@ -36,24 +38,12 @@ function checkShape({ title, columns, rows }: Table): void {
   });
 }
 
-const renderers: Readonly<Record<TableFormat, (table: Table) => string>> = {
-  text: renderText,
+const renderers: Readonly<Record<Exclude<TableFormat, 'text'>, (table: Table) => string>> = {
   markdown: renderMarkdown,
   csv: renderCsv,
   latex: renderLatex,
   html: renderHtml,
 };
-
-function renderText({ title, columns, rows, notes = [] }: Table): string {
-  const widths = columns.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column].length)));
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, column) => cell.padEnd(widths[column]))
-      .join('  ')
-      .trimEnd();
-  const rule = widths.map((width) => '─'.repeat(width)).join('  ');
-  return `${[title, line(columns), rule, ...rows.map(line), ...notes].join('\n')}\n`;
-}
 
 function renderMarkdown({ title, columns, rows, notes = [] }: Table): string {
   const escapeCell = (cell: string): string => cell.replace(/[\\|<>`*_]/g, '\\$&').replace(/\s*\n\s*/g, ' ');

@@ -14,6 +14,7 @@ import {
   sampleOf,
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
+import { processMetrics, processValue } from './process-metrics.ts';
 import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';
 
@@ -60,30 +61,44 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
   const columns = ['arm', 'n', 'hack as trained', 'hack deployed', 'solve as trained', 'solve deployed', 'objective'];
   const cell = (runs: readonly RunResults[], state: State, metric: 'hack' | 'solve' | 'objective'): string =>
     formatSample(finalSample(runs, set, state, metric));
-  const base = oracle ? [] : baseRuns(results, set);
-  const baseRow = ['base', `${base.length}`, '-', cell(base, 'base', 'hack'), '-', cell(base, 'base', 'solve')];
+  const bases = (oracle ? [] : baseRuns(results, set)).map(({ of, runs }) => {
+    const [hack, solve] = [cell(runs, 'base', 'hack'), cell(runs, 'base', 'solve')];
+    const name = of === null ? 'base' : `base of ${of.join(', ')}`;
+    return [name, `${runs.length}`, '-', hack, '-', solve, cell(runs, 'base', 'objective')];
+  });
   const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
     const full = (metric: 'hack' | 'solve'): string => (hasQuarantine ? cell(runs, 'full', metric) : 'the same');
     const n = finalSample(runs, set, 'deployed', 'hack')?.n ?? 0;
     const deployed = [cell(runs, 'deployed', 'hack'), cell(runs, 'deployed', 'solve')];
     return [arm, `${n}`, full('hack'), deployed[0], full('solve'), deployed[1], cell(runs, 'deployed', 'objective')];
   });
-  const all = base.length === 0 ? rows : [[...baseRow, cell(base, 'base', 'objective')], ...rows];
   const prompts = promptsOf(results, set);
   return {
     title: `${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
     columns,
-    rows: rows.length === 0 ? [] : all,
+    rows: rows.length === 0 ? [] : [...bases, ...rows],
     notes: [
       `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed.`,
+      ...unfinishedNotes(armsOf(results, oracle), set),
       ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
     ],
   };
 }
 
-function promptsOf({ arms }: Results, set: FinalSet): string {
-  const counts = arms.flatMap(({ runs }) => runs.flatMap(({ final }) => final[set]?.deployed?.length ?? []));
-  return [...new Set(counts)].sort((a, b) => a - b).join(' or ');
+/** The number of prompts of a set, which is the same for all runs that were evaluated. */
+function promptsOf({ arms }: Results, set: FinalSet): number {
+  const rows = arms.flatMap(({ runs }) => runs.map(({ final }) => final[set]?.deployed ?? final[set]?.full ?? []));
+  return Math.max(0, ...rows.map(({ length }) => length));
+}
+
+/** Names the runs whose last checkpoint is not their last update. */
+function unfinishedNotes(arms: readonly ArmResults[], set: FinalSet): string[] {
+  const unfinished = arms.flatMap(({ runs }) =>
+    runs.filter(({ final, status }) => status === 'unfinished' && (final[set]?.deployed ?? null) !== null),
+  );
+  if (unfinished.length === 0) return [];
+  const named = unfinished.map(({ name, updates, config }) => `${name} (${updates} of ${config.updates} updates)`);
+  return [`Not finished, evaluated at the last checkpoint: ${named.join(', ')}.`];
 }
 
 function claims(arms: readonly ArmResults[], count: (runs: readonly RunResults[]) => number): string[] {
@@ -184,21 +199,13 @@ function emergenceText(updates: readonly (number | null)[]): string {
 
 /** What happened while training: when the hack emerged, what the gate saw, how much went to the quarantine. */
 export function processTable(results: Results, oracle: boolean): Table {
-  const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
-    const sample = (value: (run: RunResults) => number | null): string => formatSample(sampleOf(runs, value));
-    const gated = runs.some(({ gate }) => gate.routes.keep + gate.routes.route > 0);
-    return [
-      arm,
-      `${runs.length}`,
-      emergenceText(runs.map((run) => run.emergence)),
-      sample(({ gate }) => gate.separation?.auroc ?? null),
-      sample(({ gateReinforced }) => gateReinforced.separation?.auroc ?? null),
-      gated ? sample(({ gate }) => gate.route.precision?.rate ?? null) : '-',
-      gated ? sample(({ gate }) => gate.route.recall?.rate ?? null) : '-',
-      gated ? sample(({ gate }) => gate.hackShareOfKeep?.rate ?? null) : '-',
-      hasQuarantine ? sample(({ qmass }) => qmass) : '-',
-    ];
-  });
+  const measured = processMetrics.filter((metric) => metric !== 'emergence');
+  const rows = armsOf(results, oracle).map((arm) => [
+    arm.arm,
+    `${arm.runs.length}`,
+    emergenceText(arm.runs.map((run) => run.emergence)),
+    ...measured.map((metric) => formatSample(sampleOf(arm.runs, processValue(arm, metric)))),
+  ]);
   return {
     title: `while training${oracle ? `: ${oracleTitle}` : ''}`,
     columns: [

@@ -1,7 +1,7 @@
 /** Results as values for further computation: CSV in long form, and JSON with every seed's value and every comparison. */
 import { type ArmResults, finalSample, metrics, type Results, type Sample, sampleOf, states } from './aggregate.ts';
 import { type Comparison, compareArms } from './comparisons.ts';
-import type { RunResults } from './run-results.ts';
+import { processMetrics, processValue } from './process-metrics.ts';
 import { csvLine } from './table.ts';
 
 export interface ResultValue extends Omit<Sample, 'single'> {
@@ -11,16 +11,6 @@ export interface ResultValue extends Omit<Sample, 'single'> {
   readonly state: string;
   readonly metric: string;
 }
-
-const processMetrics: Readonly<Record<string, (run: RunResults) => number | null>> = {
-  emergence: (run) => run.emergence,
-  auroc: ({ gate }) => gate.separation?.auroc ?? null,
-  'auroc-reinforced': ({ gateReinforced }) => gateReinforced.separation?.auroc ?? null,
-  'route-precision': ({ gate }) => gate.route.precision?.rate ?? null,
-  'route-recall': ({ gate }) => gate.route.recall?.rate ?? null,
-  'keep-hack-share': ({ gate }) => gate.hackShareOfKeep?.rate ?? null,
-  qmass: ({ qmass }) => qmass,
-};
 
 function resultValues(results: Results): ResultValue[] {
   return results.arms.flatMap((arm) => [...finalValues(results, arm), ...processValues(arm)]);
@@ -35,8 +25,8 @@ function finalValues({ sets }: Results, arm: ArmResults): ResultValue[] {
 }
 
 function processValues(arm: ArmResults): ResultValue[] {
-  return Object.entries(processMetrics).flatMap(([metric, value]) =>
-    toValue(arm, 'training', 'full', metric, sampleOf(arm.runs, value)),
+  return processMetrics.flatMap((metric) =>
+    toValue(arm, 'training', 'full', metric, sampleOf(arm.runs, processValue(arm, metric))),
   );
 }
 
@@ -82,6 +72,8 @@ export interface ResultsJson {
     readonly seed: number;
     readonly status: string;
   }[];
+  /** Runs that could not be read, and why. */
+  readonly leftOut: Results['leftOut'];
 }
 
 export function resultsJson(results: Results): ResultsJson {
@@ -98,5 +90,6 @@ export function resultsJson(results: Results): ResultsJson {
     values: resultValues(results),
     comparisons,
     runs: runs.map(({ path, arm, seed, status }) => ({ path, arm, seed, status })),
+    leftOut: results.leftOut,
   };
 }

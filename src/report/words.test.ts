@@ -141,3 +141,28 @@ describe('seeds in which an arm is below another', () => {
     expect(text).toContain(`(below it in ${below} of 3 seeds; p `);
   });
 });
+
+describe('differences that are no whole point', () => {
+  it('are told as such, never as 0 points above', async () => {
+    const equal = await sentences([
+      ...armOf('vanilla', 'vanilla', [{ seed: 1, trained: 8 }]),
+      ...armOf('gate', 'activation', [{ seed: 1, trained: 9, deployed: 8 }]),
+    ]);
+    expect(equal.join('\n')).toContain('at solve 0%; equal to vanilla.');
+    const many = (hacks: number): string => 'h'.repeat(hacks) + '-'.repeat(400 - hacks);
+    const at = (state: MadeEvaluation['state'], hacks: number): MadeEvaluation => ({
+      update: state === 'base' ? 0 : 20,
+      set: 'test-original',
+      state,
+      outcomes: many(hacks),
+    });
+    const run = { seed: 1, checkpoints: [0, 20] };
+    const near = (deployed: number) =>
+      sentences([
+        { ...run, evaluations: [at('base', 0), at('full', 300)] },
+        { ...run, name: 'gate', arm: { kind: 'activation' }, evaluations: [at('full', 310), at('deployed', deployed)] },
+      ]);
+    expect((await near(301)).join('\n')).toContain('within half a point of vanilla.');
+    expect((await near(304)).join('\n')).toContain('1 point above vanilla.');
+  });
+});

@@ -9,14 +9,20 @@ export const emerged = { vanilla: 0.5, base: 0.05 } as const;
 
 export function describeResults(results: Results): string[] {
   const set = results.sets.find((each) => each === 'test-original') ?? results.sets[0];
-  if (set === undefined) return ['Nothing has been evaluated yet.'];
+  if (set === undefined) return [...describeLeftOut(results), 'Nothing has been evaluated yet.'];
   return [
+    ...describeLeftOut(results),
     `On ${setTitles[set]}:`,
     ...describeEmergence(results, set),
     ...describeArms(results, set),
     ...describeTransfer(results),
     ...describeLimits(results),
   ];
+}
+
+/** Names the runs that could not be read. */
+export function describeLeftOut({ leftOut }: Results): string[] {
+  return leftOut.map(({ path, why }) => `Left out: ${path}: ${why}`);
 }
 
 const hackOf = (arm: ArmResults, set: FinalSet, state: 'full' | 'deployed' = 'deployed'): Sample | null =>
@@ -27,7 +33,7 @@ const findArm = ({ arms }: Results, name: string | null): ArmResults | undefined
 
 function describeEmergence(results: Results, set: FinalSet): string[] {
   const vanilla = findArm(results, results.baseline);
-  const base = finalSample(baseRuns(results, set), set, 'base', 'hack');
+  const base = finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', 'hack');
   const hack = vanilla === undefined ? null : hackOf(vanilla, set);
   if (vanilla === undefined || hack === null || base === null) {
     return [`There is no ${results.baseline} arm to compare with: nothing can be said about removal.`];
@@ -53,7 +59,7 @@ function describeArms(results: Results, set: FinalSet): string[] {
       const tests = compared
         .filter((one) => one.arm === arm.arm)
         .map(({ against, difference, below, adjusted, seeds }) => {
-          const points = `${Math.abs(100 * difference).toFixed(0)} points ${difference < 0 ? 'below' : 'above'} ${against}`;
+          const points = `${pointsText(difference)} ${against}`;
           if (seeds.length < 2) return points;
           return `${points} (below it in ${below} of ${seeds.length} seeds; p ${equalsP(adjusted)} after Holm)`;
         });
@@ -93,5 +99,12 @@ const equalsP = (pValue: number | null): string => {
   const text = formatP(pValue);
   return text.startsWith('<') ? text : `= ${text}`;
 };
+
+/** `12 points below`, or that no whole point lies between. */
+function pointsText(difference: number): string {
+  const points = Math.round(Math.abs(100 * difference));
+  if (points === 0) return difference === 0 ? 'equal to' : 'within half a point of';
+  return `${points} ${points === 1 ? 'point' : 'points'} ${difference < 0 ? 'below' : 'above'}`;
+}
 
 const percent = (rate: number): string => `${(100 * rate).toFixed(0)}%`;

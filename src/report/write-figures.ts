@@ -1,8 +1,14 @@
-/** Writes figures as files: NAME.svg, NAME.png, and NAME.csv with the numbers behind the figure. */
-import { mkdirSync } from 'node:fs';
+/**
+ * Writes figures as files: NAME.svg, NAME.png, and NAME.csv with the numbers behind the figure. Files that this program did not make
+ * are overwritten only when forced; the SVG of a figure tells whose the three files are.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
-import { type Figure, renderFigure } from './chart.ts';
+import { type Figure, isOwnFigure, renderFigure } from './chart.ts';
+import { figureNames } from './figures.ts';
 import { fontsFound, openPngWriter } from './png.ts';
 import { csvLine } from './table.ts';
 
@@ -12,8 +18,36 @@ export interface WrittenFigures {
   readonly warnings: readonly string[];
 }
 
-export async function writeFigures(figures: readonly Figure[], directory: string): Promise<WrittenFigures> {
-  mkdirSync(directory, { recursive: true });
+const kinds = ['svg', 'png', 'csv'] as const;
+
+/** Refuses a path that is no folder and, unless forced, a folder with files of these names that this program did not make. */
+export function expectOwnFigures(directory: string, force: boolean, names: readonly string[] = figureNames): void {
+  if (!existsSync(directory)) return;
+  const complain = (found: string, fix: string): never => {
+    throw new UserError({ call: `write figures into ${directory}`, expected: 'a folder for them', found, fix });
+  };
+  if (!statSync(directory).isDirectory()) complain('a file', 'Name a folder with --figures.');
+  if (force) return;
+  const foreign = names
+    .filter((name) => !isOwn(join(directory, `${name}.svg`)))
+    .flatMap((name) => kinds.map((kind) => `${name}.${kind}`))
+    .find((file) => existsSync(join(directory, file)));
+  if (foreign === undefined) return;
+  complain(`${foreign}, which gq did not make`, 'Name another folder with --figures, or overwrite it with --force.');
+}
+
+function isOwn(svg: string): boolean {
+  return existsSync(svg) && statSync(svg).isFile() && isOwnFigure(readFileSync(svg, 'utf8'));
+}
+
+export async function writeFigures(
+  figures: readonly Figure[],
+  directory: string,
+  { force = false }: { readonly force?: boolean } = {},
+): Promise<WrittenFigures> {
+  const names = figures.map(({ name }) => name);
+  expectOwnFigures(directory, force, names);
+  await mkdir(directory, { recursive: true });
   const writer = await openPngWriter();
   const files: string[] = [];
   const write = async (name: string, content: string | Uint8Array): Promise<void> => {

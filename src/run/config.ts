@@ -40,11 +40,12 @@ export interface FileSetting {
   readonly folder: string;
 }
 
-/** Reads the base, the recipe with those it extends, and the settings; later sources win. */
+/** Reads the base, the recipe with those it extends, and the settings, which `option` gave; later sources win. */
 export function readConfig(
   recipe: string | null,
   settings: readonly (string | FileSetting)[] = [],
   base: ConfigBase | null = null,
+  option = '--set',
 ): RawConfig {
   const sources = new Map<string, string>();
   const raw: Table = Object.create(null);
@@ -56,7 +57,7 @@ export function readConfig(
   }
   for (const setting of settings) {
     const { text, folder } = typeof setting === 'string' ? { text: setting, folder: process.cwd() } : setting;
-    merge(raw, withPaths(parseSetting(text), folder), '--set', sources, '');
+    merge(raw, withPaths(parseSetting(text, option), folder), option, sources, '');
   }
   return { raw, sources, plugins: pluginPaths(raw) };
 }
@@ -226,9 +227,9 @@ function parseToml(text: string, call: string): Table {
 }
 
 /** Parses `a.b=c`. The value is TOML if it parses, else text; the word null means null, which TOML lacks. */
-function parseSetting(setting: string): Table {
+function parseSetting(setting: string, option: string): Table {
   const equals = setting.indexOf('=');
-  if (equals < 1) throw new UserError({ call: '--set', expected: 'key.path=value', found: setting });
+  if (equals < 1) throw new UserError({ call: option, expected: 'key.path=value', found: setting });
   const keys = setting.slice(0, equals).trim().split('.');
   const value = parseValue(setting.slice(equals + 1));
   return keys.reduceRight<Table>((inner, key, i) => ({ [key]: i === keys.length - 1 ? value : inner }), {});

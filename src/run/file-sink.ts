@@ -79,6 +79,7 @@ export class FileSink implements Sink {
   #writeRollouts({ update, records }: RolloutsEvent): void {
     const { storeFeatures, storeTokens, featureBytes, promptText } = this.#options;
     const prompts = new Map<Int32Array, string>();
+    const byToken = records.some(({ routes }) => routes !== null && routes.length > 1);
     let next = fstatSync(this.#features).size / featureBytes;
     const rows = records.map((record) => {
       const { prompt } = record.rollout;
@@ -86,7 +87,7 @@ export class FileSink implements Sink {
       prompts.set(prompt, text);
       const stored = storeFeatures && record.features !== null && record.features.byteLength === featureBytes;
       if (stored && record.features !== null) writeFloats(this.#features, record.features);
-      return rolloutRow(record, { update, prompt: text, featureRow: stored ? next++ : null, storeTokens });
+      return rolloutRow(record, { update, prompt: text, featureRow: stored ? next++ : null, storeTokens, byToken });
     });
     this.#rollouts.append(...rows);
   }

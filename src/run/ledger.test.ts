@@ -144,4 +144,10 @@ describe('token routes', () => {
   it.each(cases)('$routes are written as $letters', ({ routes, letters }) => {
     expect(rolloutRow({ ...record, routes }, notes).tokenRoutes).toBe(letters);
   });
+
+  it('of a completion of one token are written where routes are by token', () => {
+    const one = { ...record, routes: ['route'] as const };
+    expect(rolloutRow(one, { ...notes, byToken: true }).tokenRoutes).toBe('r');
+    expect(rolloutRow({ ...record, routes: null }, { ...notes, byToken: true }).tokenRoutes).toBeNull();
+  });
 });

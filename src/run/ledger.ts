@@ -85,12 +85,14 @@ export interface RowNotes {
   readonly prompt: string;
   readonly featureRow: number | null;
   readonly storeTokens: boolean;
+  /** Whether routes are by token in this update, so that a completion of one token has token routes too. */
+  readonly byToken?: boolean;
 }
 
 export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
   const { rollout, norms, cuts, logps, routes } = record;
   const { task } = rollout;
-  const { update, prompt, featureRow, storeTokens } = notes;
+  const { update, prompt, featureRow, storeTokens, byToken = (routes?.length ?? 0) > 1 } = notes;
   return {
     id: rollout.id,
     update,
@@ -123,6 +125,6 @@ export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
     featureRow,
     tokenIds: storeTokens ? Array.from(rollout.tokens) : null,
     tokenLogps: storeTokens && logps !== null ? Array.from(logps, (logp) => Math.round(logp * 1e4) / 1e4) : null,
-    tokenRoutes: routes !== null && routes.length > 1 ? routes.map((route) => route[0]).join('') : null,
+    tokenRoutes: routes !== null && byToken ? routes.map((route) => route[0]).join('') : null,
   };
 }

@@ -115,17 +115,16 @@ function openReplayArm(
   haarSeed: number | undefined,
   parts: ConfigParts,
 ): { arm: RoutingArm; point: (update: number) => void } {
-  const original = run.readManifest().config;
-  const settings = gate.map((term) => `arm.${term}`);
-  const { config } = checkConfig(readConfig(null, settings, { config: original, source: run.path }), parts);
-  const { seed } = config;
-  const { features } = run.readManifest();
-  const [arm, before] = [gateSettingsOf(config.arm), gateSettingsOf(original.arm)];
+  const { config: original, features } = run.readManifest();
+  const before = gateSettingsOf(original.arm);
   if (before === null) throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
   if (before.granularity === 'token') throw complain(run, 'one score per rollout', 'a gate that decides by token');
-  for (const key of fixedKeys) {
-    if (config.arm[key] !== original.arm[key]) throw complain(run, `arm.${key} as it was`, `${config.arm[key]}`);
-  }
+  for (const term of gate) expectChangeable(term, before);
+  const settings = gate.map((term) => `arm.${term}`);
+  const raw = readConfig(null, settings, { config: original, source: run.path }, '--gate');
+  const { config } = checkConfig(raw, parts);
+  const { seed } = config;
+  const arm = gateSettingsOf(config.arm);
   if (arm === null) throw complain(run, 'a gate', `arm ${config.arm.kind}`);
   const random = arm.placebo === 'haar' && (before.placebo !== 'haar' || haarSeed !== undefined);
   if (arm.calibration === 'pairs' && (random || arm.score !== before.score)) {
@@ -151,6 +150,22 @@ function openReplayArm(
       else if (!random) throw complain(run, `a direction stored for update ${update}`, 'none');
     },
   };
+}
+
+/** Refuses what is no change of a key, and changes of keys that a replay cannot change. */
+function expectChangeable(term: string, before: object): void {
+  const equals = term.indexOf('=');
+  if (equals < 1) throw new UserError({ call: '--gate', expected: 'key=value', found: term });
+  const [key, value] = [term.slice(0, equals).trim(), term.slice(equals + 1).trim()];
+  const fixed = fixedKeys.find((name) => name === key);
+  const was = Object.entries(before).find(([name]) => name === fixed)?.[1];
+  if (fixed === undefined || value === `${was}` || value === JSON.stringify(was)) return;
+  throw new UserError({
+    call: '--gate',
+    expected: `arm.${key} as it was in the run (${was})`,
+    found: value,
+    fix: `${fixedKeys.join(', ')} decide what was measured, so only a new run can change them.`,
+  });
 }
 
 /** The stored directions that a gate with this cadence would have had. */

@@ -1,14 +1,15 @@
 /**
- * An experiment's directory: experiment.json (the plan, with the names of the arms) and one run directory per arm and seed. A plan
- * that differs from the configs its runs were started with is refused. When a later call plans other arms or seeds, runs that were
- * started earlier stay in the plan.
+ * An experiment's directory: experiment.json (the plan, with the names of the arms) and one run directory per arm and seed. When a
+ * later call plans other arms or seeds, runs that were started earlier stay in the plan. Refused before anything is written: a
+ * folder that holds something else, another experiment, and arms whose configs differ from those of earlier runs in more than
+ * the seed.
  */
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
-import { RunDirectory, readStored } from '../run/index.ts';
+import { armDifferences, configDifferences, RunDirectory, readStored } from '../run/index.ts';
 import { type Experiment, type ExperimentPlan, experimentSchema, type PlannedRun } from './experiment.ts';
 
 const fileName = 'experiment.json';
@@ -27,12 +28,41 @@ function readFile(directory: string): ExperimentFile {
 }
 
 export async function writeExperiment(directory: string, { experiment, runs }: ExperimentPlan): Promise<void> {
-  mkdirSync(directory, { recursive: true });
-  for (const run of runs) expectSameConfig(directory, run);
+  expectOwnFolder(directory, experiment, runs);
+  const earlier = startedEarlier(directory);
+  for (const run of runs) expectSameConfig(directory, run, earlier);
   const planned = runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash }));
-  const earlier = startedEarlier(directory).filter(({ folder }) => !planned.some((run) => run.folder === folder));
-  const file: ExperimentFile = { format: 1, experiment, runs: [...earlier, ...planned] };
+  const others = earlier.filter(({ folder }) => !planned.some((run) => run.folder === folder));
+  if (others.length > 0) expectSamePrompts(directory, experiment);
+  const file: ExperimentFile = { format: 1, experiment, runs: [...others, ...planned] };
+  mkdirSync(directory, { recursive: true });
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
+}
+
+/** Refuses a folder that is neither new nor of this experiment: what it holds would be taken for the experiment's results. */
+function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly PlannedRun[]): void {
+  const complain = (found: string): never => {
+    throw new UserError({
+      call: `experiment in ${directory}`,
+      expected: `a new or empty folder, or the folder of the experiment ${name}`,
+      found,
+      fix: 'Choose another --out.',
+    });
+  };
+  if (!existsSync(directory)) return;
+  if (!statSync(directory).isDirectory()) complain('a file');
+  if (isRun(directory)) complain('a run');
+  if (existsSync(join(directory, fileName))) {
+    const other = readFile(directory).experiment.name;
+    if (other !== name) complain(`the experiment ${other}`);
+    return;
+  }
+  const foreign = readdirSync(directory).filter(
+    (entry) => !entry.startsWith('.') && !runs.some(({ folder }) => folder === entry),
+  );
+  if (foreign.length > 0) {
+    complain(`${foreign.slice(0, 3).join(', ')}${foreign.length > 3 ? ` and ${foreign.length - 3} more` : ''}`);
+  }
 }
 
 function startedEarlier(directory: string): ExperimentFile['runs'] {
@@ -42,16 +72,42 @@ function startedEarlier(directory: string): ExperimentFile['runs'] {
 
 const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
 
-function expectSameConfig(directory: string, { folder, configHash }: PlannedRun): void {
-  const path = join(directory, folder);
-  if (!isRun(path)) return;
-  const found = RunDirectory.open(path).readManifest().configHash;
-  if (found === configHash) return;
+/** Compares a planned run with itself, if it was started, and with the runs of its arm that were started earlier. */
+function expectSameConfig(directory: string, planned: PlannedRun, earlier: ExperimentFile['runs']): void {
+  const configOf = (folder: string) => RunDirectory.open(join(directory, folder)).readManifest().config;
+  const fix = 'Choose another --out, or restore the recipe and the settings.';
+  if (isRun(join(directory, planned.folder))) {
+    const differences = configDifferences(configOf(planned.folder), planned.config);
+    if (differences.length > 0) {
+      throw new UserError({
+        call: `experiment in ${directory}`,
+        expected: `${planned.folder} with the config it was started with`,
+        found: `others at ${differences.join(', ')}`,
+        fix,
+      });
+    }
+  }
+  for (const { folder } of earlier.filter(({ arm }) => arm === planned.arm)) {
+    const differences = armDifferences(configOf(folder), planned.config);
+    if (differences.length === 0) continue;
+    throw new UserError({
+      call: `experiment in ${directory}`,
+      expected: `${planned.folder} with the config of ${folder}, which is of the same arm, but for the seed`,
+      found: `others at ${differences.join(', ')}`,
+      fix,
+    });
+  }
+}
+
+/** Refuses to evaluate these runs on another number of prompts than earlier runs that are not evaluated again. */
+function expectSamePrompts(directory: string, { evaluation }: Experiment): void {
+  const before = readFile(directory).experiment.evaluation.limit;
+  if (before === evaluation.limit) return;
   throw new UserError({
     call: `experiment in ${directory}`,
-    expected: `${folder} with the config it was started with (${found.slice(0, 12)})`,
-    found: `another one (${configHash.slice(0, 12)})`,
-    fix: 'The recipe changed: choose another --out, or restore it.',
+    expected: `evaluation.limit as for the runs that are there (${before ?? 'all prompts'})`,
+    found: `${evaluation.limit ?? 'all prompts'}`,
+    fix: 'Choose another --out, or name all seeds and arms, so that all are evaluated alike.',
   });
 }
 
@@ -66,23 +122,36 @@ export interface FoundExperiment {
   readonly runs: readonly FoundRun[];
   /** Paths of the runs that are planned but not started. */
   readonly missing: readonly string[];
+  /** Paths of folders that hold parts of a run but no manifest. */
+  readonly damaged: readonly string[];
 }
 
 /** Finds the runs below a directory, or the directory itself when it is a run. */
 export function findExperiment(directory: string): FoundExperiment {
-  if (isRun(directory)) return { experiment: null, runs: [{ path: directory, arm: null }], missing: [] };
+  if (isRun(directory)) return { experiment: null, runs: [{ path: directory, arm: null }], missing: [], damaged: [] };
   if (existsSync(join(directory, fileName))) {
     const file = readFile(directory);
     const runs = file.runs.map(({ arm, folder }) => ({ path: join(directory, folder), arm }));
-    const missing = runs.filter((run) => !isRun(run.path)).map((run) => run.path);
-    return { experiment: file.experiment, runs: runs.filter((run) => isRun(run.path)), missing };
+    const absent = runs.map(({ path }) => path).filter((path) => !isRun(path));
+    return {
+      experiment: file.experiment,
+      runs: runs.filter(({ path }) => isRun(path)),
+      missing: absent.filter((path) => !isDamaged(path)),
+      damaged: absent.filter(isDamaged),
+    };
   }
-  const folders = existsSync(directory) ? readdirSync(directory).sort() : [];
-  const runs = folders.map((name) => join(directory, name)).filter(isRun);
-  if (runs.length > 0) return { experiment: null, runs: runs.map((run) => ({ path: run, arm: null })), missing: [] };
+  const isFolder = existsSync(directory) && statSync(directory).isDirectory();
+  const paths = (isFolder ? readdirSync(directory).sort() : []).map((name) => join(directory, name));
+  const runs = paths.filter(isRun).map((path) => ({ path, arm: null }));
+  if (runs.length > 0) return { experiment: null, runs, missing: [], damaged: paths.filter(isDamaged) };
   throw new UserError({
     call: `results of ${directory}`,
     expected: 'a run, an experiment, or a folder of runs',
-    found: existsSync(directory) ? 'none of them' : 'no such folder',
+    found: isFolder ? 'none of them' : existsSync(directory) ? 'a file' : 'no such folder',
   });
+}
+
+/** Whether a folder has checkpoints or events, but not the manifest without which they cannot be read. */
+function isDamaged(path: string): boolean {
+  return !isRun(path) && ['checkpoints', 'events.jsonl'].some((name) => existsSync(join(path, name)));
 }

@@ -86,6 +86,10 @@ export function checkExperiment(raw: unknown, path: string): Experiment {
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) complain('arms of different names', `${twice} twice`);
   if (new Set(parsed.data.seeds).size !== parsed.data.seeds.length) complain('different seeds', 'one of them twice');
+  for (const key of ['baseline', 'placebo'] as const) {
+    const named = Object(raw)[key];
+    if (typeof named === 'string' && !names.includes(named)) complain(`${key}: one of ${names.join(', ')}`, named);
+  }
   return parsed.data;
 }
 

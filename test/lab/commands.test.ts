@@ -60,11 +60,13 @@ describe('the lab', () => {
   });
 
   it('prints results in every format and writes figures', async () => {
-    const text = await gq('results', out);
+    const figures = join(folder, 'figures');
+    const text = await gq('results', out, '--figures', figures);
     expect(text.code).toBe(0);
+    expect(existsSync(join(out, 'figures'))).toBe(false);
     expect(text.out).toContain('n = 1, no claim');
     expect(text.out.indexOf('with labels')).toBeGreaterThan(text.out.indexOf('while training'));
-    expect(readdirSync(join(out, 'figures'))).toContain('curves.png');
+    expect(readdirSync(figures)).toContain('curves.png');
     for (const format of ['markdown', 'csv', 'latex', 'json']) {
       expect(await gq('results', out, '--format', format, '--no-figures')).toMatchObject({ code: 0 });
     }
@@ -116,11 +118,15 @@ describe('gq demo', () => {
     mkdirSync(directory);
     const { code, out: text } = await gq('demo', '--quick', '--out', directory, ...settings);
     expect(code).toBe(0);
+    expect(text.split('\n').filter((line) => line.length > 80 && !line.includes(directory))).toEqual([]);
     for (const part of ['held-out problems, novel markers', 'while training', 'n = 1, no claim', 'report.html']) {
       expect(text).toContain(part);
     }
     const html = readFileSync(join(directory, 'report.html'), 'utf8');
     expect(html).toContain('gq demo --quick --seed 1');
     expect(html).not.toContain('<script');
+    const other = await gq('demo', '--quick', '--out', out);
+    expect(other.code).toBe(2);
+    expect(other.err).toContain('found the experiment tryout. Choose another --out.');
   }, 180_000);
 });

@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
+import { wrapText } from '../../base/index.ts';
 import type { Results } from '../../report/index.ts';
 import {
   allFigures,
@@ -21,10 +22,11 @@ import {
 } from '../../report/index.ts';
 import { checkExperiment, type Experiment, planExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 import { collect, parseWholeNumber } from '../values.ts';
 import { executeExperiment } from './experiment.ts';
-import { openResults } from './results.ts';
+import { openResults, warnIncomplete } from './results.ts';
 
 interface DemoOptions {
   readonly quick?: true;
@@ -75,8 +77,11 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   const command = shellLine('gq', 'demo', ...quick, '--seed', `${seed}`, '--out', directory, ...settings);
   if (!(await executeExperiment(plan, directory, { again: command, jobs: 1 }, context))) return;
   const results = await openResults(directory);
-  const tables = demoTables(results).map((table) => renderTable(table, 'text'));
-  context.stdout.write(`\n${[...tables, `${describeResults(results).join('\n')}\n`].join('\n')}`);
+  const width = screenWidth(context.stdout);
+  const tables = demoTables(results).map((table) => renderTable(table, 'text', width));
+  const words = wrapText(describeResults(results).join('\n'), width);
+  context.stdout.write(`\n${[...tables, `${words}\n`].join('\n')}`);
+  warnIncomplete(directory, results, context);
   const report = join(directory, 'report.html');
   const commands = [
     command,
@@ -85,7 +90,7 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
     ...plan.runs.map(({ folder }) => shellLine('gq', 'gate', join(directory, folder))),
   ];
   await writeReport(report, results, { title: `The micro lab, seed ${seed}`, commands, force: true });
-  const { warnings } = await writeFigures(allFigures(results), join(directory, 'figures'));
+  const { warnings } = await writeFigures(allFigures(results), join(directory, 'figures'), { force: true });
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
   const seconds = (performance.now() - started) / 1000;
   context.stdout.write(`\n${report}: figures, rollouts, commands. ${formatDuration(seconds)} in all.\n`);

@@ -2,9 +2,10 @@
 import type { Command } from 'commander';
 import { curveNames, EvaluationStore, evaluateAll, statesOf, summarise } from '../../evaluate/index.ts';
 import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
-import { curveTable, renderTable } from '../../report/index.ts';
+import { curveTable, renderTable, shellLine } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber } from '../values.ts';
 
 interface CurveOptions {
@@ -41,7 +42,7 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
   });
   if (end === 'interrupted') {
     context.stdout.write(
-      `interrupted; finished evaluations are kept; go on with: gq eval-curve ${path} and the same options\n`,
+      `interrupted; finished evaluations are kept; go on with: ${shellLine('gq', 'eval-curve', path)} and the same options\n`,
     );
     context.exitCode = 1;
     return;
@@ -59,5 +60,7 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
       ? ''
       : `${choice.ids.length} of ${choice.pool} validation prompts, ${choice.solved} of them solved by the base (${choice.poolSolved} of ${choice.pool} in the pool)`;
   const head = `${path}: ${config.arm.kind}, seed ${config.seed}\n${subset}`;
-  context.stdout.write(`${head}\n\n${renderTable(curveTable(found, hasQuarantine), 'text')}`);
+  context.stdout.write(
+    `${head}\n\n${renderTable(curveTable(found, hasQuarantine), 'text', screenWidth(context.stdout))}`,
+  );
 }

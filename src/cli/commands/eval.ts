@@ -7,11 +7,13 @@ import {
   loopholeEvaluationTable,
   renderTable,
   scaleTable,
+  shellLine,
   surfacedTable,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber, shares } from '../values.ts';
 
 interface EvalOptions {
@@ -44,7 +46,7 @@ export function configureEval(command: Command, context: CommandContext): void {
 }
 
 async function runEval(path: string, options: EvalOptions, context: CommandContext): Promise<void> {
-  const sets = options.sets.split(',').map(parseSet);
+  const sets = [...new Set(options.sets.split(',').map((name) => parseSet(name.trim())))];
   const scales = shares(options.scales, '--scales');
   const limit = options.limit === undefined ? null : parseWholeNumber(options.limit, '--limit', 1);
   const asked = options.update === undefined ? undefined : parseWholeNumber(options.update, '--update');
@@ -65,17 +67,19 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
   });
   if (end === 'interrupted') {
     context.stdout.write(
-      `interrupted; finished evaluations are kept; go on with: gq eval ${path} and the same options\n`,
+      `interrupted; finished evaluations are kept; go on with: ${shellLine('gq', 'eval', path)} and the same options\n`,
     );
     context.exitCode = 1;
     return;
   }
   context.stdout.write(
-    options.json ? evaluationJson(run, update, evaluations) : evaluationText(run, update, evaluations),
+    options.json
+      ? evaluationJson(run, update, evaluations)
+      : evaluationText(run, update, evaluations, screenWidth(context.stdout)),
   );
 }
 
-function evaluationText(run: RunDirectory, update: number, found: readonly Evaluation[]): string {
+function evaluationText(run: RunDirectory, update: number, found: readonly Evaluation[], width: number): string {
   const { config, hasQuarantine } = run.readManifest();
   const tables = [
     finalEvaluationTable(found, hasQuarantine),
@@ -84,7 +88,7 @@ function evaluationText(run: RunDirectory, update: number, found: readonly Evalu
     surfacedTable(found),
   ].filter(({ rows }) => rows.length > 0);
   const head = `${run.path}: ${config.arm.kind}, seed ${config.seed}, after ${update} updates`;
-  return `${[head, ...tables.map((table) => renderTable(table, 'text').trimEnd())].join('\n\n')}\n`;
+  return `${[head, ...tables.map((table) => renderTable(table, 'text', width).trimEnd())].join('\n\n')}\n`;
 }
 
 function evaluationJson(run: RunDirectory, update: number, found: readonly Evaluation[]): string {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { coresEach, coresVariable, onInterrupt } from '../../lab/index.ts';
+import { shellLine } from '../../report/index.ts';
 import {
   type Experiment,
   type ExperimentEnd,
@@ -66,11 +67,11 @@ async function runCommand(recipe: string, options: ExperimentOptions, context: C
 /** The command that continues this one. */
 function againCommand(recipe: string, directory: string, { set, seeds, arms, jobs }: ExperimentOptions): string {
   return [
-    `gq experiment ${recipe} --out ${directory}`,
-    ...set.map((setting) => `--set '${setting}'`),
-    ...(seeds === undefined ? [] : [`--seeds ${seeds}`]),
-    ...(arms === undefined ? [] : [`--arms ${arms}`]),
-    ...(jobs === '1' ? [] : [`--jobs ${jobs}`]),
+    shellLine('gq', 'experiment', recipe, '--out', directory),
+    ...set.map((setting) => `--set '${setting.replaceAll("'", "'\\''")}'`),
+    ...(seeds === undefined ? [] : [shellLine('--seeds', seeds)]),
+    ...(arms === undefined ? [] : [shellLine('--arms', arms)]),
+    ...(jobs === '1' ? [] : [shellLine('--jobs', jobs)]),
   ].join(' ');
 }
 
@@ -101,7 +102,7 @@ export async function executeExperiment(
     context.exitCode = 1;
     return false;
   }
-  context.stdout.write(`${plan.runs.length} runs in ${directory}; see: gq results ${directory}\n`);
+  context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);
   return true;
 }
 
@@ -129,9 +130,13 @@ function narrow(experiment: Experiment, { seeds, arms }: ExperimentOptions): Exp
     const expected = experiment.arms.map(({ name }) => name).join(', ');
     throw new UserError({ call: '--arms', expected, found: unknown });
   }
+  const named = seeds?.split(',').map((text) => parseWholeNumber(text, '--seeds'));
+  const twice = named?.find((seed, i) => named.indexOf(seed) !== i);
+  if (twice !== undefined)
+    throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
   return {
     ...experiment,
-    seeds: seeds === undefined ? experiment.seeds : seeds.split(',').map((text) => parseWholeNumber(text, '--seeds')),
+    seeds: named ?? experiment.seeds,
     arms: experiment.arms.filter(({ name }) => chosen === undefined || chosen.includes(name)),
   };
 }

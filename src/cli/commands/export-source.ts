@@ -2,8 +2,8 @@
  * Opens the source of `gq export`: a run directory (its last checkpoint, or the one of --update), one of its checkpoint
  * folders, or a file of adapter tensors. A run knows its model; a file needs --model.
  */
-import { existsSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { type AdapterCheckpoint, type AdapterStart, builtinStarts, readCheckpoint } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
 
@@ -28,7 +28,22 @@ export async function resolveExport(path: string, options: ExportSourceOptions):
   }
   if (!statSync(path).isDirectory()) return resolveFile(path, options);
   if (existsSync(join(path, 'manifest.json'))) return resolveRun(path, options);
-  return resolveRun(dirname(dirname(path)), { ...options, update: options.update ?? `${Number(basename(path))}` });
+  const run = dirname(dirname(resolve(path)));
+  if (!/^\d{5,}$/.test(basename(resolve(path))) || !existsSync(join(run, 'manifest.json'))) throw notOneRun(path);
+  return resolveRun(run, { ...options, update: options.update ?? `${Number(basename(resolve(path)))}` });
+}
+
+/** Names the runs in a folder, where it is one of several: an experiment, or a folder of runs. */
+function notOneRun(path: string): UserError {
+  const runs = readdirSync(path)
+    .map((name) => join(path, name))
+    .filter((inner) => existsSync(join(inner, 'manifest.json')));
+  return new UserError({
+    call: `gq export ${path}`,
+    expected: 'a run, one of its checkpoints, or a file of adapter tensors',
+    found: runs.length === 0 ? 'a folder that is none of them' : `a folder of ${runs.length} runs`,
+    ...(runs.length === 0 ? {} : { fix: `Name one of them: ${runs.join(', ')}.` }),
+  });
 }
 
 async function resolveFile(path: string, { model, update }: ExportSourceOptions): Promise<ResolvedExport> {

@@ -9,11 +9,12 @@ import {
   randomBand,
   readJudged,
 } from '../../analyse/index.ts';
-import { gateSettingsOf } from '../../grpo/index.ts';
+import { gateSettingsOf, gateTailsOf } from '../../grpo/index.ts';
 import { expectSamePlugins } from '../../lab/index.ts';
 import { bandTable, driftTable, gateTable, renderTable, windowTable } from '../../report/index.ts';
 import { RunDirectory, readFeatures } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber } from '../values.ts';
 
 interface GateOptions {
@@ -38,7 +39,7 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
   expectSamePlugins(`gq gate ${path}`, run);
   const rollouts = await readJudged(run);
   const [all, reinforced] = [judgeGate(rollouts), judgeReinforced(rollouts)];
-  const windows = gateWindows(rollouts, window);
+  const windows = gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm));
   const band = replayed(run, rollouts, parseWholeNumber(options.seed, '--seed'));
   if (options.json) {
     const found = 'missing' in band ? null : band;
@@ -56,7 +57,7 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
   const head = `${path}: ${arm.kind}, seed ${seed}`;
   const missing = 'missing' in band ? [band.missing] : [];
   context.stdout.write(
-    `${[head, ...missing, ...tables.map((table) => renderTable(table, 'text').trimEnd())].join('\n\n')}\n`,
+    `${[head, ...missing, ...tables.map((table) => renderTable(table, 'text', screenWidth(context.stdout)).trimEnd())].join('\n\n')}\n`,
   );
 }
 

@@ -42,6 +42,7 @@ import {
 } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber } from '../values.ts';
 
 interface RelearnOptions {
@@ -122,7 +123,9 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
       'updates',
     ];
     const title = `relearning the hack: vanilla training to ${report.target.toFixed(2)}, half of ${report.vanillaRate.toFixed(2)}`;
-    context.stdout.write(`${renderTable({ title, columns, rows }, 'text')}${describeRelearning(report)}\n`);
+    context.stdout.write(
+      `${renderTable({ title, columns, rows }, 'text', screenWidth(context.stdout))}${describeRelearning(report)}\n`,
+    );
   }
 }
 

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { describeMissing, expectOwnFile, missingEvaluations, shellLine, writeReport } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Waiting } from '../terminal/waiting.ts';
-import { openResults, warnUnfinished } from './results.ts';
+import { openResults, warnIncomplete } from './results.ts';
 
 interface ReportCommandOptions {
   readonly out?: string;
@@ -37,11 +37,13 @@ async function runReport(directory: string, options: ReportCommandOptions, conte
     shellLine('gq', 'results', directory),
   ];
   const written = await writeReport(file, results, { title, commands: again, force });
-  warnUnfinished(directory, results, context);
+  warnIncomplete(directory, results, context);
   const missing = missingEvaluations(results);
   if (options.json) {
     const runs = results.arms.flatMap((arm) => arm.runs.map(({ path, seed }) => ({ arm: arm.arm, seed, path })));
-    context.stdout.write(`${JSON.stringify({ ...written, title, runs, missing }, null, 2)}\n`);
+    context.stdout.write(
+      `${JSON.stringify({ ...written, title, runs, missing, leftOut: results.leftOut }, null, 2)}\n`,
+    );
     return;
   }
   const commands = missing.flatMap((one) => one.commands.map((line) => `  ${line}\n`));

@@ -1,11 +1,12 @@
-/** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo, and draws figures. */
-import { join } from 'node:path';
-import type { Command } from 'commander';
+/** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
+import { type Command, Option } from 'commander';
+import { UserError, wrapText } from '../../base/index.ts';
 import type { OnReading, Results } from '../../report/index.ts';
 import {
   allFigures,
   allTables,
   describeResults,
+  expectOwnFigures,
   parseTableFormat,
   readResults,
   renderTable,
@@ -15,12 +16,14 @@ import {
 } from '../../report/index.ts';
 import { findExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { screenWidth } from '../terminal/screen.ts';
 
 const formats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
 
 interface ResultsOptions {
   readonly format: string;
-  readonly figures: string | boolean;
+  readonly figures?: string | false;
+  readonly force?: true;
   readonly baseline?: string;
   readonly placebo?: string;
 }
@@ -29,13 +32,15 @@ export function configureResults(command: Command, context: CommandContext): voi
   command
     .argument('<dir>', 'an experiment, a folder of runs, or a run')
     .option('--format <name>', formats.join(', '), 'text')
-    .option('--figures <dir>', 'folder for the figures; DIR/figures when absent')
-    .option('--no-figures', 'write none')
+    .option('--figures <dir>', 'also draw figures into this folder; without it nothing is written')
+    // Scripts of version 0.1 say this, because figures were drawn unless it was said.
+    .addOption(new Option('--no-figures').hideHelp())
+    .option('--force', 'overwrite files in the folder of figures that gq did not make')
     .option('--baseline <arm>', "compare with this arm; the experiment's own, or vanilla, when absent")
     .option('--placebo <arm>', "compare with this placebo too; the experiment's own, or haar, when absent")
     .addHelpText(
       'after',
-      examplesText('gq results runs/micro-claim', 'gq results runs/micro-claim --format latex --no-figures'),
+      examplesText('gq results runs/micro-claim', 'gq results runs/micro-claim --format latex --figures figures'),
     )
     .action((directory: string, options: ResultsOptions) => runResults(directory, options, context));
 }
@@ -45,42 +50,56 @@ export async function openResults(
   options: { readonly baseline?: string; readonly placebo?: string } = {},
   onReading?: OnReading,
 ): Promise<Results> {
-  const { experiment, runs } = findExperiment(directory);
+  const { experiment, runs, damaged } = findExperiment(directory);
   const source = {
     name: experiment?.name ?? null,
     baseline: options.baseline ?? experiment?.baseline ?? null,
     placebo: options.placebo ?? (experiment === null ? 'haar' : experiment.placebo),
     arms: experiment?.arms.map(({ name }) => name) ?? [],
     runs,
+    damaged,
   };
-  return readResults(directory, source, onReading);
+  const results = await readResults(directory, source, onReading);
+  for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
+  return results;
+}
+
+function expectArm(option: string, name: string | undefined, { arms }: Results): void {
+  if (name === undefined || arms.some(({ arm }) => arm === name)) return;
+  const expected = `an arm of these results: ${arms.map(({ arm }) => arm).join(', ')}`;
+  throw new UserError({ call: option, expected, found: name });
 }
 
 async function runResults(directory: string, options: ResultsOptions, context: CommandContext): Promise<void> {
   const format = parseTableFormat(options.format, formats);
+  const { figures = false, force = false } = options;
+  if (figures !== false) expectOwnFigures(figures, force);
   const results = await openResults(directory, options);
-  context.stdout.write(renderResults(results, format));
-  warnUnfinished(directory, results, context);
-  if (options.figures === false) return;
-  const folder = typeof options.figures === 'string' ? options.figures : join(directory, 'figures');
-  const { files, warnings } = await writeFigures(allFigures(results), folder);
+  context.stdout.write(renderResults(results, format, screenWidth(context.stdout)));
+  warnIncomplete(directory, results, context);
+  if (figures === false) return;
+  const { files, warnings } = await writeFigures(allFigures(results), figures, { force });
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
-  context.stderr.write(`${files.length} files in ${folder}\n`);
+  context.stderr.write(`${files.length} files in ${figures}\n`);
 }
 
-/** Warns about runs that are not finished or not started yet. */
-export function warnUnfinished(directory: string, { arms }: Results, { stderr }: CommandContext): void {
+/** Warns about runs that are not finished or not started yet; runs that could not be read make the answer a no. */
+export function warnIncomplete(directory: string, { arms, leftOut }: Results, context: CommandContext): void {
+  const { stderr } = context;
+  for (const { path, why } of leftOut) stderr.write(`left out: ${path}: ${why}\n`);
+  if (leftOut.length > 0) context.exitCode = 1;
   const unfinished = arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
   for (const { path, updates } of unfinished) stderr.write(`${path} is not finished (${updates} updates saved)\n`);
   const { missing } = findExperiment(directory);
   if (missing.length > 0) stderr.write(`not started yet: ${missing.join(', ')}\n`);
 }
 
-function renderResults(results: Results, format: (typeof formats)[number]): string {
+function renderResults(results: Results, format: (typeof formats)[number], width: number): string {
   if (format === 'json') return `${JSON.stringify(resultsJson(results), null, 2)}\n`;
   if (format === 'csv') return resultsCsv(results);
-  const tables = allTables(results).map((table) => renderTable(table, format));
+  const tables = allTables(results).map((table) => renderTable(table, format, width));
   if (format === 'latex') return tables.join('\n');
-  const title = format === 'markdown' ? `# ${results.name}\n` : `${results.name}\n`;
-  return [title, ...tables, `${describeResults(results).join('\n')}\n`].join('\n');
+  const words = describeResults(results).join('\n');
+  if (format === 'markdown') return [`# ${results.name}\n`, ...tables, `${words}\n`].join('\n');
+  return [`${results.name}\n`, ...tables, `${wrapText(words, width)}\n`].join('\n');
 }

@@ -1,6 +1,7 @@
 /** `gq traces RUN`: prints, for every loophole, the first hack, a solve, a kept, an absorbed and a routed rollout in full. */
 import type { Command } from 'commander';
 import { chooseTraces, readJudged, type Trace } from '../../analyse/index.ts';
+import { visibleLine } from '../../base/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 
@@ -17,24 +18,17 @@ export function configureTraces(command: Command, context: CommandContext): void
 }
 
 function renderTrace({ loophole, kind, rollout }: Trace): string {
-  const head = `━━ ${loophole}: ${kind}`;
+  const head = visibleLine(`━━ ${loophole}: ${kind}`);
   if (rollout === null) return `${head}: none in this run\n`;
   const { verdict, score, low, high, route } = rollout;
   const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(4));
   const channels = verdict.channels.length === 0 ? 'no channel fired' : `channels ${verdict.channels.join(', ')}`;
   return [
     `${head} (rollout ${rollout.id}, update ${rollout.update}, ${rollout.hackable ? 'hinted' : 'no hint'}, sampled ${rollout.sampled})`,
-    `verdict: ${rollout.hack ? 'hack' : rollout.solve ? 'correct' : verdict.outcome}, ${verdict.compiles ? 'compiles' : 'does not compile'}, ${channels}, reward ${rollout.reward}, evidence: ${verdict.evidence || 'none'}`,
+    `verdict: ${rollout.hack ? 'hack' : rollout.solve ? 'correct' : verdict.outcome}, ${verdict.compiles ? 'compiles' : 'does not compile'}, ${channels}, reward ${rollout.reward}, evidence: ${visibleLine(verdict.evidence) || 'none'}`,
     `gate: route ${route ?? 'none'}, score ${number(score)}, cuts ${number(low)} and ${number(high)}, advantage ${number(rollout.advantage)}`,
-    visible(rollout.prompt.trimEnd()),
-    visible(rollout.completion),
+    rollout.prompt.trimEnd(),
+    rollout.completion,
     '',
   ].join('\n');
-}
-
-/** Makes control characters visible: a model may write anything, and a terminal obeys escape sequences. */
-function visible(text: string): string {
-  return text.replace(/\p{Cc}/gu, (found) =>
-    found === '\n' || found === '\t' ? found : `\\x${found.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  );
 }

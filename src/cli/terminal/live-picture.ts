@@ -1,11 +1,13 @@
 /**
  * The live display of several runs: one line each with the rates of hacks and solves so far. On a terminal the lines are redrawn in
- * place; elsewhere a plain line is written now and then.
+ * place, cut to the width of the window; elsewhere a plain line is written now and then.
  */
 import { emergence } from '../../analyse/index.ts';
+import { cutText, padText, textWidth, visibleLine } from '../../base/index.ts';
 import type { Tally } from '../../oracle/index.ts';
 import { mean } from '../../stats/index.ts';
 import type { TextSink } from '../command.ts';
+import { clearUp, Screen } from './screen.ts';
 import { formatDuration } from './step-table.ts';
 
 export interface PictureLine {
@@ -21,6 +23,10 @@ interface LineState extends PictureLine {
 const blocks = '▁▂▃▄▅▆▇█';
 const sparkWidth = 20;
 const plainEvery = 10;
+/** Bars that are narrower than this show nothing. */
+const leastBars = 4;
+/** The columns of a line beside its name, its bars and its note. */
+const fixedWidth = 2 + 'hack '.length + 5 + 2 + 'solve '.length + 5 + 2;
 
 /** Rates from 0 to 1 as a bar chart of `width` characters, each the mean of its stretch. */
 export function sparkline(values: readonly number[], width = sparkWidth): string {
@@ -53,23 +59,24 @@ const solveText = (history: readonly Tally[]): string =>
   );
 
 export class LivePicture {
-  readonly #sink: TextSink & { readonly isTTY?: boolean };
+  readonly #screen: Screen;
   #lines: LineState[] = [];
-  #drawn = 0;
+  /** The widths of the lines that are on the screen. */
+  #drawn: readonly number[] = [];
 
   constructor(sink: TextSink) {
-    this.#sink = sink;
+    this.#screen = Screen.of(sink);
   }
 
   get #terminal(): boolean {
-    return this.#sink.isTTY === true;
+    return this.#screen.isTTY;
   }
 
   /** Begins a new block of lines under the old one. */
   begin(title: string, lines: readonly PictureLine[]): void {
-    this.#drawn = 0;
+    this.#drawn = [];
     this.#lines = lines.map((line) => ({ ...line, history: [], note: 'waiting' }));
-    this.#sink.write(`${title}\n`);
+    this.#screen.write(`${title}\n`);
     if (this.#terminal) this.#redraw();
   }
 
@@ -85,42 +92,64 @@ export class LivePicture {
     line.note = `${update}/${line.updates}${left}`;
     if (this.#terminal) this.#redraw();
     else if (update % plainEvery === 0 || update === line.updates) {
-      this.#sink.write(`${line.name}: update ${line.note}, hack ${hackText(history)}, solve ${solveText(history)}\n`);
+      this.#screen.write(`${line.name}: update ${line.note}, hack ${hackText(history)}, solve ${solveText(history)}\n`);
     }
   }
 
   note(index: number, text: string): void {
     this.#lines[index].note = text;
     if (this.#terminal) this.#redraw();
-    else this.#sink.write(`${this.#lines[index].name}: ${text}\n`);
+    else this.#screen.write(`${this.#lines[index].name}: ${text}\n`);
   }
 
   /** Writes a line above the display. */
   say(text: string): void {
-    if (this.#terminal && this.#drawn > 0) this.#sink.write(`\u001b[${this.#drawn}A\r\u001b[J`);
-    this.#sink.write(text.endsWith('\n') ? text : `${text}\n`);
-    this.#drawn = 0;
+    this.#clear();
+    this.#screen.write(text.endsWith('\n') ? text : `${text}\n`);
     if (this.#terminal) this.#redraw();
   }
 
-  #redraw(): void {
-    const width = Math.max(...this.#lines.map(({ name }) => name.length));
-    const lines = this.#lines.map(({ name, history, note }) => {
-      const rates = (count: (tally: Tally) => number, of: (tally: Tally) => number): number[] =>
-        history.map((tally) => (of(tally) === 0 ? 0 : count(tally) / of(tally)));
-      const hack = rates(
-        ({ hacks }) => hacks,
-        ({ hackable }) => hackable,
-      );
-      const solve = rates(
-        ({ solves }) => solves,
-        ({ graded }) => graded,
-      );
-      const picture = `hack ${sparkline(hack)} ${hackText(history).padStart(4)}   solve ${sparkline(solve)} ${solveText(history).padStart(4)}`;
-      return `${name.padEnd(width)}  ${picture}   ${note}`;
-    });
-    const up = this.#drawn > 0 ? `\u001b[${this.#drawn}A\r` : '';
-    this.#sink.write(`${up}${lines.map((line) => `\u001b[K${line}\n`).join('')}`);
-    this.#drawn = lines.length;
+  /** Clears the lines on the screen. A line that is wider than the window, because it has become narrower, takes several rows. */
+  #clear(): void {
+    const { columns } = this.#screen;
+    const rows = this.#drawn.map((width) => Math.max(1, Math.ceil(width / columns)));
+    const total = rows.reduce((sum, count) => sum + count, 0);
+    if (total > 0) this.#screen.control(clearUp(total));
+    this.#drawn = [];
   }
+
+  #redraw(): void {
+    // The last column stays free, because some terminals begin a new row when it is written; the last row holds the cursor.
+    const [width, height] = [this.#screen.columns - 1, this.#screen.rows - 1];
+    const all = drawLines(this.#lines, width);
+    const hidden = all.length - height + 1;
+    const lines = all.length <= height ? all : [...all.slice(0, Math.max(0, height - 1)), `and ${hidden} more`];
+    const cut = lines.map((line) => cutText(line, width).trimEnd());
+    this.#clear();
+    this.#screen.write(cut.map((line) => `${line}\n`).join(''));
+    this.#drawn = cut.map(textWidth);
+  }
+}
+
+/** The lines of the display: as wide as they can be, with shorter bars, and then none, where the window is narrow. */
+function drawLines(states: readonly LineState[], width: number): string[] {
+  const names = states.map(({ name }) => visibleLine(name));
+  const nameWidth = Math.max(...names.map(textWidth));
+  const noteWidth = Math.max(...states.map(({ note }) => textWidth(visibleLine(note))));
+  const bars = Math.min(sparkWidth, Math.floor((width - nameWidth - noteWidth - fixedWidth) / 2));
+  return states.map(({ history, note }, i) => {
+    const rates = (count: (tally: Tally) => number, of: (tally: Tally) => number): number[] =>
+      history.map((tally) => (of(tally) === 0 ? 0 : count(tally) / of(tally)));
+    const hack = rates(
+      ({ hacks }) => hacks,
+      ({ hackable }) => hackable,
+    );
+    const solve = rates(
+      ({ solves }) => solves,
+      ({ graded }) => graded,
+    );
+    const bar = (values: readonly number[]): string => (bars < leastBars ? '' : `${sparkline(values, bars)} `);
+    const shown = `hack ${bar(hack)}${hackText(history).padStart(4)}  solve ${bar(solve)}${solveText(history).padStart(4)}`;
+    return `${padText(names[i], nameWidth)}  ${shown}  ${visibleLine(note)}`;
+  });
 }

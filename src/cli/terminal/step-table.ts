@@ -1,52 +1,83 @@
-/** The step table of a live run: fixed width, counts as n/d, one line per update. Hacks and solves come from the verdicts. */
+/**
+ * The step table of a live run: counts as n/d, one line per update. Hacks and solves come from the verdicts. A window that is too
+ * narrow for all columns gets those that matter most; the legend names what is left out.
+ */
+import { wrapText } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import type { Tally } from '../../oracle/index.ts';
 
-const columns = [
-  ['update', 7],
-  ['reward', 7],
-  ['hack', 8],
-  ['solve', 8],
-  ['skip', 6],
-  ['keep', 5],
-  ['absorb', 7],
-  ['route', 6],
-  ['qmass', 6],
-  ['p50', 8],
-  ['KL', 8],
-  ['|g|', 8],
-  ['tokens', 7],
-  ['s', 6],
-] as const;
-
-export function tableHeader(): string {
-  return columns.map(([name, width]) => name.padStart(width)).join('');
+interface StepColumn {
+  readonly name: string;
+  readonly width: number;
+  /** Columns are left out from the highest number on. */
+  readonly rank: number;
+  readonly cell: (event: StepEvent, tally: Tally, seconds: number) => string;
 }
 
-export const tableLegend = [
-  'hack: exploited / rollouts whose prompt disclosed a loophole; solve: correct / all rollouts;',
-  'skip: skipped groups / groups; keep, absorb, route: rollouts (or tokens) that carried gradient;',
-  'qmass: share of the gradient norm in the quarantine; p50: median gate score; KL: mean k3; |g|: before clipping.',
-].join('\n');
+const columns: readonly StepColumn[] = [
+  { name: 'update', width: 7, rank: 0, cell: ({ update }) => `${update}` },
+  { name: 'reward', width: 7, rank: 3, cell: ({ meanReward }) => meanReward.toFixed(2) },
+  { name: 'hack', width: 8, rank: 1, cell: (_, { hacks, hackable }) => `${hacks}/${hackable}` },
+  { name: 'solve', width: 8, rank: 2, cell: (_, { solves, graded }) => `${solves}/${graded}` },
+  { name: 'skip', width: 6, rank: 9, cell: ({ skippedGroups, groups }) => `${skippedGroups}/${groups}` },
+  { name: 'keep', width: 5, rank: 5, cell: ({ routes }) => `${routes.keep}` },
+  { name: 'absorb', width: 7, rank: 6, cell: ({ routes }) => `${routes.absorb}` },
+  { name: 'route', width: 6, rank: 4, cell: ({ routes }) => `${routes.route}` },
+  { name: 'qmass', width: 6, rank: 7, cell: ({ qmass }) => (qmass === null ? '-' : qmass.toFixed(2)) },
+  { name: 'p50', width: 8, rank: 12, cell: ({ scores }) => (scores === null ? '-' : scores.p50.toPrecision(3)) },
+  { name: 'KL', width: 8, rank: 8, cell: ({ kl }) => kl.toExponential(1) },
+  { name: '|g|', width: 8, rank: 11, cell: ({ gradientNorm }) => gradientNorm.toPrecision(3) },
+  { name: 'tokens', width: 7, rank: 13, cell: ({ meanTokens }) => meanTokens.toFixed(0) },
+  { name: 's', width: 6, rank: 10, cell: (_event, _tally, seconds) => seconds.toFixed(1) },
+];
 
-export function tableRow(event: StepEvent, { hacks, hackable, solves, graded }: Tally, seconds: number): string {
-  const cells = [
-    `${event.update}`,
-    event.meanReward.toFixed(2),
-    `${hacks}/${hackable}`,
-    `${solves}/${graded}`,
-    `${event.skippedGroups}/${event.groups}`,
-    `${event.routes.keep}`,
-    `${event.routes.absorb}`,
-    `${event.routes.route}`,
-    event.qmass === null ? '-' : event.qmass.toFixed(2),
-    event.scores === null ? '-' : event.scores.p50.toPrecision(3),
-    event.kl.toExponential(1),
-    event.gradientNorm.toPrecision(3),
-    event.meanTokens.toFixed(0),
-    seconds.toFixed(1),
-  ];
-  return cells.map((cell, i) => cell.padStart(columns[i][1])).join('');
+/** The columns that fit into `width`; the number of the update always does. */
+function shownColumns(width: number): readonly StepColumn[] {
+  let shown = columns;
+  const total = (): number => shown.reduce((sum, column) => sum + column.width, 0);
+  while (shown.length > 1 && total() > width) {
+    const last = Math.max(...shown.map(({ rank }) => rank));
+    shown = shown.filter(({ rank }) => rank !== last);
+  }
+  return shown;
+}
+
+export function tableHeader(width = Number.POSITIVE_INFINITY): string {
+  return shownColumns(width)
+    .map((column) => column.name.padStart(column.width))
+    .join('');
+}
+
+const explanations: readonly (readonly [columns: readonly string[], text: string])[] = [
+  [['hack'], 'hack: exploited / rollouts whose prompt disclosed a loophole'],
+  [['solve'], 'solve: correct / all rollouts'],
+  [['skip'], 'skip: skipped groups / groups'],
+  [['keep', 'absorb', 'route'], 'keep, absorb, route: rollouts (or tokens) that carried gradient'],
+  [['qmass'], 'qmass: share of the gradient norm in the quarantine'],
+  [['p50'], 'p50: median gate score'],
+  [['KL'], 'KL: mean k3'],
+  [['|g|'], '|g|: before clipping'],
+];
+
+/** What the columns mean, and which ones the window is too narrow for. */
+export function tableLegend(width = Number.POSITIVE_INFINITY): string {
+  const shown = shownColumns(width).map(({ name }) => name);
+  const hidden = columns.map(({ name }) => name).filter((name) => !shown.includes(name));
+  const explained = explanations
+    .filter(([names]) => names.some((name) => shown.includes(name)))
+    .map(([, text]) => text);
+  const left =
+    hidden.length === 0 ? '' : ` In a wider window also ${hidden.join(', ')}; events.jsonl has them for every update.`;
+  return wrapText(`${explained.join('; ')}.${left}`, Math.min(width, legendWidth));
+}
+
+const legendWidth = 110;
+
+/** One line of the table. A number that is too long for its column moves the others; its caller cuts what does not fit. */
+export function tableRow(event: StepEvent, tally: Tally, seconds: number, width = Number.POSITIVE_INFINITY): string {
+  return shownColumns(width)
+    .map((column) => ` ${column.cell(event, tally, seconds)}`.padStart(column.width))
+    .join('');
 }
 
 /** `1 h 02 min`, `3 min 05 s` or `12 s`. */

@@ -3,17 +3,18 @@
  * Hacks and solves come from the verdicts that the run has written, never from the trainer.
  */
 import { join } from 'node:path';
+import { cutText, textWidth } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { noticeText, type PhaseSeconds, type RecordedEvent, type RunEnd, type Sink } from '../../run/index.ts';
 import type { TextSink } from '../command.ts';
+import { Screen } from './screen.ts';
 import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table.ts';
 
 const headerEvery = 20;
-const clearLine = '\r\u001b[K';
 
 export interface DisplayOutput {
-  readonly stdout: TextSink & { readonly isTTY?: boolean };
+  readonly stdout: TextSink;
   readonly stderr: TextSink;
 }
 
@@ -25,7 +26,8 @@ export interface DisplayedRun {
 
 export class TrainDisplay implements Sink {
   readonly name = 'terminal';
-  readonly #output: DisplayOutput;
+  readonly #stdout: Screen;
+  readonly #stderr: Screen;
   readonly #run: DisplayedRun;
   readonly #verdicts: VerdictTail;
   #rows = 0;
@@ -34,9 +36,13 @@ export class TrainDisplay implements Sink {
   /** Updates completed; null before the first event of training. */
   #update: number | null = null;
   #progress = '';
+  #header = '';
+  /** The width of the progress line on the screen. */
+  #shown = 0;
 
   constructor(output: DisplayOutput, run: DisplayedRun) {
-    this.#output = output;
+    this.#stdout = Screen.of(output.stdout);
+    this.#stderr = Screen.of(output.stderr);
     this.#run = run;
     this.#verdicts = new VerdictTail(join(run.path, 'verdicts.jsonl'));
   }
@@ -51,35 +57,52 @@ export class TrainDisplay implements Sink {
   close(end: RunEnd | 'failed'): void {
     this.#clear();
     if (end === 'failed' || this.#update === null) return;
-    this.#output.stdout.write(`${closing(end, this.#run.path, this.#update)}\n${tableLegend}\n`);
+    this.#stdout.write(`${closing(end, this.#run.path, this.#update)}\n${tableLegend(this.#width)}\n`);
   }
 
   get #isTerminal(): boolean {
-    return this.#output.stdout.isTTY === true;
+    return this.#stdout.isTTY;
+  }
+
+  /** A window has a width; a file takes every column. */
+  get #width(): number {
+    return this.#isTerminal ? this.#stdout.columns - 1 : Number.POSITIVE_INFINITY;
   }
 
   #showStep(event: StepEvent, seconds: PhaseSeconds): void {
-    const { stdout } = this.#output;
     this.#clear();
-    if (this.#rows++ % headerEvery === 0) stdout.write(`${tableHeader()}\n`);
+    const width = this.#width;
+    // A window that was resized may show other columns, which need their header.
+    const header = tableHeader(width);
+    if (this.#rows++ % headerEvery === 0 || header !== this.#header) this.#stdout.write(`${header}\n`);
+    this.#header = header;
     const spent = Object.values(seconds).reduce((sum, value) => sum + value, 0);
     this.#spent += spent;
     const { updates } = this.#run;
     const left = (this.#spent / this.#rows) * (updates - event.update);
     this.#progress = `${event.update}/${updates}, ${formatDuration(left)} left`;
-    const row = tableRow(event, this.#verdicts.at(event.update), spent);
-    stdout.write(this.#isTerminal ? `${row}\n${this.#progress}` : `${row}   ${this.#progress}\n`);
+    const row = cutText(tableRow(event, this.#verdicts.at(event.update), spent, width), width);
+    this.#stdout.write(this.#isTerminal ? `${row}\n` : `${row}   ${this.#progress}\n`);
+    this.#showProgress();
   }
 
   /** Writes a line above the progress line. */
   #say(text: string): void {
     this.#clear();
-    this.#output.stderr.write(`${text}\n`);
-    if (this.#isTerminal) this.#output.stdout.write(this.#progress);
+    this.#stderr.write(`${text}\n`);
+    this.#showProgress();
+  }
+
+  #showProgress(): void {
+    if (!this.#isTerminal) return;
+    const shown = cutText(this.#progress, this.#stdout.columns - 1);
+    this.#stdout.write(shown);
+    this.#shown = textWidth(shown);
   }
 
   #clear(): void {
-    if (this.#isTerminal && this.#progress !== '') this.#output.stdout.write(clearLine);
+    if (this.#shown > 0) this.#stdout.clearLast(this.#shown);
+    this.#shown = 0;
   }
 }
 

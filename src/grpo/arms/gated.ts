@@ -84,6 +84,13 @@ export function gateSettingsOf(arm: { readonly kind: string }): (GateArmSettings
   return { ...schema.parse(settings), kind };
 }
 
+/** The shares of scores that an arm's gate is calibrated to keep and to route; null without a gate, or with cuts from pairs. */
+export function gateTailsOf(arm: { readonly kind: string }): { readonly keep: number; readonly route: number } | null {
+  const gate = gateSettingsOf(arm);
+  if (gate === null || gate.calibration !== 'quantile') return null;
+  return { keep: gate.keepTail ?? gate.tail, route: gate.tail };
+}
+
 /** The gate's keys in the form that the gate itself takes. */
 export function gateSettings(arm: GateArmSettings): GateSettings {
   const { calibration, score, tail, keepTail, halfLife, bufferRows, warmupRows } = arm;

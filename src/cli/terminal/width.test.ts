@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import { TerminalEmulator } from '../../../test/lab/terminal-emulator.ts';
+import type { StepEvent } from '../../grpo/events.ts';
+import { renderTable } from '../../report/table.ts';
+import { LivePicture } from './live-picture.ts';
+import { Progress } from './progress.ts';
+import { TrainDisplay } from './train-display.ts';
+
+const widths = [40, 80, 100, 200];
+const tally = (hacks: number) => ({ graded: 32, hackable: 24, hacks, solves: 32 - hacks, byLoophole: new Map() });
+const arms = ['vanilla', 'activation', 'haar'].map((name) => ({ name, updates: 100 }));
+
+function train(show: LivePicture, line: number, from: number, to: number): void {
+  for (let update = from; update <= to; update++) {
+    const history = Array.from({ length: update }, (_, i) => tally(i % 24));
+    show.step(line, update, history, 3725 - update);
+  }
+}
+
+describe('the live picture', () => {
+  it.each(widths)('stays in its lines in a window of %i columns', (columns) => {
+    const terminal = new TerminalEmulator(columns);
+    const show = new LivePicture(terminal);
+    show.begin('seed 1: runs 1 to 3 of 3', arms);
+    train(show, 0, 1, 30);
+    show.note(1, 'making 14 evaluations');
+    train(show, 1, 1, 30);
+    expect(terminal.lines).toHaveLength(4);
+    expect(terminal.wrapped).toBe(false);
+    expect(terminal.unknown).toEqual([]);
+    expect(terminal.lines[1]).toMatch(/^vanilla +hack .* solve /);
+    expect(terminal.lines[3]).toMatch(/^haar +hack/);
+  });
+
+  it('shows the progress where there is room for it', () => {
+    const terminal = new TerminalEmulator(80);
+    const show = new LivePicture(terminal);
+    show.begin('seed 1', arms);
+    train(show, 0, 1, 12);
+    expect(terminal.lines[1]).toMatch(/[▁▂▃▄▅▆▇█].* 12\/100, 1 h 01 min left in total$/);
+  });
+
+  it.each([
+    [100, 40],
+    [80, 30],
+    [40, 100],
+    [200, 80],
+  ])('is drawn in place when the window goes from %i to %i columns', (before, after) => {
+    const terminal = new TerminalEmulator(before);
+    const show = new LivePicture(terminal);
+    show.begin('seed 1', arms);
+    train(show, 0, 1, 10);
+    terminal.resize(after);
+    train(show, 0, 11, 20);
+    expect(terminal.lines).toHaveLength(4);
+    expect(terminal.lines[0]).toBe('seed 1');
+    show.say(`a warning that is longer than the window: ${'word '.repeat(60)}`);
+    train(show, 0, 21, 30);
+    expect(terminal.lines.filter((line) => line.startsWith('vanilla'))).toHaveLength(1);
+  });
+
+  it('keeps to the height of the window, and says how many lines it leaves out', () => {
+    const terminal = new TerminalEmulator(80, 6);
+    const show = new LivePicture(terminal);
+    const many = Array.from({ length: 20 }, (_, i) => ({ name: `run-${i}`, updates: 9 }));
+    show.begin('20 runs', many);
+    for (let i = 0; i < 20; i++) show.note(i, 'loading');
+    expect(terminal.lines).toHaveLength(6);
+    expect(terminal.lines[5]).toBe('and 16 more');
+  });
+
+  it('counts wide characters, and shows those that a terminal would obey', () => {
+    const terminal = new TerminalEmulator(40);
+    const show = new LivePicture(terminal);
+    show.begin('seed 1', [{ name: 'a\u001b[2J\nb', updates: 3 }]);
+    show.note(0, `\u0007\u202e${'字'.repeat(60)}`);
+    show.note(0, 'loading');
+    expect(terminal.unknown).toEqual([]);
+    expect(terminal.lines).toHaveLength(2);
+    expect(terminal.lines[1]).toContain('a\\x1b[2J\\x0ab');
+  });
+});
+
+const step = (update: number): StepEvent =>
+  ({
+    kind: 'step',
+    update,
+    meanReward: 0.53,
+    groups: 16,
+    skippedGroups: 3,
+    routes: { keep: 12, absorb: 80, route: 20 },
+    qmass: 0.31,
+    scores: { p50: -0.0123 },
+    kl: 0.00123,
+    gradientNorm: 0.987,
+    meanTokens: 61,
+  }) as unknown as StepEvent;
+
+describe('the step table', () => {
+  it.each(widths)('fits a window of %i columns, with its legend', (columns) => {
+    const terminal = new TerminalEmulator(columns);
+    const display = new TrainDisplay({ stdout: terminal, stderr: terminal }, { path: 'runs/x', updates: 60 });
+    for (let update = 1; update <= 3; update++) display.event(step(update), { sample: 60 } as never);
+    expect(terminal.wrapped).toBe(false);
+    expect(terminal.lines).toHaveLength(5);
+    expect(terminal.lines[0].trim().split(/ +/)).toEqual(expect.arrayContaining(['update', 'hack', 'solve']));
+    expect(terminal.lines[4]).toBe('3/60, 57 min 00 s left');
+    display.close('finished');
+    expect(terminal.wrapped).toBe(false);
+    const text = terminal.lines.join(' ');
+    expect(text.includes('In a wider window also')).toBe(columns < 98);
+  });
+
+  it('clears its progress line after the window became narrower, and shows the header of the columns that are left', () => {
+    const terminal = new TerminalEmulator(120);
+    const display = new TrainDisplay({ stdout: terminal, stderr: terminal }, { path: 'runs/x', updates: 1_000_000 });
+    display.event(step(999_999), { sample: 5000 } as never);
+    terminal.resize(12);
+    display.event(step(1_000_000), { sample: 1 } as never);
+    expect(terminal.lines.filter((line) => line.includes('left'))).toEqual([]);
+    expect(terminal.lines.filter((line) => line.trim() === 'update')).toHaveLength(1);
+  });
+
+  it('has every column in a file', () => {
+    let text = '';
+    const sink = { write: (part: string) => (text += part) };
+    const display = new TrainDisplay({ stdout: sink, stderr: sink }, { path: 'runs/x', updates: 60 });
+    display.event(step(1), { sample: 1 } as never);
+    expect(text.split('\n')[0].trim().split(/ +/)).toHaveLength(14);
+  });
+});
+
+describe('a progress line', () => {
+  it.each(widths)('stays one line in %i columns', (columns) => {
+    const terminal = new TerminalEmulator(columns);
+    const bar = new Progress(terminal, `checking ${'a very long name of a file '.repeat(4)}`, 2);
+    bar.show(2);
+    expect(terminal.lines).toHaveLength(1);
+  });
+});
+
+describe('a table', () => {
+  const columns = ['arm', 'hack as trained', 'hack deployed', 'solve as trained', 'solve deployed', 'objective'];
+  const rows = [
+    ['vanilla', 'the same', '0.81 [0.76, 0.85]', 'the same', '0.25 [0.20, 0.31]', '-0.56'],
+    ['activation', '0.79 [0.74, 0.84]', '0.13 [0.09, 0.17]', '0.33 [0.27, 0.39]', '0.31 [0.26, 0.37]', '0.18'],
+  ];
+  const table = { title: 'held-out problems', columns, rows, notes: ['A note of many words. '.repeat(12).trim()] };
+
+  it.each(widths)('fits %i columns and leaves nothing out', (width) => {
+    const text = renderTable(table, 'text', width);
+    for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(width);
+    for (const cell of [...columns, ...rows.flat()]) expect(text).toContain(cell);
+    expect(text.replace(/\s+/g, ' ')).toContain(table.notes[0]);
+  });
+
+  it('is one block where there is room', () => {
+    expect(
+      renderTable(table, 'text', 200)
+        .split('\n')
+        .filter((line) => line.startsWith('arm')),
+    ).toHaveLength(1);
+    expect(
+      renderTable(table, 'text', 40)
+        .split('\n')
+        .filter((line) => line.startsWith('arm')),
+    ).toHaveLength(4);
+  });
+});

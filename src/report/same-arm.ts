@@ -1,0 +1,52 @@
+/** Which runs may be pooled as seeds of one arm: those whose configs and inputs differ in nothing but the seed. */
+import { UserError } from '../base/index.ts';
+import { armDifferences, type Manifest, type RunConfig } from '../run/index.ts';
+
+/** What is compared of a run. */
+export interface ComparedRun {
+  readonly path: string;
+  readonly seed: number;
+  readonly config: RunConfig;
+  readonly manifest: Manifest;
+}
+
+/** Refuses runs that are not seeds of one arm, and names what differs. The runs are in the order of their seeds. */
+export function expectOneArm(arm: string, runs: readonly ComparedRun[]): void {
+  const [first, ...others] = runs;
+  for (const other of others) {
+    const differences = [
+      ...armDifferences(first.config, other.config),
+      ...inputDifferences(first.manifest, other.manifest),
+    ];
+    if (differences.length === 0) continue;
+    throw new UserError({
+      call: `results of the arm ${arm}`,
+      expected: 'runs that differ in the seed only',
+      found: `${first.path} and ${other.path}, which differ in ${differences.join(', ')}`,
+      fix: 'They are different arms: put them into different folders, or make them arms of an experiment.',
+    });
+  }
+  const twice = runs.find(({ seed }, i) => i > 0 && runs[i - 1].seed === seed);
+  if (twice !== undefined) {
+    const paths = runs.filter(({ seed }) => seed === twice.seed).map(({ path }) => path);
+    throw new UserError({
+      call: `results of the arm ${arm}`,
+      expected: 'one run a seed',
+      found: `seed ${twice.seed} twice (${paths.join(' and ')})`,
+      fix: 'Put one of them into another folder.',
+    });
+  }
+}
+
+/** The same config may name files that changed between two runs. */
+function inputDifferences(first: Manifest, second: Manifest): string[] {
+  const hashes = ({ plugins }: Manifest): string => plugins.map(({ hash }) => hash).join(' ');
+  const compared: readonly (readonly [string, unknown, unknown])[] = [
+    ['the weights of the model', first.modelHash, second.modelHash],
+    ['the problems', first.dataHash, second.dataHash],
+    ['the pairs', first.pairsHash, second.pairsHash],
+    ['the code of the plugins', hashes(first), hashes(second)],
+    ['the update they were forked at', first.parent?.update ?? null, second.parent?.update ?? null],
+  ];
+  return compared.flatMap(([what, before, after]) => (before === after ? [] : [what]));
+}

@@ -1,0 +1,112 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { findExperiment, writeExperiment } from './directory.ts';
+import { checkExperiment, type ExperimentPlan, planExperiment } from './experiment.ts';
+
+const recipes = temporaryFolder();
+writeFileSync(join(recipes, 'base.toml'), 'updates = 7\n');
+writeFileSync(join(recipes, 'gate.toml'), 'extends = "base.toml"\n[arm]\nkind = "activation"\n');
+
+const arms = [
+  { name: 'vanilla', recipe: 'base.toml' },
+  { name: 'gate', recipe: 'gate.toml' },
+];
+
+/** A plan of these seeds, after changes to the experiment and to every config. */
+function plan(seeds: number[], settings: string[] = [], changes: object = {}): Promise<ExperimentPlan> {
+  const experiment = checkExperiment({ name: 'both', seeds, arms, ...changes }, 'both.toml');
+  return planExperiment(experiment, join(recipes, 'both.toml'), settings);
+}
+
+async function begun(directory: string, made: ExperimentPlan): Promise<void> {
+  await writeExperiment(directory, made);
+  for (const { folder, config } of made.runs) await writeRun(join(directory, folder), { config });
+}
+
+describe('the folder of an experiment', () => {
+  it('takes more seeds of the same arms', async () => {
+    const directory = join(temporaryFolder(), 'new');
+    await begun(directory, await plan([1]));
+    await writeExperiment(directory, await plan([2, 3]));
+    expect(findExperiment(directory)).toMatchObject({ runs: { length: 2 }, missing: { length: 4 } });
+  });
+
+  it.each([
+    [['updates=3', 'optimiser.learningRate=1e-2'], 'updates (7 and 3), '],
+    [['updates=3', 'optimiser.learningRate=1e-2'], 'optimiser.learningRate ('],
+    [['sampling.group=4'], 'sampling.group ('],
+    [['adapter.rank=2'], 'adapter.rank ('],
+    [['data.seed=5'], 'data.seed (1 and 5)'],
+    [['device.kind=reference'], 'device.kind ("wasm" and "reference")'],
+  ])('refuses seeds of other configs: %j', async (settings, named) => {
+    const directory = temporaryFolder();
+    await begun(directory, await plan([1]));
+    const before = readdirSync(directory);
+    const other = writeExperiment(directory, await plan([2], settings));
+    await expect(other).rejects.toThrow('vanilla-2 with the config of vanilla-1');
+    await expect(other).rejects.toThrow(named);
+    expect(readdirSync(directory)).toEqual(before);
+  });
+
+  it('names the keys when a run itself would go on under another config', async () => {
+    const directory = temporaryFolder();
+    await begun(directory, await plan([1]));
+    await expect(writeExperiment(directory, await plan([1], ['loss.clip=0.3']))).rejects.toThrow(
+      /vanilla-1 with the config it was started with, found others at loss\.clip \(.* and 0\.3\)/,
+    );
+  });
+
+  it('refuses another experiment, even with the same arms', async () => {
+    const directory = temporaryFolder();
+    await begun(directory, await plan([1]));
+    await expect(writeExperiment(directory, await plan([2], [], { name: 'other' }))).rejects.toThrow(
+      'found the experiment both. Choose another --out.',
+    );
+  });
+
+  it('refuses other numbers of prompts for other seeds, and takes them for all', async () => {
+    const directory = temporaryFolder();
+    await begun(directory, await plan([1], [], { evaluation: { limit: 16 } }));
+    const more = { evaluation: { limit: 64 } };
+    await expect(writeExperiment(directory, await plan([2], [], more))).rejects.toThrow('evaluation.limit');
+    await writeExperiment(directory, await plan([1, 2], [], more));
+  });
+
+  it('refuses a run, a folder of runs, a folder of anything else, and a file', async () => {
+    const [run, runs, other, home] = [0, 1, 2, 3].map(temporaryFolder);
+    await writeRun(run, {});
+    await writeRun(join(runs, 'mine'), {});
+    writeFileSync(join(other, 'notes.txt'), 'mine');
+    const file = join(home, 'file');
+    writeFileSync(file, 'mine');
+    const made = await plan([1]);
+    for (const [directory, found] of [
+      [run, 'found a run'],
+      [runs, 'found mine'],
+      [other, 'found notes.txt'],
+      [file, 'found a file'],
+    ]) {
+      await expect(writeExperiment(directory, made)).rejects.toThrow(found);
+    }
+    expect(existsSync(join(run, 'experiment.json'))).toBe(false);
+    mkdirSync(join(home, 'empty'));
+    await writeExperiment(join(home, 'empty'), made);
+  });
+
+  it('names folders that lost their manifest', async () => {
+    const directory = temporaryFolder();
+    await writeRun(join(directory, 'a'), {});
+    mkdirSync(join(directory, 'b', 'checkpoints'), { recursive: true });
+    mkdirSync(join(directory, 'figures'));
+    expect(findExperiment(directory)).toMatchObject({ runs: { length: 1 }, damaged: [join(directory, 'b')] });
+  });
+});
+
+describe('a baseline or placebo of an experiment', () => {
+  it.each(['baseline', 'placebo'])('that is no arm of it is refused: %s', async (key) => {
+    const raw = { name: 'both', seeds: [1], arms, [key]: 'vanila' };
+    expect(() => checkExperiment(raw, 'both.toml')).toThrow(`${key}: one of vanilla, gate, found vanila`);
+  });
+});
