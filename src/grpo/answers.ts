@@ -16,7 +16,7 @@ const screenings: readonly Screening[] = ['train', 'leave-out', 'silence'];
 
 export function checkScreening(answer: unknown, count: number): readonly Screening[] {
   const screening = expectList('screen', answer, count);
-  const bad = screening.findIndex((word) => !screenings.some((known) => known === word));
+  const bad = screening.findIndex((word) => !(screenings as readonly unknown[]).includes(word));
   if (bad >= 0) refuse('screen', screenings.join(' or '), `${showValue(screening[bad])} for rollout ${bad}`);
   return screening as readonly Screening[];
 }
