@@ -76,8 +76,8 @@ it.runIf(process.platform === 'linux')(
   'a process that ended counts as dead while its parent has not asked',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'gq-lock-'));
-    // The shell becomes a program that never asks how its child ended.
-    const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    // The shell becomes a program that never asks how its child ended, before the child ends.
+    const parent = spawn('sh', ['-c', 'sleep 0.5 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
     try {
       const [line] = await new Promise<string[]>((resolve) =>
         parent.stdout.on('data', (chunk) => resolve(`${chunk}`.split('\n'))),
@@ -86,7 +86,7 @@ it.runIf(process.platform === 'linux')(
         const text = readFileSync(`/proc/${line}/stat`, 'utf8');
         return text.slice(text.lastIndexOf(')') + 2).split(' ');
       };
-      await expect.poll(() => fields()[0]).toBe('Z');
+      await expect.poll(() => fields()[0], { timeout: 20_000 }).toBe('Z');
       const holder = { pid: Number(line), host: hostname(), started: fields()[19], token: 'ended' };
       writeFileSync(join(folder, 'lock.json'), JSON.stringify(holder));
       lockRun(folder)[Symbol.dispose]();
