@@ -132,12 +132,13 @@ async function buildProgram(argv: readonly string[], context: CommandContext): P
   const program = new Command('gq')
     .description('Train a model by RL on a flawed grader, and quarantine the reward hack it learns.')
     .version(readVersion(), '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print help; after a command, its own')
+    .helpOption('-h, --help', 'print help; after a command, its own, as `gq help COMMAND` does')
     .helpCommand(false)
     .addHelpText('after', examplesText('gq doctor', 'gq model inspect DIR', 'gq verify --help'))
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'gq: ')),
     })
     .exitOverride();
   for (const { name, summary, load } of commands) {
@@ -147,25 +148,37 @@ async function buildProgram(argv: readonly string[], context: CommandContext): P
   return program;
 }
 
-export function reportError(error: unknown, { stderr }: Streams): number {
+/** `gq help pool make` is `gq pool make --help`; a command that does not exist is told as such. */
+function withHelp(argv: readonly string[]): readonly string[] {
+  const [first, name, ...others] = argv;
+  if (first !== 'help') return argv;
+  if (name === undefined) return ['--help'];
+  return commands.some((command) => command.name === name) ? [name, ...others, '--help'] : [name];
+}
+
+export async function reportError(error: unknown, { stderr }: Streams): Promise<number> {
   // Commander has already printed its own message, with the nearest name where there is one.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof UserError) {
-    stderr.write(`gq: ${error.message}\n`);
+  // The parser of errors belongs to the runs; a command that only said its version never loads it.
+  const known = error instanceof UserError ? error : (await import('../run/index.ts')).userErrorOf(error);
+  if (known !== null) {
+    // Messages that begin with the name of the program would say it twice.
+    stderr.write(`gq: ${known.message.replace(/^gq /, '')}\n`);
     return 2;
   }
   stderr.write(`${error instanceof Error ? error.stack : `gq: thrown: ${String(error)}`}\n`);
   return 1;
 }
 
-/** Runs a command; `argv` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
-export async function runCli(argv: readonly string[], streams: Streams): Promise<number> {
+/** Runs a command; `words` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
+export async function runCli(words: readonly string[], streams: Streams): Promise<number> {
   const context: CommandContext = { stdout: streams.stdout, stderr: streams.stderr, exitCode: 0 };
+  const argv = withHelp(words);
   try {
     const program = await buildProgram(argv, context);
     await program.parseAsync(argv, { from: 'user' });
     return context.exitCode;
   } catch (error) {
-    return reportError(error, streams);
+    return await reportError(error, streams);
   }
 }

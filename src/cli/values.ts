@@ -1,5 +1,21 @@
 /** Parsers of numbers in options. */
+import { InvalidArgumentError } from 'commander';
 import { UserError } from '../base/index.ts';
+
+/** A count of at least one, as the value of an option; the parser of the command line names the option in its message. */
+export function parseCount(text: string): number {
+  return wholeFrom(text, 1);
+}
+
+export function parseSeed(text: string): number {
+  return wholeFrom(text, 0);
+}
+
+function wholeFrom(text: string, least: number): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
+  throw new InvalidArgumentError(`Expected a whole number of at least ${least}.`);
+}
 
 export function parseWholeNumber(text: string, option: string, least = 0): number {
   const value = Number(text);

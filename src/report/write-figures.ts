@@ -1,7 +1,6 @@
 /** Writes figures as files: NAME.svg, NAME.png, and NAME.csv with the numbers behind the figure. */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import { type Figure, renderFigure } from './chart.ts';
 import { fontsFound, openPngWriter } from './png.ts';
 import { csvLine } from './table.ts';
@@ -13,7 +12,7 @@ export interface WrittenFigures {
 }
 
 export async function writeFigures(figures: readonly Figure[], directory: string): Promise<WrittenFigures> {
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   const writer = await openPngWriter();
   const files: string[] = [];
   const write = async (name: string, content: string | Uint8Array): Promise<void> => {

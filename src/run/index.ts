@@ -44,3 +44,5 @@ export {
   problemsHash,
   trainingTasks,
 } from './tasks.ts';
+export { readToml } from './toml-file.ts';
+export { userErrorOf } from './user-error.ts';

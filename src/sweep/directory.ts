@@ -3,11 +3,11 @@
  * that differs from the configs its runs were started with is refused. When a later call plans other arms or seeds, runs that were
  * started earlier stay in the plan.
  */
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import { RunDirectory, readStored } from '../run/index.ts';
 import { type Experiment, type ExperimentPlan, experimentSchema, type PlannedRun } from './experiment.ts';
 
@@ -27,7 +27,7 @@ function readFile(directory: string): ExperimentFile {
 }
 
 export async function writeExperiment(directory: string, { experiment, runs }: ExperimentPlan): Promise<void> {
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   for (const run of runs) expectSameConfig(directory, run);
   const planned = runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash }));
   const earlier = startedEarlier(directory).filter(({ folder }) => !planned.some((run) => run.folder === folder));

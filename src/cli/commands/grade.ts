@@ -25,7 +25,7 @@ import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { renderTotals, totalsByLoophole } from '../terminal/grade-totals.ts';
 import { Progress } from '../terminal/progress.ts';
-import { parseCount } from './problems.ts';
+import { parseCount } from '../values.ts';
 
 interface GradeOptions {
   readonly problems: string;
@@ -35,7 +35,7 @@ interface GradeOptions {
   readonly out: string;
   readonly python?: string;
   readonly workers?: number;
-  readonly strict?: IsolationLevel;
+  readonly strict?: string;
   readonly json?: true;
 }
 
@@ -136,7 +136,7 @@ async function grade(options: GradeOptions, context: CommandContext): Promise<vo
   await using sandbox = await Sandbox.start({
     ...(options.python !== undefined && { python: options.python }),
     ...(options.workers !== undefined && { workers: options.workers }),
-    ...(options.strict !== undefined && { strictLevel: options.strict }),
+    ...(options.strict !== undefined && { strictLevel: Number(options.strict) as IsolationLevel }),
   });
   const graded = await gradeRest(responses.slice(earlier.length), options, sandbox, context);
   const totals = totalsByLoophole([...earlier, ...graded]);
@@ -176,11 +176,7 @@ export function configureGrade(command: Command, context: CommandContext): void 
     )
     .option('--python <name>', 'the Python that runs programs (default: python3)')
     .option('--workers <n>', 'number of programs side by side (default: twice the number of cores)', parseCount)
-    .option(
-      '--strict <level>',
-      'refuse to run below this isolation level, 1 to 3',
-      (text) => parseCount(text) as IsolationLevel,
-    )
+    .addOption(new Option('--strict <level>', 'refuse to run below this isolation level').choices(['1', '2', '3']))
     .option('--json', 'print the totals as JSON')
     .addHelpText('after', loopholesText())
     .addHelpText(

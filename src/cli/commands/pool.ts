@@ -24,8 +24,7 @@ import { generate } from '../../model/index.ts';
 import { readRunVerdicts } from '../../oracle/index.ts';
 import { grpoSettings, type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { collect } from '../values.ts';
-import { parseCount } from './problems.ts';
+import { collect, parseCount } from '../values.ts';
 
 interface PoolOptions {
   readonly out: string;

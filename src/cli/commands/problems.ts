@@ -2,25 +2,19 @@
 import { Buffer } from 'node:buffer';
 import { gzipSync } from 'node:zlib';
 import type { Command } from 'commander';
-import { UserError } from '../../base/index.ts';
 import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { checkProblems, type LoadedProblems, loadProblems, SandboxJudge, type Soundness } from '../../env/index.ts';
 import { Sandbox } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
+import { parseCount } from '../values.ts';
 
 interface CheckOptions {
   readonly write?: string;
   readonly python?: string;
   readonly workers?: number;
   readonly json?: true;
-}
-
-export function parseCount(text: string): number {
-  const count = Number(text);
-  if (Number.isSafeInteger(count) && count >= 1) return count;
-  throw new UserError({ call: 'gq', expected: 'a whole number ≥ 1', found: text });
 }
 
 /** Writes the sound lines unchanged, and beside them a manifest of what was dropped and why. */
