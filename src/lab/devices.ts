@@ -59,8 +59,14 @@ async function openNamed(open: () => Promise<Device>): Promise<Device> {
 export const deviceNames = Object.keys(openers);
 
 export async function openDevice(name: string, options: DeviceOptions = {}): Promise<Device> {
-  const open = openers[name];
-  if (open !== undefined) return await openNamed(() => open(options));
+  const open = findDevice(name);
+  return await openNamed(() => open(options));
+}
+
+/** How a device is opened; a name that no device has is an error. */
+export function findDevice(name: string): (options: DeviceOptions) => Promise<Device> {
+  const open = Object.hasOwn(openers, name) ? openers[name] : undefined;
+  if (open !== undefined) return open;
   const nearest = nearestName(name, deviceNames);
   throw new UserError({
     call: '--device',

@@ -10,6 +10,7 @@ import { deviceNames, openDevice } from '../../lab/index.ts';
 import type { DeletionCertificate } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
+import { expectNewFolder } from '../outputs.ts';
 import type { ExportSourceOptions } from './export-source.ts';
 
 interface ExportOptions extends ExportSourceOptions {
@@ -44,6 +45,7 @@ class RefusedExport extends Error {
 }
 
 async function runExport(path: string, options: ExportOptions, context: CommandContext): Promise<void> {
+  expectNewFolder(options.to, '--to');
   const chosen = choose('--format', formats, options.format);
   const dtype = options.dtype === undefined ? null : choose('--dtype', dtypes, options.dtype);
   const { certify, expectBase, openDecoder } = await import('../../verify/index.ts');
