@@ -3,7 +3,7 @@
  * itself failed (with its stack). 2: the call was wrong (a message, no stack). Only the files of the
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, type Option } from 'commander';
 import { UserError } from '../base/index.ts';
 import { readVersion } from '../base/node/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
@@ -128,6 +128,18 @@ const commands: readonly CommandEntry[] = [
   },
 ];
 
+/** An option with what it takes and what it is when absent; an empty list is nothing to show. */
+function optionDescription({ description, argChoices, defaultValue, defaultValueDescription }: Option): string {
+  const isEmpty = defaultValue === undefined || (Array.isArray(defaultValue) && defaultValue.length === 0);
+  const usual =
+    defaultValueDescription ?? (isEmpty || typeof defaultValue === 'boolean' ? undefined : `${defaultValue}`);
+  const notes = [
+    ...(argChoices === undefined ? [] : [`one of ${argChoices.join(', ')}`]),
+    ...(usual === undefined ? [] : [`default: ${usual}`]),
+  ];
+  return notes.length === 0 ? description : `${description} (${notes.join('; ')})`;
+}
+
 async function buildProgram(argv: readonly string[], context: CommandContext): Promise<Command> {
   const program = new Command('gq')
     .description('Train a model by RL on a flawed grader, and quarantine the reward hack it learns.')
@@ -140,6 +152,7 @@ async function buildProgram(argv: readonly string[], context: CommandContext): P
       writeErr: (text) => context.stderr.write(text),
       outputError: (text, write) => write(text.replace(/^error: /, 'gq: ')),
     })
+    .configureHelp({ optionDescription })
     .exitOverride();
   for (const { name, summary, load } of commands) {
     const command = program.command(name).summary(summary).description(summary);

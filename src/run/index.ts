@@ -11,6 +11,7 @@ export {
   rawConfig,
   readConfig,
 } from './config.ts';
+export { changedKeys, describeChanges } from './config-difference.ts';
 export { configPage } from './config-page.ts';
 export { RunDirectory } from './directory.ts';
 export { FileSink } from './file-sink.ts';

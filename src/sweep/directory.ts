@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
-import { RunDirectory, readStored } from '../run/index.ts';
+import { describeChanges, RunDirectory, readStored } from '../run/index.ts';
 import { type Experiment, type ExperimentPlan, experimentSchema, type PlannedRun } from './experiment.ts';
 
 const fileName = 'experiment.json';
@@ -42,15 +42,15 @@ function startedEarlier(directory: string): ExperimentFile['runs'] {
 
 const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
 
-function expectSameConfig(directory: string, { folder, configHash }: PlannedRun): void {
+function expectSameConfig(directory: string, { folder, config, configHash }: PlannedRun): void {
   const path = join(directory, folder);
   if (!isRun(path)) return;
-  const found = RunDirectory.open(path).readManifest().configHash;
-  if (found === configHash) return;
+  const begun = RunDirectory.open(path).readManifest();
+  if (begun.configHash === configHash) return;
   throw new UserError({
     call: `experiment in ${directory}`,
-    expected: `${folder} with the config it was started with (${found.slice(0, 12)})`,
-    found: `another one (${configHash.slice(0, 12)})`,
+    expected: `${folder} with the config it was started with`,
+    found: `other values: ${describeChanges(begun.config, config)}`,
     fix: 'The recipe changed: choose another --out, or restore it.',
   });
 }

@@ -41,7 +41,10 @@ export function configureDemo(command: Command, context: CommandContext): void {
   command
     .option('--quick', 'use a third of the updates and fewer prompts, to see that everything works')
     .option('--seed <n>', 'seed of everything random', '1')
-    .option('--out <dir>', 'folder for the runs and the report; runs/demo-SEED when absent')
+    .option(
+      '--out <dir>',
+      'folder for the runs and the report; runs/demo-SEED when absent, runs/demo-quick-SEED with --quick',
+    )
     .option('--set <key=value>', 'change one key of every config; may be repeated', collect, [])
     .addHelpText('after', examplesText('gq demo', 'gq demo --quick', 'gq demo --seed 2 --out runs/second'))
     .action((options: DemoOptions) => runDemo(options, context));

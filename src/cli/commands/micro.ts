@@ -48,6 +48,7 @@ async function runPretrain(options: PretrainOptions, context: CommandContext): P
   const bar = new Progress(context.stderr, 'pretrain step', recipe.steps);
   const losses: number[] = [];
   using interruption = onInterrupt(context.stderr, `finishing this step, then writing ${options.to} as it is`);
+  context.stderr.write(`${options.to}: ${recipe.steps} steps (Ctrl-C writes it as it is)\n`);
   const contents = await pretrainMicro(
     device,
     recipe,
