@@ -72,7 +72,8 @@ const configDTypes: Readonly<Record<MergedDType, string>> = { F32: 'float32', F1
 
 async function copyOtherFiles(from: string, to: string, dtype: MergedDType | null): Promise<void> {
   for (const entry of await readdir(from, { withFileTypes: true })) {
-    if (!entry.isFile() || weightFile.test(entry.name)) continue;
+    // The base's card speaks of other weights; a licence goes along.
+    if (!entry.isFile() || weightFile.test(entry.name) || /^readme(\.\w+)?$/i.test(entry.name)) continue;
     await copyFile(join(from, entry.name), join(to, entry.name));
   }
   if (dtype === null) return;

@@ -7,7 +7,7 @@ import { parse } from 'smol-toml';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { describeIssue, type Fault } from './config-issues.ts';
-import { shippedRecipe } from './recipes.ts';
+import { recipePath, shippedRecipe } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { readToml } from './toml-file.ts';
 
@@ -50,7 +50,7 @@ export function readConfig(
   const raw: Table = Object.create(null);
   if (base !== null) merge(raw, { ...base.config }, base.source, sources, '');
   if (recipe !== null) {
-    for (const { path, table } of readChain(resolve(recipe))) {
+    for (const { path, table } of readChain(recipePath(recipe))) {
       merge(raw, withPaths(table, dirname(path), pluginPaths(raw)), path, sources, '');
     }
   }

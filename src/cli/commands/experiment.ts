@@ -1,8 +1,10 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds on this machine; if interrupted, it goes on where it stopped. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { UserError } from '../../base/index.ts';
+import { shellLine, UserError } from '../../base/index.ts';
 import { coresEach, coresVariable, onInterrupt } from '../../lab/index.ts';
+import { recipePath } from '../../run/index.ts';
 import {
   type Experiment,
   type ExperimentEnd,
@@ -49,7 +51,8 @@ export function configureExperiment(command: Command, context: CommandContext): 
     .action((recipe: string, options: ExperimentOptions) => runCommand(recipe, options, context));
 }
 
-async function runCommand(recipe: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
+async function runCommand(named: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
+  const recipe = existsSync(named) ? named : recipePath(named);
   const jobs = parseWholeNumber(options.jobs, '--jobs', 1);
   const plan = await planExperiment(narrow(readExperiment(recipe), options), recipe, options.set);
   const directory = options.out ?? join('runs', plan.experiment.name);
@@ -65,13 +68,13 @@ async function runCommand(recipe: string, options: ExperimentOptions, context: C
 
 /** The command that continues this one. */
 function againCommand(recipe: string, directory: string, { set, seeds, arms, jobs }: ExperimentOptions): string {
-  return [
-    `gq experiment ${recipe} --out ${directory}`,
-    ...set.map((setting) => `--set '${setting}'`),
-    ...(seeds === undefined ? [] : [`--seeds ${seeds}`]),
-    ...(arms === undefined ? [] : [`--arms ${arms}`]),
-    ...(jobs === '1' ? [] : [`--jobs ${jobs}`]),
-  ].join(' ');
+  return shellLine(
+    ...['gq', 'experiment', recipe, '--out', directory],
+    ...set.flatMap((setting) => ['--set', setting]),
+    ...(seeds === undefined ? [] : ['--seeds', seeds]),
+    ...(arms === undefined ? [] : ['--arms', arms]),
+    ...(jobs === '1' ? [] : ['--jobs', jobs]),
+  );
 }
 
 interface ExecuteOptions {
@@ -101,7 +104,7 @@ export async function executeExperiment(
     context.exitCode = 1;
     return false;
   }
-  context.stdout.write(`${plan.runs.length} runs in ${directory}; see: gq results ${directory}\n`);
+  context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);
   return true;
 }
 

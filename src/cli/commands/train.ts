@@ -21,7 +21,7 @@ interface TrainFlags {
 
 export function configureTrain(command: Command, context: CommandContext): void {
   command
-    .argument('[recipe]', 'a TOML recipe; without one, the defaults')
+    .argument('[recipe]', 'a TOML recipe, or the name of one in the package; without one, the defaults')
     .option('--set <key=value>', 'change one key of the config; may be repeated', collect, [])
     .option('--out <dir>', 'the run directory to make; runs/ARM-SEED when absent')
     .option('--resume <run>', 'go on with a run from its last checkpoint')
