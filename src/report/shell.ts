@@ -1,1 +1,0 @@
-export { shellLine } from '../base/index.ts';
