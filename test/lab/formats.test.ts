@@ -7,6 +7,7 @@ import { loadProblems, readResponses } from '../../src/env/index.ts';
 import { checkPairs, loadPairs } from '../../src/env/pairs/index.ts';
 import { readPartition } from '../../src/env/partition.ts';
 import { EvaluationStore } from '../../src/evaluate/index.ts';
+import { stampedJson } from '../../src/run/index.ts';
 import { planExperiment, readExperiment } from '../../src/sweep/index.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-formats-'));
@@ -61,7 +62,7 @@ describe('docs/formats.md', () => {
 
   it('has an evaluation that is read', () => {
     mkdirSync(join(home, 'evaluations'));
-    file('evaluations/00100-test-novel-deployed.json', of('evaluation')[0]);
+    file('evaluations/00100-test-novel-deployed.json', stampedJson(JSON.parse(of('evaluation')[0])));
     const name = { update: 100, set: 'test-novel', state: 'deployed', limit: null } as const;
     expect(new EvaluationStore(home).has(name)).toBe(true);
     expect(new EvaluationStore(home).find(name)?.rows).toHaveLength(1);

@@ -42,7 +42,13 @@ async function resolveFile(path: string, { model, update, state }: ExportSourceO
     const found = model === undefined ? 'none' : '--update, which is for runs';
     throw new UserError({ call: `gq export ${path}`, expected: '--model with a file of adapter tensors', found });
   }
-  return { checkpoint: await readCheckpoint(path), model, starts: builtinStarts, trainedOn: null, state: stateOf(state) };
+  return {
+    checkpoint: await readCheckpoint(path),
+    model,
+    starts: builtinStarts,
+    trainedOn: null,
+    state: stateOf(state),
+  };
 }
 
 function stateOf(state: string | undefined): ResolvedExport['state'] {
