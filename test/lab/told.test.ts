@@ -123,7 +123,7 @@ describe('gq relearn', () => {
   it('refuses a run that is not finished', async () => {
     const open = join(home, 'open');
     cpSync(finished, open, { recursive: true });
-    for (const name of ['rollouts', 'verdicts']) rmSync(join(open, `${name}.parquet`));
+    for (const name of ['rollouts.parquet', 'verdicts.parquet', 'seal.json']) rmSync(join(open, name));
     const { code, err } = await gq('relearn', open, '--out', join(home, 'relearn-open'));
     expect(code).toBe(2);
     expect(err).toContain('--resume');
