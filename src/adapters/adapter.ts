@@ -38,6 +38,8 @@ export interface Adapter {
   project(pass: AdapterPass): Project;
   /** What the deployed block alone changes: the quarantine is absent, not zeroed. */
   deployedChange(module: string): Promise<LowRankChange>;
+  /** What both blocks change together: the policy as trained. */
+  fullChange(module: string): Promise<LowRankChange>;
   /** Everything needed to continue: the values, and the frozen part they are measured from. */
   tensors(): Promise<Map<string, StoredTensor>>;
   load(tensors: ReadonlyMap<string, StoredTensor>): void;

@@ -15,7 +15,7 @@ import {
   type Scope,
   type SplitAdapter,
   subtract,
-  type Tape,
+  Tape,
   type Tensor,
   tanh,
 } from '../engine/index.ts';
@@ -106,10 +106,21 @@ export class AntipastoAdapter implements Adapter {
     return { rank: this.rank, down: rounded(tape, learnDown), up: rounded(tape, learnUp), learnDown, learnUp };
   }
 
-  async deployedChange(module: string): Promise<LowRankChange> {
+  async fullChange(module: string): Promise<LowRankChange> {
+    const frozen = this.#frozenOf(module);
+    using tape = new Tape(frozen.down.device);
+    const { learnDown, learnUp } = this.#effective(tape, frozen);
+    return { rank: 2 * this.rank, down: await readFloats(learnDown), up: await readFloats(learnUp) };
+  }
+
+  #frozenOf(module: string): Frozen {
     const frozen = this.#frozen.get(module);
-    if (frozen === undefined)
-      throw new ShapeError({ call: 'adapter block', expected: 'a target module', found: module });
+    if (frozen !== undefined) return frozen;
+    throw new ShapeError({ call: 'adapter block', expected: 'a target module', found: module });
+  }
+
+  async deployedChange(module: string): Promise<LowRankChange> {
+    const frozen = this.#frozenOf(module);
     const [downs, ups, gains] = [
       await readFloats(frozen.down),
       await readFloats(frozen.up),

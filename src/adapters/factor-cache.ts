@@ -4,10 +4,10 @@
  * hashed: a damaged one is an error that names it, never used.
  */
 import { constants, existsSync } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { sha256 } from '../base/node/index.ts';
+import { makeFolder, sha256 } from '../base/node/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { InitialFactors } from './starts/start.ts';
 
@@ -36,7 +36,7 @@ export class FactorCache {
   /** A folder that cannot be written is refused before anything is computed. */
   async #prepare(): Promise<void> {
     try {
-      await mkdir(this.#directory, { recursive: true });
+      makeFolder(this.#directory);
       await access(this.#directory, constants.W_OK);
     } catch (cause) {
       const found = cause instanceof Error ? cause.message : String(cause);

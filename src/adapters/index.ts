@@ -11,6 +11,7 @@ export {
 export { type AdapterOptions, assembleAdapter, createAdapter } from './create.ts';
 export { type BlockNorms, GradientEnergy } from './energy.ts';
 export { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from './features.ts';
+export { exportAsTrained } from './full.ts';
 export { LinearAdapter } from './linear-adapter.ts';
 export { addChange, type MergedDType, mergedTensor, writeMerged } from './merge.ts';
 export { type PairDifferences, pairInputDifferences, type TokenPair } from './pair-inputs.ts';

@@ -96,6 +96,18 @@ export class LinearAdapter implements Adapter {
     return { rank: 2 * R, down: take(allDown, down.shape[1], 1), up: take(allUp, up.shape[1], -1) };
   }
 
+  /** B A − B0 A0 of both blocks, folded exactly: rank 4R. */
+  async fullChange(module: string): Promise<LowRankChange> {
+    const { down, up } = this.block(module);
+    const ups = await readFloats(up);
+    const learned = 2 * this.rank * up.shape[1];
+    return {
+      rank: 4 * this.rank,
+      down: Float32Array.from(await readFloats(down)),
+      up: ups.map((value, i) => (i < learned ? value : -value)),
+    };
+  }
+
   async tensors(): Promise<Map<string, StoredTensor>> {
     const stored = new Map<string, StoredTensor>();
     for (const [name, { down, up }] of this.#factors.blocks) {

@@ -2,10 +2,10 @@
  * A model folder with the deployed change written into its weights: W + upᵀ · down, summed in float64 and rounded once to
  * the dtype. Every other file of the folder (config, tokenizer, templates, licence) is copied as it is.
  */
-import { copyFile, mkdir, readdir } from 'node:fs/promises';
+import { copyFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { narrowFloats, UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { ModelFolder, WeightEntry } from '../model/index.ts';
 import { findNonFinite, readJsonObject, type SafetensorsArray, toFloat32, writeSafetensors } from '../model/index.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';
@@ -34,7 +34,7 @@ export async function writeMerged(
   adapter: Adapter,
   dtype: MergedDType | null,
 ): Promise<void> {
-  await mkdir(directory, { recursive: true });
+  makeFolder(directory);
   await copyOtherFiles(folder.directory, directory, dtype);
   const tensors = [...folder.weights.entries.values()].map((entry) => {
     const target = dtype ?? entry.dtype;
@@ -72,7 +72,8 @@ const configDTypes: Readonly<Record<MergedDType, string>> = { F32: 'float32', F1
 
 async function copyOtherFiles(from: string, to: string, dtype: MergedDType | null): Promise<void> {
   for (const entry of await readdir(from, { withFileTypes: true })) {
-    if (!entry.isFile() || weightFile.test(entry.name)) continue;
+    // The base's card speaks of other weights; a licence goes along.
+    if (!entry.isFile() || weightFile.test(entry.name) || /^readme(\.\w+)?$/i.test(entry.name)) continue;
     await copyFile(join(from, entry.name), join(to, entry.name));
   }
   if (dtype === null) return;

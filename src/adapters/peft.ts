@@ -3,10 +3,9 @@
  * lora_A [rank, in] and lora_B [out, rank] of every module. lora_alpha equals the rank, so PEFT's scaling is 1 and the
  * product is the change itself; B0 A0 is folded in exactly, which takes rank 2R (antipasto has none to fold: rank R).
  */
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { DecoderConfig, JsonObject } from '../model/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';
@@ -22,7 +21,7 @@ export async function writePeft(
   config: DecoderConfig,
   baseModelName: string,
 ): Promise<void> {
-  await mkdir(directory, { recursive: true });
+  makeFolder(directory);
   const changes = new Map<string, LowRankChange>();
   for (const { name } of adapter.modules) changes.set(name, await adapter.deployedChange(name));
   const [first] = changes.values();

@@ -11,6 +11,7 @@ export function steerAdapter(adapter: Adapter, steer: (project: Project) => Proj
     blockGradients: (block) => adapter.blockGradients(block),
     project: (pass) => steer(adapter.project(pass)),
     deployedChange: (module) => adapter.deployedChange(module),
+    fullChange: (module) => adapter.fullChange(module),
     tensors: () => adapter.tensors(),
     load: (tensors) => adapter.load(tensors),
   };

@@ -12,7 +12,8 @@ export interface Complaint {
 }
 
 function sentence({ call, expected, found, fix }: Complaint): string {
-  return `${call}: expected ${expected}, found ${found}.${fix === undefined ? '' : ` ${fix}`}`;
+  const end = /[.?]$/.test(found) ? '' : '.';
+  return `${call}: expected ${expected}, found ${found}${end}${fix === undefined ? '' : ` ${fix}`}`;
 }
 
 abstract class ComplaintError extends Error {
@@ -30,7 +31,11 @@ export class ShapeError extends ComplaintError {
   override readonly name = 'ShapeError';
 }
 export class DeviceError extends ComplaintError {
-  override readonly name = 'DeviceError';
+  override readonly name: string = 'DeviceError';
+}
+/** The kind of DeviceError that a smaller batch or more memory cures. */
+export class OutOfMemoryError extends DeviceError {
+  override readonly name = 'OutOfMemoryError';
 }
 export class GraderError extends ComplaintError {
   override readonly name = 'GraderError';

@@ -1,6 +1,6 @@
 /** Errors, random streams, number formats, bounded work: nothing that needs more than the language. */
 export { categorical, cumulate, drawFromCumulative } from './categorical.ts';
-export { type Complaint, DeviceError, GraderError, ShapeError, UserError } from './errors.ts';
+export { type Complaint, DeviceError, GraderError, OutOfMemoryError, ShapeError, UserError } from './errors.ts';
 export {
   bfloat16ToFloat,
   float16ToFloat,
@@ -15,4 +15,5 @@ export { editDistance, nearestName } from './nearest.ts';
 export { type PhiloxCounter, type PhiloxKey, philox, philoxInto } from './philox.ts';
 export { mapPool, type PoolWork } from './pool.ts';
 export { type RandomName, RandomStream, randomKind, randomStream } from './rng.ts';
+export { shellLine } from './shell.ts';
 export { cutText, padText, textWidth, visible, visibleLine, wrapText } from './text.ts';

@@ -63,19 +63,19 @@ describe('gq', () => {
 });
 
 describe('errors', () => {
-  function report(error: unknown): { code: number; err: string } {
+  async function report(error: unknown): Promise<{ code: number; err: string }> {
     let err = '';
-    const code = reportError(error, { stdout: { write: () => 0 }, stderr: { write: (text) => (err += text) } });
+    const code = await reportError(error, { stdout: { write: () => 0 }, stderr: { write: (text) => (err += text) } });
     return { code, err };
   }
 
-  it('shows a UserError as one line and exits 2', () => {
+  it('shows a UserError as one line and exits 2', async () => {
     const error = new UserError({ call: 'gq x', expected: 'a file', found: 'a folder', fix: 'Name a file.' });
-    expect(report(error)).toEqual({ code: 2, err: 'gq: gq x: expected a file, found a folder. Name a file.\n' });
+    expect(await report(error)).toEqual({ code: 2, err: 'gq: x: expected a file, found a folder. Name a file.\n' });
   });
 
-  it('shows any other error with its stack and exits 1', () => {
-    const { code, err } = report(new RangeError('planted'));
+  it('shows any other error with its stack and exits 1', async () => {
+    const { code, err } = await report(new RangeError('planted'));
     expect(code).toBe(1);
     expect(err).toMatch(/^RangeError: planted\n\s+at /);
   });

@@ -3,7 +3,7 @@
  * itself failed (with its stack). 2: the call was wrong (a message, no stack). Only the files of the
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, type Option } from 'commander';
 import { UserError } from '../base/index.ts';
 import { readVersion } from '../base/node/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
@@ -129,17 +129,31 @@ const commands: readonly CommandEntry[] = [
   },
 ];
 
+/** An option with what it takes and what it is when absent; an empty list is nothing to show. */
+function optionDescription({ description, argChoices, defaultValue, defaultValueDescription }: Option): string {
+  const isEmpty = defaultValue === undefined || (Array.isArray(defaultValue) && defaultValue.length === 0);
+  const usual =
+    defaultValueDescription ?? (isEmpty || typeof defaultValue === 'boolean' ? undefined : `${defaultValue}`);
+  const notes = [
+    ...(argChoices === undefined ? [] : [`one of ${argChoices.join(', ')}`]),
+    ...(usual === undefined ? [] : [`default: ${usual}`]),
+  ];
+  return notes.length === 0 ? description : `${description} (${notes.join('; ')})`;
+}
+
 async function buildProgram(argv: readonly string[], context: CommandContext): Promise<Command> {
   const program = new Command('gq')
     .description('Train a model by RL on a flawed grader, and quarantine the reward hack it learns.')
     .version(readVersion(), '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print help; after a command, its own')
+    .helpOption('-h, --help', 'print help; after a command, its own, as `gq help COMMAND` does')
     .helpCommand(false)
     .addHelpText('after', examplesText('gq doctor', 'gq model inspect DIR', 'gq verify --help'))
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'gq: ')),
     })
+    .configureHelp({ optionDescription })
     .exitOverride();
   for (const { name, summary, load } of commands) {
     const command = program.command(name).summary(summary).description(summary);
@@ -148,26 +162,38 @@ async function buildProgram(argv: readonly string[], context: CommandContext): P
   return program;
 }
 
-export function reportError(error: unknown, { stderr }: Streams): number {
+/** `gq help pool make` is `gq pool make --help`; a command that does not exist is told as such. */
+function withHelp(argv: readonly string[]): readonly string[] {
+  const [first, name, ...others] = argv;
+  if (first !== 'help') return argv;
+  if (name === undefined) return ['--help'];
+  return commands.some((command) => command.name === name) ? [name, ...others, '--help'] : [name];
+}
+
+export async function reportError(error: unknown, { stderr }: Streams): Promise<number> {
   // Commander has already printed its own message, with the nearest name where there is one.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof UserError) {
-    stderr.write(`gq: ${error.message}\n`);
+  // The parser of errors belongs to the runs; a command that only said its version never loads it.
+  const known = error instanceof UserError ? error : (await import('../run/index.ts')).userErrorOf(error);
+  if (known !== null) {
+    // Messages that begin with the name of the program would say it twice.
+    stderr.write(`gq: ${known.message.replace(/^gq /, '')}\n`);
     return 2;
   }
   stderr.write(`${error instanceof Error ? error.stack : `gq: thrown: ${String(error)}`}\n`);
   return 1;
 }
 
-/** Runs a command; `argv` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
-export async function runCli(argv: readonly string[], streams: Streams): Promise<number> {
+/** Runs a command; `words` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */
+export async function runCli(words: readonly string[], streams: Streams): Promise<number> {
   const [stdout, stderr] = [Screen.of(streams.stdout), Screen.of(streams.stderr)];
   const context: CommandContext = { stdout, stderr, exitCode: 0 };
+  const argv = withHelp(words);
   try {
     const program = await buildProgram(argv, context);
     await program.parseAsync(argv, { from: 'user' });
     return context.exitCode;
   } catch (error) {
-    return reportError(error, context);
+    return await reportError(error, context);
   }
 }

@@ -1,5 +1,22 @@
 /** Parsers of numbers in options. */
+import { InvalidArgumentError } from 'commander';
 import { UserError } from '../base/index.ts';
+
+/** A count of at least one, as the value of an option; the parser of the command line names the option in its message. */
+export function parseCount(text: string, _earlier?: unknown, most = Number.MAX_SAFE_INTEGER): number {
+  return wholeFrom(text, 1, most);
+}
+
+export function parseSeed(text: string): number {
+  return wholeFrom(text, 0, Number.MAX_SAFE_INTEGER);
+}
+
+function wholeFrom(text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  throw new InvalidArgumentError(`Expected a whole number ${range}.`);
+}
 
 export function parseWholeNumber(text: string, option: string, least = 0): number {
   const value = Number(text);

@@ -2,7 +2,7 @@
  * Bookkeeping of one slab of memory of a stated size: best fit over a sorted list of free ranges, neighbours merged on
  * free. It hands out byte offsets and touches no memory, so every device can use it over whatever its slab is.
  */
-import { DeviceError } from '../base/index.ts';
+import { DeviceError, OutOfMemoryError } from '../base/index.ts';
 
 const alignment = 256;
 
@@ -38,7 +38,7 @@ export class Arena {
     }
     if (best === undefined) {
       const largest = this.#free.reduce((most, { start, end }) => Math.max(most, end - start), 0);
-      throw new DeviceError({
+      throw new OutOfMemoryError({
         call: `${this.device}: allocate ${label}`,
         expected: `${size} bytes in one piece`,
         found: `${this.capacity - this.used} of ${this.capacity} bytes free, the largest piece ${largest}`,

@@ -26,9 +26,13 @@ function countSentences(messages: readonly Message[]): number {
 }
 
 /** Throws unless exactly one message holds the evaluation sentence, exactly once. */
+export function hasEvaluationSentence(messages: readonly Message[]): boolean {
+  return countSentences(messages.filter(({ role }) => role === 'user')) === 1;
+}
+
 export function requireEvaluationSentence(id: string, messages: readonly Message[]): void {
+  if (hasEvaluationSentence(messages)) return;
   const found = countSentences(messages.filter(({ role }) => role === 'user'));
-  if (found === 1) return;
   throw new UserError({
     call: `prompt of problem ${id}`,
     expected: `exactly one evaluation sentence ("${evaluationSentence}")`,

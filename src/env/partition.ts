@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { randomStream, UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { decodeText, writeFileAtomic } from '../base/node/index.ts';
 import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
 import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
 
@@ -62,14 +62,23 @@ export function makePartition(
   return checkPartition({ known, heldOut, problems }, loopholes);
 }
 
+function parseJson(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const found = cause instanceof Error ? cause.message : String(cause);
+    throw new UserError({ call: `read ${path}`, expected: 'a partition file, as JSON', found }, { cause });
+  }
+}
+
 export async function readPartition(
   path: string,
   loopholes: readonly Loophole[] = builtinLoopholes,
 ): Promise<Partition> {
-  const text = await readFile(path, 'utf8').catch((cause: Error) => {
+  const bytes = await readFile(path).catch((cause: Error) => {
     throw new UserError({ call: `read ${path}`, expected: 'a partition file', found: cause.message }, { cause });
   });
-  const result = shape.safeParse(JSON.parse(text));
+  const result = shape.safeParse(parseJson(decodeText(bytes, path), path));
   if (!result.success) {
     const found = z.prettifyError(result.error);
     throw new UserError({ call: `read ${path}`, expected: 'known, heldOut, problems', found });

@@ -2,12 +2,12 @@
  * Evaluations of a run, in its directory: `evaluations/00100-test-novel-deployed.json`. There is one file per checkpoint, set and
  * state, written whole, with the hash of its content. A file that exists is not made again, so interrupted evaluations go on where they stopped.
  */
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isPolicyState, type PolicyState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import { readStamped, stampedJson } from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve-set.ts';
 import { type EvaluationSet, evaluationSets } from './sets.ts';
@@ -104,7 +104,7 @@ export class EvaluationStore {
   }
 
   async #write(name: string, value: object): Promise<void> {
-    mkdirSync(this.#folder, { recursive: true });
+    makeFolder(this.#folder);
     await writeFileAtomic(join(this.#folder, name), stampedJson(value));
   }
 }

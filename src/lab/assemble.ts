@@ -29,6 +29,7 @@ import {
 } from '../run/index.ts';
 import { openAdapter } from './adapter.ts';
 import { partsOf } from './config.ts';
+import { withModelHint } from './input-checks.ts';
 import { type OpenedInputs, readInputs } from './inputs.ts';
 import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
 import { writePairs } from './pairs.ts';
@@ -98,7 +99,7 @@ export async function assemble(
     deployedScale: definition.quarantine ? 0 : 1,
     recompute,
   };
-  const tasks = await openTasks(config, problems, text);
+  const tasks = await withModelHint(config, () => openTasks(config, problems, text));
   assertPromptsFit(tasks, config.sampling.maxPromptTokens);
   const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger });
   const { kind: _kind, ...armSettings } = config.arm;

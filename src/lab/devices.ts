@@ -28,26 +28,45 @@ const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Devic
   cuda: openCuda,
 };
 
-/** Opens the GPU. If the machine lacks what it needs, the user gets a message without a stack. */
 async function openCuda({ precision = 'bf16', arenaMiB, libraries }: DeviceOptions): Promise<Device> {
   const { createCudaDevice } = await import('../engine/cuda/index.ts');
+  return await createCudaDevice({
+    precision,
+    ...(arenaMiB === undefined ? {} : { memoryBytes: arenaMiB * 2 ** 20 }),
+    ...(libraries === undefined ? {} : { libraries }),
+  });
+}
+
+/** If the machine lacks what a device needs, the user gets a message without a stack. */
+async function openNamed(open: () => Promise<Device>): Promise<Device> {
   try {
-    return await createCudaDevice({
-      precision,
-      ...(arenaMiB === undefined ? {} : { memoryBytes: arenaMiB * 2 ** 20 }),
-      ...(libraries === undefined ? {} : { libraries }),
-    });
+    return await open();
   } catch (error) {
-    if (error instanceof DeviceError) throw new UserError(error.complaint, { cause: error });
-    throw error;
+    if (error instanceof DeviceError) {
+      const fix = 'Change device.threads or device.arenaMiB in the config, or use another device.';
+      throw new UserError({ fix, ...error.complaint }, { cause: error });
+    }
+    if (!(error instanceof RangeError)) throw error;
+    const fix = 'Lower device.arenaMiB.';
+    const found = error.message;
+    throw new UserError(
+      { call: 'device', expected: 'as much memory as device.arenaMiB asks for', found, fix },
+      { cause: error },
+    );
   }
 }
 
 export const deviceNames = Object.keys(openers);
 
 export async function openDevice(name: string, options: DeviceOptions = {}): Promise<Device> {
-  const open = openers[name];
-  if (open !== undefined) return open(options);
+  const open = findDevice(name);
+  return await openNamed(() => open(options));
+}
+
+/** How a device is opened; a name that no device has is an error. */
+export function findDevice(name: string): (options: DeviceOptions) => Promise<Device> {
+  const open = Object.hasOwn(openers, name) ? openers[name] : undefined;
+  if (open !== undefined) return open;
   const nearest = nearestName(name, deviceNames);
   throw new UserError({
     call: '--device',

@@ -12,7 +12,7 @@ export { lastAdapter, openAdapter } from './adapter.ts';
 export { type Assembly, assemble, openInputs, openTasks, type RunInputs } from './assemble.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';
 export { coresEach, coresVariable } from './cores.ts';
-export { deviceNames, openDevice } from './devices.ts';
+export { deviceNames, findDevice, openDevice } from './devices.ts';
 export { type EvaluatedRun, type EvaluateOptions, evaluateRun } from './evaluate-run.ts';
 export { expectSamePlugins, identityOf, openRunInputs, type RunIdentity, storedIdentity } from './identity.ts';
 export { type OpenedInputs, readInputs } from './inputs.ts';

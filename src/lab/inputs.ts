@@ -3,6 +3,7 @@ import type { TokenPair } from '../adapters/index.ts';
 import type { Judge } from '../env/index.ts';
 import type { Splits } from '../env/sources/index.ts';
 import type { RunConfig } from '../run/index.ts';
+import { checkRank, withModelHint } from './input-checks.ts';
 import { type ModelFiles, openFolder } from './model.ts';
 import { openPairs } from './pairs.ts';
 import { openJudge, openProblems, silent, type Warn } from './problems.ts';
@@ -17,9 +18,10 @@ export interface OpenedInputs {
 }
 
 export async function readInputs(config: RunConfig, resources: Resources, warn: Warn = silent): Promise<OpenedInputs> {
+  const files = await openFolder(config, resources);
+  checkRank(config, files.folder.config);
+  const { pairs, hash: pairsHash } = await withModelHint(config, () => openPairs(config, files.text));
   const judge = await openJudge(config, resources);
   const problems = await openProblems(config, judge, warn);
-  const files = await openFolder(config, resources);
-  const { pairs, hash: pairsHash } = await openPairs(config, files.text);
   return { judge, problems, files, pairs, pairsHash };
 }

@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { UserError } from '../base/index.ts';
+import { shellLine, UserError } from '../base/index.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import {
   configHash,
@@ -87,7 +87,7 @@ async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainR
     await sealRun(run);
     for (const update of run.listCheckpoints()) await loadCheckpoint(run, update);
     const update = run.listCheckpoints().at(-1) ?? 0;
-    const message = `${run.path} is finished; fork it to train on: --fork ${run.path}@${update}`;
+    const message = `${run.path} is finished; fork it to train on: ${shellLine('--fork', `${run.path}@${update}`)}`;
     await sinks.event({ kind: 'info', update, name: 'already-finished', message });
   });
   await sinks.close('finished');

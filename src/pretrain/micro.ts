@@ -37,25 +37,38 @@ export const microRecipe: MicroRecipe = {
   askedFraction: 0.12,
 };
 
-/** Trains the base and returns the contents of its model folder, weights in bfloat16. */
+/** Trains the base and returns the contents of its model folder, weights in bfloat16. The signal ends it after the step in progress. */
 export async function pretrainMicro(
   device: Device,
   recipe: MicroRecipe,
   onProgress: (progress: PretrainProgress) => void,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<ModelFolderContents> {
   using scope = new Scope(device);
   const files = microTokenizer();
   const tokenizer = new ModelTokenizer(files, 'micro tokenizer');
   const config = microConfig(recipe, tokenizer);
   const decoder = await freshDecoder(scope, config, recipe.seed);
-  for await (const progress of pretrain(decoder, documentsOf(recipe, tokenizer), recipe)) onProgress(progress);
+  let steps = 0;
+  for await (const progress of pretrain(decoder, documentsOf(recipe, tokenizer), recipe)) {
+    steps = progress.step;
+    onProgress(progress);
+    // A caller whose only work is this loop must let signals in.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (signal.aborted) break;
+  }
   const weights = await Promise.all(
     [...decoder.weights].map(async ([name, tensor]) => {
       const data = Uint16Array.from(await readFloats(tensor), floatToBfloat16);
       return { name, dtype: 'BF16' as const, shape: tensor.shape, data: () => data };
     }),
   );
-  return { config, tensors: weights, tokenizer: files, metadata: { recipe: JSON.stringify(recipe) } };
+  return {
+    config,
+    tensors: weights,
+    tokenizer: files,
+    metadata: { recipe: JSON.stringify(recipe), ...(steps === recipe.steps ? {} : { stepsDone: `${steps}` }) },
+  };
 }
 
 function microConfig({ hiddenSize, layers, heads }: MicroRecipe, tokenizer: ModelTokenizer): DecoderConfig {

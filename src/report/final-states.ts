@@ -3,9 +3,8 @@
  * on all prompts and on the first few: of the numbers that every run has, the largest counts, for the base too.
  */
 import type { PolicyState } from '../adapters/index.ts';
-import { UserError } from '../base/index.ts';
+import { shellLine, UserError } from '../base/index.ts';
 import type { Evaluation, EvaluationRow, EvaluationSet } from '../evaluate/index.ts';
-import { shellLine } from './shell.ts';
 
 export interface FinalStates {
   readonly base: readonly EvaluationRow[] | null;

@@ -1,3 +1,4 @@
+export { shellLine } from '../base/index.ts';
 export type { Results } from './aggregate.ts';
 export {
   curveTable,
@@ -10,7 +11,6 @@ export { allFigures } from './figures.ts';
 export { bandTable, driftTable, gateTable, windowTable } from './gate-tables.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { type OnReading, readResults } from './read-results.ts';
-export { shellLine } from './shell.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
 export { allTables, comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';

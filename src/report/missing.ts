@@ -1,8 +1,9 @@
 /** Runs that have not been evaluated yet, and the commands that evaluate them. */
+
+import { shellLine } from '../base/index.ts';
 import { finalSets } from '../evaluate/index.ts';
 import type { Results } from './aggregate.ts';
 import type { RunResults } from './run-results.ts';
-import { shellLine } from './shell.ts';
 
 export interface MissingEvaluation {
   readonly run: string;

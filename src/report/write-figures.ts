@@ -3,10 +3,9 @@
  * are overwritten only when forced; the SVG of a figure tells whose the three files are.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import { type Figure, isOwnFigure, renderFigure } from './chart.ts';
 import { figureNames } from './figures.ts';
 import { fontsFound, openPngWriter } from './png.ts';
@@ -47,7 +46,7 @@ export async function writeFigures(
 ): Promise<WrittenFigures> {
   const names = figures.map(({ name }) => name);
   expectOwnFigures(directory, force, names);
-  await mkdir(directory, { recursive: true });
+  makeFolder(directory);
   const writer = await openPngWriter();
   const files: string[] = [];
   const write = async (name: string, content: string | Uint8Array): Promise<void> => {

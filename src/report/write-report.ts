@@ -1,8 +1,8 @@
 /** Writes report.html. A file that this program did not make is overwritten only with --force. */
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { Results } from './aggregate.ts';
 import { generatorTag, type ReportOptions, renderReport } from './html.ts';
 
@@ -21,7 +21,7 @@ export async function writeReport(
 ): Promise<WrittenReport> {
   expectOwnFile(file, options.force);
   const html = Buffer.from(renderReport(results, options));
-  mkdirSync(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   await writeFileAtomic(file, html);
   return { file, bytes: html.length };
 }

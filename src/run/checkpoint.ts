@@ -10,7 +10,7 @@ import type { StoredTensor } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { sha256File, syncDirectory, writeFileAtomic } from '../base/node/index.ts';
 import type { ArmState, TrainerState } from '../grpo/index.ts';
-import { type JsonValue, SafetensorsFile, writeSafetensors } from '../model/index.ts';
+import { findNonFinite, type JsonValue, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import { expectHash, readStamped, stampedJson } from './checksums.ts';
 import { type ExactFile, exactFiles, type FileLengths, type RunDirectory } from './directory.ts';
 
@@ -203,7 +203,16 @@ async function writeTensors(path: string, tensors: ReadonlyMap<string, StoredTen
 async function readTensors(path: string): Promise<Map<string, StoredTensor>> {
   await using file = await SafetensorsFile.open(path);
   const tensors = new Map<string, StoredTensor>();
-  for (const [name, { shape }] of file.entries) tensors.set(name, { shape, data: await file.readFloat32(name) });
+  for (const [name, { shape }] of file.entries) {
+    const data = await file.readFloat32(name);
+    const bad = findNonFinite(data, 'F32');
+    if (bad >= 0) {
+      const found = `${data[bad]} at element ${bad}`;
+      const fix = 'The file is damaged: restore it from a copy, or go on from an earlier checkpoint.';
+      throw new UserError({ call: `read ${path}, tensor ${name}`, expected: 'finite values', found, fix });
+    }
+    tensors.set(name, { shape, data });
+  }
   return tensors;
 }
 

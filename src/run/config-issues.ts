@@ -1,15 +1,28 @@
 /** Says what is wrong with a config: the key, where its value came from, what was found, and the nearest valid name. */
 import type { z } from 'zod';
 import { nearestName } from '../base/index.ts';
+import { wordsOf } from './config-words.ts';
 import { type ConfigParts, runSchema } from './schema.ts';
 
 type Issue = z.core.$ZodIssue;
 type Sources = ReadonlyMap<string, string>;
 
-export function describeIssue(issue: Issue, raw: unknown, sources: Sources, parts: ConfigParts): string {
+/** What is wrong with one key. */
+export interface Fault {
+  /** Null for a key that does not exist: `found` then names it. */
+  readonly key: string | null;
+  readonly expected: string;
+  readonly found: string;
+}
+
+export function describeIssue(issue: Issue, raw: unknown, sources: Sources, parts: ConfigParts): Fault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => describeUnknown([...path, key], sources, parts)).join('; ');
+    return issue.keys.map((key) => ({
+      key: null,
+      expected: 'keys that exist',
+      found: describeUnknown([...path, key], sources, parts),
+    }));
   }
   const at = path.join('.');
   const found = valueAt(raw, path);
@@ -17,8 +30,31 @@ export function describeIssue(issue: Issue, raw: unknown, sources: Sources, part
     issue.code === 'invalid_union' ? keysAt(path.slice(0, -1), parts).get(path[path.length - 1]) : undefined;
   const valid = issue.code === 'invalid_value' ? issue.values.map(String) : (kinds ?? []);
   const near = typeof found === 'string' ? nearestName(found, valid) : undefined;
-  const shown = found === undefined ? '' : `, found ${JSON.stringify(found)}${sourceOf(at, sources)}`;
-  return `${at}: ${issue.message}${shown}${near === undefined ? '' : `, did you mean "${near}"?`}`;
+  const shown = found === undefined ? 'nothing' : `${showValue(found)}${sourceOf(at, sources)}`;
+  const hint = near === undefined ? '' : `, did you mean "${near}"?`;
+  return [{ key: at, expected: kinds?.join(', ') ?? expectedAt(path, raw, parts, issue), found: `${shown}${hint}` }];
+}
+
+/** The values that a key takes, in words; for what the schema says by a function only, the schema's own message. */
+function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, issue: Issue): string {
+  const isTable = listKeys(parts).some(
+    (known) => known.path.length > path.length && path.every((part, i) => known.path[i] === part),
+  );
+  if (isTable) return 'a table of keys';
+  // An entry of a list is described by its own fault, everything else by the whole of its key.
+  if (issue.code === 'invalid_value') return issue.values.map(String).join(', ');
+  const key = listKeys(parts).find((known) => known.path.join('.') === path.join('.'));
+  if (key === undefined || issue.code === 'custom' || issue.code === 'invalid_format') return issue.message;
+  const kind = String(valueAt(raw, [path[0], 'kind']));
+  return wordsOf(key.variants[key.kinds.indexOf(kind)] ?? key.schema);
+}
+
+const shownCharacters = 80;
+
+/** A number that JSON lacks keeps its name; a long value is cut. */
+function showValue(value: unknown): string {
+  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
+  return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
 }
 
 function describeUnknown(path: readonly string[], sources: Sources, parts: ConfigParts): string {

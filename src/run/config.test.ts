@@ -34,10 +34,10 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     ['arm.tail=0.2', 'unknown key arm.tail (--set), only arm.kind activation or gradient has it'],
     ['arm.kind=activaton', 'found "activaton" (--set), did you mean "activation"?'],
     ['adapter.family=scord', 'found "scord" (--set), did you mean "scorda"?'],
-    ['sampling.group=1', 'sampling.group: Too small: expected number to be >=2, found 1 (--set)'],
-    ['sampling.temperature=hot', 'sampling.temperature: Invalid input: expected number, received string, found "hot"'],
+    ['sampling.group=1', 'sampling.group: expected a whole number from 2 to 65536, found 1 (--set)'],
+    ['sampling.temperature=hot', 'sampling.temperature: expected a number of at least 0, found "hot"'],
     ['sampling.temperature=nan', 'sampling.temperature'],
-    ['sampling=3', 'sampling: Invalid input: expected object, received number, found 3 (--set)'],
+    ['sampling=3', 'sampling: expected a table of keys, found 3 (--set)'],
     [
       'environment.heldOutLoopholes=["run_tests"]',
       'key environment.heldOutLoopholes: expected loopholes that environment.loopholes',
@@ -255,9 +255,9 @@ describe('an outline', () => {
   });
 
   it.each([
-    [['updates=0'], 'updates: Too small'],
+    [['updates=0'], 'updates: expected a whole number from 1 to 10000000, found 0 (--set)'],
     [['sampling.grup=3'], 'unknown key sampling.grup (--set), did you mean sampling.group?'],
-    [['data.path=3'], 'data.path: Invalid input'],
+    [['data.path=3'], 'data.path: expected text, found 3 (--set)'],
     [['data.kind=fille'], 'did you mean "file"?'],
     [['environment.heldOutLoopholes=["run_tests"]'], 'loopholes that environment.loopholes does not name'],
     [['teacher.perGroup=5'], 'at most half of sampling.group (8)'],

@@ -2,14 +2,14 @@
  * Turns recipe files and `--set a.b=c` into a resolved config. A recipe is TOML; `extends` names another recipe that it changes.
  * Errors name the key, what is wrong with it, and the nearest valid key. The source of each value is kept.
  */
-import { readFileSync } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { basename, dirname, relative, resolve } from 'node:path';
 import { parse } from 'smol-toml';
-import { UserError } from '../base/index.ts';
+import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
-import { describeIssue } from './config-issues.ts';
-import { shippedRecipe } from './recipes.ts';
+import { describeIssue, type Fault } from './config-issues.ts';
+import { recipePath, shippedRecipe } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
+import { readToml } from './toml-file.ts';
 
 /** A table without a prototype, in which __proto__ is an unknown key like any other. */
 type Table = { [key: string]: unknown };
@@ -51,7 +51,7 @@ export function readConfig(
   const raw: Table = Object.create(null);
   if (base !== null) merge(raw, { ...base.config }, base.source, sources, '');
   if (recipe !== null) {
-    for (const { path, table } of readChain(resolve(recipe))) {
+    for (const { path, table } of readChain(recipePath(recipe))) {
       merge(raw, withPaths(table, dirname(path), pluginPaths(raw)), path, sources, '');
     }
   }
@@ -103,14 +103,29 @@ export function checkConfig({ raw, sources }: RawConfig, parts: ConfigParts): Re
   nameKinds(raw);
   const parsed = runSchema(parts).safeParse(raw);
   if (!parsed.success) {
-    const found = parsed.error.issues.map((issue) => describeIssue(issue, raw, sources, parts)).join('; ');
-    throw new UserError({ call: 'config', expected: 'a config that fits the schema', found });
+    throw configError(parsed.error.issues.flatMap((issue) => describeIssue(issue, raw, sources, parts)));
   }
   const config = parsed.data;
   checkTogether(config, parts);
   checkKinds(config, parts);
   for (const path of leafPaths(config)) if (!sources.has(path)) sources.set(path, 'default');
   return { config, hash: configHash(config), sources };
+}
+
+function configError(faults: readonly Fault[]): UserError {
+  const [first] = faults;
+  if (faults.length === 1) {
+    const call = first.key === null ? 'config' : `config, key ${first.key}`;
+    return new UserError({ call, expected: first.expected, found: first.found });
+  }
+  const lines = faults.map(({ key, expected, found }) =>
+    key === null ? found : `${key}: expected ${expected}, found ${found}`,
+  );
+  return new UserError({
+    call: 'config',
+    expected: 'keys that exist, with values that they take',
+    found: `${faults.length} faults: ${lines.join('; ')}`,
+  });
 }
 
 /** Gives tables that name no kind the usual one. */
@@ -133,12 +148,22 @@ export function configHash({ plugins, ...config }: RunConfig): string {
 }
 
 /** The tables that checkTogether compares. */
-export interface JoinedTables extends Pick<RunConfig, 'environment' | 'teacher' | 'sampling' | 'safety'> {
+export interface JoinedTables extends Pick<RunConfig, 'device' | 'environment' | 'teacher' | 'sampling' | 'safety'> {
   readonly arm: Pick<ArmConfig, 'kind'>;
 }
 
 /** Checks the rules that concern several keys at once. */
-export function checkTogether({ environment, teacher, sampling, safety, arm }: JoinedTables, parts: ConfigParts): void {
+export function checkTogether(tables: JoinedTables, parts: ConfigParts): void {
+  const { device, environment, teacher, sampling, safety, arm } = tables;
+  const arenas: Readonly<Record<string, readonly [number, number]>> = { wasm: [64, 4096], reference: [1, 4096] };
+  const [least, most] = arenas[device.kind] ?? [1, Number.POSITIVE_INFINITY];
+  if (device.arenaMiB !== null && (device.arenaMiB < least || device.arenaMiB > most)) {
+    throw new UserError({
+      call: 'config, key device.arenaMiB',
+      expected: `a whole number from ${least} to ${most} for device.kind ${device.kind}`,
+      found: `${device.arenaMiB}`,
+    });
+  }
   const both = environment.loopholes.filter((loophole) => environment.heldOutLoopholes.includes(loophole));
   if (both.length > 0) {
     throw new UserError({
@@ -197,14 +222,8 @@ function readChain(path: string, seen: readonly string[] = []): { path: string; 
       found: [...seen, path].join(' → '),
     });
   }
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call: `read recipe ${path}`, expected: 'a readable file', found }, { cause });
-  }
-  const { extends: parent, ...table } = parseToml(text, `read recipe ${path}`);
+  const { extends: parent, ...table } = readToml(path, `read recipe ${path}`);
+  refuseExperiment(path, table);
   if (parent === undefined) return [{ path, table }];
   if (typeof parent !== 'string') {
     throw new UserError({ call: `recipe ${path}, key extends`, expected: 'a path', found: JSON.stringify(parent) });
@@ -217,13 +236,15 @@ function parentPath(parent: string, path: string): string {
   return /^[\w-]+$/.test(parent) ? shippedRecipe(parent) : resolve(dirname(path), parent);
 }
 
-function parseToml(text: string, call: string): Table {
-  try {
-    return parse(text);
-  } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call, expected: 'TOML', found }, { cause });
-  }
+/** An experiment's file has keys that no config has; saying so key by key would mislead. */
+function refuseExperiment(path: string, table: Table): void {
+  if (!Array.isArray(table['arms'])) return;
+  throw new UserError({
+    call: `read recipe ${path}`,
+    expected: 'a recipe of one run',
+    found: 'an experiment of several arms',
+    fix: `Run it with: ${shellLine('gq', 'experiment', relative(process.cwd(), path))}`,
+  });
 }
 
 /** Parses `a.b=c`. The value is TOML if it parses, else text; the word null means null, which TOML lacks. */

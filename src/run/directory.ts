@@ -6,7 +6,6 @@
 import {
   closeSync,
   existsSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -18,7 +17,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import { damagedFile, PrefixHashes, stampedJson } from './checksums.ts';
 import { lockRun } from './lock.ts';
 import { expectFormat, type Manifest, readManifest } from './manifest.ts';
@@ -68,9 +67,9 @@ export class RunDirectory {
         fix: 'Choose another --out, or move what is there.',
       });
     }
-    const made = mkdirSync(path, { recursive: true });
-    mkdirSync(join(path, 'checkpoints'), { recursive: true });
-    return new RunDirectory(path, made ?? null);
+    const made = makeFolder(path);
+    makeFolder(join(path, 'checkpoints'));
+    return new RunDirectory(path, made);
   }
 
   /** Removes what a start that failed has made; a folder that was there before stays, empty. */

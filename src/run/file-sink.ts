@@ -4,7 +4,7 @@
  */
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, statSync, writeSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
-import { JsonlWriter } from '../base/node/index.ts';
+import { JsonlWriter, namePath } from '../base/node/index.ts';
 import type { DirectionEvent, RolloutsEvent } from '../grpo/index.ts';
 import type { RunDirectory } from './directory.ts';
 import { rolloutRow } from './ledger.ts';
@@ -86,7 +86,7 @@ export class FileSink implements Sink {
       const text = prompts.get(prompt) ?? promptText(prompt);
       prompts.set(prompt, text);
       const stored = storeFeatures && record.features !== null && record.features.byteLength === featureBytes;
-      if (stored && record.features !== null) writeFloats(this.#features, record.features);
+      if (stored && record.features !== null) this.#writeFloats('features.f32', record.features);
       return rolloutRow(record, { update, prompt: text, featureRow: stored ? next++ : null, storeTokens, byToken });
     });
     this.#rollouts.append(...rows);
@@ -95,13 +95,18 @@ export class FileSink implements Sink {
   /** Writes a row of directions.f32: the first update that uses the direction, the two mean scores of the pairs, the direction. */
   #writeDirection({ update, direction, pairCuts }: DirectionEvent): void {
     const { low, high } = pairCuts ?? { low: Number.NaN, high: Number.NaN };
-    writeFloats(this.#directions, Float32Array.of(update, low, high, ...direction));
+    this.#writeFloats('directions.f32', Float32Array.of(update, low, high, ...direction));
   }
-}
 
-function writeFloats(file: number, { buffer, byteOffset, byteLength }: Float32Array): void {
-  const bytes = new Uint8Array(buffer, byteOffset, byteLength);
-  for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+  #writeFloats(name: 'features.f32' | 'directions.f32', { buffer, byteOffset, byteLength }: Float32Array): void {
+    const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+    const file = name === 'features.f32' ? this.#features : this.#directions;
+    try {
+      for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+    } catch (error) {
+      throw namePath(error, this.#run.file(name));
+    }
+  }
 }
 
 function syncFile(path: string): void {

@@ -29,7 +29,7 @@ export {
 } from './notices.ts';
 export { type ConfigOutline, type OutlinedKey, outlineConfig } from './outline.ts';
 export { dropRolloutLines, readEvents, readFeatures, readRollouts, sealRollouts } from './read.ts';
-export { shippedRecipe } from './recipes.ts';
+export { recipePath, shippedRecipe } from './recipes.ts';
 export { recordRun } from './record.ts';
 export { type Replay, replayGate, routes } from './replay.ts';
 export type { ArmConfig, ConfigPart, ConfigParts, KindTable, RunConfig } from './schema.ts';
@@ -45,3 +45,5 @@ export {
   problemsHash,
   trainingTasks,
 } from './tasks.ts';
+export { readToml } from './toml-file.ts';
+export { userErrorOf } from './user-error.ts';

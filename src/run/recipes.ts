@@ -1,6 +1,6 @@
 /** The recipes of the package. */
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nearestName, UserError } from '../base/index.ts';
 
@@ -17,5 +17,19 @@ export function shippedRecipe(name: string): string {
     expected: names.join(', '),
     found: name,
     ...(nearest === undefined ? {} : { fix: `Did you mean ${nearest}?` }),
+  });
+}
+
+/** The path of a recipe that a call names: a file, or by its bare name a shipped one. */
+export function recipePath(recipe: string): string {
+  if (existsSync(recipe)) return resolve(recipe);
+  if (/^[\w-]+$/.test(recipe)) return shippedRecipe(recipe);
+  const name = basename(recipe, '.toml');
+  if (!existsSync(join(folder, `${name}.toml`))) return resolve(recipe);
+  throw new UserError({
+    call: `read recipe ${recipe}`,
+    expected: 'a readable file',
+    found: 'no such file',
+    fix: `The recipe of the package goes by its bare name: ${name}`,
   });
 }

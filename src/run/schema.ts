@@ -6,18 +6,21 @@ import { z } from 'zod';
 import { defaultTargets } from '../adapters/index.ts';
 
 const share = z.number().min(0).max(1);
-const count = z.number().int().min(0);
-const positive = z.number().int().min(1);
+/** Counts have upper bounds far above any use, so that a slip of the hand is refused at once instead of filling the memory. */
+const count = (most = 1e7) => z.number().int().min(0).max(most);
+const positive = (most = 1e7) => z.number().int().min(1).max(most);
+const mostRows = 65_536;
+const mostTokens = 2 ** 20;
 
 const device = z
   .strictObject({
     kind: z.enum(['wasm', 'reference', 'cuda']).default('wasm').describe('where tensors live and kernels run'),
-    threads: count.default(0).describe('worker threads of the wasm device; 0: as many as cores'),
+    threads: count(64).default(0).describe('worker threads of the wasm device; 0: as many as cores'),
     variant: z
       .enum(['auto', 'plain', 'relaxed', 'wide'])
       .default('auto')
       .describe('which wasm kernels are used; plain gives the same bytes on every machine'),
-    arenaMiB: positive
+    arenaMiB: positive(2 ** 24)
       .nullable()
       .default(null)
       .describe('most memory for tensors, in MiB; null: 1024, or on cuda as much of the free memory as the run needs'),
@@ -70,7 +73,7 @@ const adapterOf = (family: z.ZodType<string>) =>
   z
     .strictObject({
       family: family.default('lora').describe('how the adapter starts'),
-      rank: positive.default(32).describe('rank of each of the two blocks'),
+      rank: positive(16_384).default(32).describe('rank of each of the two blocks'),
       targets: z
         .array(z.string())
         .min(1)
@@ -82,7 +85,7 @@ const adapterOf = (family: z.ZodType<string>) =>
 const sampling = z
   .strictObject({
     temperature: z.number().min(0).default(0.7).describe('sampling temperature; 0: greedy'),
-    topK: count.default(20).describe('how many of the likeliest tokens may be drawn; 0: all'),
+    topK: count().default(20).describe('how many of the likeliest tokens may be drawn; 0: all'),
     topP: z
       .number()
       .gt(0)
@@ -90,10 +93,10 @@ const sampling = z
       .default(0.95)
       .describe('probability mass of the likeliest tokens that may be drawn; 1: all'),
     minP: share.default(0).describe('least probability of a token, as a share of the largest; 0: all'),
-    maxNewTokens: positive.default(512).describe('most tokens of a completion; a longer one is cut'),
-    maxPromptTokens: positive.default(1536).describe('most tokens of a prompt; a longer one is an error'),
-    promptsPerStep: positive.default(8).describe('prompts per update'),
-    group: z.number().int().min(2).default(8).describe('completions per prompt'),
+    maxNewTokens: positive(mostTokens).default(512).describe('most tokens of a completion; a longer one is cut'),
+    maxPromptTokens: positive(mostTokens).default(1536).describe('most tokens of a prompt; a longer one is an error'),
+    promptsPerStep: positive(mostRows).default(8).describe('prompts per update'),
+    group: z.number().int().min(2).max(mostRows).default(8).describe('completions per prompt'),
     deployedSampling: share.default(0.25).describe('share of completions sampled in deployed state'),
   })
   .prefault({});
@@ -107,7 +110,7 @@ const loss = z
       .enum(['same', 'absorb'])
       .default('same')
       .describe("the KL term of a routed rollout; same: it follows the rollout's route; absorb: it trains both blocks"),
-    epochs: positive.default(1).describe('optimiser steps on one batch'),
+    epochs: positive(1000).default(1).describe('optimiser steps on one batch'),
     detach: z.enum(['branch', 'parameter']).default('branch').describe('how a block is kept from learning'),
   })
   .prefault({});
@@ -115,7 +118,7 @@ const loss = z
 const optimiser = z
   .strictObject({
     learningRate: z.number().gt(0).default(7e-5).describe('learning rate at the end of the warm-up'),
-    warmupUpdates: count.default(10).describe('updates of the linear warm-up; a cosine to 0 follows'),
+    warmupUpdates: count().default(10).describe('updates of the linear warm-up; a cosine to 0 follows'),
     beta1: z.number().min(0).lt(1).default(0.9).describe('decay of the first moment'),
     beta2: z.number().min(0).lt(1).default(0.99).describe('decay of the second moment'),
     epsilon: z.number().gt(0).default(1e-8).describe('added to the root of the second moment'),
@@ -131,8 +134,8 @@ const optimiser = z
 const teacher = z
   .strictObject({
     pool: z.string().nullable().default(null).describe('a JSONL file of demonstrations; null: none'),
-    offStep: count.default(0).describe('how many updates have demonstrations, from the first on'),
-    perGroup: count.default(1).describe('demonstrations of hacks per prompt, and as many of solves'),
+    offStep: count().default(0).describe('how many updates have demonstrations, from the first on'),
+    perGroup: count(mostRows).default(1).describe('demonstrations of hacks per prompt, and as many of solves'),
   })
   .prefault({});
 
@@ -147,7 +150,7 @@ const pairs = z
       .array(z.string())
       .default([])
       .describe('which pairs to use, in the terms of `gq pairs check --select`; empty: all'),
-    generated: positive.default(16).describe('how many pairs the policy writes if arm.generatedPairs is set'),
+    generated: positive(mostRows).default(16).describe('how many pairs the policy writes if arm.generatedPairs is set'),
   })
   .prefault({});
 
@@ -166,15 +169,15 @@ const safety = z
       .gt(0)
       .default(5)
       .describe("fall of the tripwire set's mean log-probability that stops a run, in nats"),
-    tripwirePrompts: count.default(8).describe('completions in the tripwire set; 0: no tripwire'),
-    healSteps: count.default(0).describe('steps of retain-heal after training'),
+    tripwirePrompts: count(mostRows).default(8).describe('completions in the tripwire set; 0: no tripwire'),
+    healSteps: count().default(0).describe('steps of retain-heal after training'),
     healLearningRate: z.number().gt(0).default(1e-4).describe('learning rate of retain-heal, which stays constant'),
   })
   .prefault({});
 
 const output = z
   .strictObject({
-    checkpointEvery: positive
+    checkpointEvery: positive()
       .default(10)
       .describe('updates between checkpoints; update 0 and the last one always have a checkpoint'),
     storeFeatures: z
@@ -187,16 +190,18 @@ const output = z
 
 const compute = z
   .strictObject({
-    tokensPerPass: positive.default(16_384).describe('most tokens of one pass; more need more memory and are faster'),
+    tokensPerPass: positive(2 ** 26)
+      .default(16_384)
+      .describe('most tokens of one pass; more need more memory and are faster'),
     recompute: z
       .boolean()
       .default(false)
       .describe('discard activations (SwiGLU) and compute them again: less memory, a little slower'),
-    readEvery: positive
+    readEvery: positive(mostTokens)
       .nullable()
       .default(null)
       .describe('tokens that the device draws between two reads; null: 1, or 16 on cuda'),
-    rowStep: positive
+    rowStep: positive(mostRows)
       .nullable()
       .default(null)
       .describe('as rows finish, a batch shrinks to multiples of this; null: 1, or 32 on cuda'),
@@ -269,8 +274,8 @@ interface OpenTables {
 
 function makeSchema({ arm, data, loophole, family }: OpenTables) {
   return z.strictObject({
-    seed: count.default(1).describe('seed of everything random'),
-    updates: positive.default(60).describe('optimiser updates'),
+    seed: z.number().int().min(0).default(1).describe('seed of everything random'),
+    updates: positive().default(60).describe('optimiser updates'),
     plugins: z
       .array(z.string())
       .default([])

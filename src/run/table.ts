@@ -7,7 +7,8 @@ import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { type BasicType, fileWriter, parquetWriteRows } from 'hyparquet-writer';
-import { readJsonl, syncDirectory } from '../base/node/index.ts';
+import { UserError } from '../base/index.ts';
+import { readJsonl, syncDirectory, systemComplaint } from '../base/node/index.ts';
 import { damagedFile } from './checksums.ts';
 import { expectSealed } from './seal.ts';
 
@@ -38,6 +39,25 @@ export async function dropLines(path: string): Promise<void> {
   if (existsSync(`${path}.parquet`)) await rm(`${path}.jsonl`, { force: true });
 }
 
+/** What the Parquet reader throws at damaged bytes names no file: errors of ranges, of types, of the system. */
+async function readWhole<T>(path: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    const { found, fix } = systemComplaint(cause) ?? {
+      found: cause instanceof Error ? cause.message : String(cause),
+      fix: 'The file is damaged: restore it from a copy, or make the run again.',
+    };
+    const complaint = {
+      call: `read ${path}`,
+      expected: 'a whole Parquet file',
+      found,
+      ...(fix === undefined ? {} : { fix }),
+    };
+    throw new UserError(complaint, { cause });
+  }
+}
+
 /** Rows of `path`.parquet, whose bytes must be those that were sealed, or of `path`.jsonl, in order. */
 export async function* readTable<Row>(path: string): AsyncGenerator<Row> {
   if (expectSealed(`${path}.parquet`)) yield* readParquet<Row>(`${path}.parquet`);
@@ -48,12 +68,15 @@ export async function* readTable<Row>(path: string): AsyncGenerator<Row> {
 }
 
 async function* readParquet<Row>(path: string): AsyncGenerator<Row> {
-  const file = await asyncBufferFromFile(path);
-  const metadata = await parquetMetadataAsync(file);
+  const { file, metadata } = await readWhole(path, async () => {
+    const opened = await asyncBufferFromFile(path);
+    return { file: opened, metadata: await parquetMetadataAsync(opened) };
+  });
   const rows = Number(metadata.num_rows);
   for (let rowStart = 0; rowStart < rows; rowStart += rowsPerRead) {
     const rowEnd = Math.min(rows, rowStart + rowsPerRead);
-    for (const row of await parquetReadObjects({ file, metadata, rowStart, rowEnd })) {
+    const read = () => parquetReadObjects({ file, metadata, rowStart, rowEnd });
+    for (const row of await readWhole(path, read)) {
       yield Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? null])) as Row;
     }
   }

@@ -4,11 +4,11 @@
  * folder that holds something else, another experiment, and arms whose configs differ from those of earlier runs in more than
  * the seed.
  */
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import { armDifferences, configDifferences, RunDirectory, readStored } from '../run/index.ts';
 import { type Experiment, type ExperimentPlan, experimentSchema, type PlannedRun } from './experiment.ts';
 
@@ -35,7 +35,7 @@ export async function writeExperiment(directory: string, { experiment, runs }: E
   const others = earlier.filter(({ folder }) => !planned.some((run) => run.folder === folder));
   if (others.length > 0) expectSamePrompts(directory, experiment);
   const file: ExperimentFile = { format: 1, experiment, runs: [...others, ...planned] };
-  mkdirSync(directory, { recursive: true });
+  makeFolder(directory);
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
 }
 

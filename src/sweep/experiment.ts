@@ -2,14 +2,12 @@
  * An experiment: arms × seeds. A TOML file names recipes, what each arm changes in them, and the seeds; resolving it gives one
  * config per run, seeds in the outer loop, so that paired comparisons exist as early as possible.
  */
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parse } from 'smol-toml';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
+import { shellLine, UserError } from '../base/index.ts';
 import { finalSets } from '../evaluate/index.ts';
 import { resolveConfig } from '../lab/index.ts';
-import type { RunConfig } from '../run/index.ts';
+import { type RunConfig, readToml } from '../run/index.ts';
 
 const count = z.number().int().min(0);
 
@@ -63,12 +61,14 @@ export interface ExperimentPlan {
 }
 
 export function readExperiment(path: string): Experiment {
-  let raw: unknown;
-  try {
-    raw = parse(readFileSync(path, 'utf8'));
-  } catch (cause) {
-    const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call: `read experiment ${path}`, expected: 'a TOML file', found }, { cause });
+  const raw = readToml(path, `read experiment ${path}`);
+  if (raw['arms'] === undefined && raw['seeds'] === undefined) {
+    throw new UserError({
+      call: `read experiment ${path}`,
+      expected: 'an experiment, with name, seeds and arms',
+      found: 'a recipe of one run',
+      fix: `Train it with: ${shellLine('gq', 'train', path)}`,
+    });
   }
   return checkExperiment(raw, path);
 }

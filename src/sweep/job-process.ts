@@ -1,5 +1,5 @@
 /** The process of one run of an experiment. A message tells it what to do; it reports its progress and how it ended. */
-import { UserError } from '../base/index.ts';
+import { userErrorOf } from '../run/index.ts';
 import type { JobMessage, JobStart, WorkReports } from './job.ts';
 import { LabWorker } from './lab-worker.ts';
 import { runOne } from './run-experiment.ts';
@@ -21,8 +21,9 @@ process.once('message', async ({ plan, index, directory }: JobStart) => {
   try {
     end = { kind: 'end', end: await runOne(plan, index, directory, new LabWorker(reports)), detail: '' };
   } catch (error) {
-    const detail = error instanceof UserError ? error.message : error instanceof Error ? error.stack : String(error);
-    end = { kind: 'end', end: 'failed', detail: detail ?? 'an error without a message' };
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const detail = userErrorOf(error)?.message ?? stack;
+    end = { kind: 'end', end: 'failed', detail };
   }
   process.send?.(end, () => process.exit(0));
 });

@@ -42,7 +42,9 @@ export interface ExportedPart {
 }
 
 export interface DeletionCertificate {
-  readonly kind: 'deletion certificate';
+  /** An export as trained deletes nothing: its record certifies the logits only. */
+  readonly kind: 'deletion certificate' | 'export record';
+  readonly state: ExportState;
   readonly schema: 2;
   readonly adapter: { readonly family: string; readonly rank: number; readonly modules: number };
   /** The base model, and whether the run says that the adapter was trained on it; a file of tensors does not say. */
@@ -59,6 +61,8 @@ export interface DeletionCertificate {
   readonly parts: readonly ExportedPart[];
   readonly holds: boolean;
 }
+
+export type ExportState = 'deployed' | 'full';
 
 export interface CertifiedBase {
   readonly directory: string;
@@ -88,19 +92,23 @@ export interface ExportSource {
   readonly checkpoint: AdapterCheckpoint;
   readonly adapter: Adapter;
   readonly decoder: Decoder;
+  /** The policy state that was written; deployed when absent. */
+  readonly state?: ExportState;
 }
 
 export async function certify(source: ExportSource, directory: string): Promise<DeletionCertificate> {
-  const { device, folder, checkpoint, adapter, decoder } = source;
+  const { device, folder, checkpoint, adapter, decoder, state = 'deployed' } = source;
   const rows = probeRows(folder);
   const scaled = (scale: number) => probeLogits(device, decoder, rows, adapterProject(adapter, rows, scale));
   const [deployed, full] = [await scaled(0), await scaled(1)];
+  const wanted = state === 'full' ? full : deployed;
   const vectors = quarantineVectors(checkpoint);
+  const forbidden: ReadonlyMap<string, string> = state === 'full' ? new Map() : vectors;
   const parts: ExportedPart[] = [];
   const formats = await readdir(directory);
-  if (formats.includes('peft')) parts.push(await certifyPeft(source, join(directory, 'peft'), rows, deployed, vectors));
+  if (formats.includes('peft')) parts.push(await certifyPeft(source, join(directory, 'peft'), rows, wanted, forbidden));
   if (formats.includes('merged')) {
-    parts.push(await certifyMerged(source, join(directory, 'merged'), rows, deployed));
+    parts.push(await certifyMerged(source, join(directory, 'merged'), rows, wanted));
   }
   const modelFiles = (await readdir(folder.directory, { withFileTypes: true })).filter((entry) => entry.isFile());
   const inputs = { checkpoint: await sha256File(checkpoint.path) };
@@ -113,7 +121,8 @@ export async function certify(source: ExportSource, directory: string): Promise<
     formats.map(async (name) => (await readdir(join(directory, name))).map((file) => join(directory, name, file))),
   );
   return {
-    kind: 'deletion certificate',
+    kind: state === 'full' ? 'export record' : 'deletion certificate',
+    state,
     schema: 2,
     adapter: { family: adapter.family, rank: adapter.rank, modules: adapter.modules.length },
     base: source.base,

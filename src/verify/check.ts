@@ -10,6 +10,8 @@ export interface Check {
   readonly maxRel: number;
   readonly bound: number;
   readonly pass: boolean;
+  /** A statement that holds or not; its differences mean nothing. */
+  readonly statement?: true;
   /** Why nothing could be compared. */
   readonly problem?: string;
 }
@@ -93,5 +95,6 @@ export function failedCheck(name: string, quantity: string, problem: string): Ch
 
 /** A check that a statement holds; `problem` says what is wrong if it does not. */
 export function stated(name: string, quantity: string, holds: boolean, problem: string): Check {
-  return holds ? compareExact(name, quantity, [0], [0]) : failedCheck(name, quantity, problem);
+  const check = holds ? compareExact(name, quantity, [0], [0]) : failedCheck(name, quantity, problem);
+  return { ...check, statement: true };
 }

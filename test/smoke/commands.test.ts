@@ -210,7 +210,7 @@ describe('gq pool make', () => {
       solves: 1,
       configHash: whole.readManifest().configHash,
     });
-    await gq(['pool', 'make', '--run', run.path, '--keep', 'hacks', '--out', out]);
+    await gq(['pool', 'make', '--run', run.path, '--keep', 'hacks', '--out', out, '--force']);
     expect(readFileSync(out, 'utf8')).not.toContain('"solve"');
   });
 

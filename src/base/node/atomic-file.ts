@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { renamePath } from './system-error.ts';
 
 /** Makes the creation and renaming of files in a directory survive a power cut. */
 export function syncDirectory(path: string): void {
@@ -30,8 +31,9 @@ export async function replaceFile(path: string, write: (file: FileHandle) => Pro
     }
     await rename(temporary, path);
   } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
+    // The temporary name means nothing to the caller.
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw renamePath(error, temporary, path);
   }
   syncDirectory(dirname(path));
 }

@@ -19,6 +19,7 @@ import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { UserError } from '../errors.ts';
 import { syncDirectory } from './atomic-file.ts';
+import { namePath, systemComplaint } from './system-error.ts';
 
 const newline = 0x0a;
 const chunkBytes = 65_536;
@@ -84,8 +85,12 @@ export class JsonlWriter implements Disposable {
         fix: 'Another process writes the same file, or an earlier append failed half way. Stop it and open again.',
       });
     }
-    for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
-    if (this.#fsync) fsyncSync(file);
+    try {
+      for (let written = 0; written < bytes.length; ) written += writeSync(file, bytes, written);
+      if (this.#fsync) fsyncSync(file);
+    } catch (error) {
+      throw namePath(error, this.path);
+    }
     this.#length += bytes.length;
   }
 
@@ -105,6 +110,8 @@ export class JsonlWriter implements Disposable {
 }
 
 function complain(path: string, expected: string, cause: unknown): never {
+  const system = systemComplaint(namePath(cause, path));
+  if (system !== null) throw new UserError({ ...system, call: `read ${path}` }, { cause });
   const found = cause instanceof Error ? cause.message : `${cause}`;
   throw new UserError({ call: `read ${path}`, expected, found }, { cause });
 }

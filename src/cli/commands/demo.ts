@@ -14,6 +14,7 @@ import {
   finalTable,
   processTable,
   renderTable,
+  resultsJson,
   sayOnce,
   shellLine,
   type Table,
@@ -33,6 +34,7 @@ interface DemoOptions {
   readonly seed: string;
   readonly out?: string;
   readonly set: readonly string[];
+  readonly json?: true;
 }
 
 const recipes = fileURLToPath(new URL('../../../recipes', import.meta.url));
@@ -43,8 +45,12 @@ export function configureDemo(command: Command, context: CommandContext): void {
   command
     .option('--quick', 'use a third of the updates and fewer prompts, to see that everything works')
     .option('--seed <n>', 'seed of everything random', '1')
-    .option('--out <dir>', 'folder for the runs and the report; runs/demo-SEED when absent')
+    .option(
+      '--out <dir>',
+      'folder for the runs and the report; runs/demo-SEED when absent, runs/demo-quick-SEED with --quick',
+    )
     .option('--set <key=value>', 'change one key of every config; may be repeated', collect, [])
+    .option('--json', 'print {directory, report, results} instead of the tables')
     .addHelpText('after', examplesText('gq demo', 'gq demo --quick', 'gq demo --seed 2 --out runs/second'))
     .action((options: DemoOptions) => runDemo(options, context));
 }
@@ -75,13 +81,17 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   const settings = options.set.flatMap((setting) => ['--set', setting]);
   const quick = options.quick ? ['--quick'] : [];
   const command = shellLine('gq', 'demo', ...quick, '--seed', `${seed}`, '--out', directory, ...settings);
-  if (!(await executeExperiment(plan, directory, { again: command, jobs: 1 }, context))) return;
+  // With --json, stdout holds the one value and nothing else.
+  const told: CommandContext = options.json ? { ...context, stdout: context.stderr } : context;
+  const done = await executeExperiment(plan, directory, { again: command, jobs: 1 }, told);
+  context.exitCode = told.exitCode;
+  if (!done) return;
   const results = await openResults(directory);
-  const width = screenWidth(context.stdout);
+  const width = screenWidth(told.stdout);
   const tables = demoTables(results).map((table) => renderTable(table, 'text', width));
   const words = wrapText(describeResults(results).join('\n'), width);
-  context.stdout.write(`\n${[...tables, `${words}\n`].join('\n')}`);
-  warnIncomplete(directory, results, context);
+  told.stdout.write(`\n${[...tables, `${words}\n`].join('\n')}`);
+  warnIncomplete(directory, results, told);
   const report = join(directory, 'report.html');
   const commands = [
     command,
@@ -93,7 +103,14 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   const { warnings } = await writeFigures(allFigures(results), join(directory, 'figures'), { force: true });
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
   const seconds = (performance.now() - started) / 1000;
+  if (options.json) {
+    const value = { directory, report, seconds, results: resultsJson(results) };
+    context.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+    return;
+  }
   context.stdout.write(`\n${report}: figures, rollouts, commands. ${formatDuration(seconds)} in all.\n`);
+  // In a clone there is no gq on the PATH.
+  if (process.env['npm_lifecycle_event'] === 'demo') context.stdout.write('Here the command gq is called: npx gq\n');
 }
 
 function demoTables(results: Results): Table[] {

@@ -1,9 +1,10 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds on this machine; if interrupted, it goes on where it stopped. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { UserError } from '../../base/index.ts';
+import { shellLine, UserError } from '../../base/index.ts';
 import { coresEach, coresVariable, onInterrupt } from '../../lab/index.ts';
-import { shellLine } from '../../report/index.ts';
+import { recipePath } from '../../run/index.ts';
 import {
   type Experiment,
   type ExperimentEnd,
@@ -50,7 +51,8 @@ export function configureExperiment(command: Command, context: CommandContext): 
     .action((recipe: string, options: ExperimentOptions) => runCommand(recipe, options, context));
 }
 
-async function runCommand(recipe: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
+async function runCommand(named: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
+  const recipe = existsSync(named) ? named : recipePath(named);
   const jobs = parseWholeNumber(options.jobs, '--jobs', 1);
   const plan = await planExperiment(narrow(readExperiment(recipe), options), recipe, options.set);
   const directory = options.out ?? join('runs', plan.experiment.name);

@@ -10,9 +10,11 @@ import { UserError } from '../../base/index.ts';
 export interface ExportSourceOptions {
   readonly model?: string;
   readonly update?: string;
+  readonly state?: string;
 }
 
 export interface ResolvedExport {
+  readonly state: 'deployed' | 'full';
   readonly checkpoint: AdapterCheckpoint;
   readonly model: string;
   /** The adapter starts that the run could name. */
@@ -46,25 +48,36 @@ function notOneRun(path: string): UserError {
   });
 }
 
-async function resolveFile(path: string, { model, update }: ExportSourceOptions): Promise<ResolvedExport> {
+async function resolveFile(path: string, { model, update, state }: ExportSourceOptions): Promise<ResolvedExport> {
   if (model === undefined || update !== undefined) {
     const found = model === undefined ? 'none' : '--update, which is for runs';
     throw new UserError({ call: `gq export ${path}`, expected: '--model with a file of adapter tensors', found });
   }
-  return { checkpoint: await readCheckpoint(path), model, starts: builtinStarts, trainedOn: null };
+  return {
+    checkpoint: await readCheckpoint(path),
+    model,
+    starts: builtinStarts,
+    trainedOn: null,
+    state: stateOf(state),
+  };
 }
 
-async function resolveRun(path: string, { model, update }: ExportSourceOptions): Promise<ResolvedExport> {
+function stateOf(state: string | undefined): ResolvedExport['state'] {
+  return state === 'full' ? 'full' : 'deployed';
+}
+
+async function resolveRun(path: string, { model, update, state }: ExportSourceOptions): Promise<ResolvedExport> {
   const { checkedAdapter, RunDirectory } = await import('../../run/index.ts');
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
   const checkpoints = run.listCheckpoints();
   const { config } = manifest;
-  if (!manifest.hasQuarantine) {
+  if (!manifest.hasQuarantine && state !== 'full') {
     throw new UserError({
       call: `gq export ${run.path}`,
       expected: 'an arm with a quarantine to delete',
       found: `the arm ${config.arm.kind}, which deploys everything it trained`,
+      fix: 'Export it as trained: --state full.',
     });
   }
   const wanted = update === undefined ? checkpoints.at(-1) : Number(update);
@@ -78,5 +91,6 @@ async function resolveRun(path: string, { model, update }: ExportSourceOptions):
   expectSamePlugins(`gq export ${run.path}`, run);
   const checkpoint = await readCheckpoint(checkedAdapter(run, wanted), known);
   const { starts } = await partsOf(config);
-  return { checkpoint, model: model ?? modelDirectory(config.model), starts, trainedOn: manifest.modelHash };
+  const folder = model ?? modelDirectory(config.model);
+  return { checkpoint, model: folder, starts, trainedOn: manifest.modelHash, state: stateOf(state) };
 }

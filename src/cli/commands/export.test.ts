@@ -1,5 +1,5 @@
 /** Exports of small stored models: what is written, that it can be read back, and that a bad export is refused. */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +15,7 @@ import {
   targetModules,
   writeCheckpoint,
 } from '../../adapters/index.ts';
+import { sha256File } from '../../base/node/index.ts';
 import { randomStream } from '../../base/rng.ts';
 import { Scope } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
@@ -218,6 +219,54 @@ describe('a run', () => {
     const path = await storeRun('vanilla', 'vanilla');
     const { code, err } = await run('export', path, '--to', join(home, 'vanilla-out'));
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('an arm with a quarantine to delete') });
+    expect(err).toContain('--state full');
+  });
+
+  it('of any arm is exported as trained, with a record and cards of its own', async () => {
+    for (const arm of ['vanilla', 'absorb']) {
+      const path = await storeRun(`full-${arm}`, arm);
+      const to = join(home, `full-out-${arm}`);
+      const { code, out, err } = await run('export', path, '--state', 'full', '--to', to, '--device', 'reference');
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      expect(out).toContain('As trained');
+      expect((await readdir(to)).sort()).toEqual(['export-record.json', 'merged', 'peft']);
+      const record = JSON.parse(await readFile(join(to, 'export-record.json'), 'utf8')) as DeletionCertificate;
+      expect(record).toMatchObject({ kind: 'export record', state: 'full', holds: true });
+      expect(record.quarantine.effect).toBeGreaterThan(0);
+    }
+  });
+});
+
+describe('as trained', () => {
+  it.each(['lora', 'antipasto'] as const)('both blocks of %s are in the export', async (family) => {
+    const path = await storeAdapter('qwen3', family);
+    const options = ['--model', join(golden, 'qwen3'), '--device', 'reference'];
+    const [full, deployed] = [join(home, `${family}-full`), join(home, `${family}-deployed`)];
+    expect((await run('export', path, ...options, '--state', 'full', '--to', full)).code).toBe(0);
+    expect((await run('export', path, ...options, '--to', deployed)).code).toBe(0);
+    const weights = (folder: string) => readFile(join(folder, 'merged', 'model.safetensors'));
+    expect((await weights(full)).equals(await weights(deployed))).toBe(false);
+  });
+});
+
+describe('cards', () => {
+  it('give the hash of the folder’s own weights, and nothing of the base’s card', async () => {
+    const model = join(home, 'carded');
+    await cp(join(golden, 'qwen3'), model, { recursive: true });
+    await writeFile(join(model, 'README.md'), '# The base\n');
+    await writeFile(join(model, 'LICENSE'), 'A licence\n');
+    const to = join(home, 'card-out');
+    const path = await storeAdapter('qwen3', 'lora');
+    expect((await run('export', path, '--model', model, '--to', to, '--device', 'reference')).code).toBe(0);
+    for (const [folder, file] of [
+      ['merged', 'model.safetensors'],
+      ['peft', 'adapter_model.safetensors'],
+    ]) {
+      const card = await readFile(join(to, folder, 'README.md'), 'utf8');
+      expect(card).toContain(await sha256File(join(to, folder, file)));
+      expect(card).not.toContain('# The base');
+    }
+    expect(await readFile(join(to, 'merged', 'LICENSE'), 'utf8')).toBe('A licence\n');
   });
 });
 

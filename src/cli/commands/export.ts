@@ -1,15 +1,18 @@
 /**
  * `gq export SOURCE --to DIR`: writes the deployed policy without the quarantine, as a PEFT adapter, as a merged model
- * folder, or both, with a deletion certificate. Nothing is left behind when the certificate does not hold.
+ * folder, or both, with a deletion certificate; with --state full, the policy as trained, with a record. Nothing is left behind when
+ * it does not hold.
  */
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { writeFileAtomic } from '../../base/node/index.ts';
 import { deviceNames, openDevice } from '../../lab/index.ts';
 import type { DeletionCertificate } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
+import { expectNewFolder } from '../outputs.ts';
+import { writeCards } from './export-card.ts';
 import type { ExportSourceOptions } from './export-source.ts';
 
 interface ExportOptions extends ExportSourceOptions {
@@ -18,6 +21,7 @@ interface ExportOptions extends ExportSourceOptions {
   readonly dtype?: string;
   readonly baseName?: string;
   readonly device: string;
+  readonly state?: string;
   readonly json?: true;
 }
 
@@ -44,28 +48,32 @@ class RefusedExport extends Error {
 }
 
 async function runExport(path: string, options: ExportOptions, context: CommandContext): Promise<void> {
+  expectNewFolder(options.to, '--to');
   const chosen = choose('--format', formats, options.format);
   const dtype = options.dtype === undefined ? null : choose('--dtype', dtypes, options.dtype);
   const { certify, expectBase, openDecoder } = await import('../../verify/index.ts');
   const { resolveExport } = await import('./export-source.ts');
-  const { restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
+  const { exportAsTrained, restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
   const { createFolder, ModelFolder } = await import('../../model/index.ts');
   const { Scope } = await import('../../engine/index.ts');
-  const { checkpoint, model, starts, trainedOn } = await resolveExport(path, options);
+  const { checkpoint, model, starts, trainedOn, state } = await resolveExport(path, options);
   await using folder = await ModelFolder.open(model);
   const base = await expectBase(folder, trainedOn);
   using device = await openDevice(options.device, { precision: 'f32' });
   using scope = new Scope(device);
-  const adapter = restoreAdapter(scope, folder.config, checkpoint, starts);
+  const trained = restoreAdapter(scope, folder.config, checkpoint, starts);
+  const adapter = state === 'full' ? exportAsTrained(trained) : trained;
   const decoder = await openDecoder(scope, folder);
   try {
     await createFolder(options.to, async (directory) => {
       const name = options.baseName ?? model;
       if (chosen.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name);
       if (chosen.includes('merged')) await writeMerged(join(directory, 'merged'), folder, adapter, dtype);
-      const certificate = await certify({ device, folder, base, checkpoint, adapter, decoder }, directory);
+      await writeCards(directory, chosen, { source: path, base: name, state });
+      const certificate = await certify({ device, folder, base, checkpoint, adapter, decoder, state }, directory);
       if (!certificate.holds) throw new RefusedExport(certificate);
-      await writeFileAtomic(join(directory, 'deletion-certificate.json'), `${JSON.stringify(certificate, null, 2)}\n`);
+      const file = state === 'full' ? 'export-record.json' : 'deletion-certificate.json';
+      await writeFileAtomic(join(directory, file), `${JSON.stringify(certificate, null, 2)}\n`);
       show(certificate, options, context);
     });
   } catch (error) {
@@ -85,11 +93,19 @@ function show(certificate: DeletionCertificate, { json, to }: ExportOptions, con
     ({ format, dtype, maxLogitDifference, largestLogit, bound, tensors, quarantineFound, holds }) => {
       const difference = `largest logit difference ${maxLogitDifference.toExponential(2)} of ${largestLogit.toFixed(2)}`;
       const found =
-        quarantineFound.length === 0 ? 'no quarantine tensor' : `FOUND ${quarantineFound.slice(0, 3).join('; ')}`;
+        quarantineFound.length === 0
+          ? certificate.state === 'full'
+            ? 'as trained'
+            : 'no quarantine tensor'
+          : `FOUND ${quarantineFound.slice(0, 3).join('; ')}`;
       return `${format.padEnd(6)}  ${dtype}  ${difference} (at most ${bound} of it)  ${tensors.length} tensors, ${found}  ${holds ? 'holds' : 'DOES NOT HOLD'}`;
     },
   );
-  const removed = `The quarantine of this ${adapter.family} adapter moved logits by up to ${quarantine.effect.toExponential(2)}.`;
+  const effect = `the quarantine of this ${adapter.family} adapter moves logits by up to ${quarantine.effect.toExponential(2)}`;
+  const removed =
+    certificate.state === 'full'
+      ? `As trained, nothing deleted; ${effect}.`
+      : `The policy as deployed: ${effect}, and is deleted.`;
   const verdict = certificate.holds ? `Written to ${to}.` : 'Nothing was written.';
   const base = certificate.base.isTrainedOn
     ? 'which the adapter was trained on'
@@ -103,7 +119,15 @@ export function configureExport(command: Command, context: CommandContext): void
     .argument('<source>', 'a run, one of its checkpoint folders, or a file of adapter tensors')
     .option('--model <dir>', "the model folder the adapter was trained on; a run's own when absent")
     .option('--update <n>', 'update of the checkpoint of a run; the last one when absent')
-    .requiredOption('--to <dir>', 'the folder to write: peft/, merged/ and deletion-certificate.json')
+    .requiredOption(
+      '--to <dir>',
+      'the folder to write: peft/, merged/ and deletion-certificate.json (export-record.json with --state full)',
+    )
+    .addOption(
+      new Option('--state <name>', 'deployed: without the quarantine; full: as trained, with everything')
+        .choices(['deployed', 'full'])
+        .default('deployed'),
+    )
     .option('--format <kind>', 'what to write: peft, merged or both', 'both')
     .option('--dtype <name>', 'format of the merged weights: float32, float16 or bfloat16; as stored when absent')
     .option('--base-name <name>', "what the PEFT config calls the base model; the model folder's path when absent")
@@ -113,6 +137,7 @@ export function configureExport(command: Command, context: CommandContext): void
       'after',
       examplesText(
         'gq export runs/first --to OUT',
+        'gq export runs/vanilla-1 --state full --to OUT',
         'gq export adapter.safetensors --model DIR --to OUT',
         'gq export adapter.safetensors --model DIR --to OUT --format peft --base-name Qwen/Qwen3-4B',
       ),

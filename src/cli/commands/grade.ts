@@ -2,7 +2,7 @@
  * `gq grade`: grades any responses. It writes one line per response, in input order, as soon as all before it are done, so that
  * the same call continues after an interruption.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { JsonlWriter, readJsonl, sha256 } from '../../base/node/index.ts';
@@ -23,9 +23,10 @@ import type { IsolationLevel } from '../../env/sandbox/index.ts';
 import { Sandbox } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
+import { expectNewFile } from '../outputs.ts';
 import { renderTotals, totalsByLoophole } from '../terminal/grade-totals.ts';
 import { Progress } from '../terminal/progress.ts';
-import { parseCount } from './problems.ts';
+import { parseCount } from '../values.ts';
 
 interface GradeOptions {
   readonly problems: string;
@@ -35,7 +36,8 @@ interface GradeOptions {
   readonly out: string;
   readonly python?: string;
   readonly workers?: number;
-  readonly strict?: IsolationLevel;
+  readonly strict?: string;
+  readonly force?: true;
   readonly json?: true;
 }
 
@@ -61,10 +63,19 @@ async function readEarlier(path: string, responses: readonly Response[], markers
         call: `continue ${path}`,
         expected: `the verdict of response ${lines.length + 1} of this call`,
         found: 'another one',
-        fix: 'Name another --out, or remove the file to start again.',
+        fix: 'Name another --out, or begin anew with --force.',
       });
     }
     lines.push(line);
+  }
+  if (lines.length === 0 && statSync(path).size > 0) {
+    // A torn last line follows whole ones of this call; alone it is somebody's text without a newline.
+    throw new UserError({
+      call: `--out ${path}`,
+      expected: 'no file, an empty one, or the verdicts of an earlier call',
+      found: 'something else',
+      fix: 'Name another --out, or begin anew with --force.',
+    });
   }
   return lines;
 }
@@ -131,12 +142,14 @@ async function gradeRest(
 
 async function grade(options: GradeOptions, context: CommandContext): Promise<void> {
   const responses = await readResponses(options.responses, options.loophole);
+  if (!existsSync(options.out) || options.force) expectNewFile(options.out, '--out', options.force);
+  if (options.force) rmSync(options.out, { force: true });
   const earlier = await readEarlier(options.out, responses, options.markers);
   if (earlier.length > 0) context.stderr.write(`gq: ${earlier.length} verdicts exist already; going on after them\n`);
   await using sandbox = await Sandbox.start({
     ...(options.python !== undefined && { python: options.python }),
     ...(options.workers !== undefined && { workers: options.workers }),
-    ...(options.strict !== undefined && { strictLevel: options.strict }),
+    ...(options.strict !== undefined && { strictLevel: Number(options.strict) as IsolationLevel }),
   });
   const graded = await gradeRest(responses.slice(earlier.length), options, sandbox, context);
   const totals = totalsByLoophole([...earlier, ...graded]);
@@ -176,11 +189,8 @@ export function configureGrade(command: Command, context: CommandContext): void 
     )
     .option('--python <name>', 'the Python that runs programs (default: python3)')
     .option('--workers <n>', 'number of programs side by side (default: twice the number of cores)', parseCount)
-    .option(
-      '--strict <level>',
-      'refuse to run below this isolation level, 1 to 3',
-      (text) => parseCount(text) as IsolationLevel,
-    )
+    .addOption(new Option('--strict <level>', 'refuse to run below this isolation level').choices(['1', '2', '3']))
+    .option('--force', 'begin anew where --out exists')
     .option('--json', 'print the totals as JSON')
     .addHelpText('after', loopholesText())
     .addHelpText(

@@ -1,17 +1,21 @@
 /** `gq micro pretrain`: makes the micro base model from its documents. */
 import type { Command } from 'commander';
-import { UserError } from '../../base/index.ts';
-import { openDevice } from '../../lab/index.ts';
+import { onInterrupt, openDevice } from '../../lab/index.ts';
 import { writeModelFolder } from '../../model/index.ts';
 import { type MicroRecipe, microRecipe, pretrainMicro } from '../../pretrain/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { expectNewFolder } from '../outputs.ts';
 import { Progress } from '../terminal/progress.ts';
+import { parseCount, parseSeed } from '../values.ts';
+
+/** The documents of all steps are made at the start, so their number is bounded by memory. */
+const mostSteps = 100_000;
 
 interface PretrainOptions {
   readonly to: string;
   readonly device: string;
-  readonly seed: string;
-  readonly steps: string;
+  readonly seed: number;
+  readonly steps: number;
   readonly json?: boolean;
 }
 
@@ -22,8 +26,13 @@ export function configureMicro(command: Command, context: CommandContext): void 
     .description('train the micro base model from scratch and write it as a model folder')
     .requiredOption('--to <dir>', 'the folder to make')
     .option('--device <name>', 'device to compute on', 'wasm')
-    .option('--seed <n>', 'seed of weights and documents', String(microRecipe.seed))
-    .option('--steps <n>', 'optimiser steps', String(microRecipe.steps))
+    .option('--seed <n>', 'seed of weights and documents', parseSeed, microRecipe.seed)
+    .option(
+      '--steps <n>',
+      'optimiser steps',
+      (text: string) => parseCount(text, undefined, mostSteps),
+      microRecipe.steps,
+    )
     .option('--json', 'print the loss curve as JSON')
     .addHelpText(
       'after',
@@ -33,28 +42,31 @@ export function configureMicro(command: Command, context: CommandContext): void 
 }
 
 async function runPretrain(options: PretrainOptions, context: CommandContext): Promise<void> {
-  const recipe: MicroRecipe = {
-    ...microRecipe,
-    seed: whole(options.seed, '--seed'),
-    steps: whole(options.steps, '--steps'),
-  };
+  expectNewFolder(options.to, '--to');
+  const recipe: MicroRecipe = { ...microRecipe, seed: options.seed, steps: options.steps };
   using device = await openDevice(options.device, { precision: 'f32' });
   const bar = new Progress(context.stderr, 'pretrain step', recipe.steps);
   const losses: number[] = [];
-  const contents = await pretrainMicro(device, recipe, ({ step, loss }) => {
-    losses.push(loss);
-    bar.show(step);
-  });
+  using interruption = onInterrupt(context.stderr, `finishing this step, then writing ${options.to} as it is`);
+  context.stderr.write(`${options.to}: ${recipe.steps} steps (Ctrl-C writes it as it is)\n`);
+  const contents = await pretrainMicro(
+    device,
+    recipe,
+    ({ step, loss }) => {
+      losses.push(loss);
+      bar.show(step);
+    },
+    interruption.signal,
+  );
   await writeModelFolder(options.to, contents);
   const last = losses.slice(-20);
   const loss = last.reduce((sum, value) => sum + value, 0) / last.length;
-  if (options.json) context.stdout.write(`${JSON.stringify({ recipe, losses, folder: options.to })}\n`);
-  else
-    context.stdout.write(`${options.to}: ${recipe.steps} steps, NLL per token ${loss.toFixed(4)} over the last 20\n`);
-}
-
-function whole(text: string, option: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw new UserError({ call: option, expected: 'a whole number', found: text });
+  const isWhole = losses.length === recipe.steps;
+  if (!isWhole) context.exitCode = 1;
+  if (options.json) {
+    context.stdout.write(`${JSON.stringify({ recipe, losses, folder: options.to })}\n`);
+    return;
+  }
+  const steps = isWhole ? `${recipe.steps} steps` : `interrupted after ${losses.length} of ${recipe.steps} steps`;
+  context.stdout.write(`${options.to}: ${steps}, NLL per token ${loss.toFixed(4)} over the last ${last.length}\n`);
 }

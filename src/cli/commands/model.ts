@@ -1,10 +1,11 @@
 /** `gq model inspect` shows what a model folder is and needs. `gq model init` writes a fresh random model with its tokenizer. */
 import type { Command } from 'commander';
-import { UserError } from '../../base/index.ts';
 import { describeModel, loadWeights, ModelFolder, writeModelFolder } from '../../model/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
+import { expectNewFolder } from '../outputs.ts';
 import { renderModel } from '../terminal/model-table.ts';
+import { parseSeed } from '../values.ts';
 import { planModel } from './model-plan.ts';
 
 interface InspectOptions {
@@ -19,12 +20,6 @@ interface InitOptions {
   readonly to: string;
 }
 
-function parseSeed(text: string): number {
-  const seed = Number(text);
-  if (text.trim() !== '' && Number.isSafeInteger(seed) && seed >= 0) return seed;
-  throw new UserError({ call: 'gq model init --seed', expected: 'a whole number ≥ 0', found: text });
-}
-
 async function inspect(directory: string, { json, scan }: InspectOptions, context: CommandContext): Promise<void> {
   await using folder = await ModelFolder.open(directory);
   if (scan) {
@@ -37,6 +32,7 @@ async function inspect(directory: string, { json, scan }: InspectOptions, contex
 }
 
 async function init({ config, tokenizerFrom, seed, to }: InitOptions, context: CommandContext): Promise<void> {
+  expectNewFolder(to, '--to');
   await writeModelFolder(to, await planModel(config, tokenizerFrom, seed));
   await using folder = await ModelFolder.open(to);
   context.stdout.write(renderModel(describeModel(folder)));

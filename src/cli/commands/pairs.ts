@@ -3,7 +3,6 @@
  * how well the direction from a fresh adapter's features separates the two sides, on the pairs themselves and with each left out.
  */
 import { type Command, Option } from 'commander';
-import { UserError } from '../../base/index.ts';
 import {
   formatFindings,
   hashPairs,
@@ -17,7 +16,7 @@ import { deviceNames, openDevice } from '../../lab/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { renderPairsReport, renderScore } from '../terminal/pairs-table.ts';
-import { parseCount } from './problems.ts';
+import { parseCount, parseSeed } from '../values.ts';
 
 interface CheckOptions {
   readonly select: readonly string[];
@@ -102,12 +101,6 @@ async function score(model: string, file: string, options: ScoreOptions, context
     wrongWhenLeftOut: left === null ? null : left.wrongPairs.map(heading),
   };
   context.stdout.write(renderScore(report, options.json === true));
-}
-
-function parseSeed(text: string): number {
-  const seed = Number(text);
-  if (text.trim() !== '' && Number.isSafeInteger(seed) && seed >= 0) return seed;
-  throw new UserError({ call: 'gq pairs score --seed', expected: 'a whole number ≥ 0', found: text });
 }
 
 export function configurePairs(command: Command, context: CommandContext): void {

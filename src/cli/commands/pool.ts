@@ -24,8 +24,8 @@ import { generate } from '../../model/index.ts';
 import { readRunVerdicts } from '../../oracle/index.ts';
 import { grpoSettings, type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { collect } from '../values.ts';
-import { parseCount } from './problems.ts';
+import { expectNewFile } from '../outputs.ts';
+import { collect, parseCount } from '../values.ts';
 
 interface PoolOptions {
   readonly out: string;
@@ -35,6 +35,7 @@ interface PoolOptions {
   readonly perProblem: number;
   readonly problems: number;
   readonly samples: number;
+  readonly force?: true;
   readonly json?: boolean;
 }
 
@@ -66,6 +67,7 @@ export function configurePool(command: Command, context: CommandContext): void {
     .option('--per-problem <n>', 'most hacks, and most solves, to keep per problem', parseCount, 4)
     .option('--problems <n>', 'number of problems to ask', parseCount, 32)
     .option('--samples <n>', 'completions per problem and framing', parseCount, 8)
+    .option('--force', 'overwrite the files of --out')
     .option('--json', 'print the provenance')
     .action((recipe: string | undefined, options: PoolOptions) => makePool(recipe, options, context));
 }
@@ -74,6 +76,9 @@ async function makePool(recipe: string | undefined, options: PoolOptions, contex
   if (recipe !== undefined && options.run !== undefined) {
     throw new UserError({ call: 'gq pool make', expected: 'a recipe or --run', found: 'both' });
   }
+  const provenanceFile = `${options.out}.provenance.json`;
+  expectNewFile(options.out, '--out', options.force);
+  expectNewFile(provenanceFile, '--out', options.force);
   const { entries, source } = await (options.run === undefined
     ? poolFromModel((await resolveConfig(recipe ?? null, options.set)).config, options)
     : poolFromRun(RunDirectory.open(options.run)));
@@ -90,7 +95,7 @@ async function makePool(recipe: string | undefined, options: PoolOptions, contex
     graded: entries.length,
   };
   await writeFileAtomic(options.out, kept.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
-  await writeFileAtomic(`${options.out}.provenance.json`, `${JSON.stringify(provenance, null, 2)}\n`);
+  await writeFileAtomic(provenanceFile, `${JSON.stringify(provenance, null, 2)}\n`);
   const line = `${options.out}: ${provenance.hacks} hacks, ${provenance.solves} solves\n`;
   context.stdout.write(options.json ? `${JSON.stringify(provenance, null, 2)}\n` : line);
   if (kept.length === 0) context.exitCode = 1;

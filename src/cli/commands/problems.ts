@@ -8,19 +8,16 @@ import { checkProblems, type LoadedProblems, loadProblems, SandboxJudge, type So
 import { Sandbox } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
+import { expectNewFile, isSameFile } from '../outputs.ts';
 import { Progress } from '../terminal/progress.ts';
+import { parseCount } from '../values.ts';
 
 interface CheckOptions {
   readonly write?: string;
   readonly python?: string;
   readonly workers?: number;
+  readonly force?: true;
   readonly json?: true;
-}
-
-export function parseCount(text: string): number {
-  const count = Number(text);
-  if (Number.isSafeInteger(count) && count >= 1) return count;
-  throw new UserError({ call: 'gq', expected: 'a whole number ≥ 1', found: text });
 }
 
 /** Writes the sound lines unchanged, and beside them a manifest of what was dropped and why. */
@@ -46,7 +43,22 @@ async function writeFiltered(
   return manifestPath;
 }
 
+/** The input itself is never a target: the problems that are dropped may be in no other file. */
+function checkTarget(source: string, target: string, force: boolean | undefined): void {
+  if (isSameFile(source, target)) {
+    throw new UserError({
+      call: `--write ${target}`,
+      expected: 'another file than the one that is read',
+      found: 'the same',
+    });
+  }
+  expectNewFile(target, '--write', force);
+  expectNewFile(`${target}.manifest.json`, '--write', force);
+}
+
 async function check(file: string, options: CheckOptions, context: CommandContext): Promise<void> {
+  const { write: target } = options;
+  if (target !== undefined) checkTarget(file, target, options.force);
   const loaded = await loadProblems(file);
   await using sandbox = await Sandbox.start({
     ...(options.python !== undefined && { python: options.python }),
@@ -82,6 +94,7 @@ export function configureProblems(command: Command, context: CommandContext): vo
     .description('run every canonical solution against its own tests; exit 1 when a problem is unsound')
     .argument('<file>', 'problems in the format of the benchmark or of LeetCodeDataset, .jsonl or .jsonl.gz')
     .option('--write <file>', 'file to write the sound problems to, with a manifest of what was dropped and why')
+    .option('--force', 'overwrite the file of --write')
     .option('--python <name>', 'the Python that runs programs (default: python3)')
     .option('--workers <n>', 'number of programs side by side (default: twice the number of cores)', parseCount)
     .option('--json', 'print the result as JSON')

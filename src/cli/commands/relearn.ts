@@ -14,7 +14,7 @@ import {
   type TrainingPoint,
   trainingCurve,
 } from '../../analyse/index.ts';
-import { UserError } from '../../base/index.ts';
+import { shellLine, UserError } from '../../base/index.ts';
 import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { lastCheckpoint } from '../../evaluate/index.ts';
 import {
@@ -33,6 +33,7 @@ import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
 import {
   checkedAdapter,
+  configDifferences,
   isOfOneUpdate,
   loadCheckpoint,
   noticeText,
@@ -79,18 +80,11 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
       found: `${config.arm.kind}, which deploys everything it trained`,
     });
   }
-  if (!run.isSealed()) {
-    throw new UserError({
-      call: `gq relearn ${path}`,
-      expected: 'a finished run',
-      found: `${lastCheckpoint(run)} of ${config.updates} updates`,
-      fix: `Finish it with: gq train --resume ${path}`,
-    });
-  }
+  expectFinished(run, `gq relearn ${path}`);
   const out = options.out ?? join(path, 'relearn');
   const updates = options.updates === undefined ? config.updates : parseWholeNumber(options.updates, '--updates', 1);
   const plain = { ...config, arm: { kind: 'vanilla' as const }, updates };
-  const given = options.vanilla === undefined ? null : await openVanilla(options.vanilla, plain);
+  const given = options.vanilla === undefined ? null : openVanilla(options.vanilla, plain);
   const deployed = await exportDeployed(run, config, join(out, 'deployed'));
   const attack = await trainVanilla(
     { ...plain, model: deployed },
@@ -99,12 +93,12 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
     context,
   );
   const vanilla =
-    attack === null || options.vanilla !== undefined
+    attack === null || given !== null
       ? null
       : await trainVanilla(plain, join(out, 'vanilla'), 'from the base', context);
-  const base = given ?? vanilla;
+  const base = given === null ? vanilla : trainingCurve(await readJudged(given), 'full');
   if (attack === null || base === null) {
-    context.stdout.write(`interrupted; go on with: gq relearn ${path}\n`);
+    context.stdout.write(`interrupted; go on with: ${againCommand(path, options)}\n`);
     context.exitCode = 1;
     return;
   }
@@ -127,6 +121,24 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
       `${renderTable({ title, columns, rows }, 'text', screenWidth(context.stdout))}${describeRelearning(report)}\n`,
     );
   }
+}
+
+/** The command that continues this one: with all its options, since others would begin anew. */
+function againCommand(path: string, { vanilla, updates, out, json }: RelearnOptions): string {
+  const given = Object.entries({ vanilla, updates, out }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, value],
+  );
+  return shellLine('gq', 'relearn', path, ...given, ...(json ? ['--json'] : []));
+}
+
+function expectFinished(run: RunDirectory, call: string): void {
+  if (run.isSealed()) return;
+  throw new UserError({
+    call,
+    expected: 'a finished run',
+    found: `one that stopped after ${run.listCheckpoints().at(-1) ?? 0} of ${run.readManifest().config.updates} updates`,
+    fix: `Finish it with: ${shellLine('gq', 'train', '--resume', run.path)}`,
+  });
 }
 
 function relearningRow({ start, reached, firstRate, finalRate, updates }: Relearning): string[] {
@@ -189,18 +201,19 @@ async function trainVanilla(
   return end === 'interrupted' ? null : trainingCurve(await readJudged(RunDirectory.open(path)), 'full');
 }
 
-async function openVanilla(path: string, wanted: RunConfig): Promise<TrainingPoint[]> {
+/** Opens a vanilla run that the attack can be compared with; all that matters must be the same. */
+function openVanilla(path: string, wanted: RunConfig): RunDirectory {
   const run = RunDirectory.open(path);
+  expectFinished(run, `--vanilla ${path}`);
   const { config } = run.readManifest();
-  const differs = (['seed', 'model', 'data', 'environment', 'sampling', 'optimiser', 'adapter', 'arm'] as const).find(
-    (key) => JSON.stringify(config[key]) !== JSON.stringify(wanted[key]),
-  );
-  if (differs !== undefined) {
+  const compared = ['seed', 'model', 'data', 'environment', 'sampling', 'optimiser', 'adapter', 'arm'];
+  const differences = configDifferences(wanted, config).filter((text) => compared.includes(text.split(/[. ]/)[0]));
+  if (differences.length > 0) {
     throw new UserError({
       call: `--vanilla ${path}`,
-      expected: `a vanilla run with the same ${differs}`,
-      found: differs === 'arm' ? config.arm.kind : JSON.stringify(config[differs]),
+      expected: 'a vanilla run with the settings of the run that is attacked',
+      found: `other values: ${differences.join(', ')}`,
     });
   }
-  return trainingCurve(await readJudged(run), 'full');
+  return run;
 }

@@ -3,8 +3,7 @@ import type { Command } from 'commander';
 import { expectSamePlugins, partsOf } from '../../lab/index.ts';
 import { type Replay, RunDirectory, replayGate, routes } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { collect, parseWholeNumber } from '../values.ts';
-import { parseCount } from './problems.ts';
+import { collect, parseCount, parseWholeNumber } from '../values.ts';
 
 interface ReplayCommandOptions {
   readonly gate: readonly string[];

@@ -1,6 +1,6 @@
 /**
  * `gq smoke`: checks everything that must hold before a real run. It runs every verification and then a short routed run of a tiny
- * model through the real pipeline. Each part prints a table; after a failure the others still run, and the command fails.
+ * model through the real pipeline. Each part prints a line; after a failure the others still run, and the command fails.
  */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,24 +8,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { makeTinyModel, onInterrupt, openDevice, resolveBuiltin, train } from '../../lab/index.ts';
+import { UserError } from '../../base/index.ts';
+import { findDevice, makeTinyModel, onInterrupt, openDevice, resolveBuiltin, train } from '../../lab/index.ts';
 import { type RecordedEvent, RunDirectory, type Sink } from '../../run/index.ts';
 import type { Check } from '../../verify/index.ts';
 import { stated } from '../../verify/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { checksJson, renderChecks } from '../terminal/check-table.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
 import {
   reportMarkers,
   reportPartition,
   reportRewards,
   reportScience,
-  showReport,
   type VerifyReport,
 } from './verify-environment.ts';
 
 interface SmokeOptions {
   readonly device: string;
   readonly golden?: string;
+  readonly verbose?: boolean;
   readonly json?: boolean;
 }
 
@@ -58,6 +60,7 @@ export function configureSmoke(command: Command, context: CommandContext): void 
       '--golden <dir>',
       'stored values for the parity check (default: those of the repository, where there are any)',
     )
+    .option('--verbose', 'print every check, not only those that fail')
     .option('--json', 'print {parts: [{name, seconds, checks}]}')
     .addHelpText(
       'after',
@@ -66,25 +69,56 @@ export function configureSmoke(command: Command, context: CommandContext): void 
     .action((options: SmokeOptions) => runSmoke(options, context));
 }
 
+/** A wrong device or folder is refused before the first part runs. */
+function checkOptions({ device, golden }: SmokeOptions): void {
+  findDevice(device);
+  if (golden !== undefined && !existsSync(golden)) {
+    throw new UserError({ call: `--golden ${golden}`, expected: 'a folder of stored values', found: 'no such folder' });
+  }
+}
+
+/** One line a part; the checks themselves where one fails, or where all are asked for. */
+function showPart(
+  { name, seconds, checks }: SmokePart,
+  notes: string,
+  verbose: boolean,
+  context: CommandContext,
+): void {
+  const failed = checks.filter(({ pass }) => !pass);
+  const shown = verbose ? checks : failed;
+  const first = checks.length === 0 ? notes.trim() : `${checks.length - failed.length} of ${checks.length} checks pass`;
+  const verdict = failed.length === 0 ? (checks.length === 0 ? 'left out' : 'holds') : 'FAILS';
+  context.stdout.write(`${name.padEnd(10)} ${verdict.padEnd(9)} ${first} (${seconds.toFixed(1)} s)\n`);
+  if (verbose && checks.length > 0) context.stdout.write(notes);
+  if (shown.length > 0) context.stdout.write(renderChecks(shown, name));
+  if (failed.length > 0) context.exitCode = 1;
+}
+
+interface SmokePart {
+  readonly name: string;
+  readonly seconds: number;
+  readonly checks: readonly Check[];
+}
+
 async function runSmoke(options: SmokeOptions, context: CommandContext): Promise<void> {
-  const parts: { name: string; seconds: number; checks: readonly Check[] }[] = [];
+  checkOptions(options);
+  const parts: SmokePart[] = [];
   for (const { name, report } of smokeParts(options, context)) {
     const began = performance.now();
-    if (!options.json) context.stdout.write(`== ${name}\n`);
     const { checks, notes } = await report();
-    parts.push({ name, seconds: (performance.now() - began) / 1000, checks });
-    if (!options.json) showReport({ checks, notes }, name, false, context);
+    const part = { name, seconds: (performance.now() - began) / 1000, checks };
+    parts.push(part);
+    if (!options.json) showPart(part, notes, options.verbose === true, context);
     else if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
   }
   if (options.json) {
-    const { checksJson } = await import('../terminal/check-table.ts');
     context.stdout.write(checksJson({ parts }));
     return;
   }
   const seconds = parts.reduce((sum, part) => sum + part.seconds, 0);
   const failed = parts.filter(({ checks }) => checks.some(({ pass }) => !pass)).map(({ name }) => name);
   const outcome = failed.length === 0 ? `smoke: all ${parts.length} parts hold` : `SMOKE FAILED: ${failed.join(', ')}`;
-  context.stdout.write(`\n${outcome} (${seconds.toFixed(0)} s)\n`);
+  context.stdout.write(`${outcome} (${seconds.toFixed(0)} s)\n`);
 }
 
 function smokeParts({ device, golden }: SmokeOptions, context: CommandContext): Part[] {

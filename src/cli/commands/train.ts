@@ -21,9 +21,9 @@ interface TrainFlags {
 
 export function configureTrain(command: Command, context: CommandContext): void {
   command
-    .argument('[recipe]', 'a TOML recipe; without one, the defaults')
+    .argument('[recipe]', 'a TOML recipe, or the name of one in the package; without one, the defaults')
     .option('--set <key=value>', 'change one key of the config; may be repeated', collect, [])
-    .option('--out <dir>', 'the run directory to make')
+    .option('--out <dir>', 'the run directory to make; runs/ARM-SEED when absent')
     .option('--resume <run>', 'go on with a run from its last checkpoint')
     .option('--fork <run@update>', 'start a new run from a checkpoint of another')
     .option('--model <dir>', 'short for --set model=DIR')
@@ -78,6 +78,10 @@ async function trainShown(
   const sink = json
     ? new JsonLines(context.stdout)
     : new TrainDisplay(context, { path: run.path, updates: config.updates });
+  const { arm, seed, updates } = config;
+  context.stderr.write(
+    `${run.path}: ${arm.kind}, seed ${seed}, ${updates} updates; loading (Ctrl-C saves and ends it)\n`,
+  );
   return await trainRun(config, run, { ...options, sinks: [sink], signal: interruption.signal });
 }
 

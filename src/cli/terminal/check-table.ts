@@ -7,13 +7,18 @@ function formatDifference(value: number): string {
 
 /** A table of checks, with the number of failures in the last line. */
 export function renderChecks(checks: readonly Check[], title: string): string {
-  const header = ['case', 'quantity', 'max abs', 'max rel', 'bound', ''];
+  const compares = checks.some(({ statement }) => statement !== true);
+  const header = ['case', 'quantity', ...(compares ? ['max abs', 'max rel', 'bound'] : ['', '', '']), ''];
   const rows = checks.map((check) => [
     check.case,
     check.quantity,
-    formatDifference(check.maxAbs),
-    formatDifference(check.maxRel),
-    check.bound === 0 ? 'exact' : `${check.bound}`,
+    ...(check.statement
+      ? ['', '', '']
+      : [
+          formatDifference(check.maxAbs),
+          formatDifference(check.maxRel),
+          check.bound === 0 ? 'exact' : `${check.bound}`,
+        ]),
     check.pass ? 'pass' : `FAIL${check.problem === undefined ? '' : `: ${check.problem}`}`,
   ]);
   const widths = header.map((_, column) => Math.max(...[header, ...rows].map((row) => row[column].length)));

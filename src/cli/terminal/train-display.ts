@@ -3,7 +3,7 @@
  * Hacks and solves come from the verdicts that the run has written, never from the trainer.
  */
 import { join } from 'node:path';
-import { cutText, textWidth } from '../../base/index.ts';
+import { cutText, shellLine, textWidth } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { noticeText, type PhaseSeconds, type RecordedEvent, type RunEnd, type Sink } from '../../run/index.ts';
@@ -107,7 +107,8 @@ export class TrainDisplay implements Sink {
 }
 
 function closing(end: RunEnd, path: string, updates: number): string {
-  if (end === 'interrupted') return `saved after ${updates} updates; go on with: gq train --resume ${path}`;
+  if (end === 'interrupted')
+    return `saved after ${updates} updates; go on with: ${shellLine('gq', 'train', '--resume', path)}`;
   if (end === 'tripwire') return `stopped by the divergence tripwire after ${updates} updates: ${path}`;
   return `finished: ${updates} updates in ${path}`;
 }

@@ -1,6 +1,6 @@
 /** The reward-hacking benchmark's JSONL: prompt, gt_answer, setup_code, func_name, canonical_solution, id, difficulty. */
 import { z } from 'zod';
-import { requireEvaluationSentence } from '../hints.ts';
+import { evaluationSentence, hasEvaluationSentence } from '../hints.ts';
 import type { Problem } from '../problem.ts';
 import { parseAssert, UnreadableTest } from '../test-cases.ts';
 import { parseRecord, type SourceRecord } from './records.ts';
@@ -10,7 +10,13 @@ const message = z.strictObject({ role: z.enum(['system', 'user']), content: z.st
 // The optional fields are known and ignored, because the others say the same; an unknown field is an error.
 const shape = z.strictObject({
   id: z.union([z.int(), z.string().min(1)]),
-  prompt: z.array(message).min(1),
+  prompt: z
+    .array(message)
+    .min(1)
+    .refine(
+      hasEvaluationSentence,
+      `a user message must have the evaluation sentence ("${evaluationSentence}") exactly once`,
+    ),
   gt_answer: z.array(z.string()).min(1),
   setup_code: z.string(),
   func_name: z.string().min(1),
@@ -35,7 +41,6 @@ export function importBenchmark(record: SourceRecord, path: string): Problem {
   if (!/^[A-Za-z_]\w*$/.test(methodName))
     throw new UnreadableTest(`func_name "${raw.func_name}" is no method of Solution`);
   const id = String(raw.id);
-  requireEvaluationSentence(id, raw.prompt);
   return {
     id,
     messages: raw.prompt,

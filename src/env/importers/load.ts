@@ -4,7 +4,7 @@ import type { Problem } from '../problem.ts';
 import { UnreadableTest } from '../test-cases.ts';
 import { importBenchmark, isBenchmarkRecord } from './benchmark.ts';
 import { importLeetCodeDataset, isLeetCodeDatasetRecord } from './leetcode-dataset.ts';
-import { readRecords, type SourceRecord } from './records.ts';
+import { readSoundRecords, type SourceRecord, throwFaults } from './records.ts';
 
 export interface LoadedProblem {
   readonly problem: Problem;
@@ -32,8 +32,10 @@ function importRecord(record: SourceRecord, path: string): Problem {
   if (isLeetCodeDatasetRecord(record.value)) return importLeetCodeDataset(record, path);
   throw new UserError({
     call: `read ${path}, line ${record.line}`,
-    expected: 'a benchmark record (gt_answer, func_name) or a LeetCodeDataset record (task_id, entry_point)',
+    expected:
+      'a benchmark record (id, prompt, gt_answer, setup_code, func_name, canonical_solution, difficulty) or a LeetCodeDataset record (task_id, prompt, completion, entry_point, test, input_output, meta)',
     found: describeFields(record.value),
+    fix: 'docs/formats.md has an example of each.',
   });
 }
 
@@ -46,7 +48,9 @@ export async function loadProblems(path: string): Promise<LoadedProblems> {
   const loaded: LoadedProblem[] = [];
   const refused: RefusedProblem[] = [];
   const seen = new Map<string, number>();
-  for (const record of await readRecords(path)) {
+  const { records, faults: unread } = await readSoundRecords(path);
+  const faults = [...unread];
+  for (const record of records) {
     try {
       const problem = importRecord(record, path);
       const before = seen.get(problem.id);
@@ -60,9 +64,12 @@ export async function loadProblems(path: string): Promise<LoadedProblems> {
       seen.set(problem.id, record.line);
       loaded.push({ problem, record });
     } catch (error) {
-      if (!(error instanceof UnreadableTest)) throw error;
-      refused.push({ id: nameOf(record), line: record.line, reason: error.message });
+      if (error instanceof UserError) faults.push(error);
+      else if (error instanceof UnreadableTest) {
+        refused.push({ id: nameOf(record), line: record.line, reason: error.message });
+      } else throw error;
     }
   }
+  throwFaults(path, faults);
   return { loaded, refused };
 }

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { z } from 'zod';
 import { UserError } from '../../base/index.ts';
+import { decodeText, systemComplaint } from '../../base/node/index.ts';
 
 export interface SourceRecord {
   readonly line: number;
@@ -26,12 +27,12 @@ function refuseSize(call: string, cause?: unknown): never {
 async function readText(path: string): Promise<string> {
   const call = `read ${path}`;
   const bytes = await readBytes(path, call);
-  if (!path.endsWith('.gz')) return bytes.toString('utf8');
+  if (!path.endsWith('.gz')) return decodeText(bytes, path);
   const unpacked = await promisify(gunzip)(bytes, { maxOutputLength: mostBytes }).catch((cause: Error) => {
     if ('code' in cause && cause.code === 'ERR_BUFFER_TOO_LARGE') refuseSize(call, cause);
     throw new UserError({ call, expected: 'a gzip file', found: cause.message }, { cause });
   });
-  return unpacked.toString('utf8');
+  return decodeText(unpacked, path);
 }
 
 async function readBytes(path: string, call: string): Promise<Buffer> {
@@ -47,8 +48,10 @@ async function readBytes(path: string, call: string): Promise<Buffer> {
     return Buffer.concat(chunks);
   } catch (cause) {
     if (cause instanceof UserError) throw cause;
-    const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call, expected: 'a readable file', found }, { cause });
+    const own = cause instanceof Error ? cause.message : String(cause);
+    const { found, fix } = systemComplaint(cause) ?? { found: own };
+    const complaint = { call, expected: 'a readable file', found, ...(fix === undefined ? {} : { fix }) };
+    throw new UserError(complaint, { cause });
   }
 }
 
@@ -57,15 +60,53 @@ function parseJson(text: string, path: string, line: number): unknown {
     return JSON.parse(text);
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call: `read ${path}`, expected: `JSON on line ${line}`, found }, { cause });
+    return new UserError({ call: `read ${path}, line ${line}`, expected: 'JSON', found }, { cause });
   }
 }
 
 export async function readRecords(path: string): Promise<readonly SourceRecord[]> {
-  const lines = (await readText(path)).split('\n');
-  return lines.flatMap((text, index) =>
-    text.trim() === '' ? [] : [{ line: index + 1, text, value: parseJson(text, path, index + 1) }],
-  );
+  const { records, faults } = await readSoundRecords(path);
+  throwFaults(path, faults);
+  return records;
+}
+
+/** The records that are JSON, and an error for every line that is not: a caller may find more, and tell all of them at once. */
+export async function readSoundRecords(
+  path: string,
+): Promise<{ readonly records: readonly SourceRecord[]; readonly faults: readonly UserError[] }> {
+  const records: SourceRecord[] = [];
+  const faults: UserError[] = [];
+  for (const [index, text] of (await readText(path)).split('\n').entries()) {
+    if (text.trim() === '') continue;
+    const line = index + 1;
+    const value = parseJson(text, path, line);
+    if (value instanceof UserError) faults.push(value);
+    else records.push({ line, text, value });
+  }
+  if (records.length === 0 && faults.length === 0) {
+    throw new UserError({
+      call: `read ${path}`,
+      expected: 'at least one record, a line of JSON',
+      found: 'an empty file',
+    });
+  }
+  return { records, faults };
+}
+
+const shownFaults = 20;
+
+/** Throws all faults of a file as one error; none is no error. */
+export function throwFaults(path: string, faults: readonly UserError[]): void {
+  if (faults.length === 0) return;
+  if (faults.length === 1) throw faults[0];
+  const shown = faults.slice(0, shownFaults).map(({ message }) => `  ${message.replace(`read ${path}, `, '')}`);
+  const more = faults.length > shownFaults ? [`  and ${faults.length - shownFaults} more`] : [];
+  throw new UserError({
+    call: `read ${path}`,
+    expected: 'records without faults',
+    found: `${faults.length} faults:\n${[...shown, ...more].join('\n')}`,
+    fix: '\ndocs/formats.md describes the format.',
+  });
 }
 
 export function parseRecord<Shape extends z.ZodType>(
@@ -75,7 +116,8 @@ export function parseRecord<Shape extends z.ZodType>(
 ): z.infer<Shape> {
   const result = shape.safeParse(value);
   if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const field = issue.path.length === 0 ? 'the record' : `"${issue.path.join('.')}"`;
-  throw new UserError({ call: `read ${path}, line ${line}`, expected: `a well-formed ${field}`, found: issue.message });
+  const found = result.error.issues.map(
+    ({ path: at, message }) => `${at.length === 0 ? 'the record' : `"${at.join('.')}"`}: ${message}`,
+  );
+  throw new UserError({ call: `read ${path}, line ${line}`, expected: 'well-formed fields', found: found.join('; ') });
 }

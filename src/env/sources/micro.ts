@@ -8,7 +8,7 @@ export const microSource: ProblemSource = defineProblemSource({
   kind: 'micro',
   summary: 'generated chain-of-steps problems',
   settings: z.strictObject({
-    problems: z.number().int().min(1).default(512).describe('number of training problems'),
+    problems: z.number().int().min(1).max(100_000).default(512).describe('number of training problems'),
     hardShare: z
       .number()
       .min(0)

@@ -5,7 +5,7 @@ import { type ArmDefinition, type ArmTools, defineArm, type FeatureKind } from '
 import { rebuildDirection } from '../pair-features.ts';
 import { gateArm, massMatched, type RoutingArm } from './gate.ts';
 
-const count = z.number().int().min(0);
+const count = z.number().int().min(0).max(1e7);
 
 const gateKeys = {
   placebo: z
@@ -33,7 +33,13 @@ const gateKeys = {
     .default(null)
     .describe('share of the scores in the lower tail, which is kept; null: the same as arm.tail'),
   halfLife: count.default(96).describe('half-life of a row in the buffer, in rows; 0: no decay'),
-  bufferRows: z.number().int().min(1).default(8192).describe('most recent rows of features that the gate keeps'),
+  bufferRows: z
+    .number()
+    .int()
+    .min(1)
+    .max(1e7)
+    .default(8192)
+    .describe('most recent rows of features that the gate keeps'),
   warmupRows: count.default(64).describe('rows that the buffer needs before anything is kept or routed'),
   refreshEvery: count.default(5).describe('updates between rebuilds of the direction; 0: it is built once'),
   standardise: z.boolean().default(false).describe('divide the mean difference by its standard error, clamped to ±3'),

@@ -163,7 +163,7 @@ const changes: [string, Record<string, JsonValue>, RegExp][] = [
     { rope_theta: 10_000 },
     /key rope_theta: expected 1000000, as in rope_parameters, found 10000/,
   ],
-  ['missing', { hidden_size: null }, /key hidden_size: expected a whole number ≥ 1, found nothing/],
+  ['missing', { hidden_size: null }, /key hidden_size: expected a whole number from 1 to 1048576, found nothing/],
   ['fraction', { vocab_size: 3.5 }, /key vocab_size: .*found 3.5/],
   ['text', { num_hidden_layers: '2' }, /key num_hidden_layers: .*found "2"/],
   [

@@ -65,16 +65,19 @@ export interface ParsedConfig {
   readonly unreadKeys: readonly string[];
 }
 
+/** Bounds far above any model: a damaged number is refused before lists of that length are made. */
+const sizeUpTo = (most: number) => wholeNumber({ least: 1, most });
+
 const configFile = z.object({
   architectures: z
     .array(z.enum(architectures, { error: `one of ${architectures.map(show).join(', ')}` }), { error: 'a list of one' })
     .length(1, { error: 'a list of one' })
     .optional(),
   model_type: plainText.optional(),
-  hidden_size: wholeNumber(),
-  num_hidden_layers: wholeNumber(),
-  num_attention_heads: wholeNumber(),
-  max_position_embeddings: wholeNumber(),
+  hidden_size: sizeUpTo(2 ** 20),
+  num_hidden_layers: sizeUpTo(1024),
+  num_attention_heads: sizeUpTo(65_536),
+  max_position_embeddings: sizeUpTo(2 ** 24),
   hidden_act: onlyValue('silu'),
   attention_bias: onlyValue(false),
   mlp_bias: onlyValue(false),
@@ -87,10 +90,10 @@ const configFile = z.object({
   use_sliding_window: yesOrNo.default(false),
   sliding_window: z.json().optional(),
   max_window_layers: wholeNumber({ least: 0 }).optional(),
-  vocab_size: wholeNumber(),
-  num_key_value_heads: wholeNumber().optional(),
-  head_dim: wholeNumber().optional(),
-  intermediate_size: wholeNumber(),
+  vocab_size: sizeUpTo(2 ** 24),
+  num_key_value_heads: sizeUpTo(65_536).optional(),
+  head_dim: sizeUpTo(65_536).optional(),
+  intermediate_size: sizeUpTo(2 ** 22),
   rms_norm_eps: positiveNumber,
   tie_word_embeddings: yesOrNo.default(false),
   ...ropeKeys,

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { UserError } from '../../base/index.ts';
-import { writeFileAtomic } from '../../base/node/index.ts';
+import { makeFolder, writeFileAtomic } from '../../base/node/index.ts';
 import type { TokenizerFiles } from '../text/tokenizer.ts';
 import { configJson, type DecoderConfig } from './config.ts';
 import type { JsonObject } from './json.ts';
@@ -43,7 +43,7 @@ export async function createFolder(directory: string, fill: (temporary: string) 
       fix: 'Name another folder, or remove this one.',
     });
   }
-  await mkdir(dirname(target), { recursive: true });
+  makeFolder(dirname(target));
   const temporary = `${target}.${randomUUID()}.tmp`;
   await mkdir(temporary);
   try {

@@ -1,6 +1,7 @@
 /** JSON files as values. What they must look like is said by the schemas (`schema.ts`); here a file is read, parsed and shown. */
 import { readFile } from 'node:fs/promises';
 import { UserError } from '../../base/index.ts';
+import { decodeText } from '../../base/node/index.ts';
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
@@ -48,11 +49,10 @@ export function refuseDuplicateKeys(text: string, file: string): void {
 
 /** The text of a file that must exist. */
 export async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
+  const bytes = await readFile(file).catch((cause: unknown) => {
     throw missingFile(file, cause);
-  }
+  });
+  return decodeText(bytes, file);
 }
 
 export function missingFile(file: string, cause: unknown): UserError {

@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { createContext, Script } from 'node:vm';
 import { Template } from '@huggingface/jinja';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
@@ -38,7 +39,8 @@ export class ChatTemplate {
     this.source = source;
     this.#tokens = specialTokens;
     try {
-      this.#template = new Template(source);
+      // The block's own line is removed by trim_blocks, as transformers sets it.
+      this.#template = new Template(source.includes('range') ? `{% set range = bounded_range %}\n${source}` : source);
     } catch (cause) {
       throw new UserError({ call: `read ${file}`, expected: 'a Jinja template', found: reason(cause) }, { cause });
     }
@@ -70,17 +72,46 @@ export class ChatTemplate {
       });
     }
     try {
-      return this.#template.render({
+      const values = {
+        bounded_range: boundedRange,
         ...this.#tokens,
         messages: messages.map((message) => ({ ...message })),
         add_generation_prompt: addGenerationPrompt,
         date_string: fixedDate,
         ...(enableThinking === undefined ? {} : { enable_thinking: enableThinking }),
-      });
+      };
+      return withinSeconds(() => this.#template.render(values));
     } catch (cause) {
       const expected = `messages the template accepts, ${show(messages.map(({ role }) => role))}`;
       throw new UserError({ call: `render ${this.file}`, expected, found: reason(cause) }, { cause });
     }
+  }
+}
+
+const longestRange = 100_000;
+const mostSeconds = 5;
+
+/** Python's range, with a bound: the template of a stranger may ask for a list that fills the memory. */
+function boundedRange(start: number, stop?: number, step = 1): number[] {
+  const [first, end] = typeof stop === 'number' ? [start, stop] : [0, start];
+  const length = Math.max(0, Math.ceil((end - first) / step));
+  if (length <= longestRange) return Array.from({ length }, (_, i) => first + i * step);
+  throw new Error(`a range of ${length} numbers, more than ${longestRange}`);
+}
+
+const watched = createContext({ work: null });
+const watch = new Script('work()');
+
+/** Ends a template that loops without end; the limit is a thousand times what a real one takes. */
+function withinSeconds(work: () => string): string {
+  watched['work'] = work;
+  try {
+    return watch.runInContext(watched, { timeout: mostSeconds * 1000 });
+  } catch (cause) {
+    if ((cause as { code?: unknown } | null)?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw cause;
+    throw new Error(`no end after ${mostSeconds} seconds`, { cause });
+  } finally {
+    watched['work'] = null;
   }
 }
 

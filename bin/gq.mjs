@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+/**
+ * The `gq` command: runs dist/ where it has been built, as in the installed package, and else the sources of a clone. Node runs
+ * TypeScript from 22.18 on; under an older one the sources are run by the Node that `npm ci` brings.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = new URL('../', pathToFileURL(realpathSync(fileURLToPath(import.meta.url))));
+const built = new URL('dist/cli/gq.js', root);
+const source = new URL('src/cli/gq.ts', root);
+
+if (existsSync(built)) await import(built.href);
+else if (!existsSync(source)) fail('dist/ is missing', 'Install the package again.');
+else if (!existsSync(new URL('src/engine/wasm/kernels/plain.wasm', root)))
+  fail('the kernels are not built yet', 'Run: npm run build:kernels');
+else if (process.features.typescript) await import(source.href);
+else runByOwnNode();
+
+function runByOwnNode() {
+  const node = fileURLToPath(new URL('node_modules/node/bin/node', root));
+  if (!existsSync(node)) return fail('this Node cannot run TypeScript', 'Run: npm ci, or npm run build.');
+  const child = spawn(node, [fileURLToPath(source), ...process.argv.slice(2)], { stdio: 'inherit' });
+  // The terminal's Ctrl-C reaches the child by itself; a signal sent to this process is passed on.
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  child.on('close', (code) => {
+    process.exitCode = code ?? 1;
+  });
+}
+
+function fail(found, fix) {
+  process.stderr.write(`gq: expected a program that can be run, found that ${found}. ${fix}\n`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,127 @@
+/** What a person meets first: help, wrong values of options, files of the wrong kind, paths that cannot be used. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCli } from './program.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'gq-first-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  const written = { out: '', err: '' };
+  const code = await runCli(argv, {
+    stdout: { write: (text) => (written.out += text) },
+    stderr: { write: (text) => (written.err += text) },
+  });
+  return { code, ...written };
+}
+
+function file(name: string, text: string | Uint8Array): string {
+  const path = join(home, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('gq help', () => {
+  it('prints the general help, and the help of a command at any depth', async () => {
+    expect((await run('help')).out).toBe((await run('--help')).out);
+    expect((await run('help', 'train')).out).toBe((await run('train', '--help')).out);
+    expect((await run('help', 'pool', 'make')).out).toContain('Usage: gq pool make');
+  });
+
+  it('does not know a command that does not exist', async () => {
+    const { code, err } = await run('help', 'tarin');
+    expect(code).toBe(2);
+    expect(err).toContain('Did you mean train?');
+  });
+});
+
+describe('errors', () => {
+  it.each([
+    ['problems', 'check', 'x.jsonl', '--workers', '0'],
+    ['replay', 'runs/x', '--window', '0'],
+    ['pool', 'make', '--out', 'x', '--per-problem', 'many'],
+    ['pairs', 'score', 'm', 'micro', '--rank', '0'],
+    ['micro', 'pretrain', '--to', 'x', '--steps', '0'],
+    ['pairs', 'score', 'm', 'micro', '--seed', '-1'],
+    ['eval', 'runs/x', '--limit', '0'],
+    ['grade', '--problems', 'a', '--responses', 'b', '--out', 'c', '--strict', '9'],
+    ['export', 'runs/x', '--to', 'y', '--format', 'gguf'],
+  ])('name the option and begin with gq once: %s %s %s %s %s', async (...argv) => {
+    const { code, out, err } = await run(...argv);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    const option = argv.findLast((word) => word.startsWith('--')) ?? '';
+    expect(err).toContain(option);
+    expect(err).toMatch(/^gq: (?!gq)/);
+    expect(err.match(/\bgq: /g)).toHaveLength(1);
+  });
+
+  it.each([[['train', '--nonsense']], [['nonsense']], [['pool', 'make']]])(
+    'of the parser begin as all others do: %j',
+    async (argv) => {
+      const { code, err } = await run(...argv);
+      expect(code).toBe(2);
+      expect(err).toMatch(/^gq: /);
+    },
+  );
+});
+
+describe('a file of another kind', () => {
+  it('is named with the command that takes it', async () => {
+    const experiment = await run('train', 'recipes/micro-claim.toml', '--out', join(home, 'a'));
+    expect(experiment.code).toBe(2);
+    expect(experiment.err).toContain('gq experiment recipes/micro-claim.toml');
+    expect(experiment.err).not.toContain('did you mean');
+    const recipe = await run('experiment', 'recipes/micro-activation.toml', '--out', join(home, 'b'));
+    expect(recipe.code).toBe(2);
+    expect(recipe.err).toContain('gq train recipes/micro-activation.toml');
+  });
+
+  it('prints little of a file that is not text', async () => {
+    const bytes = new Uint8Array(20_000).map((_, i) => (i * 7919) % 256);
+    for (const command of ['train', 'experiment', 'config']) {
+      const { code, err } = await run(command, file('binary.toml', bytes));
+      expect(code).toBe(2);
+      expect(err).toContain('binary.toml');
+      expect(err.length).toBeLessThan(500);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
+      expect(err).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
+    }
+  });
+
+  it('may begin with a byte order mark', async () => {
+    const recipe = file('bom.toml', '\ufeffupdates = 3\n');
+    expect((await run('config', recipe)).out).toMatch(/updates +3/);
+  });
+});
+
+describe('paths that cannot be used', () => {
+  it.each([
+    ['train', 'FILE'],
+    ['train', 'FILE/x'],
+    ['train', '/proc/gq-x'],
+  ])('gq %s --out %s is exit 2 with the path', async (command, target) => {
+    const plain = file('plain.txt', 'mine\n');
+    const path = target.replace('FILE', plain);
+    const { code, err } = await run(command, 'recipes/micro-vanilla.toml', '--set', 'updates=1', '--out', path);
+    expect({ code, stack: err.includes('\n    at ') }).toEqual({ code: 2, stack: false });
+    expect(err).toContain(path.startsWith('/proc') ? '/proc' : plain);
+    expect(readFileSync(plain, 'utf8')).toBe('mine\n');
+  });
+
+  it('a folder where a file is expected is exit 2 with the path', async () => {
+    const folder = join(home, 'folder.toml');
+    mkdirSync(folder, { recursive: true });
+    for (const argv of [
+      ['train', folder],
+      ['config', folder],
+      ['problems', 'check', folder],
+      ['pairs', 'check', folder],
+    ]) {
+      const { code, err } = await run(...argv);
+      expect({ argv, code, stack: err.includes('\n    at ') }).toEqual({ argv, code: 2, stack: false });
+      expect(err).toContain(folder);
+    }
+  });
+});

@@ -1,0 +1,28 @@
+/** Checks of a run's inputs that need the model's files but not its weights, so that they come before anything slow. */
+import { targetModules } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
+import type { DecoderConfig } from '../model/index.ts';
+import type { RunConfig } from '../run/index.ts';
+
+/** A rank above the sides of every layer adds nothing and costs the memory of the machine. */
+export function checkRank({ adapter: { rank, targets } }: RunConfig, decoder: DecoderConfig): void {
+  const most = Math.max(...targetModules(decoder, targets).map(({ inputs, outputs }) => Math.min(inputs, outputs)));
+  if (rank <= most) return;
+  throw new UserError({
+    call: 'config, key adapter.rank',
+    expected: `at most ${most}, the smaller side of the model’s widest target layer`,
+    found: `${rank}`,
+  });
+}
+
+/** The micro model knows few characters: who brings other texts and names no model has forgotten to. */
+export async function withModelHint<T>(config: RunConfig, encode: () => Promise<T>): Promise<T> {
+  try {
+    return await encode();
+  } catch (error) {
+    if (!(error instanceof UserError) || config.model !== 'micro' || config.data.kind === 'micro') throw error;
+    const fix =
+      'No model is named, so this is the micro model of the package, which knows few characters: name a model folder with --model DIR.';
+    throw new UserError({ ...error.complaint, fix }, { cause: error });
+  }
+}

@@ -1,0 +1,133 @@
+/** Nothing is overwritten without --force, and what can be checked is checked before work begins. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'gq-kept-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+async function gq(...argv: string[]): Promise<{ code: number; out: string; err: string; seconds: number }> {
+  const written = { out: '', err: '' };
+  const began = performance.now();
+  const code = await runCli(argv, {
+    stdout: { write: (text) => (written.out += text) },
+    stderr: { write: (text) => (written.err += text) },
+  });
+  return { code, ...written, seconds: (performance.now() - began) / 1000 };
+}
+
+function file(name: string, text: string): string {
+  const path = join(home, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const [benchmark] = readFileSync('test/data/problems-benchmark.jsonl', 'utf8').split('\n');
+
+describe('files that exist', () => {
+  it('gq pool make refuses them before it samples', async () => {
+    const mine = file('mine.jsonl', 'notes\n');
+    const { code, err } = await gq('pool', 'make', 'recipes/micro-base.toml', '--out', mine);
+    expect(code).toBe(2);
+    expect(err).toContain('--force');
+    expect(readFileSync(mine, 'utf8')).toBe('notes\n');
+    const folder = await gq('pool', 'make', 'recipes/micro-base.toml', '--out', home);
+    expect([folder.code, folder.err.includes(home)]).toEqual([2, true]);
+  });
+
+  it('gq problems check --write refuses them, and its own input even with --force', async () => {
+    const source = file('source.jsonl', `${benchmark}\n`);
+    const other = file('other.jsonl', 'notes\n');
+    expect(await gq('problems', 'check', source, '--write', other)).toMatchObject({ code: 2 });
+    for (const force of [[], ['--force']]) {
+      const { code, err } = await gq('problems', 'check', source, '--write', source, ...force);
+      expect(code).toBe(2);
+      expect(err).toContain('--write');
+    }
+    expect(readFileSync(source, 'utf8')).toBe(`${benchmark}\n`);
+    expect(readFileSync(other, 'utf8')).toBe('notes\n');
+  });
+
+  it('gq grade refuses a file that it did not begin, even one line without a newline', async () => {
+    const responses = file('responses.jsonl', '{"id": "1", "completion": "x", "loophole": "run_tests"}\n');
+    const problems = file('graded-problems.jsonl', `${benchmark}\n`);
+    for (const text of ['notes', 'notes\n', '{"a": 1}\n']) {
+      const out = file('imp.txt', text);
+      const { code, err } = await gq('grade', '--problems', problems, '--responses', responses, '--out', out);
+      expect(code).toBe(2);
+      expect(err).toContain(out);
+      expect(readFileSync(out, 'utf8')).toBe(text);
+    }
+  });
+
+  it('gq micro pretrain refuses the folder before it trains', async () => {
+    const { code, err, seconds } = await gq('micro', 'pretrain', '--to', home);
+    expect(code).toBe(2);
+    expect(err).toContain(home);
+    expect(seconds).toBeLessThan(5);
+    const under = await gq('micro', 'pretrain', '--to', join(file('plain', ''), 'model'));
+    expect([under.code, under.seconds < 5]).toEqual([2, true]);
+  });
+
+  it('gq export and gq model init refuse the folder before they compute', async () => {
+    const exported = await gq('export', join(home, 'no-run'), '--to', home);
+    expect(exported.code).toBe(2);
+    expect(exported.err).toContain('--to');
+  });
+});
+
+describe('input files', () => {
+  it.each(['problems', 'responses'])('an empty file of %s is an error', async (what) => {
+    const empty = file('empty.jsonl', '\n');
+    const problems = what === 'problems' ? empty : file('one.jsonl', `${benchmark}\n`);
+    const argv =
+      what === 'problems'
+        ? ['problems', 'check', problems]
+        : ['grade', '--problems', problems, '--responses', empty, '--out', join(home, 'out.jsonl')];
+    const { code, err } = await gq(...argv);
+    expect(code).toBe(2);
+    expect(err).toContain('empty.jsonl');
+    expect(existsSync(join(home, 'out.jsonl'))).toBe(false);
+  });
+
+  it('all faults of a file of problems come at once', async () => {
+    const broken = JSON.parse(benchmark) as Record<string, unknown>;
+    const lines = [
+      JSON.stringify({
+        ...broken,
+        id: 1,
+        setup_code: 3,
+        difficulty: null,
+        prompt: [{ role: 'user', content: 'Do it.' }],
+      }),
+      JSON.stringify({ id: 'x', prompt: 'Do it.', tests: [] }),
+      '{"id": ',
+    ];
+    const { code, err } = await gq('problems', 'check', file('broken.jsonl', `${lines.join('\n')}\n`));
+    expect(code).toBe(2);
+    for (const word of [
+      'line 1',
+      'setup_code',
+      'difficulty',
+      'should pass all tests',
+      'line 2',
+      'gt_answer',
+      'line 3',
+    ]) {
+      expect(err).toContain(word);
+    }
+  });
+});
+
+describe('gq smoke', () => {
+  it.each([
+    ['--device', 'foo'],
+    ['--golden', 'nope'],
+  ])('checks %s %s first', async (option, value) => {
+    const { code, out, err } = await gq('smoke', option, value);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(option);
+  });
+});

@@ -1,0 +1,57 @@
+/** Values that no machine can serve are refused at once, by the key; too little memory names the keys to change. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'gq-range-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+let runs = 0;
+async function train(...argv: string[]): Promise<{ code: number; err: string; seconds: number }> {
+  let err = '';
+  const began = performance.now();
+  const code = await runCli(['train', ...argv, '--out', join(home, `run-${runs++}`)], {
+    stdout: { write: () => 0 },
+    stderr: { write: (text) => (err += text) },
+  });
+  return { code, err, seconds: (performance.now() - began) / 1000 };
+}
+
+describe('gq train', () => {
+  it.each([
+    'device.arenaMiB=1',
+    'device.arenaMiB=100000000',
+    'device.threads=10000',
+    'data.problems=100000000',
+    'adapter.rank=100000',
+    'adapter.rank=4000',
+    'sampling.group=1000000000',
+    'sampling.promptsPerStep=1000000000',
+    'sampling.maxNewTokens=1000000000',
+    'compute.tokensPerPass=1e300',
+    'updates=1000000000000',
+  ])('refuses %s at once and names the key', async (setting) => {
+    const { code, err, seconds } = await train('recipes/micro-activation.toml', '--set', setting);
+    expect({ code, stack: err.includes('\n    at ') }).toEqual({ code: 2, stack: false });
+    expect(err).toContain(setting.split('=')[0]);
+    expect(seconds).toBeLessThan(10);
+  });
+
+  it('names the keys to lower when the device has too little memory', async () => {
+    const settings = ['updates=1', 'device.arenaMiB=64', 'sampling.promptsPerStep=64', 'sampling.group=64'];
+    const { code, err } = await train('recipes/micro-vanilla.toml', ...settings.flatMap((each) => ['--set', each]));
+    expect({ code, stack: err.includes('\n    at ') }).toEqual({ code: 2, stack: false });
+    for (const key of ['compute.tokensPerPass', 'sampling.promptsPerStep', 'device.arenaMiB']) {
+      expect(err).toContain(key);
+    }
+  });
+
+  it('says that a model is missing when other problems meet the micro model', async () => {
+    const data = ['data.kind=file', 'data.path=test/data/problems-benchmark.jsonl'];
+    const { code, err } = await train(...data.flatMap((each) => ['--set', each]));
+    expect(code).toBe(2);
+    expect(err).toContain('--model');
+  });
+});
