@@ -31,7 +31,7 @@ export interface ListExpression {
 }
 export type Expression = CallExpression | LiteralExpression | ListExpression;
 
-export class PythonSyntaxError extends Error {}
+class PythonSyntaxError extends Error {}
 
 const escapes: Readonly<Record<string, string>> = {
   n: '\n',

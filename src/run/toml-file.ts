@@ -26,7 +26,7 @@ export function readToml(path: string, call: string): { [key: string]: unknown }
   return parseToml(text, call);
 }
 
-export function parseToml(text: string, call: string): { [key: string]: unknown } {
+function parseToml(text: string, call: string): { [key: string]: unknown } {
   try {
     return parse(text);
   } catch (cause) {

@@ -81,7 +81,7 @@ export async function reportScience(config: RunConfig, run: RunDirectory | null 
   return { checks, notes: '' };
 }
 
-export function showReport(
+function showReport(
   { checks, notes }: VerifyReport,
   title: string,
   json: boolean,
