@@ -179,7 +179,7 @@ export const arms = [defineArm({ kind: 'own', summary: 'own', settings: ${settin
     });
     const partless = recipe(
       module(`import { defineProblemSource, z } from 'gradient-quarantine';
-export const problemSources = [defineProblemSource({ kind: 'own', summary: 'x', settings: z.strictObject({}), load: () => [{ id: 7 }] })];`),
+export const problemSources = [defineProblemSource({ kind: 'own', summary: 'x', settings: z.strictObject({}), pairs: 'micro', load: () => [{ id: 7 }] })];`),
       '[data]\nkind = "own"\n',
     );
     const lacking = await gq('train', partless, ...fast, '--out', join(home, 'partless'));

@@ -59,7 +59,11 @@ describe('a start that fails leaves nothing behind', () => {
     ],
     ['as many updates as the parent had', () => ['--fork', `${whole()}@4`], /updates of more than 4/],
     ['no such model', () => [...settings, ...setting('model=nowhere')], /nowhere/],
-    ['no such problems', () => [...settings, ...setting('data.kind=file', 'data.path=gone.jsonl')], /gone\.jsonl/],
+    [
+      'no such problems',
+      () => [...settings, ...setting('data.kind=file', 'data.path=gone.jsonl', 'pairs.file=micro')],
+      /gone\.jsonl/,
+    ],
     ['no such pool', () => [...settings, ...setting('teacher.pool=gone.jsonl')], /teacher\.pool.*gone\.jsonl/],
     ['no such partition', () => [...settings, ...setting('environment.partition=gone.json')], /gone\.json/],
     ['prompts that are too long', () => [...settings, ...setting('sampling.maxPromptTokens=2')], /maxPromptTokens/],
@@ -88,7 +92,7 @@ describe('arguments are checked before anything is trained', () => {
     const other = await gq('relearn', whole(), '--vanilla', whole(), '--out', out);
     expect(other).toMatchObject({
       code: 2,
-      err: expect.stringContaining('a vanilla run with the same arm, found activation'),
+      err: expect.stringContaining('found other values: arm.kind ("vanilla" and "activation")'),
     });
     const path = lab.path('begun-only');
     await trainRun(lab.config([...gate, 'updates=4']), RunDirectory.create(path), { signal: AbortSignal.abort() });
