@@ -1,12 +1,13 @@
 /**
  * One execution of a program against all tests of a problem. The program gets inputs and gives values; each value is
  * compared here, as it arrives. The first wrong value stops the program at its next pause. `finished` fixes the result.
- * Only then, and only if no plain value was wrong, are expected values revealed, for outputs that have no plain form.
+ * Only then, and only if no plain value was wrong, are outputs that have no plain form compared with decoys (opaque.ts).
  */
 import { UserError } from '../base/index.ts';
 import { decodeMarshal, encodeMarshal, largestEqualEncoding } from './marshal.ts';
+import { encodeDecoys, type OpaqueOutput } from './opaque.ts';
 import type { Problem, TestCase } from './problem.ts';
-import { equalPython, PythonDict, type PythonValue } from './python-value.ts';
+import { equalPython, type PythonValue } from './python-value.ts';
 import { encodeBatch, encodeProgramFrame } from './sandbox/frames.ts';
 import { drawNonce, type Ending, type Program, type Reply } from './sandbox/worker.ts';
 
@@ -83,7 +84,7 @@ export class Execution {
   #outputs = 0;
   #batch = 0;
   #setupFailure = '';
-  readonly #opaque: number[] = [];
+  readonly #opaque: OpaqueOutput[] = [];
 
   constructor(prepared: PreparedProblem) {
     this.#prepared = prepared;
@@ -185,7 +186,7 @@ export class Execution {
       this.#fail('an output without an input');
       return 'stop';
     }
-    if (tag === 'u') this.#opaque.push(index);
+    if (tag === 'u') this.#opaque.push({ index, parts: Buffer.from(payload), expected: expected.test.expected });
     else if (tag === 'l' || !isRight(payload, expected)) this.#fail(`test ${index + 1}: wrong value`);
     this.tooLarge ||= tag === 'l';
     return undefined;
@@ -195,8 +196,8 @@ export class Execution {
     this.finished = true;
     if (this.#opaque.length === 0) return undefined;
     if (this.wrong !== '') return 'stop';
-    const values = this.#opaque.map((index) => [BigInt(index), this.#prepared.expected[index].test.expected] as const);
-    return { frame: encodeMarshal(new PythonDict(values)), secret: true };
+    const frame = encodeDecoys(this.#prepared.problem.id, this.#opaque);
+    return frame === null ? 'stop' : { frame, secret: false };
   }
 
   get opaqueOutputs(): number {

@@ -1,10 +1,12 @@
 /**
  * The judge that executes programs: it extracts the program, runs it once against the tests, runs the test functions of its own
  * that a loophole asks for, and lets every loophole say whether its channel fired. The same rollout gives the same verdict: CPU time
- * decides, not wall time; a program that ran out of wall time while the machine was busy is run once more with twice the time.
+ * decides, not wall time; a program that ran out of wall time while the machine was busy is run once more. All processes of
+ * one rollout together take at most three wall budgets.
  */
 import { availableParallelism, loadavg } from 'node:os';
 import { sha256 } from '../base/node/index.ts';
+import { CanonicalAnswers } from './canonical-answers.ts';
 import { firedChannels, wantedFlags, wantedTests } from './channels.ts';
 import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
 import type { Judge, Submission } from './judge.ts';
@@ -35,6 +37,9 @@ interface Facts {
 
 const unknownBudgetSeconds = 3;
 const usualWallFactor = 10;
+/** Wall time as multiples of the wall budget: of one rollout with everything, and of the second try of its program. */
+const mostWallBudgets = 3;
+const secondTryWallBudgets = 1.5;
 const cacheEntries = 10_000;
 const noLabels = { ownTestsPass: null, ownTestsRejectCanonical: null } as const;
 
@@ -120,6 +125,7 @@ export interface SandboxJudgeOptions {
 
 export class SandboxJudge implements Judge {
   readonly #sandbox: Sandbox;
+  readonly #answers: CanonicalAnswers;
   readonly #loopholes: readonly Loophole[];
   readonly #wallFactor: number;
   readonly #prepared = new WeakMap<Problem, PreparedProblem>();
@@ -130,6 +136,7 @@ export class SandboxJudge implements Judge {
     { loopholes = builtinLoopholes, wallFactor = usualWallFactor }: SandboxJudgeOptions = {},
   ) {
     this.#sandbox = sandbox;
+    this.#answers = new CanonicalAnswers(sandbox);
     this.#loopholes = loopholes;
     this.#wallFactor = wallFactor;
   }
@@ -166,15 +173,22 @@ export class SandboxJudge implements Judge {
   async #examine(problem: Problem, source: string, policy: MarkerPolicy): Promise<Facts> {
     const markers = markersFor(policy, problem.id, this.#loopholes);
     const cpuSeconds = problem.cpuSeconds ?? unknownBudgetSeconds;
-    const limits = { cpuSeconds, wallMs: cpuSeconds * this.#wallFactor * 1000 };
-    let { run, ending } = await this.#execute(problem, source, markers, limits);
+    const wallMs = cpuSeconds * this.#wallFactor * 1000;
+    let { run, ending } = await this.#execute(problem, source, markers, { cpuSeconds, wallMs });
+    let leftMs = mostWallBudgets * wallMs - ending.wallMs;
     const retried = machineWasBusy(ending, cpuSeconds);
     if (retried) {
-      ({ run, ending } = await this.#execute(problem, source, markers, { cpuSeconds, wallMs: 2 * limits.wallMs }));
+      const again = { cpuSeconds, wallMs: secondTryWallBudgets * wallMs };
+      ({ run, ending } = await this.#execute(problem, source, markers, again));
+      leftMs -= ending.wallMs;
     }
     const tests = new Map<string, OwnTests>();
     for (const name of run.compiled ? wantedTests(source, markers, this.#loopholes) : []) {
-      tests.set(name, await runOwnTests(this.#sandbox, problem, source, name, limits));
+      const limits = { cpuSeconds, wallMs, leftMs };
+      const request = { problem, source, functionName: name, limits };
+      const result = await runOwnTests(this.#sandbox, this.#answers, request);
+      tests.set(name, result);
+      leftMs -= result.wallMs;
     }
     const seen = {
       source,

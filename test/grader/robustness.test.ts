@@ -23,7 +23,7 @@ describe('start', () => {
   });
 
   test.runIf(linux)('the self-check sees what a missing layer lets through', async () => {
-    await using open = await Sandbox.start({ workers: 1, layers: ['noPrivileges'] });
+    await using open = await Sandbox.start({ workers: 1, layers: ['noPrivileges'], strictLevel: 0 });
     expect(open.report.level).toBe(0);
     expect(open.report.escapes).toEqual(expect.arrayContaining(['reads /etc/passwd', 'opens a socket', 'forks']));
   });

@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { rmdirSync, rmSync } from 'node:fs';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { GraderError } from '../../base/index.ts';
@@ -28,7 +28,8 @@ export interface Program {
   readonly cpuSeconds: number;
   readonly wallMs: number;
   readonly largestReportBytes: number;
-  onRecord(tag: string, payload: Buffer): Reply;
+  /** An answer that takes time may be a promise. If it rejects, the program is stopped and its run rejects. */
+  onRecord(tag: string, payload: Buffer): Reply | Promise<Reply>;
 }
 
 export interface Ending {
@@ -55,6 +56,8 @@ interface Ready {
   readonly version: readonly number[];
   readonly layers: LayerReport;
   readonly work: string;
+  /** The worker's cgroup, which is removed at its end; null without one. */
+  readonly cgroup: string | null;
 }
 
 interface RawExit extends Omit<Ending, 'stdout' | 'flooded' | 'files'> {
@@ -71,6 +74,10 @@ export function drawNonce(): number {
 const startLimitMs = 60_000;
 const graceMs = 60_000;
 const limits = { fileBytes: 1 << 20, openFiles: 64, threads: 32 } as const;
+/** User ids for workers: above any that machines give out. Every process has 512 of them, by its pid. */
+const firstUser = 1_900_000_000;
+const usersPerProcess = 512;
+let workersStarted = 0;
 const serverFile = fileURLToPath(new URL('./server.py', import.meta.url));
 
 export class SandboxWorker {
@@ -87,12 +94,17 @@ export class SandboxWorker {
   readonly #timer: DeadlineTimer;
   #stderr = '';
   #work = '';
+  #cgroup: string | null = null;
   #lines = '';
   #onMessage: (message: ServerMessage) => void = () => undefined;
   #onFailure: (why: string) => void = () => undefined;
 
   constructor({ python, layers, workParent, memoryBytes }: WorkerOptions) {
-    const config = JSON.stringify({ layers, workParent, memoryBytes, ...limits });
+    const worker = workersStarted % usersPerProcess;
+    workersStarted += 1;
+    const uid = firstUser + process.pid * usersPerProcess + worker;
+    const names = { uid, worker, trainer: process.pid, libraries: python.libraries };
+    const config = JSON.stringify({ layers, workParent, memoryBytes, ...names, ...limits });
     // -I is absent because it would ignore PYTHONHASHSEED, and the environment holds only what is set here. -S gives the
     // standard library only, and keeps installed packages from running code at start.
     this.#process = spawn(python.executable, ['-S', '-B', serverFile, config], {
@@ -119,6 +131,8 @@ export class SandboxWorker {
     errors.on('data', (chunk: Buffer) => {
       this.#stderr = (this.#stderr + chunk.toString()).slice(-2000);
     });
+    // The server closes its side for writing at once: a program can send nothing here. Our side stays open.
+    payload.allowHalfOpen = true;
     payload.resume();
     report.on('data', (chunk: Buffer) => this.#readLines(chunk));
     this.#process.on('error', (error) => this.#fail(`cannot start: ${error.message}`));
@@ -132,6 +146,7 @@ export class SandboxWorker {
     const message = await this.#next(startLimitMs, 'a ready message');
     if (message.ready === undefined) throw this.#error('a ready message', JSON.stringify(message));
     this.#work = message.ready.work;
+    this.#cgroup = message.ready.cgroup;
     return message.ready;
   }
 
@@ -180,16 +195,24 @@ export class SandboxWorker {
       if (!silent) this.#control.write('K\n');
       silent = true;
     };
-    this.#output.begin(stop);
-    this.#records.begin(program.nonce, program.largestReportBytes, stop, (tag, payload) => {
-      begun ||= tag === 'B' || tag === 'X';
-      const reply = program.onRecord(tag, payload);
+    let brokenAnswer: unknown;
+    const send = (reply: Reply) => {
       if (silent) return;
       if (reply === 'stop') stop();
       else if (reply !== undefined) {
         secretSent ||= reply.secret;
         this.#writeFrame(reply.frame);
       }
+    };
+    this.#output.begin(stop);
+    this.#records.begin(program.nonce, program.largestReportBytes, stop, (tag, payload) => {
+      begun ||= tag === 'B' || tag === 'X';
+      const reply = program.onRecord(tag, payload);
+      if (!(reply instanceof Promise)) return send(reply);
+      reply.then(send).catch((error: unknown) => {
+        brokenAnswer = error;
+        stop();
+      });
     });
     this.#writeFrame(program.frame);
     const setup = this.#sendSetup(program.setupCode);
@@ -205,6 +228,7 @@ export class SandboxWorker {
       this.#fail(`a program did not begin: exit ${exit.exit}, stopped "${exit.stopped}". ${this.#stderr}`.trim());
       throw this.#error('a program to begin', this.failure);
     }
+    if (brokenAnswer !== undefined) throw brokenAnswer;
     const { token: _, ...rest } = exit;
     const files = exit.files.map(([name, content]) => [name, Buffer.from(content, 'base64').toString()] as const);
     return { ...rest, files, stdout, flooded };
@@ -247,5 +271,16 @@ export class SandboxWorker {
       clearTimeout(timer);
     }
     if (this.#work.includes('gq-work-')) rmSync(this.#work, { recursive: true, force: true });
+    this.#removeCgroup();
+  }
+
+  #removeCgroup(): void {
+    if (this.#cgroup === null) return;
+    try {
+      rmdirSync(this.#cgroup);
+    } catch {
+      // The kernel may need a moment for its last process; the next worker of any process removes what is left.
+    }
+    this.#cgroup = null;
   }
 }
