@@ -40,3 +40,8 @@ export function levelOf(report: LayerReport): IsolationLevel {
   if (!active('namespaces')) return 1;
   return active('privateRoot') ? 3 : 2;
 }
+
+/** What a config or a call asks of the isolation, and the lowest level that satisfies it. */
+export const sandboxPolicies = ['auto', 'strict', 'none'] as const;
+export type SandboxPolicy = (typeof sandboxPolicies)[number];
+export const levelWanted: Readonly<Record<SandboxPolicy, IsolationLevel>> = { auto: 1, strict: 3, none: 0 };

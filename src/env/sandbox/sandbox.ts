@@ -82,9 +82,11 @@ export class Sandbox implements AsyncDisposable {
     const missing = Object.entries(layers).flatMap(([name, why]) => (why === '' ? [] : [`${name}: ${why}`]));
     throw new UserError({
       call: 'start the sandbox',
-      expected: `isolation level ${wanted} (strict)`,
+      expected: `isolation level ${wanted} or higher`,
       found: `level ${level}. ${[...missing, ...escapes.map((name) => `escape: ${name}`)].join('; ')}`,
-      fix: 'Run where these layers work, or lower the level the config asks for.',
+      fix:
+        'Run where these layers work (gq doctor lists them). To run programs that can read and write what you can: ' +
+        'environment.sandbox = "none" in the config, --sandbox none on the command line.',
     });
   }
 
