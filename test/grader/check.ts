@@ -3,8 +3,10 @@
  * ones. Prints what it counted and exits 1 when something does not hold. `node test/grader/check.ts [programs]`
  */
 import { existsSync } from 'node:fs';
+import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { benchmarkFile, findUnsound } from './canonical.ts';
-import { soak } from './soak.ts';
+import { slowdownByFlooders, soak } from './soak.ts';
 
 const largestGrowthBytes = 200 << 20;
 const programs = Number(process.argv[2] ?? 10_000);
@@ -35,6 +37,11 @@ if (report.processesLeft.length > 0) failures.push(`processes left: ${report.pro
 if (report.descriptorsAfter > report.descriptorsBefore) failures.push('descriptors left open');
 if (report.directoriesLeft.length > 0) failures.push(`directories left: ${report.directoriesLeft.join(', ')}`);
 if (report.memoryAfterBytes - report.memoryBeforeBytes > largestGrowthBytes) failures.push('memory grew');
+
+await using sandbox = await Sandbox.start({ workers: 4 });
+const slowdown = await slowdownByFlooders(new SandboxJudge(sandbox), 400);
+console.log(`flooders: right programs take ${slowdown.toFixed(2)} times as long beside three of them`);
+if (slowdown > 2) failures.push(`three flooders slow right programs ${slowdown.toFixed(1)} times`);
 
 for (const failure of failures) console.log(`FAILED ${failure}`);
 console.log(failures.length === 0 ? 'everything holds' : `${failures.length} failures`);

@@ -135,6 +135,8 @@ export class SandboxWorker {
     payload.allowHalfOpen = true;
     payload.resume();
     report.on('data', (chunk: Buffer) => this.#readLines(chunk));
+    // A stream that is half open would keep "close" from coming.
+    this.#process.on('exit', () => payload.destroy());
     this.#process.on('error', (error) => this.#fail(`cannot start: ${error.message}`));
     this.#process.on('close', (code, signal) => this.#fail(`ended with ${signal ?? code}. ${this.#stderr}`.trim()));
     this.ready = this.#awaitReady();
