@@ -6,8 +6,8 @@ import json
 import os
 import sys
 
-# Modules that no program needs and that pull in much: windows, terminals, Python's own tests.
-SKIPPED = ("_tkinter", "_test", "xx", "_ctypes_test", "_curses", "readline", "_dbm", "_gdbm", "nis", "oss", "spwd")
+# Modules that no program needs and that pull in much: windows, network directories, sound, Python's own tests.
+SKIPPED = ("_tkinter", "_test", "_xxtest", "xx", "_ctypes_test", "nis", "oss")
 
 
 def mapped_libraries():
