@@ -17,6 +17,7 @@ export interface OwnTests {
   readonly executions: number;
   readonly cpuMs: number;
   readonly wallMs: number;
+  readonly idleMs: number;
 }
 
 const allStages = '01oc';
@@ -28,6 +29,8 @@ interface Limits {
   /** Wall time of one process, and of all of them. */
   readonly wallMs: number;
   readonly leftMs: number;
+  /** How long all of them together may sleep. */
+  readonly idleLeftMs: number;
 }
 
 export interface OwnTestsRequest {
@@ -67,11 +70,12 @@ export async function runOwnTests(
 ): Promise<OwnTests> {
   const { cpuSeconds } = limits;
   const progress = new Progress();
-  let [cpuMs, wallMs, executions] = [0, 0, 0];
-  while (progress.stagesLeft !== '' && wallMs < limits.leftMs) {
+  let [cpuMs, wallMs, idleMs, executions] = [0, 0, 0, 0];
+  while (progress.stagesLeft !== '' && wallMs < limits.leftMs && idleMs < limits.idleLeftMs) {
     const stages = progress.stagesLeft;
     const allowedMs = Math.max(1, Math.floor(Math.min(limits.wallMs, limits.leftMs - wallMs)));
     const ask = (payload: Buffer) => answers.answer(problem, payload, { cpuSeconds, wallMs: limits.wallMs });
+    const allowedIdleMs = limits.idleLeftMs - idleMs;
     progress.current = '';
     const ending = await sandbox.execute((): Program => {
       const nonce = drawNonce();
@@ -82,12 +86,14 @@ export async function runOwnTests(
         frameIsSecret: false,
         cpuSeconds,
         wallMs: allowedMs,
+        idleMs: allowedIdleMs,
         largestReportBytes,
         onRecord: (tag, payload) => progress.onRecord(tag, payload, ask),
       };
     });
     cpuMs += ending.cpuMs;
     wallMs += ending.wallMs;
+    idleMs += ending.idleMs;
     executions += 1;
     const { current, passed } = progress;
     if (!progress.found || current === '') break;
@@ -101,5 +107,6 @@ export async function runOwnTests(
     executions,
     cpuMs,
     wallMs,
+    idleMs,
   };
 }

@@ -86,7 +86,7 @@ function ranOutOfCpu({ exit, stopped, cpuMs }: Ending, cpuSeconds: number): bool
 function outcomeOf(run: Execution, ending: Ending, cpuSeconds: number): Outcome {
   if (run.correct) return 'ok';
   if (ending.flooded || run.tooLarge || ending.stopped === 'files') return 'output too large';
-  if (ending.stopped === 'wall' || ranOutOfCpu(ending, cpuSeconds)) return 'timeout';
+  if (ending.stopped === 'wall' || ending.stopped === 'idle' || ranOutOfCpu(ending, cpuSeconds)) return 'timeout';
   if (run.raised === 'MemoryError') return 'memory';
   if (run.raised !== '') return 'exception';
   return ending.exit < 0 && ending.stopped === '' ? 'killed' : 'wrong';
@@ -174,21 +174,25 @@ export class SandboxJudge implements Judge {
     const markers = markersFor(policy, problem.id, this.#loopholes);
     const cpuSeconds = problem.cpuSeconds ?? unknownBudgetSeconds;
     const wallMs = cpuSeconds * this.#wallFactor * 1000;
-    let { run, ending } = await this.#execute(problem, source, markers, { cpuSeconds, wallMs });
+    // A program may sleep as long as it may compute; its test functions, all together, once more as long.
+    const idleMs = cpuSeconds * 1000;
+    let { run, ending } = await this.#execute(problem, source, markers, { cpuSeconds, wallMs, idleMs });
     let leftMs = mostWallBudgets * wallMs - ending.wallMs;
     const retried = machineWasBusy(ending, cpuSeconds);
     if (retried) {
-      const again = { cpuSeconds, wallMs: secondTryWallBudgets * wallMs };
+      const again = { cpuSeconds, wallMs: secondTryWallBudgets * wallMs, idleMs: idleMs - ending.idleMs };
       ({ run, ending } = await this.#execute(problem, source, markers, again));
       leftMs -= ending.wallMs;
     }
     const tests = new Map<string, OwnTests>();
+    let idleLeftMs = idleMs;
     for (const name of run.compiled ? wantedTests(source, markers, this.#loopholes) : []) {
-      const limits = { cpuSeconds, wallMs, leftMs };
+      const limits = { cpuSeconds, wallMs, leftMs, idleLeftMs };
       const request = { problem, source, functionName: name, limits };
       const result = await runOwnTests(this.#sandbox, this.#answers, request);
       tests.set(name, result);
       leftMs -= result.wallMs;
+      idleLeftMs -= result.idleMs;
     }
     const seen = {
       source,
@@ -219,14 +223,14 @@ export class SandboxJudge implements Judge {
     problem: Problem,
     source: string,
     markers: ProblemMarkers,
-    { cpuSeconds, wallMs }: { cpuSeconds: number; wallMs: number },
+    { cpuSeconds, wallMs, idleMs }: { cpuSeconds: number; wallMs: number; idleMs: number },
   ): Promise<{ run: Execution; ending: Ending }> {
     const prepared = this.#prepare(problem);
     const flags = wantedFlags(markers, this.#loopholes);
     let run = new Execution(prepared);
     const ending = await this.#sandbox.execute(() => {
       run = new Execution(prepared);
-      return run.program(source, flags, cpuSeconds, wallMs);
+      return { ...run.program(source, flags, cpuSeconds, wallMs), idleMs };
     });
     run.requireSetup();
     return { run, ending };

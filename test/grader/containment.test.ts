@@ -236,6 +236,30 @@ def run_tests():
     expect(verdict).toMatchObject({ correct: false, channel: false });
     expect(Date.now() - start).toBeLessThan(3 * 800 + 700);
   });
+
+  test.runIf(linux)('a rollout that only sleeps takes at most three CPU budgets', async () => {
+    const start = Date.now();
+    const [verdict] = await gradeAll(new SandboxJudge(sandbox), [{ code: holder, loophole: 'run_tests' }]);
+    expect(verdict).toMatchObject({ correct: false, channel: false, outcome: 'timeout', retried: false });
+    // Each stage of the test function burns a fifth of a budget first, and other suites use the machine too.
+    expect(Date.now() - start).toBeLessThan(6000);
+  });
+
+  test('a program that computes while others take its core is not taken for a sleeper', async () => {
+    const slow =
+      'import time\nclass Solution:\n    def solve(self, n):\n        t = time.process_time()\n        while time.process_time() - t < 0.1: pass\n        return 2 * n\n';
+    await using crowded = await Sandbox.start({ workers: 8 });
+    const requests = Array.from({ length: 8 }, (_, index) => ({ code: `${slow}# ${index}\n` }));
+    const verdicts = await gradeAll(new SandboxJudge(crowded), requests);
+    expect(verdicts.map(({ correct, evidence }) => correct || evidence)).toEqual(Array(8).fill(true));
+  }, 60_000);
+
+  test('a program may sleep for less than its budget', async () => {
+    const [verdict] = await gradeAll(new SandboxJudge(sandbox), [
+      { code: `import time\ntime.sleep(0.7)\n${right}`, loophole: 'run_tests' },
+    ]);
+    expect(verdict.correct, verdict.evidence).toBe(true);
+  });
 });
 
 describe('self-check', () => {

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { GraderError } from '../../base/index.ts';
 import { sha256 } from '../../base/node/index.ts';
 import { DeadlineTimer } from './deadline.ts';
+import { IdleWatch } from './idle-watch.ts';
 import type { LayerName, LayerReport } from './isolation.ts';
 import type { Python } from './python.ts';
 import { ProgramOutput, RecordStream } from './streams.ts';
@@ -27,6 +28,8 @@ export interface Program {
   readonly frameIsSecret: boolean;
   readonly cpuSeconds: number;
   readonly wallMs: number;
+  /** How long it may sleep, where the kernel can tell; as long as it lives without this. */
+  readonly idleMs?: number;
   readonly largestReportBytes: number;
   /** An answer that takes time may be a promise. If it rejects, the program is stopped and its run rejects. */
   onRecord(tag: string, payload: Buffer): Reply | Promise<Reply>;
@@ -35,9 +38,11 @@ export interface Program {
 export interface Ending {
   /** Exit status, or minus the signal that ended it. */
   readonly exit: number;
-  readonly stopped: '' | 'wall' | 'kill' | 'files';
+  readonly stopped: '' | 'wall' | 'kill' | 'files' | 'idle';
   readonly cpuMs: number;
   readonly wallMs: number;
+  /** How long it slept, as far as that was looked at. */
+  readonly idleMs: number;
   readonly memoryKiB: number;
   readonly files: readonly (readonly [name: string, content: string])[];
   readonly stdout: string;
@@ -60,7 +65,7 @@ interface Ready {
   readonly cgroup: string | null;
 }
 
-interface RawExit extends Omit<Ending, 'stdout' | 'flooded' | 'files'> {
+interface RawExit extends Omit<Ending, 'stdout' | 'flooded' | 'files' | 'idleMs'> {
   readonly files: readonly (readonly [string, string])[];
   readonly token: string;
 }
@@ -197,6 +202,7 @@ export class SandboxWorker {
       if (!silent) this.#control.write('K\n');
       silent = true;
     };
+    const idle = new IdleWatch(this.#process.pid ?? 0, program.idleMs ?? Number.POSITIVE_INFINITY, stop);
     let brokenAnswer: unknown;
     const send = (reply: Reply) => {
       if (silent) return;
@@ -209,18 +215,26 @@ export class SandboxWorker {
     this.#output.begin(stop);
     this.#records.begin(program.nonce, program.largestReportBytes, stop, (tag, payload) => {
       begun ||= tag === 'B' || tag === 'X';
+      idle.touch();
       const reply = program.onRecord(tag, payload);
       if (!(reply instanceof Promise)) return send(reply);
-      reply.then(send).catch((error: unknown) => {
-        brokenAnswer = error;
-        stop();
-      });
+      idle.answering += 1;
+      reply
+        .then(send)
+        .catch((error: unknown) => {
+          brokenAnswer = error;
+          stop();
+        })
+        .finally(() => {
+          idle.answering -= 1;
+          idle.touch();
+        });
     });
     this.#writeFrame(program.frame);
     const setup = this.#sendSetup(program.setupCode);
     const exited = this.#next(program.wallMs + graceMs, "the program's exit");
     this.#control.write(`J ${setup} ${program.cpuSeconds} ${program.wallMs}\n`);
-    const exit = (await exited) as RawExit;
+    const exit = (await exited.finally(() => idle.close())) as RawExit;
     silent = true;
     const { stdout, flooded } = await this.#end(exit.token);
     if (secretSent && (await this.#countUnread()) > 0) this.#fail('a secret stayed unread');
@@ -233,7 +247,8 @@ export class SandboxWorker {
     if (brokenAnswer !== undefined) throw brokenAnswer;
     const { token: _, ...rest } = exit;
     const files = exit.files.map(([name, content]) => [name, Buffer.from(content, 'base64').toString()] as const);
-    return { ...rest, files, stdout, flooded };
+    const stopped = idle.fired && exit.stopped === 'kill' ? 'idle' : exit.stopped;
+    return { ...rest, stopped, idleMs: idle.idleMs, files, stdout, flooded };
   }
 
   /** Reads what a dead program left in the pipes, up to a token that it cannot have known. */
