@@ -32,7 +32,7 @@ function readBuilder(value: PythonValue): Builder {
 }
 
 /** The question of a program, read as hostile bytes; RangeError when it is none. */
-export function readQuestion(payload: Buffer): Call {
+function readQuestion(payload: Buffer): Call {
   const message = decodeMarshal(payload);
   const [positional, keywords, builders] = message instanceof PythonTuple ? message.items : [];
   if (!Array.isArray(positional) || !(keywords instanceof PythonDict) || !Array.isArray(builders)) {

@@ -56,7 +56,7 @@ function withPart(value: PythonValue, path: Path, part: PythonValue): PythonValu
 }
 
 /** A wrong value of the same type, the same at every grading of the problem. Only the type is taken from the expected value. */
-export function decoyOf(expected: PythonValue, seed: string): PythonValue {
+function decoyOf(expected: PythonValue, seed: string): PythonValue {
   if (typeof expected === 'boolean') return !expected;
   for (let attempt = 0; ; attempt += 1) {
     const digits = sha256(`decoy ${seed} ${attempt}`);
