@@ -19,10 +19,11 @@ import {
   SandboxJudge,
   type Submission,
 } from '../../env/index.ts';
-import type { IsolationLevel } from '../../env/sandbox/index.ts';
+import type { IsolationLevel, SandboxPolicy } from '../../env/sandbox/index.ts';
 import { Sandbox } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
+import { levelOfCall, parseLevel, sandboxOption } from '../sandbox-option.ts';
 import { renderTotals, totalsByLoophole } from '../terminal/grade-totals.ts';
 import { Progress } from '../terminal/progress.ts';
 import { parseCount } from './problems.ts';
@@ -36,6 +37,7 @@ interface GradeOptions {
   readonly python?: string;
   readonly workers?: number;
   readonly strict?: IsolationLevel;
+  readonly sandbox?: SandboxPolicy;
   readonly json?: true;
 }
 
@@ -130,13 +132,14 @@ async function gradeRest(
 }
 
 async function grade(options: GradeOptions, context: CommandContext): Promise<void> {
+  const strictLevel = levelOfCall(options);
   const responses = await readResponses(options.responses, options.loophole);
   const earlier = await readEarlier(options.out, responses, options.markers);
   if (earlier.length > 0) context.stderr.write(`gq: ${earlier.length} verdicts exist already; going on after them\n`);
   await using sandbox = await Sandbox.start({
     ...(options.python !== undefined && { python: options.python }),
     ...(options.workers !== undefined && { workers: options.workers }),
-    ...(options.strict !== undefined && { strictLevel: options.strict }),
+    strictLevel,
   });
   const graded = await gradeRest(responses.slice(earlier.length), options, sandbox, context);
   const totals = totalsByLoophole([...earlier, ...graded]);
@@ -176,11 +179,8 @@ export function configureGrade(command: Command, context: CommandContext): void 
     )
     .option('--python <name>', 'the Python that runs programs (default: python3)')
     .option('--workers <n>', 'number of programs side by side (default: twice the number of cores)', parseCount)
-    .option(
-      '--strict <level>',
-      'refuse to run below this isolation level, 1 to 3',
-      (text) => parseCount(text) as IsolationLevel,
-    )
+    .option('--strict <level>', 'refuse to run below this isolation level, 1 to 3', parseLevel)
+    .addOption(sandboxOption())
     .option('--json', 'print the totals as JSON')
     .addHelpText('after', loopholesText())
     .addHelpText(
