@@ -1,13 +1,12 @@
 /**
  * One execution of a program against all tests of a problem. The program gets inputs and gives values; each value is
  * compared here, as it arrives. The first wrong value stops the program at its next pause. `finished` fixes the result.
- * Only then, and only if no plain value was wrong, are expected values revealed, for outputs that have no plain form.
+ * Only then, and only if no plain value was wrong, are outputs that have no plain form compared with decoys (opaque.ts).
  */
 import { UserError } from '../base/index.ts';
 import { Comparer, type Expected, prepareExpected } from './compare.ts';
-import { encodeMarshal } from './marshal.ts';
+import { encodeDecoys, type OpaqueOutput } from './opaque.ts';
 import type { Problem, TestCase } from './problem.ts';
-import { PythonDict } from './python-value.ts';
 import { encodeBatch, encodeProgramFrame } from './sandbox/frames.ts';
 import { drawNonce, type Ending, type Program, type Reply } from './sandbox/worker.ts';
 
@@ -57,7 +56,7 @@ export function prepareProblem(problem: Problem): PreparedProblem {
 /** How setup code ended that neither came to its end nor raised. */
 function describeEnd({ exit, stopped, flooded, cpuMs, wallMs }: Ending): string {
   if (flooded || stopped === 'kill') return 'it writes where only the harness may write, or too much';
-  if (stopped === 'wall' || exit === -9 || exit === -24) {
+  if (stopped === 'wall' || stopped === 'idle' || exit === -9 || exit === -24) {
     return `not done after ${Math.round(cpuMs)} ms CPU, ${Math.round(wallMs)} ms wall`;
   }
   return exit < 0 ? `it ended by signal ${-exit}` : `it ended the process with status ${exit}`;
@@ -77,7 +76,7 @@ export class Execution {
   #outputs = 0;
   #batch = 0;
   #setupFailure = '';
-  readonly #opaque: number[] = [];
+  readonly #opaque: OpaqueOutput[] = [];
   readonly #comparer = new Comparer();
 
   constructor(prepared: PreparedProblem) {
@@ -189,8 +188,9 @@ export class Execution {
       this.#fail('an output without an input');
       return 'stop';
     }
-    if (tag === 'u') this.#opaque.push(index);
-    else if (this.wrong === '') {
+    if (tag === 'u') {
+      this.#opaque.push({ index, parts: Buffer.from(payload), expected: this.#prepared.problem.tests[index].expected });
+    } else if (this.wrong === '') {
       const why = tag === 'l' ? 'wrong value' : this.#comparer.wrongness(payload, expected);
       if (why !== '') this.#fail(`test ${index + 1}: ${why}`);
     }
@@ -202,8 +202,8 @@ export class Execution {
     this.finished = true;
     if (this.#opaque.length === 0) return undefined;
     if (this.wrong !== '') return 'stop';
-    const values = this.#opaque.map((index) => [BigInt(index), this.#prepared.problem.tests[index].expected] as const);
-    return { frame: encodeMarshal(new PythonDict(values)), secret: true };
+    const frame = encodeDecoys(this.#prepared.problem.id, this.#opaque);
+    return frame === null ? 'stop' : { frame, secret: false };
   }
 
   get opaqueOutputs(): number {

@@ -1,10 +1,12 @@
 /**
  * The judge that executes programs: it extracts the program, runs it once against the tests, runs the test functions of its own
  * that a loophole asks for, and lets every loophole say whether its channel fired. The same rollout gives the same verdict: CPU time
- * decides, not wall time; a program that ran out of wall time while the machine was busy is run once more with twice the time.
+ * decides, not wall time; a program that ran out of wall time while the machine was busy is run once more. All processes of
+ * one rollout together take at most three wall budgets.
  */
 import { availableParallelism, loadavg } from 'node:os';
 import { sha256 } from '../base/node/index.ts';
+import { CanonicalAnswers } from './canonical-answers.ts';
 import { firedChannels, wantedFlags, wantedTests } from './channels.ts';
 import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
 import type { Judge, Submission } from './judge.ts';
@@ -35,6 +37,9 @@ interface Facts {
 
 const unknownBudgetSeconds = 3;
 const usualWallFactor = 10;
+/** Wall time as multiples of the wall budget: of one rollout with everything, and of the second try of its program. */
+const mostWallBudgets = 3;
+const secondTryWallBudgets = 1.5;
 const cacheEntries = 10_000;
 const noLabels = { ownTestsPass: null, ownTestsRejectCanonical: null } as const;
 
@@ -81,7 +86,7 @@ function ranOutOfCpu({ exit, stopped, cpuMs }: Ending, cpuSeconds: number): bool
 function outcomeOf(run: Execution, ending: Ending, cpuSeconds: number): Outcome {
   if (run.correct) return 'ok';
   if (ending.flooded || run.tooLarge || ending.stopped === 'files') return 'output too large';
-  if (ending.stopped === 'wall' || ranOutOfCpu(ending, cpuSeconds)) return 'timeout';
+  if (ending.stopped === 'wall' || ending.stopped === 'idle' || ranOutOfCpu(ending, cpuSeconds)) return 'timeout';
   if (run.raised === 'MemoryError') return 'memory';
   if (run.raised !== '') return 'exception';
   return ending.exit < 0 && ending.stopped === '' ? 'killed' : 'wrong';
@@ -120,6 +125,7 @@ export interface SandboxJudgeOptions {
 
 export class SandboxJudge implements Judge {
   readonly #sandbox: Sandbox;
+  readonly #answers: CanonicalAnswers;
   readonly #loopholes: readonly Loophole[];
   readonly #wallFactor: number;
   readonly #prepared = new WeakMap<Problem, PreparedProblem>();
@@ -130,6 +136,7 @@ export class SandboxJudge implements Judge {
     { loopholes = builtinLoopholes, wallFactor = usualWallFactor }: SandboxJudgeOptions = {},
   ) {
     this.#sandbox = sandbox;
+    this.#answers = new CanonicalAnswers(sandbox);
     this.#loopholes = loopholes;
     this.#wallFactor = wallFactor;
   }
@@ -166,16 +173,27 @@ export class SandboxJudge implements Judge {
   async #examine(problem: Problem, source: string, policy: MarkerPolicy): Promise<Facts> {
     const markers = markersFor(policy, problem.id, this.#loopholes);
     const cpuSeconds = problem.cpuSeconds ?? unknownBudgetSeconds;
-    const limits = { cpuSeconds, wallMs: cpuSeconds * this.#wallFactor * 1000 };
-    let { run, ending } = await this.#execute(problem, source, markers, limits);
+    const wallMs = cpuSeconds * this.#wallFactor * 1000;
+    // A program may sleep as long as it may compute; its test functions, all together, once more as long.
+    const idleMs = cpuSeconds * 1000;
+    let { run, ending } = await this.#execute(problem, source, markers, { cpuSeconds, wallMs, idleMs });
+    let leftMs = mostWallBudgets * wallMs - ending.wallMs;
     const retried = machineWasBusy(ending, cpuSeconds) || run.isSetupLate(ending);
     if (retried) {
-      ({ run, ending } = await this.#execute(problem, source, markers, { cpuSeconds, wallMs: 2 * limits.wallMs }));
+      const again = { cpuSeconds, wallMs: secondTryWallBudgets * wallMs, idleMs: idleMs - ending.idleMs };
+      ({ run, ending } = await this.#execute(problem, source, markers, again));
+      leftMs -= ending.wallMs;
     }
     run.requireSetup(ending);
     const tests = new Map<string, OwnTests>();
+    let idleLeftMs = idleMs;
     for (const name of run.compiled ? wantedTests(source, markers, this.#loopholes) : []) {
-      tests.set(name, await runOwnTests(this.#sandbox, problem, source, name, limits));
+      const limits = { cpuSeconds, wallMs, leftMs, idleLeftMs };
+      const request = { problem, source, functionName: name, limits };
+      const result = await runOwnTests(this.#sandbox, this.#answers, request);
+      tests.set(name, result);
+      leftMs -= result.wallMs;
+      idleLeftMs -= result.idleMs;
     }
     const seen = {
       source,
@@ -206,14 +224,14 @@ export class SandboxJudge implements Judge {
     problem: Problem,
     source: string,
     markers: ProblemMarkers,
-    { cpuSeconds, wallMs }: { cpuSeconds: number; wallMs: number },
+    { cpuSeconds, wallMs, idleMs }: { cpuSeconds: number; wallMs: number; idleMs: number },
   ): Promise<{ run: Execution; ending: Ending }> {
     const prepared = this.#prepare(problem);
     const flags = wantedFlags(markers, this.#loopholes);
     let run = new Execution(prepared);
     const ending = await this.#sandbox.execute(() => {
       run = new Execution(prepared);
-      return run.program(source, flags, cpuSeconds, wallMs);
+      return { ...run.program(source, flags, cpuSeconds, wallMs), idleMs };
     });
     return { run, ending };
   }

@@ -1,7 +1,7 @@
 /** The problems of a run, checked and split, and the judge of programs for them. */
 import { UserError } from '../base/index.ts';
 import { checkSoundness, type Judge, type Problem, SandboxJudge } from '../env/index.ts';
-import { Sandbox } from '../env/sandbox/index.ts';
+import { levelWanted, Sandbox } from '../env/sandbox/index.ts';
 import { assertDisjoint, dealOut, type Refusal, type Splits } from '../env/sources/index.ts';
 import type { Notice, RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
@@ -23,7 +23,7 @@ export async function openJudge(
   const sandbox = await Sandbox.start({
     ...(cores === null ? {} : { workers: 2 * cores }),
     ...(environment.python === null ? {} : { python: environment.python }),
-    ...(environment.sandbox === 'strict' ? { strictLevel: 1 as const } : {}),
+    strictLevel: levelWanted[environment.sandbox],
   });
   return new SandboxJudge(resources.use(sandbox), { loopholes });
 }

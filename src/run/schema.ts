@@ -64,7 +64,10 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .boolean()
         .default(false)
         .describe('the flag enable_thinking of the chat template, if it has one'),
-      sandbox: z.enum(['auto', 'strict']).default('auto').describe('strict refuses to run below isolation level 1'),
+      sandbox: z
+        .enum(['auto', 'strict', 'none'])
+        .default('auto')
+        .describe('isolation of programs: auto refuses to run below level 1, strict below level 3, none runs anywhere'),
       python: z.string().nullable().default(null).describe('the Python that runs programs; null: python3 on the PATH'),
     })
     .prefault({});

@@ -3,9 +3,11 @@
  * values, and a soak of 10,000 programs with 10% hostile ones. Prints what it counted and exits 1 when something does not hold. `node test/grader/check.ts [programs]`
  */
 import { existsSync } from 'node:fs';
+import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { benchmarkFile, findUnsound } from './canonical.ts';
 import { compareWithPython } from './equality.ts';
-import { soak } from './soak.ts';
+import { slowdownByFlooders, soak } from './soak.ts';
 
 const largestGrowthBytes = 200 << 20;
 const equalityParts = 10;
@@ -47,6 +49,11 @@ if (report.processesLeft.length > 0) failures.push(`processes left: ${report.pro
 if (report.descriptorsAfter > report.descriptorsBefore) failures.push('descriptors left open');
 if (report.directoriesLeft.length > 0) failures.push(`directories left: ${report.directoriesLeft.join(', ')}`);
 if (report.memoryAfterBytes - report.memoryBeforeBytes > largestGrowthBytes) failures.push('memory grew');
+
+await using sandbox = await Sandbox.start({ workers: 4 });
+const slowdown = await slowdownByFlooders(new SandboxJudge(sandbox), 400);
+console.log(`flooders: right programs take ${slowdown.toFixed(2)} times as long beside three of them`);
+if (slowdown > 2) failures.push(`three flooders slow right programs ${slowdown.toFixed(1)} times`);
 
 for (const failure of failures) console.log(`FAILED ${failure}`);
 console.log(failures.length === 0 ? 'everything holds' : `${failures.length} failures`);

@@ -6,7 +6,7 @@ import { levelOf } from '../../src/env/sandbox/isolation.ts';
 import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { doubleProblem, gradeAll, right, runRaw, wrong } from './fixtures.ts';
-import { soak } from './soak.ts';
+import { slowdownByFlooders, soak } from './soak.ts';
 
 const linux = process.platform === 'linux';
 
@@ -23,7 +23,7 @@ describe('start', () => {
   });
 
   test.runIf(linux)('the self-check sees what a missing layer lets through', async () => {
-    await using open = await Sandbox.start({ workers: 1, layers: ['noPrivileges'] });
+    await using open = await Sandbox.start({ workers: 1, layers: ['noPrivileges'], strictLevel: 0 });
     expect(open.report.level).toBe(0);
     expect(open.report.escapes).toEqual(expect.arrayContaining(['reads /etc/passwd', 'opens a socket', 'forks']));
   });
@@ -53,6 +53,7 @@ function serversOf(pid: number): number[] {
 describe('failure of the sandbox', () => {
   test.runIf(linux)('a worker killed from outside is replaced and its program run again', async () => {
     await using sandbox = await Sandbox.start({ workers: 1 });
+    const start = Date.now();
     const [worker] = serversOf(process.pid);
     const slow = `import time\ntime.sleep(0.5)\n${right}`;
     const graded = gradeAll(new SandboxJudge(sandbox), [{ code: slow }]);
@@ -60,6 +61,7 @@ describe('failure of the sandbox', () => {
     const [verdict] = await graded;
     expect(verdict.correct).toBe(true);
     expect(sandbox.replaced).toBe(1);
+    expect(Date.now() - start).toBeLessThan(15_000);
   });
 
   test('setup code that fails is the problem’s fault, not the answer’s', async () => {
@@ -113,4 +115,9 @@ test.runIf(linux)('soak: hostile and honest programs mixed, none lost, nothing l
   expect(report.processesLeft).toEqual([]);
   expect(report.descriptorsAfter).toBeLessThanOrEqual(report.descriptorsBefore);
   expect(report.directoriesLeft).toEqual([]);
+});
+
+test.runIf(linux)('three flooders slow right programs at most two times', async () => {
+  await using sandbox = await Sandbox.start({ workers: 4 });
+  expect(await slowdownByFlooders(new SandboxJudge(sandbox), 100)).toBeLessThan(2);
 });

@@ -1,4 +1,7 @@
-/** Grades many programs, one in ten hostile, checks every verdict, and counts what is left behind. */
+/**
+ * Grades many programs, one in ten hostile and one in fifty pressing on what all share (pressure.ts), checks every verdict,
+ * and counts what is left behind.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +13,7 @@ import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
 import { doubleProblem, exploits, gradeAll, type Request, right, wrong } from './fixtures.ts';
 import { hostAttacks, oracleAttacks } from './own-attacks.ts';
+import { flooders, pressure } from './pressure.ts';
 
 export interface SoakReport {
   readonly programs: number;
@@ -36,12 +40,17 @@ const slow = ['deep_recursion', 'giant_int', 'swaps_descriptors', 'patched_harne
 function drawPrograms(count: number, seed: number): readonly Expectation[] {
   const stream = randomStream(seed, 'soak');
   const hostile = Object.entries({ ...oracleAttacks, ...hostAttacks }).filter(([name]) => !slow.includes(name));
+  const pressing = Object.entries(pressure);
   const channelNames = namesOf(payingLoopholes(builtinLoopholes));
   const hacks = exploits(markersFor('original', doubleProblem.id));
   return Array.from({ length: count }, (_, index) => {
     const mark = `# ${index}\n`;
     const kind = stream.integerAt(4 * index, 10);
     const pick = stream.integerAt(4 * index + 1, 1000);
+    if (stream.integerAt(4 * index + 2, 50) === 0) {
+      const [name, code] = pressing[pick % pressing.length];
+      return { name, code: `${code}\n${mark}`, correct: false };
+    }
     if (kind === 0) {
       const [name, code] = hostile[pick % hostile.length];
       return { name, code: `${code}\n${mark}`, correct: false };
@@ -128,4 +137,29 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
     memoryBeforeBytes,
     memoryAfterBytes: residentBytes(),
   };
+}
+
+/** How many times longer right programs take beside three programs that flood a descriptor each, all on the same workers. */
+export async function slowdownByFlooders(judge: SandboxJudge, programs: number): Promise<number> {
+  const honest = (round: string) =>
+    Array.from({ length: programs }, (_, index) => ({ code: `${right}# ${round} ${index}\n` }));
+  const timed = async (requests: readonly Request[], correct: number): Promise<number> => {
+    const start = performance.now();
+    const verdicts = await gradeAll(judge, requests);
+    const found = verdicts.filter((verdict) => verdict.correct).length;
+    if (found !== correct) throw new Error(`${found} of ${correct} right programs were graded correct`);
+    return performance.now() - start;
+  };
+  await timed(honest('warm'), programs);
+  const ratios: number[] = [];
+  // The machine has other things to do at times: the best of three rounds is what the flooders cannot avoid.
+  for (const round of ['first', 'second', 'third']) {
+    const alone = await timed(honest(`${round} alone`), programs);
+    const beside = await timed(
+      [...flooders.map((code) => ({ code: `${code}# ${round}\n` })), ...honest(round)],
+      programs,
+    );
+    ratios.push(beside / alone);
+  }
+  return Math.min(...ratios);
 }

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
+import { configHash, RunDirectory } from '../../src/run/index.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 
 async function gq(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
@@ -126,8 +127,10 @@ describe('gq gate', () => {
     const path = join(await makeRuns(), 'activation');
     const asMeant = await gq('gate', path);
     expect(asMeant.out).not.toContain('few are kept');
-    const manifest = join(path, 'manifest.json');
-    writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('"keepTail": 0.02', '"keepTail": 0.3'));
+    const run = RunDirectory.open(path);
+    const manifest = run.readManifest();
+    const config = { ...manifest.config, arm: { ...manifest.config.arm, keepTail: 0.3 } };
+    await run.writeManifest({ ...manifest, config, configHash: configHash(config) });
     const starved = await gq('gate', path);
     expect(starved.out.replace(/\s+/g, ' ')).toContain('1 of 60 kept, where 30% are meant to be: few are kept');
   });
@@ -179,7 +182,7 @@ describe('names that are not there', () => {
     const directory = await makeRuns();
     const { code, err } = await gq('export', directory, '--to', join(directory, 'out'));
     expect(code).toBe(2);
-    expect(err).toContain(`gq export ${directory}: expected a run`);
+    expect(err).toContain(`export ${directory}: expected a run`);
     expect(err).toContain(`Name one of them: ${join(directory, 'activation')}, ${join(directory, 'vanilla')}.`);
     expect((await gq('export', temporaryFolder(), '--to', join(directory, 'out'))).err).toContain('none of them');
   });

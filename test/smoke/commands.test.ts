@@ -193,7 +193,8 @@ describe('gq pool make', () => {
       'verdicts',
       cases.map((each, i) => ({ ...known, ...each, id: `${i}` })),
     );
-    expect(await gq(['pool', 'make', '--run', run.path, '--out', out])).toMatchObject({ code: 0 });
+    const made = await gq(['pool', 'make', '--run', run.path, '--out', out]);
+    expect(made, made.err).toMatchObject({ code: 0 });
     const entries = readFileSync(out, 'utf8')
       .trimEnd()
       .split('\n')

@@ -128,7 +128,7 @@ describe('gq train on a GPU that is too small', () => {
     const settings = [`model=${lab.model}`, ...tinySettings, 'device.kind=cuda', 'device.arenaMiB=8'];
     const argv = ['train', ...settings.flatMap((setting) => ['--set', setting]), '--out', lab.path('too-small')];
     expect(await runCli(argv, streams)).toBe(2);
-    expect(err).toMatch(/^gq: memory of the device: expected a run that fits into 0\.01 GiB \(in device\.arenaMiB\)/);
+    expect(err).toMatch(/^gq: memory of the device: expected a run that fits into 0\.01 GiB \(in device\.arenaMiB\)/m);
     expect(err).not.toContain('    at ');
     expect(out).toBe('');
   });

@@ -97,7 +97,10 @@ describe('arguments are checked before anything is trained', () => {
     const path = lab.path('begun-only');
     await trainRun(lab.config([...gate, 'updates=4']), RunDirectory.create(path), { signal: AbortSignal.abort() });
     const begun = await gq('relearn', path, '--out', out);
-    expect(begun).toMatchObject({ code: 2, err: expect.stringContaining('a finished run, found 1 of 4 updates') });
+    expect(begun).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('a finished run, found one that stopped after 1 of 4 updates'),
+    });
     expect(existsSync(out)).toBe(false);
     mkdirSync(`${out}/deployed`, { recursive: true });
     cpSync(lab.model, `${out}/deployed`, { recursive: true });

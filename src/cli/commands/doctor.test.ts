@@ -107,16 +107,17 @@ describe('wasm kernels', () => {
 });
 
 describe('python', () => {
-  it('is missing under a name nobody has, which is no failure', async () => {
+  it('is missing under a name nobody has, which is a failure', async () => {
     const finding = await inspectPython('python-of-nobody');
-    expect(finding).toMatchObject({ status: 'missing', required: false });
+    expect(finding).toMatchObject({ status: 'missing', required: true });
+    expect(isHealthy([finding])).toBe(false);
     expect(finding.detail).toContain('expected Python 3.9 or newer');
     expect(finding.todo).toContain('python3');
   });
 
   it('is what the sandbox misses too', async () => {
     const finding = await inspectSandbox({ python: 'python-of-nobody' });
-    expect(finding).toMatchObject({ name: 'sandbox', status: 'missing', required: false });
+    expect(finding).toMatchObject({ name: 'sandbox', status: 'missing', required: true });
   });
 });
 

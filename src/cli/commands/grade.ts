@@ -19,11 +19,12 @@ import {
   SandboxJudge,
   type Submission,
 } from '../../env/index.ts';
-import type { IsolationLevel } from '../../env/sandbox/index.ts';
+import type { IsolationLevel, SandboxPolicy } from '../../env/sandbox/index.ts';
 import { Sandbox } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { expectNewFile } from '../outputs.ts';
+import { levelOfCall, parseLevel, sandboxOption } from '../sandbox-option.ts';
 import { renderTotals, totalsByLoophole } from '../terminal/grade-totals.ts';
 import { Progress } from '../terminal/progress.ts';
 import { parseCount } from '../values.ts';
@@ -36,7 +37,8 @@ interface GradeOptions {
   readonly out: string;
   readonly python?: string;
   readonly workers?: number;
-  readonly strict?: string;
+  readonly strict?: IsolationLevel;
+  readonly sandbox?: SandboxPolicy;
   readonly force?: true;
   readonly json?: true;
 }
@@ -141,6 +143,7 @@ async function gradeRest(
 }
 
 async function grade(options: GradeOptions, context: CommandContext): Promise<void> {
+  const strictLevel = levelOfCall(options);
   const responses = await readResponses(options.responses, options.loophole);
   if (!existsSync(options.out) || options.force) expectNewFile(options.out, '--out', options.force);
   if (options.force) rmSync(options.out, { force: true });
@@ -149,7 +152,7 @@ async function grade(options: GradeOptions, context: CommandContext): Promise<vo
   await using sandbox = await Sandbox.start({
     ...(options.python !== undefined && { python: options.python }),
     ...(options.workers !== undefined && { workers: options.workers }),
-    ...(options.strict !== undefined && { strictLevel: Number(options.strict) as IsolationLevel }),
+    strictLevel,
   });
   const graded = await gradeRest(responses.slice(earlier.length), options, sandbox, context);
   const totals = totalsByLoophole([...earlier, ...graded]);
@@ -189,7 +192,8 @@ export function configureGrade(command: Command, context: CommandContext): void 
     )
     .option('--python <name>', 'the Python that runs programs (default: python3)')
     .option('--workers <n>', 'number of programs side by side (default: twice the number of cores)', parseCount)
-    .addOption(new Option('--strict <level>', 'refuse to run below this isolation level').choices(['1', '2', '3']))
+    .option('--strict <level>', 'refuse to run below this isolation level, 1 to 3', parseLevel)
+    .addOption(sandboxOption())
     .option('--force', 'begin anew where --out exists')
     .option('--json', 'print the totals as JSON')
     .addHelpText('after', loopholesText())

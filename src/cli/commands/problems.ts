@@ -5,10 +5,11 @@ import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
 import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { checkProblems, type LoadedProblems, loadProblems, SandboxJudge, type Soundness } from '../../env/index.ts';
-import { Sandbox } from '../../env/sandbox/index.ts';
+import { Sandbox, type SandboxPolicy } from '../../env/sandbox/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { expectNewFile, isSameFile } from '../outputs.ts';
+import { levelOfCall, sandboxOption } from '../sandbox-option.ts';
 import { Progress } from '../terminal/progress.ts';
 import { parseCount } from '../values.ts';
 
@@ -17,6 +18,7 @@ interface CheckOptions {
   readonly python?: string;
   readonly workers?: number;
   readonly force?: true;
+  readonly sandbox?: SandboxPolicy;
   readonly json?: true;
 }
 
@@ -63,6 +65,7 @@ async function check(file: string, options: CheckOptions, context: CommandContex
   await using sandbox = await Sandbox.start({
     ...(options.python !== undefined && { python: options.python }),
     ...(options.workers !== undefined && { workers: options.workers }),
+    strictLevel: levelOfCall(options),
   });
   const progress = new Progress(context.stderr, 'checked', loaded.loaded.length);
   const result = await checkProblems(loaded, new SandboxJudge(sandbox), (done) => progress.show(done));
@@ -97,6 +100,7 @@ export function configureProblems(command: Command, context: CommandContext): vo
     .option('--force', 'overwrite the file of --write')
     .option('--python <name>', 'the Python that runs programs (default: python3)')
     .option('--workers <n>', 'number of programs side by side (default: twice the number of cores)', parseCount)
+    .addOption(sandboxOption())
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',

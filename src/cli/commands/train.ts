@@ -2,9 +2,11 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
+import type { SandboxPolicy } from '../../env/sandbox/index.ts';
 import { onInterrupt, resolveConfig, type TrainOptions, type TrainResult, trainRun } from '../../lab/index.ts';
 import { type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { sandboxOption } from '../sandbox-option.ts';
 import { JsonLines } from '../terminal/json-lines.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
 import { collect } from '../values.ts';
@@ -16,6 +18,7 @@ interface TrainFlags {
   readonly fork?: string;
   readonly model?: string;
   readonly device?: string;
+  readonly sandbox?: SandboxPolicy;
   readonly json?: boolean;
 }
 
@@ -28,6 +31,7 @@ export function configureTrain(command: Command, context: CommandContext): void 
     .option('--fork <run@update>', 'start a new run from a checkpoint of another')
     .option('--model <dir>', 'short for --set model=DIR')
     .option('--device <name>', 'short for --set device.kind=NAME')
+    .addOption(sandboxOption())
     .option('--json', 'print every event as a line of JSON')
     .addHelpText(
       'after',
@@ -49,10 +53,11 @@ async function runTrain(recipe: string | undefined, flags: TrainFlags, context: 
   if (end === 'tripwire' || !holds) context.exitCode = 1;
 }
 
-function shortcuts({ model, device, set }: TrainFlags): string[] {
+function shortcuts({ model, device, sandbox, set }: TrainFlags): string[] {
   return [
     ...(model === undefined ? [] : [`model=${JSON.stringify(model)}`]),
     ...(device === undefined ? [] : [`device.kind=${JSON.stringify(device)}`]),
+    ...(sandbox === undefined ? [] : [`environment.sandbox=${sandbox}`]),
     ...set,
   ];
 }

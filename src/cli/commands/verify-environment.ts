@@ -81,12 +81,7 @@ export async function reportScience(config: RunConfig, run: RunDirectory | null 
   return { checks, notes: '' };
 }
 
-function showReport(
-  { checks, notes }: VerifyReport,
-  title: string,
-  json: boolean,
-  context: CommandContext,
-): void {
+function showReport({ checks, notes }: VerifyReport, title: string, json: boolean, context: CommandContext): void {
   context.stdout.write(json ? checksJson({ checks }) : `${notes}${renderChecks(checks, title)}`);
   if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
 }

@@ -90,7 +90,7 @@ export async function inspectWasm(options: WasmOptions = {}): Promise<Finding> {
 }
 
 export async function inspectPython(name?: string): Promise<Finding> {
-  const part = { name: 'python', required: false };
+  const part = { name: 'python', required: true };
   try {
     const { executable, version } = await findPython(name);
     const values = { executable, version: version.join('.') };
@@ -100,21 +100,32 @@ export async function inspectPython(name?: string): Promise<Finding> {
   }
 }
 
+const partlyContained = 'Run untrusted programs where these layers work.';
+const notContained =
+  'Nothing is graded here unless environment.sandbox = "none" (or --sandbox none) says that programs may do what you may.';
+
 /** Starts the sandbox, which then attacks itself, and reports which layers hold. */
 export async function inspectSandbox(options: SandboxOptions = {}): Promise<Finding> {
-  const part = { name: 'sandbox', required: false };
+  const part = { name: 'sandbox', required: true };
   try {
-    await using sandbox = await Sandbox.start({ workers: 1, ...options });
+    await using sandbox = await Sandbox.start({ workers: 1, strictLevel: 0, ...options });
     const { level, layers, escapes } = sandbox.report;
-    const active = Object.entries(layers).flatMap(([name, why]) => (why === '' ? [name] : []));
-    const inactive = Object.entries(layers).flatMap(([name, why]) => (why === '' ? [] : [`${name} (${why})`]));
-    const gaps = [...inactive, ...escapes.map((attack) => `a program ${attack}`)].join(', ');
+    const names = Object.keys(layers) as LayerName[];
+    const active = names.filter((name) => layers[name] === '');
+    // Each process is bounded without a cgroup too, so its absence is a note and no gap.
+    const inactive = names.filter((name) => layers[name] !== '' && name !== 'cgroup');
+    const covers = active.map((name) => `${name}: ${layerCovers[name]}`);
+    const gaps = [
+      ...inactive.map((name) => `${name} (${layers[name]})`),
+      ...escapes.map((attack) => `a program ${attack}`),
+    ].join(', ');
     return {
       ...part,
       status: level > 0 ? 'found' : 'missing',
       detail: `level ${level} of 3: ${active.length === 0 ? 'resource limits only' : active.join(', ')}`,
-      notes: active.map((name) => `${name}: ${layerCovers[name as LayerName]}`),
-      ...(gaps !== '' && { todo: `Not contained here: ${gaps}. Run untrusted programs where these layers work.` }),
+      notes:
+        layers.cgroup === '' ? covers : [...covers, `cgroup: not here (${layers.cgroup}); each process has limits`],
+      ...(gaps !== '' && { todo: `Not contained here: ${gaps}. ${level > 0 ? partlyContained : notContained}` }),
       values: { level, layers: active.join(' '), escapes: escapes.join('; ') },
     };
   } catch (error) {

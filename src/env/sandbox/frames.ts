@@ -23,16 +23,17 @@ function tuple(...items: readonly PythonValue[]): PythonTuple {
   return new PythonTuple(items);
 }
 
+function callTuple({ positional, keywords, builders, shape }: Call): PythonTuple {
+  const paths = builders.map((builder) => {
+    const path = builder.path.map((step) => (typeof step === 'number' ? BigInt(step) : step));
+    return tuple(builder.shape, path);
+  });
+  return tuple(positional, new PythonDict(keywords), paths, shape);
+}
+
 /** Encodes one batch of calls, and whether it is the last. */
 export function encodeBatch(calls: readonly Call[], last: boolean): Buffer {
-  const encoded = calls.map(({ positional, keywords, builders, shape }) => {
-    const paths = builders.map((builder) => {
-      const path = builder.path.map((step) => (typeof step === 'number' ? BigInt(step) : step));
-      return tuple(builder.shape, path);
-    });
-    return tuple(positional, new PythonDict(keywords), paths, shape);
-  });
-  return encodeMarshal(tuple(encoded, last));
+  return encodeMarshal(tuple(calls.map(callTuple), last));
 }
 
 /** Encodes a tuple; items that are buffers are encoded already. */
@@ -65,11 +66,21 @@ export interface OwnTestsFrame {
   readonly source: string;
   readonly method: string;
   readonly functionName: string;
-  readonly canonical: string;
   readonly stages: string;
 }
 
-export function encodeOwnTestsFrame(frame: OwnTestsFrame): Buffer {
-  const { nonce, source, method, functionName, canonical, stages } = frame;
-  return encodeTuple(['own_tests', tuple(BigInt(nonce), source, method, functionName, canonical, stages)]);
+export function encodeOwnTestsFrame({ nonce, source, method, functionName, stages }: OwnTestsFrame): Buffer {
+  return encodeTuple(['own_tests', tuple(BigInt(nonce), source, method, functionName, stages)]);
+}
+
+export interface AnswerFrame {
+  readonly nonce: number;
+  readonly source: string;
+  readonly method: string;
+  readonly call: Call;
+}
+
+/** One call of a solution, for a process that does nothing else. */
+export function encodeAnswerFrame({ nonce, source, method, call }: AnswerFrame): Buffer {
+  return encodeTuple(['answer', encodeTuple([BigInt(nonce), source, method, encodeMarshal(callTuple(call))])]);
 }

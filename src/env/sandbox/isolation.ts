@@ -6,13 +6,23 @@
  * Covered from level 1: files, network, other processes, signals, memory, CPU, descriptors, output, disk (bounded).
  * Not covered: kernel bugs, CPU side channels, the clock, and, below level 3, more than 64 files for up to 50 ms.
  */
-export const layerNames = ['namespaces', 'privateRoot', 'ownUid', 'noPrivileges', 'landlock', 'seccomp'] as const;
+export const layerNames = [
+  'cgroup',
+  'namespaces',
+  'privateRoot',
+  'ownUid',
+  'noPrivileges',
+  'landlock',
+  'seccomp',
+] as const;
 export type LayerName = (typeof layerNames)[number];
 
 export const layerCovers: Readonly<Record<LayerName, string>> = {
+  cgroup: 'memory, processes and CPU of a worker as a whole; without it, limits of each process',
   namespaces: 'other processes, network devices, shared memory: not visible at all',
   privateRoot: "the file system: only Python's own files exist, with a 32 MiB, 512-file disk to write on",
-  ownUid: 'files and processes of every other user, root included; threads are counted',
+  ownUid:
+    'files and processes of every other user, root and other workers included; threads are counted for each worker',
   noPrivileges: 'no capability, and no way to regain one',
   landlock: "no file but Python's own for reading, none but the working directory for writing",
   seccomp: 'no socket, fork, exec, signal, ptrace, chmod, link; no change of shared descriptors',
@@ -30,3 +40,8 @@ export function levelOf(report: LayerReport): IsolationLevel {
   if (!active('namespaces')) return 1;
   return active('privateRoot') ? 3 : 2;
 }
+
+/** What a config or a call asks of the isolation, and the lowest level that satisfies it. */
+export const sandboxPolicies = ['auto', 'strict', 'none'] as const;
+export type SandboxPolicy = (typeof sandboxPolicies)[number];
+export const levelWanted: Readonly<Record<SandboxPolicy, IsolationLevel>> = { auto: 1, strict: 3, none: 0 };

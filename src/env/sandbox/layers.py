@@ -2,7 +2,8 @@
 
 namespaces    own pid, network, ipc, host-name and mount namespace: nobody to signal, no network device
 private root  a new root of bind mounts: Python's files read-only, one small tmpfs to work in, nothing else exists
-own uid       (started as root) an unused user id: no privilege, its own process count
+own uid       (started as root) a user id that no other worker has: no privilege, its own process count
+cgroup        (where the kernel's second version is writable) memory, processes and CPU of the whole worker are bounded
 landlock      no file outside Python's own and the working directory, not even for reading
 no privileges every capability dropped, no_new_privs
 The seccomp filter and the resource limits are set in each program (server.py).
@@ -11,7 +12,9 @@ import ctypes
 import os
 import struct
 import sys
-import sysconfig
+
+import cgroups
+from python_files import PythonFiles
 
 libc = ctypes.CDLL(None, use_errno=True)
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 0x4000, 0x40000
@@ -27,21 +30,6 @@ def check(result, what):
         error = ctypes.get_errno()
         raise OSError(error, "%s: %s" % (what, os.strerror(error)))
     return result
-
-
-def readable_paths():
-    """Returns what Python itself must read: its library, loaded shared objects and time zones; and two devices."""
-    paths = {sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"], "/usr/share/zoneinfo"}
-    try:
-        with open("/proc/self/maps") as maps:
-            for line in maps:
-                path = line.split(None, 5)[5].strip() if line.count("/") else ""
-                if ".so" in os.path.basename(path):
-                    paths.add(os.path.dirname(path))
-    except OSError:
-        pass
-    paths = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
-    return sorted(path for path in paths if path != "/"), [p for p in ("/dev/null", "/dev/urandom") if os.path.exists(p)]
 
 
 def mount(source, target, kind, flags, options=None):
@@ -82,10 +70,15 @@ def bind(source, root):
         pass  # The outer mount's flags are locked; file permissions and Landlock still hold.
 
 
-def enter_private_root(root, directories, devices):
+def enter_private_root(root, files):
     mount(b"tmpfs", root, b"tmpfs", MS_NOSUID | MS_NODEV, b"size=1m,mode=0755")
-    for path in directories + devices:
+    for path in files.folders + files.libraries + files.devices:
         bind(path, root)
+    for path in files.masked:
+        mount(b"tmpfs", root + path, b"tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, b"size=4k,mode=0755")
+    for link, target in files.links:
+        os.makedirs(os.path.dirname(root + link), exist_ok=True)
+        os.symlink(target, root + link)
     os.makedirs(root + "/work")
     mount(b"tmpfs", root + "/work", b"tmpfs", MS_NOSUID | MS_NODEV, WORK_OPTIONS)
     os.chdir(root)
@@ -121,13 +114,14 @@ def trial(action):
     return reason
 
 
-def take_own_uid(work, directories):
-    uid = 1_900_000_000 + os.getppid() * 64 % 100_000_000 + os.getpid() % 64
-    for path in directories:
+def take_own_uid(work, uid, files):
+    """Becomes a user that nobody else is: the kernel counts processes by user, and a neighbour's must not count here."""
+    for path in files.folders + files.libraries:
+        needed = 0o001 if os.path.isdir(path) else 0o004
         while path != "/":
-            if not os.stat(path).st_mode & 0o001:
+            if not os.stat(path).st_mode & needed:
                 raise OSError(13, "%s is closed to other users" % path)
-            path = os.path.dirname(path)
+            path, needed = os.path.dirname(path), 0o001
     os.chown(work, uid, uid)
     try:
         os.setgroups([])
@@ -183,18 +177,22 @@ def attempt(report, name, wanted, action):
         return None
 
 
-def enter(wanted, work_parent):
-    """Enters every layer in `wanted` that this machine allows. Returns (working directory, report)."""
+LAYERS = ("cgroup", "namespaces", "privateRoot", "ownUid", "noPrivileges", "landlock")
+
+
+def enter(config):
+    """Enters every layer in config["layers"] that this machine allows. Returns (working directory, cgroup, report)."""
+    wanted, work_parent = config["layers"], config["workParent"]
     report = {}
     if not sys.platform.startswith("linux"):
-        work = make_work_directory(work_parent)
-        return work, {name: "Linux only" for name in ("namespaces", "privateRoot", "ownUid", "landlock", "noPrivileges")}
-    directories, devices = readable_paths()
+        return make_work_directory(work_parent), None, {name: "Linux only" for name in LAYERS}
+    files = PythonFiles(config["libraries"])
+    group = attempt(report, "cgroup", wanted, lambda: cgroups.enter(config))
     work = None
 
     def both():
         enter_namespaces()
-        enter_private_root(work_parent, directories, devices)
+        enter_private_root(work_parent, files)
 
     whole = trial(both) if "privateRoot" in wanted and "namespaces" in wanted else "switched off"
     alone = "" if whole == "" or "namespaces" not in wanted else trial(enter_namespaces)
@@ -203,7 +201,7 @@ def enter(wanted, work_parent):
         become_first_process()
         report["namespaces"] = ""
         if whole == "":
-            work = enter_private_root(work_parent, directories, devices)
+            work = enter_private_root(work_parent, files)
     else:
         report["namespaces"] = alone or "switched off"
     report["privateRoot"] = whole
@@ -211,12 +209,14 @@ def enter(wanted, work_parent):
         work = make_work_directory(work_parent)
     os.chmod(work, 0o700)
     if os.getuid() == 0:
-        attempt(report, "ownUid", wanted, lambda: take_own_uid(work, directories))
+        attempt(report, "ownUid", wanted, lambda: take_own_uid(work, config["uid"], files))
     else:
         report["ownUid"] = "not started as root"
     attempt(report, "noPrivileges", wanted, drop_privileges)
-    attempt(report, "landlock", wanted, lambda: restrict_files(directories + devices, [work]))
-    return work, report
+    # In a private root the packages are hidden already, and whole folders are opened by one rule each.
+    readable = files.folders if whole == "" else files.parts()
+    attempt(report, "landlock", wanted, lambda: restrict_files(readable + files.libraries + files.devices, [work]))
+    return work, group, report
 
 
 def die_with_parent():

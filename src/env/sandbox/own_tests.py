@@ -1,15 +1,20 @@
 """Calls a test function that the program itself defines, against other solutions than its own.
 
-Stages: 0 and 1 use stubs that return a constant for any input; o uses its own solution; c uses the canonical one.
-Out: y function found | n none; b stage begins; p stage passed (1 or 0). A process that ends with status 0 inside a
+Stages: 0 and 1 use stubs that return a constant for any input; o uses its own solution; c uses the canonical one. The canonical
+solution is not here: each call to it goes to the trusted side as a question, which another process answers (`answer` below).
+Out: y function found | n none; b stage begins; k question; p stage passed (1 or 0). A process that ends with status 0 inside a
 stage has passed it: a test function can pass that way too. This runs in a process of its own, after the tests.
 """
 import ast
+import builtins
+import marshal
 import os
 import sys
 
 import harness
-from harness import record, status_of, write_all
+import plain_values
+import shapes
+from harness import kind_of, record, status_of, write_all
 
 STUB_VALUES = {"0": 0, "1": 987654321}
 DEFINITIONS = (
@@ -32,9 +37,36 @@ def with_method(base, name, function):
     return type("Solution", (base,), {name: function})
 
 
+def put_back(mine, theirs):
+    """Gives the caller's own lists, dicts and sets the content that they have after the call."""
+    if type(mine) is not type(theirs) or mine == theirs:
+        return
+    if type(mine) is list:
+        mine[:] = theirs
+    elif type(mine) in (dict, set):
+        mine.clear()
+        mine.update(theirs)
+
+
+def asking_method(namespace):
+    """A method that asks the trusted side what the canonical solution returns."""
+    def method(self, *arguments, **keywords):
+        write_all(record(b"k", plain_values.pack_arguments(arguments, keywords)))
+        kind, *rest = harness.read_frame()
+        if kind != "value":
+            error = getattr(builtins, rest[0], None)
+            raise (error if isinstance(error, type) and issubclass(error, Exception) else RuntimeError)(rest[0])
+        result, made, positional, named = rest
+        for mine, theirs in list(zip(arguments, positional)) + [(keywords[name], named[name]) for name in named]:
+            put_back(mine, theirs)
+        shapes.build(namespace, result, {}, made)
+        return result[0]
+    return method
+
+
 class Stages:
-    def __init__(self, setup, namespace, method, name, canonical):
-        self.setup, self.namespace, self.method, self.name, self.canonical = setup, namespace, method, name, canonical
+    def __init__(self, namespace, method, name):
+        self.namespace, self.method, self.name = namespace, method, name
         self.own = namespace.get("Solution")
         own = getattr(self.own, name, None)
         self.in_class = not callable(namespace.get(name)) and callable(own)
@@ -44,9 +76,7 @@ class Stages:
         if stage == "o":
             return self.own
         if stage == "c":
-            namespace = dict(harness.new_module(self.setup))
-            exec(compile(self.canonical, "<canonical>", "exec", dont_inherit=True), namespace)
-            base = namespace["Solution"]
+            base = with_method(object, self.method, asking_method(self.namespace))
             return with_method(base, self.name, vars(self.own)[self.name]) if self.in_class else base
         value = STUB_VALUES[stage]
         base = self.own if self.in_class else object
@@ -65,13 +95,13 @@ class Stages:
         return True
 
 
-def run_stages(setup, nonce, source, method, name, canonical, stages):
+def run_stages(setup, nonce, source, method, name, stages):
     harness.use_nonce(nonce)
     namespace = harness.new_module(setup)
     write_all(record(b"B"))
     try:
         run_definitions(source, namespace)
-        work = Stages(setup, namespace, method, name, canonical)
+        work = Stages(namespace, method, name)
     except BaseException:
         os._exit(0)
     write_all(record(b"y" if work.found else b"n"))
@@ -81,3 +111,24 @@ def run_stages(setup, nonce, source, method, name, canonical, stages):
         write_all(record(b"b", tag))
         write_all(record(b"p", tag + (b"1" if work.passes(stage) else b"0")))
     harness.finish(0)
+
+
+def answer(setup, nonce, source, method, call):
+    """Runs the canonical solution on one question. Out: a (the answer, as asking_method reads it) or r (kind of exception)."""
+    harness.use_nonce(nonce)
+    namespace = harness.new_module(setup)
+    write_all(record(b"B"))
+    arguments, keywords, builders, _ = call
+    sys.setrecursionlimit(1008)
+    try:
+        exec(compile(source, "<canonical>", "exec", dont_inherit=True), namespace)
+        shapes.build(namespace, arguments, keywords, builders)
+        value = getattr(namespace["Solution"](), method)(*arguments, **keywords)
+        made = []
+        result = [plain_values.pack(value, [0], made)]
+        # Nodes are not put back: a caller sees a changed list, dict or set, and no changed node.
+        after = ([], {}) if builders else (arguments, keywords)
+        write_all(record(b"a", marshal.dumps(("value", result, made) + after, 2)))
+    except BaseException as error:
+        write_all(record(b"r", kind_of(error)))
+    os._exit(0)

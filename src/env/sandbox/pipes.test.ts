@@ -101,6 +101,27 @@ describe('records', () => {
     ]);
   });
 
+  test('a record that is never completed does not keep the next program from being read', async () => {
+    const nonce = drawNonce();
+    const pipe = new PassThrough();
+    const stream = new RecordStream(pipe);
+    for (const missing of [0, 1, 31, 32, 33, 64, 65]) {
+      stream.begin(
+        nonce,
+        1000,
+        () => undefined,
+        () => undefined,
+      );
+      const header = record(nonce, 'o', Buffer.alloc(0));
+      header.writeUInt32LE(1000 - header.length - missing, 5);
+      pipe.write(header);
+      await new Promise((resolve) => setImmediate(resolve));
+      pipe.write(token);
+      expect(await stream.end(token)).toEqual({ flooded: false });
+      expect(pipe.isPaused(), `${missing} bytes below the limit`).toBe(false);
+    }
+  });
+
   test('an error while a record is handled fails the program’s execution, not the process', async () => {
     await using sandbox = await Sandbox.start({ workers: 1 });
     const nonce = drawNonce();

@@ -1,5 +1,9 @@
-/** Finds the Python that runs programs, by name or path: 3.9 or newer. It is asked for its real executable and version. */
+/**
+ * Finds the Python that runs programs, by name or path: 3.9 or newer. It is asked (probe.py) for its real executable, its
+ * version, and the shared libraries that its modules load.
+ */
 import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { UserError } from '../../base/index.ts';
 
@@ -7,24 +11,51 @@ export interface Python {
   /** Path of the interpreter itself, not of a shim that needs environment variables. */
   readonly executable: string;
   readonly version: readonly [number, number, number];
+  /** Paths of the shared libraries that the standard library can load; programs see these and no others. */
+  readonly libraries: readonly string[];
 }
 
 const oldest = [3, 9] as const;
 const answerLimitMs = 20_000;
-const question = 'import sys, json; print(json.dumps([sys.executable, list(sys.version_info[:3])]))';
+const probeFile = fileURLToPath(new URL('./probe.py', import.meta.url));
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+/** The answer of probe.py, or null when this is none. */
+function readAnswer(text: string): Python | null {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(answer) || answer.length !== 3) return null;
+  const [executable, version, libraries] = answer as unknown[];
+  if (!isText(executable) || !Array.isArray(libraries) || !libraries.every(isText)) return null;
+  if (!Array.isArray(version) || version.length !== 3 || !version.every(Number.isSafeInteger)) return null;
+  const [major, minor, patch] = version as number[];
+  return { executable, version: [major, minor, patch], libraries };
+}
 
 export async function findPython(name = 'python3'): Promise<Python> {
   const call = `start the sandbox with ${name}`;
   const expected = `Python ${oldest.join('.')} or newer`;
-  const fix = 'Install python3, or name another one in the config (sandbox.python).';
-  const answer = await promisify(execFile)(name, ['-I', '-c', question], { timeout: answerLimitMs }).catch(
+  const fix = 'Install python3, or name another one: environment.python in the config, --python on the command line.';
+  const answer = await promisify(execFile)(name, ['-I', '-S', '-B', probeFile], { timeout: answerLimitMs }).catch(
     (cause: Error) => {
       throw new UserError({ call, expected, found: cause.message.split('\n')[0], fix }, { cause });
     },
   );
-  const [executable, version]: [string, [number, number, number]] = JSON.parse(answer.stdout);
-  if (version[0] < oldest[0] || (version[0] === oldest[0] && version[1] < oldest[1])) {
-    throw new UserError({ call, expected, found: version.join('.'), fix });
+  const python = readAnswer(answer.stdout);
+  if (python === null) {
+    const found = `an answer that is not Python's: ${JSON.stringify(answer.stdout.slice(0, 80))}`;
+    throw new UserError({ call, expected, found, fix });
   }
-  return { executable, version };
+  const [major, minor] = python.version;
+  if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
+    throw new UserError({ call, expected, found: python.version.join('.'), fix });
+  }
+  return python;
 }

@@ -16,10 +16,10 @@ CLONE_VM, CLONE_THREAD, CLONE_NEW_ANY = 0x100, 0x10000, 0x7E020080
 X32_BIT = 0x40000000
 
 X86_64 = dict(
-    audit=0xC000003E, clone=56, clone3=435, fcntl=72, ioctl=16, prlimit=302,
+    audit=0xC000003E, clone=56, clone3=435, fcntl=72, ioctl=16, prlimit=302, madvise=28,
     allowed=(
         0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,  # read write close stat.. mmap mprotect munmap brk rt_sig*
-        17, 18, 19, 20, 21, 22, 23, 24, 25, 28,  # pread pwrite readv writev access pipe select yield mremap madvise
+        17, 18, 19, 20, 21, 22, 23, 24, 25,  # pread pwrite readv writev access pipe select yield mremap
         32, 33, 35, 39, 60, 63, 77, 78, 79, 87, 89,  # dup dup2 nanosleep getpid exit uname ftruncate getdents getcwd unlink
         96, 98, 99, 100, 102, 104, 107, 108, 110,  # gettimeofday getrusage sysinfo times get*id
         131, 158, 186, 201, 202, 204, 217, 219,  # sigaltstack arch_prctl gettid time futex affinity getdents64 restart
@@ -28,9 +28,9 @@ X86_64 = dict(
     ),
 )
 AARCH64 = dict(
-    audit=0xC00000B7, clone=220, clone3=435, fcntl=25, ioctl=29, prlimit=261,
+    audit=0xC00000B7, clone=220, clone3=435, fcntl=25, ioctl=29, prlimit=261, madvise=233,
     allowed=(
-        63, 64, 57, 80, 62, 222, 226, 215, 214, 134, 135, 139, 67, 68, 65, 66, 124, 216, 233,
+        63, 64, 57, 80, 62, 222, 226, 215, 214, 134, 135, 139, 67, 68, 65, 66, 124, 216,
         23, 24, 101, 172, 93, 160, 46, 61, 17, 35, 78, 169, 165, 179, 153, 174, 176, 175, 177, 173,
         132, 178, 98, 123, 128, 113, 114, 115, 94, 56, 79, 48, 72, 73, 99, 59, 278, 283, 291, 293, 439,
     ),
@@ -40,6 +40,9 @@ TABLES = {"x86_64": X86_64, "aarch64": AARCH64}
 IOCTLS = (0x5401, 0x5413, 0x5451, 0x5450)
 # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC. Not F_SETFL (its flags are shared with the next program) or F_SETOWN.
 FCNTLS = (0, 1, 2, 3, 1030)
+
+# Advice that concerns the caller's own memory. Not COLD or PAGEOUT, which throw pages of files out of everyone's memory.
+ADVICE = (4, 8, 14, 15, 0, 1, 2, 3, 10, 11, 16, 17, 18, 19)
 
 
 def only(argument, values):
@@ -74,6 +77,7 @@ def program(table):
         (RETURN, 0, 0, EPERM),
     ]
     blocks = (
+        (table["madvise"], only(2, ADVICE)),
         (table["clone"], threads_only),
         (table["clone3"], [(RETURN, 0, 0, ENOSYS)]),  # The C library then uses clone, whose flags the filter can read.
         (table["fcntl"], only(1, FCNTLS)),

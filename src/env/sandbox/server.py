@@ -15,12 +15,14 @@ import json
 import os
 import resource
 import select
+import signal
 import site
 import stat
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [HERE] + [path for path in sys.path if path != HERE]
 import harness
 import layers
 import own_tests
@@ -36,6 +38,7 @@ import abc, array, bisect, collections, contextlib, copy, dataclasses, datetime,
 import inspect, itertools, math, operator, re, statistics, string, textwrap, traceback, typing  # noqa
 
 CONTROL, REPORT = 0, 3
+KINDS = {"program": harness.run_program, "own_tests": own_tests.run_stages, "answer": own_tests.answer}
 LARGEST_FILES, LARGEST_FILE_READ, MOST_ENTRIES, TICK_MS = 32, 64 << 10, 64, 50
 
 
@@ -77,7 +80,9 @@ class Server:
         self.control = Control()
         self.setups = {}
         self.null = os.open("/dev/null", os.O_RDWR)
-        self.work, self.layers = layers.enter(config["layers"], config["workParent"])
+        # Descriptor 4 is a socket. It is closed for writing here, so that nothing a program writes there reaches the trusted side.
+        layers.libc.shutdown(harness.IN, 1)
+        self.work, self.cgroup, self.layers = layers.enter(config)
         self.filter = seccomp.build() if sys.platform.startswith("linux") else None
         if "seccomp" not in config["layers"]:
             self.filter = None
@@ -112,6 +117,8 @@ class Server:
         os.dup2(self.null, 2)
         os.close(self.null)
         os.close(REPORT)
+        # Python ignores this signal. Here it ends a program that writes where nobody may write.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
         for number, pair in self.limits:
             resource.setrlimit(number, pair)
@@ -121,7 +128,7 @@ class Server:
         # The server's objects are frozen; a program's garbage is collected less often than by default.
         gc.set_threshold(10_000, 20, 20)
         gc.enable()
-        (harness.run_program if kind == "program" else own_tests.run_stages)(setup, *arguments)
+        KINDS[kind](setup, *arguments)
 
     def wait(self, pid, wall_ms):
         """Waits for the process to die. Returns '' or why the server killed it: 'wall', 'kill' or 'files'."""
@@ -210,13 +217,15 @@ class Server:
         for fd in (1, harness.OUT):
             os.set_blocking(fd, True)
         token = os.urandom(16).hex()
-        os.write(1, token.encode())
-        data = harness.take_held() + token.encode()
-        while data:
-            data = data[os.write(harness.OUT, data):]
+        # The report goes first: after a flood the trusted side reads the two pipes again only when it knows the token.
         report({"exit": os.waitstatus_to_exitcode(status), "stopped": stopped, "files": files, "token": token,
                 "cpuMs": (usage.ru_utime + usage.ru_stime) * 1000, "wallMs": (time.monotonic() - start) * 1000,
                 "memoryKiB": usage.ru_maxrss})
+        os.write(1, token.encode())
+        # What the program held back comes before the token, so that the trusted side reads it as part of the program's records.
+        data = harness.take_held() + token.encode()
+        while data:
+            data = data[os.write(harness.OUT, data):]
 
     def discard_unread(self):
         """Empties the pipe to a dead program; returns how many bytes were still in it."""
@@ -234,7 +243,8 @@ class Server:
         return unread
 
     def serve(self):
-        report({"ready": {"version": list(sys.version_info[:3]), "layers": self.layers, "work": self.work}})
+        report({"ready": {"version": list(sys.version_info[:3]), "layers": self.layers, "work": self.work,
+                          "cgroup": self.cgroup}})
         while True:
             operation, *rest = self.control.line()
             if operation == "S":
@@ -248,6 +258,15 @@ class Server:
             # A K that comes late is ignored: its program is already dead.
 
 
+def hide_install_folder():
+    """Programs import from the standard library only, and do not learn where this file lies."""
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != HERE]
+    sys.path_importer_cache.pop(HERE, None)
+    for module in list(sys.modules.values()):
+        if os.path.dirname(getattr(module, "__file__", None) or "") == HERE:
+            module.__file__ = module.__spec__ = module.__loader__ = None
+
+
 def main():
     server = Server(json.loads(sys.argv[1]))
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(
@@ -255,7 +274,7 @@ def main():
     sys.argv = [""]
     random.seed(0)
     site.setquit()
-    sys.path.pop(0)
+    hide_install_folder()
     gc.disable()
     gc.collect()
     gc.freeze()

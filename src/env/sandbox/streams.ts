@@ -1,7 +1,7 @@
 /**
  * The two pipes a program writes to. Both end with a token that is chosen after the program's death, so the reader
  * knows it has seen everything and nothing that the program wrote can pass for the end. Both are bounded: beyond the
- * bound nothing is kept and the program is stopped.
+ * bound nothing is kept, the program is stopped, and nothing more is read until it is dead.
  */
 import type { Readable } from 'node:stream';
 
@@ -30,12 +30,15 @@ class Tail {
 
 abstract class TokenStream<End> {
   protected flooded = false;
+  readonly #stream: Readable;
+  #stop: () => void = () => undefined;
   #tail = new Tail();
   #token: string | undefined;
   #resolve: (end: End) => void = () => undefined;
   #reject: (error: Error) => void = () => undefined;
 
   constructor(stream: Readable) {
+    this.#stream = stream;
     stream.on('data', (chunk: Buffer) => {
       this.#tail.push(chunk);
       this.take(chunk);
@@ -43,10 +46,18 @@ abstract class TokenStream<End> {
     });
   }
 
-  protected reset(): void {
+  protected reset(stop: () => void): void {
     this.flooded = false;
+    this.#stop = stop;
     this.#tail = new Tail();
     this.#token = undefined;
+  }
+
+  /** The program wrote too much. It is stopped, and its pipe is left full so that it cannot keep the trusted side busy. */
+  protected flood(): void {
+    if (!this.flooded) this.#stop();
+    this.flooded = true;
+    if (this.#token === undefined) this.#stream.pause();
   }
 
   protected abstract take(chunk: Buffer): void;
@@ -64,6 +75,7 @@ abstract class TokenStream<End> {
       this.#reject = reject;
       this.#token = token;
       this.#check();
+      this.#stream.resume();
     });
   }
 
@@ -78,27 +90,23 @@ export class RecordStream extends TokenStream<{ flooded: boolean }> {
   /** How many bytes must be here before another record can be complete. */
   #wanted = headerBytes;
   #left = 0;
-  #stop: () => void = () => undefined;
   #nonce = 0;
   #onRecord: (tag: string, payload: Buffer) => void = () => undefined;
 
   /** Starts a program's stream. A record without the nonce is passed on as "forged", and the bytes after it are dropped. */
   begin(nonce: number, largestBytes: number, stop: () => void, onRecord: (tag: string, payload: Buffer) => void): void {
-    this.reset();
+    this.reset(stop);
     this.#nonce = nonce;
     this.#keep(Buffer.alloc(0), headerBytes);
     this.#left = largestBytes;
-    this.#stop = stop;
     this.#onRecord = onRecord;
   }
 
   protected take(chunk: Buffer): void {
     this.#left -= chunk.length;
     // The closing token is part of the stream, so a flood begins only beyond its size.
-    this.flooded ||= this.#left < -closingBytes;
-    if (this.flooded) {
-      this.#keep(Buffer.alloc(0), headerBytes);
-      this.#stop();
+    if (this.flooded || this.#left < -closingBytes) {
+      this.#refuse();
       return;
     }
     this.#chunks.push(chunk);
@@ -111,6 +119,11 @@ export class RecordStream extends TokenStream<{ flooded: boolean }> {
     this.#chunks = bytes.length === 0 ? [] : [bytes];
     this.#held = bytes.length;
     this.#wanted = wanted;
+  }
+
+  #refuse(): void {
+    this.#keep(Buffer.alloc(0), headerBytes);
+    this.flood();
   }
 
   #readRecords(length: number, complete: boolean): void {
@@ -131,6 +144,11 @@ export class RecordStream extends TokenStream<{ flooded: boolean }> {
       const size = bytes.readUInt32LE(at + 5);
       const start = at + headerBytes;
       if (bytes.length - start < size) {
+        // A record that is longer than all that may still come is refused now, not when the time is over.
+        if (!complete && size - (bytes.length - start) > this.#left) {
+          this.#refuse();
+          return;
+        }
         wanted = headerBytes + size;
         break;
       }
@@ -150,14 +168,12 @@ export class ProgramOutput extends TokenStream<{ text: string; flooded: boolean 
   #chunks: Buffer[] = [];
   #kept = 0;
   #total = 0;
-  #stop: () => void = () => undefined;
 
   begin(stop: () => void): void {
-    this.reset();
+    this.reset(stop);
     this.#chunks = [];
     this.#kept = 0;
     this.#total = 0;
-    this.#stop = stop;
   }
 
   protected take(chunk: Buffer): void {
@@ -167,10 +183,7 @@ export class ProgramOutput extends TokenStream<{ text: string; flooded: boolean 
       this.#chunks.push(chunk.subarray(0, room));
       this.#kept += Math.min(room, chunk.length);
     }
-    if (this.#total > stdoutMostBytes) {
-      this.flooded = true;
-      this.#stop();
-    }
+    if (this.#total > stdoutMostBytes) this.flood();
   }
 
   protected finish(): { text: string; flooded: boolean } {

@@ -5,12 +5,13 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { rmdirSync, rmSync } from 'node:fs';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { GraderError } from '../../base/index.ts';
 import { sha256 } from '../../base/node/index.ts';
 import { DeadlineTimer } from './deadline.ts';
+import { IdleWatch } from './idle-watch.ts';
 import type { LayerName, LayerReport } from './isolation.ts';
 import type { Python } from './python.ts';
 import { ProgramOutput, RecordStream } from './streams.ts';
@@ -27,16 +28,21 @@ export interface Program {
   readonly frameIsSecret: boolean;
   readonly cpuSeconds: number;
   readonly wallMs: number;
+  /** How long it may sleep, where the kernel can tell; as long as it lives without this. */
+  readonly idleMs?: number;
   readonly largestReportBytes: number;
-  onRecord(tag: string, payload: Buffer): Reply;
+  /** An answer that takes time may be a promise. If it rejects, the program is stopped and its run rejects. */
+  onRecord(tag: string, payload: Buffer): Reply | Promise<Reply>;
 }
 
 export interface Ending {
   /** Exit status, or minus the signal that ended it. */
   readonly exit: number;
-  readonly stopped: '' | 'wall' | 'kill' | 'files';
+  readonly stopped: '' | 'wall' | 'kill' | 'files' | 'idle';
   readonly cpuMs: number;
   readonly wallMs: number;
+  /** How long it slept, as far as that was looked at. */
+  readonly idleMs: number;
   readonly memoryKiB: number;
   readonly files: readonly (readonly [name: string, content: string])[];
   readonly stdout: string;
@@ -55,9 +61,11 @@ interface Ready {
   readonly version: readonly number[];
   readonly layers: LayerReport;
   readonly work: string;
+  /** The worker's cgroup, which is removed at its end; null without one. */
+  readonly cgroup: string | null;
 }
 
-interface RawExit extends Omit<Ending, 'stdout' | 'flooded' | 'files'> {
+interface RawExit extends Omit<Ending, 'stdout' | 'flooded' | 'files' | 'idleMs'> {
   readonly files: readonly (readonly [string, string])[];
   readonly token: string;
 }
@@ -76,6 +84,10 @@ function endedItself({ exit, stopped, cpuMs }: RawExit, cpuSeconds: number): boo
 const startLimitMs = 60_000;
 const graceMs = 60_000;
 const limits = { fileBytes: 1 << 20, openFiles: 64, threads: 32 } as const;
+/** User ids for workers: above any that machines give out. Every process has 512 of them, by its pid. */
+const firstUser = 1_900_000_000;
+const usersPerProcess = 512;
+let workersStarted = 0;
 const serverFile = fileURLToPath(new URL('./server.py', import.meta.url));
 
 export class SandboxWorker {
@@ -92,12 +104,17 @@ export class SandboxWorker {
   readonly #timer: DeadlineTimer;
   #stderr = '';
   #work = '';
+  #cgroup: string | null = null;
   #lines: string[] = [];
   #onMessage: (message: ServerMessage) => void = () => undefined;
   #onFailure: (why: string) => void = () => undefined;
 
   constructor({ python, layers, workParent, memoryBytes }: WorkerOptions) {
-    const config = JSON.stringify({ layers, workParent, memoryBytes, ...limits });
+    const worker = workersStarted % usersPerProcess;
+    workersStarted += 1;
+    const uid = firstUser + process.pid * usersPerProcess + worker;
+    const names = { uid, worker, trainer: process.pid, libraries: python.libraries };
+    const config = JSON.stringify({ layers, workParent, memoryBytes, ...names, ...limits });
     // -I is absent because it would ignore PYTHONHASHSEED, and the environment holds only what is set here. -S gives the
     // standard library only, and keeps installed packages from running code at start.
     this.#process = spawn(python.executable, ['-S', '-B', serverFile, config], {
@@ -124,8 +141,12 @@ export class SandboxWorker {
     errors.on('data', (chunk: Buffer) => {
       this.#stderr = (this.#stderr + chunk.toString()).slice(-2000);
     });
+    // The server closes its side for writing at once: a program can send nothing here. Our side stays open.
+    payload.allowHalfOpen = true;
     payload.resume();
     report.on('data', (chunk: Buffer) => this.#readLines(chunk));
+    // A stream that is half open would keep "close" from coming.
+    this.#process.on('exit', () => payload.destroy());
     this.#process.on('error', (error) => this.#fail(`cannot start: ${error.message}`));
     this.#process.on('close', (code, signal) => this.#fail(`ended with ${signal ?? code}. ${this.#stderr}`.trim()));
     this.ready = this.#awaitReady();
@@ -137,6 +158,7 @@ export class SandboxWorker {
     const message = await this.#next(startLimitMs, 'a ready message');
     if (message.ready === undefined) throw this.#error('a ready message', JSON.stringify(message));
     this.#work = message.ready.work;
+    this.#cgroup = message.ready.cgroup;
     return message.ready;
   }
 
@@ -192,23 +214,40 @@ export class SandboxWorker {
       if (!silent) this.#control.write('K\n');
       silent = true;
     };
-    this.#output.begin(stop);
-    this.#records.begin(program.nonce, program.largestReportBytes, stop, (tag, payload) => {
-      entered ||= tag === 'E';
-      begun ||= tag === 'B' || tag === 'X';
-      const reply = this.#ask(program, tag, payload);
+    const idle = new IdleWatch(this.#process.pid ?? 0, program.idleMs ?? Number.POSITIVE_INFINITY, stop);
+    let brokenAnswer: unknown;
+    const send = (reply: Reply) => {
       if (silent) return;
       if (reply === 'stop') stop();
       else if (reply !== undefined) {
         secretSent ||= reply.secret;
         this.#writeFrame(reply.frame);
       }
+    };
+    this.#output.begin(stop);
+    this.#records.begin(program.nonce, program.largestReportBytes, stop, (tag, payload) => {
+      entered ||= tag === 'E';
+      begun ||= tag === 'B' || tag === 'X';
+      idle.touch();
+      const reply = this.#ask(program, tag, payload);
+      if (!(reply instanceof Promise)) return send(reply);
+      idle.answering += 1;
+      reply
+        .then(send)
+        .catch((error: unknown) => {
+          brokenAnswer = error;
+          stop();
+        })
+        .finally(() => {
+          idle.answering -= 1;
+          idle.touch();
+        });
     });
     this.#writeFrame(program.frame);
     const setup = this.#sendSetup(program.setupCode);
     const exited = this.#next(program.wallMs + graceMs, "the program's exit");
     this.#control.write(`J ${setup} ${program.cpuSeconds} ${program.wallMs}\n`);
-    const exit = (await exited) as RawExit;
+    const exit = (await exited.finally(() => idle.close())) as RawExit;
     silent = true;
     const { stdout, flooded } = await this.#end(exit.token);
     if (secretSent && (await this.#countUnread()) > 0) this.#fail('a secret stayed unread');
@@ -218,13 +257,15 @@ export class SandboxWorker {
       this.#fail(`a program did not begin: exit ${exit.exit}, stopped "${exit.stopped}". ${this.#stderr}`.trim());
       throw this.#error('a program to begin', this.failure);
     }
+    if (brokenAnswer !== undefined) throw brokenAnswer;
     const { token: _, ...rest } = exit;
     const files = exit.files.map(([name, content]) => [name, Buffer.from(content, 'base64').toString()] as const);
-    return { ...rest, files, stdout, flooded };
+    const stopped = idle.fired && exit.stopped === 'kill' ? 'idle' : exit.stopped;
+    return { ...rest, stopped, idleMs: idle.idleMs, files, stdout, flooded };
   }
 
   /** An error while a record is handled fails the worker. In a stream's handler it would end the whole process. */
-  #ask(program: Program, tag: string, payload: Buffer): Reply {
+  #ask(program: Program, tag: string, payload: Buffer): Reply | Promise<Reply> {
     try {
       return program.onRecord(tag, payload);
     } catch (error) {
@@ -270,5 +311,16 @@ export class SandboxWorker {
       clearTimeout(timer);
     }
     if (this.#work.includes('gq-work-')) rmSync(this.#work, { recursive: true, force: true });
+    this.#removeCgroup();
+  }
+
+  #removeCgroup(): void {
+    if (this.#cgroup === null) return;
+    try {
+      rmdirSync(this.#cgroup);
+    } catch {
+      // The kernel may need a moment for its last process; the next worker of any process removes what is left.
+    }
+    this.#cgroup = null;
   }
 }
