@@ -193,7 +193,7 @@ describe('gq pool make', () => {
       'verdicts',
       cases.map((each, i) => ({ ...known, ...each, id: `${i}` })),
     );
-    const made = await gq(['pool', 'make', '--run', run.path, '--out', out]);
+    const made = await gq(['pool', 'make', '--run', run.path, '--out', out, '--force']);
     expect(made, made.err).toMatchObject({ code: 0 });
     const entries = readFileSync(out, 'utf8')
       .trimEnd()
