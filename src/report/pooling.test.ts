@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -9,6 +9,7 @@ import {
   writeRun,
 } from '../../test/lab/hand-made.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
+import { RunDirectory } from '../run/index.ts';
 import { findExperiment } from '../sweep/directory.ts';
 import type { Results } from './aggregate.ts';
 import { readResults } from './read-results.ts';
@@ -63,9 +64,8 @@ describe('seeds of one arm', () => {
       await make(join(directory, 'a'), { seed: 1 });
       await make(join(directory, 'b'), { seed: 2 });
       expect((await read(directory)).arms[0].runs).toHaveLength(2);
-      const manifest = join(directory, 'b', 'manifest.json');
-      const other = { ...JSON.parse(readFileSync(manifest, 'utf8')), [key]: 'x'.repeat(64) };
-      writeFileSync(manifest, JSON.stringify(other));
+      const run = RunDirectory.open(join(directory, 'b'));
+      await run.writeManifest({ ...run.readManifest(), [key]: 'x'.repeat(64) });
       await expect(read(directory)).rejects.toThrow('which differ in the');
     }
   });
@@ -151,8 +151,8 @@ describe('bases', () => {
       finalTable(await read(directory), set, false).rows.map(([name, n, , hack]) => [name, n, hack.slice(0, 4)]);
     expect((await rows())[0]).toEqual(['base', '1', '0.00']);
     expect(await rows()).toHaveLength(3);
-    const manifest = join(directory, 'b', 'manifest.json');
-    writeFileSync(manifest, readFileSync(manifest, 'utf8').replace('m'.repeat(64), 'x'.repeat(64)));
+    const run = RunDirectory.open(join(directory, 'b'));
+    await run.writeManifest({ ...run.readManifest(), modelHash: 'x'.repeat(64) });
     expect((await rows()).slice(0, 2)).toEqual([
       ['base of vanilla', '1', '0.00'],
       ['base of activation', '1', '1.00'],

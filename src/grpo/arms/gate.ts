@@ -31,10 +31,15 @@ export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: Gate
       return due ? rebuild(policy) : null;
     },
     route: (scored) => routeByGate(gate, granularity, scored),
-    save: () => gateStateOf(gate.state),
-    restore(state) {
-      gate.restore(gateStateFrom(state));
-      built = gate.pairCuts !== null;
+    save() {
+      const { json, tensors } = gateStateOf(gate.state);
+      return { json: { built, gate: json }, tensors };
+    },
+    restore({ json, tensors }) {
+      // The checkpoint before the first update holds a gate that was never built.
+      const saved = json as { readonly built?: boolean; readonly gate?: unknown } | null;
+      gate.restore(gateStateFrom({ json: saved?.gate, tensors }));
+      built = saved?.built === true;
     },
   };
 }
