@@ -40,3 +40,10 @@ export class OutOfMemoryError extends DeviceError {
 export class GraderError extends ComplaintError {
   override readonly name = 'GraderError';
 }
+
+/** An error of ours as it is; anything else that was thrown, by code of others, as a UserError that says where. */
+export function explainForeign(error: unknown, { call, expected }: Pick<Complaint, 'call' | 'expected'>): unknown {
+  if (error instanceof ComplaintError) return error;
+  const found = error instanceof Error ? error.message : String(error);
+  return new UserError({ call, expected, found }, { cause: error });
+}

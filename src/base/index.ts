@@ -1,6 +1,14 @@
 /** Errors, random streams, number formats, bounded work: nothing that needs more than the language. */
 export { categorical, cumulate, drawFromCumulative } from './categorical.ts';
-export { type Complaint, DeviceError, GraderError, OutOfMemoryError, ShapeError, UserError } from './errors.ts';
+export {
+  type Complaint,
+  DeviceError,
+  explainForeign,
+  GraderError,
+  OutOfMemoryError,
+  ShapeError,
+  UserError,
+} from './errors.ts';
 export {
   bfloat16ToFloat,
   float16ToFloat,

@@ -2,7 +2,7 @@
  * An arm as it came from its definition, checked and made to speak clearly: hooks that do not exist are refused, what a hook throws
  * names the hook, and what it answers is checked before anybody uses it. Own arms are written by people in a hurry.
  */
-import { DeviceError, GraderError, ShapeError, UserError } from '../base/index.ts';
+import { explainForeign, UserError } from '../base/index.ts';
 import type { Arm, ArmState, Sight } from './arm.ts';
 
 const hooks = ['refresh', 'prompt', 'steer', 'reward', 'screen', 'route', 'gradient', 'save', 'restore'] as const;
@@ -58,10 +58,7 @@ function named(arm: Arm, kind: string): Arm {
 
 function guard(kind: string, hook: string, body: () => unknown): unknown {
   const explain = (error: unknown): never => {
-    const known = [UserError, ShapeError, DeviceError, GraderError].some((each) => error instanceof each);
-    if (known) throw error;
-    const found = error instanceof Error ? error.message : String(error);
-    throw new UserError({ call: `hook ${hook} of the arm ${kind}`, expected: 'no error', found }, { cause: error });
+    throw explainForeign(error, { call: `hook ${hook} of the arm ${kind}`, expected: 'no error' });
   };
   try {
     const answer = body();

@@ -1,5 +1,5 @@
 /** From a definition and settings to a checked arm. What an own definition throws is said with the arm's name. */
-import { DeviceError, ShapeError, UserError } from '../base/index.ts';
+import { explainForeign } from '../base/index.ts';
 import type { Arm, ArmDefinition, ArmTools } from './arm.ts';
 import { checkArm } from './check-arm.ts';
 
@@ -9,9 +9,7 @@ export async function openArm(definition: ArmDefinition, settings: unknown, tool
   try {
     opened = await definition.open(settings, tools);
   } catch (error) {
-    if (error instanceof UserError || error instanceof ShapeError || error instanceof DeviceError) throw error;
-    const found = error instanceof Error ? error.message : String(error);
-    throw new UserError({ call: `open the arm ${kind}`, expected: 'no error', found }, { cause: error });
+    throw explainForeign(error, { call: `open the arm ${kind}`, expected: 'no error' });
   }
   return checkArm(opened, kind);
 }

@@ -1,6 +1,6 @@
 /** Checks on what a source of problems gives: own sources are written by hand, and a problem that lacks a part would fail far from here. */
 import { z } from 'zod';
-import { DeviceError, GraderError, ShapeError, UserError } from '../../base/index.ts';
+import { explainForeign, UserError } from '../../base/index.ts';
 import type { SourceProblems } from './source.ts';
 import { splitNames } from './splits.ts';
 
@@ -55,8 +55,6 @@ export async function guard<T>(kind: string, body: () => T | Promise<T>): Promis
   try {
     return await body();
   } catch (error) {
-    if ([UserError, ShapeError, DeviceError, GraderError].some((each) => error instanceof each)) throw error;
-    const found = error instanceof Error ? error.message : String(error);
-    throw new UserError({ call: `problem source ${kind}`, expected: 'no error from load()', found }, { cause: error });
+    throw explainForeign(error, { call: `problem source ${kind}`, expected: 'no error from load()' });
   }
 }
