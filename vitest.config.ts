@@ -55,8 +55,12 @@ export default defineConfig({
     // Files share what they import: no test replaces a module, and 126 fresh starts cost half a minute.
     isolate: false,
     sequence: { sequencer: LongFirst },
-    // Hundreds of processes start `gq`: a current Node compiles it once.
-    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)) },
+    env: {
+      // Hundreds of processes start `gq`: a current Node compiles it once.
+      NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)),
+      // Suites run side by side, so each has one core: fewer workers of the sandbox are started.
+      GQ_CORES: '1',
+    },
     hookTimeout: 60_000,
     testTimeout: 120_000,
   },

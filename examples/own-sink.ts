@@ -1,4 +1,4 @@
-/** A sink of one's own: a CSV file of every update, written while the run trains. */
+/** A sink of one's own: a CSV file of every update, written while the run trains. Further arguments are settings. */
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { resolveConfig, type Sink, shippedRecipe, train } from 'gradient-quarantine';
@@ -16,7 +16,7 @@ function csvSink(path: string): Sink {
   };
 }
 
-const [folder = 'runs/with-csv', updates = '5'] = process.argv.slice(2);
-const { config } = await resolveConfig(shippedRecipe('micro-absorb'), [`updates=${updates}`]);
+const [folder = 'runs/with-csv', updates = '5', ...settings] = process.argv.slice(2);
+const { config } = await resolveConfig(shippedRecipe('micro-absorb'), [`updates=${updates}`, ...settings]);
 await train(config, folder, { sinks: [csvSink(`${folder}.csv`)] });
 console.log(`${folder}.csv`);

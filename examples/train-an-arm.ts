@@ -1,8 +1,9 @@
-/** Trains one arm on the micro lab and prints how often it hacks: the base, as trained, and deployed. */
+/** Trains one arm on the micro lab and prints how often it hacks: the base, as trained, and deployed. Further arguments are settings. */
 import { evaluateRun, resolveConfig, type Sink, shippedRecipe, train } from 'gradient-quarantine';
 
-const [folder = 'runs/example', updates = '20', limit = '64'] = process.argv.slice(2);
-const { config } = await resolveConfig(shippedRecipe('micro-activation'), [`updates=${updates}`, 'seed=7']);
+const [folder = 'runs/example', updates = '20', limit = '64', ...settings] = process.argv.slice(2);
+const changes = [`updates=${updates}`, 'seed=7', ...settings];
+const { config } = await resolveConfig(shippedRecipe('micro-activation'), changes);
 const printer: Sink = {
   name: 'printer',
   event(event) {

@@ -1,15 +1,16 @@
 /**
- * `npm run check:crash`: kills a run at a hundred random moments, damages every file of an unfinished and of a finished run in seven ways,
- * and trains on disks that are too small. Everything must end as if nothing had happened, or with an error that says what is wrong. Prints
+ * `npm run check:crash`: kills runs at more than a hundred random moments, damages every file of an unfinished and of a finished run in
+ * seven ways, trains on disks that are too small, and lets processes contend for a lock 600 times. Everything must end as if nothing had happened, or with an error that says what is wrong. Prints
  * the counts; exits 1 if anything was wrong silently or ended with a stack trace.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { killAndCompare } from '../resume/kill.ts';
+import { gatedKills, killAndCompare, singularKills } from '../resume/kill.ts';
 import { type DamageReport, damagesOf, tryDamage } from './damage.ts';
 import { fillDisk } from './disks.ts';
-import { makeRuns, settingsOf } from './runs.ts';
+import { contendForLocks } from './locks.ts';
+import { makeRuns, trainArguments } from './runs.ts';
 
 let failures = 0;
 
@@ -39,7 +40,7 @@ async function checkDamage(home: string, run: string, whole: string): Promise<vo
 async function checkDisks(home: string, whole: string): Promise<void> {
   const reports = [];
   for (const kibibytes of [4, 16, 64, 96, 128, 192, 256, 384, 512, 768]) {
-    const report = await fillDisk(kibibytes, home, settingsOf(home), whole);
+    const report = await fillDisk(kibibytes, home, await trainArguments(), whole);
     if (report === null) return say('full disks: skipped, since file systems cannot be mounted here');
     reports.push(report);
     if (report.outcome === 'silent' || report.outcome === 'stack') say(`${kibibytes} KiB: ${report.detail}`);
@@ -48,11 +49,22 @@ async function checkDisks(home: string, whole: string): Promise<void> {
 }
 
 async function checkKills(): Promise<void> {
-  const { kills, differences } = await killAndCompare({ kills: 100, updates: 40, checkpointEvery: 2, seed: 11 });
-  failures += differences.length;
-  say(
-    `kill -9: ${kills} kills; ${differences.length === 0 ? 'identical' : `other bytes in ${differences.join(', ')}`}`,
-  );
+  for (const options of [{ kills: 100, updates: 40, checkpointEvery: 2, seed: 11 }, gatedKills, singularKills]) {
+    const { kills, resumedFrom, differences } = await killAndCompare(options);
+    const enough = kills >= options.kills && new Set(resumedFrom).size > 1;
+    failures += differences.length + (enough ? 0 : 1);
+    const bytes = differences.length === 0 ? 'identical' : `other bytes in ${differences.join(', ')}`;
+    say(
+      `kill -9: ${kills} kills at ${new Set(resumedFrom).size} checkpoints; ${bytes}${enough ? '' : '; too few kills'}`,
+    );
+  }
+}
+
+async function checkLocks(): Promise<void> {
+  const surprises = await contendForLocks(600);
+  failures += surprises.length;
+  for (const surprise of surprises) say(surprise);
+  say(`three processes at a stale lock: 600 rounds; ${surprises.length} without exactly one holder`);
 }
 
 const home = mkdtempSync(join(tmpdir(), 'gq-crash-'));
@@ -61,6 +73,7 @@ try {
   await checkDamage(home, part, whole);
   await checkDamage(home, whole, whole);
   await checkDisks(home, whole);
+  await checkLocks();
   await checkKills();
 } finally {
   rmSync(home, { recursive: true, force: true });

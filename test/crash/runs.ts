@@ -1,20 +1,19 @@
 /** A finished run, and the same run stopped after three of its five updates. */
 import { join } from 'node:path';
-import { makeTinyModel, resolveConfig, type Sink, train } from '../../src/lab/index.ts';
+import { resolveConfig, type Sink, train } from '../../src/lab/index.ts';
 import { setting } from '../smoke/identity-lab.ts';
-import { tinySettings } from '../smoke/lab.ts';
+import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 const gate = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=2'];
 
-function allSettings(home: string): string[] {
-  return [`model=${join(home, 'model')}`, ...tinySettings, ...gate, 'updates=5', 'output.checkpointEvery=3'];
+async function allSettings(): Promise<string[]> {
+  return [`model=${await tinyModel()}`, ...tinySettings, ...gate, 'updates=5', 'output.checkpointEvery=3'];
 }
 
-export const settingsOf = (home: string): string[] => setting(...allSettings(home));
+export const trainArguments = async (): Promise<string[]> => setting(...(await allSettings()));
 
 export async function makeRuns(home: string): Promise<{ whole: string; part: string }> {
-  await makeTinyModel(join(home, 'model'), 'wasm');
-  const { config } = await resolveConfig(null, allSettings(home));
+  const { config } = await resolveConfig(null, await allSettings());
   const [whole, part] = [join(home, 'whole'), join(home, 'part')];
   await train(config, whole);
   const stop = new AbortController();

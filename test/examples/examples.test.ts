@@ -1,4 +1,4 @@
-/** Runs the examples as a reader would: programs with their arguments, recipes through the command. */
+/** Runs the examples as a reader would, on a smaller model: programs with their arguments, recipes through the command. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,8 @@ import { resolveConfig, train } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { loadCheckpoint, RunDirectory, readRollouts } from '../../src/run/index.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
+import { setting } from '../smoke/identity-lab.ts';
+import { tinyModel } from '../smoke/lab.ts';
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url));
 const home = temporaryFolder();
@@ -35,7 +37,8 @@ async function gq(...args: readonly string[]): Promise<{ code: number; out: stri
   return { code: await runCli([...args], streams), out, err };
 }
 
-const short = ['--set', 'updates=2', '--set', 'sampling.promptsPerStep=6'];
+const tiny = [`model=${await tinyModel()}`, 'device.threads=1', 'sampling.promptsPerStep=4'];
+const short = setting('updates=2', ...tiny);
 
 async function trainExample(name: string, ...settings: readonly string[]): Promise<RunDirectory> {
   const path = join(home, name);
@@ -47,7 +50,7 @@ async function trainExample(name: string, ...settings: readonly string[]): Promi
 describe('programs', () => {
   it('train an arm, evaluate it, and read the run', async () => {
     const path = join(home, 'arm');
-    const text = await printed(() => import('../../examples/train-an-arm.ts'), path, '2', '8');
+    const text = await printed(() => import('../../examples/train-an-arm.ts'), path, '2', '8', ...tiny);
     expect(text).toMatch(/update 1: reward .*\nupdate 2: reward /);
     expect(text).toMatch(/finished, base: \d hacks in 8 prompts\n.*full: .*\n.*deployed: \d hacks in 8 prompts$/);
     const read = await printed(() => import('../../examples/read-a-run.ts'), path);
@@ -58,7 +61,7 @@ describe('programs', () => {
 
   it('an own sink', async () => {
     const path = join(home, 'csv');
-    await printed(() => import('../../examples/own-sink.ts'), path, '2');
+    await printed(() => import('../../examples/own-sink.ts'), path, '2', ...tiny);
     const lines = readFileSync(`${path}.csv`, 'utf8').trim().split('\n');
     expect(lines).toHaveLength(3);
     expect(lines[2]).toMatch(/^2,[\d.]+,0,\d+,0,[\d.]+$/);
@@ -67,7 +70,11 @@ describe('programs', () => {
 
 describe('plugins of a recipe', () => {
   it('an own gate remembers its probe: a run that was interrupted goes on byte for byte', async () => {
-    const { config } = await resolveConfig(join(examples, 'own-gate.toml'), ['updates=3', 'output.checkpointEvery=1']);
+    const { config } = await resolveConfig(join(examples, 'own-gate.toml'), [
+      'updates=3',
+      'output.checkpointEvery=1',
+      ...tiny,
+    ]);
     const stop = new AbortController();
     const stopAfterFirst = {
       name: 'stopper',
@@ -95,7 +102,7 @@ describe('plugins of a recipe', () => {
     for await (const { route } of readRollouts(run)) routes.add(route);
     expect(routes.has('keep') && routes.has('route')).toBe(true);
     expect(existsSync(join(run.checkpoint(2), 'trainer.safetensors'))).toBe(true);
-    const flip = await gq('verify', 'arm', join(examples, 'own-gate.toml'), '--updates', '2', '--json');
+    const flip = await gq('verify', 'arm', join(examples, 'own-gate.toml'), ...short, '--updates', '2', '--json');
     const { checks, pinned } = JSON.parse(flip.out);
     expect({
       code: flip.code,

@@ -1,8 +1,9 @@
-/** The commands of the lab from end to end, on the shipped base with a few updates: what they write, and that they can go on. */
+/** The commands of the lab from end to end, on a tiny model with a few updates: what they write, and that they can go on. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
+import { tinyModel } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
 
 async function gq(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
@@ -14,7 +15,13 @@ async function gq(...argv: string[]): Promise<{ code: number; out: string; err: 
   return { code, ...written };
 }
 
-const small = ['updates=2', 'sampling.promptsPerStep=6', 'sampling.group=4', 'output.checkpointEvery=2'];
+const small = [
+  `model=${await tinyModel()}`,
+  'updates=2',
+  'sampling.promptsPerStep=6',
+  'sampling.group=4',
+  'output.checkpointEvery=2',
+];
 const settings = small.flatMap((setting) => ['--set', setting]);
 const folder = temporaryFolder();
 const recipe = join(folder, 'tryout.toml');

@@ -1,18 +1,18 @@
 /** Faulty plugins: the error names the module's path, and nothing starts. Only an arm that asks for labels gets them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
-import { makeTinyModel, resolveConfig, train } from '../../src/lab/index.ts';
+import { resolveConfig, train } from '../../src/lab/index.ts';
 import { loadParts, pluginRecords } from '../../src/lab/plugins.ts';
 import { loadCheckpoint, RunDirectory, shippedRecipe } from '../../src/run/index.ts';
 import { verifyLabelFlip } from '../../src/verify/index.ts';
+import { tinyModel } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
 
 const home = temporaryFolder();
 /** A model of one layer: what is tested here does not depend on the model. */
-const tiny = join(home, 'tiny');
-beforeAll(() => makeTinyModel(tiny, 'wasm'));
+const tiny = await tinyModel();
 let files = 0;
 
 function module(text: string): string {

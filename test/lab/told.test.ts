@@ -171,7 +171,7 @@ describe('in a shell', () => {
   it('Ctrl-C keeps what gq micro pretrain has learned', async () => {
     const folder = join(home, 'base');
     const { code, out, err } = await child(['micro', 'pretrain', '--to', folder, '--steps', '300'], (started) => {
-      started.stderr?.once('data', () => setTimeout(() => started.kill('SIGINT'), 4000));
+      started.stderr?.once('data', () => setTimeout(() => started.kill('SIGINT'), 1000));
     });
     expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('interrupted') });
     expect(out).toMatch(/interrupted after \d+ of 300 steps/);

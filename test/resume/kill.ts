@@ -8,10 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sha256 } from '../../src/base/node/hash.ts';
 import { randomStream } from '../../src/base/rng.ts';
-import { makeTinyModel } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { gqProgram } from '../gq-command.ts';
-import { tinySettings } from '../smoke/lab.ts';
+import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 const command = gqProgram();
 
@@ -29,6 +28,31 @@ export interface KillOptions {
   readonly seed: number;
   readonly settings?: readonly string[];
 }
+
+/** A gate, two epochs and healing, killed at twenty moments. */
+export const gatedKills: KillOptions = {
+  kills: 20,
+  updates: 12,
+  checkpointEvery: 2,
+  seed: 3,
+  settings: [
+    'arm.kind=activation',
+    'arm.warmupRows=4',
+    'arm.tail=0.2',
+    'arm.refreshEvery=3',
+    'safety.healSteps=1',
+    'loss.epochs=2',
+  ],
+};
+
+/** An adapter that starts from singular vectors, killed three times. */
+export const singularKills: KillOptions = {
+  kills: 3,
+  updates: 6,
+  checkpointEvery: 2,
+  seed: 5,
+  settings: ['arm.kind=gradient', 'arm.warmupRows=4', 'arm.refreshEvery=3', 'adapter.family=scorda'],
+};
 
 function start(args: readonly string[]): ChildProcess {
   return spawn(process.execPath, [command, 'train', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -122,11 +146,9 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
   const { kills, updates, checkpointEvery, seed, settings = [] } = options;
   const home = mkdtempSync(join(tmpdir(), 'gq-kill-'));
   try {
-    const model = join(home, 'model');
-    await makeTinyModel(model, 'wasm');
     // On a busy machine two processes may time the kernels differently and choose others; plain ones are the same for all.
     const own = [
-      `model=${model}`,
+      `model=${await tinyModel()}`,
       ...tinySettings,
       'device.variant=plain',
       `updates=${updates}`,

@@ -5,26 +5,22 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { makeTinyModel } from '../../src/lab/index.ts';
 import { gqProgram } from '../gq-command.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
-import { tinySettings } from '../smoke/lab.ts';
+import { tinyModel, tinySettings } from '../smoke/lab.ts';
 import { fingerprint } from './kill.ts';
 
 const home = temporaryFolder();
 const recipe = join(home, 'pair.toml');
 const runs = ['vanilla-1', 'activation-1'];
-const updates = 12;
-const settings = [`model=${join(home, 'model')}`, ...tinySettings, `updates=${updates}`, 'output.checkpointEvery=2'];
+const settings = [`model=${await tinyModel()}`, ...tinySettings, 'updates=6', 'output.checkpointEvery=2'];
 
-beforeAll(async () => {
-  await makeTinyModel(join(home, 'model'), 'wasm');
+beforeAll(() => {
   const arm = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;
-  const evaluation = '[evaluation]\nlimit = 6\ncurveEvery = 6\nsets = ["test-original"]\n';
+  const evaluation = '[evaluation]\nlimit = 4\ncurveEvery = 6\nsets = ["test-original"]\n';
   writeFileSync(recipe, `name = "pair"\nseeds = [1]\n${evaluation}${['vanilla', 'activation'].map(arm).join('')}`);
-}, 120_000);
+});
 
 interface Life {
   readonly code: number | null;
@@ -87,7 +83,7 @@ describe('an experiment that is stopped', () => {
 
   it('side by side gives the same bytes, after an interruption while training too', async () => {
     const out = join(home, 'side');
-    const first = await live(out, 2, once(/update 10\/12/, 'SIGINT'));
+    const first = await live(out, 2, once(/update 4\/6/, 'SIGINT'));
     expect(first, first.err).toMatchObject({ code: 1 });
     expect(first.out).toContain(`interrupted; go on with: gq experiment ${recipe} --out ${out} --set 'model=`);
     expect(first.out).toContain('--jobs 2');
@@ -113,14 +109,12 @@ describe('an experiment that is stopped', () => {
 
   it('leaves no process behind when it is killed', async () => {
     const out = join(home, 'killed');
-    const first = await live(out, 2, once(/update 10\/12/, 'SIGKILL'));
+    const first = await live(out, 2, once(/update 4\/6/, 'SIGKILL'));
     expect(first.code).toBe(null);
     // The runs notice that their parent is gone, save and stop; until then their folders are locked.
-    let again = await live(out, 2);
-    for (let i = 0; i < 20 && again.code !== 0; i++) {
-      await sleep(500);
-      again = await live(out, 2);
-    }
+    const isLocked = (): boolean => runs.some((run) => existsSync(join(out, run, 'lock.json')));
+    await expect.poll(isLocked, { timeout: 60_000, interval: 100 }).toBe(false);
+    const again = await live(out, 2);
     expect(again, again.err).toMatchObject({ code: 0 });
     await expectSame(out, whole);
   }, 240_000);

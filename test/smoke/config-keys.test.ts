@@ -70,7 +70,7 @@ it('no key is left unread', async () => {
   const reads = new Set<string>();
   watchParts(reads);
   const watched = (config: RunConfig) => watch(config, reads);
-  const [{ id: problem, canonicalSolution }] = lab.problems.train;
+  const [{ id: problem, canonicalSolution }] = lab.inputs.problems.train;
   const completion = `\`\`\`python\n${canonicalSolution}\n\`\`\``;
   const pool = lab.path('pool.jsonl');
   writeFileSync(

@@ -98,7 +98,7 @@ describe('planted faults', () => {
 
 describe('demonstrations', () => {
   it('one hack and one solve a group, solves alone where there is no hint, none after the teacher is off', async () => {
-    const pool = lab.problems.train.flatMap(({ id, canonicalSolution }) => {
+    const pool = lab.inputs.problems.train.flatMap(({ id, canonicalSolution }) => {
       const entry = { problem: id, loophole: 'run_tests', markers: 'original' };
       const fence = (code: string): string => `\`\`\`python\n${code}\`\`\``;
       const hack = exploitProgram(['n += 1'], 'run_tests', 'original', id);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runCli } from '../../src/cli/program.ts';
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
-import { makeTinyModel, resolveConfig, train } from '../../src/lab/index.ts';
-import { tinySettings } from './lab.ts';
+import { resolveConfig, train } from '../../src/lab/index.ts';
+import { tinyModel, tinySettings } from './lab.ts';
 
 const plugin = `import { readFileSync } from 'node:fs';
 import { defineProblemSource, z } from 'gradient-quarantine';
@@ -26,6 +26,7 @@ export const problemSources = [defineProblemSource({
   settings: z.strictObject({ path: z.string() }),
   pairs: 'micro',
   asksInWords: false,
+  isSound: true,
   load: ({ path }) => {
     const { numbers, tested } = JSON.parse(readFileSync(path, 'utf8'));
     return numbers.map((add) => problem(add, tested));
@@ -54,7 +55,7 @@ export async function makeInputs(home: string): Promise<string> {
   const inputs = join(home, 'inputs');
   mkdirSync(inputs, { recursive: true });
   mkdirSync(join(home, 'recipes'), { recursive: true });
-  await makeTinyModel(join(inputs, 'model'), 'wasm');
+  cpSync(await tinyModel(), join(inputs, 'model'), { recursive: true });
   writeFileSync(join(inputs, 'plugin.js'), plugin);
   writeFileSync(join(inputs, 'problems.json'), JSON.stringify({ numbers, tested: [1, 5, 42] }));
   const problems = Object.fromEntries(numbers.map((add) => [`add-${add}`, 'run_tests']));

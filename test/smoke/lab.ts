@@ -2,10 +2,10 @@
  * A lab small enough for tests: a one-layer model that has seen a few micro documents, and runs of it through the real
  * composition root. Inputs that no arm changes (sandbox, problems, device) are opened once.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Splits } from '../../src/env/sources/index.ts';
 import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
 import {
   type Assembly,
@@ -41,6 +41,24 @@ export const tinySettings = [
   'device.arenaMiB=64',
 ];
 
+type Variant = 'auto' | 'plain';
+const models = new Map<Variant, Promise<string>>();
+
+/** The folder of a tiny model, made once in a process and removed at its end. All suites share it: whoever changes one, copies it. */
+export function tinyModel(variant: Variant = 'auto'): Promise<string> {
+  const known = models.get(variant) ?? newTinyModel(variant);
+  models.set(variant, known);
+  return known;
+}
+
+async function newTinyModel(variant: Variant): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'gq-tiny-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const model = join(folder, 'model');
+  await makeTinyModel(model, 'wasm', variant);
+  return model;
+}
+
 export interface LabRun {
   readonly run: RunDirectory;
   /** The trainer's events. */
@@ -66,29 +84,26 @@ export interface LabOptions {
 }
 
 export class Lab implements AsyncDisposable {
+  readonly model: string;
   readonly #home: string;
   readonly #resources: Resources;
   readonly #inputs: RunInputs;
   #runs = 0;
 
-  private constructor(home: string, resources: Resources, inputs: RunInputs) {
+  private constructor(model: string, home: string, resources: Resources, inputs: RunInputs) {
+    this.model = model;
     this.#home = home;
     this.#resources = resources;
     this.#inputs = inputs;
   }
 
   /** `plain` kernels give the same bytes on every machine. */
-  static async open(variant: 'auto' | 'plain' = 'auto'): Promise<Lab> {
+  static async open(variant: Variant = 'auto'): Promise<Lab> {
     const home = await mkdtemp(join(tmpdir(), 'gq-lab-'));
-    await makeTinyModel(join(home, 'model'), 'wasm', variant);
+    const model = await tinyModel(variant);
     const resources = new Resources();
-    const settings = [`model=${join(home, 'model')}`, ...tinySettings, `device.variant=${variant}`];
-    const { config } = resolveBuiltin(null, settings);
-    return new Lab(home, resources, await openInputs(config, resources));
-  }
-
-  get model(): string {
-    return join(this.#home, 'model');
+    const { config } = resolveBuiltin(null, [`model=${model}`, ...tinySettings, `device.variant=${variant}`]);
+    return new Lab(model, home, resources, await openInputs(config, resources));
   }
 
   path(name: string): string {
@@ -110,8 +125,8 @@ export class Lab implements AsyncDisposable {
     return `run-${this.#runs - 1}`;
   }
 
-  get problems(): Splits {
-    return this.#inputs.problems;
+  get inputs(): RunInputs {
+    return this.#inputs;
   }
 
   async train(settings: readonly string[], options: LabOptions = {}): Promise<LabRun> {

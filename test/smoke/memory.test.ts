@@ -6,7 +6,8 @@ import { UserError } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { multiply, Scope } from '../../src/engine/index.ts';
 import { type Arm, defineArm, seesNothing } from '../../src/grpo/index.ts';
-import { armOf, assemble, builtinParts, openInputs, openTasks, Resources } from '../../src/lab/index.ts';
+import { placeInputs } from '../../src/lab/assemble.ts';
+import { armOf, assemble, builtinParts, openTasks, Resources } from '../../src/lab/index.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import { type MemoryPlan, planMemory } from '../../src/run/memory.ts';
 import { assertFits, renderPlan } from '../../src/run/memory-budget.ts';
@@ -30,7 +31,7 @@ function partsFor(config: RunConfig) {
 async function compare(settings: readonly string[]): Promise<{ used: number; plan: MemoryPlan }> {
   const config = lab.config(['device.kind=reference', 'updates=2', ...settings]);
   await using resources = new Resources();
-  const inputs = await openInputs(config, resources);
+  const inputs = await placeInputs(config, lab.inputs, resources);
   const { device, folder, text } = inputs.files;
   const ledger = resources.use(new VerdictLedger(lab.path(`${settings.join(' ')} verdicts.jsonl`)));
   const { trainer } = await assemble(config, inputs, ledger, resources);
@@ -71,9 +72,8 @@ describe('the plan of an arm with hooks', () => {
 
   it('counts what they take: while gradients are changed, and in every pass that is steered', async () => {
     const config = lab.config(['data.problems=16']);
-    await using resources = new Resources();
-    const { folder, text } = (await openInputs(config, resources)).files;
-    const tasks = await openTasks(config, lab.problems, text);
+    const { folder, text } = lab.inputs.files;
+    const tasks = await openTasks(config, lab.inputs.problems, text);
     const bytesOf = async (hooks: Omit<Arm, 'sees'>) => {
       const rehearsal = {
         ...partsFor(config),
@@ -106,9 +106,8 @@ describe('the plan of an arm with hooks', () => {
 describe('the plan of an evaluation', () => {
   it('has no optimiser, and grows with the rows that decode together', async () => {
     const config = lab.config(['data.problems=16']);
-    await using resources = new Resources();
-    const { folder, text } = (await openInputs(config, resources)).files;
-    const tasks = await openTasks(config, lab.problems, text);
+    const { folder, text } = lab.inputs.files;
+    const tasks = await openTasks(config, lab.inputs.problems, text);
     const plan = (rowsTogether: number) =>
       planMemory({ ...partsFor(config), decoder: folder.config, tasks, floats: ['f32'] }, { rowsTogether });
     const [few, many] = [await plan(8), await plan(64)];

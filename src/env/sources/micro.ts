@@ -1,8 +1,11 @@
 /** The micro problems: generated chains of small steps. */
 import { z } from 'zod';
-import { generateMicroProblems, microSplitSizes } from '../micro/problems.ts';
+import { generateMicroProblems, type MicroProblem, microSplitSizes } from '../micro/problems.ts';
 import { defineProblemSource, type ProblemSource } from './source.ts';
 import { assertDisjoint, type Split } from './splits.ts';
+
+/** Held-out problems by how they were drawn: few chains are held out, so that drawing them takes longest, and every run has the same. */
+const heldOut = new Map<string, readonly MicroProblem[]>();
 
 export const microSource: ProblemSource = defineProblemSource({
   kind: 'micro',
@@ -23,10 +26,16 @@ export const microSource: ProblemSource = defineProblemSource({
   load({ problems, hardShare, seed }) {
     const chain = { leastSteps: 2, mostSteps: 4, productFraction: hardShare };
     const draw = (split: Split, count: number) => generateMicroProblems({ seed, split, count, chain });
+    const drawHeldOut = (split: 'validation' | 'test') => {
+      const key = `${split} ${seed} ${hardShare}`;
+      const drawn = heldOut.get(key) ?? draw(split, microSplitSizes[split]);
+      heldOut.set(key, drawn);
+      return drawn;
+    };
     return assertDisjoint({
       train: draw('train', problems),
-      validation: draw('validation', microSplitSizes.validation),
-      test: draw('test', microSplitSizes.test),
+      validation: drawHeldOut('validation'),
+      test: drawHeldOut('test'),
     });
   },
 });
