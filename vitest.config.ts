@@ -23,12 +23,34 @@ function hasPython(): boolean {
   return status === 0;
 }
 
-/** Suites of many seconds start first, so that neither core ends with one of them alone. */
+/** Suites that take longest, by their measured times. They start first, so that no core ends with one of them alone. */
+const longest = [
+  'test/lab/commands',
+  'test/resume/side-by-side',
+  'test/examples/examples',
+  'test/smoke/identity',
+  'test/smoke/commands',
+  'test/lab/plugins',
+  'test/resume/kill',
+  'test/smoke/',
+  'test/device/wasm',
+  'test/grader/',
+  'test/crash/',
+  'test/bytes/',
+  'test/lab/',
+  'test/wall/',
+  'test/',
+  'src/cli/',
+];
+
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => /test\/(resume|lab|smoke|examples|wall|bytes)\//.test(moduleId);
+    const rankOf = ({ moduleId }: TestSpecification): number => {
+      const rank = longest.findIndex((name) => moduleId.includes(`/${name}`));
+      return rank < 0 ? longest.length : rank;
+    };
     const sorted = await super.sort(files);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    return sorted.sort((a, b) => rankOf(a) - rankOf(b));
   }
 }
 
@@ -51,7 +73,8 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, 'test/package/**', ...(python ? [] : needPython)],
     globalSetup: ['test/temporary.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // Many suites wait for processes and disks: one worker more than two cores keeps these busy.
+    maxWorkers: 3,
     // Files share what they import: no test replaces a module, and 126 fresh starts cost half a minute.
     isolate: false,
     sequence: { sequencer: LongFirst },

@@ -49,7 +49,11 @@ async function checkDisks(home: string, whole: string): Promise<void> {
 }
 
 async function checkKills(): Promise<void> {
-  for (const options of [{ kills: 100, updates: 40, checkpointEvery: 2, seed: 11 }, gatedKills, singularKills]) {
+  for (const options of [
+    { kills: 100, updates: 40, checkpointEvery: 2, seed: 11, settings: [] },
+    gatedKills,
+    singularKills,
+  ]) {
     const { kills, resumedFrom, differences } = await killAndCompare(options);
     const enough = kills >= options.kills && new Set(resumedFrom).size > 1;
     failures += differences.length + (enough ? 0 : 1);

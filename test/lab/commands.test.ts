@@ -123,7 +123,7 @@ describe('gq demo', () => {
   it('ends with the tables, the words and a report', async () => {
     const directory = join(folder, 'demo');
     mkdirSync(directory);
-    const { code, out: text } = await gq('demo', '--quick', '--out', directory, ...settings);
+    const { code, out: text } = await gq('demo', '--quick', '--out', directory, ...settings, '--set', 'sampling.maxNewTokens=8');
     expect(code).toBe(0);
     expect(text.split('\n').filter((line) => line.length > 80 && !line.includes(directory))).toEqual([]);
     for (const part of ['held-out problems, novel markers', 'while training', 'n = 1, no claim', 'report.html']) {

@@ -26,7 +26,7 @@ export interface KillOptions {
   readonly updates: number;
   readonly checkpointEvery: number;
   readonly seed: number;
-  readonly settings?: readonly string[];
+  readonly settings: readonly string[];
 }
 
 /** A gate, two epochs and healing, killed at twenty moments. */
@@ -143,7 +143,7 @@ function compare(found: ReadonlyMap<string, string>, expected: ReadonlyMap<strin
 }
 
 export async function killAndCompare(options: KillOptions): Promise<KillReport> {
-  const { kills, updates, checkpointEvery, seed, settings = [] } = options;
+  const { kills, updates, checkpointEvery, seed, settings } = options;
   const home = mkdtempSync(join(tmpdir(), 'gq-kill-'));
   try {
     // On a busy machine two processes may time the kernels differently and choose others; plain ones are the same for all.

@@ -18,7 +18,7 @@ const settings = [`model=${await tinyModel()}`, ...tinySettings, 'updates=6', 'o
 
 beforeAll(() => {
   const arm = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;
-  const evaluation = '[evaluation]\nlimit = 4\ncurveEvery = 6\nsets = ["test-original"]\n';
+  const evaluation = '[evaluation]\nlimit = 4\ncurveEvery = 0\nsets = ["test-original"]\n';
   writeFileSync(recipe, `name = "pair"\nseeds = [1]\n${evaluation}${['vanilla', 'activation'].map(arm).join('')}`);
 });
 

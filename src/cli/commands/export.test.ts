@@ -82,7 +82,7 @@ describe.each([
     const to = join(home, `${model}-out`);
     const checkpoint = await storeAdapter(model, family);
     const folder = join(golden, model);
-    const { code, out, err } = await run('export', checkpoint, '--model', folder, '--to', to, '--device', 'reference');
+    const { code, out, err } = await run('export', checkpoint, '--model', folder, '--to', to, '--device', 'wasm');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toContain('holds');
     const config = JSON.parse(await readFile(join(to, 'peft', 'adapter_config.json'), 'utf8'));
@@ -125,7 +125,7 @@ describe('export', () => {
   it('keeps bfloat16 weights bfloat16, within the bound of the dtype', async () => {
     const to = join(home, 'bf16-out');
     const checkpoint = await storeAdapter('qwen3-bf16', 'lora');
-    const argv = ['--model', join(golden, 'qwen3-bf16'), '--to', to, '--device', 'reference', '--format', 'merged'];
+    const argv = ['--model', join(golden, 'qwen3-bf16'), '--to', to, '--device', 'wasm', '--format', 'merged'];
     expect((await run('export', checkpoint, ...argv)).code).toBe(0);
     await using merged = await ModelFolder.open(join(to, 'merged'));
     expect([...merged.weights.entries.values()].every(({ dtype }) => dtype === 'BF16')).toBe(true);
@@ -137,17 +137,7 @@ describe('export', () => {
   it('names the adapted kinds and the base model, rounds to the dtype asked for, and overwrites nothing', async () => {
     const to = join(home, 'half-out');
     const checkpoint = await storeAdapter('qwen3', 'pissa', ['q_proj', 'v_proj']);
-    const argv = [
-      '--model',
-      join(golden, 'qwen3'),
-      '--to',
-      to,
-      '--device',
-      'reference',
-      '--dtype',
-      'float16',
-      '--json',
-    ];
+    const argv = ['--model', join(golden, 'qwen3'), '--to', to, '--device', 'wasm', '--dtype', 'float16', '--json'];
     const { code, out } = await run('export', checkpoint, ...argv, '--base-name', 'someone/model');
     expect(code).toBe(0);
     expect(JSON.parse(out).parts.map(({ dtype }: { dtype: string }) => dtype)).toEqual(['F32', 'F16']);
@@ -161,20 +151,11 @@ describe('export', () => {
   it('refuses another model, another file, and options it does not know', async () => {
     const checkpoint = await storeAdapter('qwen3', 'lora');
     const to = join(home, 'refused');
-    const other = await run(
-      'export',
-      checkpoint,
-      '--model',
-      join(golden, 'llama'),
-      '--to',
-      to,
-      '--device',
-      'reference',
-    );
+    const other = await run('export', checkpoint, '--model', join(golden, 'llama'), '--to', to, '--device', 'wasm');
     expect(other).toMatchObject({ code: 2, err: expect.stringMatching(/tensor model\.layers.*expected \[/) });
     const model = join(golden, 'qwen3');
     const file = join(model, 'io.safetensors');
-    const wrong = await run('export', file, '--model', model, '--to', to, '--device', 'reference');
+    const wrong = await run('export', file, '--model', model, '--to', to, '--device', 'wasm');
     expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('metadata format') });
     const format = await run('export', checkpoint, '--model', model, '--to', to, '--format', 'onnx');
     expect(format).toMatchObject({ code: 2, err: expect.stringContaining('peft, merged, both') });
@@ -205,7 +186,7 @@ describe('a run', () => {
     const sources = [[path], [path, '--update', '0'], [join(path, 'checkpoints', '00010')]];
     for (const [i, source] of sources.entries()) {
       const to = join(home, `run-out-${i}`);
-      const { code, err } = await run('export', ...source, '--to', to, '--format', 'peft', '--device', 'reference');
+      const { code, err } = await run('export', ...source, '--to', to, '--format', 'peft', '--device', 'wasm');
       expect({ code, err }).toEqual({ code: 0, err: '' });
       expect((await readCertificate(to)).adapter).toEqual({ family: 'pissa', rank: 2, modules: 14 });
     }
@@ -226,7 +207,7 @@ describe('a run', () => {
     for (const arm of ['vanilla', 'absorb']) {
       const path = await storeRun(`full-${arm}`, arm);
       const to = join(home, `full-out-${arm}`);
-      const { code, out, err } = await run('export', path, '--state', 'full', '--to', to, '--device', 'reference');
+      const { code, out, err } = await run('export', path, '--state', 'full', '--to', to, '--device', 'wasm');
       expect({ code, err }).toEqual({ code: 0, err: '' });
       expect(out).toContain('As trained');
       expect((await readdir(to)).sort()).toEqual(['export-record.json', 'merged', 'peft']);
@@ -240,7 +221,7 @@ describe('a run', () => {
 describe('as trained', () => {
   it.each(['lora', 'antipasto'] as const)('both blocks of %s are in the export', async (family) => {
     const path = await storeAdapter('qwen3', family);
-    const options = ['--model', join(golden, 'qwen3'), '--device', 'reference'];
+    const options = ['--model', join(golden, 'qwen3'), '--device', 'wasm'];
     const [full, deployed] = [join(home, `${family}-full`), join(home, `${family}-deployed`)];
     expect((await run('export', path, ...options, '--state', 'full', '--to', full)).code).toBe(0);
     expect((await run('export', path, ...options, '--to', deployed)).code).toBe(0);
@@ -257,7 +238,7 @@ describe('cards', () => {
     await writeFile(join(model, 'LICENSE'), 'A licence\n');
     const to = join(home, 'card-out');
     const path = await storeAdapter('qwen3', 'lora');
-    expect((await run('export', path, '--model', model, '--to', to, '--device', 'reference')).code).toBe(0);
+    expect((await run('export', path, '--model', model, '--to', to, '--device', 'wasm')).code).toBe(0);
     for (const [folder, file] of [
       ['merged', 'model.safetensors'],
       ['peft', 'adapter_model.safetensors'],
@@ -275,7 +256,7 @@ describe('certificate', () => {
     const path = await storeAdapter('qwen3', 'lora');
     const to = join(home, 'tampered');
     const model = join(golden, 'qwen3');
-    await run('export', path, '--model', model, '--to', to, '--device', 'reference');
+    await run('export', path, '--model', model, '--to', to, '--device', 'wasm');
     await rm(join(to, 'deletion-certificate.json'));
     const checkpoint = await readCheckpoint(path);
     const module = 'model.layers.0.mlp.up_proj';
