@@ -18,6 +18,7 @@ async function gq(...argv: string[]): Promise<{ code: number; out: string; err: 
 const small = [
   `model=${await tinyModel()}`,
   'updates=2',
+  'data.problems=64',
   'sampling.promptsPerStep=6',
   'sampling.group=4',
   'output.checkpointEvery=2',
@@ -123,7 +124,15 @@ describe('gq demo', () => {
   it('ends with the tables, the words and a report', async () => {
     const directory = join(folder, 'demo');
     mkdirSync(directory);
-    const { code, out: text } = await gq('demo', '--quick', '--out', directory, ...settings, '--set', 'sampling.maxNewTokens=8');
+    const { code, out: text } = await gq(
+      'demo',
+      '--quick',
+      '--out',
+      directory,
+      ...settings,
+      '--set',
+      'sampling.maxNewTokens=8',
+    );
     expect(code).toBe(0);
     expect(text.split('\n').filter((line) => line.length > 80 && !line.includes(directory))).toEqual([]);
     for (const part of ['held-out problems, novel markers', 'while training', 'n = 1, no claim', 'report.html']) {

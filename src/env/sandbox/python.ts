@@ -39,17 +39,7 @@ function readAnswer(text: string): Python | null {
   return { executable, version: [major, minor, patch], libraries };
 }
 
-/** What each name stood for under a search path: a process that opens many sandboxes asks once. */
-const found = new Map<string, Python>();
-
 export async function findPython(name = 'python3'): Promise<Python> {
-  const key = JSON.stringify([name, process.env['PATH']]);
-  const python = found.get(key) ?? (await askPython(name));
-  found.set(key, python);
-  return python;
-}
-
-async function askPython(name: string): Promise<Python> {
   const call = `start the sandbox with ${name}`;
   const expected = `Python ${oldest.join('.')} or newer`;
   const fix = 'Install python3, or name another one: environment.python in the config, --python on the command line.';

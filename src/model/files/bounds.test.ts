@@ -35,7 +35,8 @@ describe('a chat template', () => {
   it.each([
     '{% for i in range(1000000000) %}{% endfor %}',
     '{% for i in range(0, 1000000000000, 2) %}x{% endfor %}',
-    '{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}',
+    '{% for a in messages %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}{% endfor %}',
+    '{% macro f(x) %}{{ f(x) }}{% endmacro %}{% for a in messages %}{{ f(a) }}{% endfor %}',
   ])('that would never end is refused: %s', (source) => {
     expect(render(source)).toThrow(/^render x\/chat_template\.jinja: expected/);
   });

@@ -32,12 +32,14 @@ export class ChatTemplate {
   readonly file: string;
   readonly source: string;
   readonly #template: Template;
+  readonly #mayLoop: boolean;
   readonly #tokens: Readonly<Record<string, string>>;
 
   constructor(source: string, file: string, specialTokens: Readonly<Record<string, string>>) {
     this.file = file;
     this.source = source;
     this.#tokens = specialTokens;
+    this.#mayLoop = mayLoop(source);
     try {
       // The block's own line is removed by trim_blocks, as transformers sets it.
       this.#template = new Template(source.includes('range') ? `{% set range = bounded_range %}\n${source}` : source);
@@ -80,7 +82,8 @@ export class ChatTemplate {
         date_string: fixedDate,
         ...(enableThinking === undefined ? {} : { enable_thinking: enableThinking }),
       };
-      return withinSeconds(() => this.#template.render(values));
+      const render = (): string => this.#template.render(values);
+      return this.#mayLoop ? withinSeconds(render) : render();
     } catch (cause) {
       const expected = `messages the template accepts, ${show(messages.map(({ role }) => role))}`;
       throw new UserError({ call: `render ${this.file}`, expected, found: reason(cause) }, { cause });
@@ -97,6 +100,13 @@ function boundedRange(start: number, stop?: number, step = 1): number[] {
   const length = Math.max(0, Math.ceil((end - first) / step));
   if (length <= longestRange) return Array.from({ length }, (_, i) => first + i * step);
   throw new Error(`a range of ${length} numbers, more than ${longestRange}`);
+}
+
+/** Whether a template does more than go through the messages once. Watching one that does not takes longer than rendering it. */
+function mayLoop(source: string): boolean {
+  const loops = source.match(/\bfor\b/g) ?? [];
+  const overMessages = source.match(/\bfor\s+\w+\s+in\s+messages\b(?!\s*[[.|+])/g) ?? [];
+  return loops.length > 1 || overMessages.length !== loops.length || /\b(?:macro|call|set\s+messages)\b/.test(source);
 }
 
 const watched = createContext({ work: null });
