@@ -7,7 +7,8 @@ import { tinyModel, tinySettings } from '../smoke/lab.ts';
 const gate = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=2'];
 
 async function allSettings(): Promise<string[]> {
-  return [`model=${await tinyModel()}`, ...tinySettings, ...gate, 'updates=5', 'output.checkpointEvery=3'];
+  const short = ['device.variant=plain', 'updates=5', 'output.checkpointEvery=3'];
+  return [`model=${await tinyModel()}`, ...tinySettings, ...gate, ...short];
 }
 
 export const trainArguments = async (): Promise<string[]> => setting(...(await allSettings()));

@@ -15,7 +15,8 @@ import { fingerprint } from './kill.ts';
 const home = temporaryFolder();
 const recipe = join(home, 'pair.toml');
 const runs = ['vanilla-1', 'activation-1'];
-const settings = [`model=${await tinyModel()}`, ...tinySettings, 'updates=12', 'output.checkpointEvery=2'];
+const short = ['device.variant=plain', 'updates=12', 'output.checkpointEvery=2'];
+const settings = [`model=${await tinyModel()}`, ...tinySettings, ...short];
 
 beforeAll(() => {
   const arm = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;

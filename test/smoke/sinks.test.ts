@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => lab[Symbol.asyncDispose]());
 
-const short = ['updates=3', 'output.checkpointEvery=2'];
+const short = ['device.variant=plain', 'updates=3', 'output.checkpointEvery=2'];
 
 class Collector implements Sink {
   readonly name = 'own';
