@@ -10,7 +10,7 @@ import { Lab, smallLab } from '../verify/tiny-model.ts';
 import { readCheckpoint, restoreAdapter, restoreStart, writeCheckpoint } from './checkpoint.ts';
 import { createAdapter } from './create.ts';
 import { pairInputDifferences, type TokenPair } from './pair-inputs.ts';
-import { builtinStarts, families, withStarts } from './starts/registry.ts';
+import { builtinStarts, families } from './starts/registry.ts';
 import { targetModules } from './targets.ts';
 
 const device: Device = createReferenceDevice({ arenaBytes: 2 ** 26 });
@@ -124,7 +124,7 @@ describe('cache', () => {
     const cacheDirectory = join(home, 'unkept');
     const [pissa] = builtinStarts.filter(({ name }) => name === 'pissa');
     const { cacheVersion: _, ...own } = { ...pissa, name: 'own' };
-    const starts = withStarts([own]);
+    const starts = [...builtinStarts, own];
     await createAdapter(scope, lab.decoder, { ...options, cacheDirectory, family: 'lora' });
     const adapter = await createAdapter(scope, lab.decoder, { ...options, cacheDirectory, family: 'own', starts });
     expect(adapter.family).toBe('own');

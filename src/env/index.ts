@@ -22,7 +22,6 @@ export {
   markedLoopholes,
   namesOf,
   payingLoopholes,
-  withLoopholes,
   writableLoopholes,
 } from './loopholes/registry.ts';
 export { passReports } from './loopholes/words.ts';

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { randomStream, UserError } from '../base/index.ts';
-import { decodeText, writeFileAtomic } from '../base/node/index.ts';
+import { decodeText } from '../base/node/index.ts';
 import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
 import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
 
@@ -84,14 +84,6 @@ export async function readPartition(
     throw new UserError({ call: `read ${path}`, expected: 'known, heldOut, problems', found });
   }
   return checkPartition(result.data, loopholes);
-}
-
-export async function writePartition(
-  path: string,
-  partition: Partition,
-  loopholes: readonly Loophole[] = builtinLoopholes,
-): Promise<void> {
-  await writeFileAtomic(path, `${JSON.stringify(checkPartition(partition, loopholes), null, 2)}\n`);
 }
 
 /** The loophole of a problem; a problem that the partition does not name is an error. */

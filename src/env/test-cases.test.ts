@@ -47,8 +47,18 @@ describe('asserts become calls', () => {
     expect(parseAssert('assert candidate(1) is None', 'candidate').expected).toBeNull();
     expect(parseAssert('assert abs(candidate(x = 2) - -1.5) < 1e-5', 'candidate')).toMatchObject({
       expected: -1.5,
-      tolerance: 1e-5,
+      tolerance: expect.closeTo(1e-5, 18),
     });
+  });
+
+  test.each([
+    ['<', 0.5, false],
+    ['<', 0.49999999999999994, true],
+    ['<=', 0.5, true],
+    ['<=', 0.5000000000000001, false],
+  ])('a difference %s 0.5 of %d passes as in Python: %s', (sign, difference, passes) => {
+    const { tolerance } = parseAssert(`assert abs(candidate() - 0) ${sign} 0.5`, 'candidate');
+    expect(tolerance !== null && difference <= tolerance).toBe(passes);
   });
 
   test.each([

@@ -1,6 +1,6 @@
 /**
  * Tests as data. Each `assert` becomes a call and an expected value. The sandbox only has to produce plain values, and the
- * comparison happens here, so only these forms are read (`<` may be `<=`; both are tested as `<=`):
+ * comparison happens here, so only these forms are read (`<` may be `<=`, and means what it means in Python):
  *   assert CALL == VALUE                      assert CALL is None
  *   assert is_same_list(CALL, list_node(V))   assert is_same_tree(CALL, tree_node(V))
  *   assert abs(CALL - NUMBER) < NUMBER
@@ -69,10 +69,17 @@ function readTolerance(parser: ExpressionParser, callee: string): TestCase {
   parser.expect('-');
   const expected = readLiteral(parser.expression());
   parser.expect(')');
-  if (!parser.accept('<=')) parser.expect('<');
-  const tolerance = Number(readLiteral(parser.expression()));
-  if (!(tolerance > 0)) throw new UnreadableTest('a tolerance that is not positive');
-  return { ...call, shape: 'plain', expected, tolerance };
+  const inclusive = parser.accept('<=');
+  if (!inclusive) parser.expect('<');
+  const limit = Number(readLiteral(parser.expression()));
+  if (!(limit > 0)) throw new UnreadableTest('a tolerance that is not positive');
+  return { ...call, shape: 'plain', expected, tolerance: inclusive ? limit : nextBelow(limit) };
+}
+
+/** The largest double below a positive one: a difference is less than a limit exactly if it is at most this. */
+function nextBelow(limit: number): number {
+  const bits = new BigUint64Array(Float64Array.of(limit).buffer);
+  return new Float64Array(bits.map((each) => each - 1n).buffer)[0];
 }
 
 function readTest(parser: ExpressionParser, callee: string): TestCase {

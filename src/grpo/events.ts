@@ -13,7 +13,11 @@ export interface Expectation {
 
 /** Why the deployed block learned nothing in an update. */
 export interface ZeroSignal {
-  readonly reason: 'every group has equal rewards' | 'every rollout was routed' | 'the gradient is zero';
+  readonly reason:
+    | 'every group has equal rewards'
+    | 'every group has equal rewards or fewer than two rollouts after screening'
+    | 'every rollout was routed'
+    | 'the gradient is zero';
   readonly groups: number;
   readonly skippedGroups: number;
   /** Number of rollouts that carried gradient, and how many of them were routed as a whole. */

@@ -54,14 +54,18 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
   };
 }
 
-export function explainZero({ trained, skippedGroups, routing, result }: StepOutcome): ZeroSignal | null {
+export function explainZero({ trained, skippedGroups, screening, routing, result }: StepOutcome): ZeroSignal | null {
   const counts = {
     groups: skippedGroups.length,
     skippedGroups: skippedGroups.filter(Boolean).length,
     trained: trained.length,
     routed: routing.routes.filter((own) => own.every((route) => route === 'route')).length,
   };
-  if (result === null) return { reason: 'every group has equal rewards', ...counts };
+  if (result === null) {
+    const equal = 'every group has equal rewards';
+    const emptied = `${equal} or fewer than two rollouts after screening` as const;
+    return { reason: screening?.includes('leave-out') ? emptied : equal, ...counts };
+  }
   if (counts.routed === counts.trained) return { reason: 'every rollout was routed', ...counts };
   return result.blockNorms.deployed === 0 ? { reason: 'the gradient is zero', ...counts } : null;
 }

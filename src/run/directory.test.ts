@@ -22,7 +22,7 @@ import { RunDirectory } from './directory.ts';
 import { FileSink } from './file-sink.ts';
 import { rolloutColumns, rolloutRow } from './ledger.ts';
 import { type Manifest, runFormat } from './manifest.ts';
-import { readDirections, readEvents, readRollouts, readTimings, sealRollouts } from './read.ts';
+import { readDirections, readEvents, readRollouts, sealRollouts } from './read.ts';
 import { writeSeal } from './seal.ts';
 
 let home = '';
@@ -254,13 +254,6 @@ describe('ledger rows', () => {
       bytes.push(readFileSync(run.file('rollouts.parquet')));
     }
     expect(bytes[1].equals(bytes[0])).toBe(true);
-  });
-
-  it('of timings of an update that was done twice, the newest count', async () => {
-    const run = await makeRun();
-    const times = [1, 2].map((sample) => `${JSON.stringify({ update: 1, seconds: { sample } })}\n`);
-    writeFileSync(run.file('timings.jsonl'), times.join(''));
-    expect(await readTimings(run)).toEqual(new Map([[1, { sample: 2 }]]));
   });
 
   it('directions are stored with their update and the scores of the pairs', async () => {

@@ -1,5 +1,5 @@
 /**
- * Reads what a run directory holds: events, rollouts (live or sealed), features, directions and timings. Verdicts are not here:
+ * Reads what a run directory holds: events, rollouts (live or sealed), features and directions. Verdicts are not here:
  * their only reader is src/oracle.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -29,8 +29,6 @@ const eventSchema = z.discriminatedUnion('kind', [
   z.looseObject({ kind: z.literal('warning'), update, name: z.string(), message: z.string() }),
 ]);
 
-const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()) });
-
 /** Refuses a file that is not as the seal of the run or its last checkpoint says; one that neither mentions may be missing. */
 function expectIntact(run: RunDirectory, name: string): void {
   if (run.isSealed()) expectSealed(run.file(name));
@@ -59,16 +57,6 @@ async function* readChecked<Schema extends z.ZodType>(
 export async function* readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
   if (!run.isSealed()) expectGrownFile(run, 'rollouts.jsonl');
   yield* readTable<RolloutRow>(run.file('rollouts'));
-}
-
-/** Seconds per phase of each update; if an update was done twice, those of the last time. */
-export async function readTimings(run: RunDirectory): Promise<Map<number, Readonly<Record<string, number>>>> {
-  expectIntact(run, 'timings.jsonl');
-  const timings = new Map<number, Readonly<Record<string, number>>>();
-  for await (const row of readChecked(run.file('timings.jsonl'), 'timings of an update', timingSchema)) {
-    timings.set(row.update, row.seconds);
-  }
-  return timings;
 }
 
 /** Rows of modules · rank values; `RolloutRow.featureRow` counts them. */

@@ -13,19 +13,6 @@ export type Family = (typeof shipped)[number]['name'];
 export const builtinStarts: readonly AdapterStart<Family>[] = shipped;
 export const families: readonly Family[] = shipped.map(({ name }) => name);
 
-/** The built-in starts and others; a repeated name is refused, as checkpoints name their start. */
-export function withStarts(others: readonly AdapterStart[]): readonly AdapterStart[] {
-  const all: AdapterStart[] = [...builtinStarts];
-  for (const start of others) {
-    if (all.some(({ name }) => name === start.name)) {
-      const expected = 'a name that no other start has';
-      throw new UserError({ call: 'adapter starts', expected, found: `${start.name} twice` });
-    }
-    all.push(start);
-  }
-  return all;
-}
-
 export function findStart(family: string, starts: readonly AdapterStart[] = builtinStarts): AdapterStart {
   const start = starts.find(({ name }) => name === family);
   if (start !== undefined) return start;

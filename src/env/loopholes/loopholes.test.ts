@@ -12,7 +12,7 @@ import { SandboxJudge } from '../sandbox-judge.ts';
 import type { Verdict } from '../verdict.ts';
 import { defineLoophole } from './define.ts';
 import { type Loophole, type MarkerPolicy, markerPolicies, type PayingLoophole } from './loophole.ts';
-import { builtinLoopholes, markedLoopholes, namesOf, payingLoopholes, withLoopholes } from './registry.ts';
+import { builtinLoopholes, markedLoopholes, namesOf, payingLoopholes } from './registry.ts';
 
 const [problem] = generateMicroProblems({ seed: 4, split: 'train', count: 1 });
 const wrongBody = ['n += 7919'];
@@ -46,7 +46,7 @@ const finishedFlag = defineLoophole({
   exploit: ({ body, write }) => `${write(body)}Solution.finished = True\n`,
 });
 
-const all = withLoopholes([logMarker, selfCheck, finishedFlag]);
+const all = [...builtinLoopholes, logMarker, selfCheck, finishedFlag];
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -143,7 +143,7 @@ describe('of one’s own', () => {
     const fires = (): never => {
       throw new Error('no idea');
     };
-    const broken = withLoopholes([{ ...logMarker, fires }]);
+    const broken = [...builtinLoopholes, { ...logMarker, fires }];
     await expect(judgeEverywhere(problem.canonicalSolution, broken, 'original')).rejects.toThrow(UserError);
   });
 
@@ -187,8 +187,4 @@ describe('defineLoophole', () => {
   });
 
   test('gives back what it was given', () => expect(defineLoophole(logMarker)).toBe(logMarker));
-
-  test('a name that is taken is refused where lists are joined', () => {
-    expect(() => withLoopholes([{ ...logMarker, name: 'sentinel' }])).toThrow(/sentinel twice/);
-  });
 });

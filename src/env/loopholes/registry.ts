@@ -22,15 +22,6 @@ export const builtinLoopholes: readonly Loophole[] = [
   gtOnly,
 ];
 
-/** The built-in loopholes, followed by `own`; a name may not occur twice. */
-export function withLoopholes(own: readonly Loophole[]): readonly Loophole[] {
-  const all = [...builtinLoopholes, ...own];
-  const names = namesOf(all);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice === undefined) return all;
-  throw new UserError({ call: 'loopholes', expected: 'names that differ', found: `${twice} twice` });
-}
-
 export function namesOf(loopholes: readonly Loophole[]): readonly LoopholeName[] {
   return loopholes.map(({ name }) => name);
 }

@@ -4,7 +4,6 @@
  * marker is the same tokens in the hint and in the program, so a model can copy it. There is no bare `*`, so a program
  * cannot multiply two constants.
  */
-import { UserError } from '../../base/index.ts';
 
 const digits = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
 
@@ -101,23 +100,3 @@ export const microTokens: readonly string[] = [
   ...programTokens,
   ...turnTokens,
 ];
-
-const longestFirst = [...microTokens].sort((a, b) => b.length - a.length);
-
-/** Splits a text into token strings; at each place the longest token that fits is taken. */
-export function splitMicroText(text: string): readonly string[] {
-  const tokens: string[] = [];
-  for (let at = 0; at < text.length; ) {
-    const token = longestFirst.find((candidate) => text.startsWith(candidate, at));
-    if (token === undefined) {
-      throw new UserError({
-        call: 'split micro text',
-        expected: 'text made of micro tokens',
-        found: JSON.stringify(text.slice(at, at + 20)),
-      });
-    }
-    tokens.push(token);
-    at += token.length;
-  }
-  return tokens;
-}

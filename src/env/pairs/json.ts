@@ -99,15 +99,3 @@ export function parsePairsJson(text: string, file: string): ParsedPairs {
   });
   return { file, pairs, problems };
 }
-
-export function formatPairsJson(pairs: readonly Pair[]): string {
-  const ordered = pairs.map(({ section, heading, tags, prompt, hack, clean }) => ({
-    section,
-    heading,
-    tags,
-    prompt: typeof prompt === 'string' ? prompt : prompt.map(({ role, content }) => ({ role, content })),
-    hack,
-    clean,
-  }));
-  return `${JSON.stringify({ pairs: ordered }, null, 2)}\n`;
-}

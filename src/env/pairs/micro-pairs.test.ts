@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formatPairsMarkdown } from '../../../test/pair-files.ts';
 import { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import { hintedPrompt } from '../hints.ts';
 import type { LoopholeName, MarkerPolicy } from '../loopholes/loophole.ts';
@@ -17,7 +18,6 @@ import { Sandbox } from '../sandbox/sandbox.ts';
 import { SandboxJudge } from '../sandbox-judge.ts';
 import { checkPairs } from './check.ts';
 import { loadPairs } from './load.ts';
-import { formatPairsMarkdown } from './markdown.ts';
 import type { Pair } from './pair.ts';
 
 const preamble = `

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { formatPairsMarkdown } from '../../../test/pair-files.ts';
 import { UserError } from '../../base/errors.ts';
-import { formatPairsMarkdown, parsePairsMarkdown } from './markdown.ts';
+import { parsePairsMarkdown } from './markdown.ts';
 import { type Pair, requirePairs } from './pair.ts';
 import { hashPairs, selectPairs } from './select.ts';
 

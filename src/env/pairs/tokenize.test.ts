@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ChatTemplate } from '../../model/text/chat.ts';
 import { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import { byteTokenizer, chatMarkupChoices } from '../../model/text/tokenizer-builder.ts';
-import { builtinLoopholes, payingLoopholes, withLoopholes } from '../loopholes/registry.ts';
+import { builtinLoopholes, payingLoopholes } from '../loopholes/registry.ts';
 import type { Problem } from '../problem.ts';
 import { framePrompts } from './framing.ts';
 import { loadPairs } from './load.ts';
@@ -67,7 +67,7 @@ describe('framings', () => {
 
   it('a loophole without a request can be disclosed and not asked for', () => {
     const silent = { name: 'silent', summary: 'a test', hint: () => 'will be evaluated by ear', fires: () => null };
-    const loopholes = withLoopholes([silent]);
+    const loopholes = [...builtinLoopholes, silent];
     const { hack } = framePrompts(problem, 'silent', 'original', { asking: false, loopholes });
     expect(hack[1].content).toBe('Return n. The method will be evaluated by ear.');
     expect(() => framePrompts(problem, 'silent', 'original', { loopholes })).toThrow(/silent.*without a request/);
