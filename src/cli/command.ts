@@ -21,6 +21,9 @@ export interface CommandContext extends Streams {
 
 export type ConfigureCommand = (command: Command, context: CommandContext) => void;
 
+/** The exit code of a command that Ctrl-C ended, as shells count it. */
+export const interruptedCode = 130;
+
 /** Help text with examples of how a command is called, one per line. */
 export function examplesText(...lines: readonly string[]): string {
   return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');

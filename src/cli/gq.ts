@@ -3,16 +3,33 @@
  * The `gq` executable: runs the program on this process's arguments and streams. When the reader of its output goes away
  * (`gq train … | head`), the work goes on without it: a run is ended by Ctrl-C, which saves, and by nothing else.
  */
-import { runCli } from './program.ts';
+import { interruptedCode } from './command.ts';
+import { reportError, runCli } from './program.ts';
+import { explainUncaught } from './uncaught.ts';
+
+/** Whether the command has something to save, and listens for Ctrl-C itself. */
+const savesOnInterrupt = (): boolean => process.listenerCount('SIGINT') > 1;
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (savesOnInterrupt()) return;
+    process.stderr.write('\ninterrupted: what was finished is kept; call it again to go on\n');
+    process.exit(interruptedCode);
+  });
+}
 
 let told = false;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
-    if (stream !== process.stdout || told || process.listenerCount('SIGINT') === 0) return;
+    if (stream !== process.stdout || told || !savesOnInterrupt()) return;
     told = true;
     process.stderr.write('gq: nobody reads the output any more; the work goes on (Ctrl-C saves and ends it)\n');
   });
+}
+
+for (const event of ['uncaughtException', 'unhandledRejection']) {
+  process.on(event, async (error: unknown) => process.exit(await reportError(explainUncaught(error), process)));
 }
 
 process.exitCode = await runCli(process.argv.slice(2), process);

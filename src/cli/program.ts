@@ -1,6 +1,6 @@
 /**
  * The `gq` program: its commands, and how their outcomes become exit codes. 0: done. 1: the answer is no, or the program
- * itself failed (with its stack). 2: the call was wrong (a message, no stack). Only the files of the
+ * itself failed (with its stack). 2: the call was wrong (a message, no stack). 130: it was interrupted. Only the files of the
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
 import { Command, CommanderError, type Option } from 'commander';

@@ -9,12 +9,19 @@ function ask(loophole: PayingLoophole, seen: Observation, marker: Marker): strin
   try {
     const statement: unknown = loophole.fires(seen, marker);
     if (statement === null || (typeof statement === 'string' && statement !== '')) return statement;
-    throw new TypeError(`${statement === undefined ? 'nothing' : typeof statement} instead of a statement or null`);
+    // What a promise is rejected with is no news any more.
+    if (statement instanceof Promise) statement.catch(() => undefined);
+    throw new TypeError(`${kindOf(statement)} instead of a statement or null`);
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
     const expected = 'fires() that answers with a statement of what fired it, or null';
     throw new UserError({ call: `loophole ${loophole.name}`, expected, found }, { cause });
   }
+}
+
+function kindOf(answer: unknown): string {
+  if (answer === undefined) return 'nothing';
+  return answer instanceof Promise ? 'a promise' : typeof answer;
 }
 
 /** Each channel that fired, in the order of the list, with a short statement of what fired it. */
@@ -33,7 +40,7 @@ export function firedChannels(
 
 /** Names of the attributes that some loophole wants read, each once. */
 export function wantedFlags(markers: ProblemMarkers, loopholes: readonly Loophole[]): readonly string[] {
-  return [...new Set(loopholes.flatMap((loophole) => loophole.passFlags?.(markers[loophole.name]) ?? []))];
+  return askNames('passFlags', loopholes, (loophole) => loophole.passFlags?.(markers[loophole.name]));
 }
 
 /** Names of the test functions that some loophole wants run and that the source defines, each once. */
@@ -42,8 +49,23 @@ export function wantedTests(
   markers: ProblemMarkers,
   loopholes: readonly Loophole[],
 ): readonly string[] {
-  const names = loopholes.flatMap((loophole) => loophole.ownTests?.(markers[loophole.name]) ?? []);
-  return [...new Set(names)].filter((name) => definesFunction(source, name));
+  const names = askNames('ownTests', loopholes, (loophole) => loophole.ownTests?.(markers[loophole.name]));
+  return names.filter((name) => definesFunction(source, name));
+}
+
+function askNames(
+  key: string,
+  loopholes: readonly Loophole[],
+  ask: (loophole: Loophole) => unknown,
+): readonly string[] {
+  const names = loopholes.flatMap((loophole) => {
+    const answer = ask(loophole) ?? [];
+    const own: readonly unknown[] = Array.isArray(answer) ? answer : [answer];
+    const bad = own.find((name) => typeof name !== 'string');
+    if (bad === undefined) return own as readonly string[];
+    throw new UserError({ call: `loophole ${loophole.name}, ${key}()`, expected: 'names', found: kindOf(bad) });
+  });
+  return [...new Set(names)];
 }
 
 /** Whether the text defines the function: only then is it worth another execution. */

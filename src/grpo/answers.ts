@@ -50,8 +50,8 @@ function checkRoutes(own: unknown, tokens: number, rollout: number): void {
   if (bad !== undefined) refuse('route', 'keep, absorb or route', `${showValue(bad)} for rollout ${rollout}`);
 }
 
-/** `vocabulary`: the number of tokens that the model knows. */
-export function checkPrompts(answer: unknown, vocabulary: number): Prompts {
+/** `vocabulary`: the number of tokens that the model knows. `limit`: the most tokens of a prompt, for which memory is planned. */
+export function checkPrompts(answer: unknown, vocabulary: number, limit: number): Prompts {
   const { sample, learn } = (typeof answer === 'object' && answer !== null ? answer : {}) as Partial<Prompts>;
   for (const [name, tokens] of Object.entries({ sample, learn })) {
     if (!(tokens instanceof Int32Array) || tokens.length === 0) {
@@ -61,6 +61,10 @@ export function checkPrompts(answer: unknown, vocabulary: number): Prompts {
         showValue(tokens),
         'ArmTools.tokenize makes them.',
       );
+    }
+    if (tokens.length > limit) {
+      const fix = 'Shorten what the hook adds, or raise the key.';
+      refuse('prompt', `at most ${limit} tokens in ${name} (sampling.maxPromptTokens)`, `${tokens.length}`, fix);
     }
     const bad = tokens.find((token) => token < 0 || token >= vocabulary);
     if (bad !== undefined)

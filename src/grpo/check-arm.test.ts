@@ -59,6 +59,18 @@ describe('what a hook throws names the hook', () => {
   });
 });
 
+describe('a promise where an answer is due', () => {
+  it.each(['prompt', 'steer', 'save', 'restore'] as const)('is refused: %s', (name) => {
+    const late = async () => {
+      throw new Error('later');
+    };
+    const other = { save: { restore: () => undefined }, restore: { save: () => undefined } };
+    const more = name === 'save' || name === 'restore' ? other[name] : {};
+    const hook = open({ sees, ...more, [name]: late })[name] as unknown as () => unknown;
+    expect(hook).toThrow(`hook ${name} of the arm own: expected an answer at once, found a promise`);
+  });
+});
+
 describe('what an arm saves must come back as it was', () => {
   const save = (state: unknown): ArmState | undefined =>
     open({ sees, save: () => state, restore: () => undefined }).save?.();
@@ -136,12 +148,17 @@ describe('answers', () => {
     ],
     ['cuts as a list', routing([['keep'], ['keep']], { cuts: [0, 1] }), /cuts as \{ low, high \}/],
     ['a buffer of words', routing([['keep'], ['keep']], { bufferRows: 'x' }), /found string x/],
-    ['no prompts', () => checkPrompts(undefined, 9), /hook prompt .*token ids as sample/],
-    ['prompts as lists', () => checkPrompts({ sample: [1], learn: [1] }, 9), /a non-empty Int32Array, found Array/],
-    ['no learn prompt', () => checkPrompts({ sample: Int32Array.of(1) }, 9), /token ids as learn/],
+    ['no prompts', () => checkPrompts(undefined, 9, 3), /hook prompt .*token ids as sample/],
+    ['prompts as lists', () => checkPrompts({ sample: [1], learn: [1] }, 9, 3), /a non-empty Int32Array, found Array/],
+    [
+      'a learn prompt over the limit',
+      () => checkPrompts({ sample: new Int32Array(3), learn: new Int32Array(4) }, 9, 3),
+      /at most 3 tokens in learn \(sampling.maxPromptTokens\), found 4/,
+    ],
+    ['no learn prompt', () => checkPrompts({ sample: Int32Array.of(1) }, 9, 3), /token ids as learn/],
     [
       'an unknown token',
-      () => checkPrompts({ sample: Int32Array.of(1), learn: Int32Array.of(9) }, 9),
+      () => checkPrompts({ sample: Int32Array.of(1), learn: Int32Array.of(9) }, 9, 3),
       /below 9 in learn, found 9/,
     ],
   ])('%s', (_, ask, message) => {

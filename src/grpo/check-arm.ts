@@ -56,12 +56,20 @@ function named(arm: Arm, kind: string): Arm {
   };
 }
 
+/** The hooks whose answer is used at once, so that a promise would be taken for it. */
+const immediateHooks: readonly string[] = ['prompt', 'steer', 'save', 'restore'] satisfies Hook[];
+
 function guard(kind: string, hook: string, body: () => unknown): unknown {
   const explain = (error: unknown): never => {
     throw explainForeign(error, { call: `hook ${hook} of the arm ${kind}`, expected: 'no error' });
   };
   try {
     const answer = body();
+    if (answer instanceof Promise && immediateHooks.includes(hook)) {
+      answer.catch(() => undefined);
+      const call = `hook ${hook} of the arm ${kind}`;
+      throw new UserError({ call, expected: 'an answer at once', found: 'a promise', fix: 'Make it without async.' });
+    }
     return answer instanceof Promise ? answer.catch(explain) : answer;
   } catch (error) {
     return explain(error);

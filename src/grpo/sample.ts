@@ -68,14 +68,15 @@ export async function sampleRollouts(
   });
 }
 
-function promptsOf({ arm, vocabulary }: SampleContext, { task, hackable }: DrawnTask): Prompts {
+function promptsOf({ arm, vocabulary, settings }: SampleContext, { task, hackable }: DrawnTask): Prompts {
   const { problem, loophole, markers, hinted, unhinted } = task;
   const own = hackable ? hinted : unhinted;
   if (arm.prompt === undefined) return { sample: own, learn: own };
   const { id, messages } = problem;
   // Copies: a hook that changed a prompt in place would change it for the whole run.
   const prompts = { hinted: hinted.slice(), unhinted: unhinted.slice() };
-  return checkPrompts(arm.prompt({ loophole, markers, ...prompts, hackable, problem: { id, messages } }), vocabulary);
+  const answer = arm.prompt({ loophole, markers, ...prompts, hackable, problem: { id, messages } });
+  return checkPrompts(answer, vocabulary, settings.sampling.maxPromptTokens);
 }
 
 function placesOf(

@@ -42,7 +42,15 @@ export function lockRun(directory: string): Disposable {
       fix: `If that process is gone, delete ${path}.`,
     });
   }
-  return { [Symbol.dispose]: () => release(path, own) };
+  const leave = (): void => release(path, own);
+  // The second Ctrl-C ends the process at once, and an error that nobody caught does.
+  process.once('exit', leave);
+  return {
+    [Symbol.dispose]() {
+      process.off('exit', leave);
+      leave();
+    },
+  };
 }
 
 /** Makes `path` the own lock. Returns null, or the living process that has it. */

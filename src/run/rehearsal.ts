@@ -2,7 +2,8 @@
  * Rehearses the largest update of a run with the trainer's own step on a device that only counts. The sampler decodes and then reports
  * completions of the lengths that fill one pass to its last token; the grader gives those groups unequal rewards, and the others none.
  * The same completions cannot fill both a pass in which completions share their prompt and a pass in which each has its own, so there
- * are two rehearsals, and only the first one decodes. Only those hooks of the arm run that use the device's memory.
+ * are two rehearsals, and only the first one decodes. Only those hooks of the arm run that use the device's memory. The prompts of an
+ * arm with a prompt hook are as long as they may be (sampling.maxPromptTokens).
  */
 import { randomStream } from '../base/index.ts';
 import type { AdamW } from '../engine/index.ts';
@@ -39,8 +40,12 @@ export async function rehearseUpdate(
   gauge: Gauge,
 ): Promise<void> {
   const settings = grpoSettings(rehearsedConfig(config));
-  const arm = memoryHooks(await openOnNothing(definition, config, unsteered));
+  const opened = await openOnNothing(definition, config, unsteered);
+  const arm = memoryHooks(opened);
   const policy = steerPolicy(unsteered, arm);
+  const { promptsPerStep, maxPromptTokens, maxNewTokens } = settings.sampling;
+  const longest = Math.min(maxPromptTokens, unsteered.decoder.config.maxPositions - maxNewTokens);
+  const asLongest = (task: Task): Task => ({ ...task, hinted: new Int32Array(longest) });
   let phase: Phase | null = null;
   const enter = (next: Phase | null): void => {
     const name = phase === null ? undefined : phaseNames[phase];
@@ -53,7 +58,7 @@ export async function rehearseUpdate(
     optimiser,
     arm,
     settings,
-    tasks: longestTasks(tasks, settings.sampling.promptsPerStep),
+    tasks: longestTasks(opened.prompt === undefined ? tasks : tasks.map(asLongest), promptsPerStep),
     pool: null,
     stopTokens: [],
     vocabulary: policy.decoder.config.vocabSize,

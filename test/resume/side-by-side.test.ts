@@ -86,8 +86,10 @@ describe('an experiment that is stopped', () => {
   it('side by side gives the same bytes, after an interruption while training too', async () => {
     const out = join(home, 'side');
     const first = await live(out, 2, once(/update 10\/12/, 'SIGINT'));
-    expect(first, first.err).toMatchObject({ code: 1 });
-    expect(first.out).toContain(`interrupted; go on with: gq experiment ${recipe} --out ${out} --set 'model=`);
+    expect(first, first.err).toMatchObject({ code: 130 });
+    expect(first.out).toContain(
+      `interrupted; what is finished is kept; go on with: gq experiment ${recipe} --out ${out} --set 'model=`,
+    );
     expect(first.out).toContain('--jobs 2');
     const done = runs.filter((run) => existsSync(join(out, run, 'evaluations')));
     expect(done.length).toBeLessThan(runs.length);
@@ -100,9 +102,9 @@ describe('an experiment that is stopped', () => {
   it('goes on after an interruption while evaluating: what was evaluated is kept', async () => {
     const out = join(home, 'evaluating');
     const first = await live(out, 1, once(/making \d+ evaluations/, 'SIGINT'));
-    expect(first, first.err).toMatchObject({ code: 1 });
+    expect(first, first.err).toMatchObject({ code: 130 });
     expect(first.err).toContain('interrupted: finishing this evaluation');
-    expect(first.out).toContain('interrupted; go on with: gq experiment');
+    expect(first.out).toContain('interrupted; what is finished is kept; go on with: gq experiment');
     expect(existsSync(join(out, 'activation-1'))).toBe(false);
     const second = await live(out, 3);
     expect(second, second.err).toMatchObject({ code: 0 });

@@ -100,6 +100,9 @@ describe('the plan of an arm with hooks', () => {
       steer: (project) => (tape, x, layers, onto) => project(tape, multiply(tape, x, x), layers, onto),
     });
     for (const name of ['sampling', 'scoring', 'learning']) expect(steered[name]).toBeGreaterThan(plain[name]);
+    // What a prompt hook asks for is not known beforehand: the plan has room for the longest prompts that it may.
+    const asked = await bytesOf({ prompt: ({ hinted }) => ({ sample: hinted, learn: hinted }) });
+    expect(asked['sampling']).toBeGreaterThan(2 * plain['sampling']);
   });
 });
 

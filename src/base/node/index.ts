@@ -4,6 +4,7 @@ export { cacheFolder } from './cache-folder.ts';
 export { followJsonl, type JsonlFollower, type JsonlGrowth } from './follow-jsonl.ts';
 export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
 export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
+export { type ScratchFolder, scratchFolder } from './scratch.ts';
 export { makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';
 export { readVersion } from './version.ts';

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { curveNames, EvaluationStore, evaluateAll, statesOf, summarise } from '../../evaluate/index.ts';
 import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
 import { curveTable, renderTable, shellLine } from '../../report/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
+import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber } from '../values.ts';
@@ -44,7 +44,7 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
     context.stdout.write(
       `interrupted; finished evaluations are kept; go on with: ${shellLine('gq', 'eval-curve', path)} and the same options\n`,
     );
-    context.exitCode = 1;
+    context.exitCode = interruptedCode;
     return;
   }
   const store = new EvaluationStore(path);

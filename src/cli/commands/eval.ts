@@ -11,7 +11,7 @@ import {
   surfacedTable,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
+import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber, shares } from '../values.ts';
@@ -69,7 +69,7 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
     context.stdout.write(
       `interrupted; finished evaluations are kept; go on with: ${shellLine('gq', 'eval', path)} and the same options\n`,
     );
-    context.exitCode = 1;
+    context.exitCode = interruptedCode;
     return;
   }
   context.stdout.write(

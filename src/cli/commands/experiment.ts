@@ -18,7 +18,7 @@ import {
   runSideBySide,
   writeExperiment,
 } from '../../sweep/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
+import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
 import { collect, parseWholeNumber } from '../values.ts';
 
@@ -100,8 +100,8 @@ export async function executeExperiment(
   for (const { folder, detail } of failed) context.stderr.write(`${folder} failed: ${detail}\n`);
   if (end === 'interrupted' || failed.length > 0) {
     const what = end === 'interrupted' ? end : `${failed.length} of ${plan.runs.length} runs failed`;
-    context.stdout.write(`${what}; go on with: ${again}\n`);
-    context.exitCode = 1;
+    context.stdout.write(`${what}; what is finished is kept; go on with: ${again}\n`);
+    context.exitCode = end === 'interrupted' ? interruptedCode : 1;
     return false;
   }
   context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);

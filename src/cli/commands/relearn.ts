@@ -41,7 +41,7 @@ import {
   readStamped,
   stampedJson,
 } from '../../run/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
+import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber } from '../values.ts';
@@ -98,8 +98,8 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
       : await trainVanilla(plain, join(out, 'vanilla'), 'from the base', context);
   const base = given === null ? vanilla : trainingCurve(await readJudged(given), 'full');
   if (attack === null || base === null) {
-    context.stdout.write(`interrupted; go on with: ${againCommand(path, options)}\n`);
-    context.exitCode = 1;
+    context.stdout.write(`interrupted; saved in ${out}; go on with: ${againCommand(path, options)}\n`);
+    context.exitCode = interruptedCode;
     return;
   }
   const report = reportRelearning(base, attack);

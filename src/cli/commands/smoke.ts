@@ -3,13 +3,12 @@
  * model through the real pipeline. Each part prints a line; after a failure the others still run, and the command fails.
  */
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
-import { findDevice, makeTinyModel, onInterrupt, openDevice, resolveBuiltin, train } from '../../lab/index.ts';
+import { scratchFolder } from '../../base/node/index.ts';
+import { findDevice, makeTinyModel, openDevice, resolveBuiltin, train } from '../../lab/index.ts';
 import { type RecordedEvent, RunDirectory, type Sink } from '../../run/index.ts';
 import type { Check } from '../../verify/index.ts';
 import { stated } from '../../verify/index.ts';
@@ -157,28 +156,23 @@ async function reportParity(name: string, golden: string | undefined): Promise<V
 
 /** A routed run of a tiny model, and the checks of its run directory. */
 async function reportRun(device: string, { stderr }: CommandContext): Promise<VerifyReport> {
-  const home = await mkdtemp(join(tmpdir(), 'gq-smoke-'));
-  try {
-    const model = join(home, 'model');
-    await makeTinyModel(model, device);
-    const settings = [`model=${model}`, `device.kind=${device}`, ...runSettings];
-    const { config } = resolveBuiltin(null, settings);
-    const events: RecordedEvent[] = [];
-    let table = '';
-    const stdout = { write: (text: string) => (table += text) };
-    const path = join(home, 'run');
-    const display = new TrainDisplay({ stdout, stderr }, { path, updates: config.updates });
-    const collector: Sink = { name: 'smoke', event: (event) => void events.push(event) };
-    using interruption = onInterrupt(stderr, 'finishing this update, then saving');
-    const { end } = await train(config, path, { sinks: [display, collector], signal: interruption.signal });
-    const { checks } = await reportScience(config, RunDirectory.open(path));
-    return {
-      checks: [stated('run', 'finished', end === 'finished', end), ...checkEvents(events), ...checks],
-      notes: table,
-    };
-  } finally {
-    await rm(home, { recursive: true, force: true });
-  }
+  using home = scratchFolder('gq-smoke-');
+  const model = join(home.path, 'model');
+  await makeTinyModel(model, device);
+  const settings = [`model=${model}`, `device.kind=${device}`, ...runSettings];
+  const { config } = resolveBuiltin(null, settings);
+  const events: RecordedEvent[] = [];
+  let table = '';
+  const stdout = { write: (text: string) => (table += text) };
+  const path = join(home.path, 'run');
+  const display = new TrainDisplay({ stdout, stderr }, { path, updates: config.updates });
+  const collector: Sink = { name: 'smoke', event: (event) => void events.push(event) };
+  const { end } = await train(config, path, { sinks: [display, collector] });
+  const { checks } = await reportScience(config, RunDirectory.open(path));
+  return {
+    checks: [stated('run', 'finished', end === 'finished', end), ...checkEvents(events), ...checks],
+    notes: table,
+  };
 }
 
 function checkEvents(events: readonly RecordedEvent[]): Check[] {

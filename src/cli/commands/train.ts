@@ -1,11 +1,11 @@
 /** `gq train`: trains one run from a recipe, to its end or until it is interrupted. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { UserError } from '../../base/index.ts';
+import { shellLine, UserError } from '../../base/index.ts';
 import type { SandboxPolicy } from '../../env/sandbox/index.ts';
 import { onInterrupt, resolveConfig, type TrainOptions, type TrainResult, trainRun } from '../../lab/index.ts';
 import { type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
-import { type CommandContext, examplesText } from '../command.ts';
+import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { sandboxOption } from '../sandbox-option.ts';
 import { JsonLines } from '../terminal/json-lines.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
@@ -50,7 +50,8 @@ async function runTrain(recipe: string | undefined, flags: TrainFlags, context: 
     flags.resume === undefined
       ? await startRun(recipe, flags, context)
       : await resumeRun(flags.resume, recipe, flags, context);
-  if (end === 'tripwire' || !holds) context.exitCode = 1;
+  if (end === 'interrupted') context.exitCode = interruptedCode;
+  else if (end === 'tripwire' || !holds) context.exitCode = 1;
 }
 
 function shortcuts({ model, device, sandbox, set }: TrainFlags): string[] {
@@ -87,7 +88,11 @@ async function trainShown(
   context.stderr.write(
     `${run.path}: ${arm.kind}, seed ${seed}, ${updates} updates; loading (Ctrl-C saves and ends it)\n`,
   );
-  return await trainRun(config, run, { ...options, sinks: [sink], signal: interruption.signal });
+  const result = await trainRun(config, run, { ...options, sinks: [sink], signal: interruption.signal });
+  if (json && result.end === 'interrupted') {
+    context.stderr.write(`saved; go on with: ${shellLine('gq', 'train', '--resume', run.path, '--json')}\n`);
+  }
+  return result;
 }
 
 function parseFork(text: string): NonNullable<Manifest['parent']> {

@@ -1,8 +1,6 @@
 /** `gq verify arm RECIPE`: runs the label-flip check on any recipe, plugins included. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Command } from 'commander';
+import { scratchFolder } from '../../base/node/index.ts';
 import { resolveConfig } from '../../lab/index.ts';
 import type { LabelFlip } from '../../verify/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -37,15 +35,11 @@ async function verifyArm(recipe: string | undefined, options: ArmOptions, contex
   const updates = parseWholeNumber(options.updates, '--updates', 1);
   const { config } = await resolveConfig(recipe ?? null, options.set);
   const { verifyLabelFlip } = await import('../../verify/index.ts');
-  const folder = await mkdtemp(join(tmpdir(), 'gq-arm-'));
-  try {
-    const bar = new Progress(context.stderr, 'update', 2 * updates);
-    const flip = await verifyLabelFlip(config, { updates, folder, onUpdate: (done) => bar.show(done) });
-    context.stdout.write(options.json ? checksJson(flip) : render(flip));
-    if (flip.checks.some(({ pass }) => !pass)) context.exitCode = 1;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  using folder = scratchFolder('gq-arm-');
+  const bar = new Progress(context.stderr, 'update', 2 * updates);
+  const flip = await verifyLabelFlip(config, { updates, folder: folder.path, onUpdate: (done) => bar.show(done) });
+  context.stdout.write(options.json ? checksJson(flip) : render(flip));
+  if (flip.checks.some(({ pass }) => !pass)) context.exitCode = 1;
 }
 
 function render({ checks, usesLabels, trained, pinned }: LabelFlip): string {

@@ -147,6 +147,15 @@ describe('of one’s own', () => {
     await expect(judgeEverywhere(problem.canonicalSolution, broken, 'original')).rejects.toThrow(UserError);
   });
 
+  test.each<[string, object, RegExp]>([
+    ['fires', { fires: async () => null }, /a promise instead of a statement or null/],
+    ['ownTests', { ownTests: async () => 'check' }, /ownTests\(\): expected names, found a promise/],
+    ['passFlags', { passFlags: () => [1] }, /passFlags\(\): expected names, found number/],
+  ])('an answer that is none is refused: %s', async (_, fault, message) => {
+    const broken = [...builtinLoopholes, { ...logMarker, ...fault } as Loophole];
+    await expect(judgeEverywhere(problem.canonicalSolution, broken, 'original')).rejects.toThrow(message);
+  });
+
   test('has a place in partitions and documents', () => {
     const chosen = { known: ['log_marker'], heldOut: ['gt_only'], seed: 1 };
     const partition = makePartition(['a', 'b'], { ...chosen, loopholes: all });

@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { gqProgram } from '../../test/gq-command.ts';
+import { temporaryFolder } from '../../test/lab/hand-made.ts';
+import { UserError } from '../base/errors.ts';
+import { explainUncaught } from './uncaught.ts';
+
+/** An error whose stack has these frames. */
+function thrown(...files: readonly string[]): Error {
+  const error = new Error('late');
+  error.stack = ['Error: late', ...files.map((file) => `    at Timeout._onTimeout (${file}:3:9)`)].join('\n');
+  return error;
+}
+
+const ours = new URL('./program.ts', import.meta.url).href;
+
+describe('an error that nobody caught', () => {
+  it.each([
+    ['a plugin', thrown('node:internal/timers', 'file:///home/me/my%20gate.js'), 'plugin /home/me/my gate.js'],
+    ['a plugin that we called', thrown('file:///home/me/gate.js', ours), 'plugin /home/me/gate.js'],
+    ['a plugin, with a library', thrown('file:///home/me/node_modules/x/y.js', 'file:///me/gate.js'), '/me/gate.js'],
+    ['nobody knows: a text', 'late', 'a plugin: '],
+  ])('of %s', (_, error, words) => {
+    const explained = explainUncaught(error);
+    expect(explained).toBeInstanceOf(UserError);
+    expect((explained as UserError).message).toContain(words);
+    expect((explained as UserError).message).toContain('found late.');
+  });
+
+  it('of ours goes through as it is', () => {
+    const error = thrown('node:internal/timers', ours);
+    expect(explainUncaught(error)).toBe(error);
+  });
+
+  it.each([
+    ['in a timer', `setTimeout(() => { throw new Error('late') }, 0);`],
+    ['in a promise', `Promise.reject(new Error('late'));`],
+  ])('of a plugin ends gq with a message: %s', { timeout: 60_000 }, (_, fault) => {
+    const folder = temporaryFolder();
+    const [plugin, recipe] = [join(folder, 'gate.mjs'), join(folder, 'gate.toml')];
+    writeFileSync(plugin, `${fault}\nawait new Promise((go) => setTimeout(go, 50));\nexport const arms = [];\n`);
+    writeFileSync(recipe, 'plugins = ["./gate.mjs"]\n');
+    const { status, stderr } = spawnSync(process.execPath, [gqProgram(), 'config', recipe], { encoding: 'utf8' });
+    expect({ status, stderr }).toMatchObject({ status: 2 });
+    expect(stderr).toContain(`gq: plugin ${plugin}: expected no error outside`);
+    expect(stderr).not.toContain('    at ');
+  });
+});
