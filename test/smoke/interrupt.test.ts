@@ -1,0 +1,100 @@
+/** Ctrl-C in every long command: exit 130, a word on what is kept and how to go on, no lock, no child, no temporary folder. */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { gqProgram } from '../gq-command.ts';
+import { Lab, tinySettings } from './lab.ts';
+
+let lab: Lab;
+let settings: readonly string[];
+beforeAll(async () => {
+  lab = await Lab.open();
+  const own = [`model=${lab.model}`, ...tinySettings, 'arm.kind=absorb', 'updates=2', 'output.checkpointEvery=1'];
+  settings = own.flatMap((setting) => ['--set', setting]);
+  expect((await gq('train', ...settings, '--out', lab.path('whole'))).code).toBe(0);
+}, 120_000);
+afterAll(() => lab[Symbol.asyncDispose]());
+
+async function gq(...argv: readonly string[]): Promise<{ code: number; said: string }> {
+  let said = '';
+  const stream = { write: (text: string) => (said += text) };
+  return { code: await runCli(argv, { stdout: stream, stderr: stream }), said };
+}
+
+/** Interrupts the command as soon as it listens for it. */
+async function interrupted(...argv: readonly string[]): ReturnType<typeof gq> {
+  const press = (event: string | symbol): void => {
+    if (event === 'SIGINT') setImmediate(() => process.emit('SIGINT'));
+  };
+  process.on('newListener', press);
+  try {
+    return await gq(...argv);
+  } finally {
+    process.off('newListener', press);
+  }
+}
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' });
+}
+
+describe('a command that saves', () => {
+  it.each<[string, () => string[], RegExp]>([
+    [
+      'train',
+      () => ['train', ...settings, '--out', lab.path('cut')],
+      /saved after 1 updates; go on with: gq train --r/,
+    ],
+    ['train --json', () => ['train', ...settings, '--json', '--out', lab.path('json')], /saved; go on with: .* --json/],
+    ['eval', () => ['eval', lab.path('whole'), '--limit', '1'], /evaluations are kept; go on with: gq eval /],
+    ['eval-curve', () => ['eval-curve', lab.path('whole')], /evaluations are kept; go on with: gq eval-curve /],
+    [
+      'relearn',
+      () => ['relearn', lab.path('whole'), '--out', lab.path('again')],
+      /saved in .*; go on with: gq relearn /,
+    ],
+    [
+      'micro pretrain',
+      () => ['micro', 'pretrain', '--to', lab.path('base'), '--steps', '9'],
+      /interrupted after \d of 9/,
+    ],
+  ])('%s', async (_, argv, words) => {
+    const { code, said } = await interrupted(...argv());
+    expect({ code, said }).toEqual({ code: 130, said: expect.stringMatching(words) });
+    expect(said).toContain('(again to quit at once)');
+    expect(filesBelow(lab.path('.')).filter((file) => file.includes('lock'))).toEqual([]);
+    expect(process.listenerCount('SIGINT')).toBe(0);
+  });
+});
+
+/** The processes that a process has started, and those that they have. */
+function descendants(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  return children.flatMap((child) => [child, ...descendants(child)]);
+}
+
+const isGone = (pid: number): boolean =>
+  !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+
+describe.runIf(process.platform === 'linux')('a command that has nothing to save', () => {
+  it('ends at once, and leaves nothing behind', { timeout: 60_000 }, async () => {
+    const temporary = lab.path('temporary');
+    mkdirSync(temporary);
+    const child = spawn(process.execPath, [gqProgram(), 'verify', 'arm', ...settings, '--updates', '500'], {
+      env: { ...process.env, TMPDIR: temporary },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => (said += text));
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+    const isWorking = (): boolean => filesBelow(temporary).some((file) => file.endsWith('verdicts.jsonl'));
+    while (!isWorking()) await new Promise((go) => setTimeout(go, 50));
+    const started = descendants(child.pid ?? 0);
+    expect(started.length).toBeGreaterThan(0);
+    child.kill('SIGINT');
+    expect({ code: await ended, said }).toMatchObject({ code: 130, said: expect.stringContaining('interrupted: ') });
+    expect(readdirSync(temporary).filter((name) => name.startsWith('gq-arm-'))).toEqual([]);
+    await expect.poll(() => started.filter((pid) => !isGone(pid)), { timeout: 5000 }).toEqual([]);
+  });
+});
