@@ -3,6 +3,6 @@ export { rowsTogether } from './evaluate.ts';
 export { curveNames, evaluateAll, finalNames, lastCheckpoint } from './plan.ts';
 export { formatRate, type Rate, rateOrNull, summarise } from './rates.ts';
 export { RunEvaluator, statesOf } from './run-evaluator.ts';
-export { type EvaluationSet, type FinalSet, finalSets, parseSet } from './sets.ts';
+export { type EvaluationSet, expectFilled, type FinalSet, finalSets, parseSet } from './sets.ts';
 export { compareStates, pairRows } from './states.ts';
 export { type Evaluation, type EvaluationRow, EvaluationStore } from './store.ts';

@@ -8,7 +8,7 @@ import type { Manifest, RunDirectory } from '../run/index.ts';
 import { computeTable, loadCheckpoint } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
 import { evaluateTasks } from './evaluate.ts';
-import { evaluationTasks, type SetContext, splitOf } from './sets.ts';
+import { evaluationTasks, expectFilled, type SetContext } from './sets.ts';
 import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
 
 export interface EvaluatorParts extends SetContext {
@@ -72,21 +72,16 @@ export class RunEvaluator {
   expectPossible(names: readonly EvaluationName[]): void {
     const { run, splits } = this.#parts;
     const checkpoints = run.listCheckpoints();
-    for (const { set, state, update } of names) {
-      const split = splitOf(set);
-      if (splits[split].length === 0) {
-        throw new UserError({
-          call: `evaluate ${run.path}`,
-          expected: `problems in the split "${split}", for the set ${set}`,
-          found: `none (${Object.entries(splits)
-            .map(([name, { length }]) => `${length} ${name}`)
-            .join(', ')})`,
-          fix: 'Train on more problems, or evaluate other sets.',
-        });
-      }
+    const call = `evaluate ${run.path}`;
+    expectFilled(
+      call,
+      names.map(({ set }) => set),
+      splits,
+    );
+    for (const { state, update } of names) {
       if (state === 'base' || checkpoints.includes(update)) continue;
       throw new UserError({
-        call: `evaluate ${run.path}`,
+        call,
         expected: `the update of one of its checkpoints: ${checkpoints.join(', ') || 'none yet'}`,
         found: `${update}`,
       });

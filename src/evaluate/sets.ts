@@ -54,8 +54,21 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
     .map((problem) => makeTask(problem, loopholeOf(partition, problem.id), markers[set], { text, loopholes }));
 }
 
+/** Refuses sets whose split has no problems. */
+export function expectFilled(call: string, sets: readonly EvaluationSet[], splits: Splits): void {
+  const empty = sets.find((set) => splits[splitOf(set)].length === 0);
+  if (empty === undefined) return;
+  const counts = Object.entries(splits).map(([split, { length }]) => `${length} ${split}`);
+  throw new UserError({
+    call,
+    expected: `problems in the split "${splitOf(empty)}", for the set ${empty}`,
+    found: `none (${counts.join(', ')})`,
+    fix: 'Take more problems, or evaluate other sets.',
+  });
+}
+
 /** The split that a set's problems are taken from. */
-export function splitOf(set: EvaluationSet): keyof Splits {
+function splitOf(set: EvaluationSet): keyof Splits {
   if (set === 'train') return 'train';
   return set === 'test-novel' || set === 'test-original' ? 'test' : 'validation';
 }

@@ -22,7 +22,7 @@ export { type OpenRun, type OpenRunOptions, openRun } from './open-run.ts';
 export { openPairs, pairSetOf } from './pairs.ts';
 export { armOf, builtinParts, type Parts, sourceOf, usesLabels } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
-export { openJudge, openProblems, type Warn } from './problems.ts';
+export { openJudge, openProblems, readSplits, type Warn } from './problems.ts';
 export { Resources } from './resources.ts';
 export { makeTinyModel } from './tiny-model.ts';
 export { train } from './train.ts';

@@ -7,7 +7,7 @@ import type { Notice, RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { coresLimit } from './cores.ts';
 import { sourceOf } from './parts.ts';
-import type { Resources } from './resources.ts';
+import { Resources } from './resources.ts';
 
 /** Is given the notices of a run's preparation, such as what was left out and why. */
 export type Warn = (notice: Notice) => void | Promise<void>;
@@ -28,7 +28,15 @@ export async function openJudge(
   return new SandboxJudge(resources.use(sandbox), { loopholes });
 }
 
-export async function openProblems(config: RunConfig, judge: Judge, warn: Warn = silent): Promise<Splits> {
+/** The problems of a config by split. A sandbox is started only if it must check them. */
+export async function readSplits(config: RunConfig): Promise<Splits> {
+  await using resources = new Resources();
+  const { isSound } = sourceOf(config, await partsOf(config));
+  return openProblems(config, isSound ? null : await openJudge(config, resources));
+}
+
+/** Without a judge, problems are not checked against their own tests. */
+export async function openProblems(config: RunConfig, judge: Judge | null, warn: Warn = silent): Promise<Splits> {
   const source = sourceOf(config, await partsOf(config));
   const { kind: _kind, ...settings } = config.data;
   const loaded = await source.load(settings);
@@ -39,7 +47,7 @@ export async function openProblems(config: RunConfig, judge: Judge, warn: Warn =
     }
   };
   const keepSound = async (problems: readonly Problem[]): Promise<readonly Problem[]> => {
-    if (source.isSound) return problems;
+    if (source.isSound || judge === null) return problems;
     const { sound, unsound } = await checkSoundness(problems, judge);
     await tell(unsound);
     return sound;

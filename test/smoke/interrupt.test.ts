@@ -1,4 +1,7 @@
-/** Ctrl-C in every long command: exit 130, a word on what is kept and how to go on, no lock, no child, no temporary folder. */
+/**
+ * Ctrl-C in long commands: exit 130, a word on what is kept and how to go on, no lock, no child, no temporary folder. Others are
+ * interrupted elsewhere: train in commands.test.ts, experiments in test/resume, micro pretrain in test/lab/told.test.ts.
+ */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -41,11 +44,6 @@ function filesBelow(folder: string): readonly string[] {
 
 describe('a command that saves', () => {
   it.each<[string, () => string[], RegExp]>([
-    [
-      'train',
-      () => ['train', ...settings, '--out', lab.path('cut')],
-      /saved after 1 updates; go on with: gq train --r/,
-    ],
     ['train --json', () => ['train', ...settings, '--json', '--out', lab.path('json')], /saved; go on with: .* --json/],
     ['eval', () => ['eval', lab.path('whole'), '--limit', '1'], /evaluations are kept; go on with: gq eval /],
     ['eval-curve', () => ['eval-curve', lab.path('whole')], /evaluations are kept; go on with: gq eval-curve /],
@@ -53,11 +51,6 @@ describe('a command that saves', () => {
       'relearn',
       () => ['relearn', lab.path('whole'), '--out', lab.path('again')],
       /saved in .*; go on with: gq relearn /,
-    ],
-    [
-      'micro pretrain',
-      () => ['micro', 'pretrain', '--to', lab.path('base'), '--steps', '9'],
-      /interrupted after \d of 9/,
     ],
   ])('%s', async (_, argv, words) => {
     const { code, said } = await interrupted(...argv());

@@ -9,6 +9,7 @@ import {
   type Experiment,
   type ExperimentEnd,
   type ExperimentPlan,
+  expectFilledSets,
   jobProgram,
   LabWorker,
   planExperiment,
@@ -90,6 +91,7 @@ export async function executeExperiment(
   { again, jobs }: ExecuteOptions,
   context: CommandContext,
 ): Promise<boolean> {
+  await expectFilledSets(plan);
   await writeExperiment(directory, plan);
   const picture = await ExperimentPicture.open(plan, directory, jobs, context.stderr);
   const { end, tripped, failed } =
