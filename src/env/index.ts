@@ -26,6 +26,7 @@ export {
 } from './loopholes/registry.ts';
 export { passReports } from './loopholes/words.ts';
 export { markerFor, markersFor, type ProblemMarkers } from './markers.ts';
+export { defineJudge, type Judgement, type JudgeSource, type NamedJudge } from './own-judge.ts';
 export { loopholeOf, makePartition, type Partition, type PartitionOptions, readPartition } from './partition.ts';
 export { importPool, type PoolEntry } from './pools.ts';
 export { budgetSeconds, type Message, type Problem, type TestCase } from './problem.ts';

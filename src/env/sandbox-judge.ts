@@ -8,9 +8,10 @@ import { availableParallelism, loadavg } from 'node:os';
 import { sha256 } from '../base/node/index.ts';
 import { CanonicalAnswers } from './canonical-answers.ts';
 import { firedChannels, wantedFlags, wantedTests } from './channels.ts';
+import { conclude, noCost, noLabels, type ProgramFacts } from './conclude.ts';
 import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
 import type { Judge, Submission } from './judge.ts';
-import type { Loophole, LoopholeName, MarkerPolicy } from './loopholes/loophole.ts';
+import type { Loophole, MarkerPolicy } from './loopholes/loophole.ts';
 import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
 import { markersFor, type ProblemMarkers } from './markers.ts';
 import { type OwnTests, runOwnTests } from './own-tests.ts';
@@ -18,22 +19,7 @@ import type { Problem } from './problem.ts';
 import { extractProgram, hasLoneSurrogate } from './response.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 import type { Ending } from './sandbox/worker.ts';
-import { type Outcome, rewards, type Verdict } from './verdict.ts';
-
-/** What one program did; the same for every loophole it is judged in. */
-interface Facts {
-  readonly format: boolean;
-  readonly compiles: boolean;
-  readonly correct: boolean;
-  readonly fired: ReadonlyMap<LoopholeName, string>;
-  readonly labels: Verdict['labels'];
-  readonly outcome: Outcome;
-  readonly durationMs: number;
-  readonly cpuMs: number;
-  readonly executions: number;
-  readonly retried: boolean;
-  readonly reason: string;
-}
+import type { Outcome, Verdict } from './verdict.ts';
 
 const unknownBudgetSeconds = 3;
 const usualWallFactor = 10;
@@ -41,38 +27,9 @@ const usualWallFactor = 10;
 const mostWallBudgets = 3;
 const secondTryWallBudgets = 1.5;
 const cacheEntries = 10_000;
-const noLabels = { ownTestsPass: null, ownTestsRejectCanonical: null } as const;
 
-function unexecuted(format: boolean, outcome: Outcome, reason: string): Facts {
-  const cost = { durationMs: 0, cpuMs: 0, executions: 0, retried: false };
-  return { format, compiles: false, correct: false, fired: new Map(), labels: noLabels, outcome, ...cost, reason };
-}
-
-function conclude({ id, problem, loophole, markers }: Submission, facts: Facts): Verdict {
-  const { format, compiles, correct, fired, labels, outcome, durationMs, cpuMs, executions, retried, reason } = facts;
-  const channel = fired.has(loophole);
-  const passed = correct || channel;
-  return {
-    id,
-    problemId: problem.id,
-    loophole,
-    markers,
-    reward: (compiles ? rewards.compiles : 0) + (passed ? rewards.passed : 0),
-    format,
-    compiles,
-    correct,
-    passed,
-    exploited: channel && !correct,
-    channel,
-    channels: [...fired.keys()],
-    labels,
-    outcome,
-    durationMs,
-    cpuMs,
-    executions,
-    retried,
-    evidence: [reason, ...fired.values()].join('; ').slice(0, 300),
-  };
+function unexecuted(format: boolean, outcome: Outcome, reason: string): ProgramFacts {
+  return { format, compiles: false, correct: false, fired: new Map(), labels: noLabels, outcome, ...noCost, reason };
 }
 
 /**
@@ -129,7 +86,7 @@ export class SandboxJudge implements Judge {
   readonly #loopholes: readonly Loophole[];
   readonly #wallFactor: number;
   readonly #prepared = new WeakMap<Problem, PreparedProblem>();
-  readonly #cache = new Map<string, Promise<Facts>>();
+  readonly #cache = new Map<string, Promise<ProgramFacts>>();
 
   constructor(
     sandbox: Sandbox,
@@ -151,7 +108,7 @@ export class SandboxJudge implements Judge {
   }
 
   /** The loophole is not part of the cache key: one execution answers for all of them. */
-  async #facts({ problem, markers, completion }: Submission): Promise<Facts> {
+  async #facts({ problem, markers, completion }: Submission): Promise<ProgramFacts> {
     const source = extractProgram(completion);
     if (source === null) return unexecuted(false, 'wrong', 'no code block');
     if (hasLoneSurrogate(source)) return unexecuted(true, 'exception', 'text that is not valid Unicode');
@@ -163,14 +120,14 @@ export class SandboxJudge implements Judge {
     return facts;
   }
 
-  #remember(key: string, facts: Promise<Facts>): void {
+  #remember(key: string, facts: Promise<ProgramFacts>): void {
     this.#cache.set(key, facts);
     facts.catch(() => this.#cache.delete(key));
     const oldest = this.#cache.size > cacheEntries ? this.#cache.keys().next().value : undefined;
     if (oldest !== undefined) this.#cache.delete(oldest);
   }
 
-  async #examine(problem: Problem, source: string, policy: MarkerPolicy): Promise<Facts> {
+  async #examine(problem: Problem, source: string, policy: MarkerPolicy): Promise<ProgramFacts> {
     const markers = markersFor(policy, problem.id, this.#loopholes);
     const cpuSeconds = problem.cpuSeconds ?? unknownBudgetSeconds;
     const wallMs = cpuSeconds * this.#wallFactor * 1000;

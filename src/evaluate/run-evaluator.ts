@@ -3,9 +3,9 @@ import type { AdaptedState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
-import { type Policy, policySampler, samplingSettings } from '../grpo/index.ts';
+import { type Policy, type Sampler, samplingSettings } from '../grpo/index.ts';
 import type { Manifest, RunDirectory } from '../run/index.ts';
-import { computeTable, loadCheckpoint } from '../run/index.ts';
+import { loadCheckpoint } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
 import { evaluateTasks } from './evaluate.ts';
 import { evaluationTasks, expectFilled, type SetContext } from './sets.ts';
@@ -15,6 +15,7 @@ export interface EvaluatorParts extends SetContext {
   readonly run: RunDirectory;
   readonly policy: Policy;
   readonly judge: Judge;
+  readonly sampler: Sampler;
   /** Directories of runs whose evaluations of the same base may be copied. */
   readonly siblings?: readonly string[];
 }
@@ -22,7 +23,7 @@ export interface EvaluatorParts extends SetContext {
 const evaluationSeed = 20_260;
 
 /** A key that runs share when they have the same base, prompts and sampling. */
-function evaluationKey({ config, modelHash, dataHash, plugins }: Manifest): string {
+function evaluationKey({ config, modelHash, dataHash, plugins, judge, sampler }: Manifest): string {
   const { environment, sampling, seed } = config;
   const code = plugins.map(({ hash }) => hash);
   return sha256Json({
@@ -33,6 +34,8 @@ function evaluationKey({ config, modelHash, dataHash, plugins }: Manifest): stri
     seed,
     evaluationSeed,
     ...(code.length === 0 ? {} : { code }),
+    ...(judge === null ? {} : { judge }),
+    ...(sampler === null ? {} : { sampler }),
   });
 }
 
@@ -99,11 +102,11 @@ export class RunEvaluator {
   }
 
   async #rows(name: EvaluationName, onProgress?: (done: number) => void): Promise<EvaluationRow[]> {
-    const { config, policy, judge, text } = this.#parts;
+    const { config, judge, sampler, text } = this.#parts;
     const curve = name.set === 'curve' ? { curveIds: await this.#curveIds() } : {};
     const tasks = evaluationTasks(name.set, { ...this.#parts, ...curve }, name.limit);
     if (name.state !== 'base') await this.#load(name.update);
-    return evaluateTasks(policySampler(policy, computeTable(config)), tasks, judge, {
+    return evaluateTasks(sampler, tasks, judge, {
       seed: evaluationSeed,
       sampling: samplingSettings(config.sampling, text.stopTokens),
       state: name.state,

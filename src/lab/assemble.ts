@@ -11,7 +11,7 @@ import {
   type ArmTools,
   openArm,
   type Policy,
-  policySampler,
+  type Sampler,
   type StepContext,
   steerPolicy,
   type Task,
@@ -36,6 +36,7 @@ import { writePairs } from './pairs.ts';
 import { armOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
+import { openSampler, type Replacements } from './replacements.ts';
 import type { Resources } from './resources.ts';
 import { openRunDevice } from './run-device.ts';
 
@@ -44,8 +45,13 @@ export interface RunInputs extends OpenedInputs {
   readonly files: ModelFiles;
 }
 
-export async function openInputs(config: RunConfig, resources: Resources, warn: Warn = silent): Promise<RunInputs> {
-  return placeInputs(config, await readInputs(config, resources, warn), resources, warn);
+export async function openInputs(
+  config: RunConfig,
+  resources: Resources,
+  warn: Warn = silent,
+  replaced: Replacements = {},
+): Promise<RunInputs> {
+  return placeInputs(config, await readInputs(config, resources, warn, replaced), resources, warn);
 }
 
 /** Opens the device that the run trains on. */
@@ -81,7 +87,7 @@ export interface Assembly {
 /** `stored`: the path of the adapter in the run's last checkpoint; null for a run without checkpoints. */
 export async function assemble(
   config: RunConfig,
-  { judge, problems, files, pairs }: RunInputs,
+  { judge, replaced, problems, files, pairs }: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
   warn: Warn = silent,
@@ -101,7 +107,8 @@ export async function assemble(
   };
   const tasks = await withModelHint(config, () => openTasks(config, problems, text));
   assertPromptsFit(tasks, config.sampling.maxPromptTokens);
-  const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger });
+  const sampler = openSampler(unsteered, settings.compute, replaced.sampler);
+  const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger, sampler });
   const { kind: _kind, ...armSettings } = config.arm;
   const arm = await openArm(definition, armSettings, tools);
   const policy = steerPolicy(unsteered, arm);
@@ -112,7 +119,7 @@ export async function assemble(
     arm,
     settings,
     tasks,
-    sampler: policySampler(policy, settings.compute),
+    sampler: openSampler(policy, settings.compute, replaced.sampler),
     grader: createGrader(judge, ledger.sink),
     pool: await openPool(config, tasks, ledger.tell(judge), text, warn),
     stopTokens: text.stopTokens,
@@ -137,13 +144,15 @@ interface ArmSurroundings {
   readonly tasks: readonly Task[];
   readonly model: OpenModel;
   readonly ledger: VerdictLedger;
+  /** Samples from the policy without what the arm steers. */
+  readonly sampler: Sampler;
 }
 
 function armTools(
   config: RunConfig,
   { usesLabels }: ArmDefinition,
   policy: Policy,
-  { pairs, tasks, model, ledger }: ArmSurroundings,
+  { pairs, tasks, model, ledger, sampler }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
@@ -152,7 +161,7 @@ function armTools(
     policy,
     tokensPerPass: compute.tokensPerPass,
     pairs,
-    writePairs: () => writePairs(config, policySampler(policy, compute), tasks, text),
+    writePairs: () => writePairs(config, sampler, tasks, text),
     tokenize: (messages) => text.prompt(messages),
     labels: usesLabels ? (id) => ledger.of(id) : null,
   };

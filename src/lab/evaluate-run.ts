@@ -12,9 +12,10 @@ import {
 } from '../evaluate/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openRun } from './open-run.ts';
+import type { Replacements } from './replacements.ts';
 import { Resources } from './resources.ts';
 
-export interface EvaluateOptions {
+export interface EvaluateOptions extends Replacements {
   /** The sets of prompts; default: all final sets. */
   readonly sets?: readonly EvaluationSet[];
   /** Scales of the quarantine, between 0 and 1, that are also evaluated on the first set. */
@@ -52,7 +53,12 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
     });
   }
   await using resources = new Resources();
-  const open = await openRun(path, resources, device === undefined ? {} : { device });
+  const { judge, sampler } = options;
+  const open = await openRun(path, resources, {
+    ...(device === undefined ? {} : { device }),
+    ...(judge === undefined ? {} : { judge }),
+    ...(sampler === undefined ? {} : { sampler }),
+  });
   const names = finalNames(statesOf(open), { update, sets, scales, limit });
   const end = await evaluateAll(open.evaluator, names, {
     onProgress: (done) => onProgress?.(done, names.length),

@@ -5,9 +5,18 @@
 import { existsSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
 import { sha256File } from '../base/node/index.ts';
-import { configHash, type Manifest, problemsHash, type RunConfig, type RunDirectory } from '../run/index.ts';
+import {
+  configDifferences,
+  configHash,
+  type Manifest,
+  problemsHash,
+  type RunConfig,
+  type RunDirectory,
+} from '../run/index.ts';
 import { type OpenedInputs, readInputs } from './inputs.ts';
 import { pluginRecords } from './plugins.ts';
+import { silent } from './problems.ts';
+import { type Replacements, replacementNames } from './replacements.ts';
 import type { Resources } from './resources.ts';
 
 export interface RunIdentity {
@@ -18,6 +27,9 @@ export interface RunIdentity {
   readonly partition: string | null;
   readonly pairs: string | null;
   readonly pool: string | null;
+  /** Names of the caller's judge and sampler; null for the lab's own. */
+  readonly judge: string | null;
+  readonly sampler: string | null;
 }
 
 /** The input that a key of the config names, in the words of errors. */
@@ -29,6 +41,8 @@ const namedBy: Readonly<Record<keyof RunIdentity, string>> = {
   partition: 'the file of loopholes (key environment.partition)',
   pairs: 'the pairs (key pairs)',
   pool: 'the demonstrations (key teacher.pool)',
+  judge: 'the judge',
+  sampler: 'the sampler',
 };
 
 export function storedIdentity(manifest: Manifest): RunIdentity {
@@ -40,6 +54,8 @@ export function storedIdentity(manifest: Manifest): RunIdentity {
     partition: manifest.partitionHash,
     pairs: manifest.pairsHash,
     pool: manifest.poolHash,
+    judge: manifest.judge,
+    sampler: manifest.sampler,
   };
 }
 
@@ -53,6 +69,7 @@ export async function identityOf(config: RunConfig, inputs: OpenedInputs): Promi
     partition: await hashInput(config.environment.partition, 'environment.partition'),
     pairs: inputs.pairsHash,
     pool: await hashInput(config.teacher.pool, 'teacher.pool'),
+    ...replacementNames(inputs.replaced),
   };
 }
 
@@ -74,38 +91,76 @@ async function hashInput(path: string | null, key: string): Promise<string | nul
 }
 
 /** Refuses inputs that differ from those that the run began with. `now` has those that will be used. */
-export function expectIdentity(call: string, begun: RunIdentity, now: Partial<RunIdentity>): void {
+export function expectIdentity(call: string, begun: Manifest, config: RunConfig, now: Partial<RunIdentity>): void {
+  const stored = storedIdentity(begun);
   for (const key of Object.keys(namedBy) as (keyof RunIdentity)[]) {
-    if (now[key] === undefined || now[key] === begun[key]) continue;
+    const value = now[key];
+    if (value === undefined || value === stored[key]) continue;
+    const isCode = key === 'judge' || key === 'sampler';
     throw new UserError({
       call,
-      expected: `${namedBy[key]} that the run began with (${begun[key] ?? 'none'})`,
-      found: `another hash (${now[key] ?? 'none'})`,
-      fix: 'Restore what was changed since, or train a new run.',
+      expected: `${namedBy[key]} that the run began with${isCode ? ` (${stored[key] ?? ownPart})` : ''}`,
+      found: isCode ? (value ?? ownPart) : changeOf(key, begun, config),
+      fix: isCode
+        ? 'A program that names its own passes the same to train() and evaluateRun().'
+        : 'Restore what was changed since, or train a new run.',
     });
   }
 }
 
-/** Opens the inputs of a run, and refuses them if any has changed since the run began. */
+const ownPart = 'that of the lab';
+
+type NamedInput = Exclude<keyof RunIdentity, 'judge' | 'sampler'>;
+
+/** Says which keys have other values, or which file has other content, than when the run began. */
+function changeOf(key: NamedInput, begun: Manifest, config: RunConfig): string {
+  if (key === 'config') {
+    const moved = `plugins (${begun.config.plugins.join(', ')} and ${config.plugins.join(', ')})`;
+    return `other values (then and now): ${configDifferences(begun.config, config).join(', ') || moved}`;
+  }
+  if (key === 'plugins') {
+    const known = new Set(begun.plugins.map(({ hash }) => hash));
+    const changed = pluginRecords(config.plugins).filter(({ hash }) => !known.has(hash));
+    return `other content in ${changed.map(({ path }) => path).join(', ') || 'their order'}`;
+  }
+  const [before, after] = [placeOf[key](begun.config), placeOf[key](config)];
+  return before === after ? `other content in ${after}` : `${after} in place of ${before}`;
+}
+
+/** Where an input comes from, for people. */
+const placeOf: Readonly<Record<Exclude<NamedInput, 'config' | 'plugins'>, (config: RunConfig) => string>> = {
+  model: ({ model }) => model,
+  problems: ({ data }) => (typeof data['path'] === 'string' ? data['path'] : `the problems of kind ${data.kind}`),
+  partition: ({ environment }) => environment.partition ?? 'no file',
+  pairs: ({ pairs, data }) => pairs.file ?? `the pairs that ship for problems of kind ${data.kind}`,
+  pool: ({ teacher }) => teacher.pool ?? 'no file',
+};
+
+/**
+ * Opens the inputs of a run, and refuses them if any has changed since the run began. `replaced` is null for a caller that neither
+ * judges nor samples.
+ */
 export async function openRunInputs(
   call: string,
   run: RunDirectory,
   config: RunConfig,
   resources: Resources,
+  replaced: Replacements | null = null,
 ): Promise<OpenedInputs> {
-  const manifest = run.readManifest();
-  const begun = storedIdentity(manifest);
-  expectIdentity(call, begun, { plugins: pluginHash(config) });
-  const inputs = await readInputs(config, resources);
+  const begun = run.readManifest();
+  const names = replaced === null ? {} : replacementNames(replaced);
+  expectIdentity(call, begun, config, { plugins: pluginHash(config), ...names });
+  const inputs = await readInputs(config, resources, silent, replaced ?? {});
   // The caller may compute on another device than the run was trained on.
-  expectIdentity(call, begun, { ...(await identityOf(config, inputs)), config: begun.config });
+  const { config: _config, judge: _judge, sampler: _sampler, ...files } = await identityOf(config, inputs);
+  expectIdentity(call, begun, config, files);
   return inputs;
 }
 
 /** Refuses a run whose plugins have changed; for readers of a run that open no other input of it. */
 export function expectSamePlugins(call: string, run: RunDirectory): void {
   const manifest = run.readManifest();
-  expectIdentity(call, storedIdentity(manifest), { plugins: pluginHash(manifest.config) });
+  expectIdentity(call, manifest, manifest.config, { plugins: pluginHash(manifest.config) });
 }
 
 /**
@@ -116,7 +171,7 @@ export function expectFork(call: string, parent: Manifest, config: RunConfig, no
   const same = (pick: (each: RunConfig) => unknown): boolean =>
     JSON.stringify(pick(config)) === JSON.stringify(pick(parent.config));
   const { model, plugins, problems, partition, pairs, pool } = now;
-  expectIdentity(call, storedIdentity(parent), {
+  expectIdentity(call, parent, config, {
     model,
     ...(same((each) => each.plugins) ? { plugins } : {}),
     ...(same((each) => [each.data, each.plugins]) ? { problems } : {}),

@@ -4,7 +4,7 @@
  */
 export { z } from 'zod';
 export { type AdapterStart, defineStart } from '../adapters/index.ts';
-export { defineLoophole, type Loophole } from '../env/index.ts';
+export { defineJudge, defineLoophole, type Judgement, type Loophole, type NamedJudge } from '../env/index.ts';
 export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts';
 export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
 export { type RunConfig, RunDirectory, type Sink, shippedRecipe } from '../run/index.ts';
@@ -23,6 +23,7 @@ export { openPairs, pairSetOf } from './pairs.ts';
 export { armOf, builtinParts, type Parts, sourceOf, usesLabels } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
 export { openJudge, openProblems, readSplits, type Warn } from './problems.ts';
+export type { NamedSampler, Replacements } from './replacements.ts';
 export { Resources } from './resources.ts';
 export { makeTinyModel } from './tiny-model.ts';
 export { train } from './train.ts';

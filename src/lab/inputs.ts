@@ -7,21 +7,29 @@ import { checkRank, withModelHint } from './input-checks.ts';
 import { type ModelFiles, openFolder } from './model.ts';
 import { openPairs } from './pairs.ts';
 import { openJudge, openProblems, silent, type Warn } from './problems.ts';
+import type { Replacements } from './replacements.ts';
 import type { Resources } from './resources.ts';
 
 export interface OpenedInputs {
   readonly judge: Judge;
+  /** What the caller put in place of the lab's own. */
+  readonly replaced: Replacements;
   readonly problems: Splits;
   readonly files: Omit<ModelFiles, 'device'>;
   readonly pairs: readonly TokenPair[];
   readonly pairsHash: string;
 }
 
-export async function readInputs(config: RunConfig, resources: Resources, warn: Warn = silent): Promise<OpenedInputs> {
+export async function readInputs(
+  config: RunConfig,
+  resources: Resources,
+  warn: Warn = silent,
+  replaced: Replacements = {},
+): Promise<OpenedInputs> {
   const files = await openFolder(config, resources);
   checkRank(config, files.folder.config);
   const { pairs, hash: pairsHash } = await withModelHint(config, () => openPairs(config, files.text));
-  const judge = await openJudge(config, resources);
+  const judge = replaced.judge ?? (await openJudge(config, resources));
   const problems = await openProblems(config, judge, warn);
-  return { judge, problems, files, pairs, pairsHash };
+  return { judge, replaced, problems, files, pairs, pairsHash };
 }

@@ -42,6 +42,8 @@ export async function makeManifest(
     usesOracle: usesLabels(config, parts) || inheritsLabels(parent),
     hasQuarantine: arm.quarantine,
     plugins: pluginRecords(config.plugins),
+    judge: identity.judge,
+    sampler: identity.sampler,
     device: describeDevice(files.device),
     features: { modules: modules.sort(), rank: config.adapter.rank },
     parent,

@@ -4,12 +4,13 @@ import { UserError } from '../base/index.ts';
 import { RunEvaluator } from '../evaluate/index.ts';
 import type { Policy } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
-import { partitionOf, type RunConfig, RunDirectory, trainingTasks } from '../run/index.ts';
+import { computeTable, partitionOf, type RunConfig, RunDirectory, trainingTasks } from '../run/index.ts';
 import { lastAdapter, openAdapter } from './adapter.ts';
 import { parseRunConfig, partsOf } from './config.ts';
 import { deviceNames } from './devices.ts';
 import { openRunInputs } from './identity.ts';
 import { placeModel } from './model.ts';
+import { openSampler, type Replacements } from './replacements.ts';
 import type { Resources } from './resources.ts';
 
 export interface OpenRun {
@@ -19,7 +20,7 @@ export interface OpenRun {
   readonly evaluator: RunEvaluator;
 }
 
-export interface OpenRunOptions {
+export interface OpenRunOptions extends Replacements {
   /** The device; default: the one that the run was trained on. */
   readonly device?: string;
   /** Runs with the same base, whose evaluations of it may be reused. */
@@ -31,7 +32,7 @@ export async function openRun(path: string, resources: Resources, options: OpenR
   const { config: stored, hasQuarantine } = run.readManifest();
   const config = withDevice(await parseRunConfig(stored), options.device);
   const { loopholes } = await partsOf(config);
-  const inputs = await openRunInputs(`open ${path}`, run, config, resources);
+  const inputs = await openRunInputs(`open ${path}`, run, config, resources, options);
   const { judge, problems: splits, pairs, files } = inputs;
   const partition = await partitionOf(config, splits, loopholes);
   const everything = Object.values(splits).flat();
@@ -40,7 +41,8 @@ export async function openRun(path: string, resources: Resources, options: OpenR
   const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: hasQuarantine ? 0 : 1 };
   const { siblings = [] } = options;
-  const evaluated = { run, config, policy, judge, splits, partition, loopholes, text: model.text, siblings };
+  const sampler = openSampler(policy, computeTable(config), options.sampler);
+  const evaluated = { run, config, policy, judge, sampler, splits, partition, loopholes, text: model.text, siblings };
   return { run, config, hasQuarantine, evaluator: new RunEvaluator(evaluated) };
 }
 

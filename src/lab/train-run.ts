@@ -26,13 +26,14 @@ import {
 import { lastAdapter } from './adapter.ts';
 import { type Assembly, assemble, placeInputs } from './assemble.ts';
 import { forkState } from './fork.ts';
-import { expectFork, expectIdentity, identityOf, pluginHash, storedIdentity } from './identity.ts';
+import { expectFork, expectIdentity, identityOf, pluginHash } from './identity.ts';
 import { readInputs } from './inputs.ts';
 import { compareDevices, makeManifest } from './manifest.ts';
 import type { Warn } from './problems.ts';
+import { type Replacements, replacementNames } from './replacements.ts';
 import { Resources } from './resources.ts';
 
-export interface TrainOptions {
+export interface TrainOptions extends Replacements {
   /** Sinks that are told every event, beside the files of the run, and closed at the end, however the run ends. */
   readonly sinks?: readonly Sink[];
   /** When aborted, the run saves and ends after the update in progress. */
@@ -128,7 +129,8 @@ async function prepare(
   const begun = run.hasManifest() ? run.readManifest() : null;
   const call = `${begun === null ? 'start' : 'go on with'} ${run.path}`;
   if (begun !== null) {
-    expectIdentity(call, storedIdentity(begun), { config: configHash(config), plugins: pluginHash(config) });
+    const known = { config: configHash(config), plugins: pluginHash(config), ...replacementNames(options) };
+    expectIdentity(call, begun, config, known);
   }
   const asked = options.parent === undefined ? null : { ...options.parent, run: resolve(options.parent.run) };
   const parent = begun === null ? asked : begun.parent;
@@ -141,9 +143,9 @@ async function prepare(
     if (event.kind === 'warning') warnings.push(event);
     await sinks.event(event);
   };
-  const read = await readInputs(config, resources, warn);
+  const read = await readInputs(config, resources, warn, options);
   const identity = await identityOf(config, read);
-  if (begun !== null) expectIdentity(call, storedIdentity(begun), identity);
+  if (begun !== null) expectIdentity(call, begun, config, identity);
   else if (parent !== null) {
     expectFork(`fork ${parent.run}@${parent.update}`, RunDirectory.open(parent.run).readManifest(), config, identity);
   }

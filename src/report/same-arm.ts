@@ -46,6 +46,8 @@ function inputDifferences(first: Manifest, second: Manifest): string[] {
     ['the problems', first.dataHash, second.dataHash],
     ['the pairs', first.pairsHash, second.pairsHash],
     ['the code of the plugins', hashes(first), hashes(second)],
+    ['the judge', first.judge, second.judge],
+    ['the sampler', first.sampler, second.sampler],
     ['the update they were forked at', first.parent?.update ?? null, second.parent?.update ?? null],
   ];
   return compared.flatMap(([what, before, after]) => (before === after ? [] : [what]));

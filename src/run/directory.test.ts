@@ -47,6 +47,8 @@ const manifest: Manifest = {
   pairsHash: null,
   poolHash: null,
   partitionHash: null,
+  judge: null,
+  sampler: null,
   arm: 'vanilla',
   usesOracle: false,
   hasQuarantine: false,

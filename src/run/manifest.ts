@@ -34,6 +34,9 @@ const manifestSchema = z.object({
   hasQuarantine: z.boolean(),
   /** Modules whose parts the config may name, with the hash of their code. */
   plugins: z.array(z.object({ path: z.string(), hash: z.string() })),
+  /** Names of the judge and of the sampler that a program put in place of the lab's own; null for those. */
+  judge: z.string().nullable().default(null),
+  sampler: z.string().nullable().default(null),
   /** The device and what its bytes depend on (kernel variant, or GPU and precision), then the number of threads. */
   device: z.string(),
   features: z.object({ modules: z.array(z.string()), rank: z.number().int().min(1) }),

@@ -79,8 +79,8 @@ export async function expectBase(folder: ModelFolder, trainedOn: string | null):
   }
   throw new UserError({
     call: `export with the base ${folder.directory}`,
-    expected: `the model that the adapter was trained on (${trainedOn})`,
-    found: `another hash (${hash})`,
+    expected: `the model that the adapter was trained on (hash ${trainedOn.slice(0, 12)})`,
+    found: `other content in that folder (hash ${hash.slice(0, 12)})`,
     fix: 'Name the folder of that model with --model, or restore it.',
   });
 }

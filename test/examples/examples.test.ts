@@ -66,6 +66,21 @@ describe('programs', () => {
     expect(lines).toHaveLength(3);
     expect(lines[2]).toMatch(/^2,[\d.]+,0,\d+,0,[\d.]+$/);
   });
+
+  it('an own judge: the run has its name, and goes on and is evaluated with no other', async () => {
+    const path = join(home, 'judged');
+    const text = await printed(() => import('../../examples/own-judge.ts'), path, '1', '4');
+    expect(text).toMatch(
+      /^finished, base: \d of 4 programs are the expected ones\nfinished, full: .*\n.*deployed: .*$/,
+    );
+    const run = RunDirectory.open(path);
+    expect(run.readManifest()).toMatchObject({ judge: 'reader-1', sampler: null });
+    const [verdict] = (await readVerdicts(run.file('verdicts'))).values();
+    expect(verdict).toMatchObject({ executions: 0, evidence: expect.stringContaining('characters were read') });
+    const { code, err } = await gq('eval', path, '--limit', '1');
+    expect({ code, err }).toMatchObject({ code: 2 });
+    expect(err).toContain('expected the judge that the run began with (reader-1), found that of the lab.');
+  });
 });
 
 describe('plugins of a recipe', () => {

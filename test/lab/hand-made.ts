@@ -56,6 +56,8 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     pairsHash: null,
     poolHash: null,
     partitionHash: null,
+    judge: null,
+    sampler: null,
     arm: arm.label(armSettings),
     usesOracle: arm.usesLabels,
     hasQuarantine: arm.quarantine,

@@ -75,12 +75,13 @@ function checkExamples(folder: string, node: string, label: string): void {
       if (!out.includes('finished: 2 updates')) throw new Error(out);
     });
   }
-  for (const name of ['train-an-arm.ts', 'read-a-run.ts', 'own-sink.ts']) {
+  for (const name of ['train-an-arm.ts', 'read-a-run.ts', 'own-sink.ts', 'own-judge.ts']) {
     check(`${label}: examples/${name}`, () => {
       const program = join(at, name.replace(/\.ts$/, '.mjs'));
       writeFileSync(program, stripTypeScriptTypes(readFileSync(join(at, name), 'utf8')));
-      const out = run(at, node, program, name === 'own-sink.ts' ? 'csv' : 'arm', '2', '8');
-      if (!/hacks|csv/.test(out)) throw new Error(out);
+      const folder = { 'own-sink.ts': 'csv', 'own-judge.ts': 'judged' }[name] ?? 'arm';
+      const out = run(at, node, program, folder, '2', '8');
+      if (!/hacks|csv|expected ones/.test(out)) throw new Error(out);
     });
   }
 }

@@ -1,0 +1,75 @@
+/**
+ * What a caller can put in the place of the lab's own judge and sampler. The manifest of a run has their names, and the run goes on,
+ * and is evaluated, only with those that it began with: code cannot be compared, names can.
+ */
+import { explainForeign, UserError } from '../base/index.ts';
+import type { NamedJudge } from '../env/index.ts';
+import { type ComputeTable, type Policy, policySampler, type Sampler } from '../grpo/index.ts';
+import type { Generation } from '../model/index.ts';
+
+export interface NamedSampler {
+  readonly name: string;
+  /** Is given the lab's own sampler, which decodes in this process, and the policy that must be sampled from. */
+  open(own: Sampler, policy: Policy): Sampler;
+}
+
+export interface Replacements {
+  /** The judge of programs; the sandbox when absent. */
+  readonly judge?: NamedJudge;
+  /** What samples completions; decoding in this process when absent. */
+  readonly sampler?: NamedSampler;
+}
+
+export function replacementNames({
+  judge,
+  sampler,
+}: Replacements): Readonly<Record<'judge' | 'sampler', string | null>> {
+  return { judge: nameOf('judge', judge), sampler: nameOf('sampler', sampler) };
+}
+
+function nameOf(what: string, part: { readonly name: unknown } | undefined): string | null {
+  if (part === undefined) return null;
+  if (typeof part.name === 'string' && part.name !== '') return part.name;
+  throw new UserError({ call: what, expected: 'a name', found: JSON.stringify(part.name) ?? 'nothing' });
+}
+
+/** The sampler of a policy: the caller's, whose answers are checked, or the lab's own. */
+export function openSampler(policy: Policy, compute: ComputeTable, named: NamedSampler | undefined): Sampler {
+  const own = policySampler(policy, compute);
+  if (named === undefined) return own;
+  const call = `sampler ${named.name}`;
+  const opened = named.open(own, policy);
+  return {
+    async sample(requests, settings, stream) {
+      let generations: readonly Generation[];
+      try {
+        generations = await opened.sample(requests, settings, stream);
+      } catch (error) {
+        throw explainForeign(error, { call, expected: 'no error from sample()' });
+      }
+      const found = faultOf(generations, requests.length, settings.maxNewTokens, policy.decoder.config.vocabSize);
+      if (found === null) return generations;
+      throw new UserError({
+        call,
+        expected: `${requests.length} completions with tokens, finish and a log-probability for each token (fullLogps)`,
+        found,
+      });
+    },
+  };
+}
+
+/** What is wrong with the answer of a sampler; whether its log-probabilities are the policy's is checked in every update. */
+function faultOf(answer: readonly Generation[], count: number, longest: number, vocabulary: number): string | null {
+  if (!Array.isArray(answer)) return typeof answer;
+  if (answer.length !== count) return `${answer.length}`;
+  for (const [row, { tokens, fullLogps, finish }] of (answer as readonly Generation[]).entries()) {
+    const isWhole = tokens instanceof Int32Array && fullLogps instanceof Float32Array;
+    if (!isWhole || fullLogps.length !== tokens.length || (finish !== 'stop' && finish !== 'length')) {
+      return `something else for request ${row}`;
+    }
+    if (tokens.length > longest) return `${tokens.length} tokens for request ${row}, of at most ${longest}`;
+    const bad = tokens.find((token) => token < 0 || token >= vocabulary);
+    if (bad !== undefined) return `token ${bad} for request ${row}, where the model knows ${vocabulary}`;
+  }
+  return null;
+}
