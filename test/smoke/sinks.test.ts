@@ -105,7 +105,9 @@ describe('a run with sinks of its own', () => {
     expect(witness.ends).toEqual(['failed']);
     const other = new Collector();
     const another = trainRun(lab.config([...short, 'seed=2']), RunDirectory.open(path), { sinks: [other] });
-    await expect(another).rejects.toThrow('expected the config that the run began with');
+    await expect(another).rejects.toThrow(
+      'expected the config that the run began with, found other values (then and now): seed (1 and 2).',
+    );
     expect(other.ends).toEqual(['failed']);
     expect(await train(lab.config(short), path)).toMatchObject({ end: 'finished' });
   });

@@ -16,6 +16,7 @@ import { deviceNames, openDevice } from '../../lab/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { renderPairsReport, renderScore } from '../terminal/pairs-table.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { parseCount, parseSeed } from '../values.ts';
 
 interface CheckOptions {
@@ -44,7 +45,9 @@ async function check(file: string, options: CheckOptions, context: CommandContex
   const measured = pairs.length === 0 ? { lengths: [], styles: [], findings: [] } : await measure(pairs, options);
   const findings: PairFinding[] = [...formatFindings(parsed.problems), ...measured.findings];
   const report = { file: parsed.file, pairs: pairs.length, hash: hashPairs(pairs), ...measured, findings };
-  context.stdout.write(options.json ? `${JSON.stringify(report, null, 2)}\n` : renderPairsReport(report));
+  context.stdout.write(
+    options.json ? `${JSON.stringify(report, null, 2)}\n` : renderPairsReport(report, screenWidth(context.stdout)),
+  );
   if (findings.some(({ level }) => level === 'error')) context.exitCode = 1;
 }
 
@@ -100,7 +103,7 @@ async function score(model: string, file: string, options: ScoreOptions, context
     wrongPairs: wrongPairs.map(heading),
     wrongWhenLeftOut: left === null ? null : left.wrongPairs.map(heading),
   };
-  context.stdout.write(renderScore(report, options.json === true));
+  context.stdout.write(renderScore(report, options.json === true, screenWidth(context.stdout)));
 }
 
 export function configurePairs(command: Command, context: CommandContext): void {

@@ -1,8 +1,10 @@
 /** `gq replay RUN --gate …`: shows the routes that another gate would have chosen on the stored features, without training again. */
 import type { Command } from 'commander';
+import { wrapText } from '../../base/index.ts';
 import { expectSamePlugins, partsOf } from '../../lab/index.ts';
 import { type Replay, RunDirectory, replayGate, routes } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { collect, parseCount, parseWholeNumber } from '../values.ts';
 
 interface ReplayCommandOptions {
@@ -32,11 +34,11 @@ export function configureReplay(command: Command, context: CommandContext): void
       const run = RunDirectory.open(path);
       expectSamePlugins(`replay ${path}`, run);
       const replay = await replayGate(run, options, await partsOf(run.readManifest().config));
-      context.stdout.write(json ? `${JSON.stringify(replay, null, 2)}\n` : render(replay));
+      context.stdout.write(json ? `${JSON.stringify(replay, null, 2)}\n` : render(replay, screenWidth(context.stdout)));
     });
 }
 
-function render({ matrix, windows, rollouts, agree }: Replay): string {
+function render({ matrix, windows, rollouts, agree }: Replay, width: number): string {
   const cell = (value: string | number): string => String(value).padStart(9);
   const counts = (table: Readonly<Record<string, number>>): string => routes.map((route) => table[route]).join('/');
   return [
@@ -50,7 +52,10 @@ function render({ matrix, windows, rollouts, agree }: Replay): string {
       return `${updates}${counts(window.before).padStart(15)}${counts(window.after).padStart(18)}${same}`;
     }),
     '',
-    `${agree}/${rollouts} rollouts have the same route. This is a counterfactual on the same rollouts: nothing was trained again.`,
+    wrapText(
+      `${agree}/${rollouts} rollouts have the same route. This is a counterfactual on the same rollouts: nothing was trained again.`,
+      width,
+    ),
     '',
   ].join('\n');
 }

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import { UserError } from '../../base/index.ts';
+import { UserError, wrapText } from '../../base/index.ts';
 import { scratchFolder } from '../../base/node/index.ts';
 import { findDevice, makeTinyModel, openDevice, resolveBuiltin, train } from '../../lab/index.ts';
 import { type RecordedEvent, RunDirectory, type Sink } from '../../run/index.ts';
@@ -14,6 +14,7 @@ import type { Check } from '../../verify/index.ts';
 import { stated } from '../../verify/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
 import {
   reportMarkers,
@@ -87,9 +88,11 @@ function showPart(
   const shown = verbose ? checks : failed;
   const first = checks.length === 0 ? notes.trim() : `${checks.length - failed.length} of ${checks.length} checks pass`;
   const verdict = failed.length === 0 ? (checks.length === 0 ? 'left out' : 'holds') : 'FAILS';
-  context.stdout.write(`${name.padEnd(10)} ${verdict.padEnd(9)} ${first} (${seconds.toFixed(1)} s)\n`);
+  const width = screenWidth(context.stdout);
+  const line = `${name.padEnd(10)} ${verdict.padEnd(9)} ${first} (${seconds.toFixed(1)} s)`;
+  context.stdout.write(`${wrapText(line, width)}\n`);
   if (verbose && checks.length > 0) context.stdout.write(notes);
-  if (shown.length > 0) context.stdout.write(renderChecks(shown, name));
+  if (shown.length > 0) context.stdout.write(renderChecks(shown, name, width));
   if (failed.length > 0) context.exitCode = 1;
 }
 
@@ -127,7 +130,7 @@ function smokeParts({ device, golden }: SmokeOptions, context: CommandContext): 
     'pairs.select=["tag:run_tests,sentinel"]',
   ]);
   return [
-    { name: 'rewards', report: () => reportRewards(config) },
+    { name: 'rewards', report: () => reportRewards(config, screenWidth(context.stdout)) },
     { name: 'markers', report: () => reportMarkers(config) },
     { name: 'partition', report: () => reportPartition(config) },
     { name: 'science', report: () => reportScience(config) },
@@ -147,7 +150,7 @@ async function reportAdapters(name: string): Promise<VerifyReport> {
 async function reportParity(name: string, golden: string | undefined): Promise<VerifyReport> {
   const directory = golden ?? fileURLToPath(new URL('../../../test/golden', import.meta.url));
   if (golden === undefined && !existsSync(directory)) {
-    return { checks: [], notes: 'left out: there are no stored values here; name a folder of them with --golden\n' };
+    return { checks: [], notes: 'no stored values here; name a folder with --golden\n' };
   }
   const { verifyParity } = await import('../../verify/index.ts');
   using device = await openDevice(name, { precision: 'f32' });

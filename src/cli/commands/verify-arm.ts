@@ -1,11 +1,13 @@
 /** `gq verify arm RECIPE`: runs the label-flip check on any recipe, plugins included. */
 import type { Command } from 'commander';
+import { wrapText } from '../../base/index.ts';
 import { scratchFolder } from '../../base/node/index.ts';
 import { resolveConfig } from '../../lab/index.ts';
 import type { LabelFlip } from '../../verify/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
 import { Progress } from '../terminal/progress.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { collect, parseWholeNumber } from '../values.ts';
 
 interface ArmOptions {
@@ -38,11 +40,11 @@ async function verifyArm(recipe: string | undefined, options: ArmOptions, contex
   using folder = scratchFolder('gq-arm-');
   const bar = new Progress(context.stderr, 'update', 2 * updates);
   const flip = await verifyLabelFlip(config, { updates, folder: folder.path, onUpdate: (done) => bar.show(done) });
-  context.stdout.write(options.json ? checksJson(flip) : render(flip));
+  context.stdout.write(options.json ? checksJson(flip) : render(flip, screenWidth(context.stdout)));
   if (flip.checks.some(({ pass }) => !pass)) context.exitCode = 1;
 }
 
-function render({ checks, usesLabels, trained, pinned }: LabelFlip): string {
+function render({ checks, usesLabels, trained, pinned }: LabelFlip, width: number): string {
   const notes = [
     `${pinned} of ${trained} rollouts were kept or routed; the others trained both blocks.`,
     ...(usesLabels
@@ -54,5 +56,5 @@ function render({ checks, usesLabels, trained, pinned }: LabelFlip): string {
       ? ['Nothing was kept or routed: a gate may need more updates to show what it reads.']
       : []),
   ];
-  return `${renderChecks(checks, 'Labels flipped')}${notes.join('\n')}\n`;
+  return `${renderChecks(checks, 'Labels flipped', width)}${wrapText(notes.join('\n'), width)}\n`;
 }

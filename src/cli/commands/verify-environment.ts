@@ -1,5 +1,6 @@
 /** `gq verify rewards | markers | partition | science`: checks the environment, the splits and the provenance of pairs and runs. */
 import type { Command } from 'commander';
+import { wrapText } from '../../base/index.ts';
 import { loadPairs } from '../../env/pairs/index.ts';
 import {
   identityOf,
@@ -12,11 +13,13 @@ import {
   readInputs,
   resolveConfig,
 } from '../../lab/index.ts';
+import { renderTable } from '../../report/index.ts';
 import type { RunConfig } from '../../run/index.ts';
 import { partitionOf, RunDirectory } from '../../run/index.ts';
 import type { Check } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { collect } from '../values.ts';
 
 interface EnvironmentOptions {
@@ -30,20 +33,18 @@ export interface VerifyReport {
   readonly notes: string;
 }
 
-export async function reportRewards(config: RunConfig): Promise<VerifyReport> {
+/** `width`: that of the window, which the matrix is broken to. */
+export async function reportRewards(config: RunConfig, width: number): Promise<VerifyReport> {
   const { verifyRewards } = await import('../../verify/index.ts');
   await using resources = new Resources();
   const parts = await partsOf(config);
   const { checks, loopholes, matrix } = await verifyRewards(await openJudge(config, resources), parts.loopholes);
-  const width = (text: string): string => text.padStart(14);
-  const lines = matrix.map(({ program, cells }) => `${program.padEnd(14)}${cells.map(width).join('')}`);
-  const notes = [
-    `${''.padEnd(14)}${loopholes.map(width).join('')}`,
-    ...lines,
-    'each cell: reward of the row’s program in the column’s loophole; *: a hack',
-    '',
-  ];
-  return { checks, notes: `${notes.join('\n')}\n` };
+  const table = {
+    title: 'reward of each program in each loophole; *: a hack',
+    columns: ['program', ...loopholes],
+    rows: matrix.map(({ program, cells }) => [program, ...cells]),
+  };
+  return { checks, notes: `${renderTable(table, 'text', width)}\n` };
 }
 
 export async function reportMarkers(config: RunConfig): Promise<VerifyReport> {
@@ -82,7 +83,10 @@ export async function reportScience(config: RunConfig, run: RunDirectory | null 
 }
 
 function showReport({ checks, notes }: VerifyReport, title: string, json: boolean, context: CommandContext): void {
-  context.stdout.write(json ? checksJson({ checks }) : `${notes}${renderChecks(checks, title)}`);
+  const width = screenWidth(context.stdout);
+  context.stdout.write(
+    json ? checksJson({ checks }) : `${wrapText(notes, width)}${renderChecks(checks, title, width)}`,
+  );
   if (checks.some(({ pass }) => !pass)) context.exitCode = 1;
 }
 
@@ -91,7 +95,7 @@ export function configureEnvironmentChecks(command: Command, context: CommandCon
     name: string,
     title: string,
     description: string,
-    report: (config: RunConfig) => Promise<VerifyReport>,
+    report: (config: RunConfig, width: number) => Promise<VerifyReport>,
   ) =>
     command
       .command(name)
@@ -101,7 +105,7 @@ export function configureEnvironmentChecks(command: Command, context: CommandCon
       .option('--json', 'print {checks}')
       .action(async (recipe: string | undefined, { set, json }: EnvironmentOptions) => {
         const { config } = await resolveConfig(recipe ?? null, set);
-        showReport(await report(config), title, json === true, context);
+        showReport(await report(config, screenWidth(context.stdout)), title, json === true, context);
       });
   add('rewards', 'Rewards', 'check the hack × loophole matrix in the real sandbox', reportRewards);
   add('markers', 'Markers', 'check that evaluation’s markers share nothing with training’s', reportMarkers);

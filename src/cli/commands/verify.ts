@@ -3,11 +3,13 @@
  * adapter family, on a tiny random model. Both print one line per check; exit 1 when one fails.
  */
 import type { Command } from 'commander';
+import { wrapText } from '../../base/index.ts';
 import { deviceNames, openDevice } from '../../lab/index.ts';
 import type { Check } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
+import { screenWidth } from '../terminal/screen.ts';
 import { configureVerifyArm } from './verify-arm.ts';
 import { configureEnvironmentChecks } from './verify-environment.ts';
 
@@ -23,8 +25,10 @@ interface Report {
 }
 
 function show(report: Report, title: string, { json }: VerifyOptions, context: CommandContext): void {
-  context.stdout.write(json ? checksJson(report) : renderChecks(report.checks, `${title} on ${report.device}`));
-  for (const { case: name, note } of report.notes ?? []) if (!json) context.stdout.write(`note: ${name}: ${note}\n`);
+  const width = screenWidth(context.stdout);
+  context.stdout.write(json ? checksJson(report) : renderChecks(report.checks, `${title} on ${report.device}`, width));
+  for (const { case: name, note } of report.notes ?? [])
+    if (!json) context.stdout.write(`${wrapText(`note: ${name}: ${note}`, width)}\n`);
   if (report.checks.some(({ pass }) => !pass)) context.exitCode = 1;
 }
 

@@ -1,33 +1,27 @@
 /** Checks as lines for a person, and as JSON. */
 import type { Check } from '../../verify/index.ts';
+import { alignRows } from './columns.ts';
 
 function formatDifference(value: number): string {
   return value === 0 ? '0' : Number.isFinite(value) ? value.toExponential(2) : 'none';
 }
 
-/** A table of checks, with the number of failures in the last line. */
-export function renderChecks(checks: readonly Check[], title: string): string {
+function differences({ statement, maxAbs, maxRel, bound }: Check): readonly string[] {
+  if (statement) return ['', '', ''];
+  return [formatDifference(maxAbs), formatDifference(maxRel), bound === 0 ? 'exact' : `${bound}`];
+}
+
+/** A table of checks, with the number of failures in the last line. Statements have nothing to compare, and no columns for it. */
+export function renderChecks(checks: readonly Check[], title: string, width: number): string {
   const compares = checks.some(({ statement }) => statement !== true);
-  const header = ['case', 'quantity', ...(compares ? ['max abs', 'max rel', 'bound'] : ['', '', '']), ''];
+  const header = ['case', 'quantity', ...(compares ? ['max abs', 'max rel', 'bound'] : []), ''];
   const rows = checks.map((check) => [
     check.case,
     check.quantity,
-    ...(check.statement
-      ? ['', '', '']
-      : [
-          formatDifference(check.maxAbs),
-          formatDifference(check.maxRel),
-          check.bound === 0 ? 'exact' : `${check.bound}`,
-        ]),
+    ...(compares ? differences(check) : []),
     check.pass ? 'pass' : `FAIL${check.problem === undefined ? '' : `: ${check.problem}`}`,
   ]);
-  const widths = header.map((_, column) => Math.max(...[header, ...rows].map((row) => row[column].length)));
-  const lines = [header, ...rows].map((row) =>
-    row
-      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column])))
-      .join('  ')
-      .trimEnd(),
-  );
+  const lines = alignRows([header, ...rows], width);
   const failed = checks.filter(({ pass }) => !pass).length;
   const verdict = failed === 0 ? `all ${checks.length} checks pass` : `${failed} of ${checks.length} checks FAIL`;
   return `${[...lines, `${title}: ${verdict}.`].join('\n')}\n`;

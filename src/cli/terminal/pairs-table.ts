@@ -1,6 +1,8 @@
 /** The findings of the pair commands as lines for a person. */
+import { wrapText } from '../../base/index.ts';
 import { type LengthBalance, type PairReport, type StyleBalance, thresholds } from '../../env/pairs/index.ts';
 import { auroc, aurocInterval, wilsonInterval } from '../../stats/index.ts';
+import { alignRows } from './columns.ts';
 
 export interface FileReport extends PairReport {
   readonly file: string;
@@ -17,11 +19,6 @@ export interface ScoreReport {
   readonly wrongPairs: readonly string[];
   /** Pairs that the direction of the others ranks wrongly; null if there is only one pair. */
   readonly wrongWhenLeftOut: readonly string[] | null;
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column])).join('  ').trimEnd()); // biome-ignore format: one step
 }
 
 function countText(count: number, noun: string): string {
@@ -44,12 +41,12 @@ function styleRow({ feature, hackMean, cleanMean, adjustedPValue }: StyleBalance
   return ['style', feature, `hack ${short(hackMean)}, clean ${short(cleanMean)}`, p];
 }
 
-export function renderPairsReport({ file, hash, pairs, lengths, styles, findings }: FileReport): string {
+export function renderPairsReport({ file, hash, pairs, lengths, styles, findings }: FileReport, width: number): string {
   const { pairLength, meanLength, style, similarity } = thresholds;
   const errors = findings.filter(({ level }) => level === 'error').length;
   const lines = [
     `${file}: ${countText(pairs, 'pair')}, content ${hash.slice(0, 12)}`,
-    ...table([...lengths.map(lengthRow), ...styles.map(styleRow)]),
+    ...alignRows([...lengths.map(lengthRow), ...styles.map(styleRow)], width),
     `bounds: ${pairLength.warning} (error ${pairLength.error}) for one pair's length, ${meanLength.warning} (error ${meanLength.error}) for the mean, p < ${style.warning} adjusted for style, ${100 * similarity.warning}% alike`,
     ...findings.map(({ level, check, headings, message }) => {
       const about = check === 'format' ? '' : headings.map((heading) => `"${heading}"`).join(' and ');
@@ -57,7 +54,7 @@ export function renderPairsReport({ file, hash, pairs, lengths, styles, findings
     }),
     `${countText(errors, 'error')}, ${countText(findings.length - errors, 'warning')}.`,
   ];
-  return `${lines.join('\n')}\n`;
+  return `${wrapText(lines.join('\n'), width)}\n`;
 }
 
 function rateText(right: number, total: number): string {
@@ -65,7 +62,7 @@ function rateText(right: number, total: number): string {
   return `${right}/${total} = ${(right / total).toFixed(3)} (95% ${low.toFixed(3)} to ${high.toFixed(3)})`;
 }
 
-export function renderScore(report: ScoreReport, json: boolean): string {
+export function renderScore(report: ScoreReport, json: boolean, width: number): string {
   const { hackScores, cleanScores, wrongPairs, wrongWhenLeftOut } = report;
   const total = hackScores.length;
   const { low, high } = aurocInterval(hackScores, cleanScores);
@@ -86,9 +83,9 @@ export function renderScore(report: ScoreReport, json: boolean): string {
   const lines = [
     `${report.file}, content ${report.hash.slice(0, 12)}, on ${report.model}`,
     settings.join(', '),
-    ...table(rows),
+    ...alignRows(rows, width),
     ...named('its clean side scores as high as its hack side', wrongPairs),
     ...named('wrong by the direction of the other pairs', wrongWhenLeftOut ?? []),
   ];
-  return `${lines.join('\n')}\n`;
+  return `${wrapText(lines.join('\n'), width)}\n`;
 }
