@@ -78,6 +78,13 @@ describe('a file of another kind', () => {
     expect(recipe.err).toContain('gq train recipes/micro-activation.toml');
   });
 
+  it('is a recipe of the package where it has a bare name', async () => {
+    const recipe = await run('config', 'micro-vanilla');
+    expect(recipe).toMatchObject({ code: 0, out: expect.stringMatching(/arm\.kind +"?vanilla/) });
+    const experiment = await run('experiment', 'micro-claim', '--dry-run', '--seeds', '1', '--arms', 'vanilla');
+    expect(experiment).toMatchObject({ code: 0, out: expect.stringMatching(/^runs\/micro-claim\nvanilla-1 /) });
+  });
+
   it('prints little of a file that is not text', async () => {
     const bytes = new Uint8Array(20_000).map((_, i) => (i * 7919) % 256);
     for (const command of ['train', 'experiment', 'config']) {
@@ -108,6 +115,29 @@ describe('paths that cannot be used', () => {
     expect({ code, stack: err.includes('\n    at ') }).toEqual({ code: 2, stack: false });
     expect(err).toContain(path.startsWith('/proc') ? '/proc' : plain);
     expect(readFileSync(plain, 'utf8')).toBe('mine\n');
+  });
+
+  const none = '/proc/gq-none';
+  it.each([
+    ['results', home, '--figures', none],
+    ['report', home, '--out', `${none}/report.html`],
+    ['experiment', 'micro-claim', '--out', none],
+    ['demo', '--quick', '--out', none],
+    ['pool', 'make', '--out', `${none}.jsonl`],
+    ['problems', 'check', 'test/data/problems-benchmark.jsonl', '--write', `${none}.jsonl`],
+    ['grade', '--problems', 'p', '--responses', file('none.jsonl', ''), '--out', `${none}.jsonl`],
+    ['micro', 'pretrain', '--to', `${none}/base`],
+    ['model', 'init', '--config', 'nano', '--tokenizer-from', 'bytes', '--seed', '1', '--to', none],
+    ['export', home, '--to', none],
+  ])('a place where nothing can be written is refused before any work: gq %s %s %s %s', async (...argv) => {
+    const { code, err } = await run(...argv);
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(none) });
+    expect(err).toContain('expected a place where files can be written, found /proc');
+  });
+
+  it('a device is no file to overwrite', async () => {
+    const { code, err } = await run('pool', 'make', '--force', '--out', '/dev/null');
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('found a device or a pipe') });
   });
 
   it('a folder where a file is expected is exit 2 with the path', async () => {

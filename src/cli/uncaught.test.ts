@@ -18,9 +18,13 @@ const ours = new URL('./program.ts', import.meta.url).href;
 
 describe('an error that nobody caught', () => {
   it.each([
-    ['a plugin', thrown('node:internal/timers', 'file:///home/me/my%20gate.js'), 'plugin /home/me/my gate.js'],
-    ['a plugin that we called', thrown('file:///home/me/gate.js', ours), 'plugin /home/me/gate.js'],
-    ['a plugin, with a library', thrown('file:///home/me/node_modules/x/y.js', 'file:///me/gate.js'), '/me/gate.js'],
+    ['a plugin', thrown('node:internal/timers', 'file:///plugins/my%20gate.js'), 'plugin /plugins/my gate.js'],
+    ['a plugin that we called', thrown('file:///plugins/gate.js', ours), 'plugin /plugins/gate.js'],
+    [
+      'a plugin, with a library',
+      thrown('file:///plugins/node_modules/x/y.js', 'file:///plugins/gate.js'),
+      '/plugins/gate.js',
+    ],
     ['nobody knows: a text', 'late', 'a plugin: '],
   ])('of %s', (_, error, words) => {
     const explained = explainUncaught(error);

@@ -1,7 +1,7 @@
 /** Evaluates checkpoints of a run: loads an adapter's tensors, sets the state, generates, grades, stores. */
 import type { AdaptedState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { sha256Json } from '../base/node/index.ts';
+import { expectWritable, sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
 import { type Policy, type Sampler, samplingSettings } from '../grpo/index.ts';
 import type { Manifest, RunDirectory } from '../run/index.ts';
@@ -76,6 +76,7 @@ export class RunEvaluator {
     const { run, splits } = this.#parts;
     const checkpoints = run.listCheckpoints();
     const call = `evaluate ${run.path}`;
+    if (names.some((name) => !this.#store.has(name))) expectWritable(call, run.path);
     expectFilled(
       call,
       names.map(({ set }) => set),

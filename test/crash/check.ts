@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gatedKills, killAndCompare, singularKills } from '../resume/kill.ts';
 import { type DamageReport, damagesOf, tryDamage } from './damage.ts';
-import { fillDisk } from './disks.ts';
+import { diskSizes, fillDisk } from './disks.ts';
 import { contendForLocks } from './locks.ts';
 import { makeRuns, trainArguments } from './runs.ts';
 
@@ -39,7 +39,7 @@ async function checkDamage(home: string, run: string, whole: string): Promise<vo
 
 async function checkDisks(home: string, whole: string): Promise<void> {
   const reports = [];
-  for (const kibibytes of [4, 16, 64, 96, 128, 192, 256, 384, 512, 768]) {
+  for (const kibibytes of diskSizes) {
     const report = await fillDisk(kibibytes, home, await trainArguments(), whole);
     if (report === null) return say('full disks: skipped, since file systems cannot be mounted here');
     reports.push(report);

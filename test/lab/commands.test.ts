@@ -1,7 +1,7 @@
 /** The commands of the lab from end to end, on a tiny model with a few updates: what they write, and that they can go on. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { tinyModel } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
@@ -124,16 +124,13 @@ describe('gq demo', () => {
   it('ends with the tables, the words and a report', async () => {
     const directory = join(folder, 'demo');
     mkdirSync(directory);
-    const { code, out: text } = await gq(
-      'demo',
-      '--quick',
-      '--out',
-      directory,
-      ...settings,
-      '--set',
-      'sampling.maxNewTokens=8',
-    );
+    const demo = ['demo', '--quick', '--out', directory, ...settings, '--set', 'sampling.maxNewTokens=8'];
+    // As under `npm run demo`, in a clone, where there is no gq on the PATH.
+    vi.stubEnv('npm_lifecycle_event', 'demo');
+    const { code, out: text } = await gq(...demo);
+    vi.unstubAllEnvs();
     expect(code).toBe(0);
+    expect(text).toMatch(/\nHere the command gq is called: npx gq\n$/);
     expect(text.split('\n').filter((line) => line.length > 80 && !line.includes(directory))).toEqual([]);
     for (const part of ['held-out problems, novel markers', 'while training', 'n = 1, no claim', 'report.html']) {
       expect(text).toContain(part);
@@ -141,6 +138,14 @@ describe('gq demo', () => {
     const html = readFileSync(join(directory, 'report.html'), 'utf8');
     expect(html).toContain('gq demo --quick --seed 1');
     expect(html).not.toContain('<script');
+    const json = await gq(...demo, '--json');
+    const answer = JSON.parse(json.out);
+    expect(Object.keys(answer)).toEqual(['directory', 'report', 'seconds', 'results']);
+    expect(answer).toMatchObject({ directory, report: join(directory, 'report.html'), seconds: expect.any(Number) });
+    expect(Object.keys(answer.results)).toEqual(
+      Object.keys(JSON.parse((await gq('results', directory, '--format', 'json')).out)),
+    );
+    expect(json.err).toContain('held-out problems, novel markers');
     const other = await gq('demo', '--quick', '--out', out);
     expect(other.code).toBe(2);
     expect(other.err).toContain('found the experiment tryout. Choose another --out.');

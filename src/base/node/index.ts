@@ -8,3 +8,4 @@ export { type ScratchFolder, scratchFolder } from './scratch.ts';
 export { makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';
 export { readVersion } from './version.ts';
+export { expectWritable } from './writable.ts';

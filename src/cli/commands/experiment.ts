@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { shellLine, UserError } from '../../base/index.ts';
+import { expectWritable } from '../../base/node/index.ts';
 import { coresEach, coresVariable, onInterrupt } from '../../lab/index.ts';
 import { recipePath } from '../../run/index.ts';
 import {
@@ -91,6 +92,7 @@ export async function executeExperiment(
   { again, jobs }: ExecuteOptions,
   context: CommandContext,
 ): Promise<boolean> {
+  expectWritable(`experiment in ${directory}`, directory);
   await expectFilledSets(plan);
   await writeExperiment(directory, plan);
   const picture = await ExperimentPicture.open(plan, directory, jobs, context.stderr);

@@ -3,9 +3,10 @@
  * the same call continues after an interruption.
  */
 import { existsSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type Command, Option } from 'commander';
 import { UserError } from '../../base/index.ts';
-import { JsonlWriter, readJsonl, sha256 } from '../../base/node/index.ts';
+import { expectWritable, JsonlWriter, readJsonl, sha256 } from '../../base/node/index.ts';
 import type { Judge, MarkerPolicy, Problem, Verdict } from '../../env/index.ts';
 import {
   builtinLoopholes,
@@ -144,8 +145,9 @@ async function gradeRest(
 
 async function grade(options: GradeOptions, context: CommandContext): Promise<void> {
   const strictLevel = levelOfCall(options);
-  const responses = await readResponses(options.responses, options.loophole);
   if (!existsSync(options.out) || options.force) expectNewFile(options.out, '--out', options.force);
+  else expectWritable(`--out ${options.out}`, dirname(options.out));
+  const responses = await readResponses(options.responses, options.loophole);
   if (options.force) rmSync(options.out, { force: true });
   const earlier = await readEarlier(options.out, responses, options.markers);
   if (earlier.length > 0) context.stderr.write(`gq: ${earlier.length} verdicts exist already; going on after them\n`);

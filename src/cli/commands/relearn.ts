@@ -15,7 +15,7 @@ import {
   trainingCurve,
 } from '../../analyse/index.ts';
 import { shellLine, UserError } from '../../base/index.ts';
-import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
+import { expectWritable, sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { lastCheckpoint } from '../../evaluate/index.ts';
 import {
   lastAdapter,
@@ -82,6 +82,7 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
   }
   expectFinished(run, `gq relearn ${path}`);
   const out = options.out ?? join(path, 'relearn');
+  expectWritable(`--out ${out}`, out);
   const updates = options.updates === undefined ? config.updates : parseWholeNumber(options.updates, '--updates', 1);
   const plain = { ...config, arm: { kind: 'vanilla' as const }, updates };
   const given = options.vanilla === undefined ? null : openVanilla(options.vanilla, plain);

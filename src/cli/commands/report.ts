@@ -1,6 +1,7 @@
 /** `gq report DIR`: writes one HTML file about a run, an experiment or a folder of runs, evaluated or not. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
+import { expectWritable } from '../../base/node/index.ts';
 import { describeMissing, expectOwnFile, missingEvaluations, shellLine, writeReport } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Waiting } from '../terminal/waiting.ts';
@@ -27,6 +28,7 @@ export function configureReport(command: Command, context: CommandContext): void
 async function runReport(directory: string, options: ReportCommandOptions, context: CommandContext): Promise<void> {
   const file = options.out ?? join(directory, 'report.html');
   const force = options.force === true;
+  expectWritable(`--out ${file}`, dirname(file));
   expectOwnFile(file, force);
   using waiting = new Waiting(context.stderr);
   const results = await openResults(directory, {}, (path, at, of) => waiting.on(`reading ${path} (${at} of ${of})`));

@@ -1,6 +1,7 @@
 /** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
 import { type Command, Option } from 'commander';
 import { UserError, wrapText } from '../../base/index.ts';
+import { expectWritable } from '../../base/node/index.ts';
 import type { OnReading, Results } from '../../report/index.ts';
 import {
   allFigures,
@@ -73,7 +74,10 @@ function expectArm(option: string, name: string | undefined, { arms }: Results):
 async function runResults(directory: string, options: ResultsOptions, context: CommandContext): Promise<void> {
   const format = parseTableFormat(options.format, formats);
   const { figures = false, force = false } = options;
-  if (figures !== false) expectOwnFigures(figures, force);
+  if (figures !== false) {
+    expectWritable(`--figures ${figures}`, figures);
+    expectOwnFigures(figures, force);
+  }
   const results = await openResults(directory, options);
   context.stdout.write(renderResults(results, format, screenWidth(context.stdout)));
   warnIncomplete(directory, results, context);

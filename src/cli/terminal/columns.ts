@@ -1,21 +1,20 @@
-/** Cells as aligned lines. Where a row does not fit the window, the widest columns become narrower and their cells are wrapped. */
+/** Rows of cells, aligned. Where they do not fit the window, the widest columns become narrower and their cells are wrapped. */
 import { padText, textWidth, visibleLine, wrapText } from '../../base/index.ts';
 
 const gap = '  ';
 const leastWidth = 8;
 
+/** One text a row; it has several lines where a cell is wrapped. */
 export function alignRows(rows: readonly (readonly string[])[], width: number): string[] {
   const shown = rows.map((cells) => cells.map(visibleLine));
   const widths = fittedWidths(shown, width);
-  return shown.flatMap((cells) => {
+  return shown.map((cells) => {
     const wrapped = cells.map((cell, column) => wrapText(cell, widths[column]).split('\n'));
     const height = Math.max(...wrapped.map(({ length }) => length));
-    return Array.from({ length: height }, (_, line) =>
-      wrapped
-        .map((lines, column) => padText(lines[line] ?? '', widths[column]))
-        .join(gap)
-        .trimEnd(),
+    const lines = Array.from({ length: height }, (_, line) =>
+      wrapped.map((own, column) => padText(own[line] ?? '', widths[column])).join(gap),
     );
+    return lines.map((line) => line.trimEnd()).join('\n');
   });
 }
 

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { TerminalEmulator } from '../../../test/lab/terminal-emulator.ts';
+import { textWidth } from '../../base/text.ts';
 import type { StepEvent } from '../../grpo/events.ts';
 import { renderTable } from '../../report/table.ts';
+import { type Check, stated } from '../../verify/check.ts';
+import { runCli } from '../program.ts';
+import { renderChecks } from './check-table.ts';
 import { LivePicture } from './live-picture.ts';
+import { renderScore } from './pairs-table.ts';
 import { Progress } from './progress.ts';
 import { TrainDisplay } from './train-display.ts';
 
@@ -127,6 +132,63 @@ describe('the step table', () => {
     const display = new TrainDisplay({ stdout: sink, stderr: sink }, { path: 'runs/x', updates: 60 });
     display.event(step(1), { sample: 1 } as never);
     expect(text.split('\n')[0].trim().split(/ +/)).toHaveLength(14);
+  });
+});
+
+/** Checks with cells of every kind; `case` and `quantity` are as long as the longest of the package. */
+const checks: readonly Check[] = [
+  {
+    case: 'qwen3-bf16',
+    quantity: 'log-probabilities of the completion',
+    maxAbs: 1.2e-7,
+    maxRel: 3e-6,
+    bound: 1e-5,
+    pass: true,
+  },
+  stated(
+    'activation-1',
+    'checkpoints are complete and as they were saved',
+    false,
+    '00010/adapter.safetensors is damaged',
+  ),
+  stated('activation-1', 'labels are used where the arm says so', true, ''),
+];
+
+/** Texts that a command prints once, in a window or into a file: no line may be wider than the window. */
+describe('what a command prints', () => {
+  const pairs = async (width: number): Promise<string> => {
+    let text = '';
+    const screen = { write: (part: string) => (text += part), columns: width };
+    await runCli(['pairs', 'check', 'hack'], { stdout: screen, stderr: screen });
+    return text;
+  };
+  const score = {
+    ...{ model: 'models/a-model-with-a-long-name', file: 'data/pairs/hack.md', hash: 'a'.repeat(64) },
+    settings: { family: 'scorda-reversed', rank: 8, seed: 1, kind: 'activation', score: 'cosine', standardise: false },
+    ...{ hackScores: [1, 0.2], cleanScores: [0, 0.3], wrongWhenLeftOut: null },
+    wrongPairs: ['Translator grades her own page, and says nothing about it to those who read it'],
+  };
+
+  it.each<[string, (width: number) => string | Promise<string>, string]>([
+    ['gq verify and gq smoke', (width) => renderChecks(checks, 'Science', width), 'as they were saved'],
+    ['gq pairs check', pairs, 'warnings'],
+    ['gq pairs score', (width) => renderScore(score, false, width), 'paired accuracy'],
+  ])('fits the window: %s', async (_, render, words) => {
+    for (const width of [60, 80, 200]) {
+      const text = await render(width);
+      expect(text.split('\n').filter((line) => textWidth(line) > width)).toEqual([]);
+      // Cells may be wrapped, but nothing of them is cut off.
+      expect(text).not.toContain('…');
+      if (width === 200) expect(text).toContain(words);
+    }
+  });
+
+  it('has one row a check where there is room, and wraps the widest cells where there is none', () => {
+    expect(renderChecks(checks, 'Science', 200).split('\n')).toHaveLength(7);
+    const narrow = renderChecks(checks, 'Science', 80);
+    expect(narrow).toMatch(
+      /^activation-1 +checkpoints are complete and as +FAIL\n +they were saved\n {4}00010\/adapter/m,
+    );
   });
 });
 

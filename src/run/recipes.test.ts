@@ -1,0 +1,31 @@
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/lab/hand-made.ts';
+import { recipePath } from './recipes.ts';
+
+describe('a recipe of the package', () => {
+  it('goes by its bare name', () => {
+    expect(recipePath('micro-vanilla')).toBe(resolve('recipes/micro-vanilla.toml'));
+  });
+
+  it('is not meant where a file has that path', () => {
+    const path = join(temporaryFolder(), 'micro-vanilla.toml');
+    writeFileSync(path, '');
+    expect(recipePath(path)).toBe(path);
+  });
+
+  it.each([
+    ['micro-vanila', /found micro-vanila\. Did you mean micro-vanilla\?/],
+    [
+      'elsewhere/micro-vanilla.toml',
+      /read recipe elsewhere\/micro-vanilla\.toml: .*no such file\. .* by its bare name: micro-vanilla/,
+    ],
+  ])('is suggested for %s', (name, message) => {
+    expect(() => recipePath(name)).toThrow(message);
+  });
+
+  it('that nobody has is a path like any other', () => {
+    expect(recipePath('elsewhere/mine.toml')).toBe(resolve('elsewhere/mine.toml'));
+  });
+});
