@@ -125,6 +125,17 @@ export function checkedAdapter(run: RunDirectory, update: number): string {
   return path;
 }
 
+/** A check for each file of a checkpoint, which throws if the file is not as it was saved. */
+export function checkpointChecks(run: RunDirectory, update: number): readonly (readonly [string, () => void])[] {
+  const folder = run.checkpoint(update);
+  const state = join(folder, 'state.json');
+  const tensors = (Object.keys(tensorFiles) as TensorFile[]).map((name) => {
+    const path = join(folder, tensorFiles[name]);
+    return [path, () => expectHash(path, readState(state).hashes[name])] as const;
+  });
+  return [[state, () => void readState(state)], ...tensors];
+}
+
 export interface LoadedCheckpoint {
   readonly state: TrainerState;
   readonly lengths: FileLengths;

@@ -13,6 +13,7 @@ export {
 } from './config.ts';
 export { armDifferences, configDifferences } from './config-difference.ts';
 export { configPage } from './config-page.ts';
+export { type DamagedFile, findDamagedFiles } from './damaged.ts';
 export { RunDirectory } from './directory.ts';
 export { FileSink } from './file-sink.ts';
 export type { RolloutRow } from './ledger.ts';

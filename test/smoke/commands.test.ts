@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
+import { findDamagedFiles } from '../../src/run/damaged.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import { gqProgram } from '../gq-command.ts';
 import { fingerprint } from '../resume/kill.ts';
@@ -271,6 +272,20 @@ describe('gq verify and gq smoke', () => {
       expect(out).toMatch(new RegExp(`${name} .*FAIL`));
     }
     await run.writeManifest(manifest);
+  });
+
+  it('verify science names all damaged files of a run at once', async () => {
+    const run = RunDirectory.open(lab.path('json'));
+    const damaged = ['events.jsonl', 'checkpoints/00000/state.json', 'checkpoints/00002/adapter.safetensors'];
+    const kept = damaged.map((file) => readFileSync(run.file(file)));
+    for (const [i, file] of damaged.entries()) writeFileSync(run.file(file), kept[i].subarray(1));
+    const { code, out } = await gq(['verify', 'science', run.path]);
+    for (const [i, file] of damaged.entries()) writeFileSync(run.file(file), kept[i]);
+    expect(code).toBe(1);
+    for (const file of damaged)
+      expect(out).toMatch(new RegExp(`^file +${file} +FAIL\n +read .*${file}: expected`, 'm'));
+    expect(out).toContain(': 3 of 3 checks FAIL.');
+    expect(findDamagedFiles(run)).toEqual([]);
   });
 
   it('a recipe whose pairs know a held-out loophole fails verify science', async () => {

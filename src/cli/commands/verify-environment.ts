@@ -15,8 +15,8 @@ import {
 } from '../../lab/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig } from '../../run/index.ts';
-import { partitionOf, RunDirectory } from '../../run/index.ts';
-import type { Check } from '../../verify/index.ts';
+import { findDamagedFiles, partitionOf, RunDirectory } from '../../run/index.ts';
+import { type Check, stated } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -117,6 +117,12 @@ export function configureEnvironmentChecks(command: Command, context: CommandCon
     .option('--json', 'print {checks}')
     .action(async (path: string | undefined, { json }: { readonly json?: boolean }) => {
       const run = path === undefined ? null : RunDirectory.open(path);
+      const damaged = run === null ? [] : findDamagedFiles(run);
+      // What is damaged cannot be checked further: the other checks would stop at the first of these files.
+      if (damaged.length > 0) {
+        const checks = damaged.map(({ file, problem }) => stated('file', file, false, problem));
+        return showReport({ checks, notes: '' }, `Files of ${path}`, json === true, context);
+      }
       const config =
         run === null ? (await resolveConfig(null)).config : await parseRunConfig(run.readManifest().config);
       showReport(await reportScience(config, run), 'Science', json === true, context);

@@ -1,0 +1,39 @@
+/** All files of a run that are missing or not as they were written. Readers stop at the first that they need. */
+import { relative } from 'node:path';
+import { checkpointChecks, expectGrownFile } from './checkpoint.ts';
+import { expectHash } from './checksums.ts';
+import { exactFiles, type RunDirectory } from './directory.ts';
+import { readSeal } from './seal.ts';
+import { userErrorOf } from './user-error.ts';
+
+export interface DamagedFile {
+  /** The file, from the run's folder on. */
+  readonly file: string;
+  readonly problem: string;
+}
+
+export function findDamagedFiles(run: RunDirectory): DamagedFile[] {
+  const damaged = new Map<string, DamagedFile>();
+  const attempt = <T>(file: string, check: () => T): T | null => {
+    try {
+      return check();
+    } catch (error) {
+      const known = userErrorOf(error);
+      if (known === null) throw error;
+      // A damaged state of a checkpoint is found again with each file whose hash it has.
+      if (!damaged.has(known.message)) damaged.set(known.message, { file, problem: known.message });
+      return null;
+    }
+  };
+  attempt('manifest.json', () => run.readManifest());
+  const seal = attempt('seal.json', () => readSeal(run.path));
+  for (const [file, hash] of Object.entries(seal?.files ?? {})) attempt(file, () => expectHash(run.file(file), hash));
+  for (const update of attempt('checkpoints', () => run.listCheckpoints()) ?? []) {
+    for (const [file, check] of checkpointChecks(run, update)) attempt(relative(run.path, file), check);
+  }
+  if (attempt('seal.json', () => run.isSealed()) === false) {
+    for (const file of [...Object.values(exactFiles), 'verdicts.jsonl'])
+      attempt(file, () => expectGrownFile(run, file));
+  }
+  return [...damaged.values()];
+}
