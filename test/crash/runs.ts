@@ -6,6 +6,7 @@ import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 const gate = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=2'];
 
+/** Plain kernels: they are never chosen by timing, so every process that goes on with a run has the same. */
 async function allSettings(): Promise<string[]> {
   const short = ['device.variant=plain', 'updates=5', 'output.checkpointEvery=3'];
   return [`model=${await tinyModel()}`, ...tinySettings, ...gate, ...short];
