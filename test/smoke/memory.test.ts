@@ -102,7 +102,7 @@ describe('the plan of an arm with hooks', () => {
     for (const name of ['sampling', 'scoring', 'learning']) expect(steered[name]).toBeGreaterThan(plain[name]);
     // What a prompt hook asks for is not known beforehand: the plan has room for the longest prompts that it may.
     const asked = await bytesOf({ prompt: ({ hinted }) => ({ sample: hinted, learn: hinted }) });
-    expect(asked['sampling']).toBeGreaterThan(2 * plain['sampling']);
+    expect(asked['sampling']).toBeGreaterThan(1.4 * plain['sampling']);
   });
 });
 
