@@ -64,7 +64,7 @@ function describeDevice(device: Device): string {
 /** Warns of a run that goes on with another device than it began on. */
 export async function compareDevices({ device: begun }: Manifest, device: Device, warn: Warn): Promise<void> {
   const now = describeDevice(device);
-  if (withoutThreads(begun) === withoutThreads(now)) return;
+  if (byteIdentity(begun) === byteIdentity(now)) return;
   await warn({
     kind: 'warning',
     name: 'other-device',
@@ -73,8 +73,9 @@ export async function compareDevices({ device: begun }: Manifest, device: Device
   });
 }
 
-function withoutThreads(device: string): string {
-  return device.replace(/ \d+$/, '');
+/** What of a device's description its bytes depend on: not the threads, nor which of two kernels with the same bytes was the faster. */
+export function byteIdentity(device: string): string {
+  return device.replace(/ \d+$/, '').replace(/ (?:wide|relaxed)$/, ' wide or relaxed');
 }
 
 function labelOf(arm: ArmDefinition, settings: unknown): string {
