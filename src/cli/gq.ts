@@ -3,9 +3,9 @@
  * The `gq` executable: runs the program on this process's arguments and streams. When the reader of its output goes away
  * (`gq train … | head`), the work goes on without it: a run is ended by Ctrl-C, which saves, and by nothing else.
  */
+import { explainUncaught } from '../base/node/index.ts';
 import { interruptedCode } from './command.ts';
 import { reportError, runCli } from './program.ts';
-import { explainUncaught } from './uncaught.ts';
 
 /** Whether the command has something to save, and listens for Ctrl-C itself. */
 const savesOnInterrupt = (): boolean => process.listenerCount('SIGINT') > 1;

@@ -1,4 +1,5 @@
 /** The process of one run of an experiment. A message tells it what to do; it reports its progress and how it ended. */
+import { explainUncaught } from '../base/node/index.ts';
 import { userErrorOf } from '../run/index.ts';
 import type { JobMessage, JobStart, WorkReports } from './job.ts';
 import { LabWorker } from './lab-worker.ts';
@@ -13,17 +14,24 @@ const reports: WorkReports = {
   evaluated: (seconds) => tell({ kind: 'evaluated', seconds }),
 };
 
+const leave = (end: JobMessage): void => void process.send?.(end, () => process.exit(0));
+
+function failure(error: unknown): JobMessage {
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { kind: 'end', end: 'failed', detail: userErrorOf(error)?.message ?? stack };
+}
+
+for (const event of ['uncaughtException', 'unhandledRejection']) {
+  process.on(event, (error: unknown) => leave(failure(explainUncaught(error))));
+}
+
 // The parent process is gone: save and stop, as after Ctrl-C.
 process.on('disconnect', () => process.kill(process.pid, 'SIGINT'));
 
 process.once('message', async ({ plan, index, directory }: JobStart) => {
-  let end: JobMessage;
   try {
-    end = { kind: 'end', end: await runOne(plan, index, directory, new LabWorker(reports)), detail: '' };
+    leave({ kind: 'end', end: await runOne(plan, index, directory, new LabWorker(reports)), detail: '' });
   } catch (error) {
-    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    const detail = userErrorOf(error)?.message ?? stack;
-    end = { kind: 'end', end: 'failed', detail };
+    leave(failure(error));
   }
-  process.send?.(end, () => process.exit(0));
 });

@@ -7,5 +7,6 @@ export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
 export { type ScratchFolder, scratchFolder } from './scratch.ts';
 export { makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';
+export { explainUncaught } from './uncaught.ts';
 export { readVersion } from './version.ts';
 export { expectWritable } from './writable.ts';

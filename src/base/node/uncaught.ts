@@ -3,9 +3,9 @@
  * package, a plugin is to blame, and the message names it (exit 2). Otherwise the fault is ours, and the stack is shown (exit 1).
  */
 import { fileURLToPath } from 'node:url';
-import { UserError } from '../base/index.ts';
+import { UserError } from '../errors.ts';
 
-const own = fileURLToPath(new URL('..', import.meta.url));
+const own = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The first file of a stack that belongs neither to the package nor to Node nor to a library. */
 function foreignFile(stack: string): string | undefined {

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { gqProgram } from '../../test/gq-command.ts';
-import { temporaryFolder } from '../../test/lab/hand-made.ts';
-import { UserError } from '../base/errors.ts';
+import { gqProgram } from '../../../test/gq-command.ts';
+import { temporaryFolder } from '../../../test/lab/hand-made.ts';
+import { UserError } from '../errors.ts';
 import { explainUncaught } from './uncaught.ts';
 
 /** An error whose stack has these frames. */
@@ -14,7 +14,7 @@ function thrown(...files: readonly string[]): Error {
   return error;
 }
 
-const ours = new URL('./program.ts', import.meta.url).href;
+const ours = new URL('./text-file.ts', import.meta.url).href;
 
 describe('an error that nobody caught', () => {
   it.each([
