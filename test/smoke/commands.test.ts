@@ -279,12 +279,15 @@ describe('gq verify and gq smoke', () => {
     const damaged = ['events.jsonl', 'checkpoints/00000/state.json', 'checkpoints/00002/adapter.safetensors'];
     const kept = damaged.map((file) => readFileSync(run.file(file)));
     for (const [i, file] of damaged.entries()) writeFileSync(run.file(file), kept[i].subarray(1));
-    const { code, out } = await gq(['verify', 'science', run.path]);
+    const { code, out } = await gq(['verify', 'science', run.path, '--json']);
     for (const [i, file] of damaged.entries()) writeFileSync(run.file(file), kept[i]);
     expect(code).toBe(1);
-    for (const file of damaged)
-      expect(out).toMatch(new RegExp(`^file +${file} +FAIL\n +read .*${file}: expected`, 'm'));
-    expect(out).toContain(': 3 of 3 checks FAIL.');
+    const found = damaged.map((file) => ({
+      quantity: file,
+      pass: false,
+      problem: expect.stringContaining(`read ${run.file(file)}: expected`),
+    }));
+    expect(JSON.parse(out).checks).toMatchObject(found);
     expect(findDamagedFiles(run)).toEqual([]);
   });
 
