@@ -9,6 +9,7 @@ export {
   type Statistic,
 } from './bootstrap.ts';
 export { type Confusion, countConfusion, fBeta, precision, recall } from './classification.ts';
+export { type EquivalenceTest, equivalenceTest, type MeanRatio, meanRatio } from './equivalence.ts';
 export type { Alternative } from './hypothesis.ts';
 export type { Numbers } from './inputs.ts';
 export { holmAdjust } from './multiple.ts';
