@@ -8,6 +8,7 @@ import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../analyse/index.ts';
 import { type FinalSet, finalSets, type Rate, summarise } from '../evaluate/index.ts';
 import { mean, standardError } from '../stats/index.ts';
+import { type Design, noDesign } from './design.ts';
 import { onSamePrompts } from './final-states.ts';
 import type { RunResults } from './run-results.ts';
 import { expectOneArm } from './same-arm.ts';
@@ -40,6 +41,7 @@ export interface Results {
   readonly name: string;
   readonly baseline: string;
   readonly placebo: string | null;
+  readonly design: Design;
   readonly sets: readonly FinalSet[];
   readonly arms: readonly ArmResults[];
   /** Runs that could not be read, and why. */
@@ -57,11 +59,12 @@ export interface ResultsOptions {
   readonly placebo: string | null;
   /** Order of the arms; arms that are not named follow in the order in which they appear. */
   readonly order?: readonly string[];
+  readonly design?: Design;
   readonly leftOut?: readonly LeftOut[];
 }
 
 export function aggregate(read: readonly RunResults[], options: ResultsOptions): Results {
-  const { name, baseline, placebo, order = [], leftOut = [] } = options;
+  const { name, baseline, placebo, order = [], design = noDesign, leftOut = [] } = options;
   const runs: readonly RunResults[] = onSamePrompts(read);
   const groups = groupBy(runs, ({ arm }) => arm);
   const known = [
@@ -70,13 +73,22 @@ export function aggregate(read: readonly RunResults[], options: ResultsOptions):
   ];
   const arms = known.map((arm) => toArm(arm, groups.get(arm) ?? []));
   const sets = finalSets.filter((set) => runs.some(({ final }) => final[set] !== undefined));
-  return { name, baseline, placebo, sets, arms, leftOut };
+  return { name, baseline, placebo, design, sets, arms, leftOut };
 }
 
 function toArm(arm: string, runs: readonly RunResults[]): ArmResults {
   const bySeed = runs.toSorted((a, b) => a.seed - b.seed);
   expectOneArm(arm, bySeed);
   return { arm, usesOracle: runs[0].usesOracle, hasQuarantine: runs[0].hasQuarantine, runs: bySeed };
+}
+
+/** The set that sentences and the tables of the write-up are about; undefined when nothing is evaluated. */
+export function claimSet({ sets }: Results): FinalSet | undefined {
+  return sets.find((set) => set === 'test-original') ?? sets[0];
+}
+
+export function findArm({ arms }: Results, name: string | null): ArmResults | undefined {
+  return arms.find(({ arm }) => arm === name);
 }
 
 /** The values of the runs that have one; null when none does. */

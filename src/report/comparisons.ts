@@ -17,7 +17,8 @@ import {
   signFlipTest,
   standardDeviation,
 } from '../stats/index.ts';
-import { type ArmResults, finalSample, type Results } from './aggregate.ts';
+import { type ArmResults, finalSample, findArm, type Results, type Sample, sampleOf } from './aggregate.ts';
+import { processValue } from './process-metrics.ts';
 
 export type ComparedMetric = 'hack' | 'solve';
 
@@ -38,33 +39,57 @@ export interface Comparison {
   readonly adjusted: number | null;
   /** Smallest detectable difference; null with fewer than two seeds, or when the differences have no spread. */
   readonly detectable: number | null;
+  /** The quarantine's share of the gradient in both arms, mean over seeds. */
+  readonly qmass: { readonly arm: number | null; readonly against: number | null };
   readonly prompts: { readonly onlyArm: number; readonly onlyAgainst: number; readonly pValue: number };
 }
 
 export function compareArms(results: Results, set: FinalSet, metric: ComparedMetric, oracle: boolean): Comparison[] {
-  const reference = (name: string | null): ArmResults | undefined => results.arms.find(({ arm }) => arm === name);
-  const references = [reference(results.baseline), reference(results.placebo)].filter((arm) => arm !== undefined);
   const found = results.arms
     .filter((arm) => arm.usesOracle === oracle)
-    .flatMap((arm) =>
-      references
-        .filter((against) => against.arm !== arm.arm)
-        // The placebo is compared with the baseline; the baseline with the placebo would be the same comparison.
-        .filter((against) => arm.arm !== results.baseline || against.arm !== results.placebo)
-        .flatMap((against) => compare(arm, against, set, metric)),
-    );
+    .flatMap((arm) => comparedWith(results, arm.arm).flatMap((against) => compare(arm, against, set, metric)));
+  return adjustTogether(found);
+}
+
+/** The placebos of an arm: its own, or the experiment's. An arm that is itself a placebo has only those that it names. */
+export function placebosOf({ design, baseline, placebo }: Results, arm: string): readonly string[] {
+  const own = design.arms.find(({ name }) => name === arm)?.placebos ?? null;
+  if (own !== null) return own;
+  const isPlacebo = arm === placebo || design.arms.some(({ placebos }) => placebos?.includes(arm));
+  return placebo === null || isPlacebo || arm === baseline ? [] : [placebo];
+}
+
+/** The arms that an arm is tested against: the baseline, then its placebos. */
+export function comparedWith(results: Results, arm: string): ArmResults[] {
+  const names = new Set([results.baseline, ...placebosOf(results, arm)]);
+  names.delete(arm);
+  return [...names].map((name) => findArm(results, name)).filter((found) => found !== undefined);
+}
+
+/** Adjusts the p-values by Holm over all comparisons of one table. */
+export function adjustTogether<One extends Pick<Comparison, 'pValue'>>(
+  found: readonly One[],
+): (One & { readonly adjusted: number | null })[] {
   const tested = found.filter(({ pValue }) => pValue !== null);
   const adjusted = holmAdjust(tested.map(({ pValue }) => pValue ?? 1));
   return found.map((one) => ({ ...one, adjusted: adjusted[tested.indexOf(one)] ?? null }));
 }
 
+/** The values of two samples in the seeds that both have. */
+export function pairSeeds(first: Sample, second: Sample): { seed: number; first: number; second: number }[] {
+  return first.seeds.flatMap((seed, i) => {
+    const at = second.seeds.indexOf(seed);
+    return at < 0 ? [] : [{ seed, first: first.values[i], second: second.values[at] }];
+  });
+}
+
 function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: ComparedMetric): Comparison[] {
   const [own, other] = [arm, against].map(({ runs }) => finalSample(runs, set, 'deployed', metric));
   if (own === null || other === null) return [];
-  const seeds = own.seeds.filter((seed) => other.seeds.includes(seed));
-  if (seeds.length === 0) return [];
-  const at = (sample: typeof own, seed: number): number => sample.values[sample.seeds.indexOf(seed)];
-  const differences = seeds.map((seed) => at(own, seed) - at(other, seed));
+  const pairs = pairSeeds(own, other);
+  if (pairs.length === 0) return [];
+  const seeds = pairs.map(({ seed }) => seed);
+  const differences = pairs.map(({ first, second }) => first - second);
   return [
     {
       set,
@@ -75,13 +100,19 @@ function compare(arm: ArmResults, against: ArmResults, set: FinalSet, metric: Co
       difference: mean(differences),
       below: differences.filter((difference) => difference < 0).length,
       ...overSeeds(differences),
+      qmass: { arm: meanQmass(arm), against: meanQmass(against) },
       adjusted: null,
       prompts: overPrompts(arm, against, seeds, set, metric),
     },
   ];
 }
 
-function overSeeds(differences: readonly number[]): Pick<Comparison, 'interval' | 'pValue' | 'test' | 'detectable'> {
+/** The mean over seeds of the quarantine's share of the gradient; null for an arm without a quarantine. */
+const meanQmass = (arm: ArmResults): number | null => sampleOf(arm.runs, processValue(arm, 'qmass'))?.mean ?? null;
+
+export function overSeeds(
+  differences: readonly number[],
+): Pick<Comparison, 'interval' | 'pValue' | 'test' | 'detectable'> {
   if (differences.length < 2) return { interval: null, pValue: null, test: null, detectable: null };
   const { low, high } = meanInterval(differences);
   const deviation = standardDeviation(differences);

@@ -1,5 +1,6 @@
 export { shellLine } from '../base/index.ts';
 export type { Results } from './aggregate.ts';
+export type { Design } from './design.ts';
 export {
   curveTable,
   finalEvaluationTable,

@@ -2,6 +2,7 @@
 import { basename, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { aggregate, type LeftOut, type Results } from './aggregate.ts';
+import type { Design } from './design.ts';
 import { type RunResults, readRunResults } from './run-results.ts';
 
 export interface ResultsSource {
@@ -13,6 +14,8 @@ export interface ResultsSource {
   readonly runs: readonly { readonly path: string; readonly arm: string | null }[];
   /** Folders that hold parts of a run but no manifest. */
   readonly damaged?: readonly string[];
+  /** What the experiment says about itself; absent outside an experiment. */
+  readonly design?: Design;
 }
 
 /** Is called before a run is read, with its path, its number (from 1) and the number of runs. */
@@ -41,5 +44,6 @@ export async function readResults(directory: string, source: ResultsSource, onRe
     placebo: source.placebo,
     order: source.arms,
     leftOut,
+    ...(source.design === undefined ? {} : { design: source.design }),
   });
 }

@@ -1,6 +1,6 @@
 /** Says in sentences what results show and do not show. Nothing is claimed from one seed; a control that failed comes first. */
 import type { FinalSet } from '../evaluate/index.ts';
-import { type ArmResults, baseRuns, finalSample, type Results, type Sample } from './aggregate.ts';
+import { type ArmResults, baseRuns, claimSet, finalSample, findArm, type Results, type Sample } from './aggregate.ts';
 import { compareArms } from './comparisons.ts';
 import { formatP, noClaim, setTitles } from './tables.ts';
 
@@ -8,7 +8,7 @@ import { formatP, noClaim, setTitles } from './tables.ts';
 export const emerged = { vanilla: 0.5, base: 0.05 } as const;
 
 export function describeResults(results: Results): string[] {
-  const set = results.sets.find((each) => each === 'test-original') ?? results.sets[0];
+  const set = claimSet(results);
   if (set === undefined) return [...describeLeftOut(results), 'Nothing has been evaluated yet.'];
   return [
     ...describeLeftOut(results),
@@ -27,9 +27,6 @@ export function describeLeftOut({ leftOut }: Results): string[] {
 
 const hackOf = (arm: ArmResults, set: FinalSet, state: 'full' | 'deployed' = 'deployed'): Sample | null =>
   finalSample(arm.runs, set, state, 'hack');
-
-const findArm = ({ arms }: Results, name: string | null): ArmResults | undefined =>
-  arms.find(({ arm }) => arm === name);
 
 function describeEmergence(results: Results, set: FinalSet): string[] {
   const vanilla = findArm(results, results.baseline);

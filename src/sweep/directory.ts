@@ -2,7 +2,7 @@
  * An experiment's directory: experiment.json (the plan, with the names of the arms) and one run directory per arm and seed. When a
  * later call plans other arms or seeds, runs that were started earlier stay in the plan. Refused before anything is written: a
  * folder that holds something else, another experiment, and arms whose configs differ from those of earlier runs in more than
- * the seed.
+ * the seed. A bar that is changed after runs have begun is marked.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +10,15 @@ import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import { armDifferences, configDifferences, RunDirectory, readStored } from '../run/index.ts';
-import { type Experiment, type ExperimentPlan, experimentSchema, type PlannedRun } from './experiment.ts';
+import type { ExperimentPlan, PlannedRun } from './experiment.ts';
+import { type Experiment, experimentSchema } from './experiment-schema.ts';
 
 const fileName = 'experiment.json';
 
 const fileSchema = z.object({
   format: z.literal(1),
   experiment: experimentSchema,
+  barChanged: z.boolean().default(false),
   runs: z.array(
     z.object({ arm: z.string(), seed: z.number().int().min(0), folder: z.string(), configHash: z.string() }),
   ),
@@ -34,9 +36,15 @@ export async function writeExperiment(directory: string, { experiment, runs }: E
   const planned = runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash }));
   const others = earlier.filter(({ folder }) => !planned.some((run) => run.folder === folder));
   if (others.length > 0) expectSamePrompts(directory, experiment);
-  const file: ExperimentFile = { format: 1, experiment, runs: [...others, ...planned] };
+  const barChanged = earlier.length > 0 && isOtherBar(readFile(directory), experiment);
+  const file: ExperimentFile = { format: 1, experiment, barChanged, runs: [...others, ...planned] };
   makeFolder(directory);
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
+}
+
+/** Whether the bar is, or was at an earlier call, another than the one stated before the first run. */
+function isOtherBar(before: ExperimentFile, { bar }: Experiment): boolean {
+  return before.barChanged || JSON.stringify(before.experiment.bar) !== JSON.stringify(bar);
 }
 
 /** Refuses a folder that is neither new nor of this experiment: what it holds would be taken for the experiment's results. */
@@ -119,6 +127,8 @@ export interface FoundRun {
 
 export interface FoundExperiment {
   readonly experiment: Experiment | null;
+  /** Whether the bar was changed after runs had begun. */
+  readonly barChanged: boolean;
   readonly runs: readonly FoundRun[];
   /** Paths of the runs that are planned but not started. */
   readonly missing: readonly string[];
@@ -128,13 +138,15 @@ export interface FoundExperiment {
 
 /** Finds the runs below a directory, or the directory itself when it is a run. */
 export function findExperiment(directory: string): FoundExperiment {
-  if (isRun(directory)) return { experiment: null, runs: [{ path: directory, arm: null }], missing: [], damaged: [] };
+  const alone = { experiment: null, barChanged: false, missing: [], damaged: [] };
+  if (isRun(directory)) return { ...alone, runs: [{ path: directory, arm: null }] };
   if (existsSync(join(directory, fileName))) {
     const file = readFile(directory);
     const runs = file.runs.map(({ arm, folder }) => ({ path: join(directory, folder), arm }));
     const absent = runs.map(({ path }) => path).filter((path) => !isRun(path));
     return {
       experiment: file.experiment,
+      barChanged: file.barChanged,
       runs: runs.filter(({ path }) => isRun(path)),
       missing: absent.filter((path) => !isDamaged(path)),
       damaged: absent.filter(isDamaged),
@@ -143,7 +155,7 @@ export function findExperiment(directory: string): FoundExperiment {
   const isFolder = existsSync(directory) && statSync(directory).isDirectory();
   const paths = (isFolder ? readdirSync(directory).sort() : []).map((name) => join(directory, name));
   const runs = paths.filter(isRun).map((path) => ({ path, arm: null }));
-  if (runs.length > 0) return { experiment: null, runs, missing: [], damaged: paths.filter(isDamaged) };
+  if (runs.length > 0) return { ...alone, runs, damaged: paths.filter(isDamaged) };
   throw new UserError({
     call: `results of ${directory}`,
     expected: 'a run, an experiment, or a folder of runs',

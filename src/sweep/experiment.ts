@@ -3,48 +3,11 @@
  * config per run, seeds in the outer loop, so that paired comparisons exist as early as possible.
  */
 import { dirname, resolve } from 'node:path';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { shellLine, UserError } from '../base/index.ts';
-import { finalSets } from '../evaluate/index.ts';
 import { resolveConfig } from '../lab/index.ts';
 import { type RunConfig, readToml } from '../run/index.ts';
-
-const count = z.number().int().min(0);
-
-const evaluationSchema = z
-  .strictObject({
-    sets: z
-      .array(z.enum(finalSets))
-      .min(1)
-      .default([...finalSets])
-      .describe('sets of prompts on which the last checkpoint is evaluated'),
-    scales: z.array(z.number().min(0).max(1)).default([]).describe("the quarantine's scales beside 0 and 1"),
-    curveEvery: count.default(10).describe('updates between the points of the curve; 0: no curve'),
-    limit: z.number().int().min(1).nullable().default(null).describe('only the first prompts of each set; null: all'),
-  })
-  .prefault({});
-
-export const experimentSchema = z.strictObject({
-  name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'a name of lower-case letters, digits and dashes'),
-  why: z.string().default('').describe('the question that the experiment answers'),
-  seeds: z.array(count).min(1).describe('one run per arm and seed'),
-  baseline: z.string().default('vanilla').describe('the arm that all others are compared with'),
-  placebo: z.string().nullable().default('haar').describe('a second arm that all others are compared with'),
-  evaluation: evaluationSchema,
-  set: z.array(z.string()).default([]).describe('changes to every arm, as --set takes them'),
-  arms: z
-    .array(
-      z.strictObject({
-        name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'a name of lower-case letters, digits and dashes'),
-        recipe: z.string().describe('a recipe file, relative to this one'),
-        set: z.array(z.string()).default([]).describe('changes to the recipe, as --set takes them'),
-      }),
-    )
-    .min(1),
-});
-
-export type Experiment = z.infer<typeof experimentSchema>;
-export type EvaluationPlan = Experiment['evaluation'];
+import { type Experiment, writtenSchema } from './experiment-schema.ts';
 
 export interface PlannedRun {
   readonly arm: string;
@@ -74,23 +37,57 @@ export function readExperiment(path: string): Experiment {
 }
 
 export function checkExperiment(raw: unknown, path: string): Experiment {
-  const parsed = experimentSchema.safeParse(raw);
-  const complain = (expected: string, found: string): never => {
+  const parsed = writtenSchema.safeParse(raw);
+  if (!parsed.success) throw schemaError(parsed.error.issues, raw, path);
+  const experiment = parsed.data;
+  const complain: Complain = (expected, found) => {
     throw new UserError({ call: `experiment ${path}`, expected, found });
   };
-  if (!parsed.success) {
-    const found = parsed.error.issues.map(({ path: at, message }) => `${at.join('.') || 'it'}: ${message}`).join('; ');
-    return complain('name, seeds and arms that fit the schema', found);
-  }
-  const names = parsed.data.arms.map(({ name }) => name);
+  const names = experiment.arms.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) complain('arms of different names', `${twice} twice`);
-  if (new Set(parsed.data.seeds).size !== parsed.data.seeds.length) complain('different seeds', 'one of them twice');
-  for (const key of ['baseline', 'placebo'] as const) {
-    const named = Object(raw)[key];
-    if (typeof named === 'string' && !names.includes(named)) complain(`${key}: one of ${names.join(', ')}`, named);
-  }
-  return parsed.data;
+  if (new Set(experiment.seeds).size !== experiment.seeds.length) complain('different seeds', 'one of them twice');
+  expectKnownArms(experiment, Object(raw), complain);
+  const { bar, seeds } = experiment;
+  if (bar !== null && bar.inSeeds > seeds.length) complain(`bar.inSeeds: at most ${seeds.length}`, `${bar.inSeeds}`);
+  return experiment;
+}
+
+type Complain = (expected: string, found: string) => void;
+
+/** Every name of an arm must be one of the arms. The names that stand for absent keys may be missing. */
+function expectKnownArms(experiment: Experiment, raw: Readonly<Record<string, unknown>>, complain: Complain): void {
+  const { arms, ceiling, solveReference, bar, relearn, baseline, placebo } = experiment;
+  const named: readonly (readonly [string, string | null | undefined])[] = [
+    ['baseline', raw['baseline'] === undefined ? null : baseline],
+    ['placebo', raw['placebo'] === undefined ? null : placebo],
+    ['ceiling', ceiling],
+    ['solveReference', solveReference],
+    ['bar.arm', bar?.arm],
+    ['bar.reference', bar?.reference],
+    ...(relearn?.arms ?? []).map((name) => ['relearn.arms', name] as const),
+    ...arms.flatMap((arm) => (arm.placebos ?? []).map((name) => [`placebos of ${arm.name}`, name] as const)),
+  ];
+  const known = arms.map(({ name }) => name);
+  const unknown = named.find(([, name]) => typeof name === 'string' && !known.includes(name));
+  if (unknown !== undefined) complain(`${unknown[0]}: one of ${known.join(', ')}`, `${unknown[1]}`);
+  const own = arms.find(({ name, placebos }) => placebos?.includes(name));
+  if (own !== undefined) complain(`placebos of ${own.name}: other arms`, own.name);
+}
+
+function schemaError(issues: readonly z.core.$ZodIssue[], raw: unknown, path: string): UserError {
+  const valueAt = (at: readonly PropertyKey[]): unknown => at.reduce((value, key) => Object(value)[key], raw);
+  const texts = issues.map((issue) => ({
+    expected: `${issue.path.map(String).join('.') || 'the file'}: ${issue.message}`,
+    found:
+      issue.code === 'unrecognized_keys' ? issue.keys.join(', ') : (JSON.stringify(valueAt(issue.path)) ?? 'nothing'),
+  }));
+  return new UserError({
+    call: `experiment ${path}`,
+    expected: texts.map(({ expected }) => expected).join('; '),
+    found: texts.map(({ found }) => found).join('; '),
+    fix: 'docs/formats.md has an example under Experiments.',
+  });
 }
 
 /** Resolves an experiment. `settings` change every run, after the arm's own changes. */

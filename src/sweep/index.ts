@@ -1,6 +1,7 @@
 export { findExperiment, writeExperiment } from './directory.ts';
 export { WorkEstimate } from './estimate.ts';
-export { checkExperiment, type Experiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
+export { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
+export type { Experiment } from './experiment-schema.ts';
 export { expectFilledSets } from './filled-sets.ts';
 export { jobProgram, runJob, type WorkReports } from './job.ts';
 export { LabWorker } from './lab-worker.ts';

@@ -3,7 +3,8 @@ import { curveNames, EvaluationStore, evaluateAll, finalNames, lastCheckpoint, s
 import { type Interruption, onInterrupt, openRun, Resources, train } from '../lab/index.ts';
 import type { RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
-import type { EvaluationPlan, PlannedRun } from './experiment.ts';
+import type { PlannedRun } from './experiment.ts';
+import type { EvaluationPlan } from './experiment-schema.ts';
 import type { WorkReports } from './job.ts';
 import type { ExperimentWorker } from './run-experiment.ts';
 

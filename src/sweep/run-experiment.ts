@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { readStatus } from '../analyse/index.ts';
 import type { RunEnd } from '../run/index.ts';
 import { RunDirectory } from '../run/index.ts';
-import type { EvaluationPlan, ExperimentPlan, PlannedRun } from './experiment.ts';
+import type { ExperimentPlan, PlannedRun } from './experiment.ts';
+import type { EvaluationPlan } from './experiment-schema.ts';
 
 export interface ExperimentWorker {
   /** Starts the run, or continues it. */

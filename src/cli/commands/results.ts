@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { UserError, wrapText } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import type { OnReading, Results } from '../../report/index.ts';
+import type { Design, OnReading, Results } from '../../report/index.ts';
 import {
   allFigures,
   allTables,
@@ -15,7 +15,7 @@ import {
   resultsJson,
   writeFigures,
 } from '../../report/index.ts';
-import { findExperiment } from '../../sweep/index.ts';
+import { type Experiment, findExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { screenWidth } from '../terminal/screen.ts';
 
@@ -51,7 +51,7 @@ export async function openResults(
   options: { readonly baseline?: string; readonly placebo?: string } = {},
   onReading?: OnReading,
 ): Promise<Results> {
-  const { experiment, runs, damaged } = findExperiment(directory);
+  const { experiment, barChanged, runs, damaged } = findExperiment(directory);
   const source = {
     name: experiment?.name ?? null,
     baseline: options.baseline ?? experiment?.baseline ?? null,
@@ -59,10 +59,17 @@ export async function openResults(
     arms: experiment?.arms.map(({ name }) => name) ?? [],
     runs,
     damaged,
+    ...(experiment === null ? {} : { design: designOf(experiment, barChanged, options.placebo !== undefined) }),
   };
   const results = await readResults(directory, source, onReading);
   for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
   return results;
+}
+
+/** The design of an experiment. A placebo that was asked for takes the place of those that the arms name. */
+function designOf(experiment: Experiment, barChanged: boolean, onePlacebo: boolean): Design {
+  const arms = experiment.arms.map((arm) => (onePlacebo ? { ...arm, placebos: null } : arm));
+  return { ...experiment, arms, barChanged };
 }
 
 function expectArm(option: string, name: string | undefined, { arms }: Results): void {

@@ -1,0 +1,62 @@
+/** What an experiment says about itself: its question, its bar, and which arms are compared with which. */
+import type { FinalSet } from '../evaluate/index.ts';
+
+/** A claim with numbers, stated before the runs: the value, or its difference from the reference, in a number of seeds. */
+export interface Bar {
+  readonly what: string;
+  readonly arm: string;
+  readonly reference: string | null;
+  readonly metric: 'hack' | 'solve' | 'objective';
+  readonly set: FinalSet;
+  readonly atLeast?: number | undefined;
+  readonly atMost?: number | undefined;
+  readonly inSeeds: number;
+}
+
+/** Rates that others reported. */
+export interface ReportedRow {
+  readonly name: string;
+  readonly source: string;
+  readonly hack: number | null;
+  readonly solve: number | null;
+}
+
+export interface DesignedArm {
+  readonly name: string;
+  readonly recipe: string;
+  readonly set: readonly string[];
+  /** Arms it is tested against beside the baseline; null: the placebo of the experiment. */
+  readonly placebos: readonly string[] | null;
+}
+
+export interface Design {
+  readonly why: string;
+  readonly resolve: string;
+  readonly bar: Bar | null;
+  /** Whether the bar was changed after runs had begun. */
+  readonly barChanged: boolean;
+  readonly seeds: readonly number[];
+  readonly arms: readonly DesignedArm[];
+  /** Arm that was trained without a loophole. */
+  readonly ceiling: string | null;
+  readonly matchedSolve: number;
+  /** Arm whose solve must be kept; null: the baseline. */
+  readonly solveReference: string | null;
+  readonly references: readonly ReportedRow[];
+  readonly relearn: { readonly arms: readonly string[] } | null;
+}
+
+/** The design of runs that belong to no experiment. */
+export const noDesign: Design = {
+  why: '',
+  resolve: '',
+  bar: null,
+  barChanged: false,
+  seeds: [],
+  arms: [],
+  ceiling: null,
+  matchedSolve: 0.05,
+  solveReference: null,
+  references: [],
+  relearn: null,
+};

@@ -1,0 +1,139 @@
+/** What an experiment's file may say. Messages of this schema follow the words "KEY: ". */
+import { z } from 'zod';
+import { finalSets } from '../evaluate/index.ts';
+
+const count = z.number().int().min(0);
+const share = (message: string) => z.number(message).min(0, message).max(1, message);
+const names = (message: string) => z.array(z.string(message), message);
+const text = (message: string) => z.string(message).min(1, message);
+
+const evaluationSchema = z
+  .strictObject({
+    sets: z
+      .array(z.enum(finalSets))
+      .min(1)
+      .default([...finalSets])
+      .describe('sets of prompts on which the last checkpoint is evaluated'),
+    scales: z.array(z.number().min(0).max(1)).default([]).describe("the quarantine's scales beside 0 and 1"),
+    curveEvery: count.default(10).describe('updates between the points of the curve; 0: no curve'),
+    limit: z.number().int().min(1).nullable().default(null).describe('only the first prompts of each set; null: all'),
+  })
+  .prefault({});
+
+const bound = z.number('a number: a rate, or a difference of rates where there is a reference').optional();
+
+const barSchema = z
+  .strictObject({
+    what: text('the claim in a sentence').describe('the claim in a sentence'),
+    arm: z.string('the name of an arm'),
+    reference: z
+      .string('the name of an arm')
+      .nullable()
+      .default(null)
+      .describe('arm whose value is subtracted; null: none'),
+    metric: z.enum(['hack', 'solve', 'objective'], 'hack, solve or objective, of the deployed policy'),
+    set: z
+      .enum(finalSets, `one of ${finalSets.join(', ')}`)
+      .default('test-original')
+      .describe('set of prompts'),
+    atLeast: bound,
+    atMost: bound,
+    inSeeds: z.number('a number of seeds').int('a whole number of seeds').min(1, 'at least one seed'),
+  })
+  .refine(({ atLeast, atMost }) => (atLeast === undefined) !== (atMost === undefined), {
+    message: 'either atLeast or atMost',
+  });
+
+const referenceSchema = z.strictObject({
+  name: text('a name for the row'),
+  source: text('where the numbers were reported'),
+  hack: share('a rate between 0 and 1').nullable().default(null),
+  solve: share('a rate between 0 and 1').nullable().default(null),
+});
+
+const relearnSchema = z.strictObject({
+  arms: names('a list of arms with a quarantine').min(1, 'at least one arm'),
+  updates: z
+    .number('a number of updates')
+    .int('a whole number of updates')
+    .min(1, 'at least one update')
+    .nullable()
+    .default(null)
+    .describe("updates of the attack; null: the run's own"),
+});
+
+const sweepSchema = z.strictObject({
+  key: text('a key of the config, such as "arm.recall"'),
+  values: z
+    .array(z.union([z.number(), z.string()], 'numbers or words'), 'a list of values')
+    .min(1, 'at least one value')
+    .refine((values) => new Set(values.map(String)).size === values.length, 'different values'),
+});
+
+const armName = z.string().regex(/^[a-z0-9][a-z0-9.-]*$/, 'a name of lower-case letters, digits, dots and dashes');
+
+const armSchema = z.strictObject({
+  name: armName,
+  recipe: z.string().describe('a recipe file, relative to this one'),
+  set: z.array(z.string()).default([]).describe('changes to the recipe, as --set takes them'),
+  placebos: names('a list of arms')
+    .nullable()
+    .default(null)
+    .describe("arms it is tested against; null: the experiment's placebo"),
+});
+
+const matchedSolve = 'a width between 0 and 1, such as 0.05';
+
+export const experimentSchema = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'a name of lower-case letters, digits and dashes'),
+  why: z.string().default('').describe('the question that the experiment answers'),
+  resolve: z.string('a sentence').default('').describe('the outcome that would settle the question'),
+  bar: barSchema.nullable().default(null).describe('what must be found for the claim to hold, stated before the runs'),
+  seeds: z.array(count).min(1).describe('one run per arm and seed'),
+  baseline: z.string().default('vanilla').describe('the arm that all others are compared with'),
+  placebo: z.string().nullable().default('haar').describe('the placebo of every arm that names no placebos'),
+  ceiling: z
+    .string('the name of an arm')
+    .nullable()
+    .default(null)
+    .describe('arm trained without a loophole: what solving could reach'),
+  matchedSolve: z
+    .number(matchedSolve)
+    .gt(0, matchedSolve)
+    .lt(1, matchedSolve)
+    .default(0.05)
+    .describe('differences of deployed solve smaller than this count as none'),
+  solveReference: z
+    .string('the name of an arm')
+    .nullable()
+    .default(null)
+    .describe('arm whose solve must be kept; null: the baseline'),
+  references: z.array(referenceSchema, 'a list of tables').default([]).describe('rates reported elsewhere'),
+  relearn: relearnSchema.nullable().default(null).describe('arms whose deployed policy is attacked'),
+  evaluation: evaluationSchema,
+  set: z.array(z.string()).default([]).describe('changes to every arm, as --set takes them'),
+  arms: z.array(armSchema).min(1),
+});
+
+export type Experiment = z.infer<typeof experimentSchema>;
+export type EvaluationPlan = Experiment['evaluation'];
+
+/** An experiment as it is written: an arm may be a sweep, which stands for one arm per value. */
+export const writtenSchema = experimentSchema.extend({
+  arms: z
+    .array(armSchema.extend({ sweep: sweepSchema.optional().describe('one arm per value of a key') }))
+    .min(1)
+    .transform((arms) => arms.flatMap(expandSweep)),
+});
+
+type WrittenArm = z.infer<typeof armSchema> & { readonly sweep?: z.infer<typeof sweepSchema> | undefined };
+
+function expandSweep({ sweep, ...arm }: WrittenArm): Experiment['arms'] {
+  if (sweep === undefined) return [arm];
+  const { key, values } = sweep;
+  return values.map((value) => ({
+    ...arm,
+    name: `${arm.name}-${value}`,
+    set: [...arm.set, `${key}=${JSON.stringify(value)}`],
+  }));
+}
