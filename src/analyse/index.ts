@@ -12,6 +12,13 @@ export {
 export { type GateJudgement, type GateWindow, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
 export { groupBy, type JudgedRollout, type RunStatus, readJudged, readStatus, readSteps } from './judged.ts';
 export { type RandomBand, randomBand } from './random-directions.ts';
-export { describeRelearning, finalWindow, type Relearning, reportRelearning } from './relearning.ts';
+export {
+  describeRelearning,
+  finalWindow,
+  type Relearning,
+  type RelearningReport,
+  relearnFolders,
+  reportRelearning,
+} from './relearning.ts';
 export type { Separation } from './separation.ts';
 export { chooseTraces, type Trace } from './traces.ts';

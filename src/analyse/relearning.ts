@@ -3,7 +3,13 @@
  * once; one that is gone takes as long as from the base. Measured on training's own samples of hinted prompts: updates until
  * the rate over the window of emergence reaches half of vanilla's final rate.
  */
+import { join } from 'node:path';
 import { emergence, firstUpdateAt, type TrainingPoint, trailingHackRate } from './emergence.ts';
+
+/** The parts of a relearning attack on a run: the deployed model and the run that trains it again. */
+export function relearnFolders(run: string): { readonly deployed: string; readonly attack: string } {
+  return { deployed: join(run, 'relearn', 'deployed'), attack: join(run, 'relearn', 'attack') };
+}
 
 /** Number of updates at the end of training over which the final rate is taken. */
 export const finalWindow = 10;

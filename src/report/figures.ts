@@ -8,7 +8,7 @@ import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import type { RunResults } from './run-results.ts';
 import { armLegend, armStyle, averageSeries, bandSeeds, curveSeries, seriesMarks, trainingSeries } from './series.ts';
-import { setTitles } from './tables.ts';
+import { setTitles } from './table-parts.ts';
 
 const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
 

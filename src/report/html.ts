@@ -1,13 +1,15 @@
 /** Writes report.html: one file that fetches nothing and has no script. Everything that a model wrote is escaped. */
 import type { EvaluationRow } from '../evaluate/index.ts';
 import type { ArmResults, Results } from './aggregate.ts';
+import { allTables } from './all-tables.ts';
+import { describeDesign } from './bar.ts';
 import { renderFigure } from './chart.ts';
 import { allFigures } from './figures.ts';
 import { gateSection } from './gate-section.ts';
 import { describeMissing, missingEvaluations } from './missing.ts';
 import { type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { escapeMarkup, renderTable } from './table.ts';
-import { allTables, setTitles } from './tables.ts';
+import { setTitles } from './table-parts.ts';
 import { describeLeftOut, describeResults } from './words.ts';
 
 /** A tag in the head of every report, by which a file is recognised as one. */
@@ -44,7 +46,9 @@ export function renderReport(results: Results, { title, commands }: ReportOption
   });
   const sections = [
     section('What was shown, and what was not', [
-      ...(results.sets.length === 0 ? list(describeLeftOut(results)) : list(describeResults(results))),
+      ...(results.sets.length === 0
+        ? list([...describeDesign(results), ...describeLeftOut(results)])
+        : list(describeResults(results))),
       ...renderMissing(results),
     ]),
     section(

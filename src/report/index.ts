@@ -1,5 +1,6 @@
 export { shellLine } from '../base/index.ts';
 export type { Results } from './aggregate.ts';
+export { allTables } from './all-tables.ts';
 export type { Design } from './design.ts';
 export {
   curveTable,
@@ -13,7 +14,7 @@ export { bandTable, driftTable, gateTable, windowTable } from './gate-tables.ts'
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { type OnReading, readResults } from './read-results.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
-export { allTables, comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
+export { comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';
 export { describeResults } from './words.ts';
 export { expectOwnFigures, writeFigures } from './write-figures.ts';

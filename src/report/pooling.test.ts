@@ -12,9 +12,10 @@ import { EvaluationStore } from '../evaluate/store.ts';
 import { RunDirectory } from '../run/index.ts';
 import { findExperiment } from '../sweep/directory.ts';
 import type { Results } from './aggregate.ts';
+import { allTables } from './all-tables.ts';
 import { readResults } from './read-results.ts';
 import { renderTable } from './table.ts';
-import { allTables, finalTable } from './tables.ts';
+import { finalTable } from './tables.ts';
 
 const set = 'test-original' as const;
 

@@ -4,13 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { type MadeEvaluation, temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { findExperiment } from '../sweep/directory.ts';
 import { finalSample, formatSample, type Results } from './aggregate.ts';
+import { allTables } from './all-tables.ts';
 import { renderFigure } from './chart.ts';
 import { compareArms } from './comparisons.ts';
 import { allFigures } from './figures.ts';
 import { renderReport } from './html.ts';
 import { readResults } from './read-results.ts';
 import { renderTable } from './table.ts';
-import { allTables, comparisonTable, finalTable, loopholeTable } from './tables.ts';
+import { comparisonTable, finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
 import { describeResults } from './words.ts';
 

@@ -1,5 +1,6 @@
 /** Everything a table or a figure needs to know about one run, read from its directory alone. */
-import { basename } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import {
   type CountedRollout,
   emergenceByLoophole,
@@ -12,6 +13,7 @@ import {
   readJudged,
   readStatus,
   readSteps,
+  relearnFolders,
   type TrainingPoint,
   trainingCurve,
 } from '../analyse/index.ts';
@@ -47,6 +49,8 @@ export interface RunResults {
   readonly emergenceByLoophole: Readonly<Record<string, number | null>>;
   readonly gate: GateJudgement;
   readonly gateReinforced: GateJudgement;
+  /** The curve of the relearning attack on the deployed policy; null when there was none, or it is not finished. */
+  readonly attack: readonly TrainingPoint[] | null;
   /** Quarantine's share of the gradient norm, mean over updates; null when no update carried gradient. */
   readonly qmass: number | null;
 }
@@ -82,8 +86,16 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     emergenceByLoophole: emergenceByLoophole(counted),
     gate: judgeGate(rollouts),
     gateReinforced: judgeReinforced(rollouts),
+    attack: await readAttack(path),
     qmass: masses.length === 0 ? null : mean(masses),
   };
+}
+
+async function readAttack(path: string): Promise<readonly TrainingPoint[] | null> {
+  const { attack } = relearnFolders(path);
+  if (!existsSync(join(attack, 'manifest.json'))) return null;
+  const run = RunDirectory.open(attack);
+  return run.isSealed() ? trainingCurve(await readJudged(run), 'full') : null;
 }
 
 /** A label for an arm: its name, and what differs from the default adapter and detach. */

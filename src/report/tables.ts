@@ -1,4 +1,4 @@
-/** The tables of `gq results`, `gq demo` and the HTML report. For one seed a table says "n = 1, no claim". */
+/** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
 
 import { emergence } from '../analyse/index.ts';
 import type { EvaluationRow, FinalSet } from '../evaluate/index.ts';
@@ -7,6 +7,7 @@ import { median } from '../stats/index.ts';
 import {
   type ArmResults,
   baseRuns,
+  claimSet,
   finalSample,
   formatSample,
   type Results,
@@ -14,38 +15,14 @@ import {
   sampleOf,
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
+import type { ReportedRow } from './design.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';
-
-export const setTitles: Readonly<Record<FinalSet, string>> = {
-  'test-novel': 'held-out problems, novel markers',
-  'test-original': 'held-out problems, original markers',
-  train: "training problems, training's markers",
-};
-
-export const noClaim = 'n = 1, no claim';
-const oracleTitle = 'with labels (upper bounds, never pooled with the arms above)';
+import { formatP, noClaim, oracleTitle, setTitles, signed } from './table-parts.ts';
 
 const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
   arms.filter(({ usesOracle }) => usesOracle === oracle);
-
-/** All tables that have rows, label-free arms first. */
-export function allTables(results: Results): Table[] {
-  const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
-  const tables = blocks.flatMap((oracle) =>
-    [
-      ...results.sets.map((set) => finalTable(results, set, oracle)),
-      ...results.sets.flatMap((set) => [
-        comparisonTable(results, set, 'hack', oracle),
-        comparisonTable(results, set, 'solve', oracle),
-      ]),
-      ...results.sets.map((set) => loopholeTable(results, set, oracle)),
-      processTable(results, oracle),
-    ].filter(({ rows }) => rows.length > 0),
-  );
-  return sayOnce(tables);
-}
 
 /** Keeps a note only under the first table that has it; the note that nothing is claimed stays under each. */
 export function sayOnce(tables: readonly Table[]): Table[] {
@@ -73,16 +50,24 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
     return [arm, `${n}`, full('hack'), deployed[0], full('solve'), deployed[1], cell(runs, 'deployed', 'objective')];
   });
   const prompts = promptsOf(results, set);
+  const reported = oracle || set !== claimSet(results) ? [] : results.design.references;
   return {
     title: `${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
     columns,
-    rows: rows.length === 0 ? [] : [...bases, ...rows],
+    rows: rows.length === 0 ? [] : [...bases, ...rows, ...reported.map(reportedRow)],
     notes: [
       `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed.`,
+      ...reported.map(({ name, source }) => `${name}: reported elsewhere, not run here (${source}).`),
       ...unfinishedNotes(armsOf(results, oracle), set),
       ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
     ],
   };
+}
+
+function reportedRow({ name, hack, solve }: ReportedRow): string[] {
+  const rate = (value: number | null): string => (value === null ? '-' : `${value}`);
+  const objective = hack === null || solve === null ? '-' : (solve - hack).toFixed(2);
+  return [`${name} (reported elsewhere)`, '-', '-', rate(hack), '-', rate(solve), objective];
 }
 
 /** The number of prompts of a set, which is the same for all runs that were evaluated. */
@@ -144,13 +129,6 @@ function comparisonRow(one: Comparison): string[] {
     `${prompts.onlyArm}/${prompts.onlyAgainst}`,
     formatP(prompts.pValue),
   ];
-}
-
-const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
-
-export function formatP(pValue: number | null): string {
-  if (pValue === null) return '-';
-  return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3);
 }
 
 /** Hack per loophole, known and held out; empty when there is only one loophole. */

@@ -1,7 +1,21 @@
 /** Results as values for further computation: CSV in long form, and JSON with every seed's value and every comparison. */
-import { type ArmResults, finalSample, metrics, type Results, type Sample, sampleOf, states } from './aggregate.ts';
+import {
+  type ArmResults,
+  claimSet,
+  finalSample,
+  metrics,
+  type Results,
+  type Sample,
+  sampleOf,
+  states,
+} from './aggregate.ts';
+import { type BarVerdict, judgeBar } from './bar.ts';
 import { type Comparison, compareArms } from './comparisons.ts';
+import type { Design } from './design.ts';
+import { type KeptAndRemoved, keptAndRemoved } from './kept.ts';
+import { type MatchedSolve, matchSolve } from './matched-solve.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
+import { type RelearnedArm, relearnedArms } from './relearned.ts';
 import { csvLine } from './table.ts';
 
 export interface ResultValue extends Omit<Sample, 'single'> {
@@ -66,6 +80,12 @@ export interface ResultsJson {
   readonly claim: boolean;
   readonly values: readonly ResultValue[];
   readonly comparisons: readonly Comparison[];
+  readonly design: Design;
+  /** Whether the bar holds; null without a bar. */
+  readonly bar: BarVerdict | null;
+  readonly matchedSolve: readonly MatchedSolve[];
+  readonly kept: readonly KeptAndRemoved[];
+  readonly relearned: readonly RelearnedArm[];
   readonly runs: readonly {
     readonly path: string;
     readonly arm: string;
@@ -83,12 +103,18 @@ export function resultsJson(results: Results): ResultsJson {
     ),
   );
   const runs = results.arms.flatMap((arm) => arm.runs);
+  const set = claimSet(results);
   return {
     name: results.name,
     /** Whether every arm has more than one seed. */
     claim: results.arms.every((arm) => arm.runs.length > 1),
     values: resultValues(results),
     comparisons,
+    design: results.design,
+    bar: judgeBar(results),
+    matchedSolve: set === undefined ? [] : matchSolve(results, set),
+    kept: keptAndRemoved(results),
+    relearned: relearnedArms(results),
     runs: runs.map(({ path, arm, seed, status }) => ({ path, arm, seed, status })),
     leftOut: results.leftOut,
   };

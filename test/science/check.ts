@@ -16,8 +16,9 @@ import { runCli } from '../../src/cli/program.ts';
 import { summarise } from '../../src/evaluate/rates.ts';
 import type { FinalSet } from '../../src/evaluate/sets.ts';
 import { type ArmResults, finalSample, formatSample, type Results } from '../../src/report/aggregate.ts';
+import { allTables } from '../../src/report/all-tables.ts';
 import { renderTable, type Table } from '../../src/report/table.ts';
-import { allTables, comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
+import { comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
 import { describeResults, emerged } from '../../src/report/words.ts';
 

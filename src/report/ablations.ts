@@ -1,0 +1,68 @@
+/** What each part buys: every arm against the baseline and its placebos with the quarantine's share beside, and what the arms change. */
+import { claimSet, finalSample, findArm, formatSample, type Results } from './aggregate.ts';
+import { type Comparison, compareArms } from './comparisons.ts';
+import type { Table } from './table.ts';
+import { formatP, noClaim, oracleMark, setTitles, signed } from './table-parts.ts';
+
+/** One row per comparison of deployed hack, with the rates of the arm and the qmass of both; p-values as in the paired differences. */
+export function ablationTable(results: Results): Table {
+  const set = claimSet(results);
+  const found = set === undefined ? [] : [false, true].flatMap((oracle) => compareArms(results, set, 'hack', oracle));
+  return {
+    title: `what each part buys${set === undefined ? '' : `, ${setTitles[set]}`}`,
+    columns: [
+      'arm',
+      'hack',
+      'solve',
+      'qmass',
+      'against',
+      'its qmass',
+      'hack difference',
+      '95% interval',
+      'seeds',
+      'p (Holm)',
+    ],
+    rows: found.map((one) => ablationRow(results, one)),
+    notes: [
+      'Deployed rates. Only what an arm removes beyond a placebo of similar qmass speaks for its direction. p-values are those of the paired differences.',
+      ...(found.some(({ seeds }) => seeds.length === 1) ? [`${noClaim}.`] : []),
+    ],
+  };
+}
+
+function ablationRow(results: Results, one: Comparison): string[] {
+  const { set, arm, against, qmass, interval, difference, seeds, adjusted } = one;
+  const own = findArm(results, arm);
+  const rate = (metric: 'hack' | 'solve'): string =>
+    formatSample(finalSample(own?.runs ?? [], set, 'deployed', metric));
+  const mass = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
+  return [
+    `${arm}${own?.usesOracle ? oracleMark : ''}`,
+    rate('hack'),
+    rate('solve'),
+    mass(qmass.arm),
+    against,
+    mass(qmass.against),
+    signed(difference),
+    interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`,
+    `${seeds.length}`,
+    formatP(adjusted),
+  ];
+}
+
+/** The recipe of every arm and what it changes, with its deployed rates; empty outside an experiment. */
+export function settingsTable(results: Results): Table {
+  const set = claimSet(results);
+  const rows = results.design.arms.flatMap(({ name, recipe, set: changes }) => {
+    const arm = findArm(results, name);
+    if (arm === undefined || set === undefined) return [];
+    const rate = (metric: 'hack' | 'solve'): string => formatSample(finalSample(arm.runs, set, 'deployed', metric));
+    const shown = `${name}${arm.usesOracle ? oracleMark : ''}`;
+    return [[shown, `${arm.runs.length}`, recipe, changes.join(' ') || '-', rate('hack'), rate('solve')]];
+  });
+  return {
+    title: `what the arms change${set === undefined ? '' : `, ${setTitles[set]}`}`,
+    columns: ['arm', 'n', 'recipe', 'changes to it', 'hack deployed', 'solve deployed'],
+    rows,
+  };
+}

@@ -1,0 +1,43 @@
+/** The tables of `gq results` and the HTML report, in their order, and their parts in the write-up (docs/guide/write-up.md). */
+import { ablationTable, settingsTable } from './ablations.ts';
+import { claimSet, type Results } from './aggregate.ts';
+import { heldOutTables } from './held-out.ts';
+import { keptTable } from './kept.ts';
+import { matchedSolveTable } from './matched-solve.ts';
+import { relearnedTable } from './relearned.ts';
+import type { Table } from './table.ts';
+import { comparisonTable, finalTable, loopholeTable, processTable, sayOnce } from './tables.ts';
+
+/** Names a table as a part of the write-up. */
+const partOf = (part: string, table: Table): Table => ({ ...table, title: `${table.title} (${part} of the write-up)` });
+
+/** All tables that have rows: label-free arms, then arms with labels, then what concerns both. */
+export function allTables(results: Results): Table[] {
+  const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
+  const tables = [
+    ...blocks.flatMap((oracle) => blockTables(results, oracle)),
+    partOf('A3', ablationTable(results)),
+    matchedSolveTable(results),
+    keptTable(results),
+    ...heldOutTables(results).map((table) => partOf('A5', table)),
+    relearnedTable(results),
+    partOf('A7', settingsTable(results)),
+  ];
+  return sayOnce(tables.filter(({ rows }) => rows.length > 0));
+}
+
+function blockTables(results: Results, oracle: boolean): Table[] {
+  const { sets } = results;
+  const claimed = claimSet(results);
+  const claimedPart = (part: string, set: string, table: Table): Table =>
+    set === claimed ? partOf(part, table) : table;
+  return [
+    ...sets.map((set) => claimedPart('A2', set, finalTable(results, set, oracle))),
+    ...sets.flatMap((set) => [
+      claimedPart('A2', set, comparisonTable(results, set, 'hack', oracle)),
+      comparisonTable(results, set, 'solve', oracle),
+    ]),
+    ...sets.map((set) => claimedPart('A5', set, loopholeTable(results, set, oracle))),
+    processTable(results, oracle),
+  ];
+}

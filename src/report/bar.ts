@@ -1,0 +1,76 @@
+/** Judges the bar that an experiment stated before its runs, and says why there are runs and what would settle the question. */
+import { finalSample, findArm, type Results } from './aggregate.ts';
+import { pairSeeds } from './comparisons.ts';
+import type { Bar } from './design.ts';
+import type { RunResults } from './run-results.ts';
+
+export interface BarVerdict {
+  readonly verdict: 'holds' | 'does not hold' | 'cannot be judged';
+  /** Values of the seeds that are evaluated: the arm's, or their differences from the reference. */
+  readonly values: readonly { readonly seed: number; readonly value: number }[];
+  /** Number of those values that reach the bar. */
+  readonly met: number;
+  /** Number of seeds of the experiment. */
+  readonly planned: number;
+  readonly changed: boolean;
+}
+
+/** Null without a bar. A bar holds, or fails, as soon as the seeds that are missing could not change that. */
+export function judgeBar(results: Results): BarVerdict | null {
+  const { bar, barChanged, seeds } = results.design;
+  if (bar === null) return null;
+  const values = barValues(results, bar);
+  const met = values.filter(({ value }) => reaches(bar, value)).length;
+  const seen = results.arms.flatMap(({ runs }) => runs.map(({ seed }) => seed));
+  const planned = Math.max(bar.inSeeds, new Set([...seeds, ...seen]).size);
+  const verdict =
+    met >= bar.inSeeds ? 'holds' : met + planned - values.length < bar.inSeeds ? 'does not hold' : 'cannot be judged';
+  return { verdict, values, met, planned, changed: barChanged };
+}
+
+function barValues(results: Results, { arm, reference, set, metric }: Bar): BarVerdict['values'] {
+  const sampleOfArm = (name: string) => finalSample(findArm(results, name)?.runs ?? [], set, 'deployed', metric);
+  const own = sampleOfArm(arm);
+  if (own === null) return [];
+  if (reference === null) return own.seeds.map((seed, i) => ({ seed, value: own.values[i] }));
+  const other = sampleOfArm(reference);
+  if (other === null) return [];
+  return pairSeeds(own, other).map(({ seed, first, second }) => ({ seed, value: first - second }));
+}
+
+/** Rates are counts over prompts: a difference that equals the bar on paper may miss it in the last bits. */
+const slack = 1e-9;
+
+function reaches({ atLeast, atMost }: Bar, value: number): boolean {
+  return atLeast !== undefined ? value >= atLeast - slack : value <= (atMost ?? 0) + slack;
+}
+
+/** Why, what would settle it, the bar and its verdict; for runs outside an experiment, the notes of each. */
+export function describeDesign(results: Results): string[] {
+  const { why, resolve } = results.design;
+  const own = [...(why === '' ? [] : [`Why: ${why}`]), ...(resolve === '' ? [] : [`Settled by: ${resolve}`])];
+  const runs = results.design.arms.length > 0 ? [] : results.arms.flatMap((arm) => arm.runs.flatMap(describeNotes));
+  return [...own, ...runs, ...describeBar(results)];
+}
+
+function describeNotes({ name, config: { notes } }: RunResults): string[] {
+  return [
+    ...(notes.why === '' ? [] : [`${name}, why: ${notes.why}`]),
+    ...(notes.resolve === '' ? [] : [`${name}, settled by: ${notes.resolve}`]),
+  ];
+}
+
+function describeBar(results: Results): string[] {
+  const { bar } = results.design;
+  const judged = judgeBar(results);
+  if (bar === null || judged === null) return [];
+  const { verdict, values, met, planned, changed } = judged;
+  const measured = `deployed ${bar.metric} of ${bar.arm}${bar.reference === null ? '' : ` − ${bar.reference}`} on ${bar.set}`;
+  const bound = bar.atLeast !== undefined ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`;
+  const found = values.map(({ seed, value }) => `seed ${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ');
+  const counts = `${values.length} of ${planned} seeds evaluated, the bar reached in ${met}`;
+  return [
+    `The bar${changed ? ' (changed after the runs began)' : ', stated before the runs'}: ${bar.what} That is: ${measured} ${bound}, in ${bar.inSeeds} of ${planned} seeds.`,
+    `The bar ${verdict}: ${counts}${found === '' ? '' : ` (${found})`}.`,
+  ];
+}

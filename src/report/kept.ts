@@ -1,0 +1,160 @@
+/**
+ * What deployment keeps and removes, arm by arm, in the seeds that all needed arms have.
+ * Solve kept: (deployed − base) / (ceiling − base), the ceiling as trained. Hack removed: 1 − deployed / baseline deployed. Both are
+ * ratios of means over seeds, with Fieller's 95% interval. A ratio whose denominator's own interval contains 0 has no value.
+ */
+import type { FinalSet } from '../evaluate/index.ts';
+import { type Interval, type MeanInterval, mean, meanInterval, meanRatio } from '../stats/index.ts';
+import { type ArmResults, baseRuns, claimSet, finalSample, findArm, type Results, type Sample } from './aggregate.ts';
+import type { Table } from './table.ts';
+import { noClaim, oracleMark, setTitles } from './table-parts.ts';
+
+/** A ratio of means; without an interval it is of one seed. */
+export interface Share {
+  readonly value: number;
+  readonly n: number;
+  readonly interval: Interval | null;
+}
+
+export interface KeptAndRemoved {
+  readonly arm: string;
+  readonly usesOracle: boolean;
+  /** Null without a ceiling, or where the ceiling is not clearly above the base. */
+  readonly solveKept: Share | null;
+  /** Null where the baseline's hack is not clearly above 0. */
+  readonly hackRemoved: Share | null;
+  /** One entry per seed that has both; the numerator is the seed's, the denominator the mean over seeds. */
+  readonly points: readonly { readonly seed: number; readonly kept: number; readonly removed: number }[];
+}
+
+/** The ceiling's solve above the base's, over seeds; null without a ceiling or with fewer than two seeds. */
+export function roomToSolve(results: Results, set: FinalSet): MeanInterval | null {
+  const rooms = bySeed(baseSolve(results, set), ceilingSolve(results, set), (base, ceiling) => ceiling - base);
+  return rooms.length < 2 ? null : meanInterval(rooms.map(({ value }) => value));
+}
+
+export function keptAndRemoved(results: Results): KeptAndRemoved[] {
+  const set = claimSet(results);
+  if (set === undefined) return [];
+  const { baseline, design } = results;
+  return results.arms
+    .filter(({ arm }) => arm !== baseline && arm !== design.ceiling)
+    .map((arm) => ({
+      arm: arm.arm,
+      usesOracle: arm.usesOracle,
+      solveKept: shareOf(solveTerms(results, arm, set)),
+      hackRemoved: shareOf(hackTerms(results, arm, set)),
+      points: pointsOf(solveTerms(results, arm, set), hackTerms(results, arm, set)),
+    }));
+}
+
+interface Term {
+  readonly seed: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+function solveTerms(results: Results, { runs }: ArmResults, set: FinalSet): Term[] {
+  const [base, ceiling] = [baseSolve(results, set), ceilingSolve(results, set)];
+  const tops = bySeed(base, finalSample(runs, set, 'deployed', 'solve'), (own, deployed) => deployed - own);
+  const bottoms = bySeed(base, ceiling, (own, best) => best - own);
+  return joinTerms(tops, bottoms);
+}
+
+function hackTerms(results: Results, { runs }: ArmResults, set: FinalSet): Term[] {
+  const baseline = finalSample(findArm(results, results.baseline)?.runs ?? [], set, 'deployed', 'hack');
+  const deployed = finalSample(runs, set, 'deployed', 'hack');
+  const tops = bySeed(baseline, deployed, (vanilla, own) => vanilla - own);
+  return joinTerms(
+    tops,
+    bySeed(baseline, baseline, (vanilla) => vanilla),
+  );
+}
+
+const baseSolve = (results: Results, set: FinalSet): Sample | null =>
+  finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', 'solve');
+
+/** The ceiling as trained: nothing in it has to be deleted. */
+const ceilingSolve = (results: Results, set: FinalSet): Sample | null =>
+  finalSample(findArm(results, results.design.ceiling)?.runs ?? [], set, 'full', 'solve');
+
+interface SeedValue {
+  readonly seed: number;
+  readonly value: number;
+}
+
+function bySeed(first: Sample | null, second: Sample | null, value: (a: number, b: number) => number): SeedValue[] {
+  if (first === null || second === null) return [];
+  return first.seeds.flatMap((seed, i) => {
+    const at = second.seeds.indexOf(seed);
+    return at < 0 ? [] : [{ seed, value: value(first.values[i], second.values[at]) }];
+  });
+}
+
+function joinTerms(tops: readonly SeedValue[], bottoms: readonly SeedValue[]): Term[] {
+  return tops.flatMap(({ seed, value: top }) => {
+    const found = bottoms.find((one) => one.seed === seed);
+    return found === undefined ? [] : [{ seed, top, bottom: found.value }];
+  });
+}
+
+/** With one seed there is no interval that could say whether the denominator is above 0: it must be 0.05 at least. */
+const leastSingle = 0.05;
+
+function shareOf(terms: readonly Term[]): Share | null {
+  const [tops, bottoms] = [terms.map(({ top }) => top), terms.map(({ bottom }) => bottom)];
+  if (terms.length === 0) return null;
+  if (terms.length === 1) {
+    return bottoms[0] < leastSingle ? null : { value: tops[0] / bottoms[0], n: 1, interval: null };
+  }
+  const found = meanRatio(tops, bottoms);
+  return found === null || mean(bottoms) <= 0 ? null : { value: found.ratio, n: found.n, interval: found.interval };
+}
+
+function pointsOf(solve: readonly Term[], hack: readonly Term[]): KeptAndRemoved['points'] {
+  if (shareOf(solve) === null || shareOf(hack) === null) return [];
+  const [room, hacks] = [solve, hack].map((terms) => mean(terms.map(({ bottom }) => bottom)));
+  return solve.flatMap(({ seed, top }) => {
+    const other = hack.find((one) => one.seed === seed);
+    return other === undefined ? [] : [{ seed, kept: top / room, removed: other.top / hacks }];
+  });
+}
+
+export function keptTable(results: Results): Table {
+  const set = claimSet(results);
+  const found = keptAndRemoved(results);
+  const rows = found
+    .filter(({ solveKept, hackRemoved }) => solveKept !== null || hackRemoved !== null)
+    .map(({ arm, usesOracle, solveKept, hackRemoved }) => [
+      `${arm}${usesOracle ? oracleMark : ''}`,
+      `${Math.max(solveKept?.n ?? 0, hackRemoved?.n ?? 0)}`,
+      ...shareCells(solveKept),
+      ...shareCells(hackRemoved),
+    ]);
+  return {
+    title: `solve kept and hack removed by deployment${set === undefined ? '' : `, ${setTitles[set]}`}`,
+    columns: ['arm', 'n', 'solve kept', '95% interval', 'hack removed', '95% interval'],
+    rows: set === undefined || results.design.ceiling === null ? [] : rows,
+    notes: set === undefined ? [] : keptNotes(results, set, found),
+  };
+}
+
+function shareCells(share: Share | null): string[] {
+  if (share === null) return ['-', '-'];
+  const { value, interval } = share;
+  return [value.toFixed(2), interval === null ? '-' : `[${interval.low.toFixed(2)}, ${interval.high.toFixed(2)}]`];
+}
+
+function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemoved[]): string[] {
+  const { baseline, design } = results;
+  const room = roomToSolve(results, set);
+  const roomText = room === null ? '' : ` (${room.mean.toFixed(2)} [${room.low.toFixed(2)}, ${room.high.toFixed(2)}])`;
+  const isSmall = room !== null && room.low <= 0;
+  return [
+    `Solve kept: (deployed − base) / (${design.ceiling} as trained − base). Hack removed: 1 − deployed / ${baseline}. Ratios of means over seeds, Fieller's interval.`,
+    ...(isSmall
+      ? [`${design.ceiling} solves too little more than the base${roomText} to divide by: no solve kept is given.`]
+      : []),
+    ...(found.some(({ solveKept, hackRemoved }) => (solveKept ?? hackRemoved)?.n === 1) ? [`${noClaim}.`] : []),
+  ];
+}
