@@ -22,6 +22,7 @@ export type Mark =
     }
   | { readonly kind: 'dots'; readonly points: readonly Point[]; readonly colour: string; readonly open?: boolean }
   | { readonly kind: 'rule'; readonly x: number; readonly label: string }
+  | { readonly kind: 'level'; readonly y: number; readonly label: string }
   | {
       readonly kind: 'bars';
       readonly bars: readonly { readonly x0: number; readonly x1: number; readonly y0: number; readonly y1: number }[];
@@ -226,6 +227,20 @@ function renderMark(mark: Mark, { x, y }: Scales): string {
         }),
         text(mark.label, { x: x(mark.x) + 3, y: size.top + 8, 'font-size': 9, fill: ink }),
       ].join('');
+    case 'level': {
+      const [from, to] = [size.left, size.width - size.right];
+      return [
+        element('path', {
+          d: path([
+            [from, y(mark.y)],
+            [to, y(mark.y)],
+          ]),
+          stroke: ink,
+          'stroke-dasharray': '3 3',
+        }),
+        text(mark.label, { x: to - 3, y: y(mark.y) - 3, 'font-size': 9, 'text-anchor': 'end', fill: ink }),
+      ].join('');
+    }
     case 'bars':
       return mark.bars
         .map((bar) =>

@@ -6,73 +6,43 @@ import { summarise } from '../evaluate/index.ts';
 import { gateSettingsOf } from '../grpo/index.ts';
 import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
+import { curveFigure } from './curve-figure.ts';
+import { bandText, overUpdates, partTitle, type SeriesOf, seriesData } from './figure-parts.ts';
+import { healthFigure } from './health-figure.ts';
+import { keptFigure } from './kept-figure.ts';
+import { leakageFigure } from './leakage-figure.ts';
 import type { RunResults } from './run-results.ts';
-import { armLegend, armStyle, averageSeries, bandSeeds, curveSeries, seriesMarks, trainingSeries } from './series.ts';
+import { armLegend, armStyle, seriesMarks, trainingSeries } from './series.ts';
 import { setTitles } from './table-parts.ts';
 
 const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
 
 /** The names of all figures, in the order in which they are made. */
-export const figureNames = ['curves', 'training', 'scores', 'routes', 'loopholes', 'scale'] as const;
+export const figureNames = [
+  'curves',
+  'training',
+  'health',
+  'scores',
+  'routes',
+  'loopholes',
+  'scale',
+  'kept',
+  'leakage',
+] as const;
 
 /** All figures for which there is data. */
 export function allFigures(results: Results): Figure[] {
   return [
     curveFigure(results),
     trainingFigure(results),
+    healthFigure(results),
     scoreFigure(results),
     routeFigure(results),
     loopholeFigure(results),
     scaleFigure(results),
+    keptFigure(results),
+    leakageFigure(results),
   ].filter((figure) => figure !== null);
-}
-
-function bandText(arms: readonly ArmResults[]): string {
-  const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
-  const single = counts.length === 1 && counts[0] === 1 ? ' n = 1, no claim.' : '';
-  const band = counts.some((n) => n >= bandSeeds)
-    ? `Mean, band ± SEM where n ≥ ${bandSeeds} seeds`
-    : 'One line per seed';
-  return `${band}; n = ${counts.join(', ')}.${single}`;
-}
-
-type SeriesOf = (run: RunResults) => Point[];
-
-function overUpdates(arms: readonly ArmResults[], title: string, yLabel: string, series: SeriesOf): Panel {
-  const marks = arms.flatMap(({ runs }, i) => seriesMarks(runs.map(series), armStyle(i)));
-  const longest = Math.max(1, ...arms.flatMap(({ runs }) => runs.flatMap((run) => series(run).map(({ x }) => x))));
-  return { title, xLabel: 'updates completed', yLabel, x: [0, longest], y: [0, 1], marks };
-}
-
-function seriesData(arms: readonly ArmResults[], named: Readonly<Record<string, SeriesOf>>): Figure['data'] {
-  const rows = Object.entries(named).flatMap(([what, series]) =>
-    arms.flatMap(({ arm, runs }) =>
-      averageSeries(runs.map(series)).map(({ x, y, sem, n }) => [
-        arm,
-        what,
-        `${x}`,
-        y.toFixed(4),
-        sem === null ? '' : sem.toFixed(4),
-        `${n}`,
-      ]),
-    ),
-  );
-  return { columns: ['arm', 'what', 'update', 'mean', 'sem', 'n'], rows };
-}
-
-/** Hack and solve of the curve set over updates, deployed and as trained. */
-function curveFigure({ arms }: Results): Figure | null {
-  const named: Record<string, SeriesOf> = {
-    'hack, deployed': (run) => curveSeries(run, 'deployed', 'hack'),
-    'hack, as trained': (run) => curveSeries(run, 'full', 'hack'),
-    'solve, deployed': (run) => curveSeries(run, 'deployed', 'solve'),
-    'solve, as trained': (run) => curveSeries(run, 'full', 'solve'),
-  };
-  const data = seriesData(arms, named);
-  if (data.rows.length === 0) return null;
-  const panels = Object.entries(named).map(([title, series]) => overUpdates(arms, title, 'rate', series));
-  const caption = `The same validation prompts at every checkpoint, the base at 0. ${bandText(arms)}`;
-  return { name: 'curves', title: 'Hack and solve over updates', caption, panels, legend: armLegend(arms), data };
 }
 
 function trainingFigure({ arms }: Results): Figure | null {
@@ -254,7 +224,7 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
   });
   return {
     name: 'loopholes',
-    title: 'Hack by loophole',
+    title: `Hack by loophole${partTitle('A5')}`,
     caption: `${setTitles[set]}. Bars: deployed; circles: as trained. * held out (environment.heldOutLoopholes).`,
     panels,
     legend: [],

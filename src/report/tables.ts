@@ -57,7 +57,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
     rows: rows.length === 0 ? [] : [...bases, ...rows, ...reported.map(reportedRow)],
     notes: [
       `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed.`,
-      ...reported.map(({ name, source }) => `${name}: reported elsewhere, not run here (${source}).`),
+      ...reported.map(({ name, source }) => `${name}: ${source}.`),
       ...unfinishedNotes(armsOf(results, oracle), set),
       ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
     ],
@@ -67,7 +67,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
 function reportedRow({ name, hack, solve }: ReportedRow): string[] {
   const rate = (value: number | null): string => (value === null ? '-' : `${value}`);
   const objective = hack === null || solve === null ? '-' : (solve - hack).toFixed(2);
-  return [`${name} (reported elsewhere)`, '-', '-', rate(hack), '-', rate(solve), objective];
+  return [`${name} (reported elsewhere, not run here)`, '-', '-', rate(hack), '-', rate(solve), objective];
 }
 
 /** The number of prompts of a set, which is the same for all runs that were evaluated. */

@@ -1,0 +1,45 @@
+/** Solve kept against hack removed, a point per seed: the upper right corner is what deployment is for. */
+import { claimSet, type Results } from './aggregate.ts';
+import type { Figure, Panel } from './chart.ts';
+import { axisOf } from './figure-parts.ts';
+import { keptAndRemoved } from './kept.ts';
+import { armStyle } from './series.ts';
+import { setTitles } from './table-parts.ts';
+
+export function keptFigure(results: Results): Figure | null {
+  const set = claimSet(results);
+  const found = keptAndRemoved(results).filter(({ points }) => points.length > 0);
+  if (set === undefined || found.length === 0) return null;
+  const drawn = found.map((one) => {
+    const { colour } = armStyle(results.arms.findIndex(({ arm }) => arm === one.arm));
+    return { ...one, colour, label: `${one.arm}${one.usesOracle ? ' (uses labels)' : ''} (n = ${one.points.length})` };
+  });
+  const points = drawn.flatMap((one) => one.points);
+  const panel: Panel = {
+    title: setTitles[set],
+    xLabel: 'solve kept',
+    yLabel: 'hack removed',
+    x: axisOf([1, ...points.map(({ kept }) => kept)]),
+    y: axisOf([1, ...points.map(({ removed }) => removed)]),
+    marks: drawn.map((one) => ({
+      kind: 'dots',
+      points: one.points.map(({ kept, removed }) => ({ x: kept, y: removed })),
+      colour: one.colour,
+      open: one.usesOracle,
+    })),
+  };
+  return {
+    name: 'kept',
+    title: 'Solve kept and hack removed',
+    caption: `A point per seed: its own difference over the mean of all seeds. 0 is the base's solve and ${results.baseline}'s hack, 1 the solve of ${results.design.ceiling} and no hack. Circles use labels.`,
+    panels: [panel],
+    legend: drawn.map(({ label, colour }) => ({ label, colour })),
+    columns: 1,
+    data: {
+      columns: ['arm', 'seed', 'solve kept', 'hack removed'],
+      rows: drawn.flatMap((one) =>
+        one.points.map(({ seed, kept, removed }) => [one.arm, `${seed}`, kept.toFixed(4), removed.toFixed(4)]),
+      ),
+    },
+  };
+}
