@@ -5,7 +5,7 @@
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { shellLine, UserError } from '../base/index.ts';
-import { resolveConfig } from '../lab/index.ts';
+import { armOf, resolveConfig } from '../lab/index.ts';
 import { type RunConfig, readToml } from '../run/index.ts';
 import { type Experiment, writtenSchema } from './experiment-schema.ts';
 
@@ -90,6 +90,14 @@ function schemaError(issues: readonly z.core.$ZodIssue[], raw: unknown, path: st
   });
 }
 
+function nothingToDelete(path: string, name: string, kind: string): UserError {
+  return new UserError({
+    call: `experiment ${path}`,
+    expected: 'relearn.arms: arms with a quarantine',
+    found: `${name}, of the kind ${kind}, which deploys everything it trained`,
+  });
+}
+
 /** Resolves an experiment. `settings` change every run, after the arm's own changes. */
 export async function planExperiment(
   experiment: Experiment,
@@ -102,7 +110,9 @@ export async function planExperiment(
     for (const { name, recipe, set } of experiment.arms) {
       const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
       const own = [...changes, ...settings, `seed=${seed}`];
-      const { config, hash } = await resolveConfig(resolve(folder, recipe), own);
+      const { config, hash, parts } = await resolveConfig(resolve(folder, recipe), own);
+      const isAttacked = experiment.relearn?.arms.includes(name) ?? false;
+      if (isAttacked && !armOf(config, parts).quarantine) throw nothingToDelete(path, name, config.arm.kind);
       runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash });
     }
   }

@@ -1,4 +1,6 @@
 /** Trains and evaluates a run of an experiment in this process. It only reports; its caller shows the reports. */
+import { resolve } from 'node:path';
+import { relearnFolders } from '../analyse/index.ts';
 import { curveNames, EvaluationStore, evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
 import { type Interruption, onInterrupt, openRun, Resources, train } from '../lab/index.ts';
 import type { RunEnd, Sink } from '../run/index.ts';
@@ -6,7 +8,8 @@ import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
 import type { PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
 import type { WorkReports } from './job.ts';
-import type { ExperimentWorker } from './run-experiment.ts';
+import { attackConfig, expectUpdates, exportDeployed, openAttacked } from './relearn.ts';
+import { type ExperimentWorker, trainedStatus } from './run-experiment.ts';
 
 export class LabWorker implements ExperimentWorker {
   readonly #reports: WorkReports;
@@ -69,5 +72,33 @@ export class LabWorker implements ExperimentWorker {
     this.#reports.evaluated((performance.now() - started) / 1000);
     this.#reports.note(`done after ${update} updates`);
     return 'finished';
+  }
+
+  async relearn(_run: PlannedRun, path: string, updates: number | null): Promise<'finished' | 'interrupted'> {
+    const folders = relearnFolders(resolve(path));
+    const call = `relearning from ${path}`;
+    const run = openAttacked(path, call);
+    const config = attackConfig(run.readManifest().config, updates);
+    if ((await trainedStatus(folders.attack)) !== null) {
+      expectUpdates(folders.attack, config.updates, call);
+      return 'finished';
+    }
+    this.#reports.note('writing the deployed model');
+    const model = await exportDeployed(run, folders.deployed, call);
+    using interruption = this.#onInterrupt('finishing this update, then saving');
+    const options = { sinks: [this.#attackSink()], signal: interruption.signal };
+    const { end } = await train({ ...config, model }, folders.attack, options);
+    if (end === 'interrupted') return end;
+    this.#reports.note(`relearning attack of ${config.updates} updates done`);
+    return 'finished';
+  }
+
+  #attackSink(): Sink {
+    return {
+      name: 'reports of the attack',
+      event: (event) => {
+        if (event.kind === 'step') this.#reports.note(`relearning, update ${event.update}`);
+      },
+    };
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Runs an experiment to completion: finished runs are skipped, interrupted ones go on, then the last checkpoint and the curve are
- * evaluated. This file decides what runs and when; the caller decides how a run is trained and evaluated. Runs go one after
+ * evaluated, and the deployed policies of the arms that the experiment names are attacked. This file decides what runs and when; the caller decides how a run is trained and evaluated. Runs go one after
  * another in this process, or side by side, each started by the caller in a process of its own.
  */
 
@@ -22,6 +22,8 @@ export interface ExperimentWorker {
     plan: EvaluationPlan,
     siblings: readonly string[],
   ): Promise<'finished' | 'interrupted'>;
+  /** Attacks the deployed policy of the run; an attack that is finished is not made again. */
+  relearn(run: PlannedRun, path: string, updates: number | null): Promise<'finished' | 'interrupted'>;
 }
 
 export interface ExperimentEnd {
@@ -45,7 +47,12 @@ export async function runOne(
   if (end === 'interrupted') return end;
   const siblings = runs.filter(({ folder }) => folder !== run.folder).map(({ folder }) => join(directory, folder));
   const evaluated = await worker.evaluate(run, path, experiment.evaluation, siblings);
-  return evaluated === 'interrupted' ? evaluated : end;
+  if (evaluated === 'interrupted') return evaluated;
+  const { relearn } = experiment;
+  // A run that the tripwire stopped has no policy worth attacking.
+  if (end !== 'finished' || !relearn?.arms.includes(run.arm)) return end;
+  const attacked = await worker.relearn(run, path, relearn.updates);
+  return attacked === 'interrupted' ? attacked : end;
 }
 
 /** Does the runs one after another; an error ends the experiment. */

@@ -189,6 +189,10 @@ describe('running one', () => {
         done.push(`evaluate ${folder} beside ${siblings.length}`);
         return 'finished';
       },
+      async relearn({ folder }, _path, updates) {
+        done.push(`relearn ${folder} in ${updates}`);
+        return 'finished';
+      },
     };
     const end = await runExperiment(plan, directory, () => worker);
     expect(end).toEqual({ end: 'interrupted', tripped: [], failed: [] });

@@ -33,7 +33,8 @@ beforeAll(() => {
   const arm = (name: string) => `[[arms]]\nname = "${name}"\nrecipe = "${resolve('recipes', `micro-${name}.toml`)}"\n`;
   const evaluation = '[evaluation]\nlimit = 6\ncurveEvery = 2\nscales = [0.5]\nsets = ["test-original"]\n';
   const head = 'name = "tryout"\nseeds = [1]\n';
-  writeFileSync(recipe, head + evaluation + ['vanilla', 'activation', 'oracle'].map(arm).join(''));
+  const relearn = '[relearn]\narms = ["activation"]\nupdates = 1\n';
+  writeFileSync(recipe, head + relearn + evaluation + ['vanilla', 'activation', 'oracle'].map(arm).join(''));
 });
 
 describe('the lab', () => {
@@ -51,6 +52,8 @@ describe('the lab', () => {
       '00002-test-original-first6-scale-0.5.json',
       'curve.json',
     ]);
+    expect(existsSync(join(out, 'activation-1', 'relearn', 'attack', 'rollouts.parquet'))).toBe(true);
+    expect(existsSync(join(out, 'oracle-1', 'relearn'))).toBe(false);
     const base = (arm: string) => readFileSync(join(out, `${arm}-1`, 'evaluations', '00000-curve-base.json'), 'utf8');
     expect(base('activation')).toBe(base('vanilla'));
     const files = readdirSync(out, { recursive: true, encoding: 'utf8' });

@@ -1,9 +1,6 @@
 /** `gq relearn RUN`: compares vanilla training on a run's deployed model with the same training on the base. */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { z } from 'zod';
-import { writeMerged } from '../../adapters/index.ts';
 import {
   describeRelearning,
   emergence,
@@ -15,32 +12,13 @@ import {
   trainingCurve,
 } from '../../analyse/index.ts';
 import { shellLine, UserError } from '../../base/index.ts';
-import { expectWritable, sha256File, writeFileAtomic } from '../../base/node/index.ts';
-import { lastCheckpoint } from '../../evaluate/index.ts';
-import {
-  lastAdapter,
-  modelDirectory,
-  onInterrupt,
-  openAdapter,
-  openRunInputs,
-  placeModel,
-  Resources,
-  train,
-} from '../../lab/index.ts';
-import { createFolder, ModelFolder } from '../../model/index.ts';
+import { expectWritable } from '../../base/node/index.ts';
+import { onInterrupt, train } from '../../lab/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
-import {
-  checkedAdapter,
-  configDifferences,
-  isOfOneUpdate,
-  loadCheckpoint,
-  noticeText,
-  RunDirectory,
-  readStamped,
-  stampedJson,
-} from '../../run/index.ts';
+import { configDifferences, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
+import { attackConfig, expectFinished, exportDeployed, openAttacked } from '../../sweep/index.ts';
 import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -71,22 +49,14 @@ export function configureRelearn(command: Command, context: CommandContext): voi
 }
 
 async function runRelearn(path: string, options: RelearnOptions, context: CommandContext): Promise<void> {
-  const run = RunDirectory.open(path);
-  const { config, hasQuarantine } = run.readManifest();
-  if (!hasQuarantine) {
-    throw new UserError({
-      call: `gq relearn ${path}`,
-      expected: 'an arm with a quarantine',
-      found: `${config.arm.kind}, which deploys everything it trained`,
-    });
-  }
-  expectFinished(run, `gq relearn ${path}`);
+  const call = `gq relearn ${path}`;
+  const run = openAttacked(path, call);
   const out = options.out ?? join(path, 'relearn');
   expectWritable(`--out ${out}`, out);
-  const updates = options.updates === undefined ? config.updates : parseWholeNumber(options.updates, '--updates', 1);
-  const plain = { ...config, arm: { kind: 'vanilla' as const }, updates };
+  const updates = options.updates === undefined ? null : parseWholeNumber(options.updates, '--updates', 1);
+  const plain = attackConfig(run.readManifest().config, updates);
   const given = options.vanilla === undefined ? null : openVanilla(options.vanilla, plain);
-  const deployed = await exportDeployed(run, config, join(out, 'deployed'));
+  const deployed = await exportDeployed(run, join(out, 'deployed'), call);
   const attack = await trainVanilla(
     { ...plain, model: deployed },
     join(out, 'attack'),
@@ -132,51 +102,9 @@ function againCommand(path: string, { vanilla, updates, out, json }: RelearnOpti
   return shellLine('gq', 'relearn', path, ...given, ...(json ? ['--json'] : []));
 }
 
-function expectFinished(run: RunDirectory, call: string): void {
-  if (run.isSealed()) return;
-  throw new UserError({
-    call,
-    expected: 'a finished run',
-    found: `one that stopped after ${run.listCheckpoints().at(-1) ?? 0} of ${run.readManifest().config.updates} updates`,
-    fix: `Finish it with: ${shellLine('gq', 'train', '--resume', run.path)}`,
-  });
-}
-
 function relearningRow({ start, reached, firstRate, finalRate, updates }: Relearning): string[] {
   const rate = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
   return [start, reached === null ? `not in ${updates}` : `${reached}`, rate(firstRate), rate(finalRate), `${updates}`];
-}
-
-const sourceSchema = z.object({ model: z.string(), adapter: z.string() });
-
-/**
- * Writes the merged model without its quarantine in float32, as `gq export` does. One that an interrupted call has written is used again
- * if it is of this run.
- */
-async function exportDeployed(run: RunDirectory, config: RunConfig, directory: string): Promise<string> {
-  await using resources = new Resources();
-  const { files, pairs } = await openRunInputs(`gq relearn ${run.path}`, run, config, resources);
-  const source = { model: files.hash, adapter: await sha256File(checkedAdapter(run, lastCheckpoint(run))) };
-  if (existsSync(directory)) {
-    const path = join(directory, 'source.json');
-    const found = existsSync(path) ? readStamped(path, 'the source of a deployed model', sourceSchema) : null;
-    if (found?.model === source.model && found.adapter === source.adapter) return directory;
-    throw new UserError({
-      call: `gq relearn ${run.path}`,
-      expected: `no folder ${directory}, or the deployed model of this run in it`,
-      found: 'something else',
-      fix: 'Choose another --out.',
-    });
-  }
-  const model = await placeModel(config, files, resources);
-  const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
-  adapter.load((await loadCheckpoint(run, lastCheckpoint(run))).state.adapter);
-  await using folder = await ModelFolder.open(modelDirectory(config.model));
-  await createFolder(directory, async (path) => {
-    await writeMerged(path, folder, adapter, 'F32');
-    await writeFileAtomic(join(path, 'source.json'), stampedJson(source));
-  });
-  return directory;
 }
 
 /** Trains vanilla and returns its training curve; null if it was interrupted. */

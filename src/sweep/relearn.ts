@@ -1,0 +1,87 @@
+/**
+ * The relearning attack on one finished run: its deployed policy is written as a model of its own, and vanilla training starts from
+ * it. Both steps go on where they stopped. `gq relearn` and experiments share this.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { writeMerged } from '../adapters/index.ts';
+import { shellLine, UserError } from '../base/index.ts';
+import { sha256File, writeFileAtomic } from '../base/node/index.ts';
+import { lastCheckpoint } from '../evaluate/index.ts';
+import { lastAdapter, modelDirectory, openAdapter, openRunInputs, placeModel, Resources } from '../lab/index.ts';
+import { createFolder, ModelFolder } from '../model/index.ts';
+import type { RunConfig } from '../run/index.ts';
+import { checkedAdapter, loadCheckpoint, RunDirectory, readStamped, stampedJson } from '../run/index.ts';
+
+/** Opens a run that can be attacked: finished, with a quarantine to delete. */
+export function openAttacked(path: string, call: string): RunDirectory {
+  const run = RunDirectory.open(path);
+  const { config, hasQuarantine } = run.readManifest();
+  if (!hasQuarantine) {
+    const found = `${config.arm.kind}, which deploys everything it trained`;
+    throw new UserError({ call, expected: 'an arm with a quarantine', found });
+  }
+  expectFinished(run, call);
+  return run;
+}
+
+export function expectFinished(run: RunDirectory, call: string): void {
+  if (run.isSealed()) return;
+  throw new UserError({
+    call,
+    expected: 'a finished run',
+    found: `one that stopped after ${run.listCheckpoints().at(-1) ?? 0} of ${run.readManifest().config.updates} updates`,
+    fix: `Finish it with: ${shellLine('gq', 'train', '--resume', run.path)}`,
+  });
+}
+
+/** The config of the attack, but for the model: vanilla training with all other settings of the run. */
+export function attackConfig(config: RunConfig, updates: number | null): RunConfig {
+  return { ...config, arm: { kind: 'vanilla' }, updates: updates ?? config.updates };
+}
+
+/** Refuses an attack that was finished with another number of updates than is asked for now. */
+export function expectUpdates(attack: string, updates: number, call: string): void {
+  const before = RunDirectory.open(attack).readManifest().config.updates;
+  if (before === updates) return;
+  throw new UserError({
+    call,
+    expected: `an attack of ${updates} updates, as relearn.updates says`,
+    found: `one of ${before} in ${attack}`,
+    fix: 'Restore relearn.updates, or delete that folder to attack again.',
+  });
+}
+
+const sourceSchema = z.object({ model: z.string(), adapter: z.string() });
+
+/**
+ * Writes the merged model without its quarantine in float32, as `gq export` does. One that an interrupted call has written is used again
+ * if it is of this run.
+ */
+export async function exportDeployed(run: RunDirectory, directory: string, call: string): Promise<string> {
+  const { config } = run.readManifest();
+  await using resources = new Resources();
+  const { files, pairs } = await openRunInputs(call, run, config, resources);
+  const source = { model: files.hash, adapter: await sha256File(checkedAdapter(run, lastCheckpoint(run))) };
+  if (existsSync(directory)) {
+    const path = join(directory, 'source.json');
+    const found = existsSync(path) ? readStamped(path, 'the source of a deployed model', sourceSchema) : null;
+    if (found?.model === source.model && found.adapter === source.adapter) return directory;
+    throw new UserError({
+      call,
+      expected: `no folder ${directory}, or the deployed model of this run in it`,
+      found: 'something else',
+      fix: 'Choose another --out.',
+    });
+  }
+  const model = await placeModel(config, files, resources);
+  const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
+  adapter.load((await loadCheckpoint(run, lastCheckpoint(run))).state.adapter);
+  await using folder = await ModelFolder.open(modelDirectory(config.model));
+  await createFolder(directory, async (path) => {
+    await writeMerged(path, folder, adapter, 'F32');
+    await writeFileAtomic(join(path, 'source.json'), stampedJson(source));
+  });
+  return directory;
+}
