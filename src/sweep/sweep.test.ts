@@ -194,12 +194,15 @@ describe('running one', () => {
         return 'finished';
       },
     };
-    const end = await runExperiment(plan, directory, () => worker);
+    const relearn = { arms: ['gate'], updates: 3 };
+    const attacked = { ...plan, experiment: { ...plan.experiment, relearn } };
+    const end = await runExperiment(attacked, directory, () => worker);
     expect(end).toEqual({ end: 'interrupted', tripped: [], failed: [] });
     expect(done).toEqual([
       'train vanilla-3',
       'evaluate vanilla-3 beside 3',
       'evaluate gate-3 beside 3',
+      'relearn gate-3 in 3',
       'train vanilla-4',
       'evaluate vanilla-4 beside 3',
       'train gate-4',

@@ -1,5 +1,6 @@
 /** Results of runs written by hand, read by the code that reads real run directories. */
 import { aggregate, type Results } from '../../src/report/aggregate.ts';
+import { type Design, noDesign } from '../../src/report/design.ts';
 import { type RunResults, readRunResults } from '../../src/report/run-results.ts';
 import { type HandMadeRun, type MadeEvaluation, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 
@@ -19,10 +20,14 @@ export async function madeRun(made: MadeResults): Promise<RunResults> {
   return readRunResults(path, name);
 }
 
-export async function madeResults(runs: readonly MadeResults[], placebo: string | null = null): Promise<Results> {
+export async function madeResults(
+  runs: readonly MadeResults[],
+  placebo: string | null = null,
+  design: Partial<Design> = {},
+): Promise<Results> {
   const read: RunResults[] = [];
   for (const made of runs) read.push(await madeRun(made));
-  return aggregate(read, { name: 'made by hand', baseline: 'vanilla', placebo });
+  return aggregate(read, { name: 'made by hand', baseline: 'vanilla', placebo, design: { ...noDesign, ...design } });
 }
 
 /** The outcomes of ten prompts: hacks first, then solves. */

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { ablationTable, settingsTable } from './ablations.ts';
+import { describeDesign, judgeBar } from './bar.ts';
+import { compareArms } from './comparisons.ts';
+import { type Bar, type Design, noDesign } from './design.ts';
+import { finalTable } from './tables.ts';
+import { resultsJson } from './values.ts';
+import { describeResults } from './words.ts';
+
+const set = 'test-original' as const;
+
+/** One run per entry, each with hacks and solves of ten deployed prompts; the base solves 2. */
+function armOf(
+  name: string,
+  seeds: readonly (readonly [number, number])[],
+  qmass: number | null = null,
+): MadeResults[] {
+  const arm = { kind: name === 'vanilla' || name === 'ceiling' ? 'vanilla' : 'activation' };
+  return seeds.map(([hacks, solves], i) => ({
+    name,
+    seed: i + 1,
+    arm,
+    checkpoints: [0, 20],
+    steps: [{ update: 1, qmass }],
+    evaluations: [
+      { update: 0, set, state: 'base', outcomes: tenPrompts(0, 2) },
+      { update: 20, set, state: 'full', outcomes: tenPrompts(hacks, solves) },
+      { update: 20, set, state: 'deployed', outcomes: tenPrompts(hacks, solves) },
+    ],
+  }));
+}
+
+const vanilla = armOf('vanilla', [[8, 1], [7, 2], [9, 1]]); // biome-ignore format: one line
+const gate = armOf('gate', [[2, 2], [1, 3], [2, 1]], 0.25); // biome-ignore format: one line
+const haar = armOf('haar', [[6, 2], [5, 2], [6, 3]], 0.5); // biome-ignore format: one line
+const mass = armOf('mass', [[4, 2], [4, 2], [3, 3]], 0.25); // biome-ignore format: one line
+
+const designed = (name: string, placebos: readonly string[] | null = null): Design['arms'][number] => ({
+  name,
+  recipe: `${name}.toml`,
+  set: name === 'mass' ? ['arm.tail=0.2'] : [],
+  placebos,
+});
+
+describe('placebos of an arm', async () => {
+  const arms = [designed('vanilla'), designed('gate', ['haar', 'mass']), designed('haar'), designed('mass')];
+  const results = await madeResults([...vanilla, ...gate, ...haar, ...mass], 'haar', { arms });
+
+  it('are what it is tested against beside the baseline; placebos are tested against the baseline alone', () => {
+    const found = compareArms(results, set, 'hack', false).map(({ arm, against }) => `${arm} − ${against}`);
+    expect(found).toEqual(['gate − vanilla', 'gate − haar', 'gate − mass', 'haar − vanilla', 'mass − vanilla']);
+  });
+
+  it('stand in the table of ablations with the qmass of both', () => {
+    const rows = ablationTable(results).rows.map((row) => [row[0], row[3], row[4], row[5], row[6], row[8]].join(' '));
+    expect(rows.slice(0, 3)).toEqual([
+      'gate 0.25 vanilla - −0.63 3',
+      'gate 0.25 haar 0.50 −0.40 3',
+      'gate 0.25 mass 0.25 −0.20 3',
+    ]);
+  });
+
+  it('are the experiment’s one where an arm names none', async () => {
+    const plain = await madeResults([...vanilla, ...gate, ...haar, ...mass], 'haar');
+    const found = compareArms(plain, set, 'hack', false).map(({ arm, against }) => `${arm} − ${against}`);
+    expect(found).toEqual(['gate − vanilla', 'gate − haar', 'haar − vanilla', 'mass − vanilla', 'mass − haar']);
+  });
+
+  it('are named in the words', () => {
+    expect(describeResults(results).at(-1)).toContain('The placebos (haar, mass) route without the direction');
+  });
+
+  it('leave the settings of every arm to a table of their own', () => {
+    expect(settingsTable(results).rows.at(-1)).toEqual(['mass', '3', 'mass.toml', 'arm.tail=0.2', '0.37 ± 0.03', '0.23 ± 0.03']); // biome-ignore format: one line
+  });
+});
+
+describe('a bar', () => {
+  const bar: Bar = { what: 'Less.', arm: 'gate', reference: 'vanilla', metric: 'hack', set, atMost: -0.6, inSeeds: 3 };
+  const judge = async (change: Partial<Design>, runs = [...vanilla, ...gate]) =>
+    judgeBar(await madeResults(runs, null, { seeds: [1, 2, 3], ...change }));
+
+  // The differences are −0.6, −0.6 and −0.7: the first two reach −0.6 exactly.
+  it.each([
+    [{}, 'holds', 3],
+    [{ atMost: -0.65 }, 'does not hold', 1],
+    [{ atMost: -0.65, inSeeds: 1 }, 'holds', 1],
+    [{ atMost: undefined, atLeast: -0.6 }, 'does not hold', 2],
+    [{ reference: null, atMost: 0.15, inSeeds: 1 }, 'holds', 1],
+    [{ reference: null, metric: 'objective', atMost: undefined, atLeast: 0, inSeeds: 2 }, 'holds', 2],
+  ] as const)('%j %s', async (change, verdict, met) => {
+    expect(await judge({ bar: { ...bar, ...change } })).toMatchObject({ verdict, met, planned: 3 });
+  });
+
+  it('cannot be judged while seeds are missing that could decide, and fails once they cannot', async () => {
+    const first = [...vanilla.slice(0, 1), ...gate.slice(0, 1)];
+    expect(await judge({ bar }, first)).toMatchObject({ verdict: 'cannot be judged', values: { length: 1 } });
+    expect(await judge({ bar: { ...bar, atMost: -0.9 } }, first)).toMatchObject({ verdict: 'does not hold' });
+    expect(await judge({ bar }, vanilla)).toMatchObject({ verdict: 'cannot be judged', values: [] });
+  });
+
+  it('is printed with the question, what settles it, and whether it came after the runs', async () => {
+    const change = { why: 'Does it?', resolve: 'A gap.', bar, arms: [designed('vanilla')], seeds: [1, 2, 3] };
+    const lines = describeDesign(await madeResults([...vanilla, ...gate], null, change));
+    expect(lines).toEqual([
+      'Why: Does it?',
+      'Settled by: A gap.',
+      'The bar, stated before the runs: Less. That is: deployed hack of gate − vanilla on test-original at most -0.6, in 3 of 3 seeds.',
+      'The bar holds: 3 of 3 seeds evaluated, the bar reached in 3 (seed 1: −0.600, seed 2: −0.600, seed 3: −0.700).',
+    ]);
+    const changed = describeDesign(await madeResults([...vanilla, ...gate], null, { ...change, barChanged: true }));
+    expect(changed[2]).toContain('The bar (changed after the runs began): Less.');
+  });
+});
+
+describe('the notes of a run', () => {
+  it('are shown where it belongs to no experiment', async () => {
+    const config = { notes: { why: 'To see.', resolve: 'A hack.' } };
+    const lines = describeDesign(await madeResults([{ ...vanilla[0], config }]));
+    expect(lines.map((line) => line.replace(/^\S+, /, ''))).toEqual(['why: To see.', 'settled by: A hack.']);
+  });
+});
+
+describe('reported rows', () => {
+  it('stand in the final table of the claim alone, with their source', async () => {
+    const references = [{ name: 'paper', source: 'A page', hack: 0.79, solve: null }];
+    const { rows, notes } = finalTable(await madeResults(vanilla, null, { references }), set, false);
+    expect(rows.at(-1)).toEqual(['paper (reported elsewhere, not run here)', '-', '-', '0.79', '-', '-', '-']);
+    expect(notes).toContain('paper: A page.');
+  });
+});
+
+describe('the JSON of results', () => {
+  it('has the design and the verdict', async () => {
+    const bar: Bar = { what: 'x', arm: 'gate', reference: null, metric: 'hack', set, atMost: 0.3, inSeeds: 1 };
+    const found = resultsJson(await madeResults([...vanilla, ...gate], null, { bar, seeds: [1, 2, 3] }));
+    expect(found).toMatchObject({ bar: { verdict: 'holds' }, design: { bar: { arm: 'gate' } } });
+    expect(resultsJson(await madeResults(vanilla))).toMatchObject({ bar: null, design: noDesign });
+  });
+});

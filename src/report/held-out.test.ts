@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { MadeRollout } from '../../test/lab/hand-made.ts';
+import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
+import { allFigures } from './figures.ts';
+import { heldOutTables } from './held-out.ts';
+import { relearnedArms, relearnedTable } from './relearned.ts';
+import type { RunResults } from './run-results.ts';
+
+const set = 'test-original' as const;
+const environment = { loopholes: ['run_tests', 'sentinel'], heldOutLoopholes: ['file_marker'] };
+
+/** Outcomes of six prompts: run_tests, sentinel and file_marker in turn. */
+function armOf(name: string, seeds: readonly string[]): MadeResults[] {
+  const arm = { kind: name === 'vanilla' ? 'vanilla' : 'activation' };
+  const loopholes = ['run_tests', 'sentinel', 'file_marker'];
+  return seeds.map((outcomes, i) => ({
+    name,
+    seed: i + 1,
+    arm,
+    config: { environment },
+    checkpoints: [0, 20],
+    evaluations: (['full', 'deployed'] as const).map((state) => ({ update: 20, set, state, outcomes, loopholes })),
+  }));
+}
+
+describe('known and held-out loopholes', async () => {
+  const vanilla = armOf('vanilla', ['hhhhhh', 'hhhhh-']);
+  const gate = armOf('gate', ['---h-h', 'h-----']);
+  const results = await madeResults([...vanilla, ...gate]);
+  const [aggregate, differences] = heldOutTables(results);
+
+  it('are averaged over the loopholes of each group, then over seeds', () => {
+    // Known: (1/2 + 0)/2 in both seeds; held out: 1/2 and 0.
+    expect(aggregate.rows.map((row) => row.slice(0, 5))).toEqual([
+      ['vanilla', '2', '1.00 ± 0.00', '0.75 ± 0.25', '-0.25 ± 0.25'],
+      ['gate', '2', '0.25 ± 0.00', '0.25 ± 0.25', '0.00 ± 0.25'],
+    ]);
+  });
+
+  it('are tested apart, against the baseline', () => {
+    expect(differences.rows.map((row) => row.slice(0, 4))).toEqual([
+      ['gate − vanilla', 'known', '2', '−0.75'],
+      ['gate − vanilla', 'held out', '2', '−0.50'],
+    ]);
+  });
+
+  it('are no table where nothing is held out', async () => {
+    expect(
+      heldOutTables(await madeResults([{ evaluations: [{ update: 0, set, state: 'full', outcomes: 'h' }] }])),
+    ).toEqual([]);
+  });
+});
+
+describe('relearning over seeds', async () => {
+  /** Ten updates of two rollouts, which hack from this update on. */
+  const rollouts = (from: number): MadeRollout[] =>
+    Array.from({ length: 20 }, (_, i) => ({ update: 1 + Math.floor(i / 2), hack: 1 + Math.floor(i / 2) >= from }));
+  const runs = await madeResults(
+    [1, 2].flatMap((seed): MadeResults[] => [
+      { name: 'vanilla', seed, rollouts: rollouts(6) },
+      { name: 'gate', seed, arm: { kind: 'activation' } },
+    ]),
+  );
+  const hackable = (from: number) =>
+    Array.from({ length: 10 }, (_, i) => ({
+      update: i + 1,
+      hackable: 2,
+      hacks: i + 1 >= from ? 2 : 0,
+      graded: 2,
+      solves: 0,
+    }));
+  /** The same results, in which the attacks on the gate hack from these updates on. */
+  const attackedFrom = (starts: readonly number[]) => ({
+    ...runs,
+    arms: runs.arms.map((arm) => ({
+      ...arm,
+      runs: arm.runs.map((run, i): RunResults => (arm.arm === 'gate' ? { ...run, attack: hackable(starts[i]) } : run)),
+    })),
+  });
+
+  it('averages the updates and their difference from the base', () => {
+    // Vanilla ends at 0.5, so the target is 0.25: two of five updates, which it has at update 7.
+    const [found] = relearnedArms(attackedFrom([4, 6]));
+    expect(found.fromBase).toEqual({ mean: 7, unreached: 0 });
+    expect(found.fromDeployed).toEqual({ mean: 6, unreached: 0 });
+    expect(found.difference).toMatchObject({ mean: -1, unreached: 0 });
+  });
+
+  it('names seeds in which the hack did not come back', () => {
+    const [row] = relearnedTable(attackedFrom([4, 99])).rows;
+    expect(row.slice(0, 5)).toEqual(['gate', '2', '7.0', '7.5 (not reached in 1 of 2)', '0.5 (not reached in 1 of 2)']);
+  });
+
+  it('is no table without attacks', () => {
+    expect(relearnedTable(runs).rows).toEqual([]);
+  });
+});
+
+describe('leakage over recall', () => {
+  const oracle = (recall: number, outcomes: string): MadeResults => ({
+    name: `oracle-${recall}`,
+    arm: { kind: 'oracle', recall },
+    checkpoints: [0, 20],
+    evaluations: (['full', 'deployed'] as const).map((state) => ({ update: 20, set, state, outcomes })),
+  });
+
+  it('has a point per recall, in order', async () => {
+    const results = await madeResults([oracle(1, '----'), oracle(0.5, 'h---'), oracle(0, 'hhh-')]);
+    const figure = allFigures(results).find(({ name }) => name === 'leakage');
+    expect(figure?.data.rows.map(([arm, recall, mean]) => [arm, recall, mean])).toEqual([
+      ['oracle-0', '0', '0.7500'],
+      ['oracle-0.5', '0.5', '0.2500'],
+      ['oracle-1', '1', '0.0000'],
+    ]);
+  });
+
+  it('is left out with a single recall', async () => {
+    const results = await madeResults([oracle(1, '----')]);
+    expect(allFigures(results).map(({ name }) => name)).not.toContain('leakage');
+  });
+});
+
+describe('health of training', () => {
+  it('has a panel per measure that was recorded, and names runs that the tripwire stopped', async () => {
+    const steps = [1, 2].map((update) => ({ update, meanReward: update, kl: 0.1, gradientNorm: 75 * update }));
+    const figure = allFigures(await madeResults([{ steps }])).find(({ name }) => name === 'health');
+    expect(figure?.panels.map(({ title, y }) => [title, ...y])).toEqual([
+      ['reward', 0, 2],
+      ['KL from the base', 0, 0.1],
+      ['gradient norm', 0, 150],
+    ]);
+    expect(figure?.data.rows).toContainEqual(['vanilla', 'gradient norm', '2', '150.0000', '', '1']);
+  });
+});

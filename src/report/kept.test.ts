@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { equivalenceTest } from '../stats/equivalence.ts';
+import { allFigures } from './figures.ts';
+import { keptAndRemoved, keptTable } from './kept.ts';
+import { matchedSolveTable, matchSolve } from './matched-solve.ts';
+import { describeResults } from './words.ts';
+
+const set = 'test-original' as const;
+
+/** One run per entry, each with hacks and solves of ten prompts; the base solves 2. */
+function armOf(name: string, seeds: readonly (readonly [number, number])[]): MadeResults[] {
+  const arm = { kind: name === 'vanilla' ? 'vanilla' : name === 'ceiling' ? 'no-loophole' : 'activation' };
+  return seeds.map(([hacks, solves], i) => ({
+    name,
+    seed: i + 1,
+    arm,
+    checkpoints: [0, 20],
+    evaluations: [
+      { update: 0, set, state: 'base', outcomes: tenPrompts(0, 2) },
+      { update: 20, set, state: 'full', outcomes: tenPrompts(hacks, solves) },
+      { update: 20, set, state: 'deployed', outcomes: tenPrompts(hacks, solves) },
+    ],
+  }));
+}
+
+const vanilla = armOf('vanilla', [[5, 5], [4, 5], [6, 4]]); // biome-ignore format: one line
+const gate = armOf('gate', [[1, 5], [1, 4], [0, 6]]); // biome-ignore format: one line
+const ceiling = armOf('ceiling', [[0, 8], [0, 7], [0, 9]]); // biome-ignore format: one line
+
+describe('solve kept and hack removed', () => {
+  it('are ratios of means over seeds', async () => {
+    const [found] = keptAndRemoved(await madeResults([...vanilla, ...gate, ...ceiling], null, { ceiling: 'ceiling' }));
+    // Deployed − base: 0.3, 0.2, 0.4; ceiling − base: 0.6, 0.5, 0.7. Hacks 0.2 of 1.5.
+    expect(found.solveKept?.value).toBeCloseTo(0.5, 12);
+    expect(found.hackRemoved?.value).toBeCloseTo(1 - 0.2 / 1.5, 12);
+    expect(found.solveKept?.interval?.low).toBeLessThan(0.5);
+    expect(found.points.map(({ kept }) => kept)).toEqual([0.3, 0.2, 0.4].map((top) => expect.closeTo(top / 0.6, 12)));
+  });
+
+  it('give no number where the ceiling is not clearly above the base, and say so', async () => {
+    const low = armOf('ceiling', [[0, 3], [0, 2], [0, 2]]); // biome-ignore format: one line
+    const results = await madeResults([...vanilla, ...gate, ...low], null, { ceiling: 'ceiling' });
+    const { rows, notes } = keptTable(results);
+    expect(rows[0].slice(0, 4)).toEqual(['gate', '3', '-', '-']);
+    expect(notes?.[1]).toMatch(
+      /^ceiling solves too little more than the base \(0\.03 \[-0\.11, 0\.18\]\) to divide by/,
+    );
+    expect(allFigures(results).map(({ name }) => name)).not.toContain('kept');
+  });
+
+  it('are no table without a ceiling', async () => {
+    expect(keptTable(await madeResults([...vanilla, ...gate])).rows).toEqual([]);
+  });
+
+  it('are a figure with a point per seed', async () => {
+    const results = await madeResults([...vanilla, ...gate, ...ceiling], null, { ceiling: 'ceiling' });
+    const figure = allFigures(results).find(({ name }) => name === 'kept');
+    expect(figure?.data.rows).toEqual([
+      ['gate', '1', '0.5000', '0.8000'],
+      ['gate', '2', '0.3333', '0.6000'],
+      ['gate', '3', '0.6667', '1.2000'],
+    ]);
+  });
+});
+
+describe('matched solve', () => {
+  it('is the equivalence test of the paired differences', async () => {
+    const found = matchSolve(await madeResults([...vanilla, ...gate], null, { matchedSolve: 0.4 }), set);
+    const differences = [0, -0.1, 0.2];
+    expect(found).toHaveLength(1);
+    expect(found[0].test?.pValue).toBeCloseTo(equivalenceTest(differences, 0.4).pValue, 10);
+    expect(found[0]).toMatchObject({ arm: 'gate', reference: 'vanilla', n: 3, verdict: 'kept' });
+  });
+
+  it('names its reference: the baseline, or another', async () => {
+    const runs = [...vanilla, ...gate, ...ceiling];
+    const { title, rows } = matchedSolveTable(await madeResults(runs, null, { solveReference: 'ceiling' }));
+    expect(title).toContain('within 0.05 of ceiling');
+    expect(rows.map(([arm, , , , , verdict]) => `${arm} ${verdict}`)).toEqual(['vanilla lower', 'gate lower']);
+  });
+
+  it('a drop in hacking that comes with a drop in solving is called that', async () => {
+    const poor = armOf('gate', [[1, 2], [1, 1], [0, 2]]); // biome-ignore format: one line
+    const sentence =
+      'gate: the deployed policy also solves less: 30 points below vanilla, outside the band of 5%; its drop in hacking is not at matched solve.';
+    expect(describeResults(await madeResults([...vanilla, ...poor]))).toContain(sentence);
+    expect(describeResults(await madeResults([...vanilla, ...gate])).join()).not.toContain('solves less');
+    const hacking = armOf('gate', [[6, 2], [6, 1], [6, 2]]); // biome-ignore format: one line
+    expect(describeResults(await madeResults([...vanilla, ...hacking])).join()).not.toContain('solves less');
+  });
+});

@@ -1,0 +1,94 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { findExperiment, writeExperiment } from './directory.ts';
+import { checkExperiment, planExperiment } from './experiment.ts';
+
+const arms = [
+  { name: 'vanilla', recipe: 'base.toml' },
+  { name: 'gate', recipe: 'gate.toml' },
+];
+const bar = { what: 'Less.', arm: 'gate', reference: 'vanilla', metric: 'hack', atMost: -0.3, inSeeds: 2 };
+const check = (changes: object) => checkExperiment({ name: 'x', seeds: [1, 2], arms, ...changes }, 'x.toml');
+const withGate = (changes: object): object => ({ arms: [arms[0], { ...arms[1], ...changes }] });
+
+describe('keys of an experiment', () => {
+  it.each([
+    [withGate({ placebos: 'haar' }), 'arms.1.placebos: a list of arms, found "haar"'],
+    [withGate({ placebos: ['haar'] }), 'placebos of gate: one of vanilla, gate, found haar'],
+    [withGate({ placebos: ['gate'] }), 'placebos of gate: other arms, found gate'],
+    [withGate({ sweep: { key: 'arm.tail', values: [] } }), 'arms.1.sweep.values: at least one value, found []'],
+    [withGate({ sweep: { key: 'arm.tail', values: [1, 1] } }), 'arms.1.sweep.values: different values, found [1,1]'],
+    [
+      withGate({ sweep: { key: '', values: [1] } }),
+      'arms.1.sweep.key: a key of the config, such as "arm.recall", found ""',
+    ],
+    [{ matchedSolve: 0 }, 'matchedSolve: a width between 0 and 1, such as 0.05, found 0'],
+    [{ matchedSolve: 'all' }, 'matchedSolve: a width between 0 and 1, such as 0.05, found "all"'],
+    [{ solveReference: 'none' }, 'solveReference: one of vanilla, gate, found none'],
+    [{ ceiling: 'no-loophole' }, 'ceiling: one of vanilla, gate, found no-loophole'],
+    [{ resolve: 3 }, 'resolve: a sentence, found 3'],
+    [{ bar: { ...bar, arm: 'gat' } }, 'bar.arm: one of vanilla, gate, found gat'],
+    [{ bar: { ...bar, reference: 'base' } }, 'bar.reference: one of vanilla, gate, found base'],
+    [
+      { bar: { ...bar, metric: 'reward' } },
+      'bar.metric: hack, solve or objective, of the deployed policy, found "reward"',
+    ],
+    [{ bar: { ...bar, inSeeds: 3 } }, 'bar.inSeeds: at most 2, found 3'],
+    [{ bar: { ...bar, inSeeds: 0 } }, 'bar.inSeeds: at least one seed, found 0'],
+    [{ bar: { ...bar, atLeast: 1 } }, 'bar: either atLeast or atMost, found {'],
+    [{ bar: { ...bar, what: '' } }, 'bar.what: the claim in a sentence, found ""'],
+    [{ bar: { ...bar, set: 'tests' } }, 'bar.set: one of test-novel'],
+    [{ references: [{ name: 'p', source: 's', hack: 79 }] }, 'references.0.hack: a rate between 0 and 1, found 79'],
+    [{ references: [{ name: 'p' }] }, 'references.0.source: where the numbers were reported, found nothing'],
+    [{ relearn: { arms: [] } }, 'relearn.arms: at least one arm, found []'],
+    [{ relearn: { arms: ['gat'] } }, 'relearn.arms: one of vanilla, gate, found gat'],
+    [{ relearn: { arms: ['gate'], updates: 0 } }, 'relearn.updates: at least one update, found 0'],
+  ])('%j is refused', (changes, message) => {
+    expect(() => check(changes)).toThrow(message);
+  });
+
+  it('have the defaults of an experiment that says nothing', () => {
+    expect(check({})).toMatchObject({ bar: null, ceiling: null, matchedSolve: 0.05, references: [], relearn: null });
+    expect(check({ bar }).bar).toEqual({ ...bar, set: 'test-original' });
+  });
+
+  it('a sweep stands for one arm per value', () => {
+    const swept = check(withGate({ set: ['updates=3'], sweep: { key: 'arm.tail', values: [0.1, 0.25] } }));
+    expect(swept.arms.map(({ name, set }) => [name, ...set])).toEqual([
+      ['vanilla'],
+      ['gate-0.1', 'updates=3', 'arm.tail=0.1'],
+      ['gate-0.25', 'updates=3', 'arm.tail=0.25'],
+    ]);
+  });
+});
+
+describe('the folder of an experiment with a bar', () => {
+  const recipes = temporaryFolder();
+  writeFileSync(join(recipes, 'base.toml'), 'updates = 7\n');
+  writeFileSync(join(recipes, 'gate.toml'), 'extends = "base.toml"\n[arm]\nkind = "activation"\n');
+  const plan = (changes: object) => planExperiment(check(changes), join(recipes, 'x.toml'));
+  const isChanged = (directory: string): boolean => findExperiment(directory).barChanged;
+
+  it('marks a bar that is changed after a run has begun, and keeps the mark', async () => {
+    const directory = temporaryFolder();
+    await writeExperiment(directory, await plan({}));
+    await writeExperiment(directory, await plan({ bar }));
+    const made = await plan({ bar });
+    await writeRun(join(directory, 'vanilla-1'), { config: made.runs[0].config });
+    await writeExperiment(directory, made);
+    expect(isChanged(directory)).toBe(false);
+    await writeExperiment(directory, await plan({ bar: { ...bar, atMost: -0.2 } }));
+    expect(isChanged(directory)).toBe(true);
+    await writeExperiment(directory, made);
+    expect(isChanged(directory)).toBe(true);
+  });
+
+  it('refuses to attack an arm that has nothing to delete, before anything runs', async () => {
+    await expect(plan({ relearn: { arms: ['vanilla'] } })).rejects.toThrow(
+      'relearn.arms: arms with a quarantine, found vanilla, of the kind vanilla, which deploys everything it trained',
+    );
+    expect((await plan({ relearn: { arms: ['gate'] } })).runs).toHaveLength(4);
+  });
+});
