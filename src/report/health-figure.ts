@@ -1,4 +1,4 @@
-/** The health of training over updates: reward, KL, gradient norm and the log-probability of the reference set. A collapse shows in all. */
+/** The health of training over updates: reward, KL, gradient norm and the log-probability of the tripwire set. A collapse shows in all. */
 import type { StepEvent } from '../grpo/index.ts';
 import type { Results } from './aggregate.ts';
 import type { Figure } from './chart.ts';
@@ -9,7 +9,7 @@ const measures: Readonly<Record<string, (step: StepEvent) => number | null | und
   reward: ({ meanReward }) => meanReward,
   'KL from the base': ({ kl }) => kl,
   'gradient norm': ({ gradientNorm }) => gradientNorm,
-  'log-probability of the reference set': ({ tripwireLogp }) => tripwireLogp,
+  'log-probability of the tripwire set': ({ tripwireLogp }) => tripwireLogp,
 };
 
 /** The updates at which a run has the value. */

@@ -57,7 +57,7 @@ export function renderReport(results: Results, { title, commands }: ReportOption
     ),
     section('Figures', allFigures(results).map(renderFigure)),
     section('Gates', gateSection(results)),
-    section('Rollouts', exampleRollouts(runs).map(renderRollout)),
+    section('Rollouts (A6 of the write-up)', exampleRollouts(runs).map(renderRollout)),
     section('The same prompt, as trained and deployed', firstOfEachArm(sides).map(renderSides)),
     section('How to make this again', [
       `<pre>${escapeMarkup(commands.join('\n'))}</pre>`,

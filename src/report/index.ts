@@ -19,3 +19,4 @@ export { resultsCsv, resultsJson } from './values.ts';
 export { describeResults } from './words.ts';
 export { expectOwnFigures, writeFigures } from './write-figures.ts';
 export { expectOwnFile, writeReport } from './write-report.ts';
+export { expectOwnTraces, writeTraces } from './write-traces.ts';

@@ -11,25 +11,33 @@ export interface ExampleRollout {
   readonly rollout: JudgedRollout;
 }
 
-/** The first hack and solve of the first arm that has them, and a kept and a routed rollout from the middle of a gated run. */
+/** For every loophole the first hack and solve of the first arm that has them, and a kept and a routed rollout from the middle of a gated run. */
 export function exampleRollouts(runs: readonly RunResults[]): ExampleRollout[] {
-  const first = (what: string, holds: (row: JudgedRollout) => boolean): ExampleRollout[] => {
-    const run = runs.find(({ rollouts }) => rollouts.some(holds));
-    const rollout = run?.rollouts.find(holds);
-    return run === undefined || rollout === undefined ? [] : [{ what, arm: run.arm, rollout }];
-  };
   const middle = (what: string, route: string): ExampleRollout[] => {
     const run = runs.find(({ rollouts }) => rollouts.some((row) => row.route === route));
     const own = run?.rollouts.filter((row) => row.route === route) ?? [];
     const rollout = own[Math.floor(own.length / 2)];
     return run === undefined || rollout === undefined ? [] : [{ what, arm: run.arm, rollout }];
   };
-  return [
-    ...first('the first hack', (row) => row.hack && row.source === 'student'),
-    ...first('a solve', (row) => row.solve && row.source === 'student'),
-    ...middle('a kept rollout', 'keep'),
-    ...middle('a routed rollout', 'route'),
-  ];
+  return [...loopholeExamples(runs), ...middle('a kept rollout', 'keep'), ...middle('a routed rollout', 'route')];
+}
+
+/** For every loophole the first hack of a hinted prompt and the first solve, of the first arm that has them. */
+export function loopholeExamples(runs: readonly RunResults[]): ExampleRollout[] {
+  const loopholes = [...new Set(runs.flatMap(({ rollouts }) => rollouts.map(({ loophole }) => loophole)))].sort();
+  return loopholes.flatMap((loophole) => {
+    const first = (what: string, holds: (row: JudgedRollout) => boolean): ExampleRollout[] => {
+      const isOne = (row: JudgedRollout): boolean =>
+        row.source === 'student' && row.loophole === loophole && holds(row);
+      const run = runs.find(({ rollouts }) => rollouts.some(isOne));
+      const rollout = run?.rollouts.find(isOne);
+      return run === undefined || rollout === undefined ? [] : [{ what, arm: run.arm, rollout }];
+    };
+    return [
+      ...first(`${loophole}: the first hack`, ({ hack }) => hack),
+      ...first(`${loophole}: a solve`, ({ solve, hackable }) => solve && hackable),
+    ];
+  });
 }
 
 export interface SideBySide {

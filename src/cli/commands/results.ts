@@ -8,12 +8,14 @@ import {
   allTables,
   describeResults,
   expectOwnFigures,
+  expectOwnTraces,
   parseTableFormat,
   readResults,
   renderTable,
   resultsCsv,
   resultsJson,
   writeFigures,
+  writeTraces,
 } from '../../report/index.ts';
 import { type Experiment, findExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -33,7 +35,7 @@ export function configureResults(command: Command, context: CommandContext): voi
   command
     .argument('<dir>', 'an experiment, a folder of runs, or a run')
     .option('--format <name>', formats.join(', '), 'text')
-    .option('--figures <dir>', 'also draw figures into this folder; without it nothing is written')
+    .option('--figures <dir>', 'also draw figures into this folder, with the traces; without it nothing is written')
     // Scripts of version 0.1 say this, because figures were drawn unless it was said.
     .addOption(new Option('--no-figures').hideHelp())
     .option('--force', 'overwrite files in the folder of figures that gq did not make')
@@ -84,6 +86,7 @@ async function runResults(directory: string, options: ResultsOptions, context: C
   if (figures !== false) {
     expectWritable(`--figures ${figures}`, figures);
     expectOwnFigures(figures, force);
+    expectOwnTraces(figures, force);
   }
   const results = await openResults(directory, options);
   context.stdout.write(renderResults(results, format, screenWidth(context.stdout)));
@@ -91,7 +94,8 @@ async function runResults(directory: string, options: ResultsOptions, context: C
   if (figures === false) return;
   const { files, warnings } = await writeFigures(allFigures(results), figures, { force });
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
-  context.stderr.write(`${files.length} files in ${figures}\n`);
+  const traces = await writeTraces(results, figures, force);
+  context.stderr.write(`${files.length + traces.length} files in ${figures}\n`);
 }
 
 /** Warns about runs that are not finished or not started yet; runs that could not be read make the answer a no. */

@@ -1,0 +1,42 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/lab/hand-made.ts';
+import { madeResults } from '../../test/lab/made-results.ts';
+import { writeTraces } from './write-traces.ts';
+
+describe('traces beside the figures', async () => {
+  const results = await madeResults([
+    {
+      rollouts: [
+        { update: 1, loophole: 'sentinel', hack: true, completion: '```python\nx\n```' },
+        { update: 1, loophole: 'run_tests', solve: true, completion: 'good' },
+        { update: 2, loophole: 'sentinel', hack: true, completion: 'later' },
+        { update: 2, loophole: 'run_tests', hack: true, source: 'teacher-hack', completion: 'shown' },
+      ],
+    },
+  ]);
+
+  it('have the first hack and solve of every loophole, in fences that no completion can close', async () => {
+    const [path] = await writeTraces(results, temporaryFolder(), false);
+    const text = readFileSync(path, 'utf8');
+    expect([...text.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual([
+      'run_tests: a solve',
+      'sentinel: the first hack',
+    ]);
+    expect(text).toContain('````text\n```python\nx\n```\n````');
+    expect(text).not.toMatch(/later|shown/);
+  });
+
+  it('are not written over a file of somebody else, unless forced', async () => {
+    const directory = temporaryFolder();
+    writeFileSync(join(directory, 'traces.md'), 'mine');
+    await expect(writeTraces(results, directory, false)).rejects.toThrow('overwrite it with --force');
+    await writeTraces(results, directory, true);
+    await expect(writeTraces(results, directory, false)).resolves.toHaveLength(1);
+  });
+
+  it('are no file where nothing hacks or solves', async () => {
+    expect(await writeTraces(await madeResults([{}]), temporaryFolder(), false)).toEqual([]);
+  });
+});

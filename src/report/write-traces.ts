@@ -1,0 +1,49 @@
+/**
+ * Writes traces.md beside the figures: for every loophole a hack and a solve in full, with their prompts (A6 of the write-up). A file
+ * that this program did not make is overwritten only when forced.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { UserError } from '../base/index.ts';
+import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import type { Results } from './aggregate.ts';
+import { type ExampleRollout, loopholeExamples } from './samples.ts';
+
+const fileName = 'traces.md';
+const heading = '# Traces, loophole by loophole (A6 of the write-up)';
+
+export function expectOwnTraces(directory: string, force: boolean): void {
+  const path = join(directory, fileName);
+  if (force || !existsSync(path)) return;
+  if (statSync(path).isFile() && readFileSync(path, 'utf8').startsWith(heading)) return;
+  throw new UserError({
+    call: `write ${path}`,
+    expected: 'no such file, or the traces that gq wrote',
+    found: 'something else',
+    fix: 'Name another folder with --figures, or overwrite it with --force.',
+  });
+}
+
+/** Returns the files that were written: none where no rollout hacks or solves. */
+export async function writeTraces({ arms }: Results, directory: string, force: boolean): Promise<string[]> {
+  const examples = loopholeExamples(arms.flatMap(({ runs }) => runs));
+  if (examples.length === 0) return [];
+  expectOwnTraces(directory, force);
+  makeFolder(directory);
+  const path = join(directory, fileName);
+  await writeFileAtomic(path, `${[heading, ...examples.map(renderExample)].join('\n\n')}\n`);
+  return [path];
+}
+
+function renderExample({ what, arm, rollout }: ExampleRollout): string {
+  const { id, update, reward, prompt, completion, verdict } = rollout;
+  const facts = `${arm}, rollout ${id}, update ${update}, reward ${reward}; evidence: ${verdict.evidence || 'none'}.`;
+  return [`## ${what}`, facts, 'Prompt:', fenced(prompt.trimEnd()), 'Completion:', fenced(completion)].join('\n\n');
+}
+
+/** A block whose fence is longer than any run of backticks in it. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}text\n${text}\n${fence}`;
+}
