@@ -68,7 +68,9 @@ describe('placebos of an arm', async () => {
   });
 
   it('are named in the words', () => {
-    expect(describeResults(results).at(-1)).toContain('The placebos (haar, mass) route without the direction');
+    expect(describeResults(results).at(-1)).toContain(
+      'The placebos (haar, mass) do all that their arm does but for what it claims',
+    );
   });
 
   it('leave the settings of every arm to a table of their own', () => {

@@ -110,11 +110,9 @@ function describePlacebos(results: Results): string {
   const named = new Set([results.placebo, ...results.arms.flatMap(({ arm }) => placebosOf(results, arm))]);
   const found = results.arms.map(({ arm }) => arm).filter((arm) => named.has(arm));
   if (found.length === 0) return 'There is no placebo arm: deleting any part of the update might remove hacks as well.';
-  const beyond = (them: string): string =>
-    `only what an arm removes beyond ${them} speaks for the direction, and only at a similar qmass.`;
   return found.length === 1
-    ? `The placebo (${found[0]}) routes along a random direction: ${beyond('it')}`
-    : `The placebos (${found.join(', ')}) route without the direction: ${beyond('its own')}`;
+    ? `The placebo (${found[0]}) routes along a random direction: only what an arm removes beyond it speaks for the direction, and only at a similar qmass.`
+    : `The placebos (${found.join(', ')}) do all that their arm does but for what it claims: only what an arm removes beyond its own speaks for the claim, and only at a similar qmass.`;
 }
 
 const equalsP = (pValue: number | null): string => {

@@ -53,7 +53,7 @@ describe('docs/formats.md', () => {
   it('has an experiment that is planned', async () => {
     const text = of('experiment', 'toml')[0].replaceAll('../recipes', resolve('recipes'));
     const path = file('experiment.toml', text);
-    expect((await planExperiment(readExperiment(path), path)).runs).toHaveLength(9);
+    expect((await planExperiment(readExperiment(path), path)).runs).toHaveLength(18);
   });
 
   it('has an entry of a pool with the keys of the reader', () => {
