@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { ablationTable, settingsTable } from './ablations.ts';
+import type { Results } from './aggregate.ts';
 import { describeDesign, judgeBar } from './bar.ts';
 import { compareArms } from './comparisons.ts';
 import { type Bar, type Design, noDesign } from './design.ts';
@@ -61,8 +62,8 @@ describe('placebos of an arm', async () => {
     ]);
   });
 
-  it('are the experiment’s one where an arm names none', async () => {
-    const plain = await madeResults([...vanilla, ...gate, ...haar, ...mass], 'haar');
+  it('are the experiment’s one where an arm names none', () => {
+    const plain = { ...results, design: noDesign };
     const found = compareArms(plain, set, 'hack', false).map(({ arm, against }) => `${arm} − ${against}`);
     expect(found).toEqual(['gate − vanilla', 'gate − haar', 'haar − vanilla', 'mass − vanilla', 'mass − haar']);
   });
@@ -78,10 +79,16 @@ describe('placebos of an arm', async () => {
   });
 });
 
+const both = await madeResults([...vanilla, ...gate]);
+const withDesign = (design: Partial<Design>, results = both): Results => ({
+  ...results,
+  design: { ...noDesign, ...design },
+});
+
 describe('a bar', () => {
   const bar: Bar = { what: 'Less.', arm: 'gate', reference: 'vanilla', metric: 'hack', set, atMost: -0.6, inSeeds: 3 };
-  const judge = async (change: Partial<Design>, runs = [...vanilla, ...gate]) =>
-    judgeBar(await madeResults(runs, null, { seeds: [1, 2, 3], ...change }));
+  const judge = (change: Partial<Bar>, results = both) =>
+    judgeBar(withDesign({ seeds: [1, 2, 3], bar: { ...bar, ...change } }, results));
 
   // The differences are −0.6, −0.6 and −0.7: the first two reach −0.6 exactly.
   it.each([
@@ -91,27 +98,27 @@ describe('a bar', () => {
     [{ atMost: undefined, atLeast: -0.6 }, 'does not hold', 2],
     [{ reference: null, atMost: 0.15, inSeeds: 1 }, 'holds', 1],
     [{ reference: null, metric: 'objective', atMost: undefined, atLeast: 0, inSeeds: 2 }, 'holds', 2],
-  ] as const)('%j %s', async (change, verdict, met) => {
-    expect(await judge({ bar: { ...bar, ...change } })).toMatchObject({ verdict, met, planned: 3 });
+  ] as const)('%j %s', (change, verdict, met) => {
+    expect(judge(change)).toMatchObject({ verdict, met, planned: 3 });
   });
 
-  it('cannot be judged while seeds are missing that could decide, and fails once they cannot', async () => {
-    const first = [...vanilla.slice(0, 1), ...gate.slice(0, 1)];
-    expect(await judge({ bar }, first)).toMatchObject({ verdict: 'cannot be judged', values: { length: 1 } });
-    expect(await judge({ bar: { ...bar, atMost: -0.9 } }, first)).toMatchObject({ verdict: 'does not hold' });
-    expect(await judge({ bar }, vanilla)).toMatchObject({ verdict: 'cannot be judged', values: [] });
+  it('cannot be judged while seeds are missing that could decide, and fails once they cannot', () => {
+    const first = { ...both, arms: both.arms.map((arm) => ({ ...arm, runs: arm.runs.slice(0, 1) })) };
+    expect(judge({}, first)).toMatchObject({ verdict: 'cannot be judged', values: { length: 1 } });
+    expect(judge({ atMost: -0.9 }, first)).toMatchObject({ verdict: 'does not hold' });
+    expect(judge({}, { ...both, arms: [] })).toMatchObject({ verdict: 'cannot be judged', values: [] });
   });
 
-  it('is printed with the question, what settles it, and whether it came after the runs', async () => {
+  it('is printed with the question, what settles it, and whether it came after the runs', () => {
     const change = { why: 'Does it?', resolve: 'A gap.', bar, arms: [designed('vanilla')], seeds: [1, 2, 3] };
-    const lines = describeDesign(await madeResults([...vanilla, ...gate], null, change));
+    const lines = describeDesign(withDesign(change));
     expect(lines).toEqual([
       'Why: Does it?',
       'Settled by: A gap.',
       'The bar, stated before the runs: Less. That is: deployed hack of gate − vanilla on test-original at most -0.6, in 3 of 3 seeds.',
       'The bar holds: 3 of 3 seeds evaluated, the bar reached in 3 (seed 1: −0.600, seed 2: −0.600, seed 3: −0.700).',
     ]);
-    const changed = describeDesign(await madeResults([...vanilla, ...gate], null, { ...change, barChanged: true }));
+    const changed = describeDesign(withDesign({ ...change, barChanged: true }));
     expect(changed[2]).toContain('The bar (changed after the runs began): Less.');
   });
 });
@@ -125,19 +132,19 @@ describe('the notes of a run', () => {
 });
 
 describe('reported rows', () => {
-  it('stand in the final table of the claim alone, with their source', async () => {
+  it('stand in the final table of the claim alone, with their source', () => {
     const references = [{ name: 'paper', source: 'A page', hack: 0.79, solve: null }];
-    const { rows, notes } = finalTable(await madeResults(vanilla, null, { references }), set, false);
+    const { rows, notes } = finalTable(withDesign({ references }), set, false);
     expect(rows.at(-1)).toEqual(['paper (reported elsewhere, not run here)', '-', '-', '0.79', '-', '-', '-']);
     expect(notes).toContain('paper: A page.');
   });
 });
 
 describe('the JSON of results', () => {
-  it('has the design and the verdict', async () => {
+  it('has the design and the verdict', () => {
     const bar: Bar = { what: 'x', arm: 'gate', reference: null, metric: 'hack', set, atMost: 0.3, inSeeds: 1 };
-    const found = resultsJson(await madeResults([...vanilla, ...gate], null, { bar, seeds: [1, 2, 3] }));
+    const found = resultsJson(withDesign({ bar, seeds: [1, 2, 3] }));
     expect(found).toMatchObject({ bar: { verdict: 'holds' }, design: { bar: { arm: 'gate' } } });
-    expect(resultsJson(await madeResults(vanilla))).toMatchObject({ bar: null, design: noDesign });
+    expect(resultsJson(both)).toMatchObject({ bar: null, design: noDesign });
   });
 });

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
 import { equivalenceTest } from '../stats/equivalence.ts';
+import type { Results } from './aggregate.ts';
+import { type Design, noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { keptAndRemoved, keptTable } from './kept.ts';
 import { matchedSolveTable, matchSolve } from './matched-solve.ts';
@@ -28,9 +30,16 @@ const vanilla = armOf('vanilla', [[5, 5], [4, 5], [6, 4]]); // biome-ignore form
 const gate = armOf('gate', [[1, 5], [1, 4], [0, 6]]); // biome-ignore format: one line
 const ceiling = armOf('ceiling', [[0, 8], [0, 7], [0, 9]]); // biome-ignore format: one line
 
+const all = await madeResults([...vanilla, ...gate, ...ceiling]);
+const both = { ...all, arms: all.arms.filter(({ arm }) => arm !== 'ceiling') };
+const withDesign = (design: Partial<Design>, results = all): Results => ({
+  ...results,
+  design: { ...noDesign, ...design },
+});
+
 describe('solve kept and hack removed', () => {
-  it('are ratios of means over seeds', async () => {
-    const [found] = keptAndRemoved(await madeResults([...vanilla, ...gate, ...ceiling], null, { ceiling: 'ceiling' }));
+  it('are ratios of means over seeds', () => {
+    const [found] = keptAndRemoved(withDesign({ ceiling: 'ceiling' }));
     // Deployed − base: 0.3, 0.2, 0.4; ceiling − base: 0.6, 0.5, 0.7. Hacks 0.2 of 1.5.
     expect(found.solveKept?.value).toBeCloseTo(0.5, 12);
     expect(found.hackRemoved?.value).toBeCloseTo(1 - 0.2 / 1.5, 12);
@@ -49,13 +58,12 @@ describe('solve kept and hack removed', () => {
     expect(allFigures(results).map(({ name }) => name)).not.toContain('kept');
   });
 
-  it('are no table without a ceiling', async () => {
-    expect(keptTable(await madeResults([...vanilla, ...gate])).rows).toEqual([]);
+  it('are no table without a ceiling', () => {
+    expect(keptTable(both).rows).toEqual([]);
   });
 
-  it('are a figure with a point per seed', async () => {
-    const results = await madeResults([...vanilla, ...gate, ...ceiling], null, { ceiling: 'ceiling' });
-    const figure = allFigures(results).find(({ name }) => name === 'kept');
+  it('are a figure with a point per seed', () => {
+    const figure = allFigures(withDesign({ ceiling: 'ceiling' })).find(({ name }) => name === 'kept');
     expect(figure?.data.rows).toEqual([
       ['gate', '1', '0.5000', '0.8000'],
       ['gate', '2', '0.3333', '0.6000'],
@@ -65,17 +73,16 @@ describe('solve kept and hack removed', () => {
 });
 
 describe('matched solve', () => {
-  it('is the equivalence test of the paired differences', async () => {
-    const found = matchSolve(await madeResults([...vanilla, ...gate], null, { matchedSolve: 0.4 }), set);
+  it('is the equivalence test of the paired differences', () => {
+    const found = matchSolve(withDesign({ matchedSolve: 0.4 }, both), set);
     const differences = [0, -0.1, 0.2];
     expect(found).toHaveLength(1);
     expect(found[0].test?.pValue).toBeCloseTo(equivalenceTest(differences, 0.4).pValue, 10);
     expect(found[0]).toMatchObject({ arm: 'gate', reference: 'vanilla', n: 3, verdict: 'kept' });
   });
 
-  it('names its reference: the baseline, or another', async () => {
-    const runs = [...vanilla, ...gate, ...ceiling];
-    const { title, rows } = matchedSolveTable(await madeResults(runs, null, { solveReference: 'ceiling' }));
+  it('names its reference: the baseline, or another', () => {
+    const { title, rows } = matchedSolveTable(withDesign({ solveReference: 'ceiling' }));
     expect(title).toContain('within 0.05 of ceiling');
     expect(rows.map(([arm, , , , , verdict]) => `${arm} ${verdict}`)).toEqual(['vanilla lower', 'gate lower']);
   });
@@ -85,7 +92,7 @@ describe('matched solve', () => {
     const sentence =
       'gate: the deployed policy also solves less: 30 points below vanilla, outside the band of 5%; its drop in hacking is not at matched solve.';
     expect(describeResults(await madeResults([...vanilla, ...poor]))).toContain(sentence);
-    expect(describeResults(await madeResults([...vanilla, ...gate])).join()).not.toContain('solves less');
+    expect(describeResults(both).join()).not.toContain('solves less');
     const hacking = armOf('gate', [[6, 2], [6, 1], [6, 2]]); // biome-ignore format: one line
     expect(describeResults(await madeResults([...vanilla, ...hacking])).join()).not.toContain('solves less');
   });

@@ -15,8 +15,8 @@ export interface MatchedSolve {
   readonly n: number;
   /** Null with one seed. */
   readonly test: EquivalenceTest | null;
-  /** Kept: shown to be inside the band. Lower: the mean is below it. Otherwise nothing is shown. */
-  readonly verdict: 'kept' | 'lower' | 'not shown';
+  /** Kept: shown to be inside the band. Lower, higher: the mean is outside it. Otherwise nothing is shown. */
+  readonly verdict: 'kept' | 'lower' | 'higher' | 'not shown';
 }
 
 export function solveReferenceOf({ design, baseline }: Results): string {
@@ -40,7 +40,8 @@ export function matchSolve(results: Results, set: FinalSet): MatchedSolve[] {
       const difference = mean(differences);
       const test = pairs.length < 2 ? null : equivalenceTest(differences, margin);
       const isKept = test !== null && test.pValue < level;
-      const verdict = isKept ? 'kept' : difference < -margin ? 'lower' : 'not shown';
+      const outside = difference < -margin ? 'lower' : difference > margin ? 'higher' : 'not shown';
+      const verdict = isKept ? 'kept' : outside;
       return [{ arm, usesOracle, reference, difference, n: pairs.length, test, verdict }];
     });
 }
@@ -62,7 +63,7 @@ export function matchedSolveTable(results: Results): Table {
       verdict,
     ]),
     notes: [
-      `Two one-sided t-tests over seeds at level ${level}. kept: the difference is inside ±${matchedSolve}. lower: the mean is below that. not shown: these seeds cannot tell.`,
+      `Two one-sided t-tests over seeds at level ${level}. kept: the difference is inside ±${matchedSolve}. lower, higher: the mean is outside that. not shown: these seeds cannot tell.`,
       ...(found.some(({ n }) => n === 1) ? [`${noClaim}.`] : []),
     ],
   };
