@@ -1,9 +1,9 @@
 /** The health of training over updates: reward, KL, gradient norm and the log-probability of the tripwire set. A collapse shows in all. */
 import type { StepEvent } from '../grpo/index.ts';
 import type { Results } from './aggregate.ts';
-import type { Figure } from './chart.ts';
-import { axisOf, bandText, overUpdates, partTitle, type SeriesOf, seriesData } from './figure-parts.ts';
-import { armLegend } from './series.ts';
+import type { Figure, Panel } from './chart.ts';
+import { axisOf, partTitle, type SeriesOf } from './figure-parts.ts';
+import { armLegend, armStyle } from './series.ts';
 
 const measures: Readonly<Record<string, (step: StepEvent) => number | null | undefined>> = {
   reward: ({ meanReward }) => meanReward,
@@ -26,9 +26,22 @@ export function healthFigure({ arms }: Results): Figure | null {
     .map(([title, value]) => ({ title, series: seriesOf(value) }))
     .filter(({ series }) => arms.some(({ runs }) => runs.some((run) => series(run).length > 0)));
   if (measured.length === 0) return null;
-  const panels = measured.map(({ title, series }) => {
-    const values = arms.flatMap(({ runs }) => runs.flatMap((run) => series(run).map(({ y }) => y)));
-    return overUpdates(arms, title, '', series, axisOf(values));
+  const lines = measured.flatMap(({ title, series }) =>
+    arms.flatMap(({ arm, runs }, i) =>
+      runs.map((run) => ({ title, arm, seed: run.seed, points: series(run), style: armStyle(i) })),
+    ),
+  );
+  const panels = measured.map(({ title }): Panel => {
+    const own = lines.filter((line) => line.title === title && line.points.length > 0);
+    const points = own.flatMap((line) => line.points);
+    return {
+      title,
+      xLabel: 'updates completed',
+      yLabel: '',
+      x: [0, Math.max(1, ...points.map(({ x }) => x))],
+      y: axisOf(points.map(({ y }) => y)),
+      marks: own.map(({ points: each, style }) => ({ kind: 'line', points: each, width: 1, ...style })),
+    };
   });
   const stopped = arms.flatMap(({ runs }) =>
     runs.filter(({ status }) => status === 'tripwire').map(({ name }) => name),
@@ -37,9 +50,14 @@ export function healthFigure({ arms }: Results): Figure | null {
   return {
     name: 'health',
     title: `Health of training${partTitle('A4')}`,
-    caption: `Every update as it was recorded, nothing cropped; averaged only where every seed of the arm has the update.${tripped} ${bandText(arms)}`,
+    caption: `One line per seed, every update as it was recorded.${tripped}`,
     panels,
     legend: armLegend(arms),
-    data: seriesData(arms, Object.fromEntries(measured.map(({ title, series }) => [title, series]))),
+    data: {
+      columns: ['arm', 'seed', 'what', 'update', 'value'],
+      rows: lines.flatMap(({ title, arm, seed, points }) =>
+        points.map(({ x, y }) => [arm, `${seed}`, title, `${x}`, `${y}`]),
+      ),
+    },
   };
 }

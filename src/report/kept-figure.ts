@@ -31,7 +31,7 @@ export function keptFigure(results: Results): Figure | null {
   return {
     name: 'kept',
     title: 'Solve kept and hack removed',
-    caption: `A point per seed: its own difference over the mean of all seeds. 0 is the base's solve and ${results.baseline}'s hack, 1 the solve of ${results.design.ceiling} and no hack. Circles use labels.`,
+    caption: `A point per seed; solve over the mean room of all seeds, hack over the seed's own. 0 is the base's solve and ${results.baseline}'s hack, 1 the solve of ${results.design.ceiling} and no hack. Circles use labels.`,
     panels: [panel],
     legend: drawn.map(({ label, colour }) => ({ label, colour })),
     columns: 1,

@@ -66,8 +66,8 @@ describe('solve kept and hack removed', () => {
     const figure = allFigures(withDesign({ ceiling: 'ceiling' })).find(({ name }) => name === 'kept');
     expect(figure?.data.rows).toEqual([
       ['gate', '1', '0.5000', '0.8000'],
-      ['gate', '2', '0.3333', '0.6000'],
-      ['gate', '3', '0.6667', '1.2000'],
+      ['gate', '2', '0.3333', '0.7500'],
+      ['gate', '3', '0.6667', '1.0000'],
     ]);
   });
 });

@@ -23,7 +23,7 @@ export interface KeptAndRemoved {
   readonly solveKept: Share | null;
   /** Null where the baseline's hack is not clearly above 0. */
   readonly hackRemoved: Share | null;
-  /** One entry per seed that has both; the numerator is the seed's, the denominator the mean over seeds. */
+  /** One entry per seed that has both. What the ceiling adds is little in a single seed, so the mean over seeds divides solve. */
   readonly points: readonly { readonly seed: number; readonly kept: number; readonly removed: number }[];
 }
 
@@ -113,10 +113,12 @@ function shareOf(terms: readonly Term[]): Share | null {
 
 function pointsOf(solve: readonly Term[], hack: readonly Term[]): KeptAndRemoved['points'] {
   if (shareOf(solve) === null || shareOf(hack) === null) return [];
-  const [room, hacks] = [solve, hack].map((terms) => mean(terms.map(({ bottom }) => bottom)));
+  const room = mean(solve.map(({ bottom }) => bottom));
   return solve.flatMap(({ seed, top }) => {
     const other = hack.find((one) => one.seed === seed);
-    return other === undefined ? [] : [{ seed, kept: top / room, removed: other.top / hacks }];
+    return other === undefined || other.bottom === 0
+      ? []
+      : [{ seed, kept: top / room, removed: other.top / other.bottom }];
   });
 }
 
