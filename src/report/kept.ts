@@ -28,7 +28,7 @@ export interface KeptAndRemoved {
 }
 
 /** The ceiling's solve above the base's, over seeds; null without a ceiling or with fewer than two seeds. */
-export function roomToSolve(results: Results, set: FinalSet): MeanInterval | null {
+function roomToSolve(results: Results, set: FinalSet): MeanInterval | null {
   const rooms = bySeed(baseSolve(results, set), ceilingSolve(results, set), (base, ceiling) => ceiling - base);
   return rooms.length < 2 ? null : meanInterval(rooms.map(({ value }) => value));
 }

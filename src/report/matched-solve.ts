@@ -19,7 +19,7 @@ export interface MatchedSolve {
   readonly verdict: 'kept' | 'lower' | 'higher' | 'not shown';
 }
 
-export function solveReferenceOf({ design, baseline }: Results): string {
+function solveReferenceOf({ design, baseline }: Results): string {
   return design.solveReference ?? baseline;
 }
 
