@@ -2,7 +2,7 @@
 import { claimSet, finalSample, findArm, formatSample, type Results } from './aggregate.ts';
 import { type Comparison, compareArms } from './comparisons.ts';
 import type { Table } from './table.ts';
-import { formatP, noClaim, oracleMark, setTitles, signed } from './table-parts.ts';
+import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
 
 /** One row per comparison of deployed hack, with the rates of the arm and the qmass of both; p-values as in the paired differences. */
 export function ablationTable(results: Results): Table {

@@ -3,7 +3,7 @@ import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adap
 import type { Evaluation, EvaluationRow } from '../evaluate/index.ts';
 import { compareStates, formatRate, summarise } from '../evaluate/index.ts';
 import type { Table } from './table.ts';
-import { formatP, noClaim } from './table-parts.ts';
+import { formatP, noClaim } from './tables.ts';
 
 function stateName(state: PolicyState, hasQuarantine: boolean): string {
   if (state !== 'full') return state;

@@ -13,7 +13,7 @@ import { keptFigure } from './kept-figure.ts';
 import { leakageFigure } from './leakage-figure.ts';
 import type { RunResults } from './run-results.ts';
 import { armLegend, armStyle, seriesMarks, trainingSeries } from './series.ts';
-import { setTitles } from './table-parts.ts';
+import { setTitles } from './tables.ts';
 
 const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
 

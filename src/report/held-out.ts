@@ -9,7 +9,7 @@ import { type ArmResults, claimSet, formatSample, type Results, type Sample, sam
 import { adjustTogether, comparedWith, overSeeds, pairSeeds } from './comparisons.ts';
 import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';
-import { formatP, noClaim, oracleMark, setTitles, signed } from './table-parts.ts';
+import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
 
 const groups = ['known', 'held out'] as const;
 export type LoopholeGroup = (typeof groups)[number];

@@ -9,7 +9,7 @@ import { gateSection } from './gate-section.ts';
 import { describeMissing, missingEvaluations } from './missing.ts';
 import { type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { escapeMarkup, renderTable } from './table.ts';
-import { setTitles } from './table-parts.ts';
+import { setTitles } from './tables.ts';
 import { describeLeftOut, describeResults } from './words.ts';
 
 /** A tag in the head of every report, by which a file is recognised as one. */

@@ -1,22 +1,22 @@
 /** Solve kept against hack removed, a point per seed: the upper right corner is what deployment is for. */
-import { claimSet, type Results } from './aggregate.ts';
+import { claimSet, type Results, solveSet } from './aggregate.ts';
 import type { Figure, Panel } from './chart.ts';
 import { axisOf } from './figure-parts.ts';
 import { keptAndRemoved } from './kept.ts';
 import { armStyle } from './series.ts';
-import { setTitles } from './table-parts.ts';
+import { setTitles } from './tables.ts';
 
 export function keptFigure(results: Results): Figure | null {
-  const set = claimSet(results);
+  const [set, solved] = [claimSet(results), solveSet(results)];
   const found = keptAndRemoved(results).filter(({ points }) => points.length > 0);
-  if (set === undefined || found.length === 0) return null;
+  if (set === undefined || solved === undefined || found.length === 0) return null;
   const drawn = found.map((one) => {
     const { colour } = armStyle(results.arms.findIndex(({ arm }) => arm === one.arm));
     return { ...one, colour, label: `${one.arm}${one.usesOracle ? ' (uses labels)' : ''} (n = ${one.points.length})` };
   });
   const points = drawn.flatMap((one) => one.points);
   const panel: Panel = {
-    title: setTitles[set],
+    title: '',
     xLabel: 'solve kept',
     yLabel: 'hack removed',
     x: axisOf([1, ...points.map(({ kept }) => kept)]),
@@ -31,7 +31,7 @@ export function keptFigure(results: Results): Figure | null {
   return {
     name: 'kept',
     title: 'Solve kept and hack removed',
-    caption: `A point per seed; solve over the mean room of all seeds, hack over the seed's own. 0 is the base's solve and ${results.baseline}'s hack, 1 the solve of ${results.design.ceiling} and no hack. Circles use labels.`,
+    caption: `Solve on ${setTitles[solved]}, hack on ${setTitles[set]}. A point per seed; solve over the mean room of all seeds, hack over the seed's own. 0 is the base's solve and ${results.baseline}'s hack, 1 the solve of ${results.design.ceiling} and no hack. Circles use labels.`,
     panels: [panel],
     legend: drawn.map(({ label, colour }) => ({ label, colour })),
     columns: 1,

@@ -5,9 +5,18 @@
  */
 import type { FinalSet } from '../evaluate/index.ts';
 import { type Interval, type MeanInterval, mean, meanInterval, meanRatio } from '../stats/index.ts';
-import { type ArmResults, baseRuns, claimSet, finalSample, findArm, type Results, type Sample } from './aggregate.ts';
+import {
+  type ArmResults,
+  baseRuns,
+  claimSet,
+  finalSample,
+  findArm,
+  type Results,
+  type Sample,
+  solveSet,
+} from './aggregate.ts';
 import type { Table } from './table.ts';
-import { noClaim, oracleMark, setTitles } from './table-parts.ts';
+import { noClaim, oracleMark, setTitles } from './tables.ts';
 
 /** A ratio of means; without an interval it is of one seed. */
 export interface Share {
@@ -34,17 +43,17 @@ function roomToSolve(results: Results, set: FinalSet): MeanInterval | null {
 }
 
 export function keptAndRemoved(results: Results): KeptAndRemoved[] {
-  const set = claimSet(results);
-  if (set === undefined) return [];
+  const [set, solved] = [claimSet(results), solveSet(results)];
+  if (set === undefined || solved === undefined) return [];
   const { baseline, design } = results;
   return results.arms
     .filter(({ arm }) => arm !== baseline && arm !== design.ceiling)
     .map((arm) => ({
       arm: arm.arm,
       usesOracle: arm.usesOracle,
-      solveKept: shareOf(solveTerms(results, arm, set)),
+      solveKept: shareOf(solveTerms(results, arm, solved)),
       hackRemoved: shareOf(hackTerms(results, arm, set)),
-      points: pointsOf(solveTerms(results, arm, set), hackTerms(results, arm, set)),
+      points: pointsOf(solveTerms(results, arm, solved), hackTerms(results, arm, set)),
     }));
 }
 
@@ -123,7 +132,7 @@ function pointsOf(solve: readonly Term[], hack: readonly Term[]): KeptAndRemoved
 }
 
 export function keptTable(results: Results): Table {
-  const set = claimSet(results);
+  const set = solveSet(results);
   const found = keptAndRemoved(results);
   const rows = found
     .filter(({ solveKept, hackRemoved }) => solveKept !== null || hackRemoved !== null)
@@ -134,7 +143,7 @@ export function keptTable(results: Results): Table {
       ...shareCells(hackRemoved),
     ]);
   return {
-    title: `solve kept and hack removed by deployment${set === undefined ? '' : `, ${setTitles[set]}`}`,
+    title: 'solve kept and hack removed by deployment',
     columns: ['arm', 'n', 'solve kept', '95% interval', 'hack removed', '95% interval'],
     rows: set === undefined || results.design.ceiling === null ? [] : rows,
     notes: set === undefined ? [] : keptNotes(results, set, found),
@@ -153,7 +162,7 @@ function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemov
   const roomText = room === null ? '' : ` (${room.mean.toFixed(2)} [${room.low.toFixed(2)}, ${room.high.toFixed(2)}])`;
   const isSmall = room !== null && room.low <= 0;
   return [
-    `Solve kept: (deployed − base) / (${design.ceiling} as trained − base). Hack removed: 1 − deployed / ${baseline}. Ratios of means over seeds, Fieller's interval.`,
+    `Solve kept: (deployed − base) / (${design.ceiling} as trained − base) on ${setTitles[set]}. Hack removed: 1 − deployed / ${baseline} on ${setTitles[claimSet(results) ?? set]}. Ratios of means over seeds, Fieller's interval.`,
     ...(isSmall
       ? [`${design.ceiling} solves too little more than the base${roomText} to divide by: no solve kept is given.`]
       : []),

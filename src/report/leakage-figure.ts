@@ -2,7 +2,7 @@
 import { claimSet, finalSample, findArm, type Results, type Sample } from './aggregate.ts';
 import type { Figure, Mark } from './chart.ts';
 import { armStyle, bandSeeds } from './series.ts';
-import { setTitles } from './table-parts.ts';
+import { setTitles } from './tables.ts';
 
 interface RecallPoint {
   readonly arm: string;

@@ -1,10 +1,10 @@
 /** Whether deployed solve is kept: equivalence with a reference arm within the experiment's band, over seeds. */
 import type { FinalSet } from '../evaluate/index.ts';
 import { type EquivalenceTest, equivalenceTest, mean } from '../stats/index.ts';
-import { claimSet, finalSample, findArm, type Results } from './aggregate.ts';
+import { finalSample, findArm, type Results, solveSet } from './aggregate.ts';
 import { pairSeeds } from './comparisons.ts';
 import type { Table } from './table.ts';
-import { formatP, noClaim, oracleMark, setTitles, signed } from './table-parts.ts';
+import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
 
 export interface MatchedSolve {
   readonly arm: string;
@@ -47,7 +47,7 @@ export function matchSolve(results: Results, set: FinalSet): MatchedSolve[] {
 }
 
 export function matchedSolveTable(results: Results): Table {
-  const set = claimSet(results);
+  const set = solveSet(results);
   const found = set === undefined ? [] : matchSolve(results, set);
   const reference = solveReferenceOf(results);
   const { matchedSolve } = results.design;

@@ -3,7 +3,7 @@ import { emergence, finalWindow, type RelearningReport, reportRelearning } from 
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { findArm, type Results } from './aggregate.ts';
 import type { Table } from './table.ts';
-import { noClaim, oracleMark } from './table-parts.ts';
+import { noClaim, oracleMark } from './tables.ts';
 
 export interface RelearnedArm {
   readonly arm: string;

@@ -19,7 +19,17 @@ import type { ReportedRow } from './design.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';
-import { formatP, noClaim, oracleTitle, setTitles, signed } from './table-parts.ts';
+
+export const setTitles: Readonly<Record<FinalSet, string>> = {
+  'test-novel': 'held-out problems, novel markers',
+  'test-original': 'held-out problems, original markers',
+  train: "training problems, training's markers",
+};
+
+export const noClaim = 'n = 1, no claim';
+const oracleTitle = 'with labels (upper bounds, never pooled with the arms above)';
+/** Stands behind the name of an arm in a table that also has arms without labels. */
+export const oracleMark = ' (uses labels)';
 
 const armsOf = ({ arms }: Results, oracle: boolean): readonly ArmResults[] =>
   arms.filter(({ usesOracle }) => usesOracle === oracle);
@@ -129,6 +139,14 @@ function comparisonRow(one: Comparison): string[] {
     `${prompts.onlyArm}/${prompts.onlyAgainst}`,
     formatP(prompts.pValue),
   ];
+}
+
+/** A difference with its sign, to two decimals. */
+export const signed = (value: number): string => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
+
+export function formatP(pValue: number | null): string {
+  if (pValue === null) return '-';
+  return pValue < 0.001 ? '< 0.001' : pValue.toFixed(3);
 }
 
 /** Hack per loophole, known and held out; empty when there is only one loophole. */

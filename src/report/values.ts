@@ -1,12 +1,12 @@
 /** Results as values for further computation: CSV in long form, and JSON with every seed's value and every comparison. */
 import {
   type ArmResults,
-  claimSet,
   finalSample,
   metrics,
   type Results,
   type Sample,
   sampleOf,
+  solveSet,
   states,
 } from './aggregate.ts';
 import { type BarVerdict, judgeBar } from './bar.ts';
@@ -103,7 +103,7 @@ export function resultsJson(results: Results): ResultsJson {
     ),
   );
   const runs = results.arms.flatMap((arm) => arm.runs);
-  const set = claimSet(results);
+  const set = solveSet(results);
   return {
     name: results.name,
     /** Whether every arm has more than one seed. */

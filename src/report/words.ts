@@ -1,10 +1,19 @@
 /** Says in sentences what results show and do not show. Nothing is claimed from one seed; a control that failed comes first. */
 import type { FinalSet } from '../evaluate/index.ts';
-import { type ArmResults, baseRuns, claimSet, finalSample, findArm, type Results, type Sample } from './aggregate.ts';
+import {
+  type ArmResults,
+  baseRuns,
+  claimSet,
+  finalSample,
+  findArm,
+  type Results,
+  type Sample,
+  solveSet,
+} from './aggregate.ts';
 import { describeDesign } from './bar.ts';
 import { compareArms, placebosOf } from './comparisons.ts';
 import { matchSolve } from './matched-solve.ts';
-import { formatP, noClaim, setTitles } from './table-parts.ts';
+import { formatP, noClaim, setTitles } from './tables.ts';
 
 /** Hack rates that show emergence: vanilla's must reach the first, and the base's must be below the second. */
 export const emerged = { vanilla: 0.5, base: 0.05 } as const;
@@ -75,7 +84,7 @@ function describeSolve(results: Results, set: FinalSet): string[] {
   const hacks = [false, true].flatMap((oracle) => compareArms(results, set, 'hack', oracle));
   const isBelow = (arm: string): boolean =>
     hacks.some((one) => one.arm === arm && one.against === results.baseline && one.difference < 0);
-  return matchSolve(results, set)
+  return matchSolve(results, solveSet(results) ?? set)
     .filter(({ arm, verdict }) => verdict === 'lower' && isBelow(arm))
     .map(
       ({ arm, reference, difference }) =>
