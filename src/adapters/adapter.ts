@@ -34,6 +34,8 @@ export interface Adapter {
   readonly parameters: readonly Parameter[];
   /** Views of the parameters' gradients that belong to one block. */
   blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[];
+  /** Views of the parameters' values that belong to one block. */
+  blockValues(block: 'deployed' | 'quarantine'): readonly Tensor[];
   /** How the decoder applies its linear layers in this pass. Layers without an adapter are plain. */
   project(pass: AdapterPass): Project;
   /** What the deployed block alone changes: the quarantine is absent, not zeroed. */

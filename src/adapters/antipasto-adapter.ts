@@ -81,11 +81,20 @@ export class AntipastoAdapter implements Adapter {
     );
   }
 
-  /** Gradients of the block's gains; those of the rotations belong to the quarantine. */
   blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[] {
-    return this.parameters.flatMap(({ name, gradient }) => {
-      if (name.endsWith('.gain')) return [gradient.view([this.rank], block === 'deployed' ? 0 : this.rank)];
-      return block === 'deployed' ? [] : [gradient];
+    return this.#blockParts(block, 'gradient');
+  }
+
+  blockValues(block: 'deployed' | 'quarantine'): readonly Tensor[] {
+    return this.#blockParts(block, 'value');
+  }
+
+  /** The part of the gains that is the block's; the rotations belong to the quarantine. */
+  #blockParts(block: 'deployed' | 'quarantine', of: 'value' | 'gradient'): readonly Tensor[] {
+    return this.parameters.flatMap((parameter) => {
+      const whole = parameter[of];
+      if (parameter.name.endsWith('.gain')) return [whole.view([this.rank], block === 'deployed' ? 0 : this.rank)];
+      return block === 'deployed' ? [] : [whole];
     });
   }
 

@@ -64,8 +64,16 @@ export class LinearAdapter implements Adapter {
   }
 
   blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[] {
+    return this.#blockRows(block, 'gradient');
+  }
+
+  blockValues(block: 'deployed' | 'quarantine'): readonly Tensor[] {
+    return this.#blockRows(block, 'value');
+  }
+
+  #blockRows(block: 'deployed' | 'quarantine', of: 'value' | 'gradient'): readonly Tensor[] {
     const first = block === 'deployed' ? 0 : this.rank;
-    return this.parameters.map(({ gradient }) => gradient.rows(first, first + this.rank));
+    return this.parameters.map((parameter) => parameter[of].rows(first, first + this.rank));
   }
 
   project({ coefficients, probe }: AdapterPass): Project {

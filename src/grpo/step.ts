@@ -71,7 +71,13 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const screening = arm.screen === undefined ? null : checkScreening(await arm.screen(shown), count);
 
   const { sampling, loss } = settings;
-  const { values, skipped } = groupAdvantages(learnedRewards ?? rewards, sampling.group, loss.kind, screening);
+  const { values, skipped } = groupAdvantages(
+    learnedRewards ?? rewards,
+    sampling.group,
+    loss.kind,
+    screening,
+    loss.deviationFloor,
+  );
   const trained = [...rollouts.keys()].filter((i) => !skipped[rollouts[i].group]);
   const kept = trained.map((i) => rollouts[i]);
   const advantages = Float32Array.from(trained, (i) => values[i]);

@@ -94,10 +94,9 @@ export class Trainer {
   }
 
   async *#healOnce({ clean, steps, learningRate }: NonNullable<TrainerOptions['heal']>): AsyncGenerator<TrainEvent> {
-    const { policy, optimiser, settings } = this.#context;
-    const first = settings.updates * settings.loss.epochs + 1;
+    const { policy, settings } = this.#context;
     const options = stepOptions(settings.optimiser, learningRate);
-    const { losses, expectations } = await retainHeal(policy, optimiser, clean, steps, first, options, settings);
+    const { losses, expectations } = await retainHeal(policy, clean, steps, options, settings);
     this.#update += steps;
     yield* expectations;
     yield { kind: 'heal', update: this.#update, losses };
