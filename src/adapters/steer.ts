@@ -13,7 +13,7 @@ export function steerAdapter(adapter: Adapter, steer: (project: Project) => Proj
     project: (pass) => steer(adapter.project(pass)),
     deployedChange: (module) => adapter.deployedChange(module),
     fullChange: (module) => adapter.fullChange(module),
-    tensors: () => adapter.tensors(),
+    tensors: (part) => adapter.tensors(part),
     load: (tensors) => adapter.load(tensors),
   };
 }
