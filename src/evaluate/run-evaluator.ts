@@ -5,7 +5,7 @@ import { sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
 import { type Policy, policySampler, samplingSettings } from '../grpo/index.ts';
 import type { Manifest, RunDirectory } from '../run/index.ts';
-import { computeTable, loadCheckpoint } from '../run/index.ts';
+import { computeTable, loadAdapter } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
 import { evaluateTasks } from './evaluate.ts';
 import { evaluationTasks, type SetContext, splitOf } from './sets.ts';
@@ -128,8 +128,7 @@ export class RunEvaluator {
 
   async #load(update: number): Promise<void> {
     if (this.#loaded === update) return;
-    const { state } = await loadCheckpoint(this.#parts.run, update);
-    this.#parts.policy.adapter.load(state.adapter);
+    this.#parts.policy.adapter.load(await loadAdapter(this.#parts.run, update));
     this.#loaded = update;
   }
 }

@@ -21,6 +21,8 @@ export interface StepContext extends SampleContext {
   readonly optimiser: AdamW;
   readonly tasks: readonly Task[];
   readonly grader: Grader;
+  /** Updates completed when the optimiser's moments began at zero; default: 0. */
+  readonly momentsFrom?: number;
   /** Turns a prompt into text, for an arm that sees text. */
   readonly showPrompt: (tokens: Int32Array) => string;
   /** Is called when a phase begins, for clocks and progress. */

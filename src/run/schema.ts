@@ -188,6 +188,12 @@ const output = z
     checkpointEvery: positive()
       .default(10)
       .describe('updates between checkpoints; update 0 and the last one always have a checkpoint'),
+    keepState: z
+      .enum(['newest', 'all'])
+      .default('newest')
+      .describe(
+        'checkpoints that keep the state of the trainer (moments, what the arm remembers), which resuming and forking need; every one keeps the adapter',
+      ),
     storeFeatures: z
       .boolean()
       .default(true)
