@@ -46,6 +46,7 @@ function inputDifferences(first: Manifest, second: Manifest): string[] {
     ['the problems', first.dataHash, second.dataHash],
     ['the pairs', first.pairsHash, second.pairsHash],
     ['the code of the plugins', hashes(first), hashes(second)],
+    ['whether they were forked without a state', first.parent?.adapterOnly ?? null, second.parent?.adapterOnly ?? null],
     ['the update they were forked at', first.parent?.update ?? null, second.parent?.update ?? null],
   ];
   return compared.flatMap(([what, before, after]) => (before === after ? [] : [what]));

@@ -190,11 +190,8 @@ describe('a kill', () => {
     const run = makeRun();
     for (const update of [0, 2]) await saveCheckpoint(run, stateAt(update), newest);
     const copy = (): RunDirectory => {
-      const path = join(home, `killed-${count++}`);
-      cpSync(run.path, path, { recursive: true });
       const killed = makeRun();
-      rmSync(killed.path, { recursive: true });
-      cpSync(path, killed.path, { recursive: true });
+      cpSync(run.path, killed.path, { recursive: true });
       return killed;
     };
     const before = copy();
