@@ -167,6 +167,20 @@ describe('updates', () => {
     expect(furthest(Array.from(once[0]), Array.from(single[0]))).toBeGreaterThan(1e-4);
   });
 
+  it('moments that begin anew in the middle of a run are corrected as at its start', async () => {
+    const settings = tinyWith({ optimiser: { warmupUpdates: 0 }, updates: 1_000_000 });
+    const twiceFrom = (step: number, momentsFrom: number) =>
+      restoring(async (optimiser) => {
+        const context = { policy, optimiser, arm: { sees: seesNothing }, settings, momentsFrom };
+        for (const each of [step, step + 1]) await updatePolicy(context, inputs, each);
+      });
+    const [start, middle, uncorrected] = [await twiceFrom(0, 0), await twiceFrom(50, 50), await twiceFrom(50, 0)];
+    start.forEach((values, i) => {
+      expect(furthest(Array.from(values), Array.from(middle[i]))).toBeLessThan(1e-6);
+    });
+    expect(furthest(Array.from(start[0]), Array.from(uncorrected[0]))).toBeGreaterThan(1e-4);
+  });
+
   describe('retain-heal', () => {
     const clean = () => inputs.rollouts.map(({ prompt, tokens }, group) => ({ group, prompt, tokens }));
     const options = { learningRate: 1e-2, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0.1, maxNorm: 1 };

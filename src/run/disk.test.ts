@@ -1,4 +1,4 @@
-/** The room of checkpoints, for the shape of Qwen3-4B without allocating it, and against the files of a run of the tiny lab. */
+/** The room that checkpoints take, for the shape of Qwen3-4B without allocating it. */
 import { expect, it } from 'vitest';
 import { findStart, targetModules } from '../adapters/index.ts';
 import { resolveBuiltin } from '../lab/index.ts';
