@@ -48,7 +48,7 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     ['output.recompute=true', 'output.recompute (--set), it is called compute.recompute now'],
     ['output.readEvery=3', 'output.readEvery (--set), it is called compute.readEvery now'],
     ['output.rowStep=3', 'output.rowStep (--set), it is called compute.rowStep now'],
-    ['output.keepState=none', 'output.keepState: expected'],
+    ['output.keepState=none', 'output.keepState: expected newest, all, found "none" (--set)'],
     ['adapter.family=lora-frozen', 'found "lora-frozen" (--set), did you mean "lora-frozen-b"?'],
     ['loss.deviationFloor=-1', 'loss.deviationFloor: expected a number of at least 0, found -1 (--set)'],
     ['loss.deviationFloor=0.1', 'key loss.deviationFloor: expected 0 with loss.kind dr, which does not divide'],
