@@ -5,7 +5,7 @@ import { expectWritable, sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
 import { type Policy, type Sampler, samplingSettings } from '../grpo/index.ts';
 import type { Manifest, RunDirectory } from '../run/index.ts';
-import { loadCheckpoint } from '../run/index.ts';
+import { loadAdapter } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
 import { evaluateTasks } from './evaluate.ts';
 import { evaluationTasks, expectFilled, type SetContext } from './sets.ts';
@@ -127,8 +127,7 @@ export class RunEvaluator {
 
   async #load(update: number): Promise<void> {
     if (this.#loaded === update) return;
-    const { state } = await loadCheckpoint(this.#parts.run, update);
-    this.#parts.policy.adapter.load(state.adapter);
+    this.#parts.policy.adapter.load(await loadAdapter(this.#parts.run, update));
     this.#loaded = update;
   }
 }

@@ -164,12 +164,20 @@ export function expectSamePlugins(call: string, run: RunDirectory): void {
 }
 
 /**
- * Refuses a fork whose inputs are not its parent's. The model must be the same, since the adapter was trained on it; another input may
+ * Refuses a fork whose inputs are not its parent's. The model and the adapter must be the same, since the adapter was trained on it; another input may
  * differ if the fork's config names another one.
  */
 export function expectFork(call: string, parent: Manifest, config: RunConfig, now: RunIdentity): void {
   const same = (pick: (each: RunConfig) => unknown): boolean =>
     JSON.stringify(pick(config)) === JSON.stringify(pick(parent.config));
+  if (!same((each) => each.adapter)) {
+    throw new UserError({
+      call,
+      expected: `the adapter of the parent (${JSON.stringify(parent.config.adapter)})`,
+      found: JSON.stringify(config.adapter),
+      fix: 'A fork goes on with the adapter that its parent trained: leave the keys of adapter as they are.',
+    });
+  }
   const { model, plugins, problems, partition, pairs, pool } = now;
   expectIdentity(call, parent, config, {
     model,

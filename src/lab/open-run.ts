@@ -4,8 +4,15 @@ import { UserError } from '../base/index.ts';
 import { RunEvaluator } from '../evaluate/index.ts';
 import type { Policy } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
-import { computeTable, partitionOf, type RunConfig, RunDirectory, trainingTasks } from '../run/index.ts';
-import { lastAdapter, openAdapter } from './adapter.ts';
+import {
+  checkedInitial,
+  computeTable,
+  partitionOf,
+  type RunConfig,
+  RunDirectory,
+  trainingTasks,
+} from '../run/index.ts';
+import { openAdapter } from './adapter.ts';
 import { parseRunConfig, partsOf } from './config.ts';
 import { deviceNames } from './devices.ts';
 import { openRunInputs } from './identity.ts';
@@ -38,7 +45,7 @@ export async function openRun(path: string, resources: Resources, options: OpenR
   const everything = Object.values(splits).flat();
   const tasks = async (text: ModelText) => trainingTasks(config, everything, partition, { text, loopholes }, 'open');
   const model = await placeModel(config, files, resources, tasks);
-  const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
+  const adapter = await openAdapter(config, model, pairs, checkedInitial(run));
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: hasQuarantine ? 0 : 1 };
   const { siblings = [] } = options;
   const sampler = openSampler(policy, computeTable(config), options.sampler);

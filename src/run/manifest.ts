@@ -6,7 +6,7 @@ import { configHash } from './config.ts';
 import { type RunConfig, storedConfigSchema } from './schema.ts';
 import { readStored } from './stored.ts';
 
-export const runFormat = 2;
+export const runFormat = 3;
 
 const what = 'the manifest of a run';
 
@@ -40,8 +40,8 @@ const manifestSchema = z.object({
   /** The device and what its bytes depend on (kernel variant, or GPU and precision), then the number of threads. */
   device: z.string(),
   features: z.object({ modules: z.array(z.string()), rank: z.number().int().min(1) }),
-  /** The run and the update that this one was forked from. */
-  parent: z.object({ run: z.string(), update: z.number().int().min(0) }).nullable(),
+  /** The run and the update that this one was forked from; `adapterOnly`: without the state of its trainer. */
+  parent: z.object({ run: z.string(), update: z.number().int().min(0), adapterOnly: z.boolean() }).nullable(),
 });
 
 type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
@@ -66,6 +66,11 @@ export function readManifest(path: string): Manifest {
   });
 }
 
+const olderFormats: Readonly<Record<number, string>> = {
+  1: 'Fields have other names since format 2: read this run with gradient-quarantine 0.1.x, or train it again from its recipe.',
+  2: 'Since format 3 a run stores the initial values of its adapter once: read this run with the version that wrote it, or train it again from its recipe.',
+};
+
 /** Refuses a run that another version of the package wrote in another format. */
 export function expectFormat(path: string): void {
   const { format, version } = readStored(path, what, z.object({ format: z.number(), version: z.string().optional() }));
@@ -75,9 +80,6 @@ export function expectFormat(path: string): void {
     call: `open ${path}`,
     expected: `a run of format ${runFormat}`,
     found: `format ${format}${writer}`,
-    fix:
-      format === 1
-        ? 'Fields have other names since format 2: read this run with gradient-quarantine 0.1.x, or train it again from its recipe.'
-        : 'Read it with the version of gradient-quarantine that wrote it.',
+    fix: olderFormats[format] ?? 'Read it with the version of gradient-quarantine that wrote it.',
   });
 }

@@ -107,6 +107,11 @@ const sampling = z
 const loss = z
   .strictObject({
     kind: z.enum(['dr', 'classic']).default('dr').describe('dr: Dr.GRPO; classic: GRPO with its two normalisations'),
+    deviationFloor: z
+      .number()
+      .min(0)
+      .default(0)
+      .describe('least deviation of a group that classic divides by; 0: its own, however small. dr divides by none'),
     clip: z.number().gt(0).default(0.2).describe('ε: the ratio ρ is clipped to 1 ± ε'),
     klWeight: z.number().min(0).default(1e-3).describe('β: the weight of the KL term'),
     klRoute: z
@@ -183,6 +188,12 @@ const output = z
     checkpointEvery: positive()
       .default(10)
       .describe('updates between checkpoints; update 0 and the last one always have a checkpoint'),
+    keepState: z
+      .enum(['newest', 'all'])
+      .default('newest')
+      .describe(
+        'checkpoints that keep the state of the trainer (moments, what the arm remembers), which resuming and forking need; every one keeps the adapter',
+      ),
     storeFeatures: z
       .boolean()
       .default(true)

@@ -18,7 +18,6 @@ import { shellLine, UserError } from '../../base/index.ts';
 import { expectWritable, sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { lastCheckpoint } from '../../evaluate/index.ts';
 import {
-  lastAdapter,
   modelDirectory,
   onInterrupt,
   openAdapter,
@@ -32,10 +31,11 @@ import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
 import {
-  checkedAdapter,
+  checkedInitial,
+  checkedTensors,
   configDifferences,
   isOfOneUpdate,
-  loadCheckpoint,
+  loadAdapter,
   noticeText,
   RunDirectory,
   readStamped,
@@ -156,7 +156,7 @@ const sourceSchema = z.object({ model: z.string(), adapter: z.string() });
 async function exportDeployed(run: RunDirectory, config: RunConfig, directory: string): Promise<string> {
   await using resources = new Resources();
   const { files, pairs } = await openRunInputs(`gq relearn ${run.path}`, run, config, resources);
-  const source = { model: files.hash, adapter: await sha256File(checkedAdapter(run, lastCheckpoint(run))) };
+  const source = { model: files.hash, adapter: await sha256File(checkedTensors(run, lastCheckpoint(run), 'adapter')) };
   if (existsSync(directory)) {
     const path = join(directory, 'source.json');
     const found = existsSync(path) ? readStamped(path, 'the source of a deployed model', sourceSchema) : null;
@@ -169,8 +169,8 @@ async function exportDeployed(run: RunDirectory, config: RunConfig, directory: s
     });
   }
   const model = await placeModel(config, files, resources);
-  const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
-  adapter.load((await loadCheckpoint(run, lastCheckpoint(run))).state.adapter);
+  const adapter = await openAdapter(config, model, pairs, checkedInitial(run));
+  adapter.load(await loadAdapter(run, lastCheckpoint(run)));
   await using folder = await ModelFolder.open(modelDirectory(config.model));
   await createFolder(directory, async (path) => {
     await writeMerged(path, folder, adapter, 'F32');
