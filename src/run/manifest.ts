@@ -10,6 +10,11 @@ export const runFormat = 2;
 
 const what = 'the manifest of a run';
 
+const problemUse = z.object({
+  used: z.number().int().min(0),
+  leftOut: z.array(z.object({ id: z.string(), reason: z.string() })),
+});
+
 const manifestSchema = z.object({
   format: z.literal(runFormat),
   name: z.string(),
@@ -21,6 +26,10 @@ const manifestSchema = z.object({
   created: z.string(),
   modelHash: z.string(),
   dataHash: z.string(),
+  /** Hashes of the files that the table data names, by key; null in runs of earlier versions. */
+  dataFiles: z.record(z.string(), z.string()).nullable().default(null),
+  /** How many problems of each split are used, and which are left out and why; null in runs of earlier versions. */
+  problems: z.object({ train: problemUse, validation: problemUse, test: problemUse }).nullable().default(null),
   pairsHash: z.string().nullable(),
   /** Hash of the file of demonstrations (teacher.pool); null without one. */
   poolHash: z.string().nullable(),
@@ -57,13 +66,21 @@ export function readManifest(path: string): Manifest {
   const { config } = readStored(path, what, z.object({ config: z.custom<RunConfig>() }));
   // The config as it is in the file: keys that a later version added do not count.
   const found = configHash(config);
-  if (found === manifest.configHash) return manifest;
+  if (found === manifest.configHash) return { ...manifest, config: withPartitionSeed(manifest.config, config) };
   throw new UserError({
     call: `read ${path}`,
     expected: `a config with the hash that the manifest says (${manifest.configHash})`,
     found: `another hash (${found})`,
     fix: 'The config was changed after the run began. Restore it, or fork the run: --fork RUN@UPDATE --set KEY=VALUE.',
   });
+}
+
+/** Runs from before environment.partitionSeed dealt their loopholes out by the seed of the run. */
+function withPartitionSeed(config: RunConfig, stored: RunConfig): RunConfig {
+  const { environment, seed } = config;
+  const several = environment.loopholes.length + environment.heldOutLoopholes.length > 1;
+  if ('partitionSeed' in stored.environment || !several) return config;
+  return { ...config, environment: { ...environment, partitionSeed: seed } };
 }
 
 /** Refuses a run that another version of the package wrote in another format. */
