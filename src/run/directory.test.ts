@@ -18,6 +18,7 @@ import type { RolloutRecord } from '../grpo/events.ts';
 import type { TrainerState } from '../grpo/train.ts';
 import { resolveBuiltin } from '../lab/index.ts';
 import { loadCheckpoint, saveCheckpoint } from './checkpoint.ts';
+import { configHash } from './config.ts';
 import { RunDirectory } from './directory.ts';
 import { FileSink } from './file-sink.ts';
 import { rolloutColumns, rolloutRow } from './ledger.ts';
@@ -86,6 +87,26 @@ function stateAt(update: number): TrainerState {
     tripwire: { best: -1.25, strikes: 1, tripped: null },
   };
 }
+
+describe('a manifest from before environment.partitionSeed', () => {
+  const stored = async (seed: number, loopholes: readonly string[]) => {
+    const run = RunDirectory.create(join(home, `run-${count++}`));
+    const { partitionSeed: _new, ...environment } = { ...config.environment, loopholes };
+    const old = { ...config, seed, environment } as unknown as typeof config;
+    const { dataFiles: _files, problems: _problems, ...rest } = manifest;
+    await run.writeManifest({ ...rest, config: old, configHash: configHash(old) } as unknown as Manifest);
+    return run.readManifest();
+  };
+
+  it('keeps the partition that the seed of the run gave', async () => {
+    const { config: read, dataFiles, problems } = await stored(7, ['run_tests', 'sentinel']);
+    expect([read.environment.partitionSeed, dataFiles, problems]).toEqual([7, null, null]);
+  });
+
+  it('has the default where one loophole leaves nothing to deal out', async () => {
+    expect((await stored(7, ['run_tests'])).config.environment.partitionSeed).toBe(1);
+  });
+});
 
 describe('checkpoints', () => {
   it('come back as they were, and equal states have equal bytes', async () => {
