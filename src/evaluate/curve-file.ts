@@ -2,7 +2,7 @@
  * eval-curve.json of a run: for every set that was evaluated over updates, the rates at every point. It is made from the stored
  * evaluations alone, on whole sets only, and made again whenever there are more of them.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isPartial } from '../adapters/index.ts';
@@ -23,14 +23,14 @@ export type Curves = Readonly<Partial<Record<CurveSet, readonly CurvePoint[]>>>;
 const namesSchema = z.looseObject({ sets: z.partialRecord(z.enum(curveSets), z.array(z.unknown())) });
 
 /** The points of one set, by update; states between full and deployed belong to no curve. */
-export function curvePoints(evaluations: readonly Evaluation[], set: CurveSet): CurvePoint[] {
+function curvePoints(evaluations: readonly Evaluation[], set: CurveSet): CurvePoint[] {
   return evaluations
     .filter((one) => one.set === set && one.limit === null && !isPartial(one.state))
     .map(({ update, state, rows }) => ({ update, state, ...summarise(rows) }))
     .sort((a, b) => a.update - b.update);
 }
 
-/** Writes the curve of a set, with those of the sets that are in the file already. */
+/** Writes the curve of a set, with those of the sets that are in the file already; a file that has them all stays as it is. */
 export async function writeCurve(runPath: string, set: CurveSet): Promise<Curves> {
   const path = join(runPath, 'eval-curve.json');
   const fix = 'The file was damaged, or something else wrote it: delete it, and gq eval-curve makes it again.';
@@ -38,6 +38,7 @@ export async function writeCurve(runPath: string, set: CurveSet): Promise<Curves
   const evaluations = new EvaluationStore(runPath).all();
   const wanted = curveSets.filter((name) => name === set || known[name] !== undefined);
   const sets: Curves = Object.fromEntries(wanted.map((name) => [name, curvePoints(evaluations, name)]));
-  await writeFileAtomic(path, stampedJson({ sets }));
+  const text = stampedJson({ sets });
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) await writeFileAtomic(path, text);
   return sets;
 }
