@@ -155,7 +155,9 @@ function changeOf(key: NamedInput, begun: Manifest, config: RunConfig): string {
 }
 
 /** Where an input comes from, for people. */
-const placeOf: Readonly<Record<Exclude<NamedInput, 'config' | 'plugins' | 'dataFiles'>, (config: RunConfig) => string>> = {
+const placeOf: Readonly<
+  Record<Exclude<NamedInput, 'config' | 'plugins' | 'dataFiles'>, (config: RunConfig) => string>
+> = {
   model: ({ model }) => model,
   problems: ({ data }) => (typeof data['path'] === 'string' ? data['path'] : `the problems of kind ${data.kind}`),
   partition: ({ environment }) => environment.partition ?? 'no file',
