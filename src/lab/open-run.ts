@@ -17,6 +17,7 @@ import { parseRunConfig, partsOf } from './config.ts';
 import { deviceNames } from './devices.ts';
 import { openRunInputs } from './identity.ts';
 import { placeModel } from './model.ts';
+import type { Warn } from './problems.ts';
 import { openSampler, type Replacements } from './replacements.ts';
 import type { Resources } from './resources.ts';
 
@@ -32,6 +33,8 @@ export interface OpenRunOptions extends Replacements {
   readonly device?: string;
   /** Runs with the same base, whose evaluations of it may be reused. */
   readonly siblings?: readonly string[];
+  /** Is told which problems are left out, and why. */
+  readonly warn?: Warn;
 }
 
 export async function openRun(path: string, resources: Resources, options: OpenRunOptions = {}): Promise<OpenRun> {
@@ -39,8 +42,8 @@ export async function openRun(path: string, resources: Resources, options: OpenR
   const { config: stored, hasQuarantine } = run.readManifest();
   const config = withDevice(await parseRunConfig(stored), options.device);
   const { loopholes } = await partsOf(config);
-  const inputs = await openRunInputs(`open ${path}`, run, config, resources, options);
-  const { judge, problems: splits, pairs, files } = inputs;
+  const inputs = await openRunInputs(`open ${path}`, run, config, resources, options, options.warn);
+  const { judge, problems: splits, use, pairs, files } = inputs;
   const partition = await partitionOf(config, splits, loopholes);
   const everything = Object.values(splits).flat();
   const tasks = async (text: ModelText) => trainingTasks(config, everything, partition, { text, loopholes }, 'open');
@@ -49,7 +52,8 @@ export async function openRun(path: string, resources: Resources, options: OpenR
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: hasQuarantine ? 0 : 1 };
   const { siblings = [] } = options;
   const sampler = openSampler(policy, computeTable(config), options.sampler);
-  const evaluated = { run, config, policy, judge, sampler, splits, partition, loopholes, text: model.text, siblings };
+  const sets = { splits, use, partition, loopholes, text: model.text };
+  const evaluated = { run, config, policy, judge, sampler, siblings, ...sets };
   return { run, config, hasQuarantine, evaluator: new RunEvaluator(evaluated) };
 }
 

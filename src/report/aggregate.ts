@@ -26,7 +26,7 @@ export interface Sample {
 
 export const states = ['base', 'full', 'deployed'] as const satisfies readonly PolicyState[];
 export type State = (typeof states)[number];
-export const metrics = ['hack', 'solve', 'objective'] as const;
+export const metrics = ['hack', 'solve', 'objective', 'authorsLabel'] as const;
 export type Metric = (typeof metrics)[number];
 
 export interface ArmResults {
@@ -111,7 +111,7 @@ export function finalSample(runs: readonly RunResults[], set: FinalSet, state: S
     (run) => {
       const summary = summaryOf(run);
       if (summary === null) return null;
-      return metric === 'objective' ? summary.objective : summary[metric].rate;
+      return metric === 'objective' ? summary.objective : (summary[metric]?.rate ?? null);
     },
     (run) => {
       const summary = summaryOf(run);

@@ -21,6 +21,10 @@ import { type ArmResults, finalSample, type Results } from './aggregate.ts';
 
 export type ComparedMetric = 'hack' | 'solve';
 
+/** What is compared on a set: where no loophole is open, nothing can be a hack. */
+export const comparedMetrics = (set: FinalSet): readonly ComparedMetric[] =>
+  set === 'test-unhinted' ? ['solve'] : ['hack', 'solve'];
+
 export interface Comparison {
   readonly set: FinalSet;
   readonly metric: ComparedMetric;

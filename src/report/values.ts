@@ -1,6 +1,6 @@
 /** Results as values for further computation: CSV in long form, and JSON with every seed's value and every comparison. */
 import { type ArmResults, finalSample, metrics, type Results, type Sample, sampleOf, states } from './aggregate.ts';
-import { type Comparison, compareArms } from './comparisons.ts';
+import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import { csvLine } from './table.ts';
 
@@ -78,7 +78,7 @@ export interface ResultsJson {
 
 export function resultsJson(results: Results): ResultsJson {
   const comparisons = results.sets.flatMap((set) =>
-    (['hack', 'solve'] as const).flatMap((metric) =>
+    comparedMetrics(set).flatMap((metric) =>
       [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle)),
     ),
   );

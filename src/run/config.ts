@@ -66,6 +66,8 @@ export function readConfig(
 const pathKeys: readonly { readonly table: string | null; readonly key: string; readonly isName: RegExp | null }[] = [
   { table: null, key: 'model', isName: /^micro$/ },
   { table: 'data', key: 'path', isName: null },
+  { table: 'data', key: 'testPath', isName: null },
+  { table: 'data', key: 'validationPath', isName: null },
   { table: 'environment', key: 'partition', isName: null },
   { table: 'teacher', key: 'pool', isName: null },
   { table: 'device', key: 'libraries', isName: null },

@@ -33,6 +33,8 @@ const manifest: Manifest = {
   created: '2020-01-01T00:00:00.000Z',
   modelHash: '',
   dataHash: '',
+  dataFiles: {},
+  problems: { train: { used: 0, leftOut: [] }, validation: { used: 0, leftOut: [] }, test: { used: 0, leftOut: [] } },
   pairsHash: null,
   poolHash: null,
   partitionHash: null,
@@ -198,7 +200,7 @@ describe('ledger rows', () => {
   it('the files of a run: rows of features are counted over several openings; infos are not kept, warnings are', async () => {
     const run = await makeRun();
     const earlier = [
-      { kind: 'warning', update: 0, name: 'problem-left-out', message: 'problem 7 is left out' },
+      { kind: 'warning', update: 0, name: 'problems-left-out', message: 'problem 7 is left out' },
     ] as const;
     for (const update of [1, 2]) {
       const files = new FileSink(run, update === 1 ? { ...fileOptions, earlier } : fileOptions);

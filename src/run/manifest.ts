@@ -10,6 +10,11 @@ export const runFormat = 3;
 
 const what = 'the manifest of a run';
 
+const problemUse = z.object({
+  used: z.number().int().min(0),
+  leftOut: z.array(z.object({ id: z.string(), reason: z.string() })),
+});
+
 const manifestSchema = z.object({
   format: z.literal(runFormat),
   name: z.string(),
@@ -21,6 +26,10 @@ const manifestSchema = z.object({
   created: z.string(),
   modelHash: z.string(),
   dataHash: z.string(),
+  /** Hashes of the files that the table data names, by key. */
+  dataFiles: z.record(z.string(), z.string()),
+  /** How many problems of each split are used, and which are left out and why. */
+  problems: z.object({ train: problemUse, validation: problemUse, test: problemUse }),
   pairsHash: z.string().nullable(),
   /** Hash of the file of demonstrations (teacher.pool); null without one. */
   poolHash: z.string().nullable(),
@@ -35,8 +44,8 @@ const manifestSchema = z.object({
   /** Modules whose parts the config may name, with the hash of their code. */
   plugins: z.array(z.object({ path: z.string(), hash: z.string() })),
   /** Names of the judge and of the sampler that a program put in place of the lab's own; null for those. */
-  judge: z.string().nullable().default(null),
-  sampler: z.string().nullable().default(null),
+  judge: z.string().nullable(),
+  sampler: z.string().nullable(),
   /** The device and what its bytes depend on (kernel variant, or GPU and precision), then the number of threads. */
   device: z.string(),
   features: z.object({ modules: z.array(z.string()), rank: z.number().int().min(1) }),

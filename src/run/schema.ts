@@ -52,7 +52,12 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .string()
         .nullable()
         .default(null)
-        .describe('a file that gives each problem id its loophole; null: loopholes are dealt out evenly by seed'),
+        .describe('a file that gives each problem id its loophole; null: they are dealt out evenly by partitionSeed'),
+      partitionSeed: count(Number.MAX_SAFE_INTEGER)
+        .default(1)
+        .describe(
+          'seed that deals the loopholes out; apart from `seed`, so that all arms and seeds share one partition',
+        ),
       markers: z
         .enum(['original', 'family'])
         .default('original')
