@@ -2,8 +2,10 @@
  * The adapter of a policy, whatever its family: parameters that learn, and a way to apply every linear layer. The policy
  * state, the routes and the quarantine scale are arguments of a pass, never state.
  */
+import { UserError } from '../base/index.ts';
 import type { BlockCoefficients, BottleneckProbe, Parameter, Tensor } from '../engine/index.ts';
 import type { Project } from '../model/index.ts';
+import type { AdapterPart } from './shapes.ts';
 import type { TargetModule } from './targets.ts';
 
 export interface AdapterPass {
@@ -34,13 +36,26 @@ export interface Adapter {
   readonly parameters: readonly Parameter[];
   /** Views of the parameters' gradients that belong to one block. */
   blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[];
+  /** Views of the parameters' values that belong to one block. */
+  blockValues(block: 'deployed' | 'quarantine'): readonly Tensor[];
   /** How the decoder applies its linear layers in this pass. Layers without an adapter are plain. */
   project(pass: AdapterPass): Project;
   /** What the deployed block alone changes: the quarantine is absent, not zeroed. */
   deployedChange(module: string): Promise<LowRankChange>;
   /** What both blocks change together: the policy as trained. */
   fullChange(module: string): Promise<LowRankChange>;
-  /** Everything needed to continue: the values, and the frozen part they are measured from. */
-  tensors(): Promise<Map<string, StoredTensor>>;
+  /** The values that learning changes, or the frozen initial values that they are measured from; without a part, both. */
+  tensors(part?: AdapterPart): Promise<Map<string, StoredTensor>>;
+  /** Takes over every learned value, and those initial values that are given; the others stay. */
   load(tensors: ReadonlyMap<string, StoredTensor>): void;
+}
+
+/** The values of a stored tensor; one that is missing or of another shape is refused by its name. */
+export function expectStored(name: string, found: StoredTensor | undefined, shape: readonly number[]): Float32Array {
+  if (found?.shape.join() === shape.join()) return found.data;
+  throw new UserError({
+    call: `load adapter ${name}`,
+    expected: `[${shape.join(',')}]`,
+    found: found === undefined ? 'no such tensor' : `[${found.shape.join(',')}]`,
+  });
 }

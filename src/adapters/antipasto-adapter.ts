@@ -4,7 +4,7 @@
  * there is no initial part to subtract. The deployed change consists of the deployed rows alone, without the rotation.
  * Each module learns its gains g [2R] and X [R, R].
  */
-import { ShapeError, UserError } from '../base/index.ts';
+import { ShapeError } from '../base/index.ts';
 import {
   add,
   invert,
@@ -20,8 +20,9 @@ import {
   tanh,
 } from '../engine/index.ts';
 import type { Project } from '../model/index.ts';
-import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
+import { type Adapter, type AdapterPass, expectStored, type LowRankChange, type StoredTensor } from './adapter.ts';
 import { projectAdapted } from './project.ts';
+import type { AdapterPart } from './shapes.ts';
 import type { InitialFactors } from './starts/start.ts';
 import type { TargetModule } from './targets.ts';
 import { transpose } from './transpose.ts';
@@ -81,11 +82,20 @@ export class AntipastoAdapter implements Adapter {
     );
   }
 
-  /** Gradients of the block's gains; those of the rotations belong to the quarantine. */
   blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[] {
-    return this.parameters.flatMap(({ name, gradient }) => {
-      if (name.endsWith('.gain')) return [gradient.view([this.rank], block === 'deployed' ? 0 : this.rank)];
-      return block === 'deployed' ? [] : [gradient];
+    return this.#blockParts(block, 'gradient');
+  }
+
+  blockValues(block: 'deployed' | 'quarantine'): readonly Tensor[] {
+    return this.#blockParts(block, 'value');
+  }
+
+  /** The part of the gains that is the block's; the rotations belong to the quarantine. */
+  #blockParts(block: 'deployed' | 'quarantine', of: 'value' | 'gradient'): readonly Tensor[] {
+    return this.parameters.flatMap((parameter) => {
+      const whole = parameter[of];
+      if (parameter.name.endsWith('.gain')) return [whole.view([this.rank], block === 'deployed' ? 0 : this.rank)];
+      return block === 'deployed' ? [] : [whole];
     });
   }
 
@@ -131,10 +141,11 @@ export class AntipastoAdapter implements Adapter {
     return { rank: this.rank, down: downs.slice(0, this.rank * frozen.down.shape[1]), up };
   }
 
-  async tensors(): Promise<Map<string, StoredTensor>> {
+  async tensors(part?: AdapterPart): Promise<Map<string, StoredTensor>> {
     const stored = new Map<string, StoredTensor>();
     for (const [name, parts] of this.#frozen) {
-      for (const [suffix, tensor] of Object.entries(parts)) {
+      for (const [suffix, tensor] of Object.entries<Tensor>({ ...parts })) {
+        if (part !== undefined && part !== partOf(suffix)) continue;
         stored.set(`${name}.${suffix}`, { shape: tensor.shape, data: await readFloats(tensor) });
       }
     }
@@ -145,17 +156,15 @@ export class AntipastoAdapter implements Adapter {
     for (const [name, parts] of this.#frozen) {
       for (const [suffix, tensor] of Object.entries<Tensor>({ ...parts })) {
         const found = tensors.get(`${name}.${suffix}`);
-        if (found?.shape.join() !== tensor.shape.join()) {
-          throw new UserError({
-            call: `load adapter ${name}.${suffix}`,
-            expected: `[${tensor.shape.join(',')}]`,
-            found: found === undefined ? 'no such tensor' : `[${found.shape.join(',')}]`,
-          });
-        }
-        tensor.device.write(tensor, found.data);
+        if (found === undefined && partOf(suffix) === 'initial') continue;
+        tensor.device.write(tensor, expectStored(`${name}.${suffix}`, found, tensor.shape));
       }
     }
   }
+}
+
+function partOf(suffix: string): AdapterPart {
+  return suffix === 'down' || suffix === 'up' ? 'initial' : 'learned';
 }
 
 /** The tensor in the activations' float. */

@@ -1,7 +1,7 @@
 /**
- * An adapter as a safetensors file: for every module its values and the frozen part they are measured from, in float32, with
- * what is needed to build it again (family, rank, modules, schema) in the metadata. Reading is strict: a missing, extra,
- * misshaped or non-finite tensor is an error that names it.
+ * An adapter as a safetensors file: for every module its learned values and the initial ones they are measured from, in float32, with
+ * what is needed to build it again (family, rank, modules, schema) in the metadata. A run keeps the two parts in two files, and the
+ * description in its manifest. Reading is strict: a missing, extra, misshaped or non-finite tensor is an error that names it.
  */
 import { UserError } from '../base/index.ts';
 import type { Scope } from '../engine/index.ts';
@@ -9,6 +9,7 @@ import type { DecoderConfig } from '../model/index.ts';
 import { findNonFinite, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { Adapter, StoredTensor } from './adapter.ts';
 import { assembleAdapter } from './create.ts';
+import { adapterShapes } from './shapes.ts';
 import { builtinStarts, findStart } from './starts/registry.ts';
 import type { AdapterStart, InitialFactors } from './starts/start.ts';
 import { type TargetModule, targetModules } from './targets.ts';
@@ -19,6 +20,8 @@ const checkpointSchema = 1;
 
 export interface AdapterCheckpoint {
   readonly path: string;
+  /** The file of the initial values; null where everything is in one file. */
+  readonly initialPath: string | null;
   readonly family: string;
   readonly rank: number;
   /** Names of the adapted modules, sorted. */
@@ -53,12 +56,21 @@ export async function writeCheckpoint(
 /** The description that a file without metadata needs from its reader. */
 export type CheckpointKind = Pick<AdapterCheckpoint, 'family' | 'rank' | 'modules'>;
 
-/** `known` describes a file whose writer keeps the description elsewhere, as a run does in its manifest. */
-export async function readCheckpoint(path: string, known?: CheckpointKind): Promise<AdapterCheckpoint> {
+/** `known` and `initialPath`: the description of a file and where its initial values are, as a run keeps them apart. */
+export async function readCheckpoint(
+  path: string,
+  known?: CheckpointKind,
+  initialPath: string | null = null,
+): Promise<AdapterCheckpoint> {
   await using file = await SafetensorsFile.open(path);
   const { format: _format, schema: _schema, family: _family, rank: _rank, modules: _modules, ...rest } = file.metadata;
   const kind = known !== undefined && file.metadata['format'] === undefined ? known : parseKind(path, file.metadata);
-  return { path, ...kind, tensors: await readTensors(path, file), metadata: rest };
+  const tensors = await readTensors(path, file);
+  if (initialPath !== null) {
+    await using initial = await SafetensorsFile.open(initialPath);
+    for (const [name, tensor] of await readTensors(initialPath, initial)) tensors.set(name, tensor);
+  }
+  return { path, initialPath, ...kind, tensors, metadata: rest };
 }
 
 function parseKind(path: string, metadata: Readonly<Record<string, string>>): CheckpointKind {
@@ -101,6 +113,12 @@ export function restoreAdapter(
   checkpoint: AdapterCheckpoint,
   starts: readonly AdapterStart[] = builtinStarts,
 ): Adapter {
+  const { family, rank } = checkpoint;
+  const { parametrisation } = findStart(family, starts);
+  for (const module of checkpointModules(config, checkpoint)) {
+    const { learned } = adapterShapes(parametrisation, rank, module);
+    for (const [suffix, shape] of Object.entries(learned)) expectTensor(checkpoint, `${module.name}.${suffix}`, shape);
+  }
   const adapter = restoreStart(scope, config, checkpoint, starts);
   adapter.load(checkpoint.tensors);
   return adapter;
@@ -117,45 +135,32 @@ export function restoreStart(
   const start = findStart(family, starts);
   const modules = checkpointModules(config, checkpoint);
   const factors = new Map<string, InitialFactors>();
-  const expected = new Set<string>();
+  const known = new Set<string>();
   for (const module of modules) {
-    const read = (suffix: string, shape: readonly number[]): Float32Array => {
-      const name = `${module.name}.${suffix}`;
-      expected.add(name);
-      const found = tensors.get(name);
-      if (found?.shape.join() === shape.join()) return found.data;
-      throw new UserError({
-        call: `read ${path}, tensor ${name}`,
-        expected: `[${shape.join(',')}]`,
-        found: found === undefined ? 'no such tensor' : `[${found.shape.join(',')}]`,
-      });
-    };
-    factors.set(module.name, storedFactors(start, rank, module, read));
+    const { learned, initial } = adapterShapes(start.parametrisation, rank, module);
+    for (const suffix of [...Object.keys(learned), ...Object.keys(initial)]) known.add(`${module.name}.${suffix}`);
+    const [first, second] = Object.entries(initial).map(([suffix, shape]) =>
+      expectTensor(checkpoint, `${module.name}.${suffix}`, shape),
+    );
+    const isBasis = start.parametrisation === 'antipasto';
+    factors.set(module.name, { A0: first, B0: isBasis ? transpose(second, 2 * rank, module.outputs) : second });
   }
-  const extra = [...tensors.keys()].find((name) => !expected.has(name));
+  const extra = [...tensors.keys()].find((name) => !known.has(name));
   if (extra !== undefined) {
-    const wanted = `the tensors of a ${family} adapter`;
-    throw new UserError({ call: `read ${path}`, expected: wanted, found: `also ${extra}` });
+    const expected = `the tensors of a ${family} adapter`;
+    throw new UserError({ call: `read ${path}`, expected, found: `also ${extra}` });
   }
   return assembleAdapter(scope, start, rank, modules, factors);
 }
 
-/** Reads every tensor the parametrisation has, so that each is checked, and returns what the adapter starts from. */
-function storedFactors(
-  { parametrisation }: AdapterStart,
-  rank: number,
-  { inputs, outputs }: TargetModule,
-  read: (suffix: string, shape: readonly number[]) => Float32Array,
-): InitialFactors {
-  if (parametrisation === 'antipasto') {
-    read('gain', [2 * rank]);
-    read('rotation', [rank, rank]);
-    const up = read('up', [2 * rank, outputs]);
-    return { A0: read('down', [2 * rank, inputs]), B0: transpose(up, 2 * rank, outputs) };
-  }
-  read('A', [2 * rank, inputs]);
-  read('B', [outputs, 2 * rank]);
-  return { A0: read('A0', [2 * rank, inputs]), B0: read('B0', [outputs, 2 * rank]) };
+function expectTensor({ path, tensors }: AdapterCheckpoint, name: string, shape: readonly number[]): Float32Array {
+  const found = tensors.get(name);
+  if (found?.shape.join() === shape.join()) return found.data;
+  throw new UserError({
+    call: `read ${path}, tensor ${name}`,
+    expected: `[${shape.join(',')}]`,
+    found: found === undefined ? 'no such tensor' : `[${found.shape.join(',')}]`,
+  });
 }
 
 function checkpointModules(config: DecoderConfig, { path, modules }: AdapterCheckpoint): TargetModule[] {

@@ -31,6 +31,8 @@ export interface AdapterOptions {
   readonly differences?: PairDifferences;
   /** Folder in which singular vectors are kept between runs; without it they are computed every time. */
   readonly cacheDirectory?: string;
+  /** Is given one sentence for each kept file that is damaged; it is computed again. */
+  readonly tell?: (message: string) => void;
 }
 
 const largestFullSvd = 600;
@@ -60,15 +62,15 @@ export function assembleAdapter(
     if (found === undefined) throw new ShapeError({ call: 'adapter', expected: `factors of ${name}`, found: 'none' });
     return found;
   };
-  const Parametrisation = start.parametrisation === 'antipasto' ? AntipastoAdapter : LinearAdapter;
-  return new Parametrisation(scope, start.name, rank, modules, initial);
+  if (start.parametrisation === 'antipasto') return new AntipastoAdapter(scope, start.name, rank, modules, initial);
+  return new LinearAdapter(scope, start.name, rank, modules, initial, start.parametrisation);
 }
 
 async function moduleFactors(
   start: AdapterStart,
   decoder: Decoder,
   module: TargetModule,
-  { rank, seed, differences: pairs, cacheDirectory }: AdapterOptions,
+  { rank, seed, differences: pairs, cacheDirectory, tell = () => undefined }: AdapterOptions,
 ): Promise<InitialFactors> {
   const { name, inputs, outputs } = module;
   const tensor = decoder.weight(`${name}.weight`);
@@ -89,7 +91,7 @@ async function moduleFactors(
     differences: differences === null ? null : hashFloats(differences),
     shape: [outputs, inputs],
   });
-  return new FactorCache(cacheDirectory).get(key, { outputs, inputs, rank }, compute);
+  return new FactorCache(cacheDirectory, tell).get(key, { outputs, inputs, rank }, compute);
 }
 
 function svdOn(device: Device): LeadingSvd {

@@ -1,7 +1,7 @@
 /**
  * Initial factors on disk, one safetensors file per module, named by the hash of everything they depend on. A file is whole
- * or absent (it is renamed into place), so any number of processes may compute and write the same one; its contents are
- * hashed: a damaged one is an error that names it, never used.
+ * or absent (it is renamed into place), so any number of processes may compute and write the same one. Its contents are hashed: a
+ * damaged one is told of, computed again and replaced, never used.
  */
 import { constants, existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
@@ -19,18 +19,33 @@ interface FactorShape {
 
 export class FactorCache {
   readonly #directory: string;
+  readonly #tell: (message: string) => void;
 
-  constructor(directory: string) {
+  /** `tell` is given one sentence for each file that is damaged. */
+  constructor(directory: string, tell: (message: string) => void) {
     this.#directory = directory;
+    this.#tell = tell;
   }
 
   async get(key: string, shape: FactorShape, compute: () => Promise<InitialFactors>): Promise<InitialFactors> {
     const path = join(this.#directory, `${key}.safetensors`);
-    if (existsSync(path)) return readFactors(path, key, shape);
+    const kept = existsSync(path) ? await this.#read(path, key, shape) : null;
+    if (kept !== null) return kept;
     await this.#prepare();
     const factors = await compute();
     await writeFactors(path, key, shape, factors);
     return factors;
+  }
+
+  /** Null for a file that is not what was written. */
+  async #read(path: string, key: string, shape: FactorShape): Promise<InitialFactors | null> {
+    try {
+      return await readFactors(path, key, shape);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      this.#tell(`the kept factors ${path} are damaged (found ${error.complaint.found}): they are computed again`);
+      return null;
+    }
   }
 
   /** A folder that cannot be written is refused before anything is computed. */
@@ -49,8 +64,6 @@ export class FactorCache {
   }
 }
 
-const removeIt = 'Remove the file: it will be computed again.';
-
 function hashFactors({ A0, B0 }: InitialFactors): string {
   const bytes = [A0, B0].map((data) => sha256(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
   return sha256(bytes.join());
@@ -66,10 +79,7 @@ function writeFactors(path: string, key: string, shape: FactorShape, factors: In
 }
 
 async function readFactors(path: string, key: string, { outputs, inputs, rank }: FactorShape): Promise<InitialFactors> {
-  await using file = await SafetensorsFile.open(path).catch((cause: unknown) => {
-    if (!(cause instanceof UserError)) throw cause;
-    throw new UserError({ ...cause.complaint, fix: removeIt }, { cause });
-  });
+  await using file = await SafetensorsFile.open(path);
   const shapes = ['A0', 'B0'].map((name) => file.entries.get(name)?.shape.join() ?? 'none');
   const fits = shapes.join(' ') === `${2 * rank},${inputs} ${outputs},${2 * rank}`;
   const factors = fits ? { A0: await file.readFloat32('A0'), B0: await file.readFloat32('B0') } : null;
@@ -79,6 +89,5 @@ async function readFactors(path: string, key: string, { outputs, inputs, rank }:
     call: `read the cached factors ${path}`,
     expected: `A0 [${2 * rank},${inputs}] and B0 [${outputs},${2 * rank}] whose hash is the stored one`,
     found: fits ? 'other contents' : `shapes [${shapes.join('] and [')}]`,
-    fix: removeIt,
   });
 }

@@ -1,8 +1,8 @@
 /**
- * The linear parametrisation: y = W x + [B A − B0 A0] x. Its families differ in A0 and B0 only. Checkpoints hold A [2R, C],
- * B [O, 2R], A0 and B0 of each module; the engine keeps B transposed.
+ * The linear parametrisation: y = W x + [B A − B0 A0] x. Its families differ in A0 and B0, and in whether B learns. Stored are
+ * A [2R, C], B [O, 2R], A0 and B0 of each module; the engine keeps B transposed.
  */
-import { ShapeError, UserError } from '../base/index.ts';
+import { ShapeError } from '../base/index.ts';
 import {
   type DType,
   type Parameter,
@@ -13,8 +13,9 @@ import {
   type Tensor,
 } from '../engine/index.ts';
 import type { Project } from '../model/index.ts';
-import type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
+import { type Adapter, type AdapterPass, expectStored, type LowRankChange, type StoredTensor } from './adapter.ts';
 import { projectAdapted } from './project.ts';
+import type { AdapterPart } from './shapes.ts';
 import type { InitialFactors } from './starts/start.ts';
 import { defaultTargets, type TargetModule } from './targets.ts';
 import { transpose } from './transpose.ts';
@@ -24,6 +25,7 @@ export class LinearAdapter implements Adapter {
   readonly rank: number;
   readonly modules: readonly TargetModule[];
   readonly parameters: readonly Parameter[];
+  readonly #frozenB: boolean;
   readonly #factors: Factors;
   /** What passes compute with: the factors themselves, or rounded to the activations' float. */
   readonly #rounded: Factors;
@@ -34,29 +36,27 @@ export class LinearAdapter implements Adapter {
     rank: number,
     modules: readonly TargetModule[],
     initial: (module: TargetModule) => InitialFactors,
+    parametrisation: 'linear' | 'frozen-b' = 'linear',
   ) {
     this.family = family;
     this.rank = rank;
     this.modules = modules;
+    this.#frozenB = parametrisation === 'frozen-b';
     const [dtype] = scope.device.floats;
     this.#factors = new Factors(scope, rank, modules, 'f32');
     this.#rounded = dtype === 'f32' ? this.#factors : new Factors(scope, rank, modules, dtype);
     const { blocks } = this.#factors;
     for (const module of modules) write(this.block(module.name), rank, module, initial(module));
-    this.parameters = [...blocks].flatMap(([name, { down, up, learnDown, learnUp }]): Parameter[] => [
-      {
-        name: `${name}.A`,
-        value: learnDown,
-        gradient: scope.zeros(learnDown.shape, `gradient of ${name}.A`),
-        target: down.rows(2 * rank, 4 * rank),
-      },
-      {
-        name: `${name}.B`,
-        value: learnUp,
-        gradient: scope.zeros(learnUp.shape, `gradient of ${name}.B`),
-        target: up.rows(2 * rank, 4 * rank),
-      },
-    ]);
+    this.parameters = [...blocks].flatMap(([name, { down, up, learnDown, learnUp }]): Parameter[] => {
+      const parameter = (suffix: 'A' | 'B', value: Tensor, whole: Tensor): Parameter => ({
+        name: `${name}.${suffix}`,
+        value,
+        gradient: scope.zeros(value.shape, `gradient of ${name}.${suffix}`),
+        target: whole.rows(2 * rank, 4 * rank),
+      });
+      const A = parameter('A', learnDown, down);
+      return this.#frozenB ? [A] : [A, parameter('B', learnUp, up)];
+    });
   }
 
   block(module: string): SplitAdapter {
@@ -64,8 +64,16 @@ export class LinearAdapter implements Adapter {
   }
 
   blockGradients(block: 'deployed' | 'quarantine'): readonly Tensor[] {
+    return this.#blockRows(block, 'gradient');
+  }
+
+  blockValues(block: 'deployed' | 'quarantine'): readonly Tensor[] {
+    return this.#blockRows(block, 'value');
+  }
+
+  #blockRows(block: 'deployed' | 'quarantine', of: 'value' | 'gradient'): readonly Tensor[] {
     const first = block === 'deployed' ? 0 : this.rank;
-    return this.parameters.map(({ gradient }) => gradient.rows(first, first + this.rank));
+    return this.parameters.map((parameter) => parameter[of].rows(first, first + this.rank));
   }
 
   project({ coefficients, probe }: AdapterPass): Project {
@@ -108,46 +116,48 @@ export class LinearAdapter implements Adapter {
     };
   }
 
-  async tensors(): Promise<Map<string, StoredTensor>> {
+  async tensors(part?: AdapterPart): Promise<Map<string, StoredTensor>> {
     const stored = new Map<string, StoredTensor>();
-    for (const [name, { down, up }] of this.#factors.blocks) {
-      const [downs, ups] = [await readFloats(down), await readFloats(up)];
-      const half = 2 * this.rank;
-      const [inputs, outputs] = [down.shape[1], up.shape[1]];
-      stored.set(`${name}.A`, { shape: [half, inputs], data: downs.slice(0, half * inputs) });
-      stored.set(`${name}.A0`, { shape: [half, inputs], data: downs.slice(half * inputs) });
-      const transposed = (rows: Float32Array): Float32Array => transpose(rows, half, outputs);
-      stored.set(`${name}.B`, { shape: [outputs, half], data: transposed(ups.subarray(0, half * outputs)) });
-      stored.set(`${name}.B0`, { shape: [outputs, half], data: transposed(ups.subarray(half * outputs)) });
+    for (const { name, tensor, shape } of this.#stored()) {
+      if (part !== undefined && (part === 'initial') !== name.endsWith('0')) continue;
+      const rows = await readFloats(tensor);
+      stored.set(name, { shape, data: isUp(name) ? transpose(rows, shape[1], shape[0]) : rows });
     }
     return stored;
   }
 
   load(tensors: ReadonlyMap<string, StoredTensor>): void {
-    for (const [name, { down, up }] of this.#factors.blocks) {
-      const [inputs, outputs] = [down.shape[1], up.shape[1]];
-      const half = 2 * this.rank;
-      const part = (suffix: string, shape: readonly number[]): Float32Array => {
-        const found = tensors.get(`${name}.${suffix}`);
-        if (found?.shape.join() === shape.join()) return found.data;
-        throw new UserError({
-          call: `load adapter ${name}.${suffix}`,
-          expected: `[${shape.join(',')}]`,
-          found: found === undefined ? 'no such tensor' : `[${found.shape.join(',')}]`,
-        });
-      };
-      const join = (a: Float32Array, b: Float32Array): Float32Array => {
-        const both = new Float32Array(a.length + b.length);
-        both.set(a);
-        both.set(b, a.length);
-        return both;
-      };
-      down.device.write(down, join(part('A', [half, inputs]), part('A0', [half, inputs])));
-      const rows = (suffix: string): Float32Array => transpose(part(suffix, [outputs, half]), outputs, half);
-      up.device.write(up, join(rows('B'), rows('B0')));
+    for (const { name, tensor, shape, twin } of this.#stored()) {
+      const found = tensors.get(name);
+      if (found === undefined && name.endsWith('0')) continue;
+      const data = expectStored(name, found, shape);
+      const rows = isUp(name) ? transpose(data, shape[0], shape[1]) : data;
+      tensor.device.write(tensor, rows);
+      if (twin !== undefined) twin.device.write(twin, rows);
     }
   }
+
+  /** What is stored of each module, with the rows that hold it. A B that is frozen is the twin of B0, and not stored itself. */
+  #stored(): { name: string; tensor: Tensor; shape: readonly number[]; twin?: Tensor }[] {
+    const half = 2 * this.rank;
+    return [...this.#factors.blocks].flatMap(([name, { down, up, learnDown, learnUp }]) => {
+      const [ofA, ofB] = [
+        [half, down.shape[1]],
+        [up.shape[1], half],
+      ];
+      const [initialA, initialB] = [down.rows(half, 2 * half), up.rows(half, 2 * half)];
+      return [
+        { name: `${name}.A`, tensor: learnDown, shape: ofA },
+        { name: `${name}.A0`, tensor: initialA, shape: ofA },
+        ...(this.#frozenB ? [] : [{ name: `${name}.B`, tensor: learnUp, shape: ofB }]),
+        { name: `${name}.B0`, tensor: initialB, shape: ofB, ...(this.#frozenB ? { twin: learnUp } : {}) },
+      ];
+    });
+  }
 }
+
+/** B is stored [O, 2R]; the engine keeps it transposed. */
+const isUp = (name: string): boolean => /\.B0?$/.test(name);
 
 /** The factors of all modules in one piece: those of layers that share an input side by side, so that they can be multiplied together. */
 class Factors {

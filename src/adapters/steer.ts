@@ -9,10 +9,11 @@ export function steerAdapter(adapter: Adapter, steer: (project: Project) => Proj
     modules: adapter.modules,
     parameters: adapter.parameters,
     blockGradients: (block) => adapter.blockGradients(block),
+    blockValues: (block) => adapter.blockValues(block),
     project: (pass) => steer(adapter.project(pass)),
     deployedChange: (module) => adapter.deployedChange(module),
     fullChange: (module) => adapter.fullChange(module),
-    tensors: () => adapter.tensors(),
+    tensors: (part) => adapter.tensors(part),
     load: (tensors) => adapter.load(tensors),
   };
 }

@@ -39,7 +39,7 @@ const commands: readonly CommandEntry[] = [
   },
   {
     name: 'eval-curve',
-    summary: 'evaluate the checkpoints of a run on its curve set',
+    summary: 'evaluate the checkpoints of a run on one set of prompts',
     load: async () => (await import('./commands/eval-curve.ts')).configureEvalCurve,
   },
   {

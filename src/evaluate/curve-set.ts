@@ -6,7 +6,8 @@ import { z } from 'zod';
 import { randomStream } from '../base/index.ts';
 import type { EvaluationRow } from './store.ts';
 
-const curvePrompts = 64;
+/** Number of prompts in the curve set, if the pool has as many. */
+export const curvePrompts = 64;
 
 export const curveChoiceSchema = z.strictObject({
   pool: z.int().min(1),

@@ -1,10 +1,11 @@
 /**
  * Evaluates prompts: one completion each, with a fixed generation seed, judged by the strict oracle. Evaluation has a random
- * stream of its own, so training's random numbers are the same whether or not anything is evaluated.
+ * stream of its own, so training's random numbers are the same whether or not anything is evaluated. The numbers of a sample
+ * follow from the problem's id and the number of the sample: a prompt has the same completion in whatever set, order or limit.
  */
 
 import type { PolicyState } from '../adapters/index.ts';
-import { mapPool, randomStream } from '../base/index.ts';
+import { mapPool, murmur3, randomStream } from '../base/index.ts';
 import type { Judge } from '../env/index.ts';
 import type { Sampler, Task } from '../grpo/index.ts';
 import type { ModelText, SamplingSettings } from '../model/index.ts';
@@ -21,17 +22,23 @@ export interface EvaluationOptions {
 /** Number of rows that decode together: it bounds the cache and changes no token. */
 export const rowsTogether = 128;
 
+/** Number of the sample of a prompt, from 0: a prompt has one. */
+const firstSample = 0;
+
+/** Devices keep the numbers of streams as signed integers, so 31 bits of the hash are used. */
+const streamOf = (problemId: string): number => murmur3(problemId) >>> 1;
+
 export async function evaluateTasks(
   sampler: Sampler,
   tasks: readonly Task[],
   judge: Judge,
   { seed, sampling, state, text, onProgress }: EvaluationOptions,
 ): Promise<EvaluationRow[]> {
-  const stream = randomStream(seed, 'evaluation');
+  const stream = randomStream(seed, 'evaluation', firstSample);
   const rows: EvaluationRow[] = [];
   for (let first = 0; first < tasks.length; first += rowsTogether) {
     const batch = tasks.slice(first, first + rowsTogether);
-    const requests = batch.map(({ hinted }, i) => ({ prompt: hinted, row: first + i, state }));
+    const requests = batch.map(({ hinted, problem }) => ({ prompt: hinted, row: streamOf(problem.id), state }));
     const generations = await sampler.sample(requests, sampling, stream);
     const graded = await mapPool(batch, judge.concurrency, async ({ problem, loophole, markers, hinted }, i) => {
       const completion = text.decode(generations[i].tokens);
@@ -45,6 +52,7 @@ export async function evaluateTasks(
         hack: verdict.exploited,
         solve: verdict.correct,
         attempt: verdict.channels.length > 0,
+        authorsLabel: verdict.labels.ownTestsPass === true && !verdict.correct,
         compiles: verdict.compiles,
         truncated: generations[i].finish === 'length',
       };

@@ -21,6 +21,15 @@ describe('what is evaluated', () => {
     expect(names.map(({ state }) => state)).toEqual(['base', 'full']);
   });
 
+  it('on the curve of another set: that set, at every checkpoint', () => {
+    const names = curveNames(['full'], [0, 5, 8], 1, 'test-unhinted');
+    expect(names.map(({ update, set, state }) => `${update} ${set} ${state}`)).toEqual([
+      '0 test-unhinted base',
+      '5 test-unhinted full',
+      '8 test-unhinted full',
+    ]);
+  });
+
   it('on the curve: the base at 0, every tenth checkpoint, and the last one', () => {
     const names = curveNames(['full', 'deployed'], [0, 5, 10, 20, 23], 10);
     expect(names.map(({ update, state }) => `${update} ${state}`)).toEqual([

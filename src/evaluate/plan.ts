@@ -1,11 +1,11 @@
 /**
  * Which evaluations belong together. A final evaluation has base, full and deployed on every set, and the scales in between on the
- * first set. A curve has the curve set at the base and at every chosen checkpoint, full and deployed.
+ * first set. A curve has one set at the base and at every chosen checkpoint, full and deployed.
  */
 import { type AdaptedState, stateOfScale } from '../adapters/index.ts';
 import type { RunDirectory } from '../run/index.ts';
 import type { RunEvaluator } from './run-evaluator.ts';
-import type { EvaluationSet } from './sets.ts';
+import type { CurveSet, EvaluationSet } from './sets.ts';
 import type { EvaluationName } from './store.ts';
 
 export interface FinalOptions {
@@ -32,14 +32,13 @@ export function curveNames(
   states: readonly AdaptedState[],
   checkpoints: readonly number[],
   every: number,
+  set: CurveSet = 'curve',
 ): EvaluationName[] {
   const last = checkpoints.at(-1);
   const chosen = checkpoints.filter((update) => update > 0 && (update % every === 0 || update === last));
   return [
-    { update: 0, set: 'curve', state: 'base', limit: null },
-    ...chosen.flatMap((update) =>
-      states.map((state): EvaluationName => ({ update, set: 'curve', state, limit: null })),
-    ),
+    { update: 0, set, state: 'base', limit: null },
+    ...chosen.flatMap((update) => states.map((state): EvaluationName => ({ update, set, state, limit: null }))),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { generateMicroProblems } from '../env/micro/problems.ts';
 import { curveNames, evaluateAll, finalNames } from './plan.ts';
 import { type EvaluatorParts, RunEvaluator } from './run-evaluator.ts';
@@ -28,6 +28,16 @@ describe('evaluations that cannot be made', () => {
       'expected problems in the split "validation", for the set curve, found none (4 train, 0 validation, 1 test)',
     );
     expect(new EvaluationStore(path).all()).toEqual([]);
+  });
+
+  it('beside evaluations whose samples were drawn by another rule are refused before any is made', async () => {
+    const { path, evaluator } = await fiveProblems();
+    await writeEvaluations(path, [{ update: 0, set: 'train', state: 'base', outcomes: 's-' }]);
+    const names = finalNames(['full'], { update: 5, sets: ['test-unhinted'], scales: [], limit: null });
+    await expect(evaluateAll(evaluator, names)).rejects.toThrow(
+      'found train at update 0 with seed 1, of an earlier version',
+    );
+    expect(new EvaluationStore(path).all()).toHaveLength(1);
   });
 
   it('of a checkpoint that is not there are refused before any is made', async () => {

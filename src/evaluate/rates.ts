@@ -24,6 +24,8 @@ export function rateOrNull(count: number, of: number): Rate | null {
 export interface Summary {
   readonly hack: Rate;
   readonly solve: Rate;
+  /** The rate of the benchmark authors' own label of a hack; null where it was not recorded. */
+  readonly authorsLabel: Rate | null;
   /** Solve rate minus hack rate. */
   readonly objective: number;
   readonly byLoophole: Readonly<Record<string, { readonly hack: Rate; readonly solve: Rate }>>;
@@ -32,6 +34,8 @@ export interface Summary {
 export function summarise(rows: readonly EvaluationRow[]): Summary {
   const hack = rateOf(rows, (row) => row.hack);
   const solve = rateOf(rows, (row) => row.solve);
+  const labelled = rows.every(({ authorsLabel }) => authorsLabel !== null);
+  const authorsLabel = labelled ? rateOf(rows, (row) => row.authorsLabel === true) : null;
   const loopholes = [...new Set(rows.map(({ loophole }) => loophole))].sort();
   const byLoophole = Object.fromEntries(
     loopholes.map((loophole) => {
@@ -39,7 +43,7 @@ export function summarise(rows: readonly EvaluationRow[]): Summary {
       return [loophole, { hack: rateOf(own, (row) => row.hack), solve: rateOf(own, (row) => row.solve) }];
     }),
   );
-  return { hack, solve, objective: solve.rate - hack.rate, byLoophole };
+  return { hack, solve, authorsLabel, objective: solve.rate - hack.rate, byLoophole };
 }
 
 function rateOf(rows: readonly EvaluationRow[], holds: (row: EvaluationRow) => boolean): Rate {

@@ -3,12 +3,13 @@ import type { AdaptedState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { expectWritable, sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
+import type { SplitUse } from '../env/sources/index.ts';
 import { type Policy, type Sampler, samplingSettings } from '../grpo/index.ts';
 import type { Manifest, RunDirectory } from '../run/index.ts';
-import { loadCheckpoint } from '../run/index.ts';
+import { loadAdapter } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
 import { evaluateTasks } from './evaluate.ts';
-import { evaluationTasks, expectFilled, type SetContext } from './sets.ts';
+import { evaluationTasks, expectFilled, promptSeed, type SetContext, splitOf } from './sets.ts';
 import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
 
 export interface EvaluatorParts extends SetContext {
@@ -16,22 +17,23 @@ export interface EvaluatorParts extends SetContext {
   readonly policy: Policy;
   readonly judge: Judge;
   readonly sampler: Sampler;
+  readonly use: SplitUse;
   /** Directories of runs whose evaluations of the same base may be copied. */
   readonly siblings?: readonly string[];
 }
 
-const evaluationSeed = 20_260;
+/** Seed of the samples. Another number than before says that samples are drawn by another rule: 20260 drew them by row. */
+const evaluationSeed = 20_261;
 
 /** A key that runs share when they have the same base, prompts and sampling. */
 function evaluationKey({ config, modelHash, dataHash, plugins, judge, sampler }: Manifest): string {
-  const { environment, sampling, seed } = config;
+  const { environment, sampling } = config;
   const code = plugins.map(({ hash }) => hash);
   return sha256Json({
     modelHash,
     dataHash,
     environment,
     sampling,
-    seed,
     evaluationSeed,
     ...(code.length === 0 ? {} : { code }),
     ...(judge === null ? {} : { judge }),
@@ -66,7 +68,8 @@ export class RunEvaluator {
       return borrowed;
     }
     const rows = await this.#rows(name, onProgress);
-    const evaluation = { ...name, seed: evaluationSeed, key: this.#key, rows };
+    const problems = this.#parts.use[splitOf(name.set)];
+    const evaluation = { ...name, seed: evaluationSeed, key: this.#key, problems, rows };
     await this.#store.save(evaluation);
     return evaluation;
   }
@@ -76,6 +79,7 @@ export class RunEvaluator {
     const { run, splits } = this.#parts;
     const checkpoints = run.listCheckpoints();
     const call = `evaluate ${run.path}`;
+    this.#expectSameRule();
     if (names.some((name) => !this.#store.has(name))) expectWritable(call, run.path);
     expectFilled(
       call,
@@ -90,6 +94,19 @@ export class RunEvaluator {
         found: `${update}`,
       });
     }
+  }
+
+  /** Refuses to add to evaluations whose samples were drawn by another rule: prompts could not be compared one by one. */
+  #expectSameRule(): void {
+    const { path } = this.#parts.run;
+    const other = this.#store.all().find(({ seed }) => seed !== evaluationSeed);
+    if (other === undefined) return;
+    throw new UserError({
+      call: `evaluate ${path}`,
+      expected: `evaluations whose samples are drawn by problem (seed ${evaluationSeed})`,
+      found: `${other.set} at update ${other.update} with seed ${other.seed}, of an earlier version`,
+      fix: `They can still be read. To evaluate anew, move ${path}/evaluations away.`,
+    });
   }
 
   /** Finds a sibling's evaluation of the base, which is the same for every arm. */
@@ -120,15 +137,14 @@ export class RunEvaluator {
     const frozen = this.#store.curveChoice();
     if (frozen !== null) return frozen.ids;
     const { rows } = await this.evaluate({ update: 0, set: 'validation', state: 'base', limit: null });
-    const choice = chooseCurveSet(rows, evaluationSeed);
+    const choice = chooseCurveSet(rows, promptSeed);
     await this.#store.saveCurveChoice(choice);
     return choice.ids;
   }
 
   async #load(update: number): Promise<void> {
     if (this.#loaded === update) return;
-    const { state } = await loadCheckpoint(this.#parts.run, update);
-    this.#parts.policy.adapter.load(state.adapter);
+    this.#parts.policy.adapter.load(await loadAdapter(this.#parts.run, update));
     this.#loaded = update;
   }
 }

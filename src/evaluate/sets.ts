@@ -1,7 +1,8 @@
 /**
  * What is evaluated (docs/science.md, section 9). `test-novel`: held-out problems whose hints disclose markers never seen in training.
- * `test-original`: the same problems with the original markers. `train`: problems of training with training's own markers.
- * `validation`: the pool from which `curve`, the 64 problems of curves, is chosen. Every arm gets the same prompts in the same order.
+ * `test-original`: the same problems with the original markers. `test-unhinted`: the same problems with no hint, and no loophole open.
+ * `train`: problems of training with training's own markers. `validation`: the pool from which `curve`, the 64 problems of curves, is
+ * chosen. Every arm and seed gets the same prompts in the same order.
  */
 import { randomStream, UserError } from '../base/index.ts';
 import type { Loophole, MarkerPolicy, Problem } from '../env/index.ts';
@@ -12,20 +13,35 @@ import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { makeTask } from '../run/index.ts';
 
-export const evaluationSets = ['test-novel', 'test-original', 'train', 'validation', 'curve'] as const;
+export const evaluationSets = ['test-novel', 'test-original', 'test-unhinted', 'train', 'validation', 'curve'] as const;
 export type EvaluationSet = (typeof evaluationSets)[number];
 
 /** The sets of a final evaluation, which the tables of results show. */
-export const finalSets = ['test-novel', 'test-original', 'train'] as const satisfies readonly EvaluationSet[];
+export const finalSets = [
+  'test-novel',
+  'test-original',
+  'test-unhinted',
+  'train',
+] as const satisfies readonly EvaluationSet[];
 export type FinalSet = (typeof finalSets)[number];
+
+/** Sets that can be evaluated over updates. */
+export const curveSets = ['curve', ...finalSets] as const satisfies readonly EvaluationSet[];
+export type CurveSet = (typeof curveSets)[number];
+
+/** Chooses the prompts of `train` and of `curve`; the seed of a run has no part in it. */
+export const promptSeed = 20_260;
 
 /** Number of training problems that are evaluated. */
 const trainProblems = 256;
 
-export function parseSet(name: string): EvaluationSet {
-  const found = evaluationSets.find((set) => set === name);
+export const parseSet = (name: string): EvaluationSet => findSet(evaluationSets, name, '--sets');
+export const parseCurveSet = (name: string): CurveSet => findSet(curveSets, name, '--set');
+
+function findSet<Set extends EvaluationSet>(sets: readonly Set[], name: string, call: string): Set {
+  const found = sets.find((set) => set === name);
   if (found !== undefined) return found;
-  throw new UserError({ call: '--sets', expected: evaluationSets.join(', '), found: name });
+  throw new UserError({ call, expected: sets.join(', '), found: name });
 }
 
 export interface SetContext {
@@ -44,14 +60,16 @@ export function evaluationTasks(set: EvaluationSet, context: SetContext, limit: 
   const markers: Readonly<Record<EvaluationSet, MarkerPolicy>> = {
     'test-novel': 'novel',
     'test-original': 'original',
+    'test-unhinted': 'original',
     train: config.environment.markers,
     validation: config.environment.markers,
     curve: config.environment.markers,
   };
   const problems = problemsOf(set, context);
+  const loophole = ({ id }: Problem) => (set === 'test-unhinted' ? 'gt_only' : loopholeOf(partition, id));
   return problems
     .slice(0, limit ?? problems.length)
-    .map((problem) => makeTask(problem, loopholeOf(partition, problem.id), markers[set], { text, loopholes }));
+    .map((problem) => makeTask(problem, loophole(problem), markers[set], { text, loopholes }));
 }
 
 /** Refuses sets whose split has no problems. */
@@ -68,18 +86,19 @@ export function expectFilled(call: string, sets: readonly EvaluationSet[], split
 }
 
 /** The split that a set's problems are taken from. */
-function splitOf(set: EvaluationSet): keyof Splits {
+export function splitOf(set: EvaluationSet): keyof Splits {
   if (set === 'train') return 'train';
-  return set === 'test-novel' || set === 'test-original' ? 'test' : 'validation';
+  return set === 'validation' || set === 'curve' ? 'validation' : 'test';
 }
 
-function problemsOf(set: EvaluationSet, { config, splits, curveIds = [] }: SetContext): readonly Problem[] {
+function problemsOf(set: EvaluationSet, { splits, curveIds = [] }: SetContext): readonly Problem[] {
   switch (set) {
     case 'test-novel':
     case 'test-original':
+    case 'test-unhinted':
       return splits.test;
     case 'train':
-      return sampleOf(splits.train, trainProblems, config.seed);
+      return sampleOf(splits.train, trainProblems);
     case 'validation':
       return splits.validation;
     case 'curve':
@@ -87,7 +106,7 @@ function problemsOf(set: EvaluationSet, { config, splits, curveIds = [] }: SetCo
   }
 }
 
-function sampleOf(problems: readonly Problem[], count: number, seed: number): Problem[] {
-  const order = randomStream(seed, 'evaluated training problems').permutation(problems.length);
+function sampleOf(problems: readonly Problem[], count: number): Problem[] {
+  const order = randomStream(promptSeed, 'evaluated training problems').permutation(problems.length);
   return Array.from(order.subarray(0, count), (i) => problems[i]);
 }

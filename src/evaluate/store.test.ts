@@ -14,8 +14,8 @@ describe('stored evaluations', () => {
     const name: EvaluationName = { update: 20, set: 'test-novel', state: 'scale-0.25', limit: null };
     const rows = evaluationRows({ ...name, outcomes: 'hs-' });
     expect(store.all()).toEqual([]);
-    await store.save({ ...name, seed: 1, key: 'k', rows });
-    await store.save({ ...name, limit: 2, seed: 1, key: 'k', rows: rows.slice(0, 2) });
+    await store.save({ ...name, seed: 1, key: 'k', problems: null, rows });
+    await store.save({ ...name, limit: 2, seed: 1, key: 'k', problems: null, rows: rows.slice(0, 2) });
     expect(readdirSync(join(folder, 'evaluations')).sort()).toEqual([
       '00020-test-novel-first2-scale-0.25.json',
       '00020-test-novel-scale-0.25.json',
@@ -42,7 +42,7 @@ describe('stored evaluations', () => {
     const folder = temporaryFolder();
     const store = new EvaluationStore(folder);
     const name: EvaluationName = { update: 3, set: 'train', state: 'full', limit: null };
-    await store.save({ ...name, seed: 1, key: 'k', rows: evaluationRows({ ...name, outcomes: 'hs' }) });
+    await store.save({ ...name, seed: 1, key: 'k', problems: null, rows: evaluationRows({ ...name, outcomes: 'hs' }) });
     const path = join(folder, 'evaluations', '00003-train-full.json');
     const whole = readFileSync(path, 'utf8');
     const { checksum: _checksum, ...good } = JSON.parse(whole);

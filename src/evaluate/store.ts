@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { isPolicyState, type PolicyState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import type { ProblemUse } from '../env/sources/index.ts';
 import { readStamped, stampedJson } from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve-set.ts';
 import { type EvaluationSet, evaluationSets } from './sets.ts';
@@ -23,6 +24,8 @@ const rowSchema = z.strictObject({
   solve: z.boolean(),
   /** Whether any loophole's channel fired. */
   attempt: z.boolean(),
+  /** The benchmark authors' own label of a hack: the response passes its own tests and fails the problem's. Null: not recorded. */
+  authorsLabel: z.boolean().nullable().default(null),
   compiles: z.boolean(),
   truncated: z.boolean(),
 });
@@ -43,6 +46,8 @@ export interface Evaluation extends EvaluationName {
   readonly seed: number;
   /** Hash of model, prompts and sampling: of everything that decides the rows, except the adapter. */
   readonly key: string;
+  /** What became of the problems of the set's split; null: not recorded. */
+  readonly problems: ProblemUse | null;
   readonly rows: readonly EvaluationRow[];
 }
 
@@ -55,6 +60,13 @@ const evaluationSchema = z.strictObject({
   limit: z.int().min(1).nullable(),
   seed: z.int(),
   key: z.string(),
+  problems: z
+    .strictObject({
+      used: z.int().min(0),
+      leftOut: z.array(z.strictObject({ id: z.string(), reason: z.string() })),
+    })
+    .nullable()
+    .default(null),
   rows: z.array(rowSchema).min(1),
 }) satisfies z.ZodType<Evaluation>;
 

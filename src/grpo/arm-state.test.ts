@@ -21,6 +21,9 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
+const save = (run: RunDirectory, state: TrainerState): Promise<string> =>
+  saveCheckpoint(run, state, { keepState: 'newest', initial: async () => new Map() });
+
 function makeRun(): RunDirectory {
   const run = RunDirectory.create(join(home, `run-${runs++}`));
   run.cutTo();
@@ -103,7 +106,7 @@ describe('what an arm remembers', () => {
     const { state } = await train(rememberingArm(), 2);
     expect(state.arm?.tensors.size).toBeGreaterThan(0);
     expect(state.arm?.json).toMatchObject({ name: '2-0-0' });
-    await saveCheckpoint(run, state);
+    await save(run, state);
     const loaded = (await loadCheckpoint(run, 2)).state;
     expect(loaded).toEqual(state);
     const arm = rememberingArm();
@@ -115,7 +118,7 @@ describe('what an arm remembers', () => {
     const whole = await train(rememberingArm(), 4);
     const first = await train(rememberingArm(), 2);
     const run = makeRun();
-    await saveCheckpoint(run, first.state);
+    await save(run, first.state);
     const { state: saved } = await loadCheckpoint(run, 2);
     const second = await train(rememberingArm(), 4, saved);
     expect([...first.events, ...second.events]).toEqual(whole.events);
@@ -124,8 +127,8 @@ describe('what an arm remembers', () => {
     expect(forgetful.state.adapter).not.toEqual(whole.state.adapter);
     const [one, other] = [makeRun(), makeRun()];
     for (const name of ['adapter.safetensors', 'trainer.safetensors', 'state.json']) {
-      await saveCheckpoint(one, whole.state);
-      await saveCheckpoint(other, second.state);
+      await save(one, whole.state);
+      await save(other, second.state);
       expect(readFileSync(join(one.checkpoint(4), name))).toEqual(readFileSync(join(other.checkpoint(4), name)));
     }
   });
@@ -134,7 +137,7 @@ describe('what an arm remembers', () => {
     const run = makeRun();
     const { state } = await train(plainArm, 1);
     expect(state.arm).toBeNull();
-    await saveCheckpoint(run, state);
+    await save(run, state);
     expect(JSON.parse(readFileSync(join(run.checkpoint(1), 'state.json'), 'utf8'))).toMatchObject({ arm: null });
     expect((await loadCheckpoint(run, 1)).state).toEqual(state);
   });
@@ -157,7 +160,7 @@ describe('what an arm remembers', () => {
     const run = makeRun();
     const { state } = await train({ ...plainArm, save: () => saved }, 1);
     expect(state.arm).toBe(saved);
-    await saveCheckpoint(run, state);
+    await save(run, state);
     expect((await loadCheckpoint(run, 1)).state).toEqual(state);
   });
 });

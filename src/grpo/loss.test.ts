@@ -60,5 +60,9 @@ it('advantages: the group mean is taken off; classic divides by the deviation; e
   const deviation = Math.sqrt((2.25 ** 2 + 3 * 0.75 ** 2) / 4);
   expect(classic[0]).toBeCloseTo(2.25 / (deviation + 1e-4), 5);
   expect(classic.slice(4, 8)).toEqual(new Float32Array(4));
+  const floored = groupAdvantages(rewards, 4, 'classic', null, 2).values;
+  expect(floored[0]).toBeCloseTo(2.25 / (2 + 1e-4), 5);
+  expect(groupAdvantages(rewards, 4, 'classic', null, 0.5 * deviation).values.slice(0, 4)).toEqual(classic.slice(0, 4));
+  expect(groupAdvantages(rewards, 4, 'dr', null, 2).values).toEqual(values);
   expect(values.slice(8).reduce((sum, value) => sum + value, 0)).toBeCloseTo(0, 6);
 });

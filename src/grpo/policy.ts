@@ -14,7 +14,7 @@ import {
   wholeRollouts,
 } from '../adapters/index.ts';
 import { sha256 } from '../base/node/index.ts';
-import { readFloats, Scope, Tape } from '../engine/index.ts';
+import { readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
 import type { Decoder, PackedGroups, Span } from '../model/index.ts';
 import { scoreGroups } from '../model/index.ts';
 import type { Arm, Granularity } from './arm.ts';
@@ -134,9 +134,13 @@ export function joinFeatures({ modules, rank }: Adapter, rows: readonly Float32A
  * A hash of every trainable value, which changes whenever the policy does. All values are requested at once, before the device is
  * given other work, and are hashed off this thread while it works.
  */
-export async function adapterHash({ adapter }: Policy): Promise<string> {
+export function adapterHash({ adapter }: Policy): Promise<string> {
+  return hashValues(adapter.parameters.map(({ value }) => value));
+}
+
+export async function hashValues(tensors: readonly Tensor[]): Promise<string> {
   const digests = await Promise.all(
-    adapter.parameters.map(async ({ value }) => webcrypto.subtle.digest('SHA-256', await readFloats(value))),
+    tensors.map(async (tensor) => webcrypto.subtle.digest('SHA-256', await readFloats(tensor))),
   );
   return sha256(Buffer.concat(digests.map((digest) => new Uint8Array(digest))));
 }

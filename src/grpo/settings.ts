@@ -26,6 +26,8 @@ export function samplingSettings(table: SamplingTable, stopTokens: readonly numb
 export interface LossTable {
   /** 'dr' divides by constants only; 'classic' divides advantages by their deviation and tokens by their rollout's length. */
   readonly kind: 'dr' | 'classic';
+  /** The least deviation that 'classic' divides by; 0: the group's own, however small. */
+  readonly deviationFloor: number;
   readonly clip: number;
   readonly klWeight: number;
   /** Whether the KL term of a routed rollout follows its route, or trains both blocks. */

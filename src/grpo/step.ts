@@ -21,6 +21,8 @@ export interface StepContext extends SampleContext {
   readonly optimiser: AdamW;
   readonly tasks: readonly Task[];
   readonly grader: Grader;
+  /** Updates completed when the optimiser's moments began at zero; default: 0. */
+  readonly momentsFrom?: number;
   /** Turns a prompt into text, for an arm that sees text. */
   readonly showPrompt: (tokens: Int32Array) => string;
   /** Is called when a phase begins, for clocks and progress. */
@@ -71,7 +73,13 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const screening = arm.screen === undefined ? null : checkScreening(await arm.screen(shown), count);
 
   const { sampling, loss } = settings;
-  const { values, skipped } = groupAdvantages(learnedRewards ?? rewards, sampling.group, loss.kind, screening);
+  const { values, skipped } = groupAdvantages(
+    learnedRewards ?? rewards,
+    sampling.group,
+    loss.kind,
+    screening,
+    loss.deviationFloor,
+  );
   const trained = [...rollouts.keys()].filter((i) => !skipped[rollouts[i].group]);
   const kept = trained.map((i) => rollouts[i]);
   const advantages = Float32Array.from(trained, (i) => values[i]);

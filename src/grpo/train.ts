@@ -19,9 +19,12 @@ import { stepOptions } from './update.ts';
 export interface TrainerState {
   /** Updates completed. */
   readonly update: number;
+  /** The learned values of the adapter. */
   readonly adapter: ReadonlyMap<string, StoredTensor>;
-  /** First and second moments by parameter name, in the engine's own layout. */
+  /** First and second moments by parameter name, in the engine's own layout; empty where they begin anew. */
   readonly moments: ReadonlyMap<string, { readonly m: StoredTensor; readonly v: StoredTensor }>;
+  /** Updates completed when the moments began at zero: 0, or those of the parent that a fork took the adapter alone from. */
+  readonly momentsFrom: number;
   readonly arm: ArmState | null;
   readonly directionAge: number | null;
   readonly tripwire: TripwireState;
@@ -45,6 +48,7 @@ export class Trainer {
   readonly #heal: TrainerOptions['heal'];
   readonly #tripwire: Tripwire;
   #update = 0;
+  #momentsFrom = 0;
   #directionAge: number | null = null;
 
   constructor({ context, tripwireSet, heal }: TrainerOptions) {
@@ -77,7 +81,7 @@ export class Trainer {
     if (built !== null) this.#directionAge = 0;
     else if (this.#directionAge !== null) this.#directionAge++;
 
-    const outcome = await step(this.#context, index).catch((error: unknown) => {
+    const outcome = await step({ ...this.#context, momentsFrom: this.#momentsFrom }, index).catch((error: unknown) => {
       throw explainDivergence(error, update, settings);
     });
     const tripwireLogp = await this.#tripwireLogp();
@@ -94,10 +98,9 @@ export class Trainer {
   }
 
   async *#healOnce({ clean, steps, learningRate }: NonNullable<TrainerOptions['heal']>): AsyncGenerator<TrainEvent> {
-    const { policy, optimiser, settings } = this.#context;
-    const first = settings.updates * settings.loss.epochs + 1;
+    const { policy, settings } = this.#context;
     const options = stepOptions(settings.optimiser, learningRate);
-    const { losses, expectations } = await retainHeal(policy, optimiser, clean, steps, first, options, settings);
+    const { losses, expectations } = await retainHeal(policy, clean, steps, options, settings);
     this.#update += steps;
     yield* expectations;
     yield { kind: 'heal', update: this.#update, losses };
@@ -117,6 +120,11 @@ export class Trainer {
     return average(logps.flatMap((own) => Array.from(own)));
   }
 
+  /** The frozen initial values that the adapter is measured from, which no update changes. */
+  initialValues(): Promise<ReadonlyMap<string, StoredTensor>> {
+    return this.#context.policy.adapter.tensors('initial');
+  }
+
   async state(): Promise<TrainerState> {
     const { policy, optimiser, arm } = this.#context;
     const read = async (tensor: Tensor): Promise<StoredTensor> => ({
@@ -127,8 +135,9 @@ export class Trainer {
     for (const [name, { m, v }] of optimiser.moments) moments.set(name, { m: await read(m), v: await read(v) });
     return {
       update: this.#update,
-      adapter: await policy.adapter.tensors(),
+      adapter: await policy.adapter.tensors('learned'),
       moments,
+      momentsFrom: this.#momentsFrom,
       arm: arm.save?.() ?? null,
       directionAge: this.#directionAge,
       tripwire: this.#tripwire.state,
@@ -138,8 +147,9 @@ export class Trainer {
   restore(state: TrainerState): void {
     const { policy, optimiser, arm } = this.#context;
     this.#update = state.update;
+    this.#momentsFrom = state.momentsFrom;
     policy.adapter.load(state.adapter);
-    for (const [name, { m, v }] of optimiser.moments) {
+    for (const [name, { m, v }] of state.moments.size === 0 ? [] : optimiser.moments) {
       const saved = state.moments.get(name);
       if (saved === undefined) throw new RangeError(`the saved state lacks the moments of ${name}`);
       m.device.write(m, saved.m.data);

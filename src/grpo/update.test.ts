@@ -7,6 +7,7 @@ import {
   tinyWith,
 } from '../../test/grpo/tiny-policy.ts';
 import type { Route } from '../adapters/index.ts';
+import { steerAdapter } from '../adapters/index.ts';
 import { AdamW, readFloats, type Scope } from '../engine/index.ts';
 import { seesNothing } from './arm.ts';
 import { retainHeal } from './heal.ts';
@@ -166,22 +167,51 @@ describe('updates', () => {
     expect(furthest(Array.from(once[0]), Array.from(single[0]))).toBeGreaterThan(1e-4);
   });
 
-  it('retain-heal lowers the NLL and leaves the quarantine alone, gradient and values', async () => {
-    const clean = inputs.rollouts.map(({ prompt, tokens }, group) => ({ group, prompt, tokens }));
-    const { parameters, rank } = policy.adapter;
-    const quarantine = (values: Float32Array): Float32Array => values.slice(values.length / 2);
-    const before = await Promise.all(parameters.map(({ value }) => readFloats(value)));
-    expect(parameters.every(({ value }) => value.shape[0] === 2 * rank)).toBe(true);
-    const options = { learningRate: 1e-2, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0, maxNorm: 1 };
-    const after = await restoring(async (optimiser) => {
-      const { losses, expectations } = await retainHeal(policy, optimiser, clean, 5, 1, options, tinySettings);
-      expect(losses[4]).toBeLessThan(losses[0]);
-      expect(expectations).toHaveLength(5);
-      expect(expectations.every(({ holds }) => holds)).toBe(true);
+  it('moments that begin anew in the middle of a run are corrected as at its start', async () => {
+    const settings = tinyWith({ optimiser: { warmupUpdates: 0 }, updates: 1_000_000 });
+    const twiceFrom = (step: number, momentsFrom: number) =>
+      restoring(async (optimiser) => {
+        const context = { policy, optimiser, arm: { sees: seesNothing }, settings, momentsFrom };
+        for (const each of [step, step + 1]) await updatePolicy(context, inputs, each);
+      });
+    const [start, middle, uncorrected] = [await twiceFrom(0, 0), await twiceFrom(50, 50), await twiceFrom(50, 0)];
+    start.forEach((values, i) => {
+      expect(furthest(Array.from(values), Array.from(middle[i]))).toBeLessThan(1e-6);
     });
-    after.forEach((values, i) => {
-      expect(quarantine(values)).toEqual(quarantine(before[i]));
-      expect(values).not.toEqual(before[i]);
+    expect(furthest(Array.from(start[0]), Array.from(uncorrected[0]))).toBeGreaterThan(1e-4);
+  });
+
+  describe('retain-heal', () => {
+    const clean = () => inputs.rollouts.map(({ prompt, tokens }, group) => ({ group, prompt, tokens }));
+    const options = { learningRate: 1e-2, beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decay: 0.1, maxNorm: 1 };
+    const read = (block: 'deployed' | 'quarantine') =>
+      Promise.all(policy.adapter.blockValues(block).map((tensor) => readFloats(tensor)));
+
+    it('after training lowers the NLL, moves the deployed block, and leaves every value of the quarantine', async () => {
+      const start = await read('quarantine');
+      const settings = tinyWith({ optimiser: { warmupUpdates: 0 }, updates: 1_000_000 });
+      await restoring(async (optimiser) => {
+        await updatePolicy({ policy, optimiser, arm: { sees: seesNothing }, settings }, inputs, 0);
+        const [deployed, quarantine] = [await read('deployed'), await read('quarantine')];
+        // Training has moved the quarantine, so that its moments and its decay would move it again.
+        expect(quarantine).not.toEqual(start);
+        const { losses, expectations } = await retainHeal(policy, clean(), 5, options, settings);
+        expect(losses[4]).toBeLessThan(losses[0]);
+        expect(expectations.map(({ holds }) => holds)).toEqual(new Array(5).fill(true));
+        expect(await read('quarantine')).toEqual(quarantine);
+        (await read('deployed')).forEach((values, i) => {
+          expect(values).not.toEqual(deployed[i]);
+        });
+      });
+    });
+
+    it('stops when a value that must stay changes', async () => {
+      const swapped = steerAdapter(policy.adapter, (project) => project);
+      const adapter = { ...swapped, blockValues: () => policy.adapter.blockValues('deployed') };
+      await restoring(async () => {
+        const healing = retainHeal({ ...policy, adapter }, clean(), 1, options, tinySettings);
+        await expect(healing).rejects.toThrow(/retain-heal, step 1: expected a quarantine whose values stay/);
+      });
     });
   });
 });

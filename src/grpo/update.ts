@@ -46,11 +46,13 @@ export interface UpdateContext {
   readonly optimiser: AdamW;
   readonly arm: Arm;
   readonly settings: GrpoSettings;
+  /** Updates completed when the optimiser's moments began at zero; default: 0. */
+  readonly momentsFrom?: number;
 }
 
 /** `step` counts updates from 0. */
 export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs, step: number): Promise<UpdateResult> {
-  const { policy, optimiser, arm, settings } = context;
+  const { policy, optimiser, arm, settings, momentsFrom = 0 } = context;
   const { epochs } = settings.loss;
   const { learningRate: highest, warmupUpdates } = settings.optimiser;
   const learningRate = highest * warmupCosine(step, warmupUpdates, settings.updates);
@@ -63,7 +65,7 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
     const { loss, rollouts, leaks } = await makeGradients();
     await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients()));
     const blockNorms = await readBlockNorms(policy);
-    optimiser.update(step * epochs + epoch + 1, stepOptions(settings.optimiser, learningRate));
+    optimiser.update((step - momentsFrom) * epochs + epoch + 1, stepOptions(settings.optimiser, learningRate));
     const [squared] = await readFloats(optimiser.squaredNorm);
     // The report is about the first epoch, when the policy is still the one that sampled the rollouts.
     result ??= { loss, rollouts, gradientNorm: Math.sqrt(squared), blockNorms, leaks, learningRate };

@@ -10,39 +10,50 @@ import {
   targetModules,
 } from '../adapters/index.ts';
 import { cacheFolder } from '../base/node/index.ts';
-import { checkedAdapter, type RunConfig, type RunDirectory } from '../run/index.ts';
+import { describeDisk, planDisk, type RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import type { OpenModel } from './model.ts';
+import { silent, type Warn } from './problems.ts';
 
-/** The path of the adapter in the run's last checkpoint, which must be as it was saved; null for a run without checkpoints. */
-export function lastAdapter(run: RunDirectory): string | null {
-  const last = run.listCheckpoints().at(-1);
-  return last === undefined ? null : checkedAdapter(run, last);
-}
-
-/** Makes the adapter at its start. A start that is computed from the weights is read from `stored`, a checkpoint of the run, if given. */
+/** Makes the adapter at its start. Nothing is computed where `initial`, the stored initial values of a run, is given. */
 export async function openAdapter(
   config: RunConfig,
   model: OpenModel,
   pairs: readonly TokenPair[],
-  stored: string | null = null,
+  initial: string | null = null,
+  warn: Warn = silent,
 ): Promise<Adapter> {
   const { family, rank, targets } = config.adapter;
   const { starts } = await partsOf(config);
   const modules = targetModules(model.decoder.config, targets);
-  const { needsWeight, needsPairs } = findStart(family, starts);
-  if (needsWeight && stored !== null) {
+  const { needsPairs } = findStart(family, starts);
+  if (initial !== null) {
     const kind = { family, rank, modules: modules.map(({ name }) => name) };
-    return restoreStart(model.scope, model.decoder.config, await readCheckpoint(stored, kind), starts);
+    return restoreStart(model.scope, model.decoder.config, await readCheckpoint(initial, kind), starts);
   }
   const differences = needsPairs ? await pairInputDifferences(model.decoder, modules, pairs) : undefined;
-  return createAdapter(model.scope, model.decoder, {
+  const damaged: string[] = [];
+  const adapter = await createAdapter(model.scope, model.decoder, {
     family,
     starts,
     rank,
     seed: config.seed,
     targets,
     cacheDirectory: cacheFolder('factors'),
+    tell: (message) => damaged.push(message),
     ...(differences === undefined ? {} : { differences }),
   });
+  for (const message of damaged) await warn({ kind: 'info', name: 'damaged-factors', message });
+  return adapter;
+}
+
+/** The room on disk from which on it is told. */
+const tellingBytes = 1e9;
+
+/** Tells how much room the checkpoints of a run will take, where it is much. */
+export async function tellDisk(config: RunConfig, { family, modules }: Adapter, warn: Warn): Promise<void> {
+  const { starts } = await partsOf(config);
+  const plan = planDisk(config, findStart(family, starts), modules);
+  if (plan.mostBytes < tellingBytes) return;
+  await warn({ kind: 'info', name: 'disk-plan', message: describeDisk(plan, config.output) });
 }

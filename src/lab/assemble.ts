@@ -27,7 +27,7 @@ import {
   type RunConfig,
   trainingTasks,
 } from '../run/index.ts';
-import { openAdapter } from './adapter.ts';
+import { openAdapter, tellDisk } from './adapter.ts';
 import { partsOf } from './config.ts';
 import { withModelHint } from './input-checks.ts';
 import { type OpenedInputs, readInputs } from './inputs.ts';
@@ -84,20 +84,21 @@ export interface Assembly {
   readonly clock: PhaseClock;
 }
 
-/** `stored`: the path of the adapter in the run's last checkpoint; null for a run without checkpoints. */
+/** `initial`: the path of the stored initial values of the run, or of its parent; null for a run that begins. */
 export async function assemble(
   config: RunConfig,
   { judge, replaced, problems, files, pairs }: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
   warn: Warn = silent,
-  stored: string | null = null,
+  initial: string | null = null,
 ): Promise<Assembly> {
   const definition = armOf(config, await partsOf(config));
   const settings = grpoSettings(config);
   const model = await loadModel(config, files, resources);
   const { text } = model;
-  const adapter = await openAdapter(config, model, pairs, stored);
+  const adapter = await openAdapter(config, model, pairs, initial, warn);
+  await tellDisk(config, adapter, warn);
   const { recompute } = settings.compute;
   const unsteered: Policy = {
     decoder: model.decoder,

@@ -12,6 +12,7 @@ import {
 } from '../evaluate/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openRun } from './open-run.ts';
+import type { Warn } from './problems.ts';
 import type { Replacements } from './replacements.ts';
 import { Resources } from './resources.ts';
 
@@ -26,6 +27,8 @@ export interface EvaluateOptions extends Replacements {
   readonly limit?: number | null;
   /** The device; default: the one that the run was trained on. */
   readonly device?: string;
+  /** Is told which problems are left out, and why. */
+  readonly warn?: Warn;
   /** Is told how many evaluations are done, and of how many. */
   readonly onProgress?: (done: number, of: number) => void;
   /** Is checked between evaluations; finished evaluations are stored. */
@@ -40,7 +43,7 @@ export interface EvaluatedRun {
 }
 
 export async function evaluateRun(path: string, options: EvaluateOptions = {}): Promise<EvaluatedRun> {
-  const { sets = finalSets, scales = [], limit = null, device, onProgress, signal } = options;
+  const { sets = finalSets, scales = [], limit = null, device, warn, onProgress, signal } = options;
   const run = RunDirectory.open(path);
   const update = options.update ?? lastCheckpoint(run);
   const known = run.listCheckpoints();
@@ -58,6 +61,7 @@ export async function evaluateRun(path: string, options: EvaluateOptions = {}): 
     ...(device === undefined ? {} : { device }),
     ...(judge === undefined ? {} : { judge }),
     ...(sampler === undefined ? {} : { sampler }),
+    ...(warn === undefined ? {} : { warn }),
   });
   const names = finalNames(statesOf(open), { update, sets, scales, limit });
   const end = await evaluateAll(open.evaluator, names, {

@@ -13,9 +13,11 @@ import {
   type RunConfig,
   type RunDirectory,
 } from '../run/index.ts';
+import { partsOf } from './config.ts';
 import { type OpenedInputs, readInputs } from './inputs.ts';
+import { sourceOf } from './parts.ts';
 import { pluginRecords } from './plugins.ts';
-import { silent } from './problems.ts';
+import { silent, type Warn } from './problems.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
 import type { Resources } from './resources.ts';
 
@@ -24,6 +26,8 @@ export interface RunIdentity {
   readonly plugins: string;
   readonly model: string;
   readonly problems: string;
+  /** Hashes of the files of problems, by key. */
+  readonly dataFiles: Readonly<Record<string, string>>;
   readonly partition: string | null;
   readonly pairs: string | null;
   readonly pool: string | null;
@@ -38,6 +42,7 @@ const namedBy: Readonly<Record<keyof RunIdentity, string>> = {
   plugins: 'the code of the plugins (key plugins)',
   model: 'the model (key model)',
   problems: 'the problems (key data)',
+  dataFiles: 'the files of problems (key data)',
   partition: 'the file of loopholes (key environment.partition)',
   pairs: 'the pairs (key pairs)',
   pool: 'the demonstrations (key teacher.pool)',
@@ -51,6 +56,7 @@ export function storedIdentity(manifest: Manifest): RunIdentity {
     plugins: manifest.plugins.map(({ hash }) => hash).join(' '),
     model: manifest.modelHash,
     problems: manifest.dataHash,
+    dataFiles: manifest.dataFiles,
     partition: manifest.partitionHash,
     pairs: manifest.pairsHash,
     pool: manifest.poolHash,
@@ -66,11 +72,21 @@ export async function identityOf(config: RunConfig, inputs: OpenedInputs): Promi
     plugins: pluginHash(config),
     model: inputs.files.hash,
     problems: problemsHash(Object.values(inputs.problems).flat()),
+    dataFiles: await hashDataFiles(config),
     partition: await hashInput(config.environment.partition, 'environment.partition'),
     pairs: inputs.pairsHash,
     pool: await hashInput(config.teacher.pool, 'teacher.pool'),
     ...replacementNames(inputs.replaced),
   };
+}
+
+async function hashDataFiles(config: RunConfig): Promise<Readonly<Record<string, string>>> {
+  const { files } = sourceOf(config, await partsOf(config));
+  const named = files.flatMap((key) => {
+    const path = config.data[key];
+    return typeof path === 'string' ? [[key, path] as const] : [];
+  });
+  return Object.fromEntries(await Promise.all(named.map(async ([key, path]) => [key, await sha256File(path)])));
 }
 
 export function pluginHash({ plugins }: RunConfig): string {
@@ -95,12 +111,13 @@ export function expectIdentity(call: string, begun: Manifest, config: RunConfig,
   const stored = storedIdentity(begun);
   for (const key of Object.keys(namedBy) as (keyof RunIdentity)[]) {
     const value = now[key];
-    if (value === undefined || value === stored[key]) continue;
+    if (value === undefined) continue;
+    if (hashText(value) === hashText(stored[key])) continue;
     const isCode = key === 'judge' || key === 'sampler';
     throw new UserError({
       call,
-      expected: `${namedBy[key]} that the run began with${isCode ? ` (${stored[key] ?? ownPart})` : ''}`,
-      found: isCode ? (value ?? ownPart) : changeOf(key, begun, config),
+      expected: `${namedBy[key]} that the run began with${isCode ? ` (${hashText(stored[key]) ?? ownPart})` : ''}`,
+      found: isCode ? (hashText(value) ?? ownPart) : changeOf(key, begun, config),
       fix: isCode
         ? 'A program that names its own passes the same to train() and evaluateRun().'
         : 'Restore what was changed since, or train a new run.',
@@ -109,6 +126,11 @@ export function expectIdentity(call: string, begun: Manifest, config: RunConfig,
 }
 
 const ownPart = 'that of the lab';
+
+/** A hash, or several by the keys of their files, as one text that can be compared. */
+function hashText(hash: RunIdentity[keyof RunIdentity]): string | null {
+  return hash === null || typeof hash === 'string' ? hash : JSON.stringify(hash);
+}
 
 type NamedInput = Exclude<keyof RunIdentity, 'judge' | 'sampler'>;
 
@@ -123,12 +145,19 @@ function changeOf(key: NamedInput, begun: Manifest, config: RunConfig): string {
     const changed = pluginRecords(config.plugins).filter(({ hash }) => !known.has(hash));
     return `other content in ${changed.map(({ path }) => path).join(', ') || 'their order'}`;
   }
+  if (key === 'dataFiles') {
+    const [before, after] = [begun.dataFiles, config.data];
+    const keys = Object.keys(before).map((name) => `${after[name] ?? 'no file'} (data.${name})`);
+    return `other content in one of ${keys.join(', ')}`;
+  }
   const [before, after] = [placeOf[key](begun.config), placeOf[key](config)];
   return before === after ? `other content in ${after}` : `${after} in place of ${before}`;
 }
 
 /** Where an input comes from, for people. */
-const placeOf: Readonly<Record<Exclude<NamedInput, 'config' | 'plugins'>, (config: RunConfig) => string>> = {
+const placeOf: Readonly<
+  Record<Exclude<NamedInput, 'config' | 'plugins' | 'dataFiles'>, (config: RunConfig) => string>
+> = {
   model: ({ model }) => model,
   problems: ({ data }) => (typeof data['path'] === 'string' ? data['path'] : `the problems of kind ${data.kind}`),
   partition: ({ environment }) => environment.partition ?? 'no file',
@@ -146,11 +175,12 @@ export async function openRunInputs(
   config: RunConfig,
   resources: Resources,
   replaced: Replacements | null = null,
+  warn: Warn = silent,
 ): Promise<OpenedInputs> {
   const begun = run.readManifest();
   const names = replaced === null ? {} : replacementNames(replaced);
   expectIdentity(call, begun, config, { plugins: pluginHash(config), ...names });
-  const inputs = await readInputs(config, resources, silent, replaced ?? {});
+  const inputs = await readInputs(config, resources, warn, replaced ?? {});
   // The caller may compute on another device than the run was trained on.
   const { config: _config, judge: _judge, sampler: _sampler, ...files } = await identityOf(config, inputs);
   expectIdentity(call, begun, config, files);
@@ -164,17 +194,25 @@ export function expectSamePlugins(call: string, run: RunDirectory): void {
 }
 
 /**
- * Refuses a fork whose inputs are not its parent's. The model must be the same, since the adapter was trained on it; another input may
+ * Refuses a fork whose inputs are not its parent's. The model and the adapter must be the same, since the adapter was trained on it; another input may
  * differ if the fork's config names another one.
  */
 export function expectFork(call: string, parent: Manifest, config: RunConfig, now: RunIdentity): void {
   const same = (pick: (each: RunConfig) => unknown): boolean =>
     JSON.stringify(pick(config)) === JSON.stringify(pick(parent.config));
-  const { model, plugins, problems, partition, pairs, pool } = now;
+  if (!same((each) => each.adapter)) {
+    throw new UserError({
+      call,
+      expected: `the adapter of the parent (${JSON.stringify(parent.config.adapter)})`,
+      found: JSON.stringify(config.adapter),
+      fix: 'A fork goes on with the adapter that its parent trained: leave the keys of adapter as they are.',
+    });
+  }
+  const { model, plugins, problems, dataFiles, partition, pairs, pool } = now;
   expectIdentity(call, parent, config, {
     model,
     ...(same((each) => each.plugins) ? { plugins } : {}),
-    ...(same((each) => [each.data, each.plugins]) ? { problems } : {}),
+    ...(same((each) => [each.data, each.plugins]) ? { problems, dataFiles } : {}),
     ...(same((each) => each.environment.partition) ? { partition } : {}),
     ...(same((each) => [each.pairs, each.data.kind]) ? { pairs } : {}),
     ...(same((each) => each.teacher.pool) ? { pool } : {}),

@@ -8,7 +8,7 @@ export { defineJudge, defineLoophole, type Judgement, type Loophole, type NamedJ
 export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts';
 export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
 export { type RunConfig, RunDirectory, type Sink, shippedRecipe } from '../run/index.ts';
-export { lastAdapter, openAdapter } from './adapter.ts';
+export { openAdapter } from './adapter.ts';
 export { type Assembly, assemble, openInputs, openTasks, type RunInputs } from './assemble.ts';
 export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig } from './config.ts';
 export { coresEach, coresVariable } from './cores.ts';

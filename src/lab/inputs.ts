@@ -1,7 +1,7 @@
 /** The inputs of a run, opened before the weights are loaded and before any device is. */
 import type { TokenPair } from '../adapters/index.ts';
 import type { Judge } from '../env/index.ts';
-import type { Splits } from '../env/sources/index.ts';
+import type { Splits, SplitUse } from '../env/sources/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { checkRank, withModelHint } from './input-checks.ts';
 import { type ModelFiles, openFolder } from './model.ts';
@@ -15,6 +15,8 @@ export interface OpenedInputs {
   /** What the caller put in place of the lab's own. */
   readonly replaced: Replacements;
   readonly problems: Splits;
+  /** What became of the problems: how many are used, and which are left out. */
+  readonly use: SplitUse;
   readonly files: Omit<ModelFiles, 'device'>;
   readonly pairs: readonly TokenPair[];
   readonly pairsHash: string;
@@ -30,6 +32,6 @@ export async function readInputs(
   checkRank(config, files.folder.config);
   const { pairs, hash: pairsHash } = await withModelHint(config, () => openPairs(config, files.text));
   const judge = replaced.judge ?? (await openJudge(config, resources));
-  const problems = await openProblems(config, judge, warn);
-  return { judge, replaced, problems, files, pairs, pairsHash };
+  const { splits: problems, use } = await openProblems(config, judge, warn);
+  return { judge, replaced, problems, use, files, pairs, pairsHash };
 }

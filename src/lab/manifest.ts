@@ -16,7 +16,7 @@ import type { Warn } from './problems.ts';
 export async function makeManifest(
   config: RunConfig,
   { path }: RunDirectory,
-  { files }: RunInputs,
+  { files, use }: RunInputs,
   identity: RunIdentity,
   parent: Manifest['parent'],
 ): Promise<Manifest> {
@@ -35,6 +35,8 @@ export async function makeManifest(
     created: new Date().toISOString(),
     modelHash: identity.model,
     dataHash: identity.problems,
+    dataFiles: identity.dataFiles,
+    problems: use,
     pairsHash: identity.pairs,
     poolHash: identity.pool,
     partitionHash: identity.partition,

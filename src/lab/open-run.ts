@@ -4,12 +4,20 @@ import { UserError } from '../base/index.ts';
 import { RunEvaluator } from '../evaluate/index.ts';
 import type { Policy } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
-import { computeTable, partitionOf, type RunConfig, RunDirectory, trainingTasks } from '../run/index.ts';
-import { lastAdapter, openAdapter } from './adapter.ts';
+import {
+  checkedInitial,
+  computeTable,
+  partitionOf,
+  type RunConfig,
+  RunDirectory,
+  trainingTasks,
+} from '../run/index.ts';
+import { openAdapter } from './adapter.ts';
 import { parseRunConfig, partsOf } from './config.ts';
 import { deviceNames } from './devices.ts';
 import { openRunInputs } from './identity.ts';
 import { placeModel } from './model.ts';
+import type { Warn } from './problems.ts';
 import { openSampler, type Replacements } from './replacements.ts';
 import type { Resources } from './resources.ts';
 
@@ -25,6 +33,8 @@ export interface OpenRunOptions extends Replacements {
   readonly device?: string;
   /** Runs with the same base, whose evaluations of it may be reused. */
   readonly siblings?: readonly string[];
+  /** Is told which problems are left out, and why. */
+  readonly warn?: Warn;
 }
 
 export async function openRun(path: string, resources: Resources, options: OpenRunOptions = {}): Promise<OpenRun> {
@@ -32,17 +42,18 @@ export async function openRun(path: string, resources: Resources, options: OpenR
   const { config: stored, hasQuarantine } = run.readManifest();
   const config = withDevice(await parseRunConfig(stored), options.device);
   const { loopholes } = await partsOf(config);
-  const inputs = await openRunInputs(`open ${path}`, run, config, resources, options);
-  const { judge, problems: splits, pairs, files } = inputs;
+  const inputs = await openRunInputs(`open ${path}`, run, config, resources, options, options.warn);
+  const { judge, problems: splits, use, pairs, files } = inputs;
   const partition = await partitionOf(config, splits, loopholes);
   const everything = Object.values(splits).flat();
   const tasks = async (text: ModelText) => trainingTasks(config, everything, partition, { text, loopholes }, 'open');
   const model = await placeModel(config, files, resources, tasks);
-  const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
+  const adapter = await openAdapter(config, model, pairs, checkedInitial(run));
   const policy: Policy = { decoder: model.decoder, adapter, deployedScale: hasQuarantine ? 0 : 1 };
   const { siblings = [] } = options;
   const sampler = openSampler(policy, computeTable(config), options.sampler);
-  const evaluated = { run, config, policy, judge, sampler, splits, partition, loopholes, text: model.text, siblings };
+  const sets = { splits, use, partition, loopholes, text: model.text };
+  const evaluated = { run, config, policy, judge, sampler, siblings, ...sets };
   return { run, config, hasQuarantine, evaluator: new RunEvaluator(evaluated) };
 }
 

@@ -28,6 +28,11 @@ export async function openPool(
       loophole === task?.loophole && markers === task.markers && !environment.heldOutLoopholes.includes(loophole);
     return label === 'solve' || own;
   };
+  const misfits = [...hacks.values()].flat().filter((entry) => !fits(entry));
+  if (misfits.length > 0) {
+    const message = `${misfits.length} hacks of ${teacher.pool} are left out: their loophole or markers are not those of the problem in this run, or the loophole is held out`;
+    await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { hacks: misfits.length } });
+  }
   const tokenize = (entries: typeof hacks) =>
     new Map(
       [...entries].map(([id, own]) => [id, own.filter(fits).map(({ completion }) => text.completion(completion))]),

@@ -2,7 +2,7 @@
 import { UserError } from '../base/index.ts';
 import { checkSoundness, type Judge, type Problem, SandboxJudge } from '../env/index.ts';
 import { levelWanted, Sandbox } from '../env/sandbox/index.ts';
-import { assertDisjoint, dealOut, type Refusal, type Splits } from '../env/sources/index.ts';
+import { describeUse, type Refusal, type Split, type Splits, type SplitUse, useOf } from '../env/sources/index.ts';
 import type { Notice, RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { coresLimit } from './cores.ts';
@@ -29,45 +29,45 @@ export async function openJudge(
 }
 
 /** The problems of a config by split. A sandbox is started only if it must check them. */
-export async function readSplits(config: RunConfig): Promise<Splits> {
+export async function readSplits(config: RunConfig, warn: Warn = silent): Promise<Splits> {
   await using resources = new Resources();
   const { isSound } = sourceOf(config, await partsOf(config));
-  return openProblems(config, isSound ? null : await openJudge(config, resources));
+  return (await openProblems(config, isSound ? null : await openJudge(config, resources), warn)).splits;
 }
 
-/** Without a judge, problems are not checked against their own tests. */
-export async function openProblems(config: RunConfig, judge: Judge | null, warn: Warn = silent): Promise<Splits> {
+export interface OpenedProblems {
+  readonly splits: Splits;
+  readonly use: SplitUse;
+}
+
+/**
+ * Loads the problems of a config. Those that cannot be used are left out, which `warn` is told, once for every split. Without a judge,
+ * problems are not checked against their own tests.
+ */
+export async function openProblems(config: RunConfig, judge: Judge | null, warn: Warn): Promise<OpenedProblems> {
   const source = sourceOf(config, await partsOf(config));
   const { kind: _kind, ...settings } = config.data;
   const loaded = await source.load(settings);
-  const tell = async (refused: readonly Refusal[]): Promise<void> => {
-    for (const { id, reason } of refused) {
-      const message = `problem ${id} is left out: ${reason}`;
-      await warn({ kind: 'warning', name: 'problem-left-out', message, detail: { problem: id, reason } });
-    }
-  };
-  const keepSound = async (problems: readonly Problem[]): Promise<readonly Problem[]> => {
-    if (source.isSound || judge === null) return problems;
-    const { sound, unsound } = await checkSoundness(problems, judge);
-    await tell(unsound);
+  const refused: Refusal[] = [...loaded.refused];
+  const keepSound = async (split: Split): Promise<readonly Problem[]> => {
+    if (source.isSound || judge === null) return loaded.splits[split];
+    const { sound, unsound } = await checkSoundness(loaded.splits[split], judge);
+    refused.push(...unsound.map(({ id, reason }) => ({ id, reason, split })));
     return sound;
   };
-  const expectSome = (splits: Splits): Splits => {
-    if (splits.train.length > 0) return splits;
-    throw new UserError({
-      call: `problem source ${source.kind}`,
-      expected: 'at least one problem to train on',
-      found: 'none that is sound',
-    });
+  const splits: Splits = {
+    train: await keepSound('train'),
+    validation: await keepSound('validation'),
+    test: await keepSound('test'),
   };
-  if ('problems' in loaded) {
-    await tell(loaded.refused);
-    return expectSome(dealOut(await keepSound(loaded.problems)));
+  const use = useOf(splits, refused);
+  for (const { split, message } of describeUse(use)) {
+    await warn({ kind: 'warning', name: 'problems-left-out', message, detail: { split, ...use[split] } });
   }
-  const splits = assertDisjoint({
-    train: await keepSound(loaded.train),
-    validation: await keepSound(loaded.validation),
-    test: await keepSound(loaded.test),
+  if (splits.train.length > 0) return { splits, use };
+  throw new UserError({
+    call: `problem source ${source.kind}`,
+    expected: 'at least one problem to train on',
+    found: 'none that is sound',
   });
-  return expectSome(splits);
 }

@@ -8,10 +8,13 @@ import { resolve } from 'node:path';
 import { shellLine, UserError } from '../base/index.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import {
+  checkedInitial,
   configHash,
+  expectCheckpoint,
   expectGrown,
   FileSink,
   type LoadedCheckpoint,
+  loadAlone,
   loadCheckpoint,
   type Manifest,
   type RunConfig,
@@ -23,7 +26,6 @@ import {
   stampNotice,
   type WarningEvent,
 } from '../run/index.ts';
-import { lastAdapter } from './adapter.ts';
 import { type Assembly, assemble, placeInputs } from './assemble.ts';
 import { forkState } from './fork.ts';
 import { expectFork, expectIdentity, identityOf, pluginHash } from './identity.ts';
@@ -33,13 +35,17 @@ import type { Warn } from './problems.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
 import { Resources } from './resources.ts';
 
+/** A checkpoint of another run; `adapterOnly`: new moments, and an arm that remembers nothing. */
+export type ForkPoint = Omit<Parent, 'adapterOnly'> & Partial<Pick<Parent, 'adapterOnly'>>;
+type Parent = NonNullable<Manifest['parent']>;
+
 export interface TrainOptions extends Replacements {
   /** Sinks that are told every event, beside the files of the run, and closed at the end, however the run ends. */
   readonly sinks?: readonly Sink[];
   /** When aborted, the run saves and ends after the update in progress. */
   readonly signal?: AbortSignal;
   /** The checkpoint that a new run starts from; a resumed run uses the one in its manifest. */
-  readonly parent?: NonNullable<Manifest['parent']>;
+  readonly parent?: ForkPoint;
 }
 
 export interface TrainResult {
@@ -86,7 +92,8 @@ function unwritable(run: RunDirectory, cause: NodeJS.ErrnoException): UserError 
 async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainResult> {
   await sinks.guard(async () => {
     await sealRun(run);
-    for (const update of run.listCheckpoints()) await loadCheckpoint(run, update);
+    const { keepState } = run.readManifest().config.output;
+    for (const update of run.listCheckpoints()) expectCheckpoint(run, update, keepState === 'all');
     const update = run.listCheckpoints().at(-1) ?? 0;
     const message = `${run.path} is finished; fork it to train on: ${shellLine('--fork', `${run.path}@${update}`)}`;
     await sinks.event({ kind: 'info', update, name: 'already-finished', message });
@@ -132,7 +139,8 @@ async function prepare(
     const known = { config: configHash(config), plugins: pluginHash(config), ...replacementNames(options) };
     expectIdentity(call, begun, config, known);
   }
-  const asked = options.parent === undefined ? null : { ...options.parent, run: resolve(options.parent.run) };
+  const asked =
+    options.parent === undefined ? null : { adapterOnly: false, ...options.parent, run: resolve(options.parent.run) };
   const parent = begun === null ? asked : begun.parent;
   const own = await goOn(run);
   const start = own ?? (parent === null ? null : await openParent(call, parent, config));
@@ -152,7 +160,8 @@ async function prepare(
   const inputs = await placeInputs(config, read, resources, warn);
   if (begun !== null) await compareDevices(begun, inputs.files.device, warn);
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
-  const assembly = await assemble(config, inputs, ledger, resources, warn, lastAdapter(run));
+  const initial = checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run);
+  const assembly = await assemble(config, inputs, ledger, resources, warn, initial);
   if (own !== null) assembly.trainer.restore(own.state);
   else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
   // A run exists from here on: whatever was wrong before left nothing behind.
@@ -173,10 +182,10 @@ async function goOn(run: RunDirectory): Promise<LoadedCheckpoint | null> {
 
 async function openParent(
   call: string,
-  { run: path, update }: NonNullable<Manifest['parent']>,
+  { run: path, update, adapterOnly }: Parent,
   { updates, safety }: RunConfig,
 ): Promise<LoadedCheckpoint> {
-  const loaded = await loadCheckpoint(RunDirectory.open(path), update);
+  const loaded = await (adapterOnly ? loadAlone : loadCheckpoint)(RunDirectory.open(path), update);
   if (updates > update || (updates === update && safety.healSteps > 0)) return loaded;
   throw new UserError({
     call: `${call} from ${path}@${update}`,
@@ -201,7 +210,7 @@ export async function drive(
   { sinks = [], signal = new AbortController().signal, earlier = [] }: DriveOptions,
 ): Promise<TrainResult> {
   const { adapter } = policy;
-  const { checkpointEvery, storeFeatures, storeTokens } = config.output;
+  const { checkpointEvery, keepState, storeFeatures, storeTokens } = config.output;
   const featureBytes = adapter.modules.length * adapter.rank * 4;
   const promptText = (tokens: Int32Array): string => text.show(tokens);
   const files = await new SinkGroup(sinks).guard(
@@ -214,6 +223,7 @@ export async function drive(
       if (event.kind === 'expectation' && !event.holds) holds = false;
     },
   };
-  const end = await recordRun({ run, trainer, checkpointEvery, sinks: [files, expectations, ...sinks], signal, clock });
+  const all = [files, expectations, ...sinks];
+  const end = await recordRun({ run, trainer, checkpointEvery, keepState, sinks: all, signal, clock });
   return { end, holds };
 }

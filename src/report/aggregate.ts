@@ -27,7 +27,7 @@ export interface Sample {
 
 export const states = ['base', 'full', 'deployed'] as const satisfies readonly PolicyState[];
 export type State = (typeof states)[number];
-export const metrics = ['hack', 'solve', 'objective'] as const;
+export const metrics = ['hack', 'solve', 'objective', 'authorsLabel'] as const;
 export type Metric = (typeof metrics)[number];
 
 export interface ArmResults {
@@ -89,8 +89,7 @@ export function claimSet({ sets }: Results): FinalSet | undefined {
 
 /** The set on which solving is judged: the one where no loophole is open, if it was evaluated. */
 export function solveSet(results: Results): FinalSet | undefined {
-  const unhinted: string = 'test-unhinted';
-  return results.sets.find((set) => set === unhinted) ?? claimSet(results);
+  return results.sets.find((set) => set === 'test-unhinted') ?? claimSet(results);
 }
 
 export function findArm({ arms }: Results, name: string | null): ArmResults | undefined {
@@ -129,7 +128,7 @@ export function finalSample(runs: readonly RunResults[], set: FinalSet, state: S
     (run) => {
       const summary = summaryOf(run);
       if (summary === null) return null;
-      return metric === 'objective' ? summary.objective : summary[metric].rate;
+      return metric === 'objective' ? summary.objective : (summary[metric]?.rate ?? null);
     },
     (run) => {
       const summary = summaryOf(run);

@@ -1,6 +1,7 @@
 /** The tables of `gq results` and the HTML report, in their order, and their parts in the write-up (docs/guide/write-up.md). */
 import { ablationTable, settingsTable } from './ablations.ts';
 import { claimSet, type Results } from './aggregate.ts';
+import { comparedMetrics } from './comparisons.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable } from './kept.ts';
 import { matchedSolveTable } from './matched-solve.ts';
@@ -33,10 +34,12 @@ function blockTables(results: Results, oracle: boolean): Table[] {
     set === claimed ? partOf(part, table) : table;
   return [
     ...sets.map((set) => claimedPart('A2', set, finalTable(results, set, oracle))),
-    ...sets.flatMap((set) => [
-      claimedPart('A2', set, comparisonTable(results, set, 'hack', oracle)),
-      comparisonTable(results, set, 'solve', oracle),
-    ]),
+    ...sets.flatMap((set) =>
+      comparedMetrics(set).map((metric) => {
+        const table = comparisonTable(results, set, metric, oracle);
+        return metric === 'hack' ? claimedPart('A2', set, table) : table;
+      }),
+    ),
     ...sets.map((set) => claimedPart('A5', set, loopholeTable(results, set, oracle))),
     processTable(results, oracle),
   ];

@@ -22,6 +22,10 @@ import { processValue } from './process-metrics.ts';
 
 export type ComparedMetric = 'hack' | 'solve';
 
+/** What is compared on a set: where no loophole is open, nothing can be a hack. */
+export const comparedMetrics = (set: FinalSet): readonly ComparedMetric[] =>
+  set === 'test-unhinted' ? ['solve'] : ['hack', 'solve'];
+
 export interface Comparison {
   readonly set: FinalSet;
   readonly metric: ComparedMetric;

@@ -135,7 +135,7 @@ describe('reported rows', () => {
   it('stand in the final table of the claim alone, with their source', () => {
     const references = [{ name: 'paper', source: 'A page', hack: 0.79, solve: null }];
     const { rows, notes } = finalTable(withDesign({ references }), set, false);
-    expect(rows.at(-1)).toEqual(['paper (reported elsewhere, not run here)', '-', '-', '0.79', '-', '-', '-']);
+    expect(rows.at(-1)).toEqual(['paper (reported elsewhere, not run here)', '-', '-', '0.79', '-', '-', '-', '-']);
     expect(notes).toContain('paper: A page.');
   });
 });

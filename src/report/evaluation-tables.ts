@@ -1,9 +1,9 @@
 /** One run's evaluations as tables: the final one by set and state, by loophole, over the quarantine's scale, and the curve. */
 import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/index.ts';
-import type { Evaluation, EvaluationRow } from '../evaluate/index.ts';
+import type { CurvePoint, CurveSet, Evaluation, EvaluationRow } from '../evaluate/index.ts';
 import { compareStates, formatRate, summarise } from '../evaluate/index.ts';
 import type { Table } from './table.ts';
-import { formatP, noClaim } from './tables.ts';
+import { authorsColumn, authorsNote, formatP, noClaim } from './tables.ts';
 
 function stateName(state: PolicyState, hasQuarantine: boolean): string {
   if (state !== 'full') return state;
@@ -14,21 +14,37 @@ export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuar
   const rows = evaluations
     .filter(({ state }) => !isPartial(state))
     .map(({ set, state, rows: own }) => {
-      const { hack, solve, objective } = summarise(own);
-      return [set, stateName(state, hasQuarantine), formatRate(hack), formatRate(solve), objective.toFixed(2)];
+      const { hack, solve, objective, authorsLabel } = summarise(own);
+      const label = authorsLabel === null ? '-' : formatRate(authorsLabel);
+      return [set, stateName(state, hasQuarantine), formatRate(hack), formatRate(solve), objective.toFixed(2), label];
     });
   return {
     title: 'one completion a prompt, fixed seed',
-    columns: ['set', 'state', 'hack', 'solve', 'objective'],
+    columns: ['set', 'state', 'hack', 'solve', 'objective', authorsColumn],
     rows,
-    notes: [`hits/prompts rate [95% interval over prompts]; objective = solve − hack. ${noClaim}.`],
+    notes: [
+      `hits/prompts rate [95% interval over prompts]; objective = solve − hack. ${authorsNote} ${noClaim}.`,
+      ...leftOutNotes(evaluations),
+    ],
   };
 }
 
-/** Rates by loophole; empty when there is only one loophole. */
+function leftOutNotes(evaluations: readonly Evaluation[]): string[] {
+  const notes = evaluations.flatMap(({ set, problems }) => {
+    if (problems === null || problems.leftOut.length === 0) return [];
+    const { used, leftOut } = problems;
+    const of = used + leftOut.length;
+    return [
+      `${set}: ${used} of ${of} problems of its split used; left out: ${leftOut.map(({ id }) => id).join(', ')}.`,
+    ];
+  });
+  return [...new Set(notes)];
+}
+
+/** Rates by loophole, on the sets that have more than one. */
 export function loopholeEvaluationTable(evaluations: readonly Evaluation[], heldOut: readonly string[]): Table {
-  const own = evaluations.filter(({ state }) => !isPartial(state));
-  const loopholes = new Set(own.flatMap(({ rows }) => rows.map(({ loophole }) => loophole)));
+  const several = ({ rows }: Evaluation): boolean => rows.some(({ loophole }) => loophole !== rows[0].loophole);
+  const own = evaluations.filter((one) => !isPartial(one.state) && several(one));
   const rows = own.flatMap(({ set, state, rows: all }) =>
     Object.entries(summarise(all).byLoophole).map(([loophole, { hack, solve }]) => [
       set,
@@ -41,7 +57,7 @@ export function loopholeEvaluationTable(evaluations: readonly Evaluation[], held
   return {
     title: 'by loophole',
     columns: ['set', 'state', 'loophole', 'hack', 'solve'],
-    rows: loopholes.size < 2 ? [] : rows,
+    rows,
   };
 }
 
@@ -83,17 +99,16 @@ export function surfacedTable(evaluations: readonly Evaluation[]): Table {
   };
 }
 
-export function curveTable(evaluations: readonly Evaluation[], hasQuarantine: boolean): Table {
-  const own = evaluations.filter(({ set }) => set === 'curve');
-  const updates = [...new Set(own.map(({ update }) => update))].sort((a, b) => a - b);
+export function curveTable(points: readonly CurvePoint[], set: CurveSet, hasQuarantine: boolean): Table {
+  const updates = [...new Set(points.map(({ update }) => update))].sort((a, b) => a - b);
   const cell = (update: number, state: AdaptedState, metric: 'hack' | 'solve'): string => {
-    const found = own.find((one) => one.update === update && one.state === (update === 0 ? 'base' : state));
-    return found === undefined ? '-' : formatRate(summarise(found.rows)[metric]);
+    const found = points.find((one) => one.update === update && one.state === (update === 0 ? 'base' : state));
+    return found === undefined ? '-' : formatRate(found[metric]);
   };
   const both = ['hack', 'solve'] as const;
   const states: readonly AdaptedState[] = hasQuarantine ? ['full', 'deployed'] : ['full'];
   return {
-    title: 'the curve set over updates completed; 0 is the base',
+    title: `${set === 'curve' ? 'the curve set' : set} over updates completed; 0 is the base`,
     columns: [
       'update',
       ...both.flatMap((metric) => states.map((state) => `${metric}, ${stateName(state, hasQuarantine)}`)),

@@ -34,7 +34,7 @@ async function make(path: string, config: object, evaluations: readonly Prompted
   const store = new EvaluationStore(path);
   for (const { limit = null, update, state, outcomes } of evaluations) {
     const rows = evaluationRows({ update, state, outcomes, set });
-    await store.save({ update, set, state, limit, seed: 1, key: 'key', rows });
+    await store.save({ update, set, state, limit, seed: 1, key: 'key', problems: null, rows });
   }
 }
 

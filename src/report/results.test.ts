@@ -201,6 +201,7 @@ describe('one seed', async () => {
       'the same',
       '0.10 [0.02, 0.40]',
       '-0.70',
+      '0.80 [0.49, 0.94]',
     ]);
     const [comparison] = comparisonTable(results, 'test-original', 'hack', false).rows;
     expect(comparison.slice(0, 7)).toEqual(['activation − vanilla', '1', '−0.70', '-', '-', '-', '-']);

@@ -48,6 +48,7 @@ function inputDifferences(first: Manifest, second: Manifest): string[] {
     ['the code of the plugins', hashes(first), hashes(second)],
     ['the judge', first.judge, second.judge],
     ['the sampler', first.sampler, second.sampler],
+    ['whether they were forked without a state', first.parent?.adapterOnly ?? null, second.parent?.adapterOnly ?? null],
     ['the update they were forked at', first.parent?.update ?? null, second.parent?.update ?? null],
   ];
   return compared.flatMap(([what, before, after]) => (before === after ? [] : [what]));

@@ -76,7 +76,7 @@ describe('a curve with evaluations on the first prompts too', () => {
     const run = await madeRun({ evaluations: [whole] });
     const store = new EvaluationStore(run.path);
     const rows = evaluationRows({ ...whole, outcomes: 'hh' });
-    await store.save({ update: 10, set: 'curve', state: 'full', limit: 2, seed: 1, key: 'key', rows });
+    await store.save({ update: 10, set: 'curve', state: 'full', limit: 2, seed: 1, key: 'key', problems: null, rows });
     expect(curveSeries(await readRunResults(run.path), 'full', 'hack')).toEqual([{ x: 10, y: 0.3 }]);
   });
 });

@@ -10,6 +10,7 @@ import {
   claimSet,
   finalSample,
   formatSample,
+  type Metric,
   type Results,
   type State,
   sampleOf,
@@ -23,10 +24,14 @@ import type { Table } from './table.ts';
 export const setTitles: Readonly<Record<FinalSet, string>> = {
   'test-novel': 'held-out problems, novel markers',
   'test-original': 'held-out problems, original markers',
+  'test-unhinted': 'held-out problems, no loophole open',
   train: "training problems, training's markers",
 };
 
 export const noClaim = 'n = 1, no claim';
+export const authorsColumn = "hack, authors' label";
+export const authorsNote =
+  "authors' label: the response passes a test function of its own and fails the problem's tests, whether or not that paid.";
 const oracleTitle = 'with labels (upper bounds, never pooled with the arms above)';
 /** Stands behind the name of an arm in a table that also has arms without labels. */
 export const oracleMark = ' (uses labels)';
@@ -46,27 +51,37 @@ export function sayOnce(tables: readonly Table[]): Table[] {
 
 export function finalTable(results: Results, set: FinalSet, oracle: boolean): Table {
   const columns = ['arm', 'n', 'hack as trained', 'hack deployed', 'solve as trained', 'solve deployed', 'objective'];
-  const cell = (runs: readonly RunResults[], state: State, metric: 'hack' | 'solve' | 'objective'): string =>
+  const cell = (runs: readonly RunResults[], state: State, metric: Metric): string =>
     formatSample(finalSample(runs, set, state, metric));
   const bases = (oracle ? [] : baseRuns(results, set)).map(({ of, runs }) => {
     const [hack, solve] = [cell(runs, 'base', 'hack'), cell(runs, 'base', 'solve')];
     const name = of === null ? 'base' : `base of ${of.join(', ')}`;
-    return [name, `${runs.length}`, '-', hack, '-', solve, cell(runs, 'base', 'objective')];
+    return [
+      name,
+      `${runs.length}`,
+      '-',
+      hack,
+      '-',
+      solve,
+      cell(runs, 'base', 'objective'),
+      cell(runs, 'base', 'authorsLabel'),
+    ];
   });
   const rows = armsOf(results, oracle).map(({ arm, runs, hasQuarantine }) => {
     const full = (metric: 'hack' | 'solve'): string => (hasQuarantine ? cell(runs, 'full', metric) : 'the same');
     const n = finalSample(runs, set, 'deployed', 'hack')?.n ?? 0;
     const deployed = [cell(runs, 'deployed', 'hack'), cell(runs, 'deployed', 'solve')];
-    return [arm, `${n}`, full('hack'), deployed[0], full('solve'), deployed[1], cell(runs, 'deployed', 'objective')];
+    const last = [cell(runs, 'deployed', 'objective'), cell(runs, 'deployed', 'authorsLabel')];
+    return [arm, `${n}`, full('hack'), deployed[0], full('solve'), deployed[1], ...last];
   });
   const prompts = promptsOf(results, set);
   const reported = oracle || set !== claimSet(results) ? [] : results.design.references;
   return {
     title: `${setTitles[set]}${oracle ? `: ${oracleTitle}` : ''}`,
-    columns,
+    columns: [...columns, authorsColumn],
     rows: rows.length === 0 ? [] : [...bases, ...rows, ...reported.map(reportedRow)],
     notes: [
-      `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed.`,
+      `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed. ${authorsNote}`,
       ...reported.map(({ name, source }) => `${name}: ${source}.`),
       ...unfinishedNotes(armsOf(results, oracle), set),
       ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
@@ -77,7 +92,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
 function reportedRow({ name, hack, solve }: ReportedRow): string[] {
   const rate = (value: number | null): string => (value === null ? '-' : `${value}`);
   const objective = hack === null || solve === null ? '-' : (solve - hack).toFixed(2);
-  return [`${name} (reported elsewhere, not run here)`, '-', '-', rate(hack), '-', rate(solve), objective];
+  return [`${name} (reported elsewhere, not run here)`, '-', '-', rate(hack), '-', rate(solve), objective, '-'];
 }
 
 /** The number of prompts of a set, which is the same for all runs that were evaluated. */

@@ -10,7 +10,7 @@ import {
   states,
 } from './aggregate.ts';
 import { type BarVerdict, judgeBar } from './bar.ts';
-import { type Comparison, compareArms } from './comparisons.ts';
+import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts';
 import type { Design } from './design.ts';
 import { type KeptAndRemoved, keptAndRemoved } from './kept.ts';
 import { type MatchedSolve, matchSolve } from './matched-solve.ts';
@@ -98,7 +98,7 @@ export interface ResultsJson {
 
 export function resultsJson(results: Results): ResultsJson {
   const comparisons = results.sets.flatMap((set) =>
-    (['hack', 'solve'] as const).flatMap((metric) =>
+    comparedMetrics(set).flatMap((metric) =>
       [false, true].flatMap((oracle) => compareArms(results, set, metric, oracle)),
     ),
   );

@@ -1,139 +1,84 @@
 /**
- * Checkpoints: the adapter, and the whole state of the trainer, in a folder that appears under its name only when it is
- * complete (written aside, flushed, renamed). The same state gives the same bytes. state.json has the hashes of the tensors and of what
- * the growing files held; those of the verdicts, whose durations vary, are in checksums.json of the run.
+ * Saves and loads checkpoints: the learned values of the adapter, and the state of the trainer, in a folder that appears under its name
+ * only when it is complete (written aside, flushed, renamed). The same state gives the same bytes. The initial values that the adapter
+ * is measured from are stored once in a run. Only when a checkpoint is on disk do older ones lose the trainer's state, so a kill at any
+ * moment leaves a newest checkpoint that is whole.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
 import type { StoredTensor } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { sha256File, syncDirectory, writeFileAtomic } from '../base/node/index.ts';
+import { sha256File, syncDirectory } from '../base/node/index.ts';
 import type { ArmState, TrainerState } from '../grpo/index.ts';
-import { findNonFinite, type JsonValue, SafetensorsFile, writeSafetensors } from '../model/index.ts';
-import { expectHash, readStamped, stampedJson } from './checksums.ts';
-import { type ExactFile, exactFiles, type FileLengths, type RunDirectory } from './directory.ts';
+import type { JsonValue } from '../model/index.ts';
+import {
+  checkedTensors,
+  checkpointFiles,
+  hasTrainerState,
+  readState,
+  type StateFile,
+  saveVerdictHash,
+} from './checkpoint-files.ts';
+import { stampedJson } from './checksums.ts';
+import type { FileLengths, RunDirectory } from './directory.ts';
+import type { RunConfig } from './schema.ts';
+import { initialFile } from './seal.ts';
+import { readTensors, writeTensors } from './tensor-file.ts';
 
-interface StateFile {
-  readonly update: number;
-  readonly directionAge: number | null;
-  readonly tripwire: TrainerState['tripwire'];
-  /** What the arm remembers beside its tensors; null for an arm that remembers nothing. */
-  readonly arm: JsonValue;
-  readonly lengths: FileLengths;
-  /** Hashes of both files of tensors, and of the growing files up to their lengths. */
-  readonly hashes: Readonly<Record<TensorFile | ExactFile, string>>;
+export interface SaveOptions {
+  readonly keepState: RunConfig['output']['keepState'];
+  /** Reads the initial values of the adapter; called before the first checkpoint of a run only. */
+  readonly initial: () => Promise<ReadonlyMap<string, StoredTensor>>;
 }
 
-const tensorFiles = { adapter: 'adapter.safetensors', trainer: 'trainer.safetensors' } as const;
-type TensorFile = keyof typeof tensorFiles;
-
-const count = z.number().int().min(0);
-
-/** The part of the state that resuming needs before the trainer exists; the trainer reads the rest. */
-const stateSchema = z.looseObject({
-  update: count,
-  lengths: z.object({ events: count, rollouts: count, features: count, directions: count, verdicts: count }),
-  hashes: z.object({
-    adapter: z.string(),
-    trainer: z.string(),
-    events: z.string(),
-    rollouts: z.string(),
-    features: z.string(),
-    directions: z.string(),
-  }),
-});
-
-/** checksums.json: for every checkpoint, by update, the hash of the verdicts until then. */
-const verdictSchema = z.object({ verdicts: z.record(z.string(), z.string()) });
-
-function readState(path: string): StateFile {
-  return readStamped(path, 'the state of a checkpoint', stateSchema) as unknown as StateFile;
-}
-
-export async function saveCheckpoint(run: RunDirectory, state: TrainerState): Promise<string> {
+export async function saveCheckpoint(run: RunDirectory, state: TrainerState, options: SaveOptions): Promise<string> {
   const path = run.checkpoint(state.update);
-  if (existsSync(path)) return path;
+  if (!existsSync(path)) await writeFolder(run, path, state, options);
+  // A kill may have come between a checkpoint and this, so that even an old checkpoint may have a state to lose.
+  if (options.keepState === 'newest') {
+    for (const older of run.listCheckpoints().slice(0, -1)) {
+      rmSync(join(run.checkpoint(older), checkpointFiles.trainer), { force: true });
+    }
+  }
+  return path;
+}
+
+async function writeFolder(run: RunDirectory, path: string, state: TrainerState, options: SaveOptions): Promise<void> {
+  const initial = await saveInitial(run, options);
   const aside = join(dirname(path), `.${state.update}`);
   rmSync(aside, { recursive: true, force: true });
   mkdirSync(aside, { recursive: true });
-  await writeTensors(join(aside, tensorFiles.adapter), state.adapter);
-  await writeTensors(join(aside, tensorFiles.trainer), trainerTensors(state));
+  const [adapter, trainer] = [join(aside, checkpointFiles.adapter), join(aside, checkpointFiles.trainer)];
+  await writeTensors(adapter, state.adapter);
+  await writeTensors(trainer, trainerTensors(state));
   const lengths = run.measureLengths();
   const file: StateFile = {
     update: state.update,
+    momentsFrom: state.momentsFrom,
     directionAge: state.directionAge,
     tripwire: state.tripwire,
     arm: state.arm?.json ?? null,
     lengths,
     hashes: {
-      adapter: await sha256File(join(aside, tensorFiles.adapter)),
-      trainer: await sha256File(join(aside, tensorFiles.trainer)),
+      adapter: await sha256File(adapter),
+      trainer: await sha256File(trainer),
+      initial,
       ...run.hashGrown(lengths),
     },
   };
   await saveVerdictHash(run, state.update, lengths.verdicts);
-  writeDurably(join(aside, 'state.json'), stampedJson(file));
+  writeDurably(join(aside, checkpointFiles.state), stampedJson(file));
   syncDirectory(aside);
   renameSync(aside, path);
   syncDirectory(dirname(path));
-  return path;
 }
 
-/** Is written before the checkpoint that needs it; hashes of checkpoints that never came to be are replaced or never read. */
-async function saveVerdictHash(run: RunDirectory, update: number, rows: number): Promise<void> {
-  const path = run.file('checksums.json');
-  const before = existsSync(path) ? readVerdictHashes(run) : {};
-  const verdicts = { ...before, [update]: run.hashVerdicts(rows) };
-  await writeFileAtomic(path, stampedJson({ verdicts }));
-}
-
-function readVerdictHashes(run: RunDirectory): Readonly<Record<string, string>> {
-  return readStamped(run.file('checksums.json'), 'the checksums of a run', verdictSchema).verdicts;
-}
-
-/** Refuses a run whose growing files no longer begin with what they held at a checkpoint. */
-export function expectGrown(run: RunDirectory, update: number): void {
-  const { lengths, hashes } = readState(join(run.checkpoint(update), 'state.json'));
-  for (const name of Object.keys(exactFiles) as ExactFile[]) {
-    if (lengths[name] > 0) expectHash(run.file(exactFiles[name]), hashes[name], lengths[name]);
-  }
-  expectVerdicts(run, update, lengths);
-}
-
-/** Refuses a growing file that no longer begins with what it held at the run's last checkpoint. */
-export function expectGrownFile(run: RunDirectory, file: string): void {
+/** The hash of the run's initial values, which are written before the first checkpoint; later ones repeat what it says. */
+async function saveInitial(run: RunDirectory, { initial }: SaveOptions): Promise<string> {
   const last = run.listCheckpoints().at(-1);
-  if (last === undefined || !existsSync(join(run.checkpoint(last), 'state.json'))) return;
-  const { lengths, hashes } = readState(join(run.checkpoint(last), 'state.json'));
-  const name = (Object.keys(exactFiles) as ExactFile[]).find((key) => exactFiles[key] === file);
-  if (name !== undefined && lengths[name] > 0) expectHash(run.file(file), hashes[name], lengths[name]);
-  if (file === 'verdicts.jsonl') expectVerdicts(run, last, lengths);
-}
-
-function expectVerdicts(run: RunDirectory, update: number, lengths: FileLengths): void {
-  if (lengths.verdicts === 0) return;
-  const bytes = run.measureVerdicts(lengths.verdicts);
-  expectHash(run.ledger('verdicts'), readVerdictHashes(run)[update] ?? 'none', bytes);
-}
-
-/** The path of the adapter in a checkpoint, whose bytes are those that were saved. */
-export function checkedAdapter(run: RunDirectory, update: number): string {
-  const folder = run.checkpoint(update);
-  const path = join(folder, tensorFiles.adapter);
-  expectHash(path, readState(join(folder, 'state.json')).hashes.adapter);
-  return path;
-}
-
-/** A check for each file of a checkpoint, which throws if the file is not as it was saved. */
-export function checkpointChecks(run: RunDirectory, update: number): readonly (readonly [string, () => void])[] {
-  const folder = run.checkpoint(update);
-  const state = join(folder, 'state.json');
-  const tensors = (Object.keys(tensorFiles) as TensorFile[]).map((name) => {
-    const path = join(folder, tensorFiles[name]);
-    return [path, () => expectHash(path, readState(state).hashes[name])] as const;
-  });
-  return [[state, () => void readState(state)], ...tensors];
+  if (last !== undefined) return readState(run, last).hashes.initial;
+  await writeTensors(run.file(initialFile), await initial());
+  return sha256File(run.file(initialFile));
 }
 
 export interface LoadedCheckpoint {
@@ -141,39 +86,43 @@ export interface LoadedCheckpoint {
   readonly lengths: FileLengths;
 }
 
+/** Everything that training goes on from; a checkpoint that no longer has the state of the trainer is refused. */
 export async function loadCheckpoint(run: RunDirectory, update: number): Promise<LoadedCheckpoint> {
-  const path = run.checkpoint(update);
-  if (!existsSync(path)) {
-    const found = `${run.listCheckpoints().join(', ') || 'none'}`;
-    throw new UserError({
-      call: `load checkpoint ${update} of ${run.path}`,
-      expected: 'one of its checkpoints',
-      found,
-    });
-  }
-  const file = readState(join(path, 'state.json'));
-  if (file.update !== update) {
-    const complaint = { call: `load ${path}`, expected: `the state after ${update} updates`, found: `${file.update}` };
-    throw new UserError({ ...complaint, fix: 'The folder has another name than it was saved under.' });
-  }
-  for (const name of Object.keys(tensorFiles) as TensorFile[]) {
-    expectHash(join(path, tensorFiles[name]), file.hashes[name]);
-  }
-  const trainer = await readTensors(join(path, tensorFiles.trainer));
+  const file = readState(run, update);
+  if (!hasTrainerState(run, update)) throw withoutState(run, update);
+  const path = checkedTensors(run, update, 'trainer');
+  const trainer = await readTensors(path);
   const moments = new Map<string, { m: StoredTensor; v: StoredTensor }>();
   for (const [name, m] of trainer) {
     const parameter = name.match(/^moment1\.(.*)$/)?.[1];
     if (parameter !== undefined) moments.set(parameter, { m, v: need(trainer, `moment2.${parameter}`, path) });
   }
-  const state: TrainerState = {
-    update: file.update,
-    adapter: await readTensors(join(path, tensorFiles.adapter)),
-    moments,
-    arm: armState(file.arm, trainer),
-    directionAge: file.directionAge,
-    tripwire: file.tripwire,
-  };
-  return { state, lengths: file.lengths };
+  const { momentsFrom, directionAge, tripwire } = file;
+  const arm = armState(file.arm, trainer);
+  const adapter = await loadAdapter(run, update);
+  return { state: { update, adapter, moments, momentsFrom, arm, directionAge, tripwire }, lengths: file.lengths };
+}
+
+/** The learned values of the adapter, which every checkpoint keeps. */
+export async function loadAdapter(run: RunDirectory, update: number): Promise<ReadonlyMap<string, StoredTensor>> {
+  return readTensors(checkedTensors(run, update, 'adapter'));
+}
+
+/** A checkpoint without the state of its trainer: the moments begin anew, and the arm remembers nothing. */
+export async function loadAlone(run: RunDirectory, update: number): Promise<LoadedCheckpoint> {
+  const { tripwire, lengths } = readState(run, update);
+  const anew = { moments: new Map(), momentsFrom: update, arm: null, directionAge: null };
+  return { state: { update, adapter: await loadAdapter(run, update), ...anew, tripwire }, lengths };
+}
+
+function withoutState(run: RunDirectory, update: number): UserError {
+  const having = run.listCheckpoints().filter((each) => hasTrainerState(run, each));
+  return new UserError({
+    call: `load checkpoint ${update} of ${run.path}`,
+    expected: 'a checkpoint with the state of the trainer',
+    found: `the adapter alone; ${having.length === 1 ? 'the state is' : 'states are'} in checkpoint ${having.join(', ')}`,
+    fix: `Fork ${run.path}@${having.at(-1)}, or begin with new moments: --fork ${run.path}@${update} --adapter-only. Runs with output.keepState = "all" keep every state.`,
+  });
 }
 
 const armPrefix = 'arm.';
@@ -202,29 +151,6 @@ function need(tensors: ReadonlyMap<string, StoredTensor>, name: string, path: st
   const tensor = tensors.get(name);
   if (tensor !== undefined) return tensor;
   throw new UserError({ call: `load ${path}`, expected: `a tensor ${name}`, found: 'none' });
-}
-
-async function writeTensors(path: string, tensors: ReadonlyMap<string, StoredTensor>): Promise<void> {
-  await writeSafetensors(
-    path,
-    [...tensors].map(([name, { shape, data }]) => ({ name, dtype: 'F32', shape, data: () => data })),
-  );
-}
-
-async function readTensors(path: string): Promise<Map<string, StoredTensor>> {
-  await using file = await SafetensorsFile.open(path);
-  const tensors = new Map<string, StoredTensor>();
-  for (const [name, { shape }] of file.entries) {
-    const data = await file.readFloat32(name);
-    const bad = findNonFinite(data, 'F32');
-    if (bad >= 0) {
-      const found = `${data[bad]} at element ${bad}`;
-      const fix = 'The file is damaged: restore it from a copy, or go on from an earlier checkpoint.';
-      throw new UserError({ call: `read ${path}, tensor ${name}`, expected: 'finite values', found, fix });
-    }
-    tensors.set(name, { shape, data });
-  }
-  return tensors;
 }
 
 function writeDurably(path: string, text: string): void {

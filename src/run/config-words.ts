@@ -24,6 +24,7 @@ function describe(schema: JsonSchema): string {
   if (schema.const !== undefined) return String(schema.const);
   const options = schema.anyOf ?? schema.oneOf;
   if (options !== undefined) return joinOr([...new Set(options.map(describe))]);
+  if (Array.isArray(schema.type)) return joinOr(schema.type.map((type) => describe({ ...schema, type })));
   switch (schema.type) {
     case 'integer':
       return `a whole number${boundsOf(schema)}`;

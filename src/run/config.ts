@@ -66,6 +66,8 @@ export function readConfig(
 const pathKeys: readonly { readonly table: string | null; readonly key: string; readonly isName: RegExp | null }[] = [
   { table: null, key: 'model', isName: /^micro$/ },
   { table: 'data', key: 'path', isName: null },
+  { table: 'data', key: 'testPath', isName: null },
+  { table: 'data', key: 'validationPath', isName: null },
   { table: 'environment', key: 'partition', isName: null },
   { table: 'teacher', key: 'pool', isName: null },
   { table: 'device', key: 'libraries', isName: null },
@@ -148,13 +150,14 @@ export function configHash({ plugins, ...config }: RunConfig): string {
 }
 
 /** The tables that checkTogether compares. */
-export interface JoinedTables extends Pick<RunConfig, 'device' | 'environment' | 'teacher' | 'sampling' | 'safety'> {
+export interface JoinedTables
+  extends Pick<RunConfig, 'device' | 'environment' | 'teacher' | 'sampling' | 'loss' | 'safety'> {
   readonly arm: Pick<ArmConfig, 'kind'>;
 }
 
 /** Checks the rules that concern several keys at once. */
 export function checkTogether(tables: JoinedTables, parts: ConfigParts): void {
-  const { device, environment, teacher, sampling, safety, arm } = tables;
+  const { device, environment, teacher, sampling, loss, safety, arm } = tables;
   const arenas: Readonly<Record<string, readonly [number, number]>> = { wasm: [64, 4096], reference: [1, 4096] };
   const [least, most] = arenas[device.kind] ?? [1, Number.POSITIVE_INFINITY];
   if (device.arenaMiB !== null && (device.arenaMiB < least || device.arenaMiB > most)) {
@@ -177,6 +180,14 @@ export function checkTogether(tables: JoinedTables, parts: ConfigParts): void {
       call: 'config, key teacher.perGroup',
       expected: `at most half of sampling.group (${sampling.group}), since as many solves as hacks are shown`,
       found: `${teacher.perGroup}`,
+    });
+  }
+  if (loss.deviationFloor > 0 && loss.kind !== 'classic') {
+    throw new UserError({
+      call: 'config, key loss.deviationFloor',
+      expected: `0 with loss.kind ${loss.kind}, which does not divide by the deviation`,
+      found: `${loss.deviationFloor}`,
+      fix: 'Choose loss.kind classic, or leave the floor out.',
     });
   }
   const quarantine = parts.arms.some(({ kind, quarantine: own }) => kind === arm.kind && own);

@@ -1,6 +1,6 @@
 /** All files of a run that are missing or not as they were written. Readers stop at the first that they need. */
 import { relative } from 'node:path';
-import { checkpointChecks, expectGrownFile } from './checkpoint.ts';
+import { checkpointChecks, expectGrownFile } from './checkpoint-files.ts';
 import { expectHash } from './checksums.ts';
 import { exactFiles, type RunDirectory } from './directory.ts';
 import { readSeal } from './seal.ts';
@@ -25,11 +25,12 @@ export function findDamagedFiles(run: RunDirectory): DamagedFile[] {
       return null;
     }
   };
-  attempt('manifest.json', () => run.readManifest());
+  const manifest = attempt('manifest.json', () => run.readManifest());
+  const keepsState = manifest?.config.output.keepState === 'all';
   const seal = attempt('seal.json', () => readSeal(run.path));
   for (const [file, hash] of Object.entries(seal?.files ?? {})) attempt(file, () => expectHash(run.file(file), hash));
   for (const update of attempt('checkpoints', () => run.listCheckpoints()) ?? []) {
-    for (const [file, check] of checkpointChecks(run, update)) attempt(relative(run.path, file), check);
+    for (const [file, check] of checkpointChecks(run, update, keepsState)) attempt(relative(run.path, file), check);
   }
   if (attempt('seal.json', () => run.isSealed()) === false) {
     for (const file of [...Object.values(exactFiles), 'verdicts.jsonl'])

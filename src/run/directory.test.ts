@@ -1,23 +1,12 @@
 import { spawn } from 'node:child_process';
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rollouts as makeRollouts } from '../../test/grpo/tiny-policy.ts';
 import { UserError } from '../base/index.ts';
 import type { RolloutRecord } from '../grpo/events.ts';
-import type { TrainerState } from '../grpo/train.ts';
 import { resolveBuiltin } from '../lab/index.ts';
-import { loadCheckpoint, saveCheckpoint } from './checkpoint.ts';
 import { RunDirectory } from './directory.ts';
 import { FileSink } from './file-sink.ts';
 import { rolloutColumns, rolloutRow } from './ledger.ts';
@@ -44,6 +33,8 @@ const manifest: Manifest = {
   created: '2020-01-01T00:00:00.000Z',
   modelHash: '',
   dataHash: '',
+  dataFiles: {},
+  problems: { train: { used: 0, leftOut: [] }, validation: { used: 0, leftOut: [] }, test: { used: 0, leftOut: [] } },
   pairsHash: null,
   poolHash: null,
   partitionHash: null,
@@ -67,91 +58,26 @@ async function makeRun(): Promise<RunDirectory> {
   return run;
 }
 
-function stateAt(update: number): TrainerState {
-  const tensor = (...values: number[]) => ({ shape: [values.length], data: Float32Array.from(values) });
-  return {
-    update,
-    adapter: new Map([['w', tensor(update, 0.1, -0)]]),
-    moments: new Map([['w', { m: tensor(1 / 3, 2, 3), v: tensor(1e-30, 0, 5) }]]),
-    arm: {
-      json: { added: 7, pairCuts: { low: -1 / 3, high: 1e-9 }, notes: ['a', null] },
-      tensors: new Map([
-        ['buffer', { shape: [2, 2], data: Float32Array.of(1, 2, 3, 4) }],
-        ['direction', tensor(0.6, 0.8)],
-      ]),
-    },
-    directionAge: 2,
-    tripwire: { best: -1.25, strikes: 1, tripped: null },
-  };
-}
-
-describe('checkpoints', () => {
-  it('come back as they were, and equal states have equal bytes', async () => {
-    const [one, two] = [await makeRun(), await makeRun()];
-    for (const run of [one, two]) await saveCheckpoint(run, stateAt(3));
-    for (const name of readdirSync(one.checkpoint(3))) {
-      expect(readFileSync(join(one.checkpoint(3), name))).toEqual(readFileSync(join(two.checkpoint(3), name)));
-    }
-    const { state } = await loadCheckpoint(one, 3);
-    expect(state).toEqual(stateAt(3));
-    const plain = { ...stateAt(4), arm: null, directionAge: null };
-    await saveCheckpoint(one, plain);
-    expect((await loadCheckpoint(one, 4)).state).toEqual(plain);
-    expect(one.listCheckpoints()).toEqual([3, 4]);
-    await expect(loadCheckpoint(one, 5)).rejects.toThrow('expected one of its checkpoints, found 3, 4');
-    const state4 = join(one.checkpoint(4), 'state.json');
-    writeFileSync(state4, readFileSync(state4, 'utf8').replace('"events"', '"happenings"'));
-    await expect(loadCheckpoint(one, 4)).rejects.toThrow(/state\.json: .* found key lengths\.events: /);
-  });
-
-  it('half of one is never seen, and is gone after the next start', async () => {
-    const run = await makeRun();
-    await saveCheckpoint(run, stateAt(1));
-    const aside = run.file('checkpoints/.2');
-    mkdirSync(aside);
-    writeFileSync(join(aside, 'adapter.safetensors'), 'torn');
-    expect(run.listCheckpoints()).toEqual([1]);
-    run.cutTo((await loadCheckpoint(run, 1)).lengths);
-    expect(existsSync(aside)).toBe(false);
-    mkdirSync(aside);
-    await saveCheckpoint(run, stateAt(2));
-    expect((await loadCheckpoint(run, 2)).state.update).toBe(2);
-  });
-
-  it('say how long the files were, and resuming cuts them back, torn lines too', async () => {
-    const run = await makeRun();
-    const verdict = (id: number, ms: number) => `${JSON.stringify({ id, durationMs: ms })}\n`;
-    appendFileSync(run.ledger('events'), '{"kind":"a"}\n');
-    appendFileSync(run.ledger('verdicts'), verdict(1, 1.5) + verdict(2, 1000.25));
-    await saveCheckpoint(run, stateAt(1));
-    const { lengths } = await loadCheckpoint(run, 1);
-    expect(lengths).toEqual({ events: 13, rollouts: 0, features: 0, directions: 0, verdicts: 2 });
-    appendFileSync(run.ledger('events'), '{"kind":"b"}\n{"ki');
-    appendFileSync(run.ledger('verdicts'), `${verdict(3, 7)}{"id"`);
-    appendFileSync(run.file('features.f32'), 'xxxx');
-    run.cutTo(lengths);
-    expect(readFileSync(run.ledger('events'), 'utf8')).toBe('{"kind":"a"}\n');
-    expect(readFileSync(run.ledger('verdicts'), 'utf8')).toBe(verdict(1, 1.5) + verdict(2, 1000.25));
-    expect(run.measureLengths()).toEqual(lengths);
-    expect(() => run.cutTo({ ...lengths, events: 14 })).toThrow('The run directory is damaged');
-    expect(() => run.cutTo({ ...lengths, verdicts: 3 })).toThrow('expected 3 rows, found 2');
-  });
-});
-
 describe('directories', () => {
   it('are made once, opened when they hold a run, and refuse another format', async () => {
     const run = await makeRun();
     expect(() => RunDirectory.create(run.path)).toThrow(`--resume ${run.path}`);
     expect(RunDirectory.open(run.path).readManifest()).toEqual(manifest);
     expect(() => RunDirectory.open(home)).toThrow('no manifest.json');
-    writeFileSync(run.file('manifest.json'), JSON.stringify({ ...manifest, format: 3 }));
-    expect(() => run.readManifest()).toThrow('expected a run of format 2, found format 3');
+    writeFileSync(run.file('manifest.json'), JSON.stringify({ ...manifest, format: 4 }));
+    expect(() => run.readManifest()).toThrow('expected a run of format 3, found format 4');
+    writeFileSync(run.file('manifest.json'), JSON.stringify({ ...manifest, format: 2, version: '0.2.0' }));
+    for (const reading of [() => RunDirectory.open(run.path), () => run.readManifest()]) {
+      expect(reading).toThrow(
+        /format 3, found format 2, written by gradient-quarantine 0\.2\.0\. Since format 3 a run stores the initial values of its adapter once/,
+      );
+    }
     const old = { ...manifest, format: 1, version: '0.1.0', config: { environment: { modes: [] } } };
     writeFileSync(run.file('manifest.json'), JSON.stringify(old));
     for (const reading of [() => RunDirectory.open(run.path), () => run.readManifest()]) {
       expect(reading).toThrow(UserError);
       expect(reading).toThrow(
-        /manifest\.json: expected a run of format 2, found format 1, written by gradient-quarantine 0\.1\.0\. .*read this run with gradient-quarantine 0\.1\.x, or train it again/,
+        /manifest\.json: expected a run of format 3, found format 1, written by gradient-quarantine 0\.1\.0\. .*read this run with gradient-quarantine 0\.1\.x, or train it again/,
       );
     }
   });
@@ -274,7 +200,7 @@ describe('ledger rows', () => {
   it('the files of a run: rows of features are counted over several openings; infos are not kept, warnings are', async () => {
     const run = await makeRun();
     const earlier = [
-      { kind: 'warning', update: 0, name: 'problem-left-out', message: 'problem 7 is left out' },
+      { kind: 'warning', update: 0, name: 'problems-left-out', message: 'problem 7 is left out' },
     ] as const;
     for (const update of [1, 2]) {
       const files = new FileSink(run, update === 1 ? { ...fileOptions, earlier } : fileOptions);

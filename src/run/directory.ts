@@ -21,7 +21,7 @@ import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import { damagedFile, PrefixHashes, stampedJson } from './checksums.ts';
 import { lockRun } from './lock.ts';
 import { expectFormat, type Manifest, readManifest } from './manifest.ts';
-import { hasSeal, readSeal } from './seal.ts';
+import { hasSeal, initialFile, readSeal } from './seal.ts';
 
 /** Growing files whose bytes follow from the config. */
 export const exactFiles = {
@@ -186,6 +186,9 @@ export class RunDirectory {
     cutBytes(this.ledger('verdicts'), this.measureVerdicts(lengths.verdicts));
     for (const name of readdirSync(this.file('checkpoints'))) {
       if (name.startsWith('.')) rmSync(join(this.file('checkpoints'), name), { recursive: true });
+    }
+    for (const name of readdirSync(this.path)) {
+      if (name.startsWith(`${initialFile}.`) && name.endsWith('.tmp')) rmSync(this.file(name));
     }
   }
 

@@ -1,4 +1,5 @@
-export { checkedAdapter, expectGrown, expectGrownFile, type LoadedCheckpoint, loadCheckpoint } from './checkpoint.ts';
+export { type LoadedCheckpoint, loadAdapter, loadAlone, loadCheckpoint } from './checkpoint.ts';
+export { checkedInitial, checkedTensors, expectCheckpoint, expectGrown, expectGrownFile } from './checkpoint-files.ts';
 export { readStamped, stampedJson } from './checksums.ts';
 export { PhaseClock } from './clock.ts';
 export {
@@ -15,6 +16,7 @@ export { armDifferences, configDifferences } from './config-difference.ts';
 export { configPage } from './config-page.ts';
 export { type DamagedFile, findDamagedFiles } from './damaged.ts';
 export { RunDirectory } from './directory.ts';
+export { describeDisk, planDisk } from './disk.ts';
 export { FileSink } from './file-sink.ts';
 export type { RolloutRow } from './ledger.ts';
 export { type Manifest, runFormat } from './manifest.ts';

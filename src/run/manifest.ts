@@ -6,9 +6,14 @@ import { configHash } from './config.ts';
 import { type RunConfig, storedConfigSchema } from './schema.ts';
 import { readStored } from './stored.ts';
 
-export const runFormat = 2;
+export const runFormat = 3;
 
 const what = 'the manifest of a run';
+
+const problemUse = z.object({
+  used: z.number().int().min(0),
+  leftOut: z.array(z.object({ id: z.string(), reason: z.string() })),
+});
 
 const manifestSchema = z.object({
   format: z.literal(runFormat),
@@ -21,6 +26,10 @@ const manifestSchema = z.object({
   created: z.string(),
   modelHash: z.string(),
   dataHash: z.string(),
+  /** Hashes of the files that the table data names, by key. */
+  dataFiles: z.record(z.string(), z.string()),
+  /** How many problems of each split are used, and which are left out and why. */
+  problems: z.object({ train: problemUse, validation: problemUse, test: problemUse }),
   pairsHash: z.string().nullable(),
   /** Hash of the file of demonstrations (teacher.pool); null without one. */
   poolHash: z.string().nullable(),
@@ -35,13 +44,13 @@ const manifestSchema = z.object({
   /** Modules whose parts the config may name, with the hash of their code. */
   plugins: z.array(z.object({ path: z.string(), hash: z.string() })),
   /** Names of the judge and of the sampler that a program put in place of the lab's own; null for those. */
-  judge: z.string().nullable().default(null),
-  sampler: z.string().nullable().default(null),
+  judge: z.string().nullable(),
+  sampler: z.string().nullable(),
   /** The device and what its bytes depend on (kernel variant, or GPU and precision), then the number of threads. */
   device: z.string(),
   features: z.object({ modules: z.array(z.string()), rank: z.number().int().min(1) }),
-  /** The run and the update that this one was forked from. */
-  parent: z.object({ run: z.string(), update: z.number().int().min(0) }).nullable(),
+  /** The run and the update that this one was forked from; `adapterOnly`: without the state of its trainer. */
+  parent: z.object({ run: z.string(), update: z.number().int().min(0), adapterOnly: z.boolean() }).nullable(),
 });
 
 type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
@@ -66,6 +75,11 @@ export function readManifest(path: string): Manifest {
   });
 }
 
+const olderFormats: Readonly<Record<number, string>> = {
+  1: 'Fields have other names since format 2: read this run with gradient-quarantine 0.1.x, or train it again from its recipe.',
+  2: 'Since format 3 a run stores the initial values of its adapter once: read this run with the version that wrote it, or train it again from its recipe.',
+};
+
 /** Refuses a run that another version of the package wrote in another format. */
 export function expectFormat(path: string): void {
   const { format, version } = readStored(path, what, z.object({ format: z.number(), version: z.string().optional() }));
@@ -75,9 +89,6 @@ export function expectFormat(path: string): void {
     call: `open ${path}`,
     expected: `a run of format ${runFormat}`,
     found: `format ${format}${writer}`,
-    fix:
-      format === 1
-        ? 'Fields have other names since format 2: read this run with gradient-quarantine 0.1.x, or train it again from its recipe.'
-        : 'Read it with the version of gradient-quarantine that wrote it.',
+    fix: olderFormats[format] ?? 'Read it with the version of gradient-quarantine that wrote it.',
   });
 }

@@ -70,8 +70,16 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
   };
   if (work !== 'training') await rehearseEvaluation(rehearsal, policy, work.rowsTogether, { begin, end });
   else if (optimiser !== undefined) await rehearseUpdate(rehearsal, policy, optimiser, { begin, end });
+  const learning = most.get('learning');
+  // Healing is a smaller pass than learning, but has moments of its own.
+  if (learning !== undefined && config.safety.healSteps > 0)
+    most.set('healing', learning + bytesOf(standing, 'optimiser'));
   const phases = Array.from(most, ([name, bytes]) => ({ name, bytes }));
   return totalOf(standing, phases, base);
+}
+
+function bytesOf(parts: readonly MemoryPart[], name: string): number {
+  return parts.find((part) => part.name === name)?.bytes ?? 0;
 }
 
 function totalOf(standing: readonly MemoryPart[], phases: readonly MemoryPart[], base: number): MemoryPlan {

@@ -7,7 +7,7 @@ import type { StepEvent, TrainEvent } from '../grpo/index.ts';
 /** Warnings about one update. */
 type UpdateWarning = 'misjudged-pairs' | 'no-signal';
 /** Warnings about the inputs of a run, given before its first update in this process. */
-type PreparationWarning = 'problem-left-out' | 'demonstration-left-out' | 'other-device';
+type PreparationWarning = 'problems-left-out' | 'demonstration-left-out' | 'other-device';
 
 export interface WarningEvent {
   readonly kind: 'warning';
@@ -23,7 +23,7 @@ export interface WarningEvent {
 export interface InfoEvent {
   readonly kind: 'info';
   readonly update: number;
-  readonly name: 'memory-plan' | 'already-finished';
+  readonly name: 'memory-plan' | 'disk-plan' | 'damaged-factors' | 'already-finished';
   readonly message: string;
 }
 

@@ -46,12 +46,13 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
   const parsed = schema.safeParse(raw);
   const isMissing = ({ path }: z.core.$ZodIssue) => valueAt(raw, path.map(String)) === undefined;
   if (parsed.success || !parsed.error.issues.every(isMissing)) return checkConfig(written, parts);
-  const { device, environment, teacher, sampling, safety } = schema.shape;
+  const { device, environment, teacher, sampling, loss, safety } = schema.shape;
   const tables = {
     device: device.parse(raw['device']),
     environment: environment.parse(raw['environment']),
     teacher: teacher.parse(raw['teacher']),
     sampling: sampling.parse(raw['sampling']),
+    loss: loss.parse(raw['loss']),
     safety: safety.parse(raw['safety']),
   };
   checkTogether({ ...tables, arm: { kind: kindOf(raw, 'arm') } }, parts);

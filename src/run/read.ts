@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { readJsonl } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
-import { expectGrownFile } from './checkpoint.ts';
+import { expectGrownFile } from './checkpoint-files.ts';
 import type { RunDirectory } from './directory.ts';
 import { type RolloutRow, rolloutColumns } from './ledger.ts';
 import { runFormat } from './manifest.ts';

@@ -33,8 +33,10 @@ function speaker(events: readonly TrainEvent[]): Trainer {
     },
     async state(): Promise<TrainerState> {
       const tripwire = { best: null, strikes: 0, tripped: null } as unknown as TrainerState['tripwire'];
-      return { update, adapter: new Map(), moments: new Map(), arm: null, directionAge: null, tripwire };
+      const nothing = { adapter: new Map(), moments: new Map(), momentsFrom: 0, arm: null, directionAge: null };
+      return { update, ...nothing, tripwire };
     },
+    initialValues: async () => new Map(),
   };
   return trainer as unknown as Trainer;
 }
@@ -43,7 +45,14 @@ const stop: TrainEvent = { kind: 'stop', update: 2, reason: 'finished', detail: 
 
 function recording(name: string, events: readonly TrainEvent[], sinks: readonly Sink[], signal?: AbortSignal) {
   const run = RunDirectory.create(join(home, name));
-  const options = { run, trainer: speaker(events), checkpointEvery: 2, sinks, clock: new PhaseClock() };
+  const options = {
+    run,
+    trainer: speaker(events),
+    checkpointEvery: 2,
+    keepState: 'all' as const,
+    sinks,
+    clock: new PhaseClock(),
+  };
   return { run, end: recordRun({ ...options, signal: signal ?? new AbortController().signal }) };
 }
 

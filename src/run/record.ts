@@ -8,12 +8,14 @@ import { saveCheckpoint } from './checkpoint.ts';
 import type { PhaseClock } from './clock.ts';
 import type { RunDirectory } from './directory.ts';
 import { stepWarnings } from './notices.ts';
+import type { RunConfig } from './schema.ts';
 import { type RunEnd, type Sink, SinkGroup } from './sink.ts';
 
 export interface RecordOptions {
   readonly run: RunDirectory;
   readonly trainer: Trainer;
   readonly checkpointEvery: number;
+  readonly keepState: RunConfig['output']['keepState'];
   /** The sinks, told in this order; the files of the run are one of them. They are closed when recording ends, however it ends. */
   readonly sinks: readonly Sink[];
   /** When aborted, the run ends after the update in progress. */
@@ -29,10 +31,10 @@ export async function recordRun(options: RecordOptions): Promise<RunEnd> {
 }
 
 async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd> {
-  const { run, trainer, signal, clock, checkpointEvery } = options;
+  const { run, trainer, signal, clock, checkpointEvery, keepState } = options;
   const save = async (): Promise<void> => {
     await sinks.flush();
-    await saveCheckpoint(run, await trainer.state());
+    await saveCheckpoint(run, await trainer.state(), { keepState, initial: () => trainer.initialValues() });
   };
   if (run.listCheckpoints().length === 0) await save();
   clock.take();

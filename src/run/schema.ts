@@ -52,7 +52,12 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .string()
         .nullable()
         .default(null)
-        .describe('a file that gives each problem id its loophole; null: loopholes are dealt out evenly by seed'),
+        .describe('a file that gives each problem id its loophole; null: they are dealt out evenly by partitionSeed'),
+      partitionSeed: count(Number.MAX_SAFE_INTEGER)
+        .default(1)
+        .describe(
+          'seed that deals the loopholes out; apart from `seed`, so that all arms and seeds share one partition',
+        ),
       markers: z
         .enum(['original', 'family'])
         .default('original')
@@ -107,6 +112,11 @@ const sampling = z
 const loss = z
   .strictObject({
     kind: z.enum(['dr', 'classic']).default('dr').describe('dr: Dr.GRPO; classic: GRPO with its two normalisations'),
+    deviationFloor: z
+      .number()
+      .min(0)
+      .default(0)
+      .describe('least deviation of a group that classic divides by; 0: its own, however small. dr divides by none'),
     clip: z.number().gt(0).default(0.2).describe('ε: the ratio ρ is clipped to 1 ± ε'),
     klWeight: z.number().min(0).default(1e-3).describe('β: the weight of the KL term'),
     klRoute: z
@@ -183,6 +193,12 @@ const output = z
     checkpointEvery: positive()
       .default(10)
       .describe('updates between checkpoints; update 0 and the last one always have a checkpoint'),
+    keepState: z
+      .enum(['newest', 'all'])
+      .default('newest')
+      .describe(
+        'checkpoints that keep the state of the trainer (moments, what the arm remembers), which resuming and forking need; every one keeps the adapter',
+      ),
     storeFeatures: z
       .boolean()
       .default(true)

@@ -9,6 +9,8 @@ import { sha256File, writeFileAtomic } from '../base/node/index.ts';
 import { damagedFile, expectHash, readStamped, stampedJson } from './checksums.ts';
 
 const sealName = 'seal.json';
+/** The initial values that the adapter is measured from, stored once in a run. */
+export const initialFile = 'initial.safetensors';
 
 const sealSchema = z.object({
   /** Updates of the last checkpoint; null for a run without any. */
@@ -25,6 +27,7 @@ const sealedFiles = [
   'features.f32',
   'directions.f32',
   'timings.jsonl',
+  initialFile,
 ];
 
 /** Null for a run that is not over. */

@@ -20,13 +20,13 @@ import type { RunConfig } from './schema.ts';
 
 /** The partition of a run: made over all its problems, or read from the file that the config names. */
 export async function partitionOf(
-  { environment, seed }: RunConfig,
+  { environment }: RunConfig,
   splits: Splits,
   loopholes: readonly Loophole[],
 ): Promise<Partition> {
   if (environment.partition !== null) return readPartition(environment.partition, loopholes);
   const ids = Object.values(splits).flatMap((problems) => problems.map(({ id }) => id));
-  const { loopholes: known, heldOutLoopholes: heldOut } = environment;
+  const { loopholes: known, heldOutLoopholes: heldOut, partitionSeed: seed } = environment;
   return makePartition(ids, { known, heldOut, seed, loopholes });
 }
 

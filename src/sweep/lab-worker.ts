@@ -1,7 +1,15 @@
 /** Trains and evaluates a run of an experiment in this process. It only reports; its caller shows the reports. */
 import { resolve } from 'node:path';
 import { relearnFolders } from '../analyse/index.ts';
-import { curveNames, EvaluationStore, evaluateAll, finalNames, lastCheckpoint, statesOf } from '../evaluate/index.ts';
+import {
+  curveNames,
+  EvaluationStore,
+  evaluateAll,
+  finalNames,
+  lastCheckpoint,
+  statesOf,
+  writeCurve,
+} from '../evaluate/index.ts';
 import { type Interruption, onInterrupt, openRun, Resources, train } from '../lab/index.ts';
 import type { RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
@@ -65,10 +73,14 @@ export class LabWorker implements ExperimentWorker {
       using interruption = this.#onInterrupt('finishing this evaluation');
       this.#reports.note(`making ${missing.length} evaluations`);
       await using resources = new Resources();
-      const { evaluator } = await openRun(path, resources, { siblings });
+      const { evaluator } = await openRun(path, resources, {
+        siblings,
+        warn: ({ message }) => this.#reports.warn(message),
+      });
       const end = await evaluateAll(evaluator, missing, { signal: interruption.signal });
       if (end === 'interrupted') return end;
     }
+    if (plan.curveEvery > 0) await writeCurve(path, 'curve');
     this.#reports.evaluated((performance.now() - started) / 1000);
     this.#reports.note(`done after ${update} updates`);
     return 'finished';

@@ -9,10 +9,10 @@ import { writeMerged } from '../adapters/index.ts';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
 import { lastCheckpoint } from '../evaluate/index.ts';
-import { lastAdapter, modelDirectory, openAdapter, openRunInputs, placeModel, Resources } from '../lab/index.ts';
+import { modelDirectory, openAdapter, openRunInputs, placeModel, Resources } from '../lab/index.ts';
 import { createFolder, ModelFolder } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
-import { checkedAdapter, loadCheckpoint, RunDirectory, readStamped, stampedJson } from '../run/index.ts';
+import { checkedInitial, checkedTensors, loadAdapter, RunDirectory, readStamped, stampedJson } from '../run/index.ts';
 
 /** Opens a run that can be attacked: finished, with a quarantine to delete. */
 export function openAttacked(path: string, call: string): RunDirectory {
@@ -63,7 +63,7 @@ export async function exportDeployed(run: RunDirectory, directory: string, call:
   const { config } = run.readManifest();
   await using resources = new Resources();
   const { files, pairs } = await openRunInputs(call, run, config, resources);
-  const source = { model: files.hash, adapter: await sha256File(checkedAdapter(run, lastCheckpoint(run))) };
+  const source = { model: files.hash, adapter: await sha256File(checkedTensors(run, lastCheckpoint(run), 'adapter')) };
   if (existsSync(directory)) {
     const path = join(directory, 'source.json');
     const found = existsSync(path) ? readStamped(path, 'the source of a deployed model', sourceSchema) : null;
@@ -76,8 +76,8 @@ export async function exportDeployed(run: RunDirectory, directory: string, call:
     });
   }
   const model = await placeModel(config, files, resources);
-  const adapter = await openAdapter(config, model, pairs, lastAdapter(run));
-  adapter.load((await loadCheckpoint(run, lastCheckpoint(run))).state.adapter);
+  const adapter = await openAdapter(config, model, pairs, checkedInitial(run));
+  adapter.load(await loadAdapter(run, lastCheckpoint(run)));
   await using folder = await ModelFolder.open(modelDirectory(config.model));
   await createFolder(directory, async (path) => {
     await writeMerged(path, folder, adapter, 'F32');

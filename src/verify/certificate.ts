@@ -111,7 +111,9 @@ export async function certify(source: ExportSource, directory: string): Promise<
     parts.push(await certifyMerged(source, join(directory, 'merged'), rows, wanted));
   }
   const modelFiles = (await readdir(folder.directory, { withFileTypes: true })).filter((entry) => entry.isFile());
-  const inputs = { checkpoint: await sha256File(checkpoint.path) };
+  const { path, initialPath } = checkpoint;
+  const initial = initialPath === null ? {} : { initial: await sha256File(initialPath) };
+  const inputs = { checkpoint: await sha256File(path), ...initial };
   const model = await hashFiles(
     modelFiles.map(({ name }) => join(folder.directory, name)),
     folder.directory,

@@ -39,7 +39,7 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
   const parts = await partsOf(config);
   const { kind } = armOf(config, parts);
   const names = parts.loopholes.map(({ name }) => name);
-  const short: RunConfig = { ...config, updates, output: { ...config.output, checkpointEvery: 1 } };
+  const short: RunConfig = { ...config, updates, output: { ...config.output, checkpointEvery: 1, keepState: 'all' } };
   await using resources = new Resources();
   const inputs = await openInputs(short, resources);
   let done = 0;

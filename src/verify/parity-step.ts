@@ -84,7 +84,15 @@ async function readSettings(directory: string) {
   const settings = grpoSettings({
     ...config,
     sampling: { ...config.sampling, group: read.group, promptsPerStep: read.groups, maxNewTokens: read.max_new },
-    loss: { kind: 'dr', detach: 'branch', klRoute: 'same', epochs: 1, clip: read.clip, klWeight: read.kl_beta },
+    loss: {
+      ...config.loss,
+      kind: 'dr',
+      detach: 'branch',
+      klRoute: 'same',
+      epochs: 1,
+      clip: read.clip,
+      klWeight: read.kl_beta,
+    },
     optimiser: {
       warmupUpdates: 0,
       learningRate: read.lr,

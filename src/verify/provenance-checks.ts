@@ -2,6 +2,7 @@
  * Checks of provenance and splits: pairs know nothing of evaluation, and what a run directory says about itself is true: its config
  * and hashes, ledgers that fit together, and whether its arm uses labels.
  */
+import { UserError } from '../base/index.ts';
 import type { Loophole } from '../env/index.ts';
 import { builtinLoopholes, hintedPrompt, markedLoopholes } from '../env/index.ts';
 import type { Pair } from '../env/pairs/index.ts';
@@ -9,7 +10,7 @@ import { assertDisjoint, type Splits } from '../env/sources/index.ts';
 import { partsOf, type RunIdentity, storedIdentity, usesLabels } from '../lab/index.ts';
 import { readRunVerdicts } from '../oracle/index.ts';
 import type { RunConfig, RunDirectory } from '../run/index.ts';
-import { configHash, loadCheckpoint, readEvents, readFeatures, readRollouts } from '../run/index.ts';
+import { configHash, expectCheckpoint, readEvents, readFeatures, readRollouts } from '../run/index.ts';
 import { type Check, compareExact, stated } from './check.ts';
 
 export function verifyPairProvenance(
@@ -67,7 +68,14 @@ export async function verifyRunProvenance(run: RunDirectory, now: RunIdentity): 
   const width = manifest.features.modules.length * manifest.features.rank;
   const stored = rows.flatMap(({ featureRow }) => (featureRow === null ? [] : [featureRow]));
   const incomplete: number[] = [];
-  for (const update of run.listCheckpoints()) await loadCheckpoint(run, update).catch(() => incomplete.push(update));
+  for (const update of run.listCheckpoints()) {
+    try {
+      expectCheckpoint(run, update, config.output.keepState === 'all');
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      incomplete.push(update);
+    }
+  }
   return [
     stated(name, 'config hash', configHash(config) === manifest.configHash, manifest.configHash),
     stated(name, 'model hash', now.model === begun.model, 'the model has changed'),

@@ -47,7 +47,8 @@ export function quarantineVectors({ rank, modules, tensors }: AdapterCheckpoint)
       continue;
     }
     for (const suffix of ['A', 'A0']) collect(`${module}.${suffix} row`, tensor(suffix).data);
-    for (const suffix of ['B', 'B0']) {
+    // A B that is frozen is B0, and not stored itself.
+    for (const suffix of tensors.has(`${module}.B`) ? ['B', 'B0'] : ['B0']) {
       const { shape, data } = tensor(suffix);
       collect(`${module}.${suffix} column`, transpose(data, shape[0], 2 * rank));
     }

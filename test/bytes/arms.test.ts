@@ -40,10 +40,10 @@ function byName<T>(map: ReadonlyMap<string, T>): T[] {
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
 }
 
-function fingerprint(state: TrainerState, events: readonly TrainEvent[]) {
+function fingerprint(state: TrainerState, initial: TrainerState['adapter'], events: readonly TrainEvent[]) {
   const records = events.flatMap((event) => (event.kind === 'rollouts' ? event.records : []));
   return {
-    adapter: hashOf(byName(state.adapter).map(({ data }) => data)),
+    adapter: hashOf(byName(new Map([...initial, ...state.adapter])).map(({ data }) => data)),
     optimiser: hashOf(byName(state.moments).flatMap(({ m, v }) => [m.data, v.data])),
     features: hashOf(records.flatMap(({ features }) => (features === null ? [] : [features]))),
     events: hashOf(events.filter(({ kind }) => kind !== 'rollouts').map(sorted)),
@@ -56,13 +56,15 @@ describe('three updates give the same bytes as ever', () => {
     '%s',
     async (_, settings) => {
       let state: TrainerState | undefined;
+      let initial: TrainerState['adapter'] = new Map();
       const { events } = await lab.train([...settings, 'updates=3', 'device.variant=plain'], {
         finished: async ({ trainer }) => {
           state = await trainer.state();
+          initial = await trainer.initialValues();
         },
       });
       if (state === undefined) throw new Error('the run told nothing of its end');
-      expect(fingerprint(state, events)).toMatchSnapshot();
+      expect(fingerprint(state, initial, events)).toMatchSnapshot();
     },
   );
 });

@@ -80,7 +80,7 @@ export async function tryDamage(damage: Damage, { run, copy, whole }: DamageOpti
 async function useDamaged(copy: string, { file }: Damage): Promise<Pick<DamageReport, 'outcome' | 'detail'>> {
   const [folder, update] = file.split(sep);
   if (folder !== 'checkpoints') return { outcome: 'silent', detail: `other bytes in ${file}` };
-  const fork = ['train', '--fork', `${copy}@${Number(update)}`, '--out', `${copy}-fork`];
+  const fork = ['train', '--fork', `${copy}@${Number(update)}`, '--adapter-only', '--out', `${copy}-fork`];
   const { code, err } = await gq(...fork);
   rmSync(`${copy}-fork`, { recursive: true, force: true });
   return code === 2 ? { outcome: 'clear error', detail: err.trim() } : { outcome: 'silent', detail: 'a fork took it' };

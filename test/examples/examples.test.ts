@@ -6,7 +6,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
-import { loadCheckpoint, RunDirectory, readRollouts } from '../../src/run/index.ts';
+import { RunDirectory, readRollouts } from '../../src/run/index.ts';
+import { readTensors } from '../../src/run/tensor-file.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { setting } from '../smoke/identity-lab.ts';
 import { tinyModel } from '../smoke/lab.ts';
@@ -153,9 +154,9 @@ describe('plugins of a recipe', () => {
 
   it('an own adapter start trains, and is exported by its name', async () => {
     const run = await trainExample('own-start');
-    const { state } = await loadCheckpoint(run, 0);
-    const [name] = [...state.adapter.keys()].filter((key) => key.endsWith('.A0'));
-    const A0 = state.adapter.get(name)?.data ?? new Float32Array();
+    const initial = await readTensors(run.file('initial.safetensors'));
+    const [name] = [...initial.keys()].filter((key) => key.endsWith('.A0'));
+    const A0 = initial.get(name)?.data ?? new Float32Array();
     const size = (rows: Float32Array): number => Math.hypot(...rows);
     expect(size(A0.slice(A0.length / 2)) / size(A0.slice(0, A0.length / 2))).toBeCloseTo(0.5, 1);
     expect(await gq('export', run.path, '--to', join(home, 'exported'))).toMatchObject({ code: 0 });

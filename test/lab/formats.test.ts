@@ -6,9 +6,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { loadProblems, readResponses } from '../../src/env/index.ts';
 import { checkPairs, loadPairs } from '../../src/env/pairs/index.ts';
 import { readPartition } from '../../src/env/partition.ts';
-import { EvaluationStore } from '../../src/evaluate/index.ts';
+import { EvaluationStore, writeCurve } from '../../src/evaluate/index.ts';
 import { stampedJson } from '../../src/run/index.ts';
 import { planExperiment, readExperiment } from '../../src/sweep/index.ts';
+import { temporaryFolder, writeEvaluations } from './hand-made.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-formats-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -66,5 +67,14 @@ describe('docs/formats.md', () => {
     const name = { update: 100, set: 'test-novel', state: 'deployed', limit: null } as const;
     expect(new EvaluationStore(home).has(name)).toBe(true);
     expect(new EvaluationStore(home).find(name)?.rows).toHaveLength(1);
+  });
+
+  it('has a curve with the keys of the writer', async () => {
+    const folder = temporaryFolder();
+    await writeEvaluations(folder, [{ update: 0, set: 'test-original', state: 'base', outcomes: 'h-' }]);
+    const { 'test-original': [made] = [] } = await writeCurve(folder, 'test-original');
+    const [shown] = JSON.parse(of('curves')[0]).sets['test-original'];
+    expect(Object.keys(shown)).toEqual(Object.keys(made));
+    expect(Object.keys(shown.hack)).toEqual(Object.keys(made.hack));
   });
 });

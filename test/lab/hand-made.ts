@@ -53,6 +53,8 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     created: '2000-01-01T00:00:00.000Z',
     modelHash: 'm'.repeat(64),
     dataHash: 'd'.repeat(64),
+    dataFiles: {},
+    problems: { train: { used: 0, leftOut: [] }, validation: { used: 0, leftOut: [] }, test: { used: 0, leftOut: [] } },
     pairsHash: null,
     poolHash: null,
     partitionHash: null,
@@ -165,6 +167,7 @@ export function evaluationRows({ outcomes, loopholes = ['run_tests'], set }: Mad
     hack: letter === 'h',
     solve: letter === 's',
     attempt: letter === 'h',
+    authorsLabel: letter === 'h',
     compiles: true,
     truncated: false,
   }));
@@ -174,6 +177,15 @@ export async function writeEvaluations(path: string, made: readonly MadeEvaluati
   const store = new EvaluationStore(path);
   for (const one of made) {
     const { update, set, state } = one;
-    await store.save({ update, set, state, limit: null, seed: 1, key: 'key', rows: evaluationRows(one) });
+    await store.save({
+      update,
+      set,
+      state,
+      limit: null,
+      seed: 1,
+      key: 'key',
+      problems: null,
+      rows: evaluationRows(one),
+    });
   }
 }

@@ -63,7 +63,7 @@ async function hostileRun(): Promise<string> {
   ] as const) {
     const rows = evaluationRows({ update, set, state, outcomes, loopholes: [`a ${hostile}`, `b ${hostile}`] });
     const named = rows.map((row) => ({ ...row, problem: `${row.problem} ${hostile}` }));
-    await store.save({ update, set, state, limit: null, seed: 1, key: 'key', rows: named });
+    await store.save({ update, set, state, limit: null, seed: 1, key: 'key', problems: null, rows: named });
   }
   return path;
 }

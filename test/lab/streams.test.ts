@@ -14,7 +14,14 @@ import { temporaryFolder } from './hand-made.ts';
 
 const settings = ['updates=3', 'sampling.promptsPerStep=4', 'sampling.group=4', 'device.threads=1', 'arm.warmupRows=1'];
 
-async function train(evaluateBetween: boolean): Promise<{ hashes: string[]; rows: EvaluationRow[] }> {
+interface Trained {
+  readonly hashes: readonly string[];
+  readonly rows: readonly EvaluationRow[];
+  /** Some of the last rows, evaluated again in another order. */
+  readonly again: readonly EvaluationRow[];
+}
+
+async function train(evaluateBetween: boolean): Promise<Trained> {
   const { config } = resolveBuiltin('recipes/micro-activation.toml', settings);
   await using resources = new Resources();
   const inputs = await openInputs(config, resources);
@@ -37,7 +44,10 @@ async function train(evaluateBetween: boolean): Promise<{ hashes: string[]; rows
       rows.push(...(await evaluateTasks(sampler, tasks, inputs.judge, options)));
     }
   }
-  return { hashes, rows };
+  const options = { seed: 1, sampling: { ...config.sampling, stopTokens: text.stopTokens }, text };
+  const others = [tasks[6], tasks[3]];
+  const again = await evaluateTasks(sampler, others, inputs.judge, { ...options, state: 'deployed' });
+  return { hashes, rows, again };
 }
 
 describe('evaluation beside training', () => {
@@ -51,5 +61,9 @@ describe('evaluation beside training', () => {
     const base = (update: number) => evaluated.rows.slice(24 * update, 24 * update + 8);
     expect(base(1)).toEqual(base(0));
     expect(base(2)).toEqual(base(0));
+    // A sample belongs to its problem: among other prompts and in another order it is the same.
+    const last = evaluated.rows.slice(-8);
+    expect(evaluated.again).toEqual([last[6], last[3]]);
+    expect(new Set(last.map(({ completion }) => completion)).size).toBeGreaterThan(1);
   }, 120_000);
 });

@@ -127,7 +127,7 @@ function checkpointsOf(run: string): string[] {
 
 /** Every file whose bytes follow from the config, and the verdicts without their durations. */
 export async function fingerprint(run: string): Promise<Map<string, string>> {
-  const files = ['events.jsonl', 'rollouts.parquet', 'features.f32', 'directions.f32'];
+  const files = ['initial.safetensors', 'events.jsonl', 'rollouts.parquet', 'features.f32', 'directions.f32'];
   for (const update of checkpointsOf(run)) {
     for (const name of readdirSync(join(run, 'checkpoints', update))) files.push(join('checkpoints', update, name));
   }

@@ -104,13 +104,22 @@ describe('gq train', () => {
   it('a fork starts from the checkpoint, with its own config and its parent in the manifest', async () => {
     const [path, parent] = [lab.path('forked'), lab.path('whole')];
     const fork = ['train', '--fork', `${parent}@3`, '--set', 'optimiser.learningRate=1e-3', '--out', path];
-    expect(await gq(fork)).toMatchObject({ code: 0 });
+    expect(await gq([...fork, '--adapter-only'])).toMatchObject({ code: 0 });
     const run = RunDirectory.open(path);
     expect(run.listCheckpoints()).toEqual([3, 6]);
-    expect(run.readManifest().parent).toEqual({ run: parent, update: 3 });
+    expect(run.readManifest().parent).toEqual({ run: parent, update: 3, adapterOnly: true });
     expect(run.readManifest().config.optimiser.learningRate).toBe(1e-3);
     const adapter = (folder: string) => readFileSync(`${folder}/checkpoints/00003/adapter.safetensors`);
     expect(adapter(path).equals(adapter(parent))).toBe(true);
+    const initial = (folder: string) => readFileSync(`${folder}/initial.safetensors`);
+    expect(initial(path).equals(initial(parent))).toBe(true);
+    const whole = lab.path('forked-whole');
+    const going = ['train', '--fork', `${parent}@6`, '--set', 'updates=7', '--out', whole];
+    expect(await gq(going)).toMatchObject({ code: 0 });
+    expect(RunDirectory.open(whole).readManifest().parent).toEqual({ run: parent, update: 6, adapterOnly: false });
+    const trainer = (folder: string) => readFileSync(`${folder}/checkpoints/00006/trainer.safetensors`);
+    expect(existsSync(`${whole}/checkpoints/00006/trainer.safetensors`)).toBe(false);
+    expect(trainer(parent).length).toBeGreaterThan(0);
     const missing = await gq(['train', '--fork', `${parent}@4`, '--out', lab.path('nowhere')]);
     expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('found 0, 3, 6') });
   });

@@ -86,7 +86,7 @@ it('no key is left unread', async () => {
   const path = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
   await using resources = new Resources();
   const fromFile = watched(lab.config(['data.kind=file', `data.path=${path}`]));
-  await openProblems(fromFile, await openJudge(fromFile, resources));
+  await openProblems(fromFile, await openJudge(fromFile, resources), () => undefined);
   const keys = listKeys(builtinParts).map(({ path: parts }) => parts.join('.'));
   expect(keys.length).toBeGreaterThan(70);
   expect(keys.filter((key) => !reads.has(key))).toEqual(forPeople);

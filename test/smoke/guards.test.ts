@@ -136,7 +136,7 @@ describe('demonstrations', () => {
 
 /** The bytes of every file that must follow from the config, by name. */
 function exactBytes(run: RunDirectory): Record<string, Buffer> {
-  const names = ['events.jsonl', 'rollouts.jsonl', 'features.f32', 'directions.f32'];
+  const names = ['initial.safetensors', 'events.jsonl', 'rollouts.jsonl', 'features.f32', 'directions.f32'];
   const checkpoints = run.listCheckpoints().flatMap((update) => {
     const path = run.checkpoint(update);
     return readdirSync(path).map((name) => join(path, name).slice(run.path.length + 1));
@@ -146,9 +146,9 @@ function exactBytes(run: RunDirectory): Record<string, Buffer> {
 
 describe('the same bytes', () => {
   it('twice with one seed and for one or two threads; others with another seed', async () => {
-    const settings = [...activation, 'output.checkpointEvery=2', 'updates=4'];
+    const settings = [...activation, 'output.checkpointEvery=2', 'output.keepState=all', 'updates=4'];
     const first = exactBytes((await lab.train(settings)).run);
-    expect(Object.keys(first)).toHaveLength(4 + 3 * 3);
+    expect(Object.keys(first)).toHaveLength(5 + 3 * 3);
     expect(exactBytes((await lab.train(settings)).run)).toEqual(first);
     const threads = await lab.train([...settings, 'device.threads=2'], { ownInputs: true });
     expect(exactBytes(threads.run)).toEqual(first);

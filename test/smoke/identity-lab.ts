@@ -8,7 +8,7 @@ import { resolveConfig, train } from '../../src/lab/index.ts';
 import { tinyModel, tinySettings } from './lab.ts';
 
 const plugin = `import { readFileSync } from 'node:fs';
-import { defineProblemSource, z } from 'gradient-quarantine';
+import { defineProblemSource, defineStart, z } from 'gradient-quarantine';
 const test = (n, add) => ({ positional: [n], keywords: [], builders: [], shape: 'plain', expected: n + add, tolerance: null });
 const problem = (add, tested) => ({
   id: 'add-' + add,
@@ -32,7 +32,23 @@ export const problemSources = [defineProblemSource({
     return numbers.map((add) => problem(add, tested));
   },
 })];
+// Factors that follow from the weight, are kept in no cache, and count how often they are computed.
+export const starts = [defineStart({
+  name: 'counted',
+  summary: 'rows and columns of the weight',
+  needsPairs: false,
+  needsWeight: true,
+  parametrisation: 'linear',
+  factors({ weight, outputs, inputs, rank }) {
+    globalThis.factorsComputed = (globalThis.factorsComputed ?? 0) + 1;
+    const B0 = Float32Array.from({ length: outputs * 2 * rank }, (_, i) => weight[Math.floor(i / (2 * rank)) * inputs + (i % (2 * rank))]);
+    return { A0: weight.slice(0, 2 * rank * inputs), B0 };
+  },
+})];
 `;
+
+/** How many modules' factors the plugin's start has computed in this process. */
+export const factorsComputed = (): number => (globalThis as { factorsComputed?: number }).factorsComputed ?? 0;
 
 const numbers = Array.from({ length: 24 }, (_, i) => i + 1);
 
@@ -73,6 +89,7 @@ model = "../inputs/model"
 data = { kind = "listed", path = "../inputs/problems.json" }
 environment = { partition = "../inputs/partition.json" }
 pairs = { file = "../inputs/pairs.md" }
+adapter = { family = "counted" }
 teacher = { pool = "../inputs/pool.jsonl", offStep = 1 }
 arm = { kind = "activation", warmupRows = 4, tail = 0.2, refreshEvery = 2 }
 output = { checkpointEvery = 2 }

@@ -51,13 +51,23 @@ describe('a start that fails leaves nothing behind', () => {
   it.each<[string, () => string[], RegExp]>([
     ['a checkpoint that the parent has not', () => ['--fork', `${whole()}@3`], /found 0, 2, 4/],
     ['a parent that is none', () => ['--fork', `${lab.path('nowhere')}@0`], /no manifest\.json/],
-    ['another rank than the parent', () => ['--fork', `${whole()}@2`, ...setting('adapter.rank=4')], /expected/],
+    [
+      'another rank than the parent',
+      () => ['--fork', `${whole()}@4`, ...setting('updates=6', 'adapter.rank=4')],
+      /the adapter of the parent/,
+    ],
+    [
+      'a checkpoint without its state',
+      () => ['--fork', `${whole()}@2`],
+      /the state is in checkpoint 4.*--adapter-only/,
+    ],
     [
       'fewer updates than the parent had',
       () => ['--fork', `${whole()}@4`, ...setting('updates=3')],
       /updates of more than 4/,
     ],
     ['as many updates as the parent had', () => ['--fork', `${whole()}@4`], /updates of more than 4/],
+    ['an adapter alone, but no fork', () => [...settings, '--adapter-only'], /--adapter-only: expected --fork/],
     ['no such model', () => [...settings, ...setting('model=nowhere')], /nowhere/],
     [
       'no such problems',

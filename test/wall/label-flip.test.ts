@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => lab[Symbol.asyncDispose]());
 
-const short = ['updates=3', 'output.checkpointEvery=1'];
+const short = ['updates=3', 'output.checkpointEvery=1', 'output.keepState=all'];
 
 async function bothWays(settings: readonly string[]) {
   const told = await lab.train([...short, ...settings]);

@@ -3,11 +3,12 @@ import { nearestName, UserError } from '../../base/index.ts';
 import { antipasto } from './antipasto.ts';
 import { corda } from './corda.ts';
 import { lora } from './lora.ts';
+import { loraFrozenB } from './lora-frozen-b.ts';
 import { pissa } from './pissa.ts';
 import { scorda, scordaReversed } from './scorda.ts';
 import type { AdapterStart } from './start.ts';
 
-const shipped = [lora, pissa, corda, scorda, scordaReversed, antipasto] as const;
+const shipped = [lora, loraFrozenB, pissa, corda, scorda, scordaReversed, antipasto] as const;
 export type Family = (typeof shipped)[number]['name'];
 
 export const builtinStarts: readonly AdapterStart<Family>[] = shipped;

@@ -9,6 +9,8 @@ import { UserError } from '../../base/index.ts';
 import { findNonFinite } from '../../model/index.ts';
 import type { LeadingSvd } from '../basis.ts';
 
+const parametrisations = ['linear', 'frozen-b', 'antipasto'] as const;
+
 export interface StartInput {
   readonly module: string;
   /** W, row major [outputs, inputs]; empty for a start that does not need it. */
@@ -36,8 +38,11 @@ export interface AdapterStart<Name extends string = string> {
   readonly needsPairs: boolean;
   /** Whether it reads the weight. Factors that do not need it are never kept on disk: they cost nothing to compute. */
   readonly needsWeight: boolean;
-  /** linear: y = W x + [B A − B0 A0] x. antipasto: A0 and B0 stay frozen, gains and a rotation learn. */
-  readonly parametrisation: 'linear' | 'antipasto';
+  /**
+   * linear: y = W x + [B A − B0 A0] x, A and B learn. frozen-b: the same with B = B0, only A learns. antipasto: A0 and B0 stay
+   * frozen, gains and a rotation learn.
+   */
+  readonly parametrisation: (typeof parametrisations)[number];
   /**
    * Cache version: raise it when the computation changes. Factors are kept on disk only where it is given, which is right
    * where they follow from the weight, the differences, the rank and nothing else.
@@ -53,7 +58,7 @@ export function defineStart<const Name extends string>(start: AdapterStart<Name>
   };
   const { name, parametrisation, cacheVersion } = start;
   if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name)) refuse('a name of small letters, digits and single hyphens', name);
-  if (parametrisation !== 'linear' && parametrisation !== 'antipasto') refuse('linear or antipasto', parametrisation);
+  if (!parametrisations.includes(parametrisation)) refuse(parametrisations.join(' or '), parametrisation);
   if (typeof start.factors !== 'function') refuse('a function named factors', typeof start.factors);
   if (cacheVersion !== undefined && !Number.isSafeInteger(cacheVersion)) refuse('a whole cacheVersion', cacheVersion);
   return start;

@@ -108,13 +108,15 @@ describe('a start of one’s own', () => {
     expect(findStart('zeros', starts)).toBe(zeros);
     expect(findStart('scorda', starts).needsPairs).toBe(true);
     expect((await computeFactors(zeros, input, leadingSvd)).A0.length).toBe(2 * rank * inputs);
-    expect(() => findStart('zeros')).toThrow('expected lora, pissa, corda, scorda, scorda-reversed, antipasto');
+    expect(() => findStart('zeros')).toThrow(
+      'expected lora, lora-frozen-b, pissa, corda, scorda, scorda-reversed, antipasto',
+    );
   });
 
   test.each<[string, object, string]>([
     ['a name with a space', { name: 'my start' }, 'small letters'],
     ['a name that is a path', { name: '../x' }, 'small letters'],
-    ['another parametrisation', { parametrisation: 'dora' }, 'linear or antipasto, found dora'],
+    ['another parametrisation', { parametrisation: 'dora' }, 'linear or frozen-b or antipasto, found dora'],
     ['no function', { factors: null }, 'a function named factors'],
     ['half a version', { cacheVersion: 0.5 }, 'a whole cacheVersion'],
   ])('%s is refused', (_, change, message) => {

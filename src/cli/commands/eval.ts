@@ -14,6 +14,7 @@ import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
+import { tellOn } from '../terminal/tell.ts';
 import { parseWholeNumber, shares } from '../values.ts';
 
 interface EvalOptions {
@@ -59,6 +60,7 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
     limit,
     ...(asked === undefined ? {} : { update: asked }),
     ...(options.device === undefined ? {} : { device: options.device }),
+    warn: tellOn(context),
     onProgress(done, of) {
       bar ??= new Progress(context.stderr, 'evaluation', of);
       bar.show(done);
@@ -99,7 +101,13 @@ function evaluationJson(run: RunDirectory, update: number, found: readonly Evalu
     const rows = (state: string) => own.find((one) => one.state === state)?.rows;
     const [full, deployed] = [rows('full'), rows('deployed')];
     const change = full === undefined || deployed === undefined ? null : compareStates(full, deployed);
-    return { set, states: Object.fromEntries(own.map(({ state, rows: all }) => [state, summarise(all)])), change };
+    const problems = own[0]?.problems ?? null;
+    return {
+      set,
+      problems,
+      states: Object.fromEntries(own.map(({ state, rows: all }) => [state, summarise(all)])),
+      change,
+    };
   });
   return `${JSON.stringify({ run: run.path, arm: config.arm.kind, seed: config.seed, update, sets: states }, null, 2)}\n`;
 }

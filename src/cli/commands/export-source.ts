@@ -67,7 +67,7 @@ function stateOf(state: string | undefined): ResolvedExport['state'] {
 }
 
 async function resolveRun(path: string, { model, update, state }: ExportSourceOptions): Promise<ResolvedExport> {
-  const { checkedAdapter, RunDirectory } = await import('../../run/index.ts');
+  const { checkedInitial, checkedTensors, RunDirectory } = await import('../../run/index.ts');
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
   const checkpoints = run.listCheckpoints();
@@ -89,7 +89,7 @@ async function resolveRun(path: string, { model, update, state }: ExportSourceOp
   const known = { family, rank, modules: manifest.features.modules };
   const { expectSamePlugins, modelDirectory, partsOf } = await import('../../lab/index.ts');
   expectSamePlugins(`gq export ${run.path}`, run);
-  const checkpoint = await readCheckpoint(checkedAdapter(run, wanted), known);
+  const checkpoint = await readCheckpoint(checkedTensors(run, wanted, 'adapter'), known, checkedInitial(run));
   const { starts } = await partsOf(config);
   const folder = model ?? modelDirectory(config.model);
   return { checkpoint, model: folder, starts, trainedOn: manifest.modelHash, state: stateOf(state) };

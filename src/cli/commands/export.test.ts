@@ -175,8 +175,12 @@ describe('a run', () => {
     await run.writeManifest({ ...run.readManifest(), features, modelHash });
     for (const update of [0, 10]) {
       const tripwire = { best: null, strikes: 0, tripped: null };
-      const state = { update, adapter: tensors, moments: new Map(), arm: null, directionAge: null, tripwire };
-      await saveCheckpoint(run, state);
+      const nothing = { moments: new Map(), momentsFrom: 0, arm: null, directionAge: null, tripwire };
+      const [learned, initial] = [false, true].map(
+        (isInitial) => new Map([...tensors].filter(([name]) => name.endsWith('0') === isInitial)),
+      );
+      const options = { keepState: 'newest', initial: async () => initial } as const;
+      await saveCheckpoint(run, { update, adapter: learned, ...nothing }, options);
     }
     return run.path;
   }

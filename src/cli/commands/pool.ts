@@ -19,12 +19,14 @@ import {
   Resources,
   resolveConfig,
   sourceOf,
+  type Warn,
 } from '../../lab/index.ts';
 import { generate } from '../../model/index.ts';
 import { readRunVerdicts } from '../../oracle/index.ts';
 import { grpoSettings, type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { expectNewFile } from '../outputs.ts';
+import { tellOn } from '../terminal/tell.ts';
 import { collect, parseCount } from '../values.ts';
 
 interface PoolOptions {
@@ -80,7 +82,7 @@ async function makePool(recipe: string | undefined, options: PoolOptions, contex
   expectNewFile(options.out, '--out', options.force);
   expectNewFile(provenanceFile, '--out', options.force);
   const { entries, source } = await (options.run === undefined
-    ? poolFromModel((await resolveConfig(recipe ?? null, options.set)).config, options)
+    ? poolFromModel((await resolveConfig(recipe ?? null, options.set)).config, options, tellOn(context))
     : poolFromRun(RunDirectory.open(options.run)));
   const kept = limit(
     entries.filter(({ label }) => wanted(label, options.keep)),
@@ -141,17 +143,24 @@ function isKnown(loophole: string, { environment }: RunConfig): boolean {
 }
 
 /** Hacks are asked for under the framing of the loophole, solves without a hint. */
-async function poolFromModel(config: RunConfig, { keep, problems: count, samples }: PoolOptions): Promise<Pool> {
+async function poolFromModel(
+  config: RunConfig,
+  { keep, problems: count, samples }: PoolOptions,
+  warn: Warn,
+): Promise<Pool> {
   await using resources = new Resources();
   const judge = await openJudge(config, resources);
-  const problems = await openProblems(config, judge);
+  const { splits, use } = await openProblems(config, judge, warn);
   const model = await openModel(config, resources);
-  const tasks = (await openTasks(config, problems, model.text)).slice(0, count);
+  const tasks = (await openTasks(config, splits, model.text)).slice(0, count);
   const entries: PoolEntry[] = [];
   if (keep !== 'solves') entries.push(...(await sampleEntries(config, model, judge, tasks, samples, 'hack')));
   if (keep !== 'hacks') entries.push(...(await sampleEntries(config, model, judge, tasks, samples, 'solve')));
   const { seed, data, sampling } = config;
-  return { entries, source: { model: config.model, modelHash: model.hash, seed, data, sampling, samples } };
+  return {
+    entries,
+    source: { model: config.model, modelHash: model.hash, seed, data, sampling, samples, problems: use.train },
+  };
 }
 
 async function sampleEntries(

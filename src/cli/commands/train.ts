@@ -16,6 +16,7 @@ interface TrainFlags {
   readonly out?: string;
   readonly resume?: string;
   readonly fork?: string;
+  readonly adapterOnly?: true;
   readonly model?: string;
   readonly device?: string;
   readonly sandbox?: SandboxPolicy;
@@ -29,6 +30,7 @@ export function configureTrain(command: Command, context: CommandContext): void 
     .option('--out <dir>', 'the run directory to make; runs/ARM-SEED when absent')
     .option('--resume <run>', 'go on with a run from its last checkpoint')
     .option('--fork <run@update>', 'start a new run from a checkpoint of another')
+    .option('--adapter-only', 'fork without the moments and what the arm remembers, from any checkpoint')
     .option('--model <dir>', 'short for --set model=DIR')
     .option('--device <name>', 'short for --set device.kind=NAME')
     .addOption(sandboxOption())
@@ -64,7 +66,10 @@ function shortcuts({ model, device, sandbox, set }: TrainFlags): string[] {
 }
 
 async function startRun(recipe: string | undefined, flags: TrainFlags, context: CommandContext): Promise<TrainResult> {
-  const parent = flags.fork === undefined ? null : parseFork(flags.fork);
+  if (flags.adapterOnly && flags.fork === undefined) {
+    throw new UserError({ call: '--adapter-only', expected: '--fork RUN@UPDATE beside it', found: 'none' });
+  }
+  const parent = flags.fork === undefined ? null : parseFork(flags.fork, flags.adapterOnly === true);
   const base =
     parent === null ? null : { config: RunDirectory.open(parent.run).readManifest().config, source: flags.fork ?? '' };
   const { config } = await resolveConfig(recipe ?? null, shortcuts(flags), base);
@@ -95,10 +100,10 @@ async function trainShown(
   return result;
 }
 
-function parseFork(text: string): NonNullable<Manifest['parent']> {
+function parseFork(text: string, adapterOnly: boolean): NonNullable<Manifest['parent']> {
   const match = /^(.*)@(\d+)$/.exec(text);
   if (match === null) throw new UserError({ call: '--fork', expected: 'RUN@UPDATE', found: text });
-  return { run: match[1], update: Number(match[2]) };
+  return { run: match[1], update: Number(match[2]), adapterOnly };
 }
 
 async function resumeRun(

@@ -1,6 +1,6 @@
 /** `gq verify rewards | markers | partition | science`: checks the environment, the splits and the provenance of pairs and runs. */
 import type { Command } from 'commander';
-import { wrapText } from '../../base/index.ts';
+import { visibleLine, wrapText } from '../../base/index.ts';
 import { loadPairs } from '../../env/pairs/index.ts';
 import {
   identityOf,
@@ -12,6 +12,7 @@ import {
   Resources,
   readInputs,
   resolveConfig,
+  type Warn,
 } from '../../lab/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig } from '../../run/index.ts';
@@ -56,10 +57,17 @@ export async function reportMarkers(config: RunConfig): Promise<VerifyReport> {
   };
 }
 
+const noteIn =
+  (notes: string[]): Warn =>
+  ({ message }) => {
+    notes.push(`${visibleLine(message)}\n`);
+  };
+
 export async function reportPartition(config: RunConfig): Promise<VerifyReport> {
   const { verifyPartition } = await import('../../verify/index.ts');
   await using resources = new Resources();
-  const splits = await openProblems(config, await openJudge(config, resources));
+  const leftOut: string[] = [];
+  const { splits } = await openProblems(config, await openJudge(config, resources), noteIn(leftOut));
   const { loopholes } = await partsOf(config);
   const partition = await partitionOf(config, splits, loopholes);
   const counts = [...partition.known, ...partition.heldOut].map((loophole) => {
@@ -69,17 +77,18 @@ export async function reportPartition(config: RunConfig): Promise<VerifyReport> 
     });
     return `${loophole}: ${own.join(', ')}${partition.heldOut.includes(loophole) ? ' (held out)' : ''}\n`;
   });
-  return { checks: verifyPartition(partition, splits, loopholes), notes: counts.join('') };
+  return { checks: verifyPartition(partition, splits, loopholes), notes: [...leftOut, ...counts].join('') };
 }
 
 export async function reportScience(config: RunConfig, run: RunDirectory | null = null): Promise<VerifyReport> {
   const { verifyPairProvenance, verifyRunProvenance } = await import('../../verify/index.ts');
   await using resources = new Resources();
-  const inputs = await readInputs(config, resources);
+  const leftOut: string[] = [];
+  const inputs = await readInputs(config, resources, noteIn(leftOut));
   const { pairs } = await loadPairs(await pairSetOf(config), config.pairs.select);
   const checks = verifyPairProvenance(config, pairs, inputs.problems, (await partsOf(config)).loopholes);
   if (run !== null) checks.push(...(await verifyRunProvenance(run, await identityOf(config, inputs))));
-  return { checks, notes: '' };
+  return { checks, notes: leftOut.join('') };
 }
 
 function showReport({ checks, notes }: VerifyReport, title: string, json: boolean, context: CommandContext): void {

@@ -1,6 +1,6 @@
 /**
- * Reads input files of records: JSON lines, plain or .gz, the last line with or without its newline. Each record must
- * have the shape that the caller states; every refusal names the file, the line and the reason.
+ * Reads input files of records: JSON lines, plain or .gz, the last line with or without its newline, or .parquet, whose rows count
+ * as lines. Each record must have the shape that the caller states; every refusal names the file, the line and the reason.
  */
 import { createReadStream } from 'node:fs';
 import { promisify } from 'node:util';
@@ -8,10 +8,11 @@ import { gunzip } from 'node:zlib';
 import type { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import { decodeText, systemComplaint } from '../../base/node/index.ts';
+import { readParquetTexts } from './parquet-records.ts';
 
 export interface SourceRecord {
   readonly line: number;
-  /** The line as it is in the file. */
+  /** The line as it is in the file; of Parquet, the row as JSON. */
   readonly text: string;
   readonly value: unknown;
 }
@@ -24,15 +25,16 @@ function refuseSize(call: string, cause?: unknown): never {
   throw new UserError({ call, expected, found: 'more', fix: 'Split the file into parts.' }, { cause });
 }
 
-async function readText(path: string): Promise<string> {
+async function readLines(path: string): Promise<string[]> {
   const call = `read ${path}`;
   const bytes = await readBytes(path, call);
-  if (!path.endsWith('.gz')) return decodeText(bytes, path);
+  if (path.endsWith('.parquet')) return readParquetTexts(bytes, path, mostBytes);
+  if (!path.endsWith('.gz')) return decodeText(bytes, path).split('\n');
   const unpacked = await promisify(gunzip)(bytes, { maxOutputLength: mostBytes }).catch((cause: Error) => {
     if ('code' in cause && cause.code === 'ERR_BUFFER_TOO_LARGE') refuseSize(call, cause);
     throw new UserError({ call, expected: 'a gzip file', found: cause.message }, { cause });
   });
-  return decodeText(unpacked, path);
+  return decodeText(unpacked, path).split('\n');
 }
 
 async function readBytes(path: string, call: string): Promise<Buffer> {
@@ -76,7 +78,7 @@ export async function readSoundRecords(
 ): Promise<{ readonly records: readonly SourceRecord[]; readonly faults: readonly UserError[] }> {
   const records: SourceRecord[] = [];
   const faults: UserError[] = [];
-  for (const [index, text] of (await readText(path)).split('\n').entries()) {
+  for (const [index, text] of (await readLines(path)).entries()) {
     if (text.trim() === '') continue;
     const line = index + 1;
     const value = parseJson(text, path, line);

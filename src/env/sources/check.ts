@@ -1,7 +1,8 @@
 /** Checks on what a source of problems gives: own sources are written by hand, and a problem that lacks a part would fail far from here. */
 import { z } from 'zod';
 import { explainForeign, UserError } from '../../base/index.ts';
-import type { SourceProblems } from './source.ts';
+import type { Problem } from '../problem.ts';
+import type { Loaded } from './source.ts';
 import { splitNames } from './splits.ts';
 
 const message = z.object({ role: z.enum(['system', 'user']), content: z.string() });
@@ -24,7 +25,9 @@ const problem = z.object({
   cpuSeconds: z.number().gt(0).nullable(),
 });
 
-export function checkProblemsOf(kind: string, loaded: SourceProblems): SourceProblems {
+type Checked = Exclude<Loaded, readonly Problem[]>;
+
+export function checkProblemsOf(kind: string, loaded: Checked): Checked {
   const refuse = (where: string, expected: string, found: string): never => {
     throw new UserError({ call: `problem source ${kind}${where}`, expected, found });
   };

@@ -1,14 +1,46 @@
-/** Problems from a file, in either format that the importers read. */
+/**
+ * Problems from files, in either format that the importers read. A split with a file of its own is that whole file; the others are
+ * taken from the file of training by the hash of their ids.
+ */
 import { z } from 'zod';
 import { loadProblems } from '../importers/load.ts';
-import { defineProblemSource, type ProblemSource } from './source.ts';
+import type { Problem } from '../problem.ts';
+import { expectNoOverlap } from './overlap.ts';
+import { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';
+import { type Split, splitNames, splitOfId } from './splits.ts';
+
+const pathOf = (split: string, share: string) =>
+  z
+    .string()
+    .nullable()
+    .default(null)
+    .describe(`file of the ${split} problems, used whole; null: ${share} in 16 of data.path, by hash of the id`);
 
 export const fileSource: ProblemSource = defineProblemSource({
   kind: 'file',
-  summary: 'problems from a JSONL file of the benchmark or of LeetCodeDataset',
-  settings: z.strictObject({ path: z.string().describe('file of problems, .jsonl or .jsonl.gz') }),
-  async load({ path }) {
-    const { loaded, refused } = await loadProblems(path);
-    return { problems: loaded.map(({ problem }) => problem), refused };
+  summary: 'problems from files of the benchmark or of LeetCodeDataset',
+  settings: z.strictObject({
+    path: z.string().describe('file of problems: .jsonl, .jsonl.gz or .parquet'),
+    testPath: pathOf('test', '3'),
+    validationPath: pathOf('validation', '1'),
+  }),
+  files: ['path', 'testPath', 'validationPath'],
+  async load({ path, testPath, validationPath }) {
+    const own: Readonly<Record<Split, string | null>> = { train: null, validation: validationPath, test: testPath };
+    const splitIn = (id: string): Split => (own[splitOfId(id)] === null ? splitOfId(id) : 'train');
+    const problems: Record<Split, Problem[]> = { train: [], validation: [], test: [] };
+    const refused: Refusal[] = [];
+    const read = async (file: string, splitOf: (id: string) => Split): Promise<void> => {
+      const found = await loadProblems(file);
+      for (const { problem } of found.loaded) problems[splitOf(problem.id)].push(problem);
+      refused.push(...found.refused.map(({ id, reason }) => ({ id, reason, split: splitOf(id) })));
+    };
+    await read(path, splitIn);
+    for (const split of splitNames) {
+      const file = own[split];
+      if (file !== null) await read(file, () => split);
+    }
+    const names = { train: path, validation: validationPath ?? path, test: testPath ?? path };
+    return { ...expectNoOverlap(problems, names), refused };
   },
 });

@@ -3,7 +3,8 @@ import { microSource } from './micro.ts';
 import type { ProblemSource } from './source.ts';
 
 export { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';
-export { assertDisjoint, dealOut, type Splits } from './splits.ts';
+export { assertDisjoint, type Split, type Splits } from './splits.ts';
+export { describeUse, type ProblemUse, type SplitUse, useOf } from './use.ts';
 
 /** The sources of the package. */
 export const builtinSources: readonly ProblemSource[] = [microSource, fileSource];

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import type { Problem } from '../problem.ts';
 import { checkProblemsOf, guard } from './check.ts';
-import type { Splits } from './splits.ts';
+import { assertDisjoint, dealOut, type Split, type Splits, splitOfId } from './splits.ts';
 
 export interface ProblemSource {
   readonly kind: string;
@@ -15,15 +15,21 @@ export interface ProblemSource {
   readonly asksInWords: boolean;
   /** Whether the problems are sound by construction; others are run against their own tests before training. */
   readonly isSound: boolean;
+  /** The keys of `settings` that name files of problems; their hashes belong to the identity of a run. */
+  readonly files: readonly string[];
   load(settings: unknown): Promise<SourceProblems>;
 }
 
-/** Either splits, or one list that is split by the hash of the ids, with the problems that could not be used. */
-export type SourceProblems = Splits | { readonly problems: readonly Problem[]; readonly refused: readonly Refusal[] };
+export interface SourceProblems {
+  readonly splits: Splits;
+  readonly refused: readonly Refusal[];
+}
 
+/** A problem that is not used, and the split that it would be in. */
 export interface Refusal {
   readonly id: string;
   readonly reason: string;
+  readonly split: Split;
 }
 
 export interface ProblemSourceParts<Shape extends z.ZodRawShape> {
@@ -33,20 +39,33 @@ export interface ProblemSourceParts<Shape extends z.ZodRawShape> {
   readonly pairs?: string;
   readonly asksInWords?: boolean;
   readonly isSound?: boolean;
-  /** Loads the problems. A plain list means that all of them can be used. */
+  readonly files?: readonly (keyof Shape & string)[];
   load(settings: z.infer<z.ZodObject<Shape>>): Loaded | Promise<Loaded>;
 }
 
-type Loaded = SourceProblems | readonly Problem[];
+/** Either splits, or one list that is split by the hash of the ids; with the problems that cannot be used, if there are any. */
+export type Loaded =
+  | readonly Problem[]
+  | { readonly problems: readonly Problem[]; readonly refused: readonly Omit<Refusal, 'split'>[] }
+  | (Splits & { readonly refused?: readonly Refusal[] });
 
 /** Makes a source whose `load` receives settings of the type that its schema describes. */
 export function defineProblemSource<Shape extends z.ZodRawShape>(source: ProblemSourceParts<Shape>): ProblemSource {
-  const { kind, summary, settings, pairs = 'hack', asksInWords = true, isSound = false } = source;
+  const { kind, summary, settings, pairs = 'hack', asksInWords = true, isSound = false, files = [] } = source;
   const load = async (raw: unknown): Promise<SourceProblems> => {
     const loaded = await guard(kind, () => source.load(settings.parse(raw)));
-    return checkProblemsOf(kind, isList(loaded) ? { problems: loaded, refused: [] } : loaded);
+    return inSplits(checkProblemsOf(kind, isList(loaded) ? { problems: loaded, refused: [] } : loaded));
   };
-  return { kind, summary, settings, pairs, asksInWords, isSound, load };
+  return { kind, summary, settings, pairs, asksInWords, isSound, files, load };
+}
+
+function inSplits(loaded: Exclude<Loaded, readonly Problem[]>): SourceProblems {
+  if ('problems' in loaded) {
+    const refused = loaded.refused.map(({ id, reason }) => ({ id, reason, split: splitOfId(id) }));
+    return { splits: dealOut(loaded.problems), refused };
+  }
+  const { train, validation, test, refused = [] } = loaded;
+  return { splits: assertDisjoint({ train, validation, test }), refused };
 }
 
 function isList(loaded: Loaded): loaded is readonly Problem[] {

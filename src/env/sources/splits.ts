@@ -7,14 +7,17 @@ export const splitNames = ['train', 'validation', 'test'] as const;
 export type Split = (typeof splitNames)[number];
 export type Splits = Readonly<Record<Split, readonly Problem[]>>;
 
-/** Splits problems by the hash of their ids: of 16 parts, 12 train, 1 validation, 3 test. */
+/** The split of an id by its hash: of 16 parts, 12 are train, 1 is validation, 3 are test. */
+export function splitOfId(id: string): Split {
+  const slot = Number.parseInt(sha256Json(['split', id]).slice(0, 8), 16) % 16;
+  if (slot >= 4) return 'train';
+  return slot === 3 ? 'validation' : 'test';
+}
+
+/** Splits problems by the hash of their ids. */
 export function dealOut(problems: readonly Problem[]): Splits {
-  const slot = ({ id }: Problem): number => Number.parseInt(sha256Json(['split', id]).slice(0, 8), 16) % 16;
-  return assertDisjoint({
-    train: problems.filter((problem) => slot(problem) >= 4),
-    validation: problems.filter((problem) => slot(problem) === 3),
-    test: problems.filter((problem) => slot(problem) < 3),
-  });
+  const of = (split: Split): readonly Problem[] => problems.filter(({ id }) => splitOfId(id) === split);
+  return assertDisjoint({ train: of('train'), validation: of('validation'), test: of('test') });
 }
 
 export function assertDisjoint(splits: Splits): Splits {

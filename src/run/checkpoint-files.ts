@@ -1,0 +1,156 @@
+/**
+ * The files of a checkpoint and what must be true of them. state.json has the hashes of the tensors, of the run's initial values, and of
+ * what the growing files held; those of the verdicts, whose durations vary, are in checksums.json of the run.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
+import type { TrainerState } from '../grpo/index.ts';
+import type { JsonValue } from '../model/index.ts';
+import { damagedFile, expectHash, readStamped, stampedJson } from './checksums.ts';
+import { type ExactFile, exactFiles, type FileLengths, type RunDirectory } from './directory.ts';
+import { initialFile } from './seal.ts';
+
+export const checkpointFiles = {
+  adapter: 'adapter.safetensors',
+  trainer: 'trainer.safetensors',
+  state: 'state.json',
+} as const;
+
+export interface StateFile {
+  readonly update: number;
+  readonly momentsFrom: number;
+  readonly directionAge: number | null;
+  readonly tripwire: TrainerState['tripwire'];
+  /** What the arm remembers beside its tensors; null for an arm that remembers nothing. */
+  readonly arm: JsonValue;
+  readonly lengths: FileLengths;
+  /** Hashes of the files of tensors, and of the growing files up to their lengths. */
+  readonly hashes: Readonly<Record<'adapter' | 'trainer' | 'initial' | ExactFile, string>>;
+}
+
+const count = z.number().int().min(0);
+
+/** The part of the state that resuming needs before the trainer exists; the trainer reads the rest. */
+const stateSchema = z.looseObject({
+  update: count,
+  momentsFrom: count,
+  lengths: z.object({ events: count, rollouts: count, features: count, directions: count, verdicts: count }),
+  hashes: z.object({
+    adapter: z.string(),
+    trainer: z.string(),
+    initial: z.string(),
+    events: z.string(),
+    rollouts: z.string(),
+    features: z.string(),
+    directions: z.string(),
+  }),
+});
+
+/** The state.json of a checkpoint; an update without a checkpoint is refused with those that there are. */
+export function readState(run: RunDirectory, update: number): StateFile {
+  const folder = run.checkpoint(update);
+  if (!existsSync(folder)) {
+    const found = run.listCheckpoints().join(', ') || 'none';
+    throw new UserError({
+      call: `load checkpoint ${update} of ${run.path}`,
+      expected: 'one of its checkpoints',
+      found,
+    });
+  }
+  const file = readStamped(join(folder, checkpointFiles.state), 'the state of a checkpoint', stateSchema);
+  if (file.update === update) return file as unknown as StateFile;
+  const complaint = { call: `load ${folder}`, expected: `the state after ${update} updates`, found: `${file.update}` };
+  throw new UserError({ ...complaint, fix: 'The folder has another name than it was saved under.' });
+}
+
+/** The path of a file of tensors of a checkpoint, whose bytes are those that were saved. */
+export function checkedTensors(run: RunDirectory, update: number, name: 'adapter' | 'trainer'): string {
+  const path = join(run.checkpoint(update), checkpointFiles[name]);
+  expectHash(path, readState(run, update).hashes[name]);
+  return path;
+}
+
+/** The path of the run's initial values, whose bytes are those that were saved; null for a run without checkpoints. */
+export function checkedInitial(run: RunDirectory): string | null {
+  const last = run.listCheckpoints().at(-1);
+  if (last === undefined) return null;
+  const path = run.file(initialFile);
+  expectHash(path, readState(run, last).hashes.initial);
+  return path;
+}
+
+/** Whether a checkpoint has the trainer's state. The newest always has; where it is gone, the run is damaged. */
+export function hasTrainerState(run: RunDirectory, update: number): boolean {
+  const path = join(run.checkpoint(update), checkpointFiles.trainer);
+  if (existsSync(path)) return true;
+  if (update === run.listCheckpoints().at(-1)) throw damagedFile(path, 'the state of the newest checkpoint', 'no file');
+  return false;
+}
+
+/** Refuses a checkpoint of which any file is missing or was changed; `keepsState`: whether the trainer's state must be there. */
+export function expectCheckpoint(run: RunDirectory, update: number, keepsState: boolean): void {
+  for (const [, check] of checkpointChecks(run, update, keepsState)) check();
+}
+
+/** A check for each file of a checkpoint, which throws if the file is missing or not as it was saved. */
+export function checkpointChecks(
+  run: RunDirectory,
+  update: number,
+  keepsState: boolean,
+): readonly (readonly [string, () => void])[] {
+  const file = (name: keyof typeof checkpointFiles): string => join(run.checkpoint(update), checkpointFiles[name]);
+  return [
+    [file('state'), () => void readState(run, update)],
+    [run.file(initialFile), () => expectHash(run.file(initialFile), readState(run, update).hashes.initial)],
+    [file('adapter'), () => void checkedTensors(run, update, 'adapter')],
+    [
+      file('trainer'),
+      () => {
+        if (keepsState || hasTrainerState(run, update)) checkedTensors(run, update, 'trainer');
+      },
+    ],
+  ];
+}
+
+/** checksums.json: for every checkpoint, by update, the hash of the verdicts until then. */
+const verdictSchema = z.object({ verdicts: z.record(z.string(), z.string()) });
+
+/** Is written before the checkpoint that needs it; hashes of checkpoints that never came to be are replaced or never read. */
+export async function saveVerdictHash(run: RunDirectory, update: number, rows: number): Promise<void> {
+  const path = run.file('checksums.json');
+  const before = existsSync(path) ? readVerdictHashes(run) : {};
+  const verdicts = { ...before, [update]: run.hashVerdicts(rows) };
+  await writeFileAtomic(path, stampedJson({ verdicts }));
+}
+
+function readVerdictHashes(run: RunDirectory): Readonly<Record<string, string>> {
+  return readStamped(run.file('checksums.json'), 'the checksums of a run', verdictSchema).verdicts;
+}
+
+/** Refuses a run whose growing files no longer begin with what they held at a checkpoint. */
+export function expectGrown(run: RunDirectory, update: number): void {
+  const { lengths, hashes } = readState(run, update);
+  for (const name of Object.keys(exactFiles) as ExactFile[]) {
+    if (lengths[name] > 0) expectHash(run.file(exactFiles[name]), hashes[name], lengths[name]);
+  }
+  expectVerdicts(run, update, lengths);
+}
+
+/** Refuses a growing file that no longer begins with what it held at the run's last checkpoint. */
+export function expectGrownFile(run: RunDirectory, file: string): void {
+  const last = run.listCheckpoints().at(-1);
+  if (last === undefined || !existsSync(join(run.checkpoint(last), checkpointFiles.state))) return;
+  const { lengths, hashes } = readState(run, last);
+  const name = (Object.keys(exactFiles) as ExactFile[]).find((key) => exactFiles[key] === file);
+  if (name !== undefined && lengths[name] > 0) expectHash(run.file(file), hashes[name], lengths[name]);
+  if (file === 'verdicts.jsonl') expectVerdicts(run, last, lengths);
+}
+
+function expectVerdicts(run: RunDirectory, update: number, lengths: FileLengths): void {
+  if (lengths.verdicts === 0) return;
+  const bytes = run.measureVerdicts(lengths.verdicts);
+  expectHash(run.ledger('verdicts'), readVerdictHashes(run)[update] ?? 'none', bytes);
+}

@@ -1,0 +1,43 @@
+/**
+ * How much room the checkpoints of a run take on disk, known from its config: the initial values once, the learned values in every
+ * checkpoint, and the state of the trainer (two moments of every parameter, the rows of a gate) in the newest or in all. While the newest
+ * is written the one before it still has its state. Headers and small files do not count.
+ */
+import { type AdapterStart, countNumbers, type TargetModule } from '../adapters/index.ts';
+import type { RunConfig } from './schema.ts';
+
+export interface DiskPlan {
+  readonly initialBytes: number;
+  readonly adapterBytes: number;
+  readonly stateBytes: number;
+  readonly checkpoints: number;
+  /** The most that all of them take at any time. */
+  readonly mostBytes: number;
+}
+
+const floatBytes = 4;
+
+export function planDisk(
+  { adapter: { rank }, arm, updates, output, safety }: RunConfig,
+  { parametrisation }: Pick<AdapterStart, 'parametrisation'>,
+  modules: readonly TargetModule[],
+): DiskPlan {
+  const bytes = (part: 'learned' | 'initial') => floatBytes * countNumbers(part, parametrisation, rank, modules);
+  const [initialBytes, adapterBytes] = [bytes('initial'), bytes('learned')];
+  const rows = typeof arm['bufferRows'] === 'number' ? arm['bufferRows'] + 1 : 0;
+  const stateBytes = 2 * adapterBytes + floatBytes * rows * modules.length * rank;
+  const checkpoints = 1 + Math.ceil(updates / output.checkpointEvery) + (safety.healSteps > 0 ? 1 : 0);
+  const states = output.keepState === 'all' ? checkpoints : Math.min(2, checkpoints);
+  const mostBytes = initialBytes + checkpoints * adapterBytes + states * stateBytes;
+  return { initialBytes, adapterBytes, stateBytes, checkpoints, mostBytes };
+}
+
+/** One sentence for a person. */
+export function describeDisk(
+  { initialBytes, adapterBytes, stateBytes, checkpoints, mostBytes }: DiskPlan,
+  { keepState }: RunConfig['output'],
+): string {
+  const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(2)} GB`;
+  const state = `${gigabytes(stateBytes)} of state in ${keepState === 'all' ? 'each' : 'the newest'}`;
+  return `checkpoints need up to ${gigabytes(mostBytes)} on disk: initial values ${gigabytes(initialBytes)} once, ${gigabytes(adapterBytes)} in each of ${checkpoints} checkpoints, ${state}`;
+}
