@@ -21,6 +21,8 @@ const settings: GateSettings = {
   halfLife: null,
   bufferRows: 64,
   warmupRows: 0,
+  keepOnly: 'any',
+  bufferTokens: null,
 };
 const kinds = ['activation', 'gradient'] as const;
 const marker = 31;

@@ -1,13 +1,14 @@
 /** Turns what a step did into its events. */
 import type { Route } from '../adapters/index.ts';
-import type { DirectionQuality } from '../gates/index.ts';
 import { average, quantile } from '../stats/index.ts';
-import type { Expectation, RolloutRecord, RouteCounts, StepEvent, ZeroSignal } from './events.ts';
+import type { NewDirection } from './arm.ts';
+import type { Expectation, PairBand, RolloutRecord, RouteCounts, StepEvent, ZeroSignal } from './events.ts';
 import type { StepOutcome } from './step.ts';
 
 export interface StepNotes {
   readonly update: number;
-  readonly direction: DirectionQuality | null;
+  /** The direction that was built or measured for this update. */
+  readonly direction: Pick<NewDirection, 'quality' | 'pairCuts'> | null;
   readonly directionAge: number | null;
   readonly tripwireLogp: number | null;
 }
@@ -37,7 +38,8 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
         : { p10: quantile(scores, 0.1), p50: quantile(scores, 0.5), p90: quantile(scores, 0.9) },
     bufferRows: routing.bufferRows,
     directionAge: notes.directionAge,
-    direction: notes.direction,
+    meanCosine: routing.meanCosine ?? null,
+    direction: notes.direction === null ? null : { ...notes.direction.quality, band: bandOf(notes.direction) },
     loss: result?.loss ?? 0,
     gradientNorm: result?.gradientNorm ?? 0,
     blockNorms: norms,
@@ -52,6 +54,10 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     tripwireLogp: notes.tripwireLogp,
     zeroSignal: explainZero(outcome),
   };
+}
+
+function bandOf({ pairCuts }: Pick<NewDirection, 'pairCuts'>): PairBand | null {
+  return pairCuts === null ? null : { ...pairCuts, width: pairCuts.high - pairCuts.low };
 }
 
 export function explainZero({ trained, skippedGroups, screening, routing, result }: StepOutcome): ZeroSignal | null {
@@ -71,8 +77,8 @@ export function explainZero({ trained, skippedGroups, screening, routing, result
 }
 
 export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
-  const { rollouts, rewards, learnedRewards, screening, advantages, trained, routing, result, logpOld, features } =
-    outcome;
+  const { rollouts, rewards, learnedRewards, screening, advantages, trained, routing, result, logpOld } = outcome;
+  const { features, condensed } = outcome;
   const place = new Map(trained.map((index, i) => [index, i]));
   return rollouts.map((rollout, index): RolloutRecord => {
     const learnedReward = learnedRewards?.[index] ?? null;
@@ -88,6 +94,7 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
     if (i === undefined) {
       const unseen = {
         score: null,
+        tokenScores: null,
         cuts: null,
         route: null,
         routes: null,
@@ -104,6 +111,7 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
       ...common,
       trained: true,
       score: routing.scores?.[i] ?? null,
+      tokenScores: condensed?.[i].scores ?? null,
       cuts: routing.cuts,
       route: commonestRoute(routing.routes[i]),
       routes: routing.routes[i],

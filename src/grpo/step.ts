@@ -40,11 +40,12 @@ export interface StepOutcome {
   readonly screening: readonly Screening[] | null;
   readonly advantages: Float32Array;
   readonly skippedGroups: readonly boolean[];
-  /** Indices of the rollouts that carried gradient; logpOld, logpBase, features and routing are in this order. */
+  /** Indices of the rollouts that carried gradient; logpOld, logpBase, features, condensed and routing are in this order. */
   readonly trained: readonly number[];
   readonly logpOld: readonly Float32Array[];
   readonly logpBase: readonly Float32Array[];
-  readonly features: readonly Float32Array[];
+  readonly features: OldScores['features'];
+  readonly condensed: OldScores['condensed'];
   readonly routing: Routing;
   readonly result: UpdateResult | null;
   readonly parity: number;
@@ -64,7 +65,7 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const rewards = await grader.grade(rollouts.map(forGrader));
   if (looksEarly(arm)) enter('score');
   const early = looksEarly(arm) ? await scoreOld(context, rollouts) : null;
-  const graded = look(context, index, rollouts, early?.features ?? null);
+  const graded = look(context, index, rollouts, early);
   const count = rollouts.length;
   // Hooks get copies, so that they cannot change the recorded rewards or the advantages in place.
   const learnedRewards =
@@ -95,17 +96,18 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const guarded = { rollouts: kept, logpOld: sampled.logpOld, hashSampled, hashScored: hash };
   const parity = assertParity({ ...guarded, tolerance, over });
   const asSampled = kept.every(({ prompt, learnPrompt }) => prompt === learnPrompt);
-  const { logpOld, features } = asSampled ? sampled : await scoreOld(context, learned);
+  const old = asSampled ? sampled : await scoreOld(context, learned);
+  const { logpOld, features, condensed } = old;
 
   enter('route');
-  const scored = { ...look(context, index, kept, features), advantages: advantages.slice() };
+  const scored = { ...look(context, index, kept, old), advantages: advantages.slice() };
   const routing = arm.route === undefined ? absorbAll(kept.length) : checkRouting(await arm.route(scored), kept);
 
   enter('learn');
   const inputs = { rollouts: learned, advantages, logpOld, logpBase, routes: routing.routes };
   const result = kept.length === 0 ? null : await updatePolicy(context, inputs, index);
   const seen = { rollouts, rewards, learnedRewards, screening, advantages: values, skippedGroups: skipped };
-  return { ...seen, trained, logpOld, logpBase, features, routing, result, parity, hash };
+  return { ...seen, trained, logpOld, logpBase, features, condensed, routing, result, parity, hash };
 }
 
 /** Whether the arm's reward or screen hook needs features, which are then computed before it runs. */
@@ -113,8 +115,12 @@ function looksEarly({ sees, reward, screen }: Arm): boolean {
   return sees.features !== null && (reward !== undefined || screen !== undefined);
 }
 
-function pick({ logpOld, features }: OldScores, indices: readonly number[]): OldScores {
-  return { logpOld: indices.map((i) => logpOld[i]), features: indices.map((i) => features[i]) };
+function pick({ logpOld, features, condensed }: OldScores, indices: readonly number[]): OldScores {
+  return {
+    logpOld: indices.map((i) => logpOld[i]),
+    features: indices.map((i) => features[i]),
+    condensed: condensed === null ? null : indices.map((i) => condensed[i]),
+  };
 }
 
 function forGrader({ id, task, hackable, text }: Rollout) {

@@ -112,9 +112,11 @@ function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: numb
     deployedNorm: null,
     quarantineNorm: null,
     featureRow: null,
+    featureRows: null,
     tokenIds: null,
     tokenLogps: null,
     tokenRoutes: null,
+    tokenScores: null,
     ...row,
   };
 }

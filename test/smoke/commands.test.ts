@@ -164,6 +164,10 @@ describe('gq replay', () => {
     for (const gate of ['score=cosine', 'halfLife=0', 'calibration=pairs', 'refreshEvery=0', 'placebo=mass-matched']) {
       expect((await replay('--gate', gate)).rollouts).toBe(same.rollouts);
     }
+    const otsu = await replay('--gate', 'calibration=otsu', '--gate', 'keepOnly=praised');
+    expect(otsu.after.keep).toBeLessThan(same.after.keep);
+    expect(otsu.after.route).toBeGreaterThan(0);
+    expect(otsu.agree).toBeLessThan(otsu.decisions);
     const { out } = await gq(['replay', lab.path('whole'), '--gate', 'tail=0.3']);
     expect(out.replaceAll('\n', ' ')).toContain(
       'This is a counterfactual on the same rollouts: nothing was trained again.',
@@ -178,6 +182,58 @@ describe('gq replay', () => {
     ['standardise=true', 'expected arm.standardise as it was'],
   ])('refuses %s', async (gate, message) => {
     expect(await replay('--gate', gate)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+  });
+});
+
+describe('a gate by token', () => {
+  const replay = async (...options: string[]) => {
+    const { code, out, err } = await gq(['replay', lab.path('tokens'), ...options, '--json']);
+    return { code, err, ...(code === 0 ? JSON.parse(out) : {}) };
+  };
+  beforeAll(async () => {
+    const changes = ['arm.granularity=token', 'arm.bufferTokens=5', 'arm.calibration=otsu', 'updates=4'];
+    const settings = changes.flatMap((setting) => ['--set', setting]);
+    expect(await gq([...train, ...settings, '--out', lab.path('tokens')])).toMatchObject({ code: 0 });
+  });
+
+  it('is replayed token by token: the same gate chooses the same routes', async () => {
+    const same = await replay();
+    expect(same.granularity).toBe('token');
+    expect(same.decisions).toBeGreaterThan(5 * same.rollouts);
+    expect(same.agree).toBe(same.decisions);
+    expect(same.before.keep).toBeGreaterThan(0);
+    expect(same.before.route).toBeGreaterThan(0);
+    const wider = await replay('--gate', 'calibration=quantile', '--gate', 'tail=0.4', '--gate', 'halfLife=0');
+    expect(wider.after.absorb).toBeLessThan(0.3 * wider.decisions);
+    expect((await replay('--gate', 'calibration=pairs')).decisions).toBe(same.decisions);
+    expect((await gq(['replay', lab.path('tokens')])).out).toContain('tokens have the same route.');
+  });
+
+  it.each(['score=cosine', 'placebo=haar', 'refreshEvery=0', 'bufferTokens=4', 'orthogonalTo=solve'])(
+    'cannot be replayed with %s, which changes scores that are not stored',
+    async (gate) => {
+      const message = `expected arm.${gate.split('=')[0]} as it was`;
+      expect(await replay('--gate', gate)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+    },
+  );
+
+  it('is judged token by token, with the band of the pairs and the cosines of every direction', async () => {
+    const { out } = await gq(['gate', lab.path('tokens'), '--json']);
+    const { all, directions } = JSON.parse(out);
+    const { keep, absorb, route } = all.routes;
+    expect(keep + absorb + route).toBe(all.tokens.tokens);
+    expect(route).toBeGreaterThan(0);
+    expect(directions.map(({ from, to }: { from: number; to: number }) => [from, to])).toEqual([
+      [1, 3],
+      [4, 4],
+    ]);
+    for (const { band, meanCosine } of directions) {
+      expect(band.width).toBeCloseTo(band.high - band.low, 12);
+      expect(Math.abs(meanCosine)).toBeLessThan(1);
+    }
+    const shown = (await gq(['gate', lab.path('tokens')])).out;
+    expect(shown).toContain('the gate as a classifier of tokens');
+    expect(shown).toContain('directions and the band of the pairs');
   });
 });
 

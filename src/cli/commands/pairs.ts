@@ -87,7 +87,7 @@ async function score(model: string, file: string, options: ScoreOptions, context
     : {};
   const adapter = await createAdapter(scope, decoder, { family, rank, seed, ...differences });
   const features = await pairFeatures({ decoder, adapter, deployedScale: 0 }, tokenized, { kind, tokensPerPass });
-  const direction = pairDirection(features.hack, features.clean, standardise);
+  const direction = pairDirection(features.hack, features.clean, { standardise });
   const hackScores = scoreFeatures(features.hack, direction, scoreKind);
   const cleanScores = scoreFeatures(features.clean, direction, scoreKind);
   const heading = (index: number): string => pairs[index].heading;
