@@ -45,6 +45,8 @@ const manifest: Manifest = {
   modelHash: '',
   dataHash: '',
   pairsHash: null,
+  heldOutPairs: [],
+  generatedPairs: null,
   poolHash: null,
   partitionHash: null,
   judge: null,

@@ -23,7 +23,7 @@ export interface WarningEvent {
 export interface InfoEvent {
   readonly kind: 'info';
   readonly update: number;
-  readonly name: 'memory-plan' | 'already-finished';
+  readonly name: 'memory-plan' | 'already-finished' | 'generated-pairs' | 'made-pool';
   readonly message: string;
 }
 

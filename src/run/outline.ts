@@ -46,13 +46,14 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
   const parsed = schema.safeParse(raw);
   const isMissing = ({ path }: z.core.$ZodIssue) => valueAt(raw, path.map(String)) === undefined;
   if (parsed.success || !parsed.error.issues.every(isMissing)) return checkConfig(written, parts);
-  const { device, environment, teacher, sampling, safety } = schema.shape;
+  const { device, environment, teacher, sampling, safety, pairs } = schema.shape;
   const tables = {
     device: device.parse(raw['device']),
     environment: environment.parse(raw['environment']),
     teacher: teacher.parse(raw['teacher']),
     sampling: sampling.parse(raw['sampling']),
     safety: safety.parse(raw['safety']),
+    pairs: pairs.parse(raw['pairs']),
   };
   checkTogether({ ...tables, arm: { kind: kindOf(raw, 'arm') } }, parts);
   return null;

@@ -25,6 +25,8 @@ const sealedFiles = [
   'features.f32',
   'directions.f32',
   'timings.jsonl',
+  'generated-pairs.json',
+  'made-pool.jsonl',
 ];
 
 /** Null for a run that is not over. */
