@@ -31,7 +31,9 @@ export interface StepEvent {
   readonly kind: 'step';
   /** Updates completed, this one included. */
   readonly update: number;
+  /** Rollouts, demonstrations included. */
   readonly rollouts: number;
+  /** Mean over the policy's own rollouts, as are `truncated` and `meanTokens`. */
   readonly meanReward: number;
   readonly groups: number;
   readonly skippedGroups: number;

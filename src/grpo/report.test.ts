@@ -124,7 +124,7 @@ describe('the event of a step', () => {
       kind: 'step',
       update: 7,
       rollouts: 6,
-      meanReward: 1.5,
+      meanReward: 0.8,
       groups: 3,
       skippedGroups: 1,
       unhintedGroups: 1,
@@ -160,7 +160,7 @@ describe('the event of a step', () => {
   it('says zeros and nothing of what was not learned when every group was skipped', () => {
     expect(stepEvent(skipped, notes)).toMatchObject({
       rollouts: 6,
-      meanReward: 1.5,
+      meanReward: 0.8,
       skippedGroups: 3,
       truncated: 2,
       meanTokens: 2,

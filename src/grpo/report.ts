@@ -19,17 +19,20 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
   const norms = result?.blockNorms ?? { deployed: 0, quarantine: 0 };
   const mass = norms.deployed + norms.quarantine;
   const firsts = rollouts.filter(({ member }) => member === 0);
+  const own = rollouts.flatMap((rollout, i) =>
+    rollout.source === 'student' ? [{ ...rollout, reward: rewards[i] }] : [],
+  );
   return {
     kind: 'step',
     update: notes.update,
     rollouts: rollouts.length,
-    meanReward: average(rewards),
+    meanReward: average(own.map(({ reward }) => reward)),
     groups: skippedGroups.length,
     skippedGroups: skippedGroups.filter(Boolean).length,
     unhintedGroups: firsts.filter(({ hackable }) => !hackable).length,
-    demonstrations: rollouts.filter(({ source }) => source !== 'student').length,
-    truncated: rollouts.filter(({ truncated }) => truncated).length,
-    meanTokens: average(rollouts.map(({ tokens }) => tokens.length)),
+    demonstrations: rollouts.length - own.length,
+    truncated: own.filter(({ truncated }) => truncated).length,
+    meanTokens: average(own.map(({ tokens }) => tokens.length)),
     routes: countRoutes(routing.routes.flat()),
     cuts: routing.cuts,
     scores:

@@ -14,6 +14,7 @@ import type { Rollout, Task } from './rollout.ts';
 import { type SampleContext, sampleRollouts } from './sample.ts';
 import { type OldScores, scoreOld } from './score.ts';
 import { look } from './seen.ts';
+import { coveredTasks } from './teacher.ts';
 import { type UpdateResult, updatePolicy } from './update.ts';
 
 export interface StepContext extends SampleContext {
@@ -58,7 +59,7 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const { tokensPerPass } = settings.compute;
 
   enter('sample');
-  const drawn = drawTasks(context.tasks, settings, index);
+  const drawn = drawTasks(deckOf(context, index), settings, index);
   const [hashSampled, rollouts] = await Promise.all([adapterHash(policy), sampleRollouts(drawn, index, context)]);
 
   enter('grade');
@@ -108,6 +109,11 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const result = kept.length === 0 ? null : await updatePolicy(context, inputs, index);
   const seen = { rollouts, rewards, learnedRewards, screening, advantages: values, skippedGroups: skipped };
   return { ...seen, trained, logpOld, logpBase, features, condensed, routing, result, parity, hash };
+}
+
+/** The problems that an update draws from: in the teacher phase, those that have their demonstrations. */
+function deckOf({ tasks, pool, settings: { teacher } }: StepContext, index: number): readonly Task[] {
+  return pool === null || index >= teacher.offStep ? tasks : coveredTasks(tasks, pool, teacher.perGroup);
 }
 
 /** Whether the arm's reward or screen hook needs features, which are then computed before it runs. */

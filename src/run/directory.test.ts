@@ -36,6 +36,8 @@ const manifest: Manifest = {
   dataFiles: {},
   problems: { train: { used: 0, leftOut: [] }, validation: { used: 0, leftOut: [] }, test: { used: 0, leftOut: [] } },
   pairsHash: null,
+  heldOutPairs: [],
+  generatedPairs: null,
   poolHash: null,
   partitionHash: null,
   judge: null,

@@ -57,5 +57,6 @@ export {
   problemsHash,
   trainingTasks,
 } from './tasks.ts';
+export { type DemonstrationTest, demonstrationTest, hasTeacher } from './teacher.ts';
 export { readToml } from './toml-file.ts';
 export { userErrorOf } from './user-error.ts';

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { shellLine, UserError } from '../base/index.ts';
 import { finalSets } from '../evaluate/index.ts';
-import { resolveConfig } from '../lab/index.ts';
+import { expectIsolatedPairs, resolveConfig } from '../lab/index.ts';
 import { type RunConfig, readToml } from '../run/index.ts';
 
 const count = z.number().int().min(0);
@@ -106,6 +106,7 @@ export async function planExperiment(
       const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
       const own = [...changes, ...settings, `seed=${seed}`];
       const { config, hash } = await resolveConfig(resolve(folder, recipe), own);
+      if (seed === experiment.seeds[0]) await expectIsolatedPairs(config);
       runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash });
     }
   }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
+import { configHash } from '../../src/run/config.ts';
 import { findDamagedFiles } from '../../src/run/damaged.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import { gqProgram } from '../gq-command.ts';
@@ -51,7 +52,7 @@ describe('gq train', () => {
     expect(rows).toHaveLength(6);
     for (const row of rows) expect(row).toMatch(/\d+\/\d+ +\d+\/12 +\d\/3 .* \d\/6, \d+ s left$/);
     expect(out).toContain('finished: 6 updates in ');
-    expect(out).toContain('hack: exploited / rollouts whose prompt disclosed a loophole');
+    expect(out).toContain('hack: exploited / rollouts of the policy whose prompt disclosed a loophole');
     const run = RunDirectory.open(lab.path('table'));
     expect(run.isSealed()).toBe(true);
     expect(existsSync(run.ledger('rollouts'))).toBe(false);
@@ -356,16 +357,34 @@ describe('gq verify and gq smoke', () => {
     expect(findDamagedFiles(run)).toEqual([]);
   });
 
-  it('a recipe whose pairs know a held-out loophole fails verify science', async () => {
+  it('pairs that know a held-out loophole are refused before anything is opened, unless the config allows them', async () => {
     const path = lab.path('heldout');
     const settings = ['environment.heldOutLoopholes=["sentinel"]', 'updates=1'].flatMap((setting) => [
       '--set',
       setting,
     ]);
-    expect(await gq([...train, ...settings, '--out', path])).toMatchObject({ code: 0 });
-    const { code, out } = await gq(['verify', 'science', path]);
-    expect(code).toBe(1);
-    expect(out).toMatch(/know nothing of held-out loopholes .*FAIL\n +sentinel 1/);
+    const refused = await gq([...train, ...settings, '--set', 'model=nowhere', '--out', path]);
+    expect(refused).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/found pairs that show sentinel.*allowHeldOut/),
+    });
+    expect(existsSync(path)).toBe(false);
+    const { code } = await gq([...train, ...settings, '--set', 'pairs.allowHeldOut=true', '--out', path]);
+    expect(code).toBe(0);
+    const run = RunDirectory.open(path);
+    expect(run.readManifest().heldOutPairs).toEqual(['sentinel']);
+    const allowed = await gq(['verify', 'science', path]);
+    expect(allowed).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('may know held-out loopholes (pairs.allowHeldOut)'),
+    });
+    const forged = { ...run.readManifest().config, pairs: { ...run.readManifest().config.pairs, allowHeldOut: false } };
+    await run.writeManifest({ ...run.readManifest(), config: forged, configHash: configHash(forged) });
+    const found = await gq(['verify', 'science', path]);
+    expect(found).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/know nothing of held-out loopholes .*FAIL\n +sentinel 1/),
+    });
   });
 
   it('smoke runs every part, and says a line of each', async () => {

@@ -50,7 +50,7 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
   const window = parseWholeNumber(options.window, '--window', 1);
   const run = RunDirectory.open(path);
   expectSamePlugins(`gq gate ${path}`, run);
-  const rollouts = await readJudged(run);
+  const rollouts = (await readJudged(run)).filter(({ source }) => source === 'student');
   const [all, reinforced] = [judgeGate(rollouts), judgeReinforced(rollouts)];
   const windows = gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm));
   const { band, ideal, missing } = controlsOf(run, rollouts, parseWholeNumber(options.seed, '--seed'));

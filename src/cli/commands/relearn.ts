@@ -34,6 +34,7 @@ import {
   checkedInitial,
   checkedTensors,
   configDifferences,
+  demonstrationTest,
   isOfOneUpdate,
   loadAdapter,
   noticeText,
@@ -84,7 +85,9 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
   const out = options.out ?? join(path, 'relearn');
   expectWritable(`--out ${out}`, out);
   const updates = options.updates === undefined ? config.updates : parseWholeNumber(options.updates, '--updates', 1);
-  const plain = { ...config, arm: { kind: 'vanilla' as const }, updates };
+  // What is counted is what the policy finds by itself, so nobody shows it demonstrations.
+  const teacher = { ...config.teacher, pool: null, makeProblems: 0 };
+  const plain = { ...config, arm: { kind: 'vanilla' as const }, teacher, updates };
   const given = options.vanilla === undefined ? null : openVanilla(options.vanilla, plain);
   const deployed = await exportDeployed(run, config, join(out, 'deployed'));
   const attack = await trainVanilla(
@@ -188,7 +191,7 @@ async function trainVanilla(
 ): Promise<TrainingPoint[] | null> {
   const picture = new LivePicture(stderr);
   picture.begin(path, [{ name, updates: config.updates }]);
-  const tail = new VerdictTail(join(path, 'verdicts.jsonl'));
+  const tail = new VerdictTail(join(path, 'verdicts.jsonl'), demonstrationTest(config));
   const sink: Sink = {
     name: 'picture',
     event: (event) => {
