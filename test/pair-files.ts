@@ -1,9 +1,5 @@
-/** Pairs written as files, in both formats that the lab reads. The file of micro pairs is written by these. */
+/** Pairs written as Markdown. The files of micro pairs are written by this. */
 import type { Pair } from '../src/env/pairs/index.ts';
-
-export function formatPairsJson(pairs: readonly Pair[]): string {
-  return `${JSON.stringify({ pairs }, null, 2)}\n`;
-}
 
 function fenced(label: string, text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));

@@ -2,6 +2,7 @@
  * What a gate may look at, per rollout and module (docs/science.md, section 4), in deployed state:
  *   activation feature: the completion-token mean of A[:R] x;
  *   gradient feature: ∂(mean completion NLL)/∂c, where c is a vector of ones that multiplies A[:R] x over the rollout's tokens.
+ * Per token: A[:R] x of the token, and ∂(summed completion NLL)/∂c, where c multiplies A[:R] x of that token alone.
  */
 import { ShapeError } from '../base/index.ts';
 import {
@@ -67,13 +68,21 @@ export function wholeRollouts({ prompts, completions }: PackedGroups): Span[] {
   return prompts.map(({ start }, row) => ({ start, end: completions[row].end }));
 }
 
+export interface GradientFeatureOptions {
+  /** What shares a c; by default each rollout, its prompt included. */
+  readonly spans?: readonly Span[];
+  /** What a token's negative log-likelihood is divided by: the length of its completion, or nothing. */
+  readonly divisor?: 'length' | 'none';
+  readonly recompute?: boolean;
+}
+
 /** One row of features per span of c. Each rollout must be a group of its own: a shared prompt's gradient cannot be told apart. */
 export async function gradientFeatures(
   scope: Scope,
   decoder: Decoder,
   adapter: Adapter,
   packed: PackedGroups,
-  { spans = wholeRollouts(packed), recompute = false }: { spans?: readonly Span[]; recompute?: boolean } = {},
+  { spans = wholeRollouts(packed), divisor = 'length', recompute = false }: GradientFeatureOptions = {},
 ): Promise<Features> {
   const rows = spans.length;
   const ranges = rangesOf(scope, spans);
@@ -91,7 +100,9 @@ export async function gradientFeatures(
   const probe = (module: string): BottleneckProbe => ({ scale: { ones: lookup(ones, module), ranges } });
   const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients, probe }) });
   const weights = new Float32Array(logp.size);
-  for (const { start, end } of packed.scored) weights.fill(1 / Math.max(1, end - start), start, end);
+  for (const { start, end } of packed.scored) {
+    weights.fill(divisor === 'length' ? 1 / Math.max(1, end - start) : 1, start, end);
+  }
   const nll = affine(tape, sum(tape, multiply(tape, logp, tape.from(weights, [logp.size], 'token weights'))), -1);
   tape.backward(nll);
   return gather(adapter, rows, (module) => readFloats(lookup(gradients, module)));

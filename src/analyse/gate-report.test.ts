@@ -4,6 +4,7 @@ import { auroc } from '../stats/auroc.ts';
 import { type GatedRollout, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
 import { randomBand } from './random-directions.ts';
 import { separation, stratifiedAuroc } from './separation.ts';
+import { featuredRollouts } from './stored-features.ts';
 
 const row = (extra: Partial<GatedRollout>): GatedRollout => ({
   update: 1,
@@ -52,6 +53,37 @@ describe('the gate as a classifier', () => {
     expect(route.precision).toMatchObject({ count: 2, of: 3 });
     expect(attempts.shareOfRoute).toMatchObject({ count: 3, of: 3 });
     expect(attempts.shareOfKeep).toMatchObject({ count: 1, of: 3 });
+  });
+
+  it('by token counts tokens, each with the label of its rollout', () => {
+    const tokens = [
+      row({ hack: true, tokenRoutes: 'rrak', tokenScores: [5, 4, 2, 0], score: 2.75 }),
+      row({ hack: false, tokenRoutes: 'kka', tokenScores: [0.5, 1, 3], score: 1.5 }),
+      row({ hack: false, tokenRoutes: 'r', tokenScores: [4.5], score: 4.5, advantage: -1 }),
+    ];
+    const {
+      rollouts,
+      hacks,
+      tokens: judged,
+      routes,
+      route,
+      keep,
+      hackShareOfKeep,
+      separation: whole,
+    } = judgeGate(tokens);
+    expect({ rollouts, hacks, routes }).toEqual({ rollouts: 3, hacks: 1, routes: { keep: 3, absorb: 2, route: 3 } });
+    expect([route.precision?.count, route.precision?.of, route.recall?.count, route.recall?.of]).toEqual([2, 3, 2, 4]);
+    expect([keep.precision?.count, keep.precision?.of, keep.recall?.count, keep.recall?.of]).toEqual([2, 3, 2, 4]);
+    expect([hackShareOfKeep?.count, hackShareOfKeep?.of]).toEqual([1, 3]);
+    expect(judged).toMatchObject({ tokens: 8, ofHacks: 4 });
+    // Of 4 × 4 pairs of tokens the hack's is above in 4 + 3 + 2 + 0.
+    expect(judged?.separation?.auroc).toBeCloseTo(9 / 16, 12);
+    expect(whole?.auroc).toBe(0.5);
+    expect(judgeReinforced(tokens).tokens).toMatchObject({ tokens: 7 });
+    expect(judgeGate(rows).tokens).toBeNull();
+    const unstored = tokens.map((one) => ({ ...one, tokenScores: null }));
+    expect(judgeGate(unstored).tokens).toEqual({ tokens: 8, ofHacks: 4, separation: null });
+    expect(gateWindows(tokens, 10)[0].scores?.p50).toBeCloseTo(2.5, 12);
   });
 
   it('says nothing over nothing', () => {
@@ -120,21 +152,16 @@ describe('random directions over stored features', () => {
   it('see nothing where hacks and clean rollouts have the same features, and much where one axis tells them apart', () => {
     const rollouts = Array.from({ length: 40 }, (_, i) => ({ update: 1, hack: i % 2 === 0, featureRow: i }));
     const options = { modules: 1, rank: 1, kind: 'dot' as const, seed: 7 };
-    const same = randomBand(rollouts, new Float32Array(40).fill(1), options);
+    const over = (features: Float32Array) => randomBand(featuredRollouts(rollouts, features, 1), options);
+    const same = over(new Float32Array(40).fill(1));
     expect(same).toMatchObject({ directions: 20, rollouts: 40, mean: 0.5, least: 0.5, most: 0.5 });
-    const apart = randomBand(
-      rollouts,
-      Float32Array.from(rollouts, ({ hack }) => (hack ? 1 : -1)),
-      options,
-    );
+    const apart = over(Float32Array.from(rollouts, ({ hack }) => (hack ? 1 : -1)));
     // A random direction in one dimension is right or wrong, never in between.
     expect(new Set(apart?.aurocs)).toEqual(new Set([0, 1]));
   });
 
   it('refuses features that were cut', () => {
     const rollouts = [{ update: 1, hack: true, featureRow: 3 }];
-    expect(() => randomBand(rollouts, new Float32Array(4), { modules: 1, rank: 2, kind: 'dot', seed: 1 })).toThrow(
-      'features.f32 was cut',
-    );
+    expect(() => featuredRollouts(rollouts, new Float32Array(4), 2)).toThrow('features.f32 was cut');
   });
 });

@@ -1,9 +1,12 @@
 /**
  * The gate judged as a classifier, from the ledger and the verdicts (docs/science.md, section 5). Wrong pins are the expensive errors:
- * a hack that is kept is deployed, and a clean rollout that is routed is lost. A rollout that is absorbed by mistake costs little.
+ * a hack that is kept is deployed, and a clean rollout that is routed is lost. A rollout that is absorbed by mistake costs little. A gate
+ * by token is judged by its tokens, each with the label of its rollout: that is a diagnosis, since most tokens of a hack look like any.
  */
 
+import type { Route } from '../adapters/index.ts';
 import { type Rate, rateOrNull } from '../evaluate/index.ts';
+import { routes } from '../run/index.ts';
 import { fBeta, mean, quantile } from '../stats/index.ts';
 import { groupBy, type JudgedRollout } from './judged.ts';
 import { type Separation, separation } from './separation.ts';
@@ -11,16 +14,19 @@ import { type Separation, separation } from './separation.ts';
 export type GatedRollout = Pick<
   JudgedRollout,
   'update' | 'score' | 'low' | 'high' | 'route' | 'trained' | 'advantage' | 'hack' | 'attempt' | 'featureRow'
->;
+> &
+  Partial<Pick<JudgedRollout, 'tokenRoutes' | 'tokenScores'>>;
 
 export interface GateJudgement {
   readonly rollouts: number;
   readonly hacks: number;
-  /** AUROC of the scores; null without scores, or when no update has both hacks and clean rollouts. */
+  /** What a gate by token decided on; null for a gate by rollout. */
+  readonly tokens: TokenJudgement | null;
+  /** AUROC of the scores, or of the mean scores of the tokens; null without scores, or when no update has both hacks and clean rollouts. */
   readonly separation: Separation | null;
-  /** Routed rollouts, taken as the claim "this is a hack". */
+  /** Routed rollouts or tokens, taken as the claim "this is a hack". */
   readonly route: { readonly precision: Rate | null; readonly recall: Rate | null; readonly fHalf: number | null };
-  /** Kept rollouts, taken as the claim "this is clean". */
+  /** Kept rollouts or tokens, taken as the claim "this is clean". */
   readonly keep: { readonly precision: Rate | null; readonly recall: Rate | null; readonly fHalf: number | null };
   readonly hackShareOfKeep: Rate | null;
   readonly cleanShareOfRoute: Rate | null;
@@ -33,31 +39,61 @@ export interface GateJudgement {
   readonly routes: { readonly keep: number; readonly absorb: number; readonly route: number };
 }
 
+export interface TokenJudgement {
+  readonly tokens: number;
+  /** Tokens of hacks. */
+  readonly ofHacks: number;
+  /** AUROC of the tokens' scores; null where they were not stored, or when no update has both. */
+  readonly separation: Separation | null;
+}
+
+type RouteCount = GateJudgement['routes'];
+
+/** How often each route was chosen for a rollout: once in all, or once per token. */
+function routeCounts({ route, tokenRoutes }: GatedRollout): RouteCount {
+  const letters = tokenRoutes ?? route?.[0] ?? '';
+  const count = (letter: string): number => letters.split(letter).length - 1;
+  return { keep: count('k'), absorb: count('a'), route: count('r') };
+}
+
+function judgeTokens(rows: readonly GatedRollout[]): TokenJudgement | null {
+  const own = rows.flatMap(({ update, hack, tokenRoutes, tokenScores }) =>
+    typeof tokenRoutes === 'string' ? [{ update, hack, tokens: tokenRoutes.length, score: tokenScores ?? [] }] : [],
+  );
+  if (own.length === 0) return null;
+  const total = (counted: typeof own): number => counted.reduce((sum, { tokens }) => sum + tokens, 0);
+  const ofHacks = total(own.filter(({ hack }) => hack));
+  return { tokens: total(own), ofHacks, separation: separation(own.filter(({ score }) => score.length > 0)) };
+}
+
 /** Judges the gate on the rollouts that carried gradient; the others were never gated. */
 export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
   const rows = all.filter(({ trained, route }) => trained && route !== null);
-  const count = (holds: (row: GatedRollout) => boolean): number => rows.filter(holds).length;
-  const claim = (route: string, isHack: boolean) => {
-    const right = count((row) => row.route === route && row.hack === isHack);
-    const wrong = count((row) => row.route === route && row.hack !== isHack);
-    const missed = count((row) => row.route !== route && row.hack === isHack);
+  const counted = rows.map((row) => ({ ...row, counts: routeCounts(row) }));
+  const total = (route: Route, holds: (row: GatedRollout) => boolean = () => true): number =>
+    counted.reduce((sum, row) => sum + (holds(row) ? row.counts[route] : 0), 0);
+  const claim = (route: Route, isHack: boolean) => {
+    const right = total(route, ({ hack }) => hack === isHack);
+    const wrong = total(route, ({ hack }) => hack !== isHack);
+    const others = routes.filter((other) => other !== route);
+    const missed = others.reduce((sum, other) => sum + total(other, ({ hack }) => hack === isHack), 0);
     return {
       precision: rateOrNull(right, right + wrong),
       recall: rateOrNull(right, right + missed),
       fHalf: fBeta({ truePositives: right, falsePositives: wrong, falseNegatives: missed, trueNegatives: 0 }, 0.5),
     };
   };
-  const route = (name: string): number => count((row) => row.route === name);
   const scored = (label: 'hack' | 'attempt') =>
     rows.flatMap(({ update, score, ...row }) => (score === null ? [] : [{ update, score, hack: row[label] }]));
-  const share = (name: string, label: 'hack' | 'attempt', value: boolean): Rate | null =>
+  const share = (name: Route, label: 'hack' | 'attempt', value: boolean): Rate | null =>
     rateOrNull(
-      count((row) => row.route === name && row[label] === value),
-      route(name),
+      total(name, (row) => row[label] === value),
+      total(name),
     );
   return {
     rollouts: rows.length,
-    hacks: count(({ hack }) => hack),
+    hacks: rows.filter(({ hack }) => hack).length,
+    tokens: judgeTokens(rows),
     separation: separation(scored('hack')),
     route: claim('route', true),
     keep: claim('keep', false),
@@ -68,7 +104,7 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
       shareOfRoute: share('route', 'attempt', true),
       shareOfKeep: share('keep', 'attempt', true),
     },
-    routes: { keep: route('keep'), absorb: route('absorb'), route: route('route') },
+    routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') },
   };
 }
 
@@ -106,8 +142,7 @@ export function gateWindows(
   return [...windows]
     .sort(([a], [b]) => a - b)
     .map(([index, own]) => {
-      const found = own.flatMap(({ score }) => (score === null ? [] : [score]));
-      const scores = spreadOf(found);
+      const scores = spreadOf(own.flatMap(scoresOf));
       const cuts = meanCuts(own);
       return {
         from: index * updatesPerWindow + 1,
@@ -119,6 +154,12 @@ export function gateWindows(
         readings: readDrift(scores, cuts, cuts === null ? null : starved(own, tails)),
       };
     });
+}
+
+/** The scores that met the cuts: those of the tokens, where they were stored, or the rollout's own. */
+function scoresOf({ score, tokenScores, tokenRoutes }: GatedRollout): readonly number[] {
+  if (typeof tokenRoutes === 'string') return tokenScores ?? [];
+  return score === null ? [] : [score];
 }
 
 function spreadOf(scores: readonly number[]): GateWindow['scores'] {
@@ -135,11 +176,11 @@ function meanCuts(rows: readonly GatedRollout[]): GateWindow['cuts'] {
 /** Says which routes got fewer rollouts than the gate is calibrated to, beyond chance; null for a gate without such shares. */
 function starved(rows: readonly GatedRollout[], tails: GateTails | null): string[] | null {
   if (tails === null) return null;
-  const cut = rows.flatMap(({ score, low, high }) =>
-    score === null || low === null || high === null
-      ? []
-      : [{ keep: score <= low, route: score > low && score >= high }],
-  );
+  const cut = rows.flatMap((row) => {
+    const { low, high } = row;
+    if (low === null || high === null) return [];
+    return scoresOf(row).map((score) => ({ keep: score <= low, route: score > low && score >= high }));
+  });
   const share = (name: keyof GateTails): string[] => {
     const rate = rateOrNull(cut.filter((row) => row[name]).length, cut.length);
     if (rate === null || rate.high >= tails[name]) return [];

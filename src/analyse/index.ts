@@ -1,4 +1,6 @@
 /** What a run's ledgers and verdicts say about training: the gate as a classifier, emergence, traces, the relearning attack. */
+
+export { type DirectionReport, reportDirections } from './direction-report.ts';
 export {
   type CountedRollout,
   emergence,
@@ -10,6 +12,7 @@ export {
   trainingCurve,
 } from './emergence.ts';
 export { type GateJudgement, type GateWindow, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
+export { type IdealDirection, idealDirection } from './ideal-direction.ts';
 export { groupBy, type JudgedRollout, type RunStatus, readJudged, readStatus, readSteps } from './judged.ts';
 export { type RandomBand, randomBand } from './random-directions.ts';
 export {
@@ -21,4 +24,5 @@ export {
   reportRelearning,
 } from './relearning.ts';
 export type { Separation } from './separation.ts';
+export { featuredRollouts } from './stored-features.ts';
 export { chooseTraces, type Trace } from './traces.ts';

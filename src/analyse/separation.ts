@@ -9,7 +9,8 @@ import { groupBy } from './judged.ts';
 
 export interface ScoredRollout {
   readonly update: number;
-  readonly score: number;
+  /** Its score, or those of its tokens, which then all count as tokens of a hack or of a clean rollout. */
+  readonly score: number | readonly number[];
   readonly hack: boolean;
 }
 
@@ -32,7 +33,7 @@ interface Stratum {
 
 function strataOf(rollouts: readonly ScoredRollout[]): Stratum[] {
   return [...groupBy(rollouts, ({ update }) => update).values()].flatMap((rows) => {
-    const scores = (hack: boolean): number[] => rows.filter((row) => row.hack === hack).map(({ score }) => score);
+    const scores = (hack: boolean): number[] => rows.filter((row) => row.hack === hack).flatMap(({ score }) => score);
     const [hacks, clean] = [scores(true), scores(false)];
     const weight = hacks.length * clean.length;
     return weight === 0 ? [] : [{ weight, area: auroc(hacks, clean) }];

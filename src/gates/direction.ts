@@ -18,8 +18,19 @@ export type ScoreKind = 'dot' | 'cosine';
 
 const mostStandardErrors = 3;
 
+export interface PairDirectionOptions {
+  /** Whether each coordinate of the mean difference is divided by its standard error. */
+  readonly standardise: boolean;
+  /** `solve`: what the difference shares with the mean feature of the clean sides is removed, module by module. */
+  readonly orthogonalTo?: 'none' | 'solve';
+}
+
 /** Row i of `hack` and row i of `clean` are the two sides of pair i. */
-export function pairDirection(hack: Features, clean: Features, standardise: boolean): Direction {
+export function pairDirection(
+  hack: Features,
+  clean: Features,
+  { standardise, orthogonalTo = 'none' }: PairDirectionOptions,
+): Direction {
   if (hack.rows === 0 || hack.rows !== clean.rows || hack.data.length !== clean.data.length) {
     throw new ShapeError({
       call: 'pair direction',
@@ -36,7 +47,29 @@ export function pairDirection(hack: Features, clean: Features, standardise: bool
     );
     data[i] = standardise ? clampedStandardErrors(differences) : average(differences);
   }
-  return { modules: hack.modules, rank: hack.rank, data: unitRows(data, hack.rank) };
+  const own = orthogonalTo === 'solve' ? withoutPart(data, meanRow(clean), hack.rank) : data;
+  return { modules: hack.modules, rank: hack.rank, data: unitRows(own, hack.rank) };
+}
+
+/** The mean of the rows. */
+function meanRow({ rows, modules, rank, data }: Features): Float64Array {
+  const width = modules * rank;
+  return Float64Array.from({ length: width }, (_, i) =>
+    average(Float64Array.from({ length: rows }, (_, row) => data[row * width + i])),
+  );
+}
+
+/** Projects each module's vector onto what is orthogonal to the same module of `removed`. */
+function withoutPart(data: Float32Array, removed: Float64Array, rank: number): Float32Array {
+  return data.map((value, i) => {
+    const start = i - (i % rank);
+    let [shared, length] = [0, 0];
+    for (let at = start; at < start + rank; at++) {
+      shared += data[at] * removed[at];
+      length += removed[at] ** 2;
+    }
+    return length === 0 ? value : value - (shared / length) * removed[i];
+  });
 }
 
 /** The placebo: a random direction, a function of the seed alone. */
@@ -56,19 +89,21 @@ export function scoreFeatures(features: Features, direction: Direction, kind: Sc
       found: `${features.modules} of rank ${features.rank}`,
     });
   }
-  return Float64Array.from({ length: features.rows }, (_, row) =>
-    scoreRow(features.data.subarray(row * width, (row + 1) * width), direction.data, kind),
-  );
+  return Float64Array.from(scoreRows(features.data, direction.data), (row) => row[kind]);
 }
 
-export function scoreRow(feature: Float32Array, direction: Float32Array, kind: ScoreKind): number {
-  let [dot, own, other] = [0, 0, 0];
-  for (let i = 0; i < feature.length; i++) {
-    dot += feature[i] * direction[i];
-    own += feature[i] ** 2;
-    other += direction[i] ** 2;
-  }
-  return kind === 'dot' ? dot : dot / (Math.sqrt(own * other) || 1);
+/** Both scores of each row. */
+export function scoreRows(rows: Float32Array, direction: Float32Array): Readonly<Record<ScoreKind, number>>[] {
+  const width = direction.length;
+  const other = direction.reduce((sum, value) => sum + value ** 2, 0);
+  return Array.from({ length: rows.length / width }, (_, row) => {
+    let [dot, own] = [0, 0];
+    for (let i = 0, at = row * width; i < width; i++, at++) {
+      dot += rows[at] * direction[i];
+      own += rows[at] ** 2;
+    }
+    return { dot, cosine: dot / (Math.sqrt(own * other) || 1) };
+  });
 }
 
 export interface DirectionQuality {

@@ -1,42 +1,63 @@
 /**
- * The gate: one score, two ordered cuts (docs/science.md, section 5). score ≤ low → keep, ≥ high → route, else absorb. With
- * `quantile` calibration the cuts are quantiles `keepTail` and 1 − `tail` of the scores of the run's last `bufferRows` rows,
- * recency-weighted; everything is absorbed until `warmupRows` scores are in. With `pairs` calibration the cuts are the mean
- * scores of the clean and of the hack pairs. If low is not below high, everything is absorbed. The gate sees numbers: never
- * text, rewards or labels.
+ * The gate: one score, two ordered cuts (docs/science.md, section 5). score ≤ low → keep, ≥ high → route, else absorb. The cuts come
+ * from the scores of the run's last `bufferRows` rollouts, recency-weighted (`quantile`, `otsu`), and everything is absorbed until
+ * `warmupRows` rollouts are in; or they are the mean scores of the clean and of the hack pairs (`pairs`). Without cuts in order
+ * everything is absorbed. A gate by token has a score and a route for every token, and buffers some tokens of each rollout. The gate
+ * sees numbers, among them advantages: never text, rewards or labels.
  */
 import type { Features, Route } from '../adapters/index.ts';
 import { DeviceError } from '../base/index.ts';
-import { average, weightedQuantile } from '../stats/index.ts';
+import { average } from '../stats/index.ts';
 import { type BufferState, FeatureBuffer } from './buffer.ts';
-import { type Direction, type DirectionQuality, judgeDirection, type ScoreKind, scoreFeatures } from './direction.ts';
+import { type Cuts, otsuCuts, quantileCuts, type Tails } from './calibration.ts';
+import {
+  type Direction,
+  type DirectionQuality,
+  judgeDirection,
+  type ScoreKind,
+  scoreFeatures,
+  scoreRows,
+} from './direction.ts';
 
-export interface GateSettings {
-  readonly calibration: 'quantile' | 'pairs';
+export interface GateSettings extends Tails {
+  readonly calibration: 'quantile' | 'otsu' | 'pairs';
   readonly score: ScoreKind;
-  /** Share of the scores in the upper tail, which are routed. */
-  readonly tail: number;
-  /** Share of the scores in the lower tail, which are kept; null: the same as `tail`. */
-  readonly keepTail: number | null;
-  /** Half-life in rows; null: no decay. */
+  /** `praised`: what the low cut keeps is kept only with a positive advantage, and absorbed otherwise. */
+  readonly keepOnly: 'any' | 'praised';
+  /** Half-life in rollouts; null: no decay. */
   readonly halfLife: number | null;
+  /** The most rollouts in the buffer. */
   readonly bufferRows: number;
-  /** Number of scores needed before anything is kept or routed. */
+  /** Number of rollouts needed before anything is kept or routed. */
   readonly warmupRows: number;
+  /** The most tokens of a rollout that go into the buffer of a gate by token; null: a rollout has one row. */
+  readonly bufferTokens: number | null;
+}
+
+/** What a gate keeps of a rollout's rows of features: the scores of all, and the rows that go into the buffer. */
+export interface CondensedRows {
+  readonly scores: Float64Array;
+  readonly meanCosine: number;
+  readonly kept: Float32Array;
 }
 
 export interface GateDecision {
-  readonly scores: Float64Array;
-  readonly routes: readonly Route[];
+  /** The mean score of each rollout's rows. */
+  readonly scores: readonly number[];
+  /** For each rollout the routes of its rows. */
+  readonly routes: readonly (readonly Route[])[];
   /** The cuts; null while everything is absorbed. */
-  readonly cuts: { readonly low: number; readonly high: number } | null;
+  readonly cuts: Cuts | null;
+  /** Number of rollouts in the buffer. */
   readonly bufferRows: number;
+  /** Mean over the rollouts of their rows' mean cosine with the direction; null without rollouts. */
+  readonly meanCosine: number | null;
 }
 
 export interface GateState {
   readonly buffer: BufferState;
   readonly direction: Float32Array;
-  readonly pairCuts: { readonly low: number; readonly high: number } | null;
+  readonly pairCuts: Cuts | null;
 }
 
 export class Gate {
@@ -44,11 +65,11 @@ export class Gate {
   readonly #buffer: FeatureBuffer;
   #direction: Direction;
   /** Mean scores of the clean and the hack pairs under the current direction. */
-  #pairCuts: GateState['pairCuts'] = null;
+  #pairCuts: Cuts | null = null;
 
   constructor(settings: GateSettings, direction: Direction) {
     this.settings = settings;
-    this.#buffer = new FeatureBuffer(settings.bufferRows);
+    this.#buffer = new FeatureBuffer(settings.bufferRows, direction.data.length);
     this.#direction = direction;
   }
 
@@ -56,47 +77,79 @@ export class Gate {
     return this.#direction;
   }
 
-  get pairCuts(): GateState['pairCuts'] {
+  get pairCuts(): Cuts | null {
     return this.#pairCuts;
   }
 
   /** Takes over a direction, and the mean scores of the pairs under it, from an earlier gate. */
-  point(direction: Float32Array, pairCuts: GateState['pairCuts']): void {
+  point(direction: Float32Array, pairCuts: Cuts | null): void {
     this.#direction = { ...this.#direction, data: direction };
     this.#pairCuts = pairCuts;
   }
 
-  /** Sets the direction (for a placebo, the old one again) and returns how well it separates the pairs. */
-  refresh(direction: Direction, hack: Features, clean: Features): DirectionQuality {
+  /**
+   * Sets the direction (for a placebo, the old one again) and returns how well it separates the pairs. A gate by token is given the mean
+   * scores of the pairs' tokens; otherwise the pairs' own scores are the cuts.
+   */
+  refresh(direction: Direction, hack: Features, clean: Features, pairCuts: Cuts | null = null): DirectionQuality {
     this.#direction = direction;
     const hackScores = scoreFeatures(hack, direction, this.settings.score);
     const cleanScores = scoreFeatures(clean, direction, this.settings.score);
-    this.#pairCuts = { low: average(cleanScores), high: average(hackScores) };
+    this.#pairCuts = pairCuts ?? { low: average(cleanScores), high: average(hackScores) };
     return judgeDirection(hackScores, cleanScores);
   }
 
-  decide(features: Features): GateDecision {
-    const scores = scoreFeatures(features, this.#direction, this.settings.score);
-    const bad = scores.findIndex((score) => !Number.isFinite(score));
-    if (bad >= 0) {
-      throw new DeviceError({ call: 'gate', expected: 'finite scores', found: `${scores[bad]} for row ${bad}` });
-    }
-    this.#buffer.add(features);
-    const cuts = this.#cuts();
-    return { scores, cuts, routes: Array.from(scores, (score) => routeOf(score, cuts)), bufferRows: this.#buffer.size };
+  /** Scores the rows of one rollout and copies those that go into the buffer, so that the others can be dropped. */
+  condense({ data }: Pick<Features, 'data'>): CondensedRows {
+    const width = this.#direction.data.length;
+    const scored = scoreRows(data, this.#direction.data);
+    const { score, bufferTokens } = this.settings;
+    const kept = evenlySpaced(scored.length, bufferTokens ?? scored.length);
+    const rows = new Float32Array(kept.length * width);
+    kept.forEach((row, i) => {
+      rows.set(data.subarray(row * width, (row + 1) * width), i * width);
+    });
+    return {
+      scores: this.#rounded(Float64Array.from(scored, (row) => row[score])),
+      meanCosine: average(scored.map(({ cosine }) => cosine)),
+      kept: rows,
+    };
   }
 
-  #cuts(): GateDecision['cuts'] {
-    const { calibration, tail, keepTail, halfLife, score, warmupRows } = this.settings;
+  /** Chooses the routes of an update's rollouts, each with its advantage. */
+  decide(rollouts: readonly CondensedRows[], advantages: ArrayLike<number>): GateDecision {
+    rollouts.forEach(({ scores }, i) => {
+      const bad = scores.find((score) => !Number.isFinite(score));
+      if (bad === undefined) return;
+      throw new DeviceError({ call: 'gate', expected: 'finite scores', found: `${bad} for rollout ${i}` });
+    });
+    this.#buffer.add(rollouts.map(({ kept }) => kept));
+    const cuts = this.#cuts();
+    const keeps = (i: number): boolean => this.settings.keepOnly === 'any' || advantages[i] > 0;
+    return {
+      scores: rollouts.map(({ scores }) => scores.reduce((sum, score) => sum + score, 0) / scores.length),
+      cuts,
+      routes: rollouts.map(({ scores }, i) => Array.from(scores, (score) => routeOf(score, cuts, keeps(i)))),
+      bufferRows: this.#buffer.size,
+      meanCosine: rollouts.length === 0 ? null : average(rollouts.map(({ meanCosine }) => meanCosine)),
+    };
+  }
+
+  #cuts(): Cuts | null {
+    const { calibration, halfLife, score, warmupRows } = this.settings;
     if (calibration === 'pairs') {
       return this.#pairCuts !== null && this.#pairCuts.low < this.#pairCuts.high ? this.#pairCuts : null;
     }
     if (this.#buffer.size < Math.max(1, warmupRows)) return null;
-    const scores = this.#buffer.scores(this.#direction, score);
+    const scores = this.#rounded(this.#buffer.scores(this.#direction, score));
     const weights = this.#buffer.weights(halfLife);
-    const low = weightedQuantile(scores, weights, keepTail ?? tail);
-    const high = weightedQuantile(scores, weights, 1 - tail);
-    return low < high ? { low, high } : null;
+    const cutsOf = calibration === 'otsu' ? otsuCuts : quantileCuts;
+    return cutsOf(scores, weights, this.settings);
+  }
+
+  /** Token scores have the precision with which they are stored, so that a replay meets the same numbers. */
+  #rounded(scores: Float64Array): Float64Array {
+    return this.settings.bufferTokens === null ? scores : scores.map(Math.fround);
   }
 
   get state(): GateState {
@@ -109,8 +162,15 @@ export class Gate {
   }
 }
 
-export function routeOf(score: number, cuts: GateDecision['cuts']): Route {
+/** `keeps`: whether what the low cut would keep may be kept. */
+export function routeOf(score: number, cuts: Cuts | null, keeps = true): Route {
   if (cuts === null) return 'absorb';
-  if (score <= cuts.low) return 'keep';
+  if (score <= cuts.low) return keeps ? 'keep' : 'absorb';
   return score >= cuts.high ? 'route' : 'absorb';
+}
+
+/** `count` of the indices below `length`, at even distances; all of them if there are not more. */
+export function evenlySpaced(length: number, count: number): number[] {
+  if (length <= count) return Array.from({ length }, (_, i) => i);
+  return Array.from({ length: count }, (_, i) => Math.floor(((i + 0.5) * length) / count));
 }

@@ -1,10 +1,14 @@
+export type { Cuts } from './calibration.ts';
 export {
+  type Direction,
   type DirectionQuality,
   haarDirection,
   judgeDirection,
+  type PairDirectionOptions,
   pairDirection,
   type ScoreKind,
   scoreFeatures,
+  scoreRows,
 } from './direction.ts';
-export { Gate, type GateSettings, type GateState } from './gate.ts';
+export { type CondensedRows, Gate, type GateSettings, type GateState } from './gate.ts';
 export { gateStateFrom, gateStateOf, type SavedGate } from './state.ts';

@@ -7,7 +7,7 @@ import type { GateState } from './gate.ts';
 
 const count = z.number().int().min(0);
 const facts = z.strictObject({
-  width: count,
+  width: count.min(1),
   added: count,
   pairCuts: z.strictObject({ low: z.number(), high: z.number() }).nullable(),
 });
@@ -18,11 +18,12 @@ export interface SavedGate {
 }
 
 export function gateStateOf({ buffer, direction, pairCuts }: GateState): SavedGate {
-  const { width, added, rows } = buffer;
+  const { width, added, counts, rows } = buffer;
   return {
     json: { width, added, pairCuts },
     tensors: new Map([
-      ['buffer', { shape: [width === 0 ? 0 : rows.length / width, width], data: rows }],
+      ['buffer', { shape: [rows.length / width, width], data: rows }],
+      ['counts', { shape: [counts.length], data: Float32Array.from(counts) }],
       ['direction', { shape: [direction.length], data: direction }],
     ]),
   };
@@ -30,26 +31,25 @@ export function gateStateOf({ buffer, direction, pairCuts }: GateState): SavedGa
 
 export function gateStateFrom(saved: { readonly json: unknown; readonly tensors: SavedGate['tensors'] }): GateState {
   const read = facts.safeParse(saved.json);
-  const [buffer, direction] = [saved.tensors.get('buffer'), saved.tensors.get('direction')];
   if (!read.success) throw damaged(z.prettifyError(read.error));
-  if (buffer === undefined || direction === undefined) {
+  const [buffer, counts, direction] = ['buffer', 'counts', 'direction'].map((name) => saved.tensors.get(name)?.data);
+  if (buffer === undefined || counts === undefined || direction === undefined) {
     throw damaged(`tensors ${[...saved.tensors.keys()].join(', ') || 'none'}`);
   }
   const { width, added, pairCuts } = read.data;
-  const held = buffer.data.length;
-  const whole = width === 0 ? held === 0 : held % width === 0 && direction.data.length === width;
-  if (!whole || held > added * width) {
+  const rows = counts.reduce((sum, count) => sum + count, 0);
+  if (direction.length !== width || buffer.length !== rows * width || counts.length > added) {
     throw damaged(
-      `${held} numbers in the buffer and ${direction.data.length} in the direction, at a width of ${width}`,
+      `${buffer.length} numbers in the buffer for ${rows} rows of ${counts.length} rollouts (${added} were added) and ${direction.length} in the direction, at a width of ${width}`,
     );
   }
-  return { buffer: { width, added, rows: buffer.data }, direction: direction.data, pairCuts };
+  return { buffer: { width, added, counts: Array.from(counts), rows: buffer }, direction, pairCuts };
 }
 
 function damaged(found: string): UserError {
   return new UserError({
     call: 'restore the gate',
-    expected: 'a buffer, a direction and their facts',
+    expected: 'a buffer, its counts, a direction and their facts',
     found,
     fix: 'The checkpoint was damaged, or written by another arm: go on from an earlier one.',
   });

@@ -1,5 +1,8 @@
 /** Checks on what an arm's hooks answer, made before an answer is used: a wrong one would go unnoticed into training. */
+
+import type { Features } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
+import type { CondensedRows } from '../gates/index.ts';
 import type { Prompts, Routing, Screening } from './arm.ts';
 import { showValue } from './check-arm.ts';
 import type { PromptedCompletion } from './rollout.ts';
@@ -21,11 +24,23 @@ export function checkScreening(answer: unknown, count: number): readonly Screeni
   return screening as readonly Screening[];
 }
 
+export function checkCondensed(answer: unknown, { rows, modules, rank }: Features): CondensedRows {
+  const { scores, meanCosine, kept } = (
+    typeof answer === 'object' && answer !== null ? answer : {}
+  ) as Partial<CondensedRows>;
+  const whole = kept instanceof Float32Array && kept.length % (modules * rank) === 0;
+  if (!(scores instanceof Float64Array) || scores.length !== rows || typeof meanCosine !== 'number' || !whole) {
+    const expected = `{ scores: a Float64Array of ${rows}, meanCosine: a number, kept: whole rows in a Float32Array }`;
+    refuse('condense', expected, showValue(answer), 'The hook is given the rows of one rollout.');
+  }
+  return { scores, meanCosine, kept };
+}
+
 export function checkRouting(answer: unknown, rollouts: readonly PromptedCompletion[]): Routing {
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) {
     refuse('route', '{ routes, scores, cuts, bufferRows }', showValue(answer));
   }
-  const { routes, scores = null, cuts = null, bufferRows = 0 } = answer as Partial<Routing>;
+  const { routes, scores = null, cuts = null, bufferRows = 0, meanCosine = null } = answer as Partial<Routing>;
   const count = rollouts.length;
   expectList('route', routes, count).forEach((own, i) => {
     checkRoutes(own, rollouts[i].tokens.length, i);
@@ -38,7 +53,11 @@ export function checkRouting(answer: unknown, rollouts: readonly PromptedComplet
     refuse('route', 'cuts as { low, high }, or null', JSON.stringify(cuts) ?? showValue(cuts));
   }
   if (!isFiniteNumber(bufferRows)) refuse('route', 'a number of bufferRows', showValue(bufferRows));
-  return { routes: routes as Routing['routes'], scores, cuts, bufferRows };
+  if (meanCosine !== null && !isFiniteNumber(meanCosine)) {
+    refuse('route', 'a number as meanCosine, or null', showValue(meanCosine));
+  }
+  const checked = { routes: routes as Routing['routes'], scores, cuts, bufferRows };
+  return meanCosine === null ? checked : { ...checked, meanCosine };
 }
 
 function checkRoutes(own: unknown, tokens: number, rollout: number): void {

@@ -2,7 +2,7 @@
  * An arm is a value with hooks: what one way of training does differently from plain GRPO. The step calls the hooks in this order and
  * knows nothing else about an arm; a hook that is absent costs nothing.
  *
- *   prompt → sample (steer) → grade → reward → screen → advantages → score → route → learn → gradient
+ *   prompt → sample (steer) → grade → reward → screen → advantages → score (condense) → route → learn → gradient
  *
  * An arm declares what it sees and is shown nothing else. It saves what it must remember between updates as an opaque state. An arm
  * that needs labels is given them when it is opened, by the caller who holds the verdicts: nothing in this folder can reach them.
@@ -11,7 +11,7 @@ import type { z } from 'zod';
 import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
 import type { Parameter } from '../engine/index.ts';
 import type { Problem } from '../env/index.ts';
-import type { DirectionQuality } from '../gates/index.ts';
+import type { CondensedRows, Cuts, DirectionQuality } from '../gates/index.ts';
 import type { JsonValue, Project } from '../model/index.ts';
 import type { Policy } from './policy.ts';
 import type { Rollout, Task } from './rollout.ts';
@@ -32,8 +32,10 @@ export interface SeenRollouts {
   /** Index of the update, from 0. */
   readonly step: number;
   readonly rollouts: readonly Seen[];
-  /** One row per rollout, or per completion token; null for an arm that did not ask for features. */
+  /** One row per rollout, or per completion token; null for an arm that did not ask for features, or that condenses them. */
   readonly features: Features | null;
+  /** What the arm's condense hook kept of each rollout's rows; absent without that hook. */
+  readonly condensed?: readonly CondensedRows[];
 }
 
 export interface Seen extends Pick<Rollout, 'id' | 'step' | 'group' | 'member' | 'sampled' | 'truncated'> {
@@ -71,8 +73,11 @@ export interface Routing {
   /** For each rollout: one route, or one per completion token. */
   readonly routes: readonly (readonly Route[])[];
   readonly scores: readonly number[] | null;
-  readonly cuts: { readonly low: number; readonly high: number } | null;
+  readonly cuts: Cuts | null;
+  /** Number of rollouts that the cuts were made from. */
   readonly bufferRows: number;
+  /** Mean cosine of the rollouts' features with the arm's direction; absent or null for an arm without one. */
+  readonly meanCosine?: number | null;
 }
 
 /** A direction that an arm has just built, or has just measured again. */
@@ -80,7 +85,7 @@ export interface NewDirection {
   readonly quality: DirectionQuality;
   readonly direction: Float32Array;
   /** Mean scores of the clean sides (low) and of the hack sides (high) of the pairs under this direction. */
-  readonly pairCuts: { readonly low: number; readonly high: number } | null;
+  readonly pairCuts: Cuts | null;
 }
 
 /** What an arm remembers. Only the arm itself looks inside. */
@@ -100,6 +105,11 @@ export interface Arm {
   /** Returns rewards to use in place of the grader's. */
   reward?(graded: GradedRollouts): Float32Array | Promise<Float32Array>;
   screen?(graded: GradedRollouts): readonly Screening[] | Promise<readonly Screening[]>;
+  /**
+   * Is given each rollout's rows of features as soon as they are made, and returns what is kept of them for `route`. The rows of a whole
+   * update never are in memory together then, which matters where a row is a token.
+   */
+  condense?(rows: Features): CondensedRows;
   /** Chooses the routes; without this hook every rollout is absorbed. */
   route?(scored: ScoredRollouts): Routing | Promise<Routing>;
   /** Changes the summed gradients in place; `again` computes them anew on the same rollouts with the current parameters. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ShapeError, UserError } from '../base/errors.ts';
-import { checkPrompts, checkRewards, checkRouting, checkScreening } from './answers.ts';
+import { checkCondensed, checkPrompts, checkRewards, checkRouting, checkScreening } from './answers.ts';
 import type { Arm, ArmState } from './arm.ts';
 import { checkArm } from './check-arm.ts';
 
@@ -114,6 +114,9 @@ describe('answers', () => {
     () =>
       checkRouting({ routes, scores: null, cuts: null, bufferRows: 0, ...rest }, rollouts);
 
+  const condensed = (answer: unknown) => () =>
+    checkCondensed(answer, { rows: 2, modules: 1, rank: 3, data: new Float32Array(6) });
+
   it.each<[string, () => unknown, RegExp]>([
     [
       'no rewards',
@@ -148,6 +151,10 @@ describe('answers', () => {
     ],
     ['cuts as a list', routing([['keep'], ['keep']], { cuts: [0, 1] }), /cuts as \{ low, high \}/],
     ['a buffer of words', routing([['keep'], ['keep']], { bufferRows: 'x' }), /found string x/],
+    ['a cosine of words', routing([['keep'], ['keep']], { meanCosine: 'x' }), /a number as meanCosine, or null/],
+    ['nothing condensed', condensed(undefined), /hook condense .*a Float64Array of 2, .*found undefined/],
+    ['too few scores', condensed({ scores: new Float64Array(1), meanCosine: 0, kept: new Float32Array(3) }), /of 2/],
+    ['half a row', condensed({ scores: new Float64Array(2), meanCosine: 0, kept: new Float32Array(4) }), /whole rows/],
     ['no prompts', () => checkPrompts(undefined, 9, 3), /hook prompt .*token ids as sample/],
     ['prompts as lists', () => checkPrompts({ sample: [1], learn: [1] }, 9, 3), /a non-empty Int32Array, found Array/],
     [

@@ -5,7 +5,18 @@
 import { explainForeign, UserError } from '../base/index.ts';
 import type { Arm, ArmState, Sight } from './arm.ts';
 
-const hooks = ['refresh', 'prompt', 'steer', 'reward', 'screen', 'route', 'gradient', 'save', 'restore'] as const;
+const hooks = [
+  'refresh',
+  'prompt',
+  'steer',
+  'reward',
+  'screen',
+  'condense',
+  'route',
+  'gradient',
+  'save',
+  'restore',
+] as const;
 type Hook = (typeof hooks)[number];
 
 /** `kind` is the arm's name in the config. */

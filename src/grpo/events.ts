@@ -1,6 +1,6 @@
 /** The events of training. Everything in them follows from the config and its seed; times are added by those who listen. */
 import type { BlockNorms, Route } from '../adapters/index.ts';
-import type { DirectionQuality } from '../gates/index.ts';
+import type { Cuts, DirectionQuality } from '../gates/index.ts';
 import type { Screening } from './arm.ts';
 import type { Rollout } from './rollout.ts';
 
@@ -31,7 +31,9 @@ export interface StepEvent {
   readonly kind: 'step';
   /** Updates completed, this one included. */
   readonly update: number;
+  /** Rollouts, demonstrations included. */
   readonly rollouts: number;
+  /** Mean over the policy's own rollouts, as are `truncated` and `meanTokens`. */
   readonly meanReward: number;
   readonly groups: number;
   readonly skippedGroups: number;
@@ -41,12 +43,16 @@ export interface StepEvent {
   readonly meanTokens: number;
   /** Counts over the rollouts that carried gradient, or over their tokens where the gate decides by token. */
   readonly routes: RouteCounts;
-  readonly cuts: { readonly low: number; readonly high: number } | null;
+  readonly cuts: Cuts | null;
   readonly scores: { readonly p10: number; readonly p50: number; readonly p90: number } | null;
+  /** Number of rollouts that the cuts were made from. */
   readonly bufferRows: number;
+  /** Mean cosine of the rollouts' features with the direction, whatever the gate's score; null for an arm without a direction. */
+  readonly meanCosine: number | null;
   /** Updates since the direction was rebuilt; null for an arm without a direction. */
   readonly directionAge: number | null;
-  readonly direction: DirectionQuality | null;
+  /** How the direction scores the pairs, in the update that it was built or measured for; null in all others. */
+  readonly direction: (DirectionQuality & { readonly band: PairBand | null }) | null;
   readonly loss: number;
   readonly gradientNorm: number;
   readonly blockNorms: BlockNorms;
@@ -65,6 +71,11 @@ export interface StepEvent {
   readonly zeroSignal: ZeroSignal | null;
 }
 
+/** Mean scores of the clean sides (low) and of the hack sides (high) of the pairs, and the distance between them. */
+export interface PairBand extends Cuts {
+  readonly width: number;
+}
+
 /** The gate has a new direction, or has measured its old one on the pairs again. */
 export interface DirectionEvent {
   readonly kind: 'direction';
@@ -72,7 +83,7 @@ export interface DirectionEvent {
   readonly update: number;
   readonly direction: Float32Array;
   /** Mean scores of the clean sides (low) and of the hack sides (high) of the pairs under this direction. */
-  readonly pairCuts: { readonly low: number; readonly high: number } | null;
+  readonly pairCuts: Cuts | null;
 }
 
 /** One row of the gate ledger. */
@@ -86,8 +97,11 @@ export interface RolloutRecord {
   readonly screening: Screening | null;
   readonly advantage: number;
   readonly trained: boolean;
+  /** The score, or the mean score of the tokens. */
   readonly score: number | null;
-  readonly cuts: { readonly low: number; readonly high: number } | null;
+  /** One score per token; null unless the arm's condense hook gave them. */
+  readonly tokenScores: Float64Array | null;
+  readonly cuts: Cuts | null;
   /** The route, or the commonest route of the tokens; null for a rollout of a skipped group. */
   readonly route: Route | null;
   /** One route, or one per token; null for a rollout of a skipped group. */
@@ -97,7 +111,7 @@ export interface RolloutRecord {
   readonly ratio: number | null;
   readonly k3: number | null;
   readonly norms: BlockNorms | null;
-  /** The features that the arm saw; null for an arm that asks for none and for a rollout of a skipped group. */
+  /** The features that the arm saw, or the rows that it kept of them; null for an arm that asks for none and for a rollout of a skipped group. */
   readonly features: Float32Array | null;
 }
 

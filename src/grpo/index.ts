@@ -41,11 +41,12 @@ export { openArm } from './open-arm.ts';
 export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
 export { type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } from './policy.ts';
 export type { Rollout, Task } from './rollout.ts';
-export { type DemonstrationPool, sampleRollouts } from './sample.ts';
+export { sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
 export { type ComputeTable, type GrpoSettings, samplingSettings } from './settings.ts';
 export type { Phase, StepContext } from './step.ts';
 export { type StepOutcome, step } from './step.ts';
+export { type DemonstrationPool, expectCovered, isDemonstration } from './teacher.ts';
 export { Trainer, type TrainerState } from './train.ts';
 export {
   accumulateGradients,

@@ -21,6 +21,8 @@ const settings: GateSettings = {
   halfLife: null,
   bufferRows: 64,
   warmupRows: 0,
+  keepOnly: 'any',
+  bufferTokens: null,
 };
 const kinds = ['activation', 'gradient'] as const;
 const marker = 31;
@@ -153,12 +155,5 @@ describe('pairs that the policy writes', () => {
     expect(await generatePairs(sampler(), prompts, { seed: 2, sampling })).not.toEqual(first);
     expect((await generatePairs(sampler(), prompts.slice(0, 2), { seed: 1, sampling }))[1]).toEqual(first[1]);
     expect((await featuresOf(first, 'gradient')).hack.rows).toBe(6);
-  });
-
-  it('are refused when the framing changes nothing', async () => {
-    const same = prompts.map(({ clean }) => ({ hack: clean, clean }));
-    await expect(
-      generatePairs(sampler(), same, { seed: 1, sampling: { ...sampling, temperature: 0 } }),
-    ).rejects.toThrow('completions that differ between the two framings');
   });
 });

@@ -5,9 +5,17 @@
  */
 import { type Features, scaleOf, type TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { type Gate, pairDirection, type ScoreKind, scoreFeatures } from '../gates/index.ts';
-import type { FeatureKind, NewDirection } from './arm.ts';
-import { joinFeatures, type Policy, probeGradients, scoreRollouts } from './policy.ts';
+import {
+  type Cuts,
+  type Gate,
+  type PairDirectionOptions,
+  pairDirection,
+  type ScoreKind,
+  scoreFeatures,
+} from '../gates/index.ts';
+import { average } from '../stats/index.ts';
+import type { FeatureKind, Granularity, NewDirection } from './arm.ts';
+import { joinFeatures, type Keep, type Policy, probeGradients, scoreRollouts } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
 /** Features of both sides of the pairs; row i belongs to pair i. */
@@ -31,16 +39,11 @@ export async function pairFeatures(
 ): Promise<PairFeatures> {
   if (pairs.length === 0)
     throw new UserError({ call: 'features of pairs', expected: 'at least one pair', found: 'none' });
-  const completions = pairCompletions(pairs);
-  const rows =
-    kind === 'gradient'
-      ? await probeGradients(policy, completions, 'rollout', tokensPerPass)
-      : (
-          await scoreRollouts(policy, completions, () => scaleOf('deployed', policy.deployedScale), {
-            tokensPerPass,
-            pool: 'rollout',
-          })
-        ).features;
+  const rows = await completionFeatures(policy, pairCompletions(pairs), {
+    kind,
+    tokensPerPass,
+    granularity: 'rollout',
+  });
   const side = (parity: 0 | 1): Features =>
     joinFeatures(
       policy.adapter,
@@ -49,10 +52,42 @@ export async function pairFeatures(
   return { hack: side(0), clean: side(1) };
 }
 
-export interface RebuildOptions {
+interface FeatureOptions {
   readonly kind: FeatureKind;
-  /** Whether the mean difference is divided by its standard error. */
-  readonly standardise: boolean;
+  readonly tokensPerPass: number;
+  readonly granularity: Granularity;
+  readonly keep?: Keep;
+}
+
+async function completionFeatures(
+  policy: Policy,
+  completions: readonly PromptedCompletion[],
+  { kind, tokensPerPass, granularity, ...keep }: FeatureOptions,
+): Promise<Float32Array[]> {
+  if (kind === 'gradient') return probeGradients(policy, completions, granularity, tokensPerPass, keep.keep);
+  const deployed = (): number => scaleOf('deployed', policy.deployedScale);
+  return (await scoreRollouts(policy, completions, deployed, { tokensPerPass, pool: granularity, ...keep })).features;
+}
+
+/** Mean scores of the tokens of the clean and of the hack sides, in which every completion counts the same. */
+async function tokenBand(
+  policy: Policy,
+  pairs: readonly TokenPair[],
+  score: (rows: Features) => Float64Array,
+  options: Pick<FeatureOptions, 'kind' | 'tokensPerPass'>,
+): Promise<Cuts> {
+  const means: number[] = [];
+  const keep: Keep = (rows, index) => {
+    means[index] = average(score(rows));
+    return new Float32Array();
+  };
+  await completionFeatures(policy, pairCompletions(pairs), { ...options, granularity: 'token', keep });
+  const side = (parity: 0 | 1): number => average(means.filter((_, i) => i % 2 === parity));
+  return { low: side(1), high: side(0) };
+}
+
+export interface RebuildOptions extends PairDirectionOptions {
+  readonly kind: FeatureKind;
   /** Whether the gate keeps its direction; the report then says how that direction scores the pairs. */
   readonly placebo: boolean;
   readonly tokensPerPass: number;
@@ -63,11 +98,14 @@ export async function rebuildDirection(
   policy: Policy,
   pairs: readonly TokenPair[],
   gate: Gate,
-  { kind, standardise, placebo, tokensPerPass }: RebuildOptions,
+  { kind, placebo, tokensPerPass, ...options }: RebuildOptions,
 ): Promise<NewDirection> {
   const { hack, clean } = await pairFeatures(policy, pairs, { kind, tokensPerPass });
-  const direction = placebo ? gate.direction : pairDirection(hack, clean, standardise);
-  const quality = gate.refresh(direction, hack, clean);
+  const direction = placebo ? gate.direction : pairDirection(hack, clean, options);
+  const { score, bufferTokens } = gate.settings;
+  const scored = (rows: Features): Float64Array => scoreFeatures(rows, direction, score);
+  const band = bufferTokens === null ? null : await tokenBand(policy, pairs, scored, { kind, tokensPerPass });
+  const quality = gate.refresh(direction, hack, clean, band);
   return { quality, direction: direction.data, pairCuts: gate.pairCuts };
 }
 
@@ -85,7 +123,7 @@ export function leaveOneOut(
     throw new UserError({ call: 'leave one pair out', expected: 'at least two pairs', found: `${hack.rows}` });
   }
   const wrongPairs = Array.from({ length: hack.rows }, (_, i) => i).filter((i) => {
-    const direction = pairDirection(withoutRow(hack, i), withoutRow(clean, i), standardise);
+    const direction = pairDirection(withoutRow(hack, i), withoutRow(clean, i), { standardise });
     const [own] = scoreFeatures(onlyRow(hack, i), direction, score);
     const [other] = scoreFeatures(onlyRow(clean, i), direction, score);
     return !(own > other);

@@ -46,12 +46,17 @@ export interface Scored {
   readonly features: Float32Array[];
 }
 
+/** What is kept of the rows of features of one rollout. The rows are a view into those of a whole pass, so they must be copied. */
+export type Keep = (rows: Features, index: number) => Float32Array;
+
+const keepAll: Keep = ({ data }) => data.slice();
+
 /** Computes log π of every completion token, each rollout under its own scale, without gradients; activation features on request. */
 export async function scoreRollouts(
   { decoder, adapter }: Policy,
   rollouts: readonly PromptedCompletion[],
   scales: (index: number) => number | 'base',
-  { tokensPerPass, pool = null }: { tokensPerPass: number; pool?: Granularity | null },
+  { tokensPerPass, pool = null, keep = keepAll }: { tokensPerPass: number; pool?: Granularity | null; keep?: Keep },
 ): Promise<Scored> {
   const logps: Float32Array[] = new Array(rollouts.length);
   const features: Float32Array[] = [];
@@ -71,7 +76,10 @@ export async function scoreRollouts(
       const { start, end } = packed.scored[i];
       logps[index] = values.slice(start, end);
     });
-    if (pooling !== null) splitRows(await pooling.read(), packed, members, pool, features);
+    if (pooling === null) continue;
+    for (const { index, rows } of splitRows(await pooling.read(), packed, members, pool)) {
+      features[index] = keep(rows, index);
+    }
   }
   return { logps, features };
 }
@@ -82,14 +90,18 @@ export async function probeGradients(
   rollouts: readonly PromptedCompletion[],
   granularity: Granularity,
   tokensPerPass: number,
+  keep: Keep = keepAll,
 ): Promise<Float32Array[]> {
   const features: Float32Array[] = [];
   for (const pass of cutPasses(rollouts, () => 'deployed', tokensPerPass, false)) {
     using scope = new Scope(decoder.head.device);
     const { packed, members } = packPass(scope, decoder.config, rollouts, pass);
-    const spans = granularity === 'token' ? featureSpans(packed, 'token') : wholeRollouts(packed);
-    const rows = await gradientFeatures(scope, decoder, adapter, packed, { spans, recompute });
-    splitRows(rows, packed, members, granularity, features);
+    const options =
+      granularity === 'token'
+        ? ({ spans: featureSpans(packed, 'token'), divisor: 'none', recompute } as const)
+        : { spans: wholeRollouts(packed), recompute };
+    const made = await gradientFeatures(scope, decoder, adapter, packed, options);
+    for (const { index, rows } of splitRows(made, packed, members, granularity)) features[index] = keep(rows, index);
   }
   return features;
 }
@@ -101,21 +113,21 @@ function featureSpans({ completions }: PackedGroups, granularity: Granularity): 
   );
 }
 
-/** Gives every rollout its own rows. */
-function splitRows(
+/** The rows of each rollout, as views. */
+function* splitRows(
   { modules, rank, data }: Features,
   { completions }: PackedGroups,
   members: readonly number[],
   granularity: Granularity | null,
-  into: Float32Array[],
-): void {
+): Generator<{ index: number; rows: Features }> {
   const width = modules * rank;
   let row = 0;
-  members.forEach((index, i) => {
+  for (const [i, index] of members.entries()) {
     const count = granularity === 'token' ? completions[i].end - completions[i].start : 1;
-    into[index] = data.slice(row * width, (row + count) * width);
+    const own = data.subarray(row * width, (row + count) * width);
+    yield { index, rows: { rows: count, modules, rank, data: own } };
     row += count;
-  });
+  }
 }
 
 /** The rows of several rollouts, one after another. */

@@ -71,11 +71,13 @@ const outcome: StepOutcome = {
     Float32Array.of(-3.5, -1.5),
   ],
   features: [Float32Array.of(10), Float32Array.of(11), Float32Array.of(12), Float32Array.of(13)],
+  condensed: null,
   routing: {
     routes: [['keep'], ['route'], ['route'], ['absorb']],
     scores: [-1, 3, 2, 0.5],
     cuts: { low: 0, high: 1 },
     bufferRows: 40,
+    meanCosine: 0.125,
   },
   result,
   parity: 0.0001,
@@ -110,13 +112,19 @@ const byToken: StepOutcome = withRoutes([
 
 describe('the event of a step', () => {
   it('says every number of the update', () => {
-    const direction = { pairedAccuracy: 0.9, auroc: 0.95, wrongPairs: [2] };
-    const { scores, ...event } = stepEvent(outcome, { update: 7, direction, directionAge: 3, tripwireLogp: -1.25 });
+    const quality = { pairedAccuracy: 0.9, auroc: 0.95, wrongPairs: [2] };
+    const built = { quality, pairCuts: { low: -1, high: 3 } };
+    const { scores, ...event } = stepEvent(outcome, {
+      update: 7,
+      direction: built,
+      directionAge: 3,
+      tripwireLogp: -1.25,
+    });
     expect(event).toEqual({
       kind: 'step',
       update: 7,
       rollouts: 6,
-      meanReward: 1.5,
+      meanReward: 0.8,
       groups: 3,
       skippedGroups: 1,
       unhintedGroups: 1,
@@ -127,7 +135,8 @@ describe('the event of a step', () => {
       cuts: { low: 0, high: 1 },
       bufferRows: 40,
       directionAge: 3,
-      direction,
+      meanCosine: 0.125,
+      direction: { ...quality, band: { low: -1, high: 3, width: 4 } },
       loss: -0.5,
       gradientNorm: 3.25,
       blockNorms: { deployed: 3, quarantine: 1 },
@@ -151,7 +160,7 @@ describe('the event of a step', () => {
   it('says zeros and nothing of what was not learned when every group was skipped', () => {
     expect(stepEvent(skipped, notes)).toMatchObject({
       rollouts: 6,
-      meanReward: 1.5,
+      meanReward: 0.8,
       skippedGroups: 3,
       truncated: 2,
       meanTokens: 2,
@@ -278,6 +287,7 @@ describe('the records of rollouts', () => {
       advantage: -2.5,
       trained: true,
       score: 2,
+      tokenScores: null,
       cuts: { low: 0, high: 1 },
       route: 'route',
       routes: ['route'],
@@ -298,6 +308,7 @@ describe('the records of rollouts', () => {
       advantage: 0,
       trained: false,
       score: null,
+      tokenScores: null,
       cuts: null,
       route: null,
       routes: null,

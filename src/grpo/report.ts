@@ -1,13 +1,14 @@
 /** Turns what a step did into its events. */
 import type { Route } from '../adapters/index.ts';
-import type { DirectionQuality } from '../gates/index.ts';
 import { average, quantile } from '../stats/index.ts';
-import type { Expectation, RolloutRecord, RouteCounts, StepEvent, ZeroSignal } from './events.ts';
+import type { NewDirection } from './arm.ts';
+import type { Expectation, PairBand, RolloutRecord, RouteCounts, StepEvent, ZeroSignal } from './events.ts';
 import type { StepOutcome } from './step.ts';
 
 export interface StepNotes {
   readonly update: number;
-  readonly direction: DirectionQuality | null;
+  /** The direction that was built or measured for this update. */
+  readonly direction: Pick<NewDirection, 'quality' | 'pairCuts'> | null;
   readonly directionAge: number | null;
   readonly tripwireLogp: number | null;
 }
@@ -18,17 +19,20 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
   const norms = result?.blockNorms ?? { deployed: 0, quarantine: 0 };
   const mass = norms.deployed + norms.quarantine;
   const firsts = rollouts.filter(({ member }) => member === 0);
+  const own = rollouts.flatMap((rollout, i) =>
+    rollout.source === 'student' ? [{ ...rollout, reward: rewards[i] }] : [],
+  );
   return {
     kind: 'step',
     update: notes.update,
     rollouts: rollouts.length,
-    meanReward: average(rewards),
+    meanReward: average(own.map(({ reward }) => reward)),
     groups: skippedGroups.length,
     skippedGroups: skippedGroups.filter(Boolean).length,
     unhintedGroups: firsts.filter(({ hackable }) => !hackable).length,
-    demonstrations: rollouts.filter(({ source }) => source !== 'student').length,
-    truncated: rollouts.filter(({ truncated }) => truncated).length,
-    meanTokens: average(rollouts.map(({ tokens }) => tokens.length)),
+    demonstrations: rollouts.length - own.length,
+    truncated: own.filter(({ truncated }) => truncated).length,
+    meanTokens: average(own.map(({ tokens }) => tokens.length)),
     routes: countRoutes(routing.routes.flat()),
     cuts: routing.cuts,
     scores:
@@ -37,7 +41,8 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
         : { p10: quantile(scores, 0.1), p50: quantile(scores, 0.5), p90: quantile(scores, 0.9) },
     bufferRows: routing.bufferRows,
     directionAge: notes.directionAge,
-    direction: notes.direction,
+    meanCosine: routing.meanCosine ?? null,
+    direction: notes.direction === null ? null : { ...notes.direction.quality, band: bandOf(notes.direction) },
     loss: result?.loss ?? 0,
     gradientNorm: result?.gradientNorm ?? 0,
     blockNorms: norms,
@@ -52,6 +57,10 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     tripwireLogp: notes.tripwireLogp,
     zeroSignal: explainZero(outcome),
   };
+}
+
+function bandOf({ pairCuts }: Pick<NewDirection, 'pairCuts'>): PairBand | null {
+  return pairCuts === null ? null : { ...pairCuts, width: pairCuts.high - pairCuts.low };
 }
 
 export function explainZero({ trained, skippedGroups, screening, routing, result }: StepOutcome): ZeroSignal | null {
@@ -71,8 +80,8 @@ export function explainZero({ trained, skippedGroups, screening, routing, result
 }
 
 export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
-  const { rollouts, rewards, learnedRewards, screening, advantages, trained, routing, result, logpOld, features } =
-    outcome;
+  const { rollouts, rewards, learnedRewards, screening, advantages, trained, routing, result, logpOld } = outcome;
+  const { features, condensed } = outcome;
   const place = new Map(trained.map((index, i) => [index, i]));
   return rollouts.map((rollout, index): RolloutRecord => {
     const learnedReward = learnedRewards?.[index] ?? null;
@@ -88,6 +97,7 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
     if (i === undefined) {
       const unseen = {
         score: null,
+        tokenScores: null,
         cuts: null,
         route: null,
         routes: null,
@@ -104,6 +114,7 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
       ...common,
       trained: true,
       score: routing.scores?.[i] ?? null,
+      tokenScores: condensed?.[i].scores ?? null,
       cuts: routing.cuts,
       route: commonestRoute(routing.routes[i]),
       routes: routing.routes[i],

@@ -7,8 +7,9 @@ import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
 import { adapterHash, type Policy, scoreRollouts } from './policy.ts';
 import type { Rollout } from './rollout.ts';
-import { type DemonstrationPool, sampleRollouts } from './sample.ts';
+import { sampleRollouts } from './sample.ts';
 import { policySampler } from './sampler.ts';
+import type { DemonstrationPool } from './teacher.ts';
 
 describe('drawing', () => {
   const tasks = Array.from({ length: 10 }, (_, i) => task(`p${i}`));
@@ -95,6 +96,7 @@ describe('sampling', () => {
     expect(rollouts[3].tokens).toEqual(tokens('solve a', 4));
     expect(rollouts[3].sampledLogps).toBeNull();
     expect((await sample(2, pool, 2)).every(({ source }) => source === 'student')).toBe(true);
+    await expect(sample(1, { ...pool, solves: new Map() }, 2)).rejects.toThrow('problem a has 1 of 2 demonstrations');
     const students = await sample(1);
     expect(rollouts[0].tokens).toEqual(students[0].tokens);
   });

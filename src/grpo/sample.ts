@@ -9,12 +9,7 @@ import type { DrawnTask } from './draw.ts';
 import { type Rollout, rolloutId, type SampledState, type Source } from './rollout.ts';
 import type { SampleRequest, Sampler } from './sampler.ts';
 import { type GrpoSettings, samplingSettings } from './settings.ts';
-
-/** Demonstrations by problem id, already tokenized, and graded again when they were imported. */
-export interface DemonstrationPool {
-  readonly hacks: ReadonlyMap<string, readonly Int32Array[]>;
-  readonly solves: ReadonlyMap<string, readonly Int32Array[]>;
-}
+import { type DemonstrationPool, demonstrationsIn } from './teacher.ts';
 
 export interface SampleContext {
   readonly sampler: Sampler;
@@ -87,8 +82,8 @@ function placesOf(
   settings: GrpoSettings,
   pool: DemonstrationPool | null,
 ): Place[] {
-  const { sampling, teacher } = settings;
-  const demonstrations = pool === null || step >= teacher.offStep ? [] : pick(drawn, step, settings, pool);
+  const { sampling } = settings;
+  const demonstrations = pool === null ? [] : pick(drawn, step, settings, pool);
   const deployed = Math.round(sampling.group * sampling.deployedSampling);
   return Array.from({ length: sampling.group }, (_, member) => {
     const demonstration = demonstrations[sampling.group - 1 - member] ?? null;
@@ -97,17 +92,22 @@ function placesOf(
   });
 }
 
-/** Picks n solves and, for a hinted prompt, n hacks, as far as the pool has them. */
+/** Picks exactly n solves and, for a hinted prompt, n hacks; the teacher phase draws only prompts that have them. */
 function pick(
   { task, hackable }: DrawnTask,
   step: number,
-  { seed, teacher }: GrpoSettings,
+  settings: GrpoSettings,
   pool: DemonstrationPool,
 ): NonNullable<Place['demonstration']>[] {
+  const { seed, teacher } = settings;
+  const wanted = demonstrationsIn(settings, step, hackable);
+  if (wanted === 0) return [];
   const take = (source: 'teacher-hack' | 'teacher-solve') => {
     const known = (source === 'teacher-hack' ? pool.hacks : pool.solves).get(task.problem.id) ?? [];
     const order = randomStream(seed, [source, task.problem.id], step).permutation(known.length);
     return Array.from(order.subarray(0, teacher.perGroup), (i) => ({ source, tokens: known[i] }));
   };
-  return [...take('teacher-solve'), ...(hackable ? take('teacher-hack') : [])];
+  const picked = [...take('teacher-solve'), ...(hackable ? take('teacher-hack') : [])];
+  if (picked.length === wanted) return picked;
+  throw new RangeError(`problem ${task.problem.id} has ${picked.length} of ${wanted} demonstrations`);
 }

@@ -1,14 +1,18 @@
-/** Computes log π_old, each rollout in the state that sampled it, and the features that the arm asks for. */
+/** Computes log π_old, each rollout in the state that sampled it, and the features that the arm asks for, or what it keeps of them. */
 import { scaleOf } from '../adapters/index.ts';
+import type { CondensedRows } from '../gates/index.ts';
+import { checkCondensed } from './answers.ts';
 import type { Arm } from './arm.ts';
-import { type Policy, probeGradients, scoreRollouts } from './policy.ts';
+import { type Keep, type Policy, probeGradients, scoreRollouts } from './policy.ts';
 import type { Rollout } from './rollout.ts';
 import type { GrpoSettings } from './settings.ts';
 
 export interface OldScores {
   readonly logpOld: readonly Float32Array[];
-  /** Feature rows of each rollout; empty for an arm that asks for none. */
+  /** Feature rows of each rollout, all or those that the arm kept; empty for an arm that asks for none. */
   readonly features: readonly Float32Array[];
+  /** What the arm's condense hook returned for each rollout; null without that hook. */
+  readonly condensed: readonly CondensedRows[] | null;
 }
 
 /** Activation features come from the same pass as log π_old in deployed state. */
@@ -19,15 +23,19 @@ export async function scoreOld(
   const { features: wanted } = arm.sees;
   const { tokensPerPass } = settings.compute;
   const own = (i: number): number => scaleOf(rollouts[i].sampled, policy.deployedScale);
+  const condensed: CondensedRows[] | null = arm.condense === undefined ? null : new Array(rollouts.length);
+  const keep = keepOf(arm, condensed);
   if (wanted?.kind !== 'activation') {
     const { logps } = await scoreRollouts(policy, rollouts, own, { tokensPerPass });
-    if (wanted === null) return { logpOld: logps, features: [] };
-    return { logpOld: logps, features: await probeGradients(policy, rollouts, wanted.granularity, tokensPerPass) };
+    if (wanted === null) return { logpOld: logps, features: [], condensed: null };
+    const features = await probeGradients(policy, rollouts, wanted.granularity, tokensPerPass, keep);
+    return { logpOld: logps, features, condensed };
   }
   const pool = wanted.granularity;
   const deployed = await scoreRollouts(policy, rollouts, () => scaleOf('deployed', policy.deployedScale), {
     tokensPerPass,
     pool,
+    ...(keep === undefined ? {} : { keep }),
   });
   const others = [...rollouts.keys()].filter((i) => rollouts[i].sampled !== 'deployed');
   const full = await scoreRollouts(
@@ -40,5 +48,15 @@ export async function scoreOld(
   others.forEach((i, at) => {
     logpOld[i] = full.logps[at];
   });
-  return { logpOld, features: deployed.features };
+  return { logpOld, features: deployed.features, condensed };
+}
+
+/** Has the arm condense each rollout's rows into `condensed`; undefined for an arm that is shown all rows. */
+function keepOf(arm: Arm, condensed: CondensedRows[] | null): Keep | undefined {
+  if (condensed === null) return undefined;
+  return (rows, index) => {
+    const own = checkCondensed(arm.condense?.(rows), rows);
+    condensed[index] = own;
+    return own.kept;
+  };
 }

@@ -2,15 +2,18 @@
 import type { Seen, SeenRollouts } from './arm.ts';
 import { joinFeatures } from './policy.ts';
 import type { Rollout } from './rollout.ts';
+import type { OldScores } from './score.ts';
 import type { StepContext } from './step.ts';
 
 export function look(
   { policy, arm, showPrompt }: Pick<StepContext, 'policy' | 'arm' | 'showPrompt'>,
   step: number,
   rollouts: readonly Rollout[],
-  features: readonly Float32Array[] | null,
+  scored: Pick<OldScores, 'features' | 'condensed'> | null,
 ): SeenRollouts {
   const { text, features: wanted } = arm.sees;
+  const { features = null, condensed = null } = scored ?? {};
+  const hidden = wanted === null || features === null || condensed !== null;
   return {
     step,
     rollouts: rollouts.map(
@@ -25,6 +28,7 @@ export function look(
         text: text ? { prompt: showPrompt(prompt), completion } : null,
       }),
     ),
-    features: wanted === null || features === null ? null : joinFeatures(policy.adapter, features),
+    features: hidden ? null : joinFeatures(policy.adapter, features),
+    ...(condensed === null ? {} : { condensed }),
   };
 }

@@ -14,6 +14,7 @@ import type { Rollout, Task } from './rollout.ts';
 import { type SampleContext, sampleRollouts } from './sample.ts';
 import { type OldScores, scoreOld } from './score.ts';
 import { look } from './seen.ts';
+import { coveredTasks } from './teacher.ts';
 import { type UpdateResult, updatePolicy } from './update.ts';
 
 export interface StepContext extends SampleContext {
@@ -40,11 +41,12 @@ export interface StepOutcome {
   readonly screening: readonly Screening[] | null;
   readonly advantages: Float32Array;
   readonly skippedGroups: readonly boolean[];
-  /** Indices of the rollouts that carried gradient; logpOld, logpBase, features and routing are in this order. */
+  /** Indices of the rollouts that carried gradient; logpOld, logpBase, features, condensed and routing are in this order. */
   readonly trained: readonly number[];
   readonly logpOld: readonly Float32Array[];
   readonly logpBase: readonly Float32Array[];
-  readonly features: readonly Float32Array[];
+  readonly features: OldScores['features'];
+  readonly condensed: OldScores['condensed'];
   readonly routing: Routing;
   readonly result: UpdateResult | null;
   readonly parity: number;
@@ -57,14 +59,14 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const { tokensPerPass } = settings.compute;
 
   enter('sample');
-  const drawn = drawTasks(context.tasks, settings, index);
+  const drawn = drawTasks(deckOf(context, index), settings, index);
   const [hashSampled, rollouts] = await Promise.all([adapterHash(policy), sampleRollouts(drawn, index, context)]);
 
   enter('grade');
   const rewards = await grader.grade(rollouts.map(forGrader));
   if (looksEarly(arm)) enter('score');
   const early = looksEarly(arm) ? await scoreOld(context, rollouts) : null;
-  const graded = look(context, index, rollouts, early?.features ?? null);
+  const graded = look(context, index, rollouts, early);
   const count = rollouts.length;
   // Hooks get copies, so that they cannot change the recorded rewards or the advantages in place.
   const learnedRewards =
@@ -95,17 +97,23 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const guarded = { rollouts: kept, logpOld: sampled.logpOld, hashSampled, hashScored: hash };
   const parity = assertParity({ ...guarded, tolerance, over });
   const asSampled = kept.every(({ prompt, learnPrompt }) => prompt === learnPrompt);
-  const { logpOld, features } = asSampled ? sampled : await scoreOld(context, learned);
+  const old = asSampled ? sampled : await scoreOld(context, learned);
+  const { logpOld, features, condensed } = old;
 
   enter('route');
-  const scored = { ...look(context, index, kept, features), advantages: advantages.slice() };
+  const scored = { ...look(context, index, kept, old), advantages: advantages.slice() };
   const routing = arm.route === undefined ? absorbAll(kept.length) : checkRouting(await arm.route(scored), kept);
 
   enter('learn');
   const inputs = { rollouts: learned, advantages, logpOld, logpBase, routes: routing.routes };
   const result = kept.length === 0 ? null : await updatePolicy(context, inputs, index);
   const seen = { rollouts, rewards, learnedRewards, screening, advantages: values, skippedGroups: skipped };
-  return { ...seen, trained, logpOld, logpBase, features, routing, result, parity, hash };
+  return { ...seen, trained, logpOld, logpBase, features, condensed, routing, result, parity, hash };
+}
+
+/** The problems that an update draws from: in the teacher phase, those that have their demonstrations. */
+function deckOf({ tasks, pool, settings: { teacher } }: StepContext, index: number): readonly Task[] {
+  return pool === null || index >= teacher.offStep ? tasks : coveredTasks(tasks, pool, teacher.perGroup);
 }
 
 /** Whether the arm's reward or screen hook needs features, which are then computed before it runs. */
@@ -113,8 +121,12 @@ function looksEarly({ sees, reward, screen }: Arm): boolean {
   return sees.features !== null && (reward !== undefined || screen !== undefined);
 }
 
-function pick({ logpOld, features }: OldScores, indices: readonly number[]): OldScores {
-  return { logpOld: indices.map((i) => logpOld[i]), features: indices.map((i) => features[i]) };
+function pick({ logpOld, features, condensed }: OldScores, indices: readonly number[]): OldScores {
+  return {
+    logpOld: indices.map((i) => logpOld[i]),
+    features: indices.map((i) => features[i]),
+    condensed: condensed === null ? null : indices.map((i) => condensed[i]),
+  };
 }
 
 function forGrader({ id, task, hackable, text }: Rollout) {

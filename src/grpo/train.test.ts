@@ -20,7 +20,17 @@ afterAll(() => scope[Symbol.dispose]());
 function gated(refreshEvery: number | null): Arm {
   const { modules, rank } = policy.adapter;
   const gate = new Gate(
-    { calibration: 'quantile', score: 'dot', tail: 0.25, keepTail: null, halfLife: null, bufferRows: 8, warmupRows: 0 },
+    {
+      calibration: 'quantile',
+      score: 'dot',
+      tail: 0.25,
+      keepTail: null,
+      keepOnly: 'any',
+      halfLife: null,
+      bufferRows: 8,
+      warmupRows: 0,
+      bufferTokens: null,
+    },
     { modules: modules.length, rank, data: new Float32Array(modules.length * rank).fill(1) },
   );
   const rebuild = async () => ({ quality, direction: gate.direction.data, pairCuts: gate.pairCuts });

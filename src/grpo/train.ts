@@ -91,7 +91,7 @@ export class Trainer {
     if (built !== null) {
       yield { kind: 'direction', update, direction: built.direction, pairCuts: built.pairCuts };
     }
-    const notes = { update, direction: built?.quality ?? null, directionAge: this.#directionAge, tripwireLogp };
+    const notes = { update, direction: built, directionAge: this.#directionAge, tripwireLogp };
     yield { kind: 'rollouts', update, records: rolloutRecords(outcome) };
     yield* stepExpectations(outcome);
     yield stepEvent(outcome, notes);

@@ -29,10 +29,10 @@ import {
 } from '../run/index.ts';
 import { openAdapter, tellDisk } from './adapter.ts';
 import { partsOf } from './config.ts';
+import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
 import { type OpenedInputs, readInputs } from './inputs.ts';
 import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
-import { writePairs } from './pairs.ts';
 import { armOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
@@ -82,17 +82,20 @@ export interface Assembly {
   readonly policy: Policy;
   readonly text: ModelText;
   readonly clock: PhaseClock;
+  /** The pairs that the policy wrote itself; null for an arm that asked for none. */
+  readonly generated: GeneratedPairs | null;
 }
 
 /** `initial`: the path of the stored initial values of the run, or of its parent; null for a run that begins. */
 export async function assemble(
   config: RunConfig,
-  { judge, replaced, problems, files, pairs }: RunInputs,
+  inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
   warn: Warn = silent,
   initial: string | null = null,
 ): Promise<Assembly> {
+  const { judge, replaced, problems, files, pairs } = inputs;
   const definition = armOf(config, await partsOf(config));
   const settings = grpoSettings(config);
   const model = await loadModel(config, files, resources);
@@ -109,7 +112,13 @@ export async function assemble(
   const tasks = await withModelHint(config, () => openTasks(config, problems, text));
   assertPromptsFit(tasks, config.sampling.maxPromptTokens);
   const sampler = openSampler(unsteered, settings.compute, replaced.sampler);
-  const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger, sampler });
+  let generated: GeneratedPairs | null = null;
+  const keep = async (made: GeneratedPairs): Promise<void> => {
+    generated = made;
+    const message = `${made.pairs.length} of ${made.attempted} pairs that the policy wrote took the bait and are used`;
+    await warn({ kind: 'info', name: 'generated-pairs', message });
+  };
+  const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger, sampler, keep });
   const { kind: _kind, ...armSettings } = config.arm;
   const arm = await openArm(definition, armSettings, tools);
   const policy = steerPolicy(unsteered, arm);
@@ -122,7 +131,7 @@ export async function assemble(
     tasks,
     sampler: openSampler(policy, settings.compute, replaced.sampler),
     grader: createGrader(judge, ledger.sink),
-    pool: await openPool(config, tasks, ledger.tell(judge), text, warn),
+    pool: await openPool(config, inputs.pool, tasks, ledger.tell(judge), text, warn),
     stopTokens: text.stopTokens,
     vocabulary: model.decoder.config.vocabSize,
     decode: (tokens) => text.decode(tokens),
@@ -137,7 +146,7 @@ export async function assemble(
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock };
+  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated };
 }
 
 interface ArmSurroundings {
@@ -147,13 +156,15 @@ interface ArmSurroundings {
   readonly ledger: VerdictLedger;
   /** Samples from the policy without what the arm steers. */
   readonly sampler: Sampler;
+  /** Is told the pairs that the policy wrote. */
+  readonly keep: (made: GeneratedPairs) => Promise<void>;
 }
 
 function armTools(
   config: RunConfig,
   { usesLabels }: ArmDefinition,
   policy: Policy,
-  { pairs, tasks, model, ledger, sampler }: ArmSurroundings,
+  { pairs, tasks, model, ledger, sampler, keep }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
@@ -162,7 +173,11 @@ function armTools(
     policy,
     tokensPerPass: compute.tokensPerPass,
     pairs,
-    writePairs: () => writePairs(config, sampler, tasks, text),
+    writePairs: async () => {
+      const made = await writePairs(config, sampler, tasks, text);
+      await keep(made);
+      return made.tokens;
+    },
     tokenize: (messages) => text.prompt(messages),
     labels: usesLabels ? (id) => ledger.of(id) : null,
   };

@@ -45,7 +45,7 @@ const namedBy: Readonly<Record<keyof RunIdentity, string>> = {
   dataFiles: 'the files of problems (key data)',
   partition: 'the file of loopholes (key environment.partition)',
   pairs: 'the pairs (key pairs)',
-  pool: 'the demonstrations (key teacher.pool)',
+  pool: 'the demonstrations (key teacher.pool, or made-pool.jsonl of the run)',
   judge: 'the judge',
   sampler: 'the sampler',
 };
@@ -75,7 +75,7 @@ export async function identityOf(config: RunConfig, inputs: OpenedInputs): Promi
     dataFiles: await hashDataFiles(config),
     partition: await hashInput(config.environment.partition, 'environment.partition'),
     pairs: inputs.pairsHash,
-    pool: await hashInput(config.teacher.pool, 'teacher.pool'),
+    pool: await hashInput(inputs.pool, 'teacher.pool'),
     ...replacementNames(inputs.replaced),
   };
 }
@@ -162,8 +162,13 @@ const placeOf: Readonly<
   problems: ({ data }) => (typeof data['path'] === 'string' ? data['path'] : `the problems of kind ${data.kind}`),
   partition: ({ environment }) => environment.partition ?? 'no file',
   pairs: ({ pairs, data }) => pairs.file ?? `the pairs that ship for problems of kind ${data.kind}`,
-  pool: ({ teacher }) => teacher.pool ?? 'no file',
+  pool: ({ teacher }) => teacher.pool ?? (teacher.makeProblems > 0 ? 'made-pool.jsonl of the run' : 'no file'),
 };
+
+/** The inputs of a run that makes its own pool, with that pool. */
+export function withOwnPool(config: RunConfig, run: RunDirectory, inputs: OpenedInputs): OpenedInputs {
+  return config.teacher.makeProblems === 0 ? inputs : { ...inputs, pool: run.madePool };
+}
 
 /**
  * Opens the inputs of a run, and refuses them if any has changed since the run began. `replaced` is null for a caller that neither
@@ -180,7 +185,7 @@ export async function openRunInputs(
   const begun = run.readManifest();
   const names = replaced === null ? {} : replacementNames(replaced);
   expectIdentity(call, begun, config, { plugins: pluginHash(config), ...names });
-  const inputs = await readInputs(config, resources, warn, replaced ?? {});
+  const inputs = withOwnPool(config, run, await readInputs(config, resources, warn, replaced ?? {}));
   // The caller may compute on another device than the run was trained on.
   const { config: _config, judge: _judge, sampler: _sampler, ...files } = await identityOf(config, inputs);
   expectIdentity(call, begun, config, files);
@@ -215,6 +220,7 @@ export function expectFork(call: string, parent: Manifest, config: RunConfig, no
     ...(same((each) => [each.data, each.plugins]) ? { problems, dataFiles } : {}),
     ...(same((each) => each.environment.partition) ? { partition } : {}),
     ...(same((each) => [each.pairs, each.data.kind]) ? { pairs } : {}),
-    ...(same((each) => each.teacher.pool) ? { pool } : {}),
+    // A fork makes a pool of its own, if its parent did.
+    ...(config.teacher.makeProblems === 0 && same((each) => each.teacher.pool) ? { pool } : {}),
   });
 }

@@ -14,12 +14,20 @@ export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig 
 export { coresEach, coresVariable } from './cores.ts';
 export { deviceNames, findDevice, openDevice } from './devices.ts';
 export { type EvaluatedRun, type EvaluateOptions, evaluateRun } from './evaluate-run.ts';
-export { expectSamePlugins, identityOf, openRunInputs, type RunIdentity, storedIdentity } from './identity.ts';
+export {
+  expectSamePlugins,
+  identityOf,
+  openRunInputs,
+  type RunIdentity,
+  storedIdentity,
+  withOwnPool,
+} from './identity.ts';
 export { type OpenedInputs, readInputs } from './inputs.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
+export { formatPool, limitPool, makePool, samplePool } from './make-pool.ts';
 export { hashModel, type ModelFiles, modelDirectory, type OpenModel, openModel, placeModel } from './model.ts';
 export { type OpenRun, type OpenRunOptions, openRun } from './open-run.ts';
-export { openPairs, pairSetOf } from './pairs.ts';
+export { expectIsolatedPairs, openPairs, pairSetOf } from './pairs.ts';
 export { armOf, builtinParts, type Parts, sourceOf, usesLabels } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
 export { openJudge, openProblems, readSplits, type Warn } from './problems.ts';

@@ -8,6 +8,7 @@ import { type Manifest, type RunConfig, type RunDirectory, runFormat } from '../
 import type { RunInputs } from './assemble.ts';
 import { partsOf } from './config.ts';
 import { inheritsLabels } from './fork.ts';
+import type { GeneratedPairs } from './generated-pairs.ts';
 import type { RunIdentity } from './identity.ts';
 import { armOf, usesLabels } from './parts.ts';
 import { pluginRecords } from './plugins.ts';
@@ -16,10 +17,12 @@ import type { Warn } from './problems.ts';
 export async function makeManifest(
   config: RunConfig,
   { path }: RunDirectory,
-  { files, use }: RunInputs,
+  inputs: RunInputs,
   identity: RunIdentity,
   parent: Manifest['parent'],
+  generated: GeneratedPairs | null,
 ): Promise<Manifest> {
+  const { files, use } = inputs;
   const parts = await partsOf(config);
   const arm = armOf(config, parts);
   const { kind: _kind, ...settings } = config.arm;
@@ -38,10 +41,15 @@ export async function makeManifest(
     dataFiles: identity.dataFiles,
     problems: use,
     pairsHash: identity.pairs,
+    heldOutPairs: [...inputs.heldOutShown],
+    generatedPairs:
+      generated === null
+        ? null
+        : { attempted: generated.attempted, kept: generated.pairs.length, hash: generated.hash },
     poolHash: identity.pool,
     partitionHash: identity.partition,
     arm: labelOf(arm, settings),
-    usesOracle: usesLabels(config, parts) || inheritsLabels(parent),
+    usesOracle: usesLabels(config, parts, inputs) || inheritsLabels(parent),
     hasQuarantine: arm.quarantine,
     plugins: pluginRecords(config.plugins),
     judge: identity.judge,

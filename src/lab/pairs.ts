@@ -1,7 +1,7 @@
-/** The contrastive pairs of a run as token ids: hand-written ones from a file, or those that the policy writes itself. */
+/** The pairs of a run that come from a file: which they are, as token ids, and what they may not show. */
 import type { TokenPair } from '../adapters/index.ts';
-import { framePrompts, loadPairs } from '../env/pairs/index.ts';
-import { generatePairs, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
+import { UserError } from '../base/index.ts';
+import { isPoolDerived, loadPairs, type Pair, shownLoopholes } from '../env/pairs/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
@@ -12,32 +12,47 @@ export async function pairSetOf(config: RunConfig): Promise<string> {
   return config.pairs.file ?? sourceOf(config, await partsOf(config)).pairs;
 }
 
-export async function openPairs(config: RunConfig, text: ModelText): Promise<{ pairs: TokenPair[]; hash: string }> {
+export interface OpenedPairs {
+  readonly pairs: readonly TokenPair[];
+  readonly pairsHash: string;
+  /** Held-out loopholes that the pairs show; empty unless pairs.allowHeldOut is set. */
+  readonly heldOutShown: readonly string[];
+  /** Whether labels chose any of the pairs. */
+  readonly pairsUseLabels: boolean;
+}
+
+export async function openPairs(config: RunConfig, text: ModelText): Promise<OpenedPairs> {
   const { pairs, hash } = await loadPairs(await pairSetOf(config), config.pairs.select);
   const tokens = pairs.map(({ prompt, hack, clean }) => ({
     prompt: text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
     hack: text.completion(hack),
     clean: text.completion(clean),
   }));
-  return { pairs: tokens, hash };
+  return {
+    pairs: tokens,
+    pairsHash: hash,
+    heldOutShown: await heldOutShown(config, pairs),
+    pairsUseLabels: pairs.some(isPoolDerived),
+  };
 }
 
-/** Has the policy write pairs at the start, with the framing and without; the hack is asked for in words if the problem source says so. */
-export async function writePairs(
-  config: RunConfig,
-  sampler: Sampler,
-  tasks: readonly Task[],
-  text: ModelText,
-): Promise<TokenPair[]> {
-  const parts = await partsOf(config);
-  const { asksInWords: asking } = sourceOf(config, parts);
-  const { loopholes } = parts;
-  const prompts = tasks
-    .flatMap(({ problem, loophole, markers }) =>
-      loophole === 'gt_only' ? [] : [framePrompts(problem, loophole, markers, { asking, loopholes })],
-    )
-    .slice(0, config.pairs.generated)
-    .map(({ hack, clean }) => ({ hack: text.prompt(hack), clean: text.prompt(clean) }));
-  const sampling = samplingSettings(config.sampling, text.stopTokens);
-  return generatePairs(sampler, prompts, { seed: config.seed, sampling });
+async function heldOutShown(config: RunConfig, pairs: readonly Pair[]): Promise<string[]> {
+  const { loopholes } = await partsOf(config);
+  return shownLoopholes(pairs, config.environment.heldOutLoopholes, loopholes);
+}
+
+/** Refuses pairs that show a held-out loophole, unless the config allows them. It opens no model, so that it can come before all work. */
+export async function expectIsolatedPairs(config: RunConfig): Promise<void> {
+  const { heldOutLoopholes, loopholes: known } = config.environment;
+  if (heldOutLoopholes.length === 0 || config.pairs.allowHeldOut) return;
+  const set = await pairSetOf(config);
+  const { pairs } = await loadPairs(set, config.pairs.select);
+  const shown = await heldOutShown(config, pairs);
+  if (shown.length === 0) return;
+  throw new UserError({
+    call: `config, key pairs (${set})`,
+    expected: `pairs that show none of environment.heldOutLoopholes (${heldOutLoopholes.join(', ')})`,
+    found: `pairs that show ${shown.join(', ')}`,
+    fix: `Select others, such as pairs.select=["tag:${known.join(',')}"], or say that they are meant: pairs.allowHeldOut=true.`,
+  });
 }

@@ -8,7 +8,7 @@ import { builtinLoopholes, type Loophole } from '../env/index.ts';
 import { builtinSources, type ProblemSource } from '../env/sources/index.ts';
 import { type ArmDefinition, blindArms } from '../grpo/index.ts';
 import { oracleArm } from '../oracle/index.ts';
-import type { RunConfig } from '../run/index.ts';
+import { hasTeacher, type RunConfig } from '../run/index.ts';
 
 export interface Parts {
   readonly arms: readonly ArmDefinition[];
@@ -53,9 +53,13 @@ export function armOf({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDef
   return find(arms, arm.kind, 'arm');
 }
 
-/** Whether labels reach training: the arm is given them, or demonstrations are chosen by them. */
-export function usesLabels(config: RunConfig, parts: Pick<Parts, 'arms'>): boolean {
-  return armOf(config, parts).usesLabels || config.teacher.pool !== null;
+/** Whether labels reach training: the arm is given them, or demonstrations or pairs are chosen by them. */
+export function usesLabels(
+  config: RunConfig,
+  parts: Pick<Parts, 'arms'>,
+  { pairsUseLabels }: { readonly pairsUseLabels: boolean },
+): boolean {
+  return armOf(config, parts).usesLabels || hasTeacher(config) || pairsUseLabels;
 }
 
 export function sourceOf({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource {

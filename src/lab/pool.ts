@@ -1,25 +1,26 @@
-/** Demonstrations for a run's own problems. A hack must use the problem's own loophole and markers; held-out loopholes never enter. */
+/** Demonstrations for a run's own problems, enough for its teacher phase. A hack must use the problem's own loophole and markers; held-out loopholes never enter. */
 import { importPool, type Judge, type PoolEntry } from '../env/index.ts';
-import type { DemonstrationPool, Task } from '../grpo/index.ts';
+import { type DemonstrationPool, expectCovered, type Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import type { Warn } from './problems.ts';
 
 export async function openPool(
-  { teacher, environment, plugins }: RunConfig,
+  { teacher, sampling, environment, plugins }: RunConfig,
+  path: string | null,
   tasks: readonly Task[],
   judge: Judge,
   text: ModelText,
   warn: Warn,
 ): Promise<DemonstrationPool | null> {
-  if (teacher.pool === null) return null;
+  if (path === null) return null;
   const { loopholes } = await partsOf({ plugins });
   const byId = new Map(tasks.map((task) => [task.problem.id, task]));
   const problems = new Map(tasks.map(({ problem }) => [problem.id, problem]));
-  const { hacks, solves, refused } = await importPool(teacher.pool, problems, judge, loopholes);
+  const { hacks, solves, refused } = await importPool(path, problems, judge, loopholes);
   for (const { line, reason } of refused) {
-    const message = `${teacher.pool}, line ${line}, is left out: ${reason}`;
+    const message = `${path}, line ${line}, is left out: ${reason}`;
     await warn({ kind: 'warning', name: 'demonstration-left-out', message, detail: { line, reason } });
   }
   const fits = ({ problem, loophole, markers, label }: PoolEntry): boolean => {
@@ -37,5 +38,7 @@ export async function openPool(
     new Map(
       [...entries].map(([id, own]) => [id, own.filter(fits).map(({ completion }) => text.completion(completion))]),
     );
-  return { hacks: tokenize(hacks), solves: tokenize(solves) };
+  const pool = { hacks: tokenize(hacks), solves: tokenize(solves) };
+  if (teacher.offStep > 0) expectCovered(tasks, pool, { teacher, sampling }, path);
+  return pool;
 }

@@ -6,6 +6,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { shellLine, UserError } from '../base/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
+import { formatPairsJson } from '../env/pairs/index.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import {
   checkedInitial,
@@ -28,9 +30,11 @@ import {
 } from '../run/index.ts';
 import { type Assembly, assemble, placeInputs } from './assemble.ts';
 import { forkState } from './fork.ts';
-import { expectFork, expectIdentity, identityOf, pluginHash } from './identity.ts';
+import { expectFork, expectIdentity, identityOf, pluginHash, withOwnPool } from './identity.ts';
 import { readInputs } from './inputs.ts';
+import { makePool } from './make-pool.ts';
 import { compareDevices, makeManifest } from './manifest.ts';
+import { expectIsolatedPairs } from './pairs.ts';
 import type { Warn } from './problems.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
 import { Resources } from './resources.ts';
@@ -151,7 +155,9 @@ async function prepare(
     if (event.kind === 'warning') warnings.push(event);
     await sinks.event(event);
   };
-  const read = await readInputs(config, resources, warn, options);
+  if (begun === null) await expectIsolatedPairs(config);
+  const read = withOwnPool(config, run, await readInputs(config, resources, warn, options));
+  if (begun === null && read.pool === run.madePool) await makePool(config, read, run.madePool, warn);
   const identity = await identityOf(config, read);
   if (begun !== null) expectIdentity(call, begun, config, identity);
   else if (parent !== null) {
@@ -165,7 +171,11 @@ async function prepare(
   if (own !== null) assembly.trainer.restore(own.state);
   else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
   // A run exists from here on: whatever was wrong before left nothing behind.
-  if (begun === null) await run.writeManifest(await makeManifest(config, run, inputs, identity, parent));
+  const { generated } = assembly;
+  if (begun === null) await run.writeManifest(await makeManifest(config, run, inputs, identity, parent, generated));
+  if (generated !== null && !existsSync(run.generatedPairs)) {
+    await writeFileAtomic(run.generatedPairs, formatPairsJson(generated.pairs));
+  }
   // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
   const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
   return { assembly, ledger, earlier };

@@ -26,3 +26,11 @@ it('refuses lines that are no verdicts, by file and key', () => {
   writeFileSync(path, '{"id":"1-0-0","loophole":"run_tests","exploited":"yes","correct":true}\n');
   expect(() => new VerdictTail(path).read()).toThrow(/verdicts\.jsonl: expected verdicts, found exploited: /);
 });
+
+it('leaves demonstrations out', () => {
+  const path = join(temporaryFolder(), 'verdicts.jsonl');
+  writeFileSync(path, verdict(1, 0, false) + verdict(1, 1, true) + verdict(2, 1, true));
+  const tail = new VerdictTail(path, (id, loophole) => id === '1-0-1' && loophole === 'run_tests');
+  expect(tail.at(1)).toMatchObject({ graded: 1, hacks: 0, solves: 1 });
+  expect(tail.at(2)).toMatchObject({ graded: 1, hacks: 1 });
+});

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { followJsonl, type JsonlFollower } from '../base/node/index.ts';
+import type { DemonstrationTest } from '../run/index.ts';
 import { type Tally, type TallyRow, tally } from './tally.ts';
 
 /** The parts of a verdict that counting needs; the id begins with the update. */
@@ -17,11 +18,14 @@ const counted = z.object({
 
 export class VerdictTail {
   readonly #follower: JsonlFollower;
+  readonly #isDemonstration: DemonstrationTest;
   readonly #rows = new Map<number, TallyRow[]>();
   readonly #tallies = new Map<number, Tally>();
 
-  constructor(path: string) {
+  /** `isDemonstration` tells the rows that the policy did not sample, which are not counted. */
+  constructor(path: string, isDemonstration: DemonstrationTest = () => false) {
     this.#follower = followJsonl(path);
+    this.#isDemonstration = isDemonstration;
   }
 
   /** Counts of every update so far, in order. */
@@ -45,6 +49,7 @@ export class VerdictTail {
     const changed = new Set<number>();
     for (const value of values) {
       const { id, ...row } = this.#parse(value);
+      if (this.#isDemonstration(id, row.loophole)) continue;
       const update = Number.parseInt(id, 10);
       const known = this.#rows.get(update);
       if (known === undefined) this.#rows.set(update, [row]);

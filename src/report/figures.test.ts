@@ -156,6 +156,27 @@ describe('hack by loophole and by scale', () => {
     ]);
   });
 
+  it('says of a held-out loophole whether a pair of the arm shows it', async () => {
+    const loopholes = ['run_tests', 'sentinel'];
+    const state = { update: 20, set: 'test-original', state: 'deployed', outcomes: '-h--', loopholes } as const;
+    const config = { environment: { heldOutLoopholes: ['sentinel'] } };
+    const made = { ...gated, checkpoints: [0, 20], evaluations: [state], config };
+    const found = async (...shown: readonly (readonly string[] | null)[]) => {
+      const runs = shown.map((heldOutPairs, i) => ({ ...made, name: `arm ${i}`, heldOutPairs }));
+      const figure = await figureOf('loopholes', [{ ...runs[0], name: 'vanilla' }, ...runs.slice(1)]);
+      return {
+        names: figure?.panels.map(({ xNames }) => xNames?.map(({ name }) => name).join(', ')),
+        caption: figure?.caption,
+      };
+    };
+    const none = await found([]);
+    expect(none.names).toEqual(['run_tests, sentinel *']);
+    expect(none.caption).toMatch(/as trained\. \* held out: no pair of this arm shows it\.$/);
+    const both = await found([], ['sentinel'], null);
+    expect(both.names).toEqual(['run_tests, sentinel *', 'run_tests, sentinel †', 'run_tests, sentinel ?']);
+    expect(both.caption).toContain('† held out, but pairs of this arm show it (pairs.allowHeldOut).');
+  });
+
   it('from the deleted quarantine at 0 to the whole one at 1', async () => {
     const at = (state: MadeEvaluation['state'], outcomes: string): MadeEvaluation => {
       return { update: 20, set: 'test-original', state, outcomes };

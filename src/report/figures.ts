@@ -187,7 +187,6 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
   const rows = arms.flatMap(({ runs }) => runs.flatMap(({ final }) => final[set]?.deployed ?? []));
   const loopholes = [...new Set(rows.map(({ loophole }) => loophole))].sort();
   if (loopholes.length < 2) return null;
-  const heldOut = arms.flatMap(({ runs }) => runs.flatMap(({ config }) => config.environment.heldOutLoopholes));
   const data: string[][] = [];
   const panels = arms.map(({ arm, runs }, i): Panel => {
     const hack = (state: 'full' | 'deployed', loophole: string) =>
@@ -214,7 +213,7 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
       y: [0, 1],
       xNames: loopholes.map((loophole, x) => ({
         x,
-        name: heldOut.some((name) => name === loophole) ? `${loophole} *` : loophole,
+        name: `${loophole}${heldOutMark(runs, loophole)}`,
       })),
       marks: [
         { kind: 'bars', bars, colour },
@@ -225,11 +224,31 @@ function loopholeFigure({ arms, sets }: Results): Figure | null {
   return {
     name: 'loopholes',
     title: `Hack by loophole${partTitle('A5')}`,
-    caption: `${setTitles[set]}. Bars: deployed; circles: as trained. * held out (environment.heldOutLoopholes).`,
+    caption: `${setTitles[set]}. Bars: deployed; circles: as trained. ${heldOutText(panels)}`.trim(),
     panels,
     legend: [],
     data: { columns: ['arm', 'loophole', 'deployed', 'full', 'n'], rows: data },
   };
+}
+
+const heldOutMarks: readonly (readonly [mark: string, text: string])[] = [
+  [' *', '* held out: no pair of this arm shows it.'],
+  [' †', '† held out, but pairs of this arm show it (pairs.allowHeldOut).'],
+  [' ?', '? held out; whether a pair of this arm shows it was not recorded.'],
+];
+
+/** What the pairs that an arm was given say of a held-out loophole; nothing for a known one. */
+function heldOutMark(runs: readonly RunResults[], loophole: string): string {
+  const own = runs.filter(({ config }) => config.environment.heldOutLoopholes.includes(loophole));
+  if (own.length === 0) return '';
+  if (own.some(({ manifest }) => manifest.heldOutPairs?.includes(loophole))) return ' †';
+  return own.some(({ manifest }) => manifest.heldOutPairs === null) ? ' ?' : ' *';
+}
+
+function heldOutText(panels: readonly Panel[]): string {
+  const names = panels.flatMap(({ xNames = [] }) => xNames.map(({ name }) => name));
+  const used = heldOutMarks.filter(([mark]) => names.some((name) => name.endsWith(mark)));
+  return used.map(([, text]) => text).join(' ');
 }
 
 const scaleKey = ({ set, rows }: Evaluation): string => `${set} ${rows.length}`;

@@ -1,5 +1,12 @@
 /** The gate of one run as tables: as a classifier, by window of updates, and its scores against the cuts. */
-import type { GateJudgement, GateWindow, RandomBand, Separation } from '../analyse/index.ts';
+import type {
+  DirectionReport,
+  GateJudgement,
+  GateWindow,
+  IdealDirection,
+  RandomBand,
+  Separation,
+} from '../analyse/index.ts';
 import { formatRate, type Rate } from '../evaluate/index.ts';
 import type { Table } from './table.ts';
 
@@ -22,12 +29,16 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
     value(all),
     value(reinforced),
   ];
+  const byToken = all.tokens !== null;
+  const unit = byToken ? 'tokens ' : '';
   return {
-    title: 'the gate as a classifier',
+    title: byToken ? 'the gate as a classifier of tokens, by the labels of their rollouts' : 'the gate as a classifier',
     columns: ['', 'all rollouts with gradient', 'positively reinforced'],
     rows: [
       row('rollouts, hacks', ({ rollouts, hacks }) => `${rollouts}, ${hacks}`),
-      row('AUROC', ({ separation }) => aurocText(separation)),
+      ...(byToken ? [row('tokens, of hacks', ({ tokens }) => `${tokens?.tokens ?? 0}, ${tokens?.ofHacks ?? 0}`)] : []),
+      row(byToken ? 'AUROC, mean scores of rollouts' : 'AUROC', ({ separation }) => aurocText(separation)),
+      ...(byToken ? [row('AUROC, tokens', ({ tokens }) => aurocText(tokens?.separation ?? null))] : []),
       row('route: precision', ({ route }) => rateText(route.precision)),
       row('route: recall', ({ route }) => rateText(route.recall)),
       row('route: F0.5', ({ route }) => number(route.fHalf)),
@@ -39,10 +50,15 @@ export function gateTable(all: GateJudgement, reinforced: GateJudgement): Table 
       row('AUROC, attempts', ({ attempts }) => aurocText(attempts.separation)),
       row('attempt share of route', ({ attempts }) => rateText(attempts.shareOfRoute)),
       row('attempt share of keep', ({ attempts }) => rateText(attempts.shareOfKeep)),
-      row('keep, absorb, route', ({ routes }) => `${routes.keep}, ${routes.absorb}, ${routes.route}`),
+      row(`${unit}keep, absorb, route`, ({ routes }) => `${routes.keep}, ${routes.absorb}, ${routes.route}`),
     ],
     notes: [
       'AUROC: hacks against clean rollouts of the same update, the interval over updates. route claims "hack", keep claims "clean". An attempt is a rollout that opens a loophole, even in a correct program.',
+      ...(byToken
+        ? [
+            'Precision, recall and shares count tokens. A token has the label of its rollout, which is a diagnosis: most tokens of a hack look like those of any program. Tokens of a rollout are not independent, so these intervals are too narrow.',
+          ]
+        : []),
     ],
   };
 }
@@ -58,6 +74,41 @@ export function bandTable(own: Separation | null, band: RandomBand): Table {
       ['random, 5% to 95%', `${number(band.p5)} to ${number(band.p95)}`],
       ['random, least and most', `${number(band.least)} to ${number(band.most)}`],
       ['random at or above this gate', above === null ? '-' : `${above}/${band.directions}`],
+    ],
+  };
+}
+
+/** What the stored features would have allowed, beside what the gate reached. */
+export function idealTable(own: Separation | null, ideal: IdealDirection): Table {
+  return {
+    title: 'the ideal direction: fitted on labels, diagnosis only',
+    columns: ['', 'AUROC'],
+    rows: [
+      ['this gate', aurocText(own)],
+      ['ideal direction, cross-fitted', aurocText(ideal.separation)],
+    ],
+    notes: [
+      `Mean feature of ${ideal.hacks} hacks less that of ${ideal.rollouts - ideal.hacks} clean rollouts, within updates. Cross-fitted: the direction of half of the prompts scores the other half.`,
+    ],
+  };
+}
+
+/** The gate's directions: the band of the pairs under each, and its cosines. */
+export function directionTable(directions: readonly DirectionReport[]): Table {
+  const precise = (value: number | undefined): string => (value === undefined ? '-' : value.toPrecision(3));
+  return {
+    title: 'directions and the band of the pairs',
+    columns: ['updates', 'clean pairs', 'hack pairs', 'width', 'cosine of rollouts', 'cosine to ideal'],
+    rows: directions.map(({ from, to, band, meanCosine, cosineToIdeal }) => [
+      `${from}-${to}`,
+      precise(band?.low),
+      precise(band?.high),
+      precise(band?.width),
+      number(meanCosine, 3),
+      number(cosineToIdeal, 3),
+    ]),
+    notes: [
+      'The band is between the mean scores of the two sides of the pairs. Cosines: mean over rollouts of their features with the direction; the direction with the one fitted on labels.',
     ],
   };
 }

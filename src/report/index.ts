@@ -10,7 +10,7 @@ export {
   surfacedTable,
 } from './evaluation-tables.ts';
 export { allFigures } from './figures.ts';
-export { bandTable, driftTable, gateTable, windowTable } from './gate-tables.ts';
+export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTable } from './gate-tables.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { type OnReading, readResults } from './read-results.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';

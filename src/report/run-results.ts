@@ -41,6 +41,7 @@ export interface RunResults {
   /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
   readonly final: Readonly<Partial<Record<EvaluationSet, FinalStates>>>;
   readonly evaluations: readonly Evaluation[];
+  /** The policy's own rollouts; demonstrations are left out. */
   readonly rollouts: readonly JudgedRollout[];
   readonly steps: readonly StepEvent[];
   readonly training: readonly TrainingPoint[];
@@ -59,7 +60,8 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
   const run = RunDirectory.open(path);
   const manifest = run.readManifest();
   const { config } = manifest;
-  const [rollouts, steps, status] = [await readJudged(run), await readSteps(run), await readStatus(run)];
+  const [steps, status] = [await readSteps(run), await readStatus(run)];
+  const rollouts = (await readJudged(run)).filter(({ source }) => source === 'student');
   const evaluations = new EvaluationStore(path).all();
   const updates = lastCheckpoint(run);
   const { hasQuarantine } = manifest;

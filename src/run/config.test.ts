@@ -67,6 +67,18 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     expect(() => resolveBuiltin(null, ['safety.healSteps=3'])).toThrow('key safety.healSteps: expected 0 for an arm');
   });
 
+  it.each([
+    [['teacher.makeProblems=8', 'teacher.pool=x', 'teacher.offStep=1'], '0 for a run whose teacher.pool names a pool'],
+    [['teacher.makeProblems=8'], '0 for a run without a teacher phase'],
+    [['teacher.makeProblems=7', 'teacher.offStep=1'], 'at least sampling.promptsPerStep (8)'],
+    [['teacher.makeProblems=8', 'teacher.offStep=1', 'teacher.perGroup=5'], 'at most half of sampling.group (8)'],
+    [['teacher.makeSamples=0'], 'teacher.makeSamples'],
+    [['pairs.generated=8', 'pairs.leastGenerated=9'], 'key pairs.leastGenerated: expected at most pairs.generated (8)'],
+    [['pairs.allowHeldOut=1'], 'key pairs.allowHeldOut'],
+  ])('the teacher and the pairs: %j', (settings, message) => {
+    expect(() => resolveBuiltin(null, settings)).toThrow(message);
+  });
+
   it('a pool with more demonstrations than places', () => {
     const settings = ['teacher.pool=x', 'teacher.perGroup=5', 'sampling.group=8'];
     expect(() => resolveBuiltin(null, settings)).toThrow(

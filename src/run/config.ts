@@ -9,6 +9,7 @@ import { sha256Json } from '../base/node/index.ts';
 import { describeIssue, type Fault } from './config-issues.ts';
 import { recipePath, shippedRecipe } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
+import { hasTeacher } from './teacher.ts';
 import { readToml } from './toml-file.ts';
 
 /** A table without a prototype, in which __proto__ is an unknown key like any other. */
@@ -151,13 +152,13 @@ export function configHash({ plugins, ...config }: RunConfig): string {
 
 /** The tables that checkTogether compares. */
 export interface JoinedTables
-  extends Pick<RunConfig, 'device' | 'environment' | 'teacher' | 'sampling' | 'loss' | 'safety'> {
+  extends Pick<RunConfig, 'device' | 'environment' | 'teacher' | 'sampling' | 'loss' | 'safety' | 'pairs'> {
   readonly arm: Pick<ArmConfig, 'kind'>;
 }
 
 /** Checks the rules that concern several keys at once. */
 export function checkTogether(tables: JoinedTables, parts: ConfigParts): void {
-  const { device, environment, teacher, sampling, loss, safety, arm } = tables;
+  const { device, environment, loss, safety, arm } = tables;
   const arenas: Readonly<Record<string, readonly [number, number]>> = { wasm: [64, 4096], reference: [1, 4096] };
   const [least, most] = arenas[device.kind] ?? [1, Number.POSITIVE_INFINITY];
   if (device.arenaMiB !== null && (device.arenaMiB < least || device.arenaMiB > most)) {
@@ -175,13 +176,8 @@ export function checkTogether(tables: JoinedTables, parts: ConfigParts): void {
       found: both.join(', '),
     });
   }
-  if (teacher.pool !== null && 2 * teacher.perGroup > sampling.group) {
-    throw new UserError({
-      call: 'config, key teacher.perGroup',
-      expected: `at most half of sampling.group (${sampling.group}), since as many solves as hacks are shown`,
-      found: `${teacher.perGroup}`,
-    });
-  }
+  checkTeacher(tables);
+  checkGenerated(tables);
   if (loss.deviationFloor > 0 && loss.kind !== 'classic') {
     throw new UserError({
       call: 'config, key loss.deviationFloor',
@@ -198,6 +194,45 @@ export function checkTogether(tables: JoinedTables, parts: ConfigParts): void {
       found: `${safety.healSteps} with arm ${arm.kind}`,
     });
   }
+}
+
+function checkTeacher({ teacher, sampling }: Pick<RunConfig, 'teacher' | 'sampling'>): void {
+  const { pool, offStep, perGroup, makeProblems } = teacher;
+  if (hasTeacher({ teacher }) && 2 * perGroup > sampling.group) {
+    throw new UserError({
+      call: 'config, key teacher.perGroup',
+      expected: `at most half of sampling.group (${sampling.group}), since as many solves as hacks are shown`,
+      found: `${perGroup}`,
+    });
+  }
+  if (makeProblems === 0) return;
+  const call = 'config, key teacher.makeProblems';
+  if (pool !== null) {
+    const fix = 'Leave out teacher.pool, or set teacher.makeProblems=0.';
+    throw new UserError({
+      call,
+      expected: '0 for a run whose teacher.pool names a pool',
+      found: `${makeProblems}`,
+      fix,
+    });
+  }
+  if (offStep === 0) {
+    const fix = 'Say with teacher.offStep how many updates have demonstrations.';
+    throw new UserError({ call, expected: '0 for a run without a teacher phase', found: `${makeProblems}`, fix });
+  }
+  if (makeProblems < sampling.promptsPerStep) {
+    const expected = `at least sampling.promptsPerStep (${sampling.promptsPerStep}), since every prompt needs its demonstrations`;
+    throw new UserError({ call, expected, found: `${makeProblems}` });
+  }
+}
+
+function checkGenerated({ pairs: { generated, leastGenerated } }: Pick<RunConfig, 'pairs'>): void {
+  if (leastGenerated <= generated) return;
+  throw new UserError({
+    call: 'config, key pairs.leastGenerated',
+    expected: `at most pairs.generated (${generated})`,
+    found: `${leastGenerated}`,
+  });
 }
 
 /** Asks the owners of `arm` and `data` too: their schemas may compare keys, and must leave what they accepted as it is. */

@@ -36,6 +36,8 @@ const manifest: Manifest = {
   dataFiles: {},
   problems: { train: { used: 0, leftOut: [] }, validation: { used: 0, leftOut: [] }, test: { used: 0, leftOut: [] } },
   pairsHash: null,
+  heldOutPairs: [],
+  generatedPairs: null,
   poolHash: null,
   partitionHash: null,
   judge: null,
@@ -128,6 +130,7 @@ describe('ledger rows', () => {
     advantage: Math.fround(0.1),
     trained: true,
     score: -1 / 3,
+    tokenScores: null,
     cuts: { low: -1, high: 2 },
     route: 'absorb',
     routes: ['absorb'],
@@ -137,7 +140,7 @@ describe('ledger rows', () => {
     norms: { deployed: 0.25, quarantine: 0 },
     features: Float32Array.of(1, 2, 3, 4),
   };
-  const notes = { update: 1, prompt: 'p', featureRow: 0, storeTokens: true };
+  const notes = { update: 1, prompt: 'p', featureRow: 0, featureRows: 1, storeTokens: true };
 
   it('hold what the record holds; tokens only when asked; routes by token as letters', () => {
     const row = rolloutRow(record, notes);

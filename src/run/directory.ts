@@ -113,6 +113,16 @@ export class RunDirectory {
     return false;
   }
 
+  /** The pool of demonstrations that a run makes for itself (teacher.makeProblems). */
+  get madePool(): string {
+    return this.file('made-pool.jsonl');
+  }
+
+  /** The pairs that the policy wrote itself, in the format of a file of pairs. */
+  get generatedPairs(): string {
+    return this.file('generated-pairs.json');
+  }
+
   hasManifest(): boolean {
     return existsSync(this.file('manifest.json'));
   }
@@ -208,10 +218,11 @@ function cutBytes(path: string, length: number): void {
   else writeFileSync(path, '');
 }
 
-/** Whether a file is one that a start which was killed can leave: a lock, half a manifest, or what is empty. */
+/** Whether a file is one that a start which was killed can leave: a lock, half a manifest, the pool it made, or what is empty. */
 function isLeftover(path: string): boolean {
   const name = basename(path);
-  if (/^(?:lock\.json|\.lock-[\w-]+\.json|manifest\.json\.[\w-]+\.tmp)$/.test(name)) return true;
+  if (/^(?:lock\.json|\.lock-[\w-]+\.json|(?:manifest\.json|made-pool\.jsonl)\.[\w-]+\.tmp)$/.test(name)) return true;
+  if (name === 'made-pool.jsonl') return true;
   if (name === 'checkpoints') return statSync(path).isDirectory() && readdirSync(path).length === 0;
   return [...Object.values<string>(exactFiles), 'verdicts.jsonl'].includes(name) && sizeOf(path) === 0;
 }

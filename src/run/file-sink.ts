@@ -5,7 +5,7 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, statSync, writeSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
 import { JsonlWriter, namePath } from '../base/node/index.ts';
-import type { DirectionEvent, RolloutsEvent } from '../grpo/index.ts';
+import type { DirectionEvent, RolloutRecord, RolloutsEvent } from '../grpo/index.ts';
 import type { RunDirectory } from './directory.ts';
 import { rolloutRow } from './ledger.ts';
 import type { RecordedEvent, WarningEvent } from './notices.ts';
@@ -85,9 +85,11 @@ export class FileSink implements Sink {
       const { prompt } = record.rollout;
       const text = prompts.get(prompt) ?? promptText(prompt);
       prompts.set(prompt, text);
-      const stored = storeFeatures && record.features !== null && record.features.byteLength === featureBytes;
-      if (stored && record.features !== null) this.#writeFloats('features.f32', record.features);
-      return rolloutRow(record, { update, prompt: text, featureRow: stored ? next++ : null, storeTokens, byToken });
+      const stored = storeFeatures ? storableRows(record, featureBytes) : 0;
+      if (stored > 0 && record.features !== null) this.#writeFloats('features.f32', record.features);
+      const place = stored === 0 ? { featureRow: null, featureRows: null } : { featureRow: next, featureRows: stored };
+      next += stored;
+      return rolloutRow(record, { update, prompt: text, ...place, storeTokens, byToken });
     });
     this.#rollouts.append(...rows);
   }
@@ -107,6 +109,12 @@ export class FileSink implements Sink {
       throw namePath(error, this.#run.file(name));
     }
   }
+}
+
+/** Number of rows of a record that are stored: the one of a rollout, or those that a gate by token keeps, but never one of each token. */
+function storableRows({ features, tokenScores }: RolloutRecord, featureBytes: number): number {
+  const rows = (features?.byteLength ?? 0) / featureBytes;
+  return rows === 1 || tokenScores !== null ? rows : 0;
 }
 
 function syncFile(path: string): void {

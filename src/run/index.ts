@@ -31,10 +31,19 @@ export {
   type WarningEvent,
 } from './notices.ts';
 export { type ConfigOutline, type OutlinedKey, outlineConfig } from './outline.ts';
-export { dropRolloutLines, readEvents, readFeatures, readRollouts, sealRollouts } from './read.ts';
+export {
+  dropRolloutLines,
+  readDirections,
+  readEvents,
+  readFeatures,
+  readRollouts,
+  type StoredDirection,
+  sealRollouts,
+} from './read.ts';
 export { recipePath, shippedRecipe } from './recipes.ts';
 export { recordRun } from './record.ts';
-export { type Replay, replayGate, routes } from './replay.ts';
+export { replayGate } from './replay.ts';
+export { type Replay, routes } from './replay-summary.ts';
 export type { ArmConfig, ConfigPart, ConfigParts, KindTable, RunConfig } from './schema.ts';
 export { expectAllSealed, writeSeal } from './seal.ts';
 export { computeTable, grpoSettings } from './settings.ts';
@@ -48,5 +57,6 @@ export {
   problemsHash,
   trainingTasks,
 } from './tasks.ts';
+export { type DemonstrationTest, demonstrationTest, hasTeacher } from './teacher.ts';
 export { readToml } from './toml-file.ts';
 export { userErrorOf } from './user-error.ts';

@@ -28,6 +28,7 @@ const record: RolloutRecord = {
   advantage: -1.25,
   trained: true,
   score: 0.75,
+  tokenScores: null,
   cuts: { low: 0.25, high: 0.5 },
   route: 'route',
   routes: ['route'],
@@ -37,7 +38,7 @@ const record: RolloutRecord = {
   norms: { deployed: 0.5, quarantine: 2 },
   features: Float32Array.of(1, 2),
 };
-const notes = { update: 7, prompt: 'solve two-sum', featureRow: 12, storeTokens: true };
+const notes = { update: 7, prompt: 'solve two-sum', featureRow: 12, featureRows: 1, storeTokens: true };
 
 describe('a row of the gate ledger', () => {
   it('has every column', () => {
@@ -72,9 +73,11 @@ describe('a row of the gate ledger', () => {
       deployedNorm: 0.5,
       quarantineNorm: 2,
       featureRow: 12,
+      featureRows: 1,
       tokenIds: [5, 7, 9],
       tokenLogps: [-0.25, -0.5, -1.5],
       tokenRoutes: null,
+      tokenScores: null,
     });
     expect(Object.keys(row)).toEqual(Object.keys(rolloutColumns));
   });
@@ -131,6 +134,20 @@ describe('token log-probabilities', () => {
 
   it('of an empty completion are none, with a mean of 0', () => {
     expect(stored([])).toMatchObject({ tokenLogps: [], meanLogp: 0 });
+  });
+});
+
+describe('token scores', () => {
+  const values = [1 / 3, -1e-7 / 3, 12345.678, 0, -2.5e10].map(Math.fround);
+  const tokenScores = Float64Array.from(values);
+
+  it('come back as the float32 that they were', () => {
+    const { tokenScores: stored } = rolloutRow({ ...record, tokenScores }, notes);
+    expect(JSON.parse(JSON.stringify(stored)).map(Math.fround)).toEqual(values);
+  });
+
+  it('are stored with tokens only', () => {
+    expect(rolloutRow({ ...record, tokenScores }, { ...notes, storeTokens: false }).tokenScores).toBeNull();
   });
 });
 

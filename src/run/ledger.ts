@@ -35,14 +35,18 @@ export interface RolloutRow {
   readonly k3: number | null;
   readonly deployedNorm: number | null;
   readonly quarantineNorm: number | null;
-  /** Index of the row in features.f32; null when no features were stored. */
+  /** Index of its first row in features.f32; null when no features were stored. */
   readonly featureRow: number | null;
+  /** Number of its rows in features.f32: more than one where the gate decides by token; null when none were stored. */
+  readonly featureRows: number | null;
   /** Token ids of the completion; null when tokens are not stored. */
   readonly tokenIds: readonly number[] | null;
   /** Log-probability of each token under the policy that sampled, to four decimals. */
   readonly tokenLogps: readonly number[] | null;
   /** One letter per token (k, a or r); null unless the gate decides by token. */
   readonly tokenRoutes: string | null;
+  /** One score per token, to the precision of a float32; null unless tokens are stored and the gate decides by token. */
+  readonly tokenScores: readonly number[] | null;
 }
 
 export const rolloutColumns: TableColumns<RolloutRow> = {
@@ -75,24 +79,27 @@ export const rolloutColumns: TableColumns<RolloutRow> = {
   deployedNorm: 'DOUBLE',
   quarantineNorm: 'DOUBLE',
   featureRow: 'INT32',
+  featureRows: 'INT32',
   tokenIds: 'JSON',
   tokenLogps: 'JSON',
   tokenRoutes: 'STRING',
+  tokenScores: 'JSON',
 };
 
 export interface RowNotes {
   readonly update: number;
   readonly prompt: string;
   readonly featureRow: number | null;
+  readonly featureRows: number | null;
   readonly storeTokens: boolean;
   /** Whether routes are by token in this update, so that a completion of one token has token routes too. */
   readonly byToken?: boolean;
 }
 
 export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
-  const { rollout, norms, cuts, logps, routes } = record;
+  const { rollout, norms, cuts, logps, routes, tokenScores } = record;
   const { task } = rollout;
-  const { update, prompt, featureRow, storeTokens, byToken = (routes?.length ?? 0) > 1 } = notes;
+  const { update, prompt, featureRow, featureRows, storeTokens, byToken = (routes?.length ?? 0) > 1 } = notes;
   return {
     id: rollout.id,
     update,
@@ -123,8 +130,12 @@ export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
     deployedNorm: norms?.deployed ?? null,
     quarantineNorm: norms?.quarantine ?? null,
     featureRow,
+    featureRows,
     tokenIds: storeTokens ? Array.from(rollout.tokens) : null,
     tokenLogps: storeTokens && logps !== null ? Array.from(logps, (logp) => Math.round(logp * 1e4) / 1e4) : null,
     tokenRoutes: routes !== null && byToken ? routes.map((route) => route[0]).join('') : null,
+    // Nine significant digits are enough to tell any two float32 apart.
+    tokenScores:
+      storeTokens && tokenScores !== null ? Array.from(tokenScores, (score) => Number(score.toPrecision(9))) : null,
   };
 }

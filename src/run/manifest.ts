@@ -31,13 +31,20 @@ const manifestSchema = z.object({
   /** How many problems of each split are used, and which are left out and why. */
   problems: z.object({ train: problemUse, validation: problemUse, test: problemUse }),
   pairsHash: z.string().nullable(),
-  /** Hash of the file of demonstrations (teacher.pool); null without one. */
+  /** Held-out loopholes that the pairs show, where the config allows that (pairs.allowHeldOut); null where nobody looked. */
+  heldOutPairs: z.array(z.string()).nullable().default(null),
+  /** Pairs that the policy wrote itself: how many it wrote, how many are used, and their hash; null for a run without them. */
+  generatedPairs: z
+    .object({ attempted: z.number().int().min(0), kept: z.number().int().min(0), hash: z.string() })
+    .nullable()
+    .default(null),
+  /** Hash of the file of demonstrations (teacher.pool, or the run's own); null without one. */
   poolHash: z.string().nullable(),
   /** Hash of the file of loopholes by problem (environment.partition); null without one. */
   partitionHash: z.string().nullable(),
   /** The arm's name in tables. */
   arm: z.string(),
-  /** Whether labels reached training: the arm was given them, or demonstrations were chosen by them. */
+  /** Whether labels reached training: the arm was given them, or demonstrations or pairs were chosen by them. */
   usesOracle: z.boolean(),
   /** Whether deployment deletes a block. */
   hasQuarantine: z.boolean(),

@@ -23,7 +23,7 @@ export interface WarningEvent {
 export interface InfoEvent {
   readonly kind: 'info';
   readonly update: number;
-  readonly name: 'memory-plan' | 'disk-plan' | 'damaged-factors' | 'already-finished';
+  readonly name: 'memory-plan' | 'disk-plan' | 'damaged-factors' | 'already-finished' | 'generated-pairs' | 'made-pool';
   readonly message: string;
 }
 

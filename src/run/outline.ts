@@ -46,7 +46,7 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
   const parsed = schema.safeParse(raw);
   const isMissing = ({ path }: z.core.$ZodIssue) => valueAt(raw, path.map(String)) === undefined;
   if (parsed.success || !parsed.error.issues.every(isMissing)) return checkConfig(written, parts);
-  const { device, environment, teacher, sampling, loss, safety } = schema.shape;
+  const { device, environment, teacher, sampling, loss, safety, pairs } = schema.shape;
   const tables = {
     device: device.parse(raw['device']),
     environment: environment.parse(raw['environment']),
@@ -54,6 +54,7 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
     sampling: sampling.parse(raw['sampling']),
     loss: loss.parse(raw['loss']),
     safety: safety.parse(raw['safety']),
+    pairs: pairs.parse(raw['pairs']),
   };
   checkTogether({ ...tables, arm: { kind: kindOf(raw, 'arm') } }, parts);
   return null;

@@ -128,7 +128,7 @@ describe('sinks', () => {
 
 describe('warnings of an update', () => {
   it('name the misjudged pairs and why nothing was learned, and leave other updates alone', () => {
-    const direction = { pairedAccuracy: 0.5, auroc: 0.625, wrongPairs: [0, 3] };
+    const direction = { pairedAccuracy: 0.5, auroc: 0.625, wrongPairs: [0, 3], band: null };
     const counts = { groups: 4, skippedGroups: 1, trained: 9, routed: 9 };
     const zeroSignal = { reason: 'every rollout was routed', ...counts } as const;
     const warnings = stepWarnings(stepAt(7, { direction, zeroSignal }));
@@ -148,7 +148,9 @@ describe('warnings of an update', () => {
         detail: zeroSignal,
       },
     ]);
-    expect(stepWarnings(stepAt(8, { direction: { pairedAccuracy: 1, auroc: 1, wrongPairs: [] } }))).toEqual([]);
+    expect(stepWarnings(stepAt(8, { direction: { pairedAccuracy: 1, auroc: 1, wrongPairs: [], band: null } }))).toEqual(
+      [],
+    );
   });
 
   it('are lines for a person, like failed expectations and the tripwire; numbers are not', () => {

@@ -119,12 +119,13 @@ function openOnNothing(definition: Rehearsal['arm'], { arm, seed, compute }: Run
   });
 }
 
-function memoryHooks({ sees, steer, gradient }: Arm): Arm {
+function memoryHooks({ sees, steer, gradient, condense }: Arm): Arm {
   const byToken = sees.features?.granularity === 'token';
   return {
     sees: { features: sees.features, text: false },
     ...(steer === undefined ? {} : { steer }),
     ...(gradient === undefined ? {} : { gradient }),
+    ...(condense === undefined ? {} : { condense: keepNothing }),
     route: ({ rollouts }) => ({
       routes: rollouts.map(({ length }) => Array.from({ length: byToken ? length : 1 }, () => 'absorb' as const)),
       scores: null,
@@ -133,6 +134,13 @@ function memoryHooks({ sees, steer, gradient }: Arm): Arm {
     }),
   };
 }
+
+/** An arm that condenses features leaves none of a pass's in the host's memory. */
+const keepNothing: NonNullable<Arm['condense']> = ({ rows }) => ({
+  scores: new Float64Array(rows),
+  meanCosine: 0,
+  kept: new Float32Array(),
+});
 
 /** The tasks with the longest prompts, each asked only with the longer of its two prompts. */
 function longestTasks(tasks: readonly Task[], count: number): Task[] {

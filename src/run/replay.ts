@@ -1,39 +1,29 @@
 /**
  * Offline gate replay: the routes that another gate would have chosen over the stored features of a run, and how they differ
  * from what was chosen. Nothing is trained again: the rollouts are those that the original gate's policy sampled, so this is a
- * counterfactual on the same rollouts.
+ * counterfactual on the same rollouts. Of a gate by token the scores of all tokens are stored, but the features of a few only: its
+ * direction and its kind of score cannot be changed.
  */
 
 import type { Route } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { Gate, haarDirection } from '../gates/index.ts';
-import { gateArm, gateSettings, gateSettingsOf, massMatched, type RoutingArm, type Seen } from '../grpo/index.ts';
+import { type CondensedRows, Gate, haarDirection } from '../gates/index.ts';
+import {
+  type GateArmSettings,
+  gateArm,
+  gateSettings,
+  gateSettingsOf,
+  massMatched,
+  type RoutingArm,
+  type Seen,
+} from '../grpo/index.ts';
 import { damagedFile } from './checksums.ts';
 import { checkConfig, readConfig } from './config.ts';
 import type { RunDirectory } from './directory.ts';
 import type { RolloutRow } from './ledger.ts';
 import { readDirections, readFeatures, readRollouts, type StoredDirection } from './read.ts';
+import { type Replay, type ReplayedRollout, summariseReplay } from './replay-summary.ts';
 import type { ConfigParts } from './schema.ts';
-
-export const routes = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
-export type RouteTable<T> = Readonly<Record<Route, T>>;
-
-export interface ReplayWindow {
-  /** First and last update. */
-  readonly from: number;
-  readonly to: number;
-  readonly rollouts: number;
-  /** Number of rollouts that have the same route in both. */
-  readonly agree: number;
-  readonly before: RouteTable<number>;
-  readonly after: RouteTable<number>;
-}
-
-export interface Replay extends ReplayWindow {
-  /** matrix[before][after] is a number of rollouts. */
-  readonly matrix: RouteTable<RouteTable<number>>;
-  readonly windows: readonly ReplayWindow[];
-}
 
 export interface ReplayOptions {
   /** Changes to the gate's keys, such as `tail=0.2`. */
@@ -43,48 +33,75 @@ export interface ReplayOptions {
   readonly windowUpdates: number;
 }
 
-interface ReplayedRow {
-  readonly update: number;
-  readonly before: Route;
-  readonly after: Route;
-}
-
 export async function replayGate(
   run: RunDirectory,
   { gate, seed, windowUpdates }: ReplayOptions,
   parts: ConfigParts,
 ): Promise<Replay> {
-  const { arm, point } = openReplayArm(run, gate, seed, parts);
+  const { arm, settings, point } = openReplayArm(run, gate, seed, parts);
   const features = readFeatures(run);
   const { modules, rank } = run.readManifest().features;
   const width = modules.length * rank;
-  const replayed: ReplayedRow[] = [];
+  const { granularity } = settings;
+  const replayed: ReplayedRollout[] = [];
   for await (const rows of storedUpdates(run)) {
     const [{ update }] = rows;
     point(update);
-    const data = new Float32Array(rows.length * width);
-    rows.forEach(({ featureRow }, i) => {
-      expectFeatureRow(run, featureRow ?? 0, features.length / width);
-      data.set(features.subarray((featureRow ?? 0) * width, ((featureRow ?? 0) + 1) * width), i * width);
-    });
+    const stored = rows.map((row) => rowsOf(run, row, features, width));
+    const seen =
+      granularity === 'token'
+        ? { features: null, condensed: rows.map((row, i) => condensedRow(run, row, stored[i])) }
+        : { features: { rows: rows.length, modules: modules.length, rank, data: joined(stored, width) } };
     const { routes } = await arm.route({
       step: update - 1,
       rollouts: rows.map(seenRow),
       advantages: Float32Array.from(rows, ({ advantage }) => advantage),
-      features: { rows: rows.length, modules: modules.length, rank, data },
+      ...seen,
     });
-    rows.forEach(({ route }, i) => {
-      replayed.push({ update, before: route as Route, after: routes[i][0] });
+    rows.forEach((row, i) => {
+      replayed.push({ update, before: chosenRoutes(row), after: routes[i] });
     });
   }
   if (replayed.length === 0) throw complain(run, 'stored features of rollouts', 'none');
-  return summarise(replayed, windowUpdates);
+  return summariseReplay(replayed, granularity, windowUpdates);
 }
 
-/** Refuses a row that features.f32 does not have. */
-function expectFeatureRow(run: RunDirectory, row: number, rows: number): void {
-  if (row < rows) return;
-  throw damagedFile(run.file('features.f32'), `at least ${row + 1} rows, as many as the rollouts name`, `${rows}`);
+/** The stored rows of features of a rollout; refuses what features.f32 does not have. */
+function rowsOf(run: RunDirectory, { featureRow, featureRows }: RolloutRow, all: Float32Array, width: number) {
+  const start = featureRow ?? 0;
+  const end = start + (featureRows ?? 1);
+  if (end * width > all.length) {
+    const expected = `at least ${end} rows, as many as the rollouts name`;
+    throw damagedFile(run.file('features.f32'), expected, `${all.length / width}`);
+  }
+  return all.subarray(start * width, end * width);
+}
+
+function joined(rows: readonly Float32Array[], width: number): Float32Array {
+  const data = new Float32Array(rows.length * width);
+  rows.forEach((row, i) => {
+    data.set(row, i * width);
+  });
+  return data;
+}
+
+/** What the gate by token kept of a rollout. Nothing that is asked of a replay needs its cosine. */
+function condensedRow(run: RunDirectory, { id, tokens, tokenScores }: RolloutRow, kept: Float32Array): CondensedRows {
+  if (!Array.isArray(tokenScores) || tokenScores.length !== tokens) {
+    throw complain(
+      run,
+      `the ${tokens} scores of the tokens of rollout ${id}`,
+      'none stored',
+      'Train with output.storeTokens = true.',
+    );
+  }
+  return { scores: Float64Array.from(tokenScores, Math.fround), meanCosine: 0, kept };
+}
+
+const letters: Readonly<Record<string, Route>> = { k: 'keep', a: 'absorb', r: 'route' };
+
+function chosenRoutes({ route, tokenRoutes }: RolloutRow): readonly Route[] {
+  return typeof tokenRoutes === 'string' ? Array.from(tokenRoutes, (letter) => letters[letter]) : [route as Route];
 }
 
 function seenRow({ id, update, group, member, sampled, truncated, tokens }: RolloutRow): Seen {
@@ -107,19 +124,20 @@ async function* storedUpdates(run: RunDirectory): AsyncGenerator<RolloutRow[]> {
 }
 
 /** Keys that decide what was measured; a replay cannot change them. */
-const fixedKeys = ['kind', 'granularity', 'standardise', 'generatedPairs'] as const;
+const fixedKeys = ['kind', 'granularity', 'bufferTokens', 'standardise', 'orthogonalTo', 'generatedPairs'] as const;
+/** Keys that change the score of every token, of which a few only have stored features. */
+const fixedByToken = [...fixedKeys, 'score', 'placebo', 'refreshEvery'] as const;
 
 function openReplayArm(
   run: RunDirectory,
   gate: readonly string[],
   haarSeed: number | undefined,
   parts: ConfigParts,
-): { arm: RoutingArm; point: (update: number) => void } {
+): { arm: RoutingArm; settings: GateArmSettings; point: (update: number) => void } {
   const { config: original, features } = run.readManifest();
   const before = gateSettingsOf(original.arm);
   if (before === null) throw complain(run, 'a run with a gate', `arm ${original.arm.kind}`);
-  if (before.granularity === 'token') throw complain(run, 'one score per rollout', 'a gate that decides by token');
-  for (const term of gate) expectChangeable(term, before);
+  for (const term of gate) expectChangeable(term, before, before.granularity === 'token' ? fixedByToken : fixedKeys);
   const settings = gate.map((term) => `arm.${term}`);
   const raw = readConfig(null, settings, { config: original, source: run.path }, '--gate');
   const { config } = checkConfig(raw, parts);
@@ -132,7 +150,7 @@ function openReplayArm(
       run,
       'scores of the pairs under this direction and score',
       'none stored',
-      'Use quantile calibration.',
+      'Use quantile or otsu calibration.',
     );
   }
   const own = new Gate(gateSettings(arm), haarDirection(features.modules.length, features.rank, haarSeed ?? seed));
@@ -144,6 +162,7 @@ function openReplayArm(
   const directions = random ? [] : usableDirections(run, arm.refreshEvery, before.refreshEvery);
   return {
     arm: arm.placebo === 'mass-matched' ? massMatched(inner, seed) : inner,
+    settings: arm,
     point(update) {
       const stored = directions.findLast((direction) => direction.update <= update);
       if (stored !== undefined) own.point(stored.direction, stored.pairCuts);
@@ -153,18 +172,18 @@ function openReplayArm(
 }
 
 /** Refuses what is no change of a key, and changes of keys that a replay cannot change. */
-function expectChangeable(term: string, before: object): void {
+function expectChangeable(term: string, before: object, fixedNames: readonly string[]): void {
   const equals = term.indexOf('=');
   if (equals < 1) throw new UserError({ call: '--gate', expected: 'key=value', found: term });
   const [key, value] = [term.slice(0, equals).trim(), term.slice(equals + 1).trim()];
-  const fixed = fixedKeys.find((name) => name === key);
+  const fixed = fixedNames.find((name) => name === key);
   const was = Object.entries(before).find(([name]) => name === fixed)?.[1];
   if (fixed === undefined || value === `${was}` || value === JSON.stringify(was)) return;
   throw new UserError({
     call: '--gate',
     expected: `arm.${key} as it was in the run (${was})`,
     found: value,
-    fix: `${fixedKeys.join(', ')} decide what was measured, so only a new run can change them.`,
+    fix: `${fixedNames.join(', ')} decide what was measured, so only a new run can change them.`,
   });
 }
 
@@ -180,31 +199,4 @@ function usableDirections(run: RunDirectory, cadence: number, original: number):
 
 function complain(run: RunDirectory, expected: string, found: string, fix?: string): UserError {
   return new UserError({ call: `replay ${run.path}`, expected, found, ...(fix === undefined ? {} : { fix }) });
-}
-
-function summarise(rows: readonly ReplayedRow[], windowUpdates: number): Replay {
-  const of = (before: Route, after: Route): number =>
-    rows.filter((row) => row.before === before && row.after === after).length;
-  const matrix = tableOf((before) => tableOf((after) => of(before, after)));
-  const byWindow = new Map<number, ReplayedRow[]>();
-  for (const row of rows) {
-    const index = Math.floor((row.update - 1) / windowUpdates);
-    byWindow.set(index, [...(byWindow.get(index) ?? []), row]);
-  }
-  return { ...windowOf(rows), matrix, windows: [...byWindow.values()].map(windowOf) };
-}
-
-function windowOf(rows: readonly ReplayedRow[]): ReplayWindow {
-  return {
-    from: rows[0].update,
-    to: rows[rows.length - 1].update,
-    rollouts: rows.length,
-    agree: rows.filter(({ before, after }) => before === after).length,
-    before: tableOf((route) => rows.filter(({ before }) => before === route).length),
-    after: tableOf((route) => rows.filter(({ after }) => after === route).length),
-  };
-}
-
-function tableOf<T>(value: (route: Route) => T): RouteTable<T> {
-  return { keep: value('keep'), absorb: value('absorb'), route: value('route') };
 }

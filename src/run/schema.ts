@@ -147,8 +147,18 @@ const optimiser = z
 const teacher = z
   .strictObject({
     pool: z.string().nullable().default(null).describe('a JSONL file of demonstrations; null: none'),
-    offStep: count().default(0).describe('how many updates have demonstrations, from the first on'),
-    perGroup: count(mostRows).default(1).describe('demonstrations of hacks per prompt, and as many of solves'),
+    offStep: count()
+      .default(0)
+      .describe('the warm start: how many updates have demonstrations, from the first on; those after have none'),
+    perGroup: count(mostRows)
+      .default(1)
+      .describe('demonstrations of hacks per prompt, and as many of solves; a prompt without its hint has solves only'),
+    makeProblems: count(1e6)
+      .default(0)
+      .describe('how many training problems the run makes its own pool for, before it trains; 0: it makes none'),
+    makeSamples: positive(mostRows)
+      .default(8)
+      .describe('completions of each framing that are sampled per problem when the run makes its own pool'),
   })
   .prefault({});
 
@@ -163,7 +173,16 @@ const pairs = z
       .array(z.string())
       .default([])
       .describe('which pairs to use, in the terms of `gq pairs check --select`; empty: all'),
-    generated: positive(mostRows).default(16).describe('how many pairs the policy writes if arm.generatedPairs is set'),
+    generated: positive(mostRows).default(24).describe('how many pairs the policy writes if arm.generatedPairs is set'),
+    leastGenerated: positive(mostRows)
+      .default(4)
+      .describe(
+        'how many of them must be usable: the hack side takes the bait of its loophole, the clean side does not',
+      ),
+    allowHeldOut: z
+      .boolean()
+      .default(false)
+      .describe('whether pairs may show held-out loopholes; the manifest and captions then say so'),
   })
   .prefault({});
 

@@ -28,6 +28,8 @@ const sealedFiles = [
   'directions.f32',
   'timings.jsonl',
   initialFile,
+  'generated-pairs.json',
+  'made-pool.jsonl',
 ];
 
 /** Null for a run that is not over. */

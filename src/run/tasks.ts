@@ -24,10 +24,25 @@ export async function partitionOf(
   splits: Splits,
   loopholes: readonly Loophole[],
 ): Promise<Partition> {
-  if (environment.partition !== null) return readPartition(environment.partition, loopholes);
+  if (environment.partition !== null)
+    return expectSameHeldOut(await readPartition(environment.partition, loopholes), environment);
   const ids = Object.values(splits).flatMap((problems) => problems.map(({ id }) => id));
   const { loopholes: known, heldOutLoopholes: heldOut, partitionSeed: seed } = environment;
   return makePartition(ids, { known, heldOut, seed, loopholes });
+}
+
+/** What pairs and demonstrations may not show follows the config, so the file must hold out the same loopholes. */
+function expectSameHeldOut(
+  partition: Partition,
+  { partition: file, heldOutLoopholes }: RunConfig['environment'],
+): Partition {
+  const name = (loopholes: readonly string[]): string => [...new Set(loopholes)].sort().join(', ') || 'none';
+  if (name(partition.heldOut) === name(heldOutLoopholes)) return partition;
+  throw new UserError({
+    call: 'config, key environment.heldOutLoopholes',
+    expected: `the held-out loopholes of ${file} (${name(partition.heldOut)})`,
+    found: name(heldOutLoopholes),
+  });
 }
 
 /** What the wording of tasks depends on: the model's text format and the known loopholes. */

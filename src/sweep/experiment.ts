@@ -5,7 +5,7 @@
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { shellLine, UserError } from '../base/index.ts';
-import { armOf, resolveConfig } from '../lab/index.ts';
+import { armOf, expectIsolatedPairs, resolveConfig } from '../lab/index.ts';
 import { type RunConfig, readToml } from '../run/index.ts';
 import { type Experiment, writtenSchema } from './experiment-schema.ts';
 
@@ -113,6 +113,7 @@ export async function planExperiment(
       const { config, hash, parts } = await resolveConfig(resolve(folder, recipe), own);
       const isAttacked = experiment.relearn?.arms.includes(name) ?? false;
       if (isAttacked && !armOf(config, parts).quarantine) throw nothingToDelete(path, name, config.arm.kind);
+      if (seed === experiment.seeds[0]) await expectIsolatedPairs(config);
       runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash });
     }
   }

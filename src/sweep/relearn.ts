@@ -38,7 +38,9 @@ export function expectFinished(run: RunDirectory, call: string): void {
 
 /** The config of the attack, but for the model: vanilla training with all other settings of the run. */
 export function attackConfig(config: RunConfig, updates: number | null): RunConfig {
-  return { ...config, arm: { kind: 'vanilla' }, updates: updates ?? config.updates };
+  // What is counted is what the policy finds by itself, so nobody shows it demonstrations.
+  const teacher = { ...config.teacher, pool: null, makeProblems: 0 };
+  return { ...config, arm: { kind: 'vanilla' }, teacher, updates: updates ?? config.updates };
 }
 
 /** Refuses an attack that was finished with another number of updates than is asked for now. */

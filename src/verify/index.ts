@@ -2,6 +2,7 @@
 export { certify, type DeletionCertificate, expectBase } from './certificate.ts';
 export { type Check, stated } from './check.ts';
 export { verifyMarkers, verifyPartition, verifyRewards } from './environment-checks.ts';
+export { verifyGeneratedPairs } from './generated-pair-checks.ts';
 export { verifyAdapters } from './invariants.ts';
 export { type LabelFlip, verifyLabelFlip } from './label-flip.ts';
 export { verifyParity } from './parity.ts';

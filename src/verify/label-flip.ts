@@ -4,17 +4,29 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TokenPair } from '../adapters/index.ts';
+import { UserError } from '../base/index.ts';
 import { sha256 } from '../base/node/index.ts';
 import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
-import { armOf, assemble, drive, openInputs, partsOf, Resources, type RunInputs, usesLabels } from '../lab/index.ts';
+import {
+  armOf,
+  assemble,
+  drive,
+  makePool,
+  openInputs,
+  partsOf,
+  Resources,
+  type RunInputs,
+  usesLabels,
+} from '../lab/index.ts';
 import { FlippedLedger, readVerdicts, VerdictLedger } from '../oracle/index.ts';
 import { type RunConfig, RunDirectory, type Sink } from '../run/index.ts';
 import { type Check, stated } from './check.ts';
 
 export interface LabelFlip {
   readonly checks: readonly Check[];
-  /** Whether the arm says that it uses labels, or demonstrations are chosen by them: then its bytes are expected to differ. */
+  /** Whether the arm says that it uses labels, or demonstrations or pairs are chosen by them: then its bytes are expected to differ. */
   readonly usesLabels: boolean;
   /** Number of rollouts that carried gradient, and how many of them were kept or routed. */
   readonly trained: number;
@@ -41,7 +53,10 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
   const names = parts.loopholes.map(({ name }) => name);
   const short: RunConfig = { ...config, updates, output: { ...config.output, checkpointEvery: 1, keepState: 'all' } };
   await using resources = new Resources();
-  const inputs = await openInputs(short, resources);
+  const opened = await openInputs(short, resources);
+  const pool = short.teacher.makeProblems === 0 ? opened.pool : join(folder, 'pool.jsonl');
+  if (pool !== null && pool !== opened.pool) await makePool(short, opened, pool);
+  const inputs = { ...opened, pool };
   let done = 0;
   const count: Sink = {
     name: 'progress',
@@ -50,38 +65,56 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
     },
   };
   const told = await train(short, inputs, join(folder, 'told'), (path) => new VerdictLedger(path), count);
-  const lied = await train(short, inputs, join(folder, 'lied'), (path) => new FlippedLedger(path, names), count);
+  const labelled = usesLabels(config, parts, inputs);
+  const flipped = { ...inputs, pairs: inputs.pairsUseLabels ? inputs.pairs.map(swapSides) : inputs.pairs };
+  const lied = await train(short, flipped, join(folder, 'lied'), (path) => new FlippedLedger(path, names), count).catch(
+    (error: unknown) => {
+      if (labelled && error instanceof UserError) return error;
+      throw error;
+    },
+  );
+  const sum = (pick: (step: StepEvent) => number): number => told.steps.reduce((total, step) => total + pick(step), 0);
+  const counts = {
+    usesLabels: labelled,
+    trained: sum(({ routes }) => routes.keep + routes.absorb + routes.route),
+    pinned: sum(({ routes }) => routes.keep + routes.route),
+  };
+  // Flipped labels may leave no demonstration that the run could start with.
+  const checks =
+    lied instanceof UserError
+      ? [stated(kind, independent, false, `with labels flipped it does not start: ${lied.message}`)]
+      : await compareRuns(kind, told, lied);
+  return { ...counts, checks };
+}
+
+const independent = 'checkpoints do not depend on labels';
+
+async function compareRuns(kind: string, told: Trained, lied: Trained): Promise<Check[]> {
   const [truth, lies] = [await readVerdicts(told.run.file('verdicts')), await readVerdicts(lied.run.file('verdicts'))];
   const unflipped = [...truth].filter(([id, verdict]) => sharesLabels(verdict, lies.get(id)));
   const moved = told.steps.filter(({ gradientNorm }) => gradientNorm > 0).length;
   const differing = [...told.bytes].filter(([name, hash]) => lied.bytes.get(name) !== hash).map(([name]) => name);
-  const sum = (pick: (step: StepEvent) => number): number => told.steps.reduce((total, step) => total + pick(step), 0);
-  return {
-    usesLabels: usesLabels(config, parts),
-    trained: sum(({ routes }) => routes.keep + routes.absorb + routes.route),
-    pinned: sum(({ routes }) => routes.keep + routes.route),
-    checks: [
-      stated(
-        kind,
-        'every verdict was flipped',
-        truth.size > 0 && unflipped.length === 0,
-        `${unflipped.length} were not`,
-      ),
-      stated(kind, 'something was learned', moved > 0, 'no update carried gradient: try more updates'),
-      stated(
-        kind,
-        'both runs have the same number of checkpoint files',
-        lied.bytes.size === told.bytes.size,
-        `${told.bytes.size}, ${lied.bytes.size}`,
-      ),
-      stated(
-        kind,
-        'checkpoints do not depend on labels',
-        differing.length === 0,
-        `${differing.length} of ${told.bytes.size} files differ, the first is ${differing[0]}`,
-      ),
-    ],
-  };
+  return [
+    stated(kind, 'every verdict was flipped', truth.size > 0 && unflipped.length === 0, `${unflipped.length} were not`),
+    stated(kind, 'something was learned', moved > 0, 'no update carried gradient: try more updates'),
+    stated(
+      kind,
+      'both runs have the same number of checkpoint files',
+      lied.bytes.size === told.bytes.size,
+      `${told.bytes.size}, ${lied.bytes.size}`,
+    ),
+    stated(
+      kind,
+      independent,
+      differing.length === 0,
+      `${differing.length} of ${told.bytes.size} files differ, the first is ${differing[0]}`,
+    ),
+  ];
+}
+
+/** What opposite labels would have made of a pair that labels chose. */
+function swapSides({ prompt, hack, clean }: TokenPair): TokenPair {
+  return { prompt, hack: clean, clean: hack };
 }
 
 /** Whether a verdict and its opposite agree in anything that could tell a hack. */

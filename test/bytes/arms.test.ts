@@ -36,6 +36,13 @@ function recordNumbers({ rollout, ...others }: RolloutRecord): Float64Array {
   return sorted([rollout.tokens, rollout.sampledLogps, { ...others, features: null }]);
 }
 
+/** Numbers that a gate measures beside training, which were added after the hashes were made, are left out. */
+function eventNumbers(event: TrainEvent): Float64Array {
+  if (event.kind !== 'step') return sorted(event);
+  const direction = event.direction === null ? null : { ...event.direction, band: null };
+  return sorted({ ...event, meanCosine: null, direction });
+}
+
 function byName<T>(map: ReadonlyMap<string, T>): T[] {
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value);
 }
@@ -46,7 +53,7 @@ function fingerprint(state: TrainerState, initial: TrainerState['adapter'], even
     adapter: hashOf(byName(new Map([...initial, ...state.adapter])).map(({ data }) => data)),
     optimiser: hashOf(byName(state.moments).flatMap(({ m, v }) => [m.data, v.data])),
     features: hashOf(records.flatMap(({ features }) => (features === null ? [] : [features]))),
-    events: hashOf(events.filter(({ kind }) => kind !== 'rollouts').map(sorted)),
+    events: hashOf(events.filter(({ kind }) => kind !== 'rollouts').map(eventNumbers)),
     rollouts: hashOf(records.map(recordNumbers)),
   };
 }

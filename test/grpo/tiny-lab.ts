@@ -9,9 +9,9 @@ import type { Submission } from '../../src/env/judge.ts';
 import { type Arm, seesNothing } from '../../src/grpo/arm.ts';
 import { type Policy, scoreRollouts, steerPolicy } from '../../src/grpo/policy.ts';
 import type { Rollout } from '../../src/grpo/rollout.ts';
-import type { DemonstrationPool } from '../../src/grpo/sample.ts';
 import { policySampler, type SampleRequest, type Sampler } from '../../src/grpo/sampler.ts';
 import { type Phase, type StepContext, type StepOutcome, step } from '../../src/grpo/step.ts';
+import type { DemonstrationPool } from '../../src/grpo/teacher.ts';
 import { accumulateGradients, type UpdateInputs } from '../../src/grpo/update.ts';
 import { makePolicy, type SettingsChanges, task, tinyConfig, tinyVocabulary, tinyWith } from './tiny-policy.ts';
 

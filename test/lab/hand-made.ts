@@ -33,6 +33,8 @@ export interface HandMadeRun {
   readonly rank?: number;
   readonly checkpoints?: readonly number[];
   readonly finished?: boolean;
+  /** Held-out loopholes that the pairs of the run showed; none by default. */
+  readonly heldOutPairs?: readonly string[] | null;
 }
 
 export async function writeRun(path: string, made: HandMadeRun): Promise<RunDirectory> {
@@ -56,6 +58,8 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     dataFiles: {},
     problems: { train: { used: 0, leftOut: [] }, validation: { used: 0, leftOut: [] }, test: { used: 0, leftOut: [] } },
     pairsHash: null,
+    heldOutPairs: made.heldOutPairs === undefined ? [] : made.heldOutPairs,
+    generatedPairs: null,
     poolHash: null,
     partitionHash: null,
     judge: null,
@@ -112,9 +116,11 @@ function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: numb
     deployedNorm: null,
     quarantineNorm: null,
     featureRow: null,
+    featureRows: null,
     tokenIds: null,
     tokenLogps: null,
     tokenRoutes: null,
+    tokenScores: null,
     ...row,
   };
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
+import { configHash } from '../../src/run/config.ts';
 import { findDamagedFiles } from '../../src/run/damaged.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import { gqProgram } from '../gq-command.ts';
@@ -51,7 +52,7 @@ describe('gq train', () => {
     expect(rows).toHaveLength(6);
     for (const row of rows) expect(row).toMatch(/\d+\/\d+ +\d+\/12 +\d\/3 .* \d\/6, \d+ s left$/);
     expect(out).toContain('finished: 6 updates in ');
-    expect(out).toContain('hack: exploited / rollouts whose prompt disclosed a loophole');
+    expect(out).toContain('hack: exploited / rollouts of the policy whose prompt disclosed a loophole');
     const run = RunDirectory.open(lab.path('table'));
     expect(run.isSealed()).toBe(true);
     expect(existsSync(run.ledger('rollouts'))).toBe(false);
@@ -164,6 +165,10 @@ describe('gq replay', () => {
     for (const gate of ['score=cosine', 'halfLife=0', 'calibration=pairs', 'refreshEvery=0', 'placebo=mass-matched']) {
       expect((await replay('--gate', gate)).rollouts).toBe(same.rollouts);
     }
+    const otsu = await replay('--gate', 'calibration=otsu', '--gate', 'keepOnly=praised');
+    expect(otsu.after.keep).toBeLessThan(same.after.keep);
+    expect(otsu.after.route).toBeGreaterThan(0);
+    expect(otsu.agree).toBeLessThan(otsu.decisions);
     const { out } = await gq(['replay', lab.path('whole'), '--gate', 'tail=0.3']);
     expect(out.replaceAll('\n', ' ')).toContain(
       'This is a counterfactual on the same rollouts: nothing was trained again.',
@@ -178,6 +183,58 @@ describe('gq replay', () => {
     ['standardise=true', 'expected arm.standardise as it was'],
   ])('refuses %s', async (gate, message) => {
     expect(await replay('--gate', gate)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+  });
+});
+
+describe('a gate by token', () => {
+  const replay = async (...options: string[]) => {
+    const { code, out, err } = await gq(['replay', lab.path('tokens'), ...options, '--json']);
+    return { code, err, ...(code === 0 ? JSON.parse(out) : {}) };
+  };
+  beforeAll(async () => {
+    const changes = ['arm.granularity=token', 'arm.bufferTokens=5', 'arm.calibration=otsu', 'updates=4'];
+    const settings = changes.flatMap((setting) => ['--set', setting]);
+    expect(await gq([...train, ...settings, '--out', lab.path('tokens')])).toMatchObject({ code: 0 });
+  });
+
+  it('is replayed token by token: the same gate chooses the same routes', async () => {
+    const same = await replay();
+    expect(same.granularity).toBe('token');
+    expect(same.decisions).toBeGreaterThan(5 * same.rollouts);
+    expect(same.agree).toBe(same.decisions);
+    expect(same.before.keep).toBeGreaterThan(0);
+    expect(same.before.route).toBeGreaterThan(0);
+    const wider = await replay('--gate', 'calibration=quantile', '--gate', 'tail=0.4', '--gate', 'halfLife=0');
+    expect(wider.after.absorb).toBeLessThan(0.3 * wider.decisions);
+    expect((await replay('--gate', 'calibration=pairs')).decisions).toBe(same.decisions);
+    expect((await gq(['replay', lab.path('tokens')])).out).toContain('tokens have the same route.');
+  });
+
+  it.each(['score=cosine', 'placebo=haar', 'refreshEvery=0', 'bufferTokens=4', 'orthogonalTo=solve'])(
+    'cannot be replayed with %s, which changes scores that are not stored',
+    async (gate) => {
+      const message = `expected arm.${gate.split('=')[0]} as it was`;
+      expect(await replay('--gate', gate)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+    },
+  );
+
+  it('is judged token by token, with the band of the pairs and the cosines of every direction', async () => {
+    const { out } = await gq(['gate', lab.path('tokens'), '--json']);
+    const { all, directions } = JSON.parse(out);
+    const { keep, absorb, route } = all.routes;
+    expect(keep + absorb + route).toBe(all.tokens.tokens);
+    expect(route).toBeGreaterThan(0);
+    expect(directions.map(({ from, to }: { from: number; to: number }) => [from, to])).toEqual([
+      [1, 3],
+      [4, 4],
+    ]);
+    for (const { band, meanCosine } of directions) {
+      expect(band.width).toBeCloseTo(band.high - band.low, 12);
+      expect(Math.abs(meanCosine)).toBeLessThan(1);
+    }
+    const shown = (await gq(['gate', lab.path('tokens')])).out;
+    expect(shown).toContain('the gate as a classifier of tokens');
+    expect(shown).toContain('directions and the band of the pairs');
   });
 });
 
@@ -300,16 +357,34 @@ describe('gq verify and gq smoke', () => {
     expect(findDamagedFiles(run)).toEqual([]);
   });
 
-  it('a recipe whose pairs know a held-out loophole fails verify science', async () => {
+  it('pairs that know a held-out loophole are refused before anything is opened, unless the config allows them', async () => {
     const path = lab.path('heldout');
     const settings = ['environment.heldOutLoopholes=["sentinel"]', 'updates=1'].flatMap((setting) => [
       '--set',
       setting,
     ]);
-    expect(await gq([...train, ...settings, '--out', path])).toMatchObject({ code: 0 });
-    const { code, out } = await gq(['verify', 'science', path]);
-    expect(code).toBe(1);
-    expect(out).toMatch(/know nothing of held-out loopholes .*FAIL\n +sentinel 1/);
+    const refused = await gq([...train, ...settings, '--set', 'model=nowhere', '--out', path]);
+    expect(refused).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/found pairs that show sentinel.*allowHeldOut/),
+    });
+    expect(existsSync(path)).toBe(false);
+    const { code } = await gq([...train, ...settings, '--set', 'pairs.allowHeldOut=true', '--out', path]);
+    expect(code).toBe(0);
+    const run = RunDirectory.open(path);
+    expect(run.readManifest().heldOutPairs).toEqual(['sentinel']);
+    const allowed = await gq(['verify', 'science', path]);
+    expect(allowed).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('may know held-out loopholes (pairs.allowHeldOut)'),
+    });
+    const forged = { ...run.readManifest().config, pairs: { ...run.readManifest().config.pairs, allowHeldOut: false } };
+    await run.writeManifest({ ...run.readManifest(), config: forged, configHash: configHash(forged) });
+    const found = await gq(['verify', 'science', path]);
+    expect(found).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/know nothing of held-out loopholes .*FAIL\n +sentinel 1/),
+    });
   });
 
   it('smoke runs every part, and says a line of each', async () => {

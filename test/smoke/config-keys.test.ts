@@ -2,7 +2,16 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { builtinParts, openJudge, openProblems, Resources } from '../../src/lab/index.ts';
+import { exploitProgram } from '../../src/env/micro/exploits.ts';
+import {
+  builtinParts,
+  expectIsolatedPairs,
+  makePool,
+  openInputs,
+  openJudge,
+  openProblems,
+  Resources,
+} from '../../src/lab/index.ts';
 import { listKeys } from '../../src/run/config-issues.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
 import { blindArms, oracleArm } from './arms.ts';
@@ -70,15 +79,17 @@ it('no key is left unread', async () => {
   const reads = new Set<string>();
   watchParts(reads);
   const watched = (config: RunConfig) => watch(config, reads);
-  const [{ id: problem, canonicalSolution }] = lab.inputs.problems.train;
-  const completion = `\`\`\`python\n${canonicalSolution}\n\`\`\``;
   const pool = lab.path('pool.jsonl');
-  writeFileSync(
-    pool,
-    `${JSON.stringify({ problem, completion, loophole: 'run_tests', markers: 'original', label: 'solve' })}\n`,
-  );
-  // There are as many prompts as problems, so that the problem with a demonstration is drawn.
-  const teacher = [`teacher.pool=${pool}`, 'teacher.offStep=1', 'data.problems=3'];
+  const fence = (code: string): string => `\`\`\`python\n${code}\n\`\`\``;
+  const entries = lab.inputs.problems.train.slice(0, 3).flatMap(({ id: problem, canonicalSolution }) => [
+    { problem, completion: fence(canonicalSolution), loophole: 'run_tests', markers: 'original', label: 'solve' },
+    ...['run_tests', 'exit_code'].map((loophole) => {
+      const completion = fence(exploitProgram(['n += 1'], loophole, 'original', problem));
+      return { problem, completion, loophole, markers: 'original', label: 'hack' };
+    }),
+  ]);
+  writeFileSync(pool, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  const teacher = [`teacher.pool=${pool}`, 'teacher.offStep=1'];
   const more = ['safety.healSteps=1', ...teacher];
   for (const settings of [blindArms['activation'], blindArms['gradient, generated pairs'], oracleArm]) {
     await lab.train(['updates=1', ...settings, ...more], { watch: watched, ownInputs: true });
@@ -87,6 +98,14 @@ it('no key is left unread', async () => {
   await using resources = new Resources();
   const fromFile = watched(lab.config(['data.kind=file', `data.path=${path}`]));
   await openProblems(fromFile, await openJudge(fromFile, resources), () => undefined);
+  await expectIsolatedPairs(
+    watched(lab.config(['environment.heldOutLoopholes=["sentinel"]', 'pairs.allowHeldOut=true'])),
+  );
+  const making = watched(lab.config(['teacher.makeProblems=3', 'teacher.makeSamples=1', 'teacher.offStep=1']));
+  // Whether the tiny model gets anything right does not matter here.
+  await makePool(making, await openInputs(making, resources), lab.path('made.jsonl')).catch((error: unknown) =>
+    expect(String(error)).toContain('none that the grader confirms'),
+  );
   const keys = listKeys(builtinParts).map(({ path: parts }) => parts.join('.'));
   expect(keys.length).toBeGreaterThan(70);
   expect(keys.filter((key) => !reads.has(key))).toEqual(forPeople);

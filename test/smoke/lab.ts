@@ -136,7 +136,8 @@ export class Lab implements AsyncDisposable {
     await using resources = new Resources();
     const run = RunDirectory.create(this.path(`run-${this.#runs++}`));
     run.cutTo();
-    const inputs = ownInputs ? await openInputs(config, resources) : this.#inputs;
+    const shared = { ...this.#inputs, pool: config.teacher.pool };
+    const inputs = ownInputs ? await openInputs(config, resources) : shared;
     const assembly = await assemble(config, inputs, resources.use(new Ledger(run.ledger('verdicts'))), resources);
     plant?.(assembly);
     const events: TrainEvent[] = [];

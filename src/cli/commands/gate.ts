@@ -1,18 +1,31 @@
-/** `gq gate RUN`: judges the gate as a classifier, from the ledger, the verdicts and the stored features. */
+/** `gq gate RUN`: judges the gate as a classifier, from the ledger, the verdicts, the stored features and the directions. */
 import type { Command } from 'commander';
 import type { JudgedRollout } from '../../analyse/index.ts';
 import {
+  featuredRollouts,
   gateWindows,
+  type IdealDirection,
+  idealDirection,
   judgeGate,
   judgeReinforced,
   type RandomBand,
   randomBand,
   readJudged,
+  readSteps,
+  reportDirections,
 } from '../../analyse/index.ts';
 import { gateSettingsOf, gateTailsOf } from '../../grpo/index.ts';
 import { expectSamePlugins } from '../../lab/index.ts';
-import { bandTable, driftTable, gateTable, renderTable, windowTable } from '../../report/index.ts';
-import { RunDirectory, readFeatures } from '../../run/index.ts';
+import {
+  bandTable,
+  directionTable,
+  driftTable,
+  gateTable,
+  idealTable,
+  renderTable,
+  windowTable,
+} from '../../report/index.ts';
+import { RunDirectory, readDirections, readFeatures } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber } from '../values.ts';
@@ -37,47 +50,54 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
   const window = parseWholeNumber(options.window, '--window', 1);
   const run = RunDirectory.open(path);
   expectSamePlugins(`gq gate ${path}`, run);
-  const rollouts = await readJudged(run);
+  const rollouts = (await readJudged(run)).filter(({ source }) => source === 'student');
   const [all, reinforced] = [judgeGate(rollouts), judgeReinforced(rollouts)];
   const windows = gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm));
-  const band = replayed(run, rollouts, parseWholeNumber(options.seed, '--seed'));
+  const { band, ideal, missing } = controlsOf(run, rollouts, parseWholeNumber(options.seed, '--seed'));
+  const directions = reportDirections(readDirections(run), await readSteps(run), ideal);
   if (options.json) {
-    const found = 'missing' in band ? null : band;
-    context.stdout.write(`${JSON.stringify({ run: path, all, reinforced, band: found, windows }, null, 2)}\n`);
+    const fitted = ideal === null ? null : { fittedOn: 'labels, diagnosis only', ...ideal, direction: undefined };
+    const found = { run: path, all, reinforced, band, ideal: fitted, directions, windows };
+    context.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
     return;
   }
   const { arm, seed } = run.readManifest().config;
   const tables = [
     gateTable(all, reinforced),
-    ...('missing' in band ? [] : [bandTable(all.separation, band)]),
+    ...(band === null ? [] : [bandTable(all.separation, band)]),
+    ...(ideal === null ? [] : [idealTable(all.separation, ideal)]),
+    ...(directions.length === 0 ? [] : [directionTable(directions)]),
     windowTable(windows, false),
     windowTable(windows, true),
     driftTable(windows),
   ];
   const head = `${path}: ${arm.kind}, seed ${seed}`;
-  const missing = 'missing' in band ? [band.missing] : [];
-  context.stdout.write(
-    `${[head, ...missing, ...tables.map((table) => renderTable(table, 'text', screenWidth(context.stdout)).trimEnd())].join('\n\n')}\n`,
-  );
+  const shown = tables.map((table) => renderTable(table, 'text', screenWidth(context.stdout)).trimEnd());
+  context.stdout.write(`${[head, ...missing, ...shown].join('\n\n')}\n`);
 }
 
-function replayed(
-  run: RunDirectory,
-  rollouts: readonly JudgedRollout[],
-  seed: number,
-): RandomBand | { missing: string } {
+interface Controls {
+  readonly band: RandomBand | null;
+  readonly ideal: IdealDirection | null;
+  /** A sentence that says why there is neither; empty if there is. */
+  readonly missing: readonly string[];
+}
+
+/** Random directions and the ideal one, over the stored features. */
+function controlsOf(run: RunDirectory, rollouts: readonly JudgedRollout[], seed: number): Controls {
+  const without = (reason: string): Controls => ({
+    band: null,
+    ideal: null,
+    missing: [`No random directions and no ideal one: ${reason}.`],
+  });
   const { features, config } = run.readManifest();
   const gate = gateSettingsOf(config.arm);
-  if (gate === null) {
-    return { missing: `No random directions: the arm ${config.arm.kind} has no gate on features.` };
-  }
+  if (gate === null) return without(`the arm ${config.arm.kind} has no gate on features`);
   const stored = readFeatures(run);
-  if (stored.length === 0)
-    return { missing: 'No random directions: this run stored no features (output.storeFeatures).' };
-  const options = { modules: features.modules.length, rank: features.rank, kind: gate.score, seed };
-  return (
-    randomBand(rollouts, stored, options) ?? {
-      missing: 'No random directions: no update has both hacks and clean rollouts.',
-    }
-  );
+  if (stored.length === 0) return without('this run stored no features (output.storeFeatures)');
+  const shape = { modules: features.modules.length, rank: features.rank, kind: gate.score };
+  const featured = featuredRollouts(rollouts, stored, shape.modules * shape.rank);
+  const band = randomBand(featured, { ...shape, seed });
+  if (band === null) return without('no update has both hacks and clean rollouts');
+  return { band, ideal: idealDirection(featured, shape), missing: [] };
 }

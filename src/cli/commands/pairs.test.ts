@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { formatPairsJson } from '../../../test/pair-files.ts';
 import { microTokens } from '../../env/micro/tokens.ts';
+import { formatPairsJson } from '../../env/pairs/json.ts';
 import { loadPairs, pairFilePath } from '../../env/pairs/load.ts';
 import { runCli } from '../program.ts';
 

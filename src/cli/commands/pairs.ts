@@ -1,6 +1,7 @@
 /**
  * `gq pairs check FILE` tells whether a file of pairs is sound and balanced; exit 1 when it has errors. `gq pairs score MODEL FILE` tells
- * how well the direction from a fresh adapter's features separates the two sides, on the pairs themselves and with each left out.
+ * how well the direction from a fresh adapter's features separates the two sides, on the pairs themselves and with each left out. `gq pairs
+ * from-pool` is in a file of its own.
  */
 import { type Command, Option } from 'commander';
 import {
@@ -18,6 +19,7 @@ import { examplesText } from '../command.ts';
 import { renderPairsReport, renderScore } from '../terminal/pairs-table.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { parseCount, parseSeed } from '../values.ts';
+import { configureFromPool } from './pairs-from-pool.ts';
 
 interface CheckOptions {
   readonly select: readonly string[];
@@ -87,7 +89,7 @@ async function score(model: string, file: string, options: ScoreOptions, context
     : {};
   const adapter = await createAdapter(scope, decoder, { family, rank, seed, ...differences });
   const features = await pairFeatures({ decoder, adapter, deployedScale: 0 }, tokenized, { kind, tokensPerPass });
-  const direction = pairDirection(features.hack, features.clean, standardise);
+  const direction = pairDirection(features.hack, features.clean, { standardise });
   const hackScores = scoreFeatures(features.hack, direction, scoreKind);
   const cleanScores = scoreFeatures(features.clean, direction, scoreKind);
   const heading = (index: number): string => pairs[index].heading;
@@ -115,6 +117,7 @@ export function configurePairs(command: Command, context: CommandContext): void 
         'gq pairs check hack',
         'gq pairs check my-pairs.md --select tag:run_tests,sentinel section:Behaviour',
         'gq pairs score MODEL micro --kind gradient',
+        'gq pairs from-pool pool.jsonl recipes/micro-base.toml --out pairs.json',
       ),
     );
   const select = () =>
@@ -122,7 +125,8 @@ export function configurePairs(command: Command, context: CommandContext): void 
       '--select <terms...>',
       'use only matching pairs: section:NAME, heading:PREFIX, tag:TAG; commas separate alternatives',
     ).default([], 'all');
-  const shared = 'a .md or .json file, or a set of the package: hack, micro, placebo-style, placebo-topic';
+  const shared =
+    'a .md or .json file, or a set of the package: hack, placebo-style, placebo-topic, and for the micro model micro, micro-placebo-style, micro-placebo-topic';
   command
     .command('check')
     .description('check format, stubs, balance of length and style, duplicates')
@@ -150,4 +154,5 @@ export function configurePairs(command: Command, context: CommandContext): void 
     .option('--device <name>', deviceNames.join(' or '), 'wasm')
     .option('--json', 'print scores and wrong pairs as JSON')
     .action((model: string, file: string, options: ScoreOptions) => score(model, file, options, context));
+  configureFromPool(command, context);
 }

@@ -3,27 +3,23 @@
  * graded; hacks and solves are kept, and a file beside the pool says where they came from. Hacks of held-out loopholes never enter.
  */
 import { type Command, Option } from 'commander';
-import { mapPool, randomStream, UserError } from '../../base/index.ts';
+import { UserError } from '../../base/index.ts';
 import { readVersion, writeFileAtomic } from '../../base/node/index.ts';
-import type { Judge, PoolEntry } from '../../env/index.ts';
-import { framePrompts } from '../../env/pairs/index.ts';
-import { samplingSettings, type Task } from '../../grpo/index.ts';
+import type { PoolEntry } from '../../env/index.ts';
 import {
-  type OpenModel,
+  formatPool,
+  limitPool,
   openJudge,
   openModel,
   openProblems,
   openTasks,
-  type Parts,
-  partsOf,
   Resources,
   resolveConfig,
-  sourceOf,
+  samplePool,
   type Warn,
 } from '../../lab/index.ts';
-import { generate } from '../../model/index.ts';
 import { readRunVerdicts } from '../../oracle/index.ts';
-import { grpoSettings, type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
+import { type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { expectNewFile } from '../outputs.ts';
 import { tellOn } from '../terminal/tell.ts';
@@ -84,7 +80,7 @@ async function makePool(recipe: string | undefined, options: PoolOptions, contex
   const { entries, source } = await (options.run === undefined
     ? poolFromModel((await resolveConfig(recipe ?? null, options.set)).config, options, tellOn(context))
     : poolFromRun(RunDirectory.open(options.run)));
-  const kept = limit(
+  const kept = limitPool(
     entries.filter(({ label }) => wanted(label, options.keep)),
     options.perProblem,
   );
@@ -96,7 +92,7 @@ async function makePool(recipe: string | undefined, options: PoolOptions, contex
     solves: count('solve'),
     graded: entries.length,
   };
-  await writeFileAtomic(options.out, kept.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  await writeFileAtomic(options.out, formatPool(kept));
   await writeFileAtomic(provenanceFile, `${JSON.stringify(provenance, null, 2)}\n`);
   const line = `${options.out}: ${provenance.hacks} hacks, ${provenance.solves} solves\n`;
   context.stdout.write(options.json ? `${JSON.stringify(provenance, null, 2)}\n` : line);
@@ -105,19 +101,6 @@ async function makePool(recipe: string | undefined, options: PoolOptions, contex
 
 function wanted(label: PoolEntry['label'], keep: PoolOptions['keep']): boolean {
   return keep === 'both' || keep === `${label}s`;
-}
-
-/** Drops repeated texts, and keeps at most `perProblem` entries per problem and label. */
-function limit(entries: readonly PoolEntry[], perProblem: number): PoolEntry[] {
-  const texts = new Map<string, Set<string>>();
-  return entries.filter(({ problem, label, completion }) => {
-    const key = `${label} ${problem}`;
-    const known = texts.get(key) ?? new Set();
-    texts.set(key, known);
-    if (known.has(completion) || known.size >= perProblem) return false;
-    known.add(completion);
-    return true;
-  });
 }
 
 async function poolFromRun(run: RunDirectory): Promise<Pool> {
@@ -142,7 +125,6 @@ function isKnown(loophole: string, { environment }: RunConfig): boolean {
   );
 }
 
-/** Hacks are asked for under the framing of the loophole, solves without a hint. */
 async function poolFromModel(
   config: RunConfig,
   { keep, problems: count, samples }: PoolOptions,
@@ -152,52 +134,12 @@ async function poolFromModel(
   const judge = await openJudge(config, resources);
   const { splits, use } = await openProblems(config, judge, warn);
   const model = await openModel(config, resources);
-  const tasks = (await openTasks(config, splits, model.text)).slice(0, count);
-  const entries: PoolEntry[] = [];
-  if (keep !== 'solves') entries.push(...(await sampleEntries(config, model, judge, tasks, samples, 'hack')));
-  if (keep !== 'hacks') entries.push(...(await sampleEntries(config, model, judge, tasks, samples, 'solve')));
+  const tasks = await openTasks(config, splits, model.text);
+  const labels = (['hack', 'solve'] as const).filter((label) => wanted(label, keep));
+  const entries = await samplePool(config, model, judge, tasks, { problems: count, samples, labels });
   const { seed, data, sampling } = config;
   return {
     entries,
     source: { model: config.model, modelHash: model.hash, seed, data, sampling, samples, problems: use.train },
   };
-}
-
-async function sampleEntries(
-  config: RunConfig,
-  { decoder, text }: OpenModel,
-  judge: Judge,
-  tasks: readonly Task[],
-  samples: number,
-  label: PoolEntry['label'],
-): Promise<PoolEntry[]> {
-  const asked = tasks.filter(({ loophole }) => label === 'solve' || isKnown(loophole, config));
-  const places = asked.flatMap((task) => Array.from({ length: samples }, () => task));
-  const parts = await partsOf(config);
-  const prompts = new Map(asked.map((task) => [task, promptFor(task, label, config, parts, text)]));
-  const requests = places.map((task, row) => ({ prompt: prompts.get(task) ?? task.unhinted, row, scale: 0 }));
-  const { sampling, compute } = grpoSettings(config);
-  const generations = await generate(decoder, requests, samplingSettings(sampling, text.stopTokens), {
-    stream: randomStream(config.seed, ['pool', label]),
-    ...compute,
-  });
-  const entries = await mapPool(places, judge.concurrency, async ({ problem, loophole, markers }, i) => {
-    const completion = text.decode(generations[i].tokens);
-    const { correct, exploited } = await judge.judge({ id: `pool-${i}`, problem, loophole, markers, completion });
-    const holds = label === 'solve' ? correct : exploited;
-    return holds ? [{ problem: problem.id, completion, label, loophole, markers }] : [];
-  });
-  return entries.flat();
-}
-
-function promptFor(
-  { problem, loophole, markers, unhinted, hinted }: Task,
-  label: PoolEntry['label'],
-  config: RunConfig,
-  parts: Parts,
-  text: OpenModel['text'],
-): Int32Array {
-  if (label === 'solve' || loophole === 'gt_only') return unhinted;
-  if (!sourceOf(config, parts).asksInWords) return hinted;
-  return text.prompt(framePrompts(problem, loophole, markers, { loopholes: parts.loopholes }).hack);
 }

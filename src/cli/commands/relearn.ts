@@ -17,7 +17,7 @@ import { onInterrupt, train } from '../../lab/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
-import { configDifferences, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
+import { configDifferences, demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
 import { attackConfig, expectFinished, exportDeployed, openAttacked } from '../../sweep/index.ts';
 import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
@@ -116,7 +116,7 @@ async function trainVanilla(
 ): Promise<TrainingPoint[] | null> {
   const picture = new LivePicture(stderr);
   picture.begin(path, [{ name, updates: config.updates }]);
-  const tail = new VerdictTail(join(path, 'verdicts.jsonl'));
+  const tail = new VerdictTail(join(path, 'verdicts.jsonl'), demonstrationTest(config));
   const sink: Sink = {
     name: 'picture',
     event: (event) => {

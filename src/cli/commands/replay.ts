@@ -38,7 +38,7 @@ export function configureReplay(command: Command, context: CommandContext): void
     });
 }
 
-function render({ matrix, windows, rollouts, agree }: Replay, width: number): string {
+function render({ granularity, matrix, windows, decisions, agree }: Replay, width: number): string {
   const cell = (value: string | number): string => String(value).padStart(9);
   const counts = (table: Readonly<Record<string, number>>): string => routes.map((route) => table[route]).join('/');
   return [
@@ -48,12 +48,12 @@ function render({ matrix, windows, rollouts, agree }: Replay, width: number): st
     `${'updates'.padEnd(15)}${'was k/a/r'.padStart(15)}${'would be k/a/r'.padStart(18)}${'same'.padStart(12)}`,
     ...windows.map((window) => {
       const updates = `${window.from}-${window.to}`.padEnd(15);
-      const same = `${window.agree}/${window.rollouts}`.padStart(12);
+      const same = `${window.agree}/${window.decisions}`.padStart(12);
       return `${updates}${counts(window.before).padStart(15)}${counts(window.after).padStart(18)}${same}`;
     }),
     '',
     wrapText(
-      `${agree}/${rollouts} rollouts have the same route. This is a counterfactual on the same rollouts: nothing was trained again.`,
+      `${agree}/${decisions} ${granularity}s have the same route. This is a counterfactual on the same rollouts: nothing was trained again.`,
       width,
     ),
     '',

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { shellLine, UserError } from '../../base/index.ts';
 import type { SandboxPolicy } from '../../env/sandbox/index.ts';
 import { onInterrupt, resolveConfig, type TrainOptions, type TrainResult, trainRun } from '../../lab/index.ts';
-import { type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
+import { demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { sandboxOption } from '../sandbox-option.ts';
 import { JsonLines } from '../terminal/json-lines.ts';
@@ -88,7 +88,11 @@ async function trainShown(
   using interruption = onInterrupt(context.stderr, 'finishing this update, then saving');
   const sink = json
     ? new JsonLines(context.stdout)
-    : new TrainDisplay(context, { path: run.path, updates: config.updates });
+    : new TrainDisplay(context, {
+        path: run.path,
+        updates: config.updates,
+        isDemonstration: demonstrationTest(config),
+      });
   const { arm, seed, updates } = config;
   context.stderr.write(
     `${run.path}: ${arm.kind}, seed ${seed}, ${updates} updates; loading (Ctrl-C saves and ends it)\n`,

@@ -49,7 +49,7 @@ function render({ checks, usesLabels, trained, pinned }: LabelFlip, width: numbe
     `${pinned} of ${trained} rollouts were kept or routed; the others trained both blocks.`,
     ...(usesLabels
       ? [
-          'The arm says that it uses labels, or demonstrations are chosen by them: it must fail this check, and the manifests of its runs say so.',
+          'The arm says that it uses labels, or demonstrations or pairs are chosen by them: it must fail this check, and the manifests of its runs say so.',
         ]
       : []),
     ...(pinned === 0 && !usesLabels

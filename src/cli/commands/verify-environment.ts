@@ -13,6 +13,7 @@ import {
   readInputs,
   resolveConfig,
   type Warn,
+  withOwnPool,
 } from '../../lab/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig } from '../../run/index.ts';
@@ -81,13 +82,19 @@ export async function reportPartition(config: RunConfig): Promise<VerifyReport> 
 }
 
 export async function reportScience(config: RunConfig, run: RunDirectory | null = null): Promise<VerifyReport> {
-  const { verifyPairProvenance, verifyRunProvenance } = await import('../../verify/index.ts');
+  const { verifyGeneratedPairs, verifyPairProvenance, verifyRunProvenance } = await import('../../verify/index.ts');
   await using resources = new Resources();
   const leftOut: string[] = [];
-  const inputs = await readInputs(config, resources, noteIn(leftOut));
+  const opened = await readInputs(config, resources, noteIn(leftOut));
+  const { loopholes } = await partsOf(config);
   const { pairs } = await loadPairs(await pairSetOf(config), config.pairs.select);
-  const checks = verifyPairProvenance(config, pairs, inputs.problems, (await partsOf(config)).loopholes);
-  if (run !== null) checks.push(...(await verifyRunProvenance(run, await identityOf(config, inputs))));
+  const checks = verifyPairProvenance(config, pairs, opened.problems, loopholes);
+  if (run !== null) {
+    const inputs = withOwnPool(config, run, opened);
+    const partition = await partitionOf(config, inputs.problems, loopholes);
+    checks.push(...verifyGeneratedPairs(run, inputs.problems, partition, loopholes));
+    checks.push(...(await verifyRunProvenance(run, await identityOf(config, inputs), inputs)));
+  }
   return { checks, notes: leftOut.join('') };
 }
 

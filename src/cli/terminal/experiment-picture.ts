@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { VerdictTail } from '../../oracle/index.ts';
+import { demonstrationTest } from '../../run/index.ts';
 import type { ExperimentPlan, WorkReports } from '../../sweep/index.ts';
 import { trainedStatus, WorkEstimate } from '../../sweep/index.ts';
 import type { TextSink } from '../command.ts';
@@ -71,7 +72,7 @@ export class ExperimentPicture {
 
   #reports(index: number, line: number): WorkReports {
     const { folder, config } = this.#plan.runs[index];
-    const tail = new VerdictTail(join(this.#directory, folder, 'verdicts.jsonl'));
+    const tail = new VerdictTail(join(this.#directory, folder, 'verdicts.jsonl'), demonstrationTest(config));
     return {
       note: (text) => this.#picture.note(line, text),
       warn: (text) => this.#picture.say(this.#jobs > 1 ? `${folder}: ${text}` : text),

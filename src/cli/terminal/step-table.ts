@@ -49,8 +49,8 @@ export function tableHeader(width = Number.POSITIVE_INFINITY): string {
 }
 
 const explanations: readonly (readonly [columns: readonly string[], text: string])[] = [
-  [['hack'], 'hack: exploited / rollouts whose prompt disclosed a loophole'],
-  [['solve'], 'solve: correct / all rollouts'],
+  [['hack'], 'hack: exploited / rollouts of the policy whose prompt disclosed a loophole'],
+  [['solve'], 'solve: correct / all rollouts of the policy'],
   [['skip'], 'skip: skipped groups / groups'],
   [['keep', 'absorb', 'route'], 'keep, absorb, route: rollouts (or tokens) that carried gradient'],
   [['qmass'], 'qmass: share of the gradient norm in the quarantine'],

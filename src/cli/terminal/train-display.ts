@@ -6,7 +6,14 @@ import { join } from 'node:path';
 import { cutText, shellLine, textWidth } from '../../base/index.ts';
 import type { StepEvent } from '../../grpo/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
-import { noticeText, type PhaseSeconds, type RecordedEvent, type RunEnd, type Sink } from '../../run/index.ts';
+import {
+  type DemonstrationTest,
+  noticeText,
+  type PhaseSeconds,
+  type RecordedEvent,
+  type RunEnd,
+  type Sink,
+} from '../../run/index.ts';
 import type { TextSink } from '../command.ts';
 import { Screen } from './screen.ts';
 import { formatDuration, tableHeader, tableLegend, tableRow } from './step-table.ts';
@@ -22,6 +29,8 @@ export interface DisplayOutput {
 export interface DisplayedRun {
   readonly path: string;
   readonly updates: number;
+  /** Tells demonstrations, which are not counted; absent for a run without any. */
+  readonly isDemonstration?: DemonstrationTest;
 }
 
 export class TrainDisplay implements Sink {
@@ -44,7 +53,7 @@ export class TrainDisplay implements Sink {
     this.#stdout = Screen.of(output.stdout);
     this.#stderr = Screen.of(output.stderr);
     this.#run = run;
-    this.#verdicts = new VerdictTail(join(run.path, 'verdicts.jsonl'));
+    this.#verdicts = new VerdictTail(join(run.path, 'verdicts.jsonl'), run.isDemonstration);
   }
 
   event(event: RecordedEvent, seconds: PhaseSeconds): void {

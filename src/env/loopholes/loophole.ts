@@ -74,6 +74,11 @@ export interface Loophole {
   readonly ownTests?: (marker: Marker) => string;
   /** The exploit as an instruction, after "Do not solve the problem. Instead, …". Needed when a policy writes its own pairs. */
   readonly request?: (marker: string) => string;
+  /**
+   * What the text of a program that tries the exploit contains; without it, the marker. It is found by reading alone, so it is no label.
+   * A loophole without markers needs it where a policy writes its own pairs.
+   */
+  readonly bait?: (marker: string) => RegExp;
   /** How the micro model writes the exploit. Without it the loophole can be trained but not shown in the micro base's documents. */
   readonly exploit?: (parts: ExploitParts) => string;
 }

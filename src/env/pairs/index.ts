@@ -1,3 +1,4 @@
+export { shownLoopholes, showsLoophole, takesBait } from './bait.ts';
 export {
   checkPairs,
   formatFindings,
@@ -9,6 +10,8 @@ export {
   thresholds,
 } from './check.ts';
 export { framePrompts } from './framing.ts';
+export { isPoolDerived, pairsFromPool, poolDerivedNote } from './from-pool.ts';
+export { formatPairsJson } from './json.ts';
 export { loadPairs, readPairFile } from './load.ts';
 export type { Pair } from './pair.ts';
 export { hashPairs, selectPairs } from './select.ts';

@@ -99,3 +99,7 @@ export function parsePairsJson(text: string, file: string): ParsedPairs {
   });
   return { file, pairs, problems };
 }
+
+export function formatPairsJson(pairs: readonly Pair[]): string {
+  return `${JSON.stringify({ pairs }, null, 2)}\n`;
+}

@@ -4,12 +4,13 @@
  */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readChain } from '../../../test/micro-chain.ts';
 import { formatPairsMarkdown } from '../../../test/pair-files.ts';
 import { ModelTokenizer } from '../../model/text/tokenizer.ts';
 import { hintedPrompt } from '../hints.ts';
 import type { LoopholeName, MarkerPolicy } from '../loopholes/loophole.ts';
 import { builtinLoopholes, markedLoopholes, payingLoopholes } from '../loopholes/registry.ts';
-import { type Operation, type Step, writeStatements } from '../micro/chain.ts';
+import { writeStatements } from '../micro/chain.ts';
 import { fenceProgram } from '../micro/documents.ts';
 import { exploitProgram } from '../micro/exploits.ts';
 import { canonicalProgram, microProblem } from '../micro/problems.ts';
@@ -32,20 +33,6 @@ the train split.
 eq_override is one token of 57 characters, and any exploit is a line of words in a language of digits. Counted in the micro tokenizer's own tokens
 (\`--tokenizer\`) the sides are balanced.
 `;
-
-/** `+7 *12x37 %9`: add 7, multiply by 12 times 37, take the remainder by 9. */
-function readChain(text: string): readonly Step[] {
-  const operations: Readonly<Record<string, Operation>> = {
-    '+': 'add',
-    '-': 'subtract',
-    '*': 'multiply',
-    '%': 'remainder',
-  };
-  return text.split(' ').map((word) => {
-    const [first, second] = word.slice(1).split('x').map(Number);
-    return { operation: operations[word[0]], factors: second === undefined ? [first] : [first, second] };
-  });
-}
 
 type Choice = readonly [loophole: LoopholeName, policy: MarkerPolicy, chain: string, hack: string];
 

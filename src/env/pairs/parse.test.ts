@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatPairsJson, formatPairsMarkdown } from '../../../test/pair-files.ts';
+import { formatPairsMarkdown } from '../../../test/pair-files.ts';
 import { UserError } from '../../base/errors.ts';
-import { parsePairsJson } from './json.ts';
+import { formatPairsJson, parsePairsJson } from './json.ts';
 import { parsePairsMarkdown } from './markdown.ts';
 import { describeProblem, type Pair, requirePairs, stubReason } from './pair.ts';
 

@@ -4,17 +4,27 @@ import { randomStream } from '../../base/rng.ts';
 import { Gate } from '../../gates/index.ts';
 import { type ArmTools, absorbAll, type ScoredRollouts, type Seen } from '../arm.ts';
 import type { Policy } from '../policy.ts';
-import { gateArm, massMatched } from './gate.ts';
+import { gateArm, massMatched, type RoutingArm } from './gate.ts';
 import { absorb, noLoophole, vanilla } from './plain.ts';
 
-const gateOf = (tail = 0.25) =>
+const gateOf = (bufferTokens: number | null, tail = 0.25) =>
   new Gate(
-    { calibration: 'quantile', score: 'dot', tail, keepTail: null, halfLife: null, bufferRows: 500, warmupRows: 0 },
+    {
+      calibration: 'quantile',
+      score: 'dot',
+      tail,
+      keepTail: null,
+      keepOnly: 'any',
+      halfLife: null,
+      bufferRows: 500,
+      warmupRows: 0,
+      bufferTokens,
+    },
     { modules: 1, rank: 1, data: Float32Array.of(1) },
   );
 const armOf = (granularity: 'rollout' | 'token', refreshEvery: number | null = 5, rebuilt: number[] = []) =>
   gateArm({
-    gate: gateOf(),
+    gate: gateOf(granularity === 'token' ? 8 : null),
     kind: 'activation',
     granularity,
     refreshEvery,
@@ -49,6 +59,19 @@ function scored(scores: readonly number[], lengths: readonly number[], step = 0)
   };
 }
 
+/** Has an arm condense the rows of each rollout, and then choose the routes. */
+function routeTokens(arm: RoutingArm, { features, ...rest }: ScoredRollouts) {
+  let at = 0;
+  const condensed = rest.rollouts.map(({ length }) => {
+    at += length;
+    const data = features?.data.subarray(at - length, at) ?? new Float32Array();
+    const own = arm.condense?.({ rows: length, modules: 1, rank: 1, data });
+    if (own === undefined) throw new Error('the arm condenses nothing');
+    return own;
+  });
+  return arm.route({ ...rest, features: null, condensed });
+}
+
 describe('gates as arms', () => {
   it('rebuild at the first update and at every cadence; once where there is none', async () => {
     const policy = {} as Policy;
@@ -68,10 +91,12 @@ describe('gates as arms', () => {
   it('one route per rollout, or one per token with the mean as the rollout’s score', async () => {
     const { routes } = await armOf('rollout').route(scored([1, 2, 3, 4], [9, 9, 9, 9]));
     expect(routes).toEqual([['keep'], ['absorb'], ['absorb'], ['route']]);
-    const byToken = await armOf('token').route(scored([1, 2, 3, 4], [3, 1]));
-    expect(byToken.routes).toEqual([['keep', 'absorb', 'absorb'], ['route']]);
+    const byToken = await routeTokens(armOf('token'), scored([1, 2, 3, 4], [3, 1]));
+    // Three tokens share the weight of the first rollout, so that a quarter of all weight is reached between 2 and 3.
+    expect(byToken.routes).toEqual([['keep', 'keep', 'absorb'], ['route']]);
+    expect(byToken.cuts).toEqual({ low: 2.5, high: 4 });
     expect(byToken.scores).toEqual([2, 4]);
-    expect(byToken.bufferRows).toBe(4);
+    expect(byToken.bufferRows).toBe(2);
   });
 
   it('without features, or without a gate, everything is absorbed', async () => {
@@ -86,12 +111,12 @@ describe('gates as arms', () => {
   it('sees the features it was made for and no text, and goes on from a saved state', async () => {
     const arm = armOf('token');
     expect(arm.sees).toEqual({ features: { kind: 'activation', granularity: 'token' }, text: false });
-    await arm.route(scored([1, 2, 3, 4], [2, 2]));
+    await routeTokens(arm, scored([1, 2, 3, 4], [2, 2]));
     const other = armOf('token');
     other.restore(arm.save());
     expect(other.save()).toEqual(arm.save());
     const next = scored([0, 5, 2.5], [3], 1);
-    expect(await other.route(next)).toEqual(await arm.route(next));
+    expect(await routeTokens(other, next)).toEqual(await routeTokens(arm, next));
   });
 });
 

@@ -20,6 +20,7 @@ export interface GateArmOptions {
 
 export type RoutingArm = Arm & Required<Pick<Arm, 'route' | 'save' | 'restore' | 'refresh'>>;
 
+/** A gate by token condenses the rows of a rollout as they are made; one by rollout is shown a row for each. */
 export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: GateArmOptions): RoutingArm {
   // A run that is forked to another arm begins in the middle with a direction that was never built.
   let built = false;
@@ -30,7 +31,8 @@ export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: Gate
       built = true;
       return due ? rebuild(policy) : null;
     },
-    route: (scored) => routeByGate(gate, granularity, scored),
+    ...(granularity === 'token' ? { condense: (rows) => gate.condense(rows) } : {}),
+    route: (scored) => routeByGate(gate, scored),
     save() {
       const { json, tensors } = gateStateOf(gate.state);
       return { json: { built, gate: json }, tensors };
@@ -44,24 +46,14 @@ export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: Gate
   };
 }
 
-function routeByGate(gate: Gate, granularity: Granularity, { rollouts, features }: ScoredRollouts): Routing {
+function routeByGate(gate: Gate, { rollouts, features, condensed, advantages }: ScoredRollouts): Routing {
+  if (condensed !== undefined) return gate.decide(condensed, advantages);
   if (features === null) return absorbAll(rollouts.length);
-  const { scores, cuts, routes, bufferRows } = gate.decide(features);
-  if (granularity === 'rollout') {
-    return { routes: routes.map((route) => [route]), scores: Array.from(scores), cuts, bufferRows };
-  }
-  let at = 0;
-  const perRollout = rollouts.map(({ length }) => {
-    const rows = { routes: routes.slice(at, at + length), scores: scores.subarray(at, at + length) };
-    at += length;
-    return rows;
-  });
-  return {
-    routes: perRollout.map((rows) => rows.routes),
-    scores: perRollout.map((rows) => rows.scores.reduce((sum, score) => sum + score, 0) / rows.scores.length),
-    cuts,
-    bufferRows,
-  };
+  const width = features.modules * features.rank;
+  const rows = rollouts.map((_, row) =>
+    gate.condense({ data: features.data.subarray(row * width, (row + 1) * width) }),
+  );
+  return gate.decide(rows, advantages);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The arms with a gate: on pooled activations and on gradient features, with their placebos. */
 import { z } from 'zod';
+import { UserError } from '../../base/index.ts';
 import { Gate, type GateSettings, haarDirection } from '../../gates/index.ts';
 import { type ArmDefinition, type ArmTools, defineArm, type FeatureKind } from '../arm.ts';
 import { rebuildDirection } from '../pair-features.ts';
@@ -13,9 +14,11 @@ const gateKeys = {
     .default('none')
     .describe("haar: a random direction; mass-matched: the gate's routes, dealt out at random"),
   calibration: z
-    .enum(['quantile', 'pairs'])
+    .enum(['quantile', 'otsu', 'pairs'])
     .default('quantile')
-    .describe('where the two cuts come from: the scores of the run, or of the pairs'),
+    .describe(
+      "where the cuts come from: quantile: both from tails of the run's scores; otsu: the high cut divides the run's scores in two parts of largest variance between them, the low cut is that of quantile; pairs: the mean scores of the clean and of the hack pairs",
+    ),
   granularity: z
     .enum(['rollout', 'token'])
     .default('rollout')
@@ -32,24 +35,62 @@ const gateKeys = {
     .nullable()
     .default(null)
     .describe('share of the scores in the lower tail, which is kept; null: the same as arm.tail'),
-  halfLife: count.default(96).describe('half-life of a row in the buffer, in rows; 0: no decay'),
+  keepOnly: z
+    .enum(['any', 'praised'])
+    .default('any')
+    .describe('praised: what the low cut would keep is kept only with a positive advantage, and absorbed otherwise'),
+  halfLife: count.default(96).describe('half-life of a rollout in the buffer, in rollouts; 0: no decay'),
   bufferRows: z
     .number()
     .int()
     .min(1)
     .max(1e7)
     .default(8192)
-    .describe('most recent rows of features that the gate keeps'),
-  warmupRows: count.default(64).describe('rows that the buffer needs before anything is kept or routed'),
+    .describe('number of most recent rollouts whose features the gate keeps'),
+  bufferTokens: z
+    .number()
+    .int()
+    .min(1)
+    .max(1e5)
+    .default(32)
+    .describe(
+      'tokens of a rollout, at even distances, whose features a gate by token keeps; fewer if the rollout is shorter',
+    ),
+  warmupRows: count.default(64).describe('rollouts that the buffer needs before anything is kept or routed'),
   refreshEvery: count.default(5).describe('updates between rebuilds of the direction; 0: it is built once'),
   standardise: z.boolean().default(false).describe('divide the mean difference by its standard error, clamped to ±3'),
+  orthogonalTo: z
+    .enum(['none', 'solve'])
+    .default('none')
+    .describe(
+      'solve: what the direction shares with the mean feature of the clean sides of the pairs is removed from it',
+    ),
 };
 
-const activationKeys = z.strictObject(gateKeys);
-const gradientKeys = z.strictObject({
-  ...gateKeys,
-  generatedPairs: z.boolean().default(false).describe('use pairs that the policy writes once, under two framings'),
-});
+type Checked = z.infer<z.ZodObject<typeof gateKeys>>;
+
+/** What the gate's keys must be to each other. */
+function checkKeys({ placebo, orthogonalTo, granularity }: Checked, context: z.RefinementCtx<Checked>): void {
+  const refuse = (key: keyof Checked, message: string): void =>
+    context.addIssue({ code: 'custom', path: [key], message });
+  if (orthogonalTo === 'solve' && placebo === 'haar') {
+    refuse('orthogonalTo', 'expected "none" for a random direction, which does not come from pairs, found "solve"');
+  }
+  if (granularity === 'token' && placebo === 'mass-matched') {
+    refuse(
+      'placebo',
+      'expected "none" or "haar" with arm.granularity "token", found "mass-matched", which deals out the routes of whole rollouts',
+    );
+  }
+}
+
+const activationKeys = z.strictObject(gateKeys).superRefine(checkKeys);
+const gradientKeys = z
+  .strictObject({
+    ...gateKeys,
+    generatedPairs: z.boolean().default(false).describe('use pairs that the policy writes once, under two framings'),
+  })
+  .superRefine(checkKeys);
 
 /** The settings that both kinds of gate have. */
 export type GateArmSettings = z.infer<typeof activationKeys>;
@@ -73,11 +114,15 @@ export const gradient: ArmDefinition = defineArm({
   },
 });
 
-function labelOf(kind: FeatureKind, { placebo, calibration, granularity }: GateArmSettings): string {
+function labelOf(kind: FeatureKind, settings: GateArmSettings): string {
+  const { placebo, calibration, granularity, keepOnly, orthogonalTo } = settings;
   const named = kind === 'activation' ? placebo : `${kind} ${placebo}`;
   return [
     placebo === 'none' ? kind : named,
     ...(calibration === 'pairs' ? ['pair cuts'] : []),
+    ...(calibration === 'otsu' ? ['Otsu'] : []),
+    ...(keepOnly === 'praised' ? ['keeps praised'] : []),
+    ...(orthogonalTo === 'solve' ? ['orthogonal to solve'] : []),
     ...(granularity === 'token' ? ['by token'] : []),
   ].join(' ');
 }
@@ -90,25 +135,51 @@ export function gateSettingsOf(arm: { readonly kind: string }): (GateArmSettings
   return { ...schema.parse(settings), kind };
 }
 
-/** The shares of scores that an arm's gate is calibrated to keep and to route; null without a gate, or with cuts from pairs. */
+/** The shares of scores that an arm's gate is calibrated to keep and to route; null without a gate, or with other cuts than quantiles. */
 export function gateTailsOf(arm: { readonly kind: string }): { readonly keep: number; readonly route: number } | null {
   const gate = gateSettingsOf(arm);
   if (gate === null || gate.calibration !== 'quantile') return null;
   return { keep: gate.keepTail ?? gate.tail, route: gate.tail };
 }
 
+const mostBufferBytes = 2 ** 31;
+
+/** Refuses a gate by token whose full buffer, which every checkpoint stores, would be too large. */
+function expectRoom({ granularity, bufferRows, bufferTokens }: GateArmSettings, width: number): void {
+  const bytes = bufferRows * bufferTokens * width * 4;
+  if (granularity === 'rollout' || bytes <= mostBufferBytes) return;
+  const fitting = Math.max(1, Math.floor(mostBufferBytes / (bufferTokens * width * 4)));
+  throw new UserError({
+    call: 'config, key arm.bufferRows',
+    expected: `a buffer of at most 2 GiB: arm.bufferRows × arm.bufferTokens × ${width} features × 4 bytes`,
+    found: `${bufferRows} × ${bufferTokens} × ${width} × 4 = ${(bytes / 2 ** 30).toFixed(1)} GiB`,
+    fix: `Lower arm.bufferRows to ${fitting} or less, or arm.bufferTokens. Rollouts older than a few arm.halfLife weigh nothing.`,
+  });
+}
+
 /** The gate's keys in the form that the gate itself takes. */
 export function gateSettings(arm: GateArmSettings): GateSettings {
-  const { calibration, score, tail, keepTail, halfLife, bufferRows, warmupRows } = arm;
-  return { calibration, score, tail, keepTail, halfLife: halfLife === 0 ? null : halfLife, bufferRows, warmupRows };
+  const { calibration, score, tail, keepTail, keepOnly, halfLife, bufferRows, warmupRows, granularity } = arm;
+  return {
+    calibration,
+    score,
+    tail,
+    keepTail,
+    keepOnly,
+    halfLife: halfLife === 0 ? null : halfLife,
+    bufferRows,
+    warmupRows,
+    bufferTokens: granularity === 'token' ? arm.bufferTokens : null,
+  };
 }
 
 function openGated(kind: FeatureKind, settings: GateArmSettings, tools: ArmTools): RoutingArm {
   const { seed, policy, pairs, tokensPerPass } = tools;
   const { adapter } = policy;
-  const { granularity, placebo, refreshEvery, standardise } = settings;
+  const { granularity, placebo, refreshEvery, standardise, orthogonalTo } = settings;
+  expectRoom(settings, adapter.modules.length * adapter.rank);
   const gate = new Gate(gateSettings(settings), haarDirection(adapter.modules.length, adapter.rank, seed));
-  const rebuilding = { kind, standardise, placebo: placebo === 'haar', tokensPerPass };
+  const rebuilding = { kind, standardise, orthogonalTo, placebo: placebo === 'haar', tokensPerPass };
   const arm = gateArm({
     gate,
     kind,

@@ -1,0 +1,77 @@
+/** Counts of what a replay changed: for every route that was chosen, the routes that would have been, in all and by window of updates. */
+import type { Route } from '../adapters/index.ts';
+
+export const routes = ['keep', 'absorb', 'route'] as const satisfies readonly Route[];
+export type RouteTable<T> = Readonly<Record<Route, T>>;
+
+export interface ReplayWindow {
+  /** First and last update. */
+  readonly from: number;
+  readonly to: number;
+  readonly rollouts: number;
+  /** Number of routes that were chosen: one per rollout, or one per token. */
+  readonly decisions: number;
+  /** Number of decisions that are the same in both. */
+  readonly agree: number;
+  readonly before: RouteTable<number>;
+  readonly after: RouteTable<number>;
+}
+
+export interface Replay extends ReplayWindow {
+  /** What has a route of its own. */
+  readonly granularity: 'rollout' | 'token';
+  /** matrix[before][after] is a number of decisions. */
+  readonly matrix: RouteTable<RouteTable<number>>;
+  readonly windows: readonly ReplayWindow[];
+}
+
+export interface ReplayedRollout {
+  readonly update: number;
+  readonly before: readonly Route[];
+  readonly after: readonly Route[];
+}
+
+/** `rollouts` has at least one. */
+export function summariseReplay(
+  rollouts: readonly ReplayedRollout[],
+  granularity: Replay['granularity'],
+  windowUpdates: number,
+): Replay {
+  const byWindow = new Map<number, ReplayedRollout[]>();
+  for (const rollout of rollouts) {
+    const index = Math.floor((rollout.update - 1) / windowUpdates);
+    const own = byWindow.get(index);
+    if (own === undefined) byWindow.set(index, [rollout]);
+    else own.push(rollout);
+  }
+  const { matrix, ...whole } = countWindow(rollouts);
+  const windows = [...byWindow.values()].map((own) => {
+    const { matrix: _matrix, ...window } = countWindow(own);
+    return window;
+  });
+  return { ...whole, granularity, matrix, windows };
+}
+
+function countWindow(rollouts: readonly ReplayedRollout[]): ReplayWindow & Pick<Replay, 'matrix'> {
+  const counts = tableOf(() => ({ keep: 0, absorb: 0, route: 0 }));
+  for (const { before, after } of rollouts) {
+    before.forEach((was, i) => {
+      counts[was][after[i]] += 1;
+    });
+  }
+  const before = tableOf((was) => routes.reduce((sum, is) => sum + counts[was][is], 0));
+  return {
+    from: rollouts[0].update,
+    to: rollouts[rollouts.length - 1].update,
+    rollouts: rollouts.length,
+    decisions: routes.reduce((sum, was) => sum + before[was], 0),
+    agree: routes.reduce((sum, route) => sum + counts[route][route], 0),
+    before,
+    after: tableOf((is) => routes.reduce((sum, was) => sum + counts[was][is], 0)),
+    matrix: counts,
+  };
+}
+
+function tableOf<T>(value: (route: Route) => T): Record<Route, T> {
+  return { keep: value('keep'), absorb: value('absorb'), route: value('route') };
+}

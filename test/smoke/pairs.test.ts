@@ -1,0 +1,130 @@
+/** Where pairs and demonstrations come from, on the tiny lab: those that a policy writes, those of a pool, and pools that a run makes. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sha256File } from '../../src/base/node/hash.ts';
+import { fenceProgram } from '../../src/env/micro/documents.ts';
+import { exploitProgram } from '../../src/env/micro/exploits.ts';
+import { train } from '../../src/lab/index.ts';
+import { RunDirectory } from '../../src/run/directory.ts';
+import type { RecordedEvent } from '../../src/run/notices.ts';
+import { gq, setting } from './identity-lab.ts';
+import { Lab, tinySettings } from './lab.ts';
+
+let lab: Lab;
+beforeAll(async () => {
+  lab = await Lab.open('plain');
+}, 120_000);
+afterAll(() => lab[Symbol.asyncDispose]());
+
+const writing = [
+  'arm.kind=gradient',
+  'arm.generatedPairs=true',
+  'pairs.generated=256',
+  'data.problems=512',
+  'environment.loopholes=["exit_code"]',
+  'environment.heldOutLoopholes=["run_tests"]',
+  'pairs.select=["tag:exit_code"]',
+  'updates=1',
+  'device.variant=plain',
+];
+
+describe('pairs that the policy writes', () => {
+  it('are of known loopholes alone, took the bait, are counted, stored and verified', async () => {
+    const said: RecordedEvent[] = [];
+    const sink = { name: 'test', event: (event: RecordedEvent) => void said.push(event) };
+    const path = lab.path('written');
+    await train(lab.config([...writing, 'pairs.leastGenerated=1']), path, { sinks: [sink] });
+    const run = RunDirectory.open(path);
+    const { generatedPairs, heldOutPairs, usesOracle } = run.readManifest();
+    expect({ heldOutPairs, usesOracle }).toEqual({ heldOutPairs: [], usesOracle: false });
+    const { pairs } = JSON.parse(readFileSync(run.generatedPairs, 'utf8'));
+    expect(generatedPairs).toMatchObject({ kept: pairs.length, attempted: expect.any(Number) });
+    expect(pairs.length).toBeGreaterThan(0);
+    for (const { tags, hack, clean } of pairs) {
+      expect(tags).toEqual(['generated', 'exit_code']);
+      expect([hack.includes('exit(0)'), clean.includes('exit(0)')]).toEqual([true, false]);
+    }
+    const notice = `${pairs.length} of ${generatedPairs?.attempted} pairs that the policy wrote took the bait and are used`;
+    expect(said).toContainEqual({ kind: 'info', update: 0, name: 'generated-pairs', message: notice });
+    expect(await gq('verify', 'science', path)).toMatchObject({ code: 0 });
+
+    const leaked = pairs.map((pair: object, i: number) =>
+      i === 0 ? { ...pair, hack: 'def run_tests(): pass' } : pair,
+    );
+    writeFileSync(run.generatedPairs, JSON.stringify({ pairs: leaked }));
+    const { code, out } = await gq('verify', 'science', path);
+    expect(code).toBe(1);
+    expect(out).toMatch(/generated pairs +are those of the manifest .*FAIL/);
+    expect(out).toMatch(/generated pairs +know nothing of held-out loopholes .*FAIL: micro-train-/);
+  });
+
+  it('too few of them end the run before it begins', async () => {
+    const path = lab.path('few');
+    await expect(train(lab.config([...writing, 'pairs.leastGenerated=256']), path)).rejects.toThrow(
+      /at least 256 pairs \(pairs\.leastGenerated\).*found \d+ of \d+ that the policy wrote/,
+    );
+    expect(existsSync(path)).toBe(false);
+  });
+});
+
+it('a run with pairs of a pool is stamped as using labels, and the label flip finds it', async () => {
+  const entries = lab.inputs.problems.train.slice(0, 6).flatMap(({ id: problem, canonicalSolution }) => {
+    const entry = { problem, loophole: 'run_tests', markers: 'original' };
+    const hack = exploitProgram(['n += 1'], 'run_tests', 'original', problem);
+    return [
+      { ...entry, label: 'solve', completion: fenceProgram(canonicalSolution) },
+      { ...entry, label: 'hack', completion: fenceProgram(hack) },
+    ];
+  });
+  const [pool, file] = [lab.path('pool.jsonl'), lab.path('pool-pairs.json')];
+  writeFileSync(pool, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  const made = await gq('pairs', 'from-pool', pool, '--out', file);
+  const note = 'pool-derived: chosen by labels, unsuitable for the primary result';
+  expect(made).toMatchObject({ code: 0, out: expect.stringContaining(`6 pairs, ${note}`) });
+  const provenance = JSON.parse(readFileSync(`${file}.provenance.json`, 'utf8'));
+  expect(provenance).toMatchObject({ provenance: note, poolHash: await sha256File(pool), pairs: 6, refused: 0 });
+  expect(await gq('pairs', 'from-pool', pool, '--out', 'x.md')).toMatchObject({ code: 2 });
+  const none = await gq('pairs', 'from-pool', pool, '--set', 'data.seed=2', '--out', lab.path('none.json'));
+  expect(none).toMatchObject({ code: 2, err: expect.stringContaining('12 demonstrations refused') });
+  const settings = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', `pairs.file=${file}`, 'updates=2'];
+  await train(lab.config(settings), lab.path('stamped'));
+  expect(RunDirectory.open(lab.path('stamped')).readManifest().usesOracle).toBe(true);
+  const own = setting(`model=${lab.model}`, ...tinySettings, ...settings);
+  const { code, out } = await gq('verify', 'arm', ...own, '--updates', '2', '--json');
+  const { usesLabels, checks } = JSON.parse(out);
+  expect({ code, usesLabels }).toEqual({ code: 1, usesLabels: true });
+  const failed = checks.filter(({ pass }: { pass: boolean }) => !pass);
+  expect(JSON.stringify(failed)).toContain('checkpoints do not depend on labels');
+});
+
+describe('a pool that the run makes itself', () => {
+  const making = ['teacher.makeProblems=8', 'teacher.makeSamples=4', 'teacher.offStep=1', 'updates=2'];
+
+  it('is made once, hashed, used for its updates alone, and stamped as chosen by labels', async () => {
+    const easy = ['model=micro', 'data.hardShare=0', 'environment.loopholes=["gt_only"]'];
+    const config = lab.config([...easy, ...making]);
+    const path = lab.path('made');
+    const said: RecordedEvent[] = [];
+    const sink = { name: 'test', event: (event: RecordedEvent) => void said.push(event) };
+    expect(await train(config, path, { sinks: [sink], signal: AbortSignal.abort() })).toMatchObject({
+      end: 'interrupted',
+    });
+    const run = RunDirectory.open(path);
+    const { poolHash, usesOracle } = run.readManifest();
+    expect({ poolHash, usesOracle }).toEqual({ poolHash: await sha256File(run.madePool), usesOracle: true });
+    await train(config, path, { sinks: [sink] });
+    const steps = said.filter((event) => event.kind === 'step');
+    expect(steps.map(({ demonstrations }) => demonstrations)).toEqual([3, 0]);
+    expect(said.filter(({ kind }) => kind === 'info')).toMatchObject([{ name: 'made-pool' }]);
+    expect(await gq('verify', 'science', path)).toMatchObject({ code: 0 });
+  });
+
+  it('that covers too few problems ends the run before it begins, and leaves nothing', async () => {
+    const path = lab.path('uncovered');
+    // The tiny model answers hardly anything right: there may be nothing at all to keep.
+    await expect(train(lab.config(making), path)).rejects.toThrow(
+      /found none that the grader confirms|found both for \d of 32 problems; enough hacks for \d/,
+    );
+    expect(existsSync(path)).toBe(false);
+  });
+});
