@@ -2,7 +2,7 @@
 /**
  * The `gq` command: runs dist/ where it has been built, as in the installed package, and else the sources of a clone. Node runs
  * TypeScript from 22.18 on; under an older one the sources are run by the Node that `npm ci` brings. Compiled code is kept between
- * calls in the lab's cache folder (src/base/node/cache-folder.ts), from Node 22.8 on: a command starts in less than half the time.
+ * calls in the lab's cache folder (src/base/node/cache-folder.ts), from Node 22.8 on: a command starts faster.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
