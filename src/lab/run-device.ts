@@ -3,7 +3,6 @@
  * budget (device.arenaMiB, or what is free) is refused before anything is loaded, and the error says what to lower.
  */
 import { findStart } from '../adapters/index.ts';
-import { inspectCuda } from '../engine/cuda/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { Task } from '../grpo/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
@@ -52,6 +51,7 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
 /** The memory budget; null if no GPU answers, in which case opening the device will say why. */
 async function budgetOf({ device: { arenaMiB, libraries } }: RunConfig): Promise<Budget | null> {
   if (arenaMiB !== null) return { bytes: arenaMiB * 2 ** 20, source: 'in device.arenaMiB' };
+  const { inspectCuda } = await import('../engine/cuda/index.ts');
   const [gpu] = (await inspectCuda(libraries === null ? {} : { libraries })).gpus;
   return gpu === undefined ? null : { bytes: gpu.freeBytes, source: `free on ${gpu.name}` };
 }

@@ -1,12 +1,11 @@
 /**
  * Tables of rows, as JSON lines while they grow and as Parquet once they are sealed; readers take either form. Columns of
- * type JSON hold arrays and objects.
+ * type JSON hold arrays and objects. The Parquet packages are loaded where one is read or written: most commands do neither.
  */
 import { existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
-import { type BasicType, fileWriter, parquetWriteRows } from 'hyparquet-writer';
+import type { BasicType } from 'hyparquet-writer';
 import { UserError } from '../base/index.ts';
 import { readJsonl, syncDirectory, systemComplaint } from '../base/node/index.ts';
 import { damagedFile } from './checksums.ts';
@@ -18,6 +17,7 @@ const rowsPerRead = 4096;
 
 /** Writes `path`.parquet from `path`.jsonl, whole or not at all. The lines stay. */
 export async function sealTable<Row>(path: string, columns: TableColumns<Row>, format: number): Promise<void> {
+  const { fileWriter, parquetWriteRows } = await import('hyparquet-writer');
   const temporary = `${path}.parquet.tmp`;
   await parquetWriteRows({
     writer: fileWriter(temporary),
@@ -68,6 +68,7 @@ export async function* readTable<Row>(path: string): AsyncGenerator<Row> {
 }
 
 async function* readParquet<Row>(path: string): AsyncGenerator<Row> {
+  const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } = await import('hyparquet');
   const { file, metadata } = await readWhole(path, async () => {
     const opened = await asyncBufferFromFile(path);
     return { file: opened, metadata: await parquetMetadataAsync(opened) };

@@ -5,7 +5,8 @@ import type { JobMessage, JobStart, WorkReports } from './job.ts';
 import { LabWorker } from './lab-worker.ts';
 import { runOne } from './run-experiment.ts';
 
-const tell = (message: JobMessage): void => void process.send?.(message);
+/** A message that finds no parent any more is lost; without the callback it would end the process before the run is saved. */
+const tell = (message: JobMessage): void => void process.send?.(message, undefined, undefined, () => undefined);
 
 const reports: WorkReports = {
   note: (text) => tell({ kind: 'note', text }),

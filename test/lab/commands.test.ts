@@ -22,6 +22,7 @@ const small = [
   'sampling.promptsPerStep=6',
   'sampling.group=4',
   'output.checkpointEvery=2',
+  'device.threads=1',
 ];
 const settings = small.flatMap((setting) => ['--set', setting]);
 const folder = temporaryFolder();

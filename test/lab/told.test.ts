@@ -16,11 +16,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import { gqProgram } from '../gq-command.ts';
+import { tinyModel } from '../smoke/lab.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-told-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-const small = ['sampling.promptsPerStep=2', 'sampling.group=2', 'sampling.maxNewTokens=12', 'output.checkpointEvery=1'];
+const tiny = [`model=${await tinyModel()}`, 'data.problems=32', 'device.threads=1', 'output.checkpointEvery=1'];
+const small = [...tiny, 'sampling.promptsPerStep=2', 'sampling.group=2', 'sampling.maxNewTokens=12'];
 const sets = (settings: readonly string[]): string[] => settings.flatMap((each) => ['--set', each]);
 
 async function gq(...argv: string[]): Promise<{ code: number; out: string; err: string }> {

@@ -2,10 +2,9 @@
  * Stops the process of an experiment from outside: with runs side by side or one after another, by an interrupt while training or
  * evaluating, or by a kill. It must say how to go on, and end with the same bytes as one that was left alone.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { gqProgram } from '../gq-command.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
@@ -15,7 +14,7 @@ import { fingerprint } from './kill.ts';
 const home = temporaryFolder();
 const recipe = join(home, 'pair.toml');
 const runs = ['vanilla-1', 'activation-1'];
-const short = ['device.variant=plain', 'updates=12', 'output.checkpointEvery=2'];
+const short = ['device.variant=plain', 'updates=6', 'output.checkpointEvery=2'];
 const settings = [`model=${await tinyModel()}`, ...tinySettings, ...short];
 
 beforeAll(() => {
@@ -30,24 +29,28 @@ interface Life {
   readonly err: string;
 }
 
-function live(
-  out: string,
-  jobs: number,
-  onText: (text: string, child: ChildProcess) => void = () => {},
-): Promise<Life> {
+/** A signal that is sent once, as soon as the moment has come. */
+interface Stop {
+  readonly signal: NodeJS.Signals;
+  readonly when: (text: string) => boolean;
+}
+
+function live(out: string, jobs: number, stop: Stop | null = null): Promise<Life> {
   const sets = settings.flatMap((setting) => ['--set', setting]);
   const args = [gqProgram(), 'experiment', recipe, '--out', out, '--jobs', `${jobs}`, ...sets];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const text = { out: '', err: '' };
   child.stdout.on('data', (chunk) => (text.out += chunk));
-  child.stderr.on('data', (chunk) => {
-    text.err += chunk;
-    onText(text.err, child);
-  });
-  return new Promise((done, fail) => {
+  child.stderr.on('data', (chunk) => (text.err += chunk));
+  const watch = setInterval(() => {
+    if (!stop?.when(text.err)) return;
+    clearInterval(watch);
+    child.kill(stop.signal);
+  }, 10);
+  return new Promise<Life>((done, fail) => {
     child.on('error', fail);
     child.on('close', (code) => done({ code, ...text }));
-  });
+  }).finally(() => clearInterval(watch));
 }
 
 const evaluationsOf = (out: string, run: string): string[] => readdirSync(join(out, run, 'evaluations')).sort();
@@ -65,15 +68,8 @@ async function expectSame(found: string, whole: string): Promise<void> {
   }
 }
 
-/** Sends the signal once, as soon as the text matches. */
-const once = (pattern: RegExp, signal: NodeJS.Signals) => {
-  let sent = false;
-  return (text: string, child: ChildProcess): void => {
-    if (sent || !pattern.test(text)) return;
-    sent = true;
-    child.kill(signal);
-  };
-};
+/** The moment at which both runs have a checkpoint: none is still starting, and the later one is far from its end. */
+const inTraining = (out: string) => () => runs.every((run) => existsSync(join(out, run, 'checkpoints', '00002')));
 
 describe('an experiment that is stopped', () => {
   const whole = join(home, 'whole');
@@ -85,7 +81,7 @@ describe('an experiment that is stopped', () => {
 
   it('side by side gives the same bytes, after an interruption while training too', async () => {
     const out = join(home, 'side');
-    const first = await live(out, 2, once(/update 10\/12/, 'SIGINT'));
+    const first = await live(out, 2, { signal: 'SIGINT', when: inTraining(out) });
     expect(first, first.err).toMatchObject({ code: 130 });
     expect(first.out).toContain(
       `interrupted; what is finished is kept; go on with: gq experiment ${recipe} --out ${out} --set 'model=`,
@@ -101,7 +97,7 @@ describe('an experiment that is stopped', () => {
 
   it('goes on after an interruption while evaluating: what was evaluated is kept', async () => {
     const out = join(home, 'evaluating');
-    const first = await live(out, 1, once(/making \d+ evaluations/, 'SIGINT'));
+    const first = await live(out, 1, { signal: 'SIGINT', when: (text) => /making \d+ evaluations/.test(text) });
     expect(first, first.err).toMatchObject({ code: 130 });
     expect(first.err).toContain('interrupted: finishing this evaluation');
     expect(first.out).toContain('interrupted; what is finished is kept; go on with: gq experiment');
@@ -113,14 +109,13 @@ describe('an experiment that is stopped', () => {
 
   it('leaves no process behind when it is killed', async () => {
     const out = join(home, 'killed');
-    const first = await live(out, 2, once(/update 10\/12/, 'SIGKILL'));
+    const first = await live(out, 2, { signal: 'SIGKILL', when: inTraining(out) });
     expect(first.code).toBe(null);
     // The runs notice that their parent is gone, save and stop; until then their folders are locked.
-    let again = { code: 1 as number | null, err: '' };
-    for (let i = 0; i < 20 && again.code !== 0; i++) {
-      await sleep(1000);
-      again = await live(out, 2);
-    }
+    await expect
+      .poll(() => runs.some((run) => existsSync(join(out, run, 'lock.json'))), { timeout: 60_000 })
+      .toBe(false);
+    const again = await live(out, 2);
     expect(again, again.err).toMatchObject({ code: 0 });
     await expectSame(out, whole);
   }, 240_000);

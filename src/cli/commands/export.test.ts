@@ -43,8 +43,17 @@ async function run(...argv: string[]): Promise<{ code: number; out: string; err:
   return { code, ...written };
 }
 
-/** Stores an adapter in which every value has moved from its start. */
-async function storeAdapter(model: string, family: Family, targets?: readonly string[]): Promise<string> {
+const stored = new Map<string, Promise<string>>();
+
+/** The path of an adapter in which every value has moved from its start; it is made once, and nobody changes it. */
+function storeAdapter(model: string, family: Family, targets?: readonly string[]): Promise<string> {
+  const name = [model, family, ...(targets ?? ['all'])].join('-');
+  const made = stored.get(name) ?? makeAdapter(model, family, targets);
+  stored.set(name, made);
+  return made;
+}
+
+async function makeAdapter(model: string, family: Family, targets?: readonly string[]): Promise<string> {
   const device = createReferenceDevice();
   using scope = new Scope(device);
   await using folder = await ModelFolder.open(join(golden, model));

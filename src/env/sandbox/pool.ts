@@ -32,7 +32,8 @@ export class WorkerPool {
     this.#idle = Array.from({ length: workers }, () => undefined);
     if (first !== undefined) {
       this.#open.add(first);
-      this.#idle[0] = first;
+      // The last one is taken first.
+      this.#idle[workers - 1] = first;
     }
   }
 

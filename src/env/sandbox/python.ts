@@ -39,7 +39,17 @@ function readAnswer(text: string): Python | null {
   return { executable, version: [major, minor, patch], libraries };
 }
 
+const found = new Map<string, Python>();
+
+/** A Python that answered once in this process is not asked again, as long as the name leads to it by the same PATH. */
 export async function findPython(name = 'python3'): Promise<Python> {
+  const key = JSON.stringify([name, process.env['PATH']]);
+  const python = found.get(key) ?? (await askPython(name));
+  found.set(key, python);
+  return python;
+}
+
+async function askPython(name: string): Promise<Python> {
   const call = `start the sandbox with ${name}`;
   const expected = `Python ${oldest.join('.')} or newer`;
   const fix = 'Install python3, or name another one: environment.python in the config, --python on the command line.';
