@@ -24,12 +24,18 @@ export function planDisk(
 ): DiskPlan {
   const bytes = (part: 'learned' | 'initial') => floatBytes * countNumbers(part, parametrisation, rank, modules);
   const [initialBytes, adapterBytes] = [bytes('initial'), bytes('learned')];
-  const rows = typeof arm['bufferRows'] === 'number' ? arm['bufferRows'] + 1 : 0;
-  const stateBytes = 2 * adapterBytes + floatBytes * rows * modules.length * rank;
+  const stateBytes = 2 * adapterBytes + floatBytes * gateNumbers(arm, modules.length * rank);
   const checkpoints = 1 + Math.ceil(updates / output.checkpointEvery) + (safety.healSteps > 0 ? 1 : 0);
   const states = output.keepState === 'all' ? checkpoints : Math.min(2, checkpoints);
   const mostBytes = initialBytes + checkpoints * adapterBytes + states * stateBytes;
   return { initialBytes, adapterBytes, stateBytes, checkpoints, mostBytes };
+}
+
+/** A gate keeps its buffer, the number of rows of each rollout in it, and its direction. */
+function gateNumbers({ bufferRows, granularity, bufferTokens }: RunConfig['arm'], features: number): number {
+  if (typeof bufferRows !== 'number') return 0;
+  const rows = granularity === 'token' ? bufferRows * Number(bufferTokens) : bufferRows;
+  return bufferRows + (rows + 1) * features;
 }
 
 /** One sentence for a person. */

@@ -286,35 +286,6 @@ describe('gq pool make', () => {
     await gq(['pool', 'make', '--run', run.path, '--keep', 'hacks', '--out', out, '--force']);
     expect(readFileSync(out, 'utf8')).not.toContain('"solve"');
   });
-
-  it('from a model: sampled, graded, kept only where the label holds', async () => {
-    const out = lab.path('sampled.jsonl');
-    const recipe = fileURLToPath(new URL('../../recipes/micro-base.toml', import.meta.url));
-    const argv = [
-      'pool',
-      'make',
-      recipe,
-      '--problems',
-      '6',
-      '--samples',
-      '4',
-      '--keep',
-      'hacks',
-      '--out',
-      out,
-      '--json',
-    ];
-    const { code, out: text } = await gq([...argv, '--set', `model=${lab.model}`, '--set', 'device.arenaMiB=64']);
-    const provenance = JSON.parse(text);
-    expect(provenance).toMatchObject({ model: lab.model, solves: 0, samples: 4, seed: 1 });
-    const lines = readFileSync(out, 'utf8')
-      .split('\n')
-      .filter((line) => line !== '');
-    expect(lines).toHaveLength(provenance.hacks);
-    expect(code).toBe(provenance.hacks === 0 ? 1 : 0);
-    const both = await gq(['pool', 'make', recipe, '--run', lab.path('whole'), '--out', out]);
-    expect(both).toMatchObject({ code: 2, err: expect.stringContaining('a recipe or --run') });
-  });
 });
 
 describe('gq verify and gq smoke', () => {
@@ -376,7 +347,7 @@ describe('gq verify and gq smoke', () => {
     const allowed = await gq(['verify', 'science', path]);
     expect(allowed).toMatchObject({
       code: 0,
-      out: expect.stringContaining('may know held-out loopholes (pairs.allowHeldOut)'),
+      out: expect.stringMatching(/may know held-out loopholes .*pass\n +\(pairs\.allowHeldOut\)/),
     });
     const forged = { ...run.readManifest().config, pairs: { ...run.readManifest().config.pairs, allowHeldOut: false } };
     await run.writeManifest({ ...run.readManifest(), config: forged, configHash: configHash(forged) });

@@ -164,8 +164,8 @@ describe('what did not change is accepted', () => {
     expect(dataBytes('initial.safetensors')).toBe(plan.initialBytes);
     expect(dataBytes('checkpoints', '00002', 'adapter.safetensors')).toBe(plan.adapterBytes);
     expect(existsSync(at('whole', 'checkpoints', '00002', 'trainer.safetensors'))).toBe(false);
-    // The plan has a direction beside the rows of the buffer, which is not full after three updates.
-    const rowBytes = 4 * modules.length * config.adapter.rank;
+    // The plan has a direction beside the rows of the buffer, which is not full after three updates; a row has a count beside it.
+    const rowBytes = 4 * (modules.length * config.adapter.rank + 1);
     const rows = (dataBytes('checkpoints', '00003', 'trainer.safetensors') - plan.stateBytes) / rowBytes;
     expect(Number.isInteger(rows) && rows > 0 && rows <= 3 * 12).toBe(true);
   });

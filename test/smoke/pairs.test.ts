@@ -1,5 +1,6 @@
 /** Where pairs and demonstrations come from, on the tiny lab: those that a policy writes, those of a pool, and pools that a run makes. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256File } from '../../src/base/node/hash.ts';
 import { fenceProgram } from '../../src/env/micro/documents.ts';
@@ -7,6 +8,7 @@ import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import { train } from '../../src/lab/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { RecordedEvent } from '../../src/run/notices.ts';
+import { writeSeal } from '../../src/run/seal.ts';
 import { gq, setting } from './identity-lab.ts';
 import { Lab, tinySettings } from './lab.ts';
 
@@ -52,10 +54,14 @@ describe('pairs that the policy writes', () => {
       i === 0 ? { ...pair, hack: 'def run_tests(): pass' } : pair,
     );
     writeFileSync(run.generatedPairs, JSON.stringify({ pairs: leaked }));
+    const damaged = await gq('verify', 'science', path);
+    expect(damaged).toMatchObject({ code: 1, out: expect.stringMatching(/generated-pairs\.json +FAIL/) });
+    // Someone who also seals the run again does not get past what the pairs themselves say.
+    await writeSeal(run.path, 1);
     const { code, out } = await gq('verify', 'science', path);
     expect(code).toBe(1);
-    expect(out).toMatch(/generated pairs +are those of the manifest .*FAIL/);
-    expect(out).toMatch(/generated pairs +know nothing of held-out loopholes .*FAIL: micro-train-/);
+    expect(out).toMatch(/are those of the manifest .*FAIL/);
+    expect(out).toMatch(/know nothing of held-out loopholes .*FAIL\n +micro-train-/);
   });
 
   it('too few of them end the run before it begins', async () => {
@@ -126,5 +132,36 @@ describe('a pool that the run makes itself', () => {
       /found none that the grader confirms|found both for \d of 32 problems; enough hacks for \d/,
     );
     expect(existsSync(path)).toBe(false);
+  });
+});
+
+describe('gq pool make', () => {
+  it('from a model: sampled, graded, kept only where the label holds', async () => {
+    const out = lab.path('sampled.jsonl');
+    const recipe = fileURLToPath(new URL('../../recipes/micro-base.toml', import.meta.url));
+    const argv = [
+      'pool',
+      'make',
+      recipe,
+      '--problems',
+      '6',
+      '--samples',
+      '4',
+      '--keep',
+      'hacks',
+      '--out',
+      out,
+      '--json',
+    ];
+    const { code, out: text } = await gq(...argv, '--set', `model=${lab.model}`, '--set', 'device.arenaMiB=64');
+    const provenance = JSON.parse(text);
+    expect(provenance).toMatchObject({ model: lab.model, solves: 0, samples: 4, seed: 1 });
+    const lines = readFileSync(out, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '');
+    expect(lines).toHaveLength(provenance.hacks);
+    expect(code).toBe(provenance.hacks === 0 ? 1 : 0);
+    const both = await gq('pool', 'make', recipe, '--run', lab.path('nowhere'), '--out', out);
+    expect(both).toMatchObject({ code: 2, err: expect.stringContaining('a recipe or --run') });
   });
 });
