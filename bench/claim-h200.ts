@@ -38,7 +38,8 @@ const home = resolve(values.to);
 const model = resolve(values.model ?? join(home, 'model'));
 const updates = Number(values.updates);
 if (!(updates >= 2)) throw new Error(`claim-h200: expected --updates of at least 2, found ${values.updates}`);
-if (existsSync(join(home, 'claim'))) throw new Error(`claim-h200: ${home} has runs already; name a new folder with --to`);
+if (existsSync(join(home, 'claim')))
+  throw new Error(`claim-h200: ${home} has runs already; name a new folder with --to`);
 mkdirSync(home, { recursive: true });
 
 /** Cuts the file of problems into one for each split; those of validation are as many as those of the test. */
@@ -154,12 +155,16 @@ const differing = differences(runOf('claim', values.killed), runOf('whole', valu
 const folders = readdirSync(join(home, 'claim'), { withFileTypes: true }).filter((each) => each.isDirectory());
 const arms = folders.map(({ name }) => name.slice(0, -`-${seed}`.length)).map(costOf);
 
-console.log(`\n${'arm'.padEnd(24)}${'s an update'.padStart(12)}${'s the first'.padStart(12)}${'GB a run'.padStart(10)}`);
+console.log(
+  `\n${'arm'.padEnd(24)}${'s an update'.padStart(12)}${'s the first'.padStart(12)}${'GB a run'.padStart(10)}`,
+);
 for (const { arm, secondsPerUpdate, firstUpdateSeconds, gigabytes } of arms) {
   const cells = [secondsPerUpdate.toFixed(2).padStart(12), firstUpdateSeconds.toFixed(2).padStart(12)];
   console.log(`${arm.padEnd(24)}${cells.join('')}${gigabytes.toFixed(3).padStart(10)}`);
 }
-console.log(`${values.killed}, killed and continued: ${differing.length === 0 ? 'the bytes of an unbroken run' : `differs in ${differing.join(', ')}`}`);
+console.log(
+  `${values.killed}, killed and continued: ${differing.length === 0 ? 'the bytes of an unbroken run' : `differs in ${differing.join(', ')}`}`,
+);
 console.log(`from the kill to the end: ${goOnSeconds.toFixed(0)} s`);
 const { shape, device, killed, tokens } = values;
 const report = { shape, device, updates, tokens: Number(tokens), killed, differing, goOnSeconds, arms };

@@ -9,7 +9,7 @@ import { runCli } from '../../src/cli/program.ts';
 import { finalSets } from '../../src/evaluate/sets.ts';
 import { EvaluationStore } from '../../src/evaluate/store.ts';
 import { train } from '../../src/lab/index.ts';
-import type { RunEnd } from '../../src/run/sink.ts';
+import type { RunEnd, Sink } from '../../src/run/sink.ts';
 import { writeExperiment } from '../../src/sweep/directory.ts';
 import { type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from '../../src/sweep/experiment.ts';
 import { LabWorker } from '../../src/sweep/lab-worker.ts';
@@ -20,14 +20,20 @@ import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
 
 const recipe = 'recipes/qwen3-4b-claim.toml';
 const stoppedArm = 'activation';
-const silent = { note() {}, warn() {}, step() {}, evaluated() {} };
+const nothing = (): void => undefined;
+const silent = { note: nothing, warn: nothing, step: nothing, evaluated: nothing };
 
 /** Stops in the middle of one arm, as Ctrl-C does. */
 class StoppedWorker extends LabWorker {
   override async train(run: PlannedRun, path: string): Promise<RunEnd> {
     if (run.arm !== stoppedArm) return super.train(run, path);
     const stop = new AbortController();
-    const sink = { name: 'stop', event: ({ kind }: { kind: string }) => kind === 'step' && stop.abort() };
+    const sink: Sink = {
+      name: 'stop',
+      event: ({ kind }) => {
+        if (kind === 'step') stop.abort();
+      },
+    };
     return (await train(run.config, path, { sinks: [sink], signal: stop.signal })).end;
   }
 }
