@@ -1,7 +1,7 @@
 /**
  * The study of recipes/qwen3-4b-claim.toml as a whole, on a random model of Qwen3-4B's shape: a few updates of every arm, killed once
  * (SIGKILL) in the middle of one and continued, evaluated, and that arm trained again without a break to compare the bytes. Prints
- * seconds an update and the disk of a run, for each arm.
+ * seconds an update and the disk of a run (with a checkpoint of every update), for each arm.
  *   node bench/claim-h200.ts --problems FILE.jsonl[.gz] [--to DIR] [--model DIR] [--shape 4b] [--device cuda] [--arms a,b]
  *                            [--killed activation] [--updates 3] [--tokens 64] [--train 48] [--test 8] [--set key=value] [--json FILE]
  * The model is made if its folder is absent; DIR must be new. Without a GPU: --shape tiny --device wasm --arms vanilla,activation
@@ -11,8 +11,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { sha256 } from '../src/base/node/hash.ts';
 import { gqProgram } from '../test/gq-command.ts';
+import { fingerprint } from '../test/resume/kill.ts';
 
 const { values } = parseArgs({
   options: {
@@ -113,13 +113,17 @@ async function runAndKill(out: string, arm: string): Promise<void> {
   if (code !== null) throw new Error(`claim-h200: the experiment ended with ${code} before it could be killed`);
 }
 
-/** Names of adapter files whose bytes differ between two runs. */
-function differences(one: string, other: string): string[] {
-  const names = ['initial.safetensors', ...Array.from({ length: updates }, (_, i) => checkpointOf('', i + 1))];
-  return names.filter((name) => hashOf(join(one, name)) !== hashOf(join(other, name)));
+/** Names of the files whose bytes follow from the config and differ between two runs. */
+async function differences(one: string, other: string): Promise<string[]> {
+  const [found, expected] = [await fingerprint(one), await fingerprint(other)];
+  return [...new Set([...found.keys(), ...expected.keys()])].filter((name) => found.get(name) !== expected.get(name));
 }
 
-const hashOf = (path: string): string => sha256(readFileSync(path));
+/** Whether any update changed the adapter: random weights hardly ever write a program, and without a reward nothing is learned. */
+async function hasLearned(run: string): Promise<boolean> {
+  const adapters = [...(await fingerprint(run))].filter(([name]) => name.endsWith('adapter.safetensors'));
+  return new Set(adapters.map(([, hash]) => hash)).size > 1;
+}
 
 function bytesIn(folder: string): number {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
@@ -134,15 +138,17 @@ interface ArmCost {
   readonly gigabytes: number;
 }
 
+const total = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
+
 function costOf(arm: string): ArmCost {
   const run = runOf('claim', arm);
   const lines = readFileSync(join(run, 'timings.jsonl'), 'utf8').trimEnd().split('\n');
   const newest = new Map(lines.map((line) => JSON.parse(line)).map(({ update, seconds }) => [update, seconds]));
-  const sums = [...newest].sort(([a], [b]) => a - b).map(([, phases]) => Object.values<number>(phases).reduce((sum, s) => sum + s, 0)); // biome-ignore format: one step
-  const [first, ...later] = sums;
+  const inOrder = [...newest].sort(([a], [b]) => a - b);
+  const [first, ...later] = inOrder.map(([, phases]) => total(Object.values<number>(phases)));
   return {
     arm,
-    secondsPerUpdate: later.reduce((sum, s) => sum + s, 0) / later.length,
+    secondsPerUpdate: total(later) / later.length,
     firstUpdateSeconds: first,
     gigabytes: bytesIn(run) / 1e9,
   };
@@ -151,7 +157,7 @@ function costOf(arm: string): ArmCost {
 await runAndKill('claim', values.killed);
 const goOnSeconds = await runToTheEnd('claim', values.arms);
 await runToTheEnd('whole', values.killed);
-const differing = differences(runOf('claim', values.killed), runOf('whole', values.killed));
+const differing = await differences(runOf('claim', values.killed), runOf('whole', values.killed));
 const folders = readdirSync(join(home, 'claim'), { withFileTypes: true }).filter((each) => each.isDirectory());
 const arms = folders.map(({ name }) => name.slice(0, -`-${seed}`.length)).map(costOf);
 
@@ -162,11 +168,13 @@ for (const { arm, secondsPerUpdate, firstUpdateSeconds, gigabytes } of arms) {
   const cells = [secondsPerUpdate.toFixed(2).padStart(12), firstUpdateSeconds.toFixed(2).padStart(12)];
   console.log(`${arm.padEnd(24)}${cells.join('')}${gigabytes.toFixed(3).padStart(10)}`);
 }
+const learned = await hasLearned(runOf('claim', values.killed));
+const outcome = differing.length === 0 ? 'the bytes of an unbroken run' : `differs in ${differing.join(', ')}`;
 console.log(
-  `${values.killed}, killed and continued: ${differing.length === 0 ? 'the bytes of an unbroken run' : `differs in ${differing.join(', ')}`}`,
+  `${values.killed}, killed and continued: ${outcome}; its adapter ${learned ? 'learned' : 'had no reward to learn from'}`,
 );
 console.log(`from the kill to the end: ${goOnSeconds.toFixed(0)} s`);
 const { shape, device, killed, tokens } = values;
-const report = { shape, device, updates, tokens: Number(tokens), killed, differing, goOnSeconds, arms };
+const report = { shape, device, updates, tokens: Number(tokens), killed, differing, learned, goOnSeconds, arms };
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
 if (differing.length > 0) process.exitCode = 1;
