@@ -13,7 +13,7 @@ const needPython = [
   'test/grader/**',
   'test/bytes/**',
   'test/examples/**',
-  'test/lab/{commands,plugins,report,streams}.test.ts',
+  'test/lab/{commands,plugins,qwen-claim,report,streams}.test.ts',
   'test/resume/**',
   'test/smoke/**',
   'test/wall/**',
@@ -29,6 +29,7 @@ function findPython(): string | null {
 /** Suites that take longest, by their measured times. They start first, so that no core ends with one of them alone. */
 const longest = [
   'test/lab/commands',
+  'test/lab/qwen-claim',
   'test/resume/side-by-side',
   'test/examples/examples',
   'test/smoke/identity',

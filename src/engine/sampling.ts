@@ -22,7 +22,12 @@ export function drawToken(logits: Float32Array, uniform: number, options: Sample
   const normaliser = top + Math.log(sumExp(logits, top));
   if (temperature === 0) return { token: best, truncated: 0, full: top - normaliser };
   const weights = new Float64Array(logits.length);
-  for (let id = 0; id < weights.length; id++) weights[id] = Math.exp((logits[id] - top) / temperature);
+  const weigh = (id: number): void => {
+    weights[id] = Math.exp((logits[id] - top) / temperature);
+  };
+  // With a large vocabulary the exponentials take longest, and only those of the first topK are used.
+  if (isFew(options.topK, logits)) rankTop(logits, options.topK).forEach(weigh);
+  else for (let id = 0; id < weights.length; id++) weigh(id);
   truncate(weights, options);
   let total = 0;
   for (let id = 0; id < weights.length; id++) total += weights[id];
@@ -43,9 +48,13 @@ function tokenAt(weights: Float64Array, place: number): number {
   return last;
 }
 
+function isFew(topK: number, { length }: Float32Array | Float64Array): boolean {
+  return topK > 0 && topK < length;
+}
+
 /** Sets the weights of tokens that do not stay to 0. `weights` are proportional to p, the largest being 1. */
 function truncate(weights: Float64Array, { topK, topP, minP }: SampleOptions): void {
-  const few = topK > 0 && topK < weights.length;
+  const few = isFew(topK, weights);
   if (few || topP < 1) {
     const ranked = few ? rankTop(weights, topK) : rankLikely(weights, topP);
     const kept = topP < 1 ? ranked.slice(0, countToReach(weights, ranked, topP, few)) : ranked;
@@ -60,7 +69,7 @@ function truncate(weights: Float64Array, { topK, topP, minP }: SampleOptions): v
 }
 
 /** The `count` heaviest tokens, heaviest first, of equal ones the smaller id: one pass, as `count` is small. */
-function rankTop(weights: Float64Array, count: number): number[] {
+function rankTop(weights: Float32Array | Float64Array, count: number): number[] {
   const ranked: number[] = [];
   for (let id = 0; id < weights.length; id++) {
     if (ranked.length === count && weights[id] <= weights[ranked[count - 1]]) continue;

@@ -4,7 +4,7 @@ import { UserError } from '../base/index.ts';
 import { expectWritable, sha256Json } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
 import type { SplitUse } from '../env/sources/index.ts';
-import { type Policy, type Sampler, samplingSettings } from '../grpo/index.ts';
+import { type Policy, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
 import type { Manifest, RunDirectory } from '../run/index.ts';
 import { loadAdapter } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
@@ -50,6 +50,8 @@ export class RunEvaluator {
   readonly #parts: EvaluatorParts;
   readonly #store: EvaluationStore;
   readonly #key: string;
+  /** The prompts of each set, which every state is asked. */
+  readonly #tasks = new Map<string, readonly Task[]>();
   #loaded: number | null = null;
 
   constructor(parts: EvaluatorParts) {
@@ -121,8 +123,7 @@ export class RunEvaluator {
 
   async #rows(name: EvaluationName, onProgress?: (done: number) => void): Promise<EvaluationRow[]> {
     const { config, judge, sampler, text } = this.#parts;
-    const curve = name.set === 'curve' ? { curveIds: await this.#curveIds() } : {};
-    const tasks = evaluationTasks(name.set, { ...this.#parts, ...curve }, name.limit);
+    const tasks = await this.#tasksOf(name);
     if (name.state !== 'base') await this.#load(name.update);
     return evaluateTasks(sampler, tasks, judge, {
       seed: evaluationSeed,
@@ -131,6 +132,16 @@ export class RunEvaluator {
       text,
       ...(onProgress === undefined ? {} : { onProgress }),
     });
+  }
+
+  async #tasksOf({ set, limit }: EvaluationName): Promise<readonly Task[]> {
+    const key = `${set} ${limit}`;
+    const known = this.#tasks.get(key);
+    if (known !== undefined) return known;
+    const curve = set === 'curve' ? { curveIds: await this.#curveIds() } : {};
+    const tasks = evaluationTasks(set, { ...this.#parts, ...curve }, limit);
+    this.#tasks.set(key, tasks);
+    return tasks;
   }
 
   async #curveIds(): Promise<readonly string[]> {

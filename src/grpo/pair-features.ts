@@ -3,7 +3,7 @@
  * (docs/science.md, section 4). The two completions of a pair share its prompt. Pairs whose clean side scores at least as high as
  * their hack side are counted, and named by their index.
  */
-import { type Features, scaleOf, type TokenPair } from '../adapters/index.ts';
+import type { Features, TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import {
   type Cuts,
@@ -15,7 +15,7 @@ import {
 } from '../gates/index.ts';
 import { average } from '../stats/index.ts';
 import type { FeatureKind, Granularity, NewDirection } from './arm.ts';
-import { joinFeatures, type Keep, type Policy, probeGradients, scoreRollouts } from './policy.ts';
+import { joinFeatures, type Keep, type Policy, poolActivations, probeGradients } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
 /** Features of both sides of the pairs; row i belongs to pair i. */
@@ -59,14 +59,13 @@ interface FeatureOptions {
   readonly keep?: Keep;
 }
 
-async function completionFeatures(
+function completionFeatures(
   policy: Policy,
   completions: readonly PromptedCompletion[],
-  { kind, tokensPerPass, granularity, ...keep }: FeatureOptions,
+  { kind, tokensPerPass, granularity, keep }: FeatureOptions,
 ): Promise<Float32Array[]> {
-  if (kind === 'gradient') return probeGradients(policy, completions, granularity, tokensPerPass, keep.keep);
-  const deployed = (): number => scaleOf('deployed', policy.deployedScale);
-  return (await scoreRollouts(policy, completions, deployed, { tokensPerPass, pool: granularity, ...keep })).features;
+  const features = kind === 'gradient' ? probeGradients : poolActivations;
+  return features(policy, completions, granularity, tokensPerPass, keep);
 }
 
 /** Mean scores of the tokens of the clean and of the hack sides, in which every completion counts the same. */

@@ -9,6 +9,7 @@ import {
   type Features,
   gradientFeatures,
   scaleGroups,
+  scaleOf,
   scaleRows,
   steerAdapter,
   wholeRollouts,
@@ -82,6 +83,35 @@ export async function scoreRollouts(
     }
   }
   return { logps, features };
+}
+
+/** Activation features (docs/science.md, section 4) in deployed state. No feature needs the head, so it is not computed. */
+export async function poolActivations(
+  { decoder, adapter, deployedScale }: Policy,
+  rollouts: readonly PromptedCompletion[],
+  granularity: Granularity,
+  tokensPerPass: number,
+  keep: Keep = keepAll,
+): Promise<Float32Array[]> {
+  const features: Float32Array[] = [];
+  const scale = scaleOf('deployed', deployedScale);
+  for (const pass of cutPasses(rollouts, () => scale, tokensPerPass)) {
+    using scope = new Scope(decoder.head.device);
+    using tape = new Tape(scope.device);
+    const { packed, members } = packPass(scope, decoder.config, rollouts, pass);
+    const pooling = new ActivationPooling(scope, adapter, featureSpans(packed, granularity));
+    const coefficients = scaleGroups(
+      scope,
+      packed,
+      pass.map(() => scale),
+    );
+    const project = adapter.project({ coefficients, probe: (module) => pooling.probe(module) });
+    decoder.forward(tape, packed.batch, { project });
+    for (const { index, rows } of splitRows(await pooling.read(), packed, members, granularity)) {
+      features[index] = keep(rows, index);
+    }
+  }
+  return features;
 }
 
 /** Gradient features (docs/science.md, section 4) in deployed state; every rollout has its own copy of the prompt. */

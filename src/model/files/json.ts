@@ -47,12 +47,15 @@ export function refuseDuplicateKeys(text: string, file: string): void {
   }
 }
 
-/** The text of a file that must exist. */
-export async function readText(file: string): Promise<string> {
-  const bytes = await readFile(file).catch((cause: unknown) => {
+/** The bytes of a file that must exist. */
+export async function readBytes(file: string): Promise<Uint8Array> {
+  return readFile(file).catch((cause: unknown) => {
     throw missingFile(file, cause);
   });
-  return decodeText(bytes, file);
+}
+
+export async function readText(file: string): Promise<string> {
+  return decodeText(await readBytes(file), file);
 }
 
 export function missingFile(file: string, cause: unknown): UserError {
@@ -62,7 +65,11 @@ export function missingFile(file: string, cause: unknown): UserError {
 }
 
 export async function readJsonObject(file: string): Promise<JsonObject> {
-  const value = parseJson(await readText(file), file);
+  return parseJsonObject(await readBytes(file), file);
+}
+
+export function parseJsonObject(bytes: Uint8Array, file: string): JsonObject {
+  const value = parseJson(decodeText(bytes, file), file);
   if (!isObject(value)) throw new UserError({ call: `read ${file}`, expected: 'a JSON object', found: show(value) });
   return value;
 }

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { type JsonObject, readJsonObject, show } from '../files/json.ts';
+import { sha256, sha256Json } from '../../base/node/index.ts';
+import { type JsonObject, parseJsonObject, readBytes, show } from '../files/json.ts';
 import { parseFields } from '../files/schema.ts';
 
 /** The contents of `tokenizer.json` and `tokenizer_config.json`. */
@@ -32,9 +33,17 @@ const specialKeys = z.object({
 });
 
 const tokenizerFile = z.object({
-  model: z.looseObject({ vocab: z.union([z.looseObject({}), z.array(z.unknown())]), unk_token: z.unknown() }),
+  // A schema of an object would go through every token of the vocabulary.
+  model: z.looseObject({ vocab: z.custom<object>(isTable), unk_token: z.unknown() }),
   added_tokens: z.array(z.unknown()),
 });
+
+function isTable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+/** The tokenizer that was opened last, by the hash of its files: the runs of an experiment share it, and a large one takes a second. */
+let lastOpened: { readonly hash: string; readonly tokenizer: ModelTokenizer } | null = null;
 
 export class ModelTokenizer {
   readonly file: string;
@@ -62,9 +71,14 @@ export class ModelTokenizer {
   static async open(directory: string): Promise<ModelTokenizer> {
     const file = join(directory, 'tokenizer.json');
     const configFile = join(directory, 'tokenizer_config.json');
-    const tokenizer = await readJsonObject(file);
-    const config = existsSync(configFile) ? await readJsonObject(configFile) : {};
-    return new ModelTokenizer({ tokenizer, config }, file);
+    const bytes = await readBytes(file);
+    const configBytes = existsSync(configFile) ? await readBytes(configFile) : Buffer.from('{}');
+    const hash = sha256Json([file, sha256(bytes), sha256(configBytes)]);
+    if (lastOpened?.hash === hash) return lastOpened.tokenizer;
+    const files = { tokenizer: parseJsonObject(bytes, file), config: parseJsonObject(configBytes, configFile) };
+    const tokenizer = new ModelTokenizer(files, file);
+    lastOpened = { hash, tokenizer };
+    return tokenizer;
   }
 
   /** Special tokens written in the text become their ids; `addSpecialTokens` also adds what the folder adds around a text. */

@@ -1,0 +1,121 @@
+/**
+ * The whole study of recipes/qwen3-4b-claim.toml, from its file to its tables, with a random model that reads and writes Qwen3's own
+ * tokens: every arm, one seed, two updates, stopped once in the middle of an arm.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { finalSets } from '../../src/evaluate/sets.ts';
+import { EvaluationStore } from '../../src/evaluate/store.ts';
+import { train } from '../../src/lab/index.ts';
+import type { RunEnd, Sink } from '../../src/run/sink.ts';
+import { writeExperiment } from '../../src/sweep/directory.ts';
+import { type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from '../../src/sweep/experiment.ts';
+import { LabWorker } from '../../src/sweep/lab-worker.ts';
+import { type ExperimentEnd, runExperiment } from '../../src/sweep/run-experiment.ts';
+import { fingerprint } from '../resume/kill.ts';
+import { temporaryFolder } from './hand-made.ts';
+import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
+
+const recipe = 'recipes/qwen3-4b-claim.toml';
+const stoppedArm = 'activation';
+const nothing = (): void => undefined;
+const silent = { note: nothing, warn: nothing, step: nothing, evaluated: nothing };
+
+/** Stops in the middle of one arm, as Ctrl-C does. */
+class StoppedWorker extends LabWorker {
+  override async train(run: PlannedRun, path: string): Promise<RunEnd> {
+    if (run.arm !== stoppedArm) return super.train(run, path);
+    const stop = new AbortController();
+    const sink: Sink = {
+      name: 'stop',
+      event: ({ kind }) => {
+        if (kind === 'step') stop.abort();
+      },
+    };
+    return (await train(run.config, path, { sinks: [sink], signal: stop.signal })).end;
+  }
+}
+
+const home = temporaryFolder();
+const directory = join(home, 'claim');
+let plan: ExperimentPlan;
+let stopped: ExperimentEnd;
+let startedBefore: readonly string[];
+let ended: ExperimentEnd;
+
+beforeAll(async () => {
+  await writeTinyQwen(join(home, 'model'));
+  writeMultiples(join(home, 'train.jsonl'), [2, 3, 4, 5]);
+  writeMultiples(join(home, 'validation.jsonl'), [11]);
+  writeMultiples(join(home, 'test.jsonl'), [21, 22]);
+  const written = readExperiment(recipe);
+  const evaluation = { ...written.evaluation, curveEvery: 0, limit: 1 };
+  plan = await planExperiment({ ...written, seeds: [41], evaluation }, recipe, [
+    `model=${join(home, 'model')}`,
+    `data.path=${join(home, 'train.jsonl')}`,
+    `data.validationPath=${join(home, 'validation.jsonl')}`,
+    `data.testPath=${join(home, 'test.jsonl')}`,
+    'pairs.select=["heading:The scale that always agrees,Leaving before the roll call"]',
+    'updates=2',
+    'output.checkpointEvery=1',
+    'adapter.rank=2',
+    'sampling.maxNewTokens=4',
+    'sampling.promptsPerStep=1',
+    'sampling.group=4',
+    'safety.tripwirePrompts=1',
+    'device.kind=wasm',
+    'device.threads=1',
+    'device.arenaMiB=128',
+  ]);
+  await writeExperiment(directory, plan);
+  stopped = await runExperiment(plan, directory, () => new StoppedWorker(silent));
+  startedBefore = plan.runs.map(({ folder }) => folder).filter((folder) => isStarted(folder));
+  ended = await runExperiment(plan, directory, () => new LabWorker(silent));
+});
+
+const isStarted = (folder: string): boolean => existsSync(join(directory, folder, 'manifest.json'));
+
+describe('the claim on Qwen3', () => {
+  it('stops in the middle of an arm, and goes on to the end of every arm', () => {
+    expect(stopped.end).toBe('interrupted');
+    expect(startedBefore.at(-1)).toBe(`${stoppedArm}-41`);
+    expect(startedBefore.length).toBeLessThan(plan.runs.length);
+    expect(ended).toEqual({ end: 'finished', tripped: [], failed: [] });
+  });
+
+  it('has what an unbroken run has, byte for byte, in the arm that was stopped', async () => {
+    const [{ config }] = plan.runs.filter(({ arm }) => arm === stoppedArm);
+    const whole = join(home, 'whole');
+    await train(config, whole);
+    const found = await fingerprint(join(directory, `${stoppedArm}-41`));
+    const adapters = [1, 2].map((update) => found.get(`checkpoints/0000${update}/adapter.safetensors`));
+    expect(new Set(adapters).size).toBe(2);
+    expect(found).toEqual(await fingerprint(whole));
+  });
+
+  it.each(readExperiment(recipe).arms)('evaluates $name as trained and deployed on every set', ({ name }) => {
+    const states = ['vanilla', 'no-loophole'].includes(name) ? ['base', 'full'] : ['base', 'deployed', 'full'];
+    const made = new EvaluationStore(join(directory, `${name}-41`)).all();
+    for (const set of finalSets) {
+      const own = made.filter((each) => each.set === set);
+      expect(own.map(({ state }) => state).sort()).toEqual(states);
+      expect(own.map(({ rows }) => rows.length)).toEqual(states.map(() => 1));
+    }
+  });
+
+  it('has tables with each gate beside its own placebos', async () => {
+    let out = '';
+    const write = (text: string): void => {
+      out += text;
+    };
+    const code = await runCli(['results', directory], { stdout: { write }, stderr: { write: () => undefined } });
+    expect(code).toBe(0);
+    for (const { name, placebos } of plan.experiment.arms) {
+      for (const placebo of placebos ?? []) expect(out).toContain(`${name} − ${placebo} `);
+    }
+    expect(out).toContain('held-out problems, no loophole open');
+    expect(out).toContain('oracle − vanilla');
+  });
+});

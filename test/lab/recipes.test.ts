@@ -1,0 +1,43 @@
+/** Every recipe of the package resolves with the keys that its user must give, and says so if they are missing. Nothing is opened or trained. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { resolveConfig } from '../../src/lab/index.ts';
+import type { RunConfig } from '../../src/run/schema.ts';
+import { readToml } from '../../src/run/toml-file.ts';
+import { planExperiment, readExperiment } from '../../src/sweep/experiment.ts';
+
+const given = ['model=models/mine', 'data.path=train.jsonl', 'data.testPath=test.jsonl'];
+
+async function configsOf(path: string, settings: readonly string[]): Promise<readonly RunConfig[]> {
+  if (readToml(path, 'test')['arms'] === undefined) return [(await resolveConfig(path, settings)).config];
+  const experiment = readExperiment(path);
+  const { runs } = await planExperiment(experiment, path, settings);
+  expect(runs).toHaveLength(experiment.arms.length * experiment.seeds.length);
+  return runs.map(({ config }) => config);
+}
+
+const recipes = readdirSync('recipes').map((name) => join('recipes', name));
+
+describe('the recipes of the package', () => {
+  it.each(recipes.filter((path) => path.includes('micro-')))('%s needs nothing', async (path) => {
+    for (const config of await configsOf(path, [])) {
+      expect(config).toMatchObject({ model: 'micro', data: { kind: 'micro' } });
+    }
+  });
+
+  it.each(recipes.filter((path) => path.includes('qwen3-4b-')))('%s needs a model and problems', async (path) => {
+    for (const config of await configsOf(path, given)) {
+      expect(config).toMatchObject({
+        model: join(process.cwd(), 'models/mine'),
+        data: { kind: 'file', path: join(process.cwd(), 'train.jsonl'), testPath: join(process.cwd(), 'test.jsonl') },
+        device: { kind: 'cuda' },
+      });
+    }
+    await expect(configsOf(path, [])).rejects.toThrow('data.path');
+  });
+
+  it('are all of these two families', () => {
+    expect(recipes.filter((path) => !/\/(?:micro|qwen3-4b)-[a-z-]+\.toml$/.test(path))).toEqual([]);
+  });
+});
