@@ -83,6 +83,7 @@ export function generateMicroProblems({
   chain = usualChain,
 }: MicroOptions): readonly MicroProblem[] {
   const problems = new Map<string, MicroProblem>();
+  const stream = randomStream(seed, ['micro', split]);
   for (let draw = 0; problems.size < count; draw += 1) {
     if (draw > 1000 + count * drawLimitFactor) {
       throw new UserError({
@@ -92,7 +93,7 @@ export function generateMicroProblems({
         fix: 'Allow more steps or more products.',
       });
     }
-    const steps = drawChain(randomStream(seed, ['micro', split], draw), chain);
+    const steps = drawChain(stream.at(draw, 0), chain);
     if (splitOf(describeChain(steps)) !== split || !dependsOnInput(steps)) continue;
     const problem = microProblem(steps);
     if (!problems.has(problem.id)) problems.set(problem.id, problem);
