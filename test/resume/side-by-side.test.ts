@@ -1,11 +1,13 @@
 /**
- * Stops the process of an experiment from outside: with runs side by side or one after another, by an interrupt while training or
- * evaluating, or by a kill. It must say how to go on, and end with the same bytes as one that was left alone.
+ * Stops an experiment from outside: its process, with runs side by side, by a kill and by an interrupt while training; one whose
+ * runs go one after another by an interrupt while evaluating. It must say how to go on, and end with the same bytes as one that was
+ * left alone.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
 import { gqProgram } from '../gq-command.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
@@ -14,7 +16,8 @@ import { fingerprint } from './kill.ts';
 const home = temporaryFolder();
 const recipe = join(home, 'pair.toml');
 const runs = ['vanilla-1', 'activation-1'];
-const short = ['device.variant=plain', 'updates=6', 'output.checkpointEvery=2'];
+const updates = 8;
+const short = ['device.variant=plain', `updates=${updates}`, 'output.checkpointEvery=2'];
 const settings = [`model=${await tinyModel()}`, ...tinySettings, ...short];
 
 beforeAll(() => {
@@ -32,18 +35,23 @@ interface Life {
 /** A signal that is sent once, as soon as the moment has come. */
 interface Stop {
   readonly signal: NodeJS.Signals;
-  readonly when: (text: string) => boolean;
+  readonly when: () => boolean;
 }
 
-function live(out: string, jobs: number, stop: Stop | null = null): Promise<Life> {
+const experimentArguments = (out: string, jobs: number): string[] => {
   const sets = settings.flatMap((setting) => ['--set', setting]);
-  const args = [gqProgram(), 'experiment', recipe, '--out', out, '--jobs', `${jobs}`, ...sets];
+  return ['experiment', recipe, '--out', out, '--jobs', `${jobs}`, ...sets];
+};
+
+/** Two runs at a time, in processes of their own. */
+function liveSideBySide(out: string, stop: Stop | null = null): Promise<Life> {
+  const args = [gqProgram(), ...experimentArguments(out, 2)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const text = { out: '', err: '' };
   child.stdout.on('data', (chunk) => (text.out += chunk));
   child.stderr.on('data', (chunk) => (text.err += chunk));
   const watch = setInterval(() => {
-    if (!stop?.when(text.err)) return;
+    if (!stop?.when()) return;
     clearInterval(watch);
     child.kill(stop.signal);
   }, 10);
@@ -51,6 +59,20 @@ function live(out: string, jobs: number, stop: Stop | null = null): Promise<Life
     child.on('error', fail);
     child.on('close', (code) => done({ code, ...text }));
   }).finally(() => clearInterval(watch));
+}
+
+/** One run after another in this process, which is interrupted once it has said the given words. */
+async function liveHere(out: string, interruptAt: RegExp | null = null): Promise<Life> {
+  const text = { out: '', err: '' };
+  let left = interruptAt;
+  const hear = (words: string): void => {
+    text.err += words;
+    if (!left?.test(text.err)) return;
+    left = null;
+    setImmediate(() => process.emit('SIGINT'));
+  };
+  const stdout = { write: (words: string) => (text.out += words) };
+  return { code: await runCli(experimentArguments(out, 1), { stdout, stderr: { write: hear } }), ...text };
 }
 
 const evaluationsOf = (out: string, run: string): string[] => readdirSync(join(out, run, 'evaluations')).sort();
@@ -68,55 +90,58 @@ async function expectSame(found: string, whole: string): Promise<void> {
   }
 }
 
-/** The moment at which both runs have a checkpoint: none is still starting, and the later one is far from its end. */
-const inTraining = (out: string) => () => runs.every((run) => existsSync(join(out, run, 'checkpoints', '00002')));
+const checkpointsOf = (out: string, run: string): string[] => {
+  const folder = join(out, run, 'checkpoints');
+  return existsSync(folder) ? readdirSync(folder).filter((name) => /^\d+$/.test(name)) : [];
+};
+
+/** The moment at which both runs have made an update in this life and saved it: none is still starting, the later one is far from its end. */
+function inTraining(out: string): () => boolean {
+  const lastOf = (run: string): number => Math.max(0, ...checkpointsOf(out, run).map(Number));
+  const before = runs.map(lastOf);
+  return () => runs.every((run, i) => lastOf(run) > before[i] || lastOf(run) === updates);
+}
+
+const isEvaluated = (out: string) => (run: string) => existsSync(join(out, run, 'evaluations'));
 
 describe('an experiment that is stopped', () => {
   const whole = join(home, 'whole');
 
   beforeAll(async () => {
-    const life = await live(whole, 1);
+    const life = await liveHere(whole);
     expect(life, life.err).toMatchObject({ code: 0 });
   }, 240_000);
 
-  it('side by side gives the same bytes, after an interruption while training too', async () => {
+  it('side by side: leaves no process behind when it is killed, can be interrupted, and gives the same bytes', async () => {
     const out = join(home, 'side');
-    const first = await live(out, 2, { signal: 'SIGINT', when: inTraining(out) });
-    expect(first, first.err).toMatchObject({ code: 130 });
-    expect(first.out).toContain(
+    const killed = await liveSideBySide(out, { signal: 'SIGKILL', when: inTraining(out) });
+    expect(killed.code).toBe(null);
+    // The runs notice that their parent is gone, save and stop; until then their folders are locked.
+    await expect
+      .poll(() => runs.some((run) => existsSync(join(out, run, 'lock.json'))), { timeout: 60_000 })
+      .toBe(false);
+    const interrupted = await liveSideBySide(out, { signal: 'SIGINT', when: inTraining(out) });
+    expect(interrupted, interrupted.err).toMatchObject({ code: 130 });
+    expect(interrupted.out).toContain(
       `interrupted; what is finished is kept; go on with: gq experiment ${recipe} --out ${out} --set 'model=`,
     );
-    expect(first.out).toContain('--jobs 2');
-    const done = runs.filter((run) => existsSync(join(out, run, 'evaluations')));
-    expect(done.length).toBeLessThan(runs.length);
-    const second = await live(out, 2);
-    expect(second, second.err).toMatchObject({ code: 0 });
-    expect(second.err).toContain('left in total');
+    expect(interrupted.out).toContain('--jobs 2');
+    expect(runs.every(isEvaluated(out))).toBe(false);
+    const last = await liveSideBySide(out);
+    expect(last, last.err).toMatchObject({ code: 0 });
+    expect(last.err).toContain('left in total');
     await expectSame(out, whole);
   }, 240_000);
 
   it('goes on after an interruption while evaluating: what was evaluated is kept', async () => {
     const out = join(home, 'evaluating');
-    const first = await live(out, 1, { signal: 'SIGINT', when: (text) => /making \d+ evaluations/.test(text) });
+    const first = await liveHere(out, /making \d+ evaluations/);
     expect(first, first.err).toMatchObject({ code: 130 });
     expect(first.err).toContain('interrupted: finishing this evaluation');
     expect(first.out).toContain('interrupted; what is finished is kept; go on with: gq experiment');
     expect(existsSync(join(out, 'activation-1'))).toBe(false);
-    const second = await live(out, 3);
+    const second = await liveHere(out);
     expect(second, second.err).toMatchObject({ code: 0 });
-    await expectSame(out, whole);
-  }, 240_000);
-
-  it('leaves no process behind when it is killed', async () => {
-    const out = join(home, 'killed');
-    const first = await live(out, 2, { signal: 'SIGKILL', when: inTraining(out) });
-    expect(first.code).toBe(null);
-    // The runs notice that their parent is gone, save and stop; until then their folders are locked.
-    await expect
-      .poll(() => runs.some((run) => existsSync(join(out, run, 'lock.json'))), { timeout: 60_000 })
-      .toBe(false);
-    const again = await live(out, 2);
-    expect(again, again.err).toMatchObject({ code: 0 });
     await expectSame(out, whole);
   }, 240_000);
 });
