@@ -8,6 +8,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const needPython = [
   'src/env/{partition,soundness,values}.test.ts',
   'src/env/loopholes/**',
+  'src/lab/sandboxes.test.ts',
   'src/env/micro/micro.test.ts',
   'src/env/pairs/{micro-pairs,shipped}.test.ts',
   'test/grader/**',
@@ -79,6 +80,7 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/package/**', ...(python === null ? needPython : [])],
     globalSetup: ['test/temporary.ts'],
+    setupFiles: ['test/kept-sandboxes.ts'],
     pool: 'forks',
     // Suites make much that soon is garbage: with more room it is collected less often.
     execArgv: ['--max-semi-space-size=64'],

@@ -1,13 +1,14 @@
 /** The problems of a run, checked and split, and the judge of programs for them. */
 import { UserError } from '../base/index.ts';
 import { checkSoundness, type Judge, type Problem, SandboxJudge } from '../env/index.ts';
-import { levelWanted, Sandbox } from '../env/sandbox/index.ts';
+import { levelWanted } from '../env/sandbox/index.ts';
 import { describeUse, type Refusal, type Split, type Splits, type SplitUse, useOf } from '../env/sources/index.ts';
 import type { Notice, RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { coresLimit } from './cores.ts';
 import { sourceOf } from './parts.ts';
 import { Resources } from './resources.ts';
+import { borrowSandbox } from './sandboxes.ts';
 
 /** Is given the notices of a run's preparation, such as what was left out and why. */
 export type Warn = (notice: Notice) => void | Promise<void>;
@@ -20,12 +21,12 @@ export async function openJudge(
 ): Promise<Judge> {
   const { loopholes } = await partsOf({ plugins });
   const cores = coresLimit();
-  const sandbox = await Sandbox.start({
+  const borrowed = await borrowSandbox({
     ...(cores === null ? {} : { workers: 2 * cores }),
     ...(environment.python === null ? {} : { python: environment.python }),
     strictLevel: levelWanted[environment.sandbox],
   });
-  return new SandboxJudge(resources.use(sandbox), { loopholes });
+  return new SandboxJudge(resources.use(borrowed).sandbox, { loopholes });
 }
 
 /** The problems of a config by split. A sandbox is started only if it must check them. */

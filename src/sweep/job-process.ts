@@ -1,5 +1,6 @@
 /** The process of one run of an experiment. A message tells it what to do; it reports its progress and how it ended. */
 import { explainUncaught } from '../base/node/index.ts';
+import { keepSandboxes } from '../lab/index.ts';
 import { userErrorOf } from '../run/index.ts';
 import type { JobMessage, JobStart, WorkReports } from './job.ts';
 import { LabWorker } from './lab-worker.ts';
@@ -29,10 +30,10 @@ for (const event of ['uncaughtException', 'unhandledRejection']) {
 // The parent process is gone: save and stop, as after Ctrl-C.
 process.on('disconnect', () => process.kill(process.pid, 'SIGINT'));
 
-process.once('message', async ({ plan, index, directory }: JobStart) => {
-  try {
-    leave({ kind: 'end', end: await runOne(plan, index, directory, new LabWorker(reports)), detail: '' });
-  } catch (error) {
-    leave(failure(error));
-  }
-});
+/** Does the run; its sandbox is closed before anyone is told how it ended. */
+async function work({ plan, index, directory }: JobStart): Promise<JobMessage> {
+  await using _sandboxes = keepSandboxes();
+  return { kind: 'end', end: await runOne(plan, index, directory, new LabWorker(reports)), detail: '' };
+}
+
+process.once('message', async (start: JobStart) => leave(await work(start).catch(failure)));

@@ -99,6 +99,8 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
   const folder = mkdtempSync(join(tmpdir(), 'gq-soak-'));
   const usual = process.env['TMPDIR'];
   process.env['TMPDIR'] = folder;
+  // Sandboxes of other suites may rest in this process.
+  const others = new Set(descendants().filter(isServer));
   const seen = new Set<number>();
   const descriptorsBefore = openDescriptors();
   const memoryBeforeBytes = residentBytes();
@@ -116,7 +118,7 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
       if (name in hostAttacks) continue;
       if (verdict.correct !== correct) mistaken.push(`${name}: ${verdict.evidence}`);
     }
-    for (const pid of descendants().filter(isServer)) seen.add(pid);
+    for (const pid of descendants().filter(isServer)) if (!others.has(pid)) seen.add(pid);
     onProgress?.(graded);
   }
   await sandbox.close();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { coresEach, coresVariable, onInterrupt } from '../../lab/index.ts';
+import { coresEach, coresVariable, keepSandboxes, onInterrupt } from '../../lab/index.ts';
 import { recipePath } from '../../run/index.ts';
 import {
   type Experiment,
@@ -95,6 +95,7 @@ export async function executeExperiment(
   expectWritable(`experiment in ${directory}`, directory);
   await expectFilledSets(plan);
   await writeExperiment(directory, plan);
+  await using _sandboxes = keepSandboxes();
   const picture = await ExperimentPicture.open(plan, directory, jobs, context.stderr);
   const { end, tripped, failed } =
     jobs === 1

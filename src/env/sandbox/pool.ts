@@ -21,6 +21,7 @@ export class WorkerPool {
   replaced = 0;
   readonly #start: () => SandboxWorker;
   readonly #programsPerWorker: number;
+  readonly #workers: number;
   readonly #idle: (SandboxWorker | undefined)[];
   readonly #waiting: ((worker: SandboxWorker | undefined) => void)[] = [];
   readonly #open = new Set<SandboxWorker>();
@@ -29,12 +30,17 @@ export class WorkerPool {
   constructor({ workers, programsPerWorker, start, first }: WorkerPoolOptions) {
     this.#start = start;
     this.#programsPerWorker = programsPerWorker;
+    this.#workers = workers;
     this.#idle = Array.from({ length: workers }, () => undefined);
     if (first !== undefined) {
       this.#open.add(first);
       // The last one is taken first.
       this.#idle[workers - 1] = first;
     }
+  }
+
+  get isIdle(): boolean {
+    return this.#idle.length === this.#workers;
   }
 
   #take(): Promise<SandboxWorker | undefined> {
@@ -70,7 +76,8 @@ export class WorkerPool {
         try {
           return await current.run(program());
         } catch (error) {
-          if (!(error instanceof GraderError) || current.failure === '' || attempt === attempts) throw error;
+          const isOver = this.#closed || attempt === attempts;
+          if (!(error instanceof GraderError) || current.failure === '' || isOver) throw error;
         } finally {
           if (current.failure !== '' || current.programs >= this.#programsPerWorker) {
             if (current.failure !== '') this.replaced += 1;

@@ -76,6 +76,11 @@ export class Sandbox implements AsyncDisposable {
     return this.#programs.replaced + this.#answers.replaced;
   }
 
+  /** Whether no program runs or waits. */
+  get isIdle(): boolean {
+    return this.#programs.isIdle && this.#answers.isIdle;
+  }
+
   #requireLevel(wanted: IsolationLevel): void {
     const { level, layers, escapes } = this.report;
     if (level >= wanted) return;

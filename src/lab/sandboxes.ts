@@ -1,0 +1,54 @@
+/**
+ * Sandboxes that serve one run after another. A process that trains, evaluates and attacks several runs would start one for each of
+ * them, with its Python processes and its check of itself; while sandboxes are kept, one that is given back serves the next run.
+ */
+import { tmpdir } from 'node:os';
+import { Sandbox, type SandboxOptions } from '../env/sandbox/index.ts';
+
+export interface BorrowedSandbox extends AsyncDisposable {
+  readonly sandbox: Sandbox;
+}
+
+export class SandboxShelf {
+  readonly #resting = new Map<string, Sandbox[]>();
+  #keepers = 0;
+
+  /** Until what it returns is disposed, sandboxes that are given back are kept for those who ask for the like. */
+  keep(): AsyncDisposable {
+    this.#keepers += 1;
+    return {
+      [Symbol.asyncDispose]: async () => {
+        this.#keepers -= 1;
+        if (this.#keepers > 0) return;
+        const unused = [...this.#resting.values()].flat();
+        this.#resting.clear();
+        await Promise.all(unused.map((sandbox) => sandbox.close()));
+      },
+    };
+  }
+
+  /** A sandbox for one borrower at a time: one that rests, or a new one. */
+  async borrow(options: SandboxOptions): Promise<BorrowedSandbox> {
+    // The same name of Python leads elsewhere with another PATH, and workers make their folders in the temporary one.
+    const key = JSON.stringify([Object.entries(options).sort(), process.env['PATH'], tmpdir()]);
+    const sandbox = this.#resting.get(key)?.pop() ?? (await Sandbox.start(options));
+    return { sandbox, [Symbol.asyncDispose]: () => this.#giveBack(key, sandbox) };
+  }
+
+  async #giveBack(key: string, sandbox: Sandbox): Promise<void> {
+    // Whoever gives it back in the middle of a program wants that program to end.
+    if (this.#keepers === 0 || !sandbox.isIdle) return await sandbox.close();
+    this.#resting.set(key, [...(this.#resting.get(key) ?? []), sandbox]);
+  }
+}
+
+const shelf = new SandboxShelf();
+
+/** The sandboxes of this process are kept from run to run until what it returns is disposed. */
+export function keepSandboxes(): AsyncDisposable {
+  return shelf.keep();
+}
+
+export function borrowSandbox(options: SandboxOptions): Promise<BorrowedSandbox> {
+  return shelf.borrow(options);
+}
