@@ -2,7 +2,7 @@
  * The bytes of training: three updates of every arm, and of every value of the config that changes an update, on the kernels that give
  * the same bytes on every machine. The hashes cover the adapter, the optimiser's moments, the features of the rollouts, and the numbers
  * in the events and in the rollouts' records. Names of fields do not count, so that a redesign that only moves and renames leaves every
- * hash as it is. After an intended change of the algorithm, run npx vitest run test/bytes -u and add a line to LOG.md.
+ * hash as it is. Each run must also be sound. After an intended change of the algorithm, run npx vitest run test/bytes -u and add a line to LOG.md.
  */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,6 +10,7 @@ import type { RolloutRecord, TrainEvent } from '../../src/grpo/events.ts';
 import type { TrainerState } from '../../src/grpo/train.ts';
 import { blindArms, configValues, oracleArm } from '../smoke/arms.ts';
 import { Lab } from '../smoke/lab.ts';
+import { expectSound, numbersIn } from '../smoke/sound.ts';
 
 let lab: Lab;
 beforeAll(async () => {
@@ -21,12 +22,6 @@ function hashOf(parts: Iterable<Float32Array | Float64Array>): string {
   const hash = createHash('sha256');
   for (const { buffer, byteOffset, byteLength } of parts) hash.update(new Uint8Array(buffer, byteOffset, byteLength));
   return hash.digest('hex').slice(0, 16);
-}
-
-function numbersIn(value: unknown): number[] {
-  if (typeof value === 'number') return [value];
-  if (ArrayBuffer.isView(value)) return Array.from(value as Float32Array);
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
 }
 
 /** The numbers of a value, sorted so that a renamed field does not change their order. */
@@ -64,14 +59,17 @@ describe('three updates give the same bytes as ever', () => {
     async (_, settings) => {
       let state: TrainerState | undefined;
       let initial: TrainerState['adapter'] = new Map();
-      const { events } = await lab.train([...settings, 'updates=3', 'device.variant=plain'], {
+      const trained = await lab.train([...settings, 'updates=3', 'device.variant=plain'], {
         finished: async ({ trainer }) => {
           state = await trainer.state();
           initial = await trainer.initialValues();
         },
       });
       if (state === undefined) throw new Error('the run told nothing of its end');
-      expect(fingerprint(state, initial, events)).toMatchSnapshot();
+      expectSound(trained, 3);
+      const heals = trained.events.filter(({ kind }) => kind === 'heal').length;
+      expect(heals).toBe(settings.some((setting) => setting.startsWith('safety.heal')) ? 1 : 0);
+      expect(fingerprint(state, initial, trained.events)).toMatchSnapshot();
     },
   );
 });
