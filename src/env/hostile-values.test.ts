@@ -85,8 +85,8 @@ describe('keys', () => {
 });
 
 describe('large ints', () => {
-  test('forty million bits are written and read', () => {
-    const large = (1n << 40_000_000n) - 12_345n;
+  test('ten million bits are written and read', () => {
+    const large = (1n << 10_000_000n) - 12_345n;
     expect(decodeMarshal(encodeMarshal(large)) === large).toBe(true);
     expect(decodeMarshal(encodeMarshal(-large)) === -large).toBe(true);
   });

@@ -43,7 +43,7 @@ describe('splits', () => {
 
   test('too few different chains is an error', () => {
     const chain = { leastSteps: 1, mostSteps: 1, productFraction: 0 };
-    expect(() => generateMicroProblems({ seed, split: 'validation', count: 500, chain })).toThrow(/different chains/);
+    expect(() => generateMicroProblems({ seed, split: 'validation', count: 50, chain })).toThrow(/different chains/);
   });
 });
 
