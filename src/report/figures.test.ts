@@ -66,6 +66,15 @@ describe('gate scores against the two cuts', () => {
     ]);
   });
 
+  it('of a gate by token are those of its tokens, whose cuts these are', async () => {
+    const tokens = { ...scored(4, 2, 6, true), tokenRoutes: 'kra', tokenScores: [2, 6, 4] };
+    expect(await barsOf([tokens])).toEqual(['hack 0.000 2.6667', 'hack 0.500 2.6667', 'hack 1.000 2.6667']);
+    const arm = { kind: 'activation', granularity: 'token' };
+    const panel = (await figureOf('scores', [{ name: 'token', arm, rollouts: [tokens] }]))?.panels[0];
+    expect(panel?.title).toBe('token: 3 tokens of hacks, 0 clean');
+    expect(await figureOf('scores', [{ name: 'token', arm, rollouts: [{ ...tokens, tokenScores: null }] }])).toBeUndefined();
+  });
+
   it('is left out without cuts', async () => {
     expect(await figureOf('scores', [{ rollouts: [{ update: 1, score: 1 }] }])).toBeUndefined();
   });
