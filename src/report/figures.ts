@@ -119,7 +119,8 @@ function scoreFigure({ arms }: Results): Figure | null {
   return {
     name: 'scores',
     title: 'Gate scores against the two cuts',
-    caption: 'Rollouts (or tokens of a gate by token) that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond.',
+    caption:
+      'Rollouts (or tokens of a gate by token) that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond.',
     panels,
     legend: [
       { label: 'clean', colour: routeColours.absorb },
