@@ -14,7 +14,7 @@ function noisy(shift: number): FeaturedRollout[] {
     const hack = i % 3 === 0;
     const feature = Float32Array.from({ length: 4 }, (_, j) => stream.normalAt(4 * i + j) + 9 * update);
     if (hack) feature[0] += shift;
-    return { update, group: i % 8, hack, feature };
+    return { update, problem: `${i % 8}`, hack, feature };
   });
 }
 
@@ -22,7 +22,7 @@ describe('the direction that is fitted on labels', () => {
   it('is the mean difference within updates, a unit vector per module', () => {
     const rollout = (update: number, hack: boolean, ...feature: number[]): FeaturedRollout => ({
       update,
-      group: 0,
+      problem: 'one',
       hack,
       feature: Float32Array.from(feature),
     });
@@ -55,16 +55,32 @@ describe('the direction that is fitted on labels', () => {
   });
 });
 
+describe('a direction that knows each problem by an axis of its own', () => {
+  /** Eight problems in each of two updates, shifted by one place: a hack is +1 on the axis of its problem, a clean rollout −1. */
+  const rollouts = [0, 1].flatMap((update) =>
+    Array.from({ length: 16 }, (_, i): FeaturedRollout => {
+      const axis = (Math.floor(i / 2) + update) % 8;
+      const hack = i % 2 === 0;
+      const feature = Float32Array.from({ length: 8 }, (_, j) => (j === axis ? (hack ? 1 : -1) : 0));
+      return { update, problem: `problem-${axis}`, hack, feature };
+    }),
+  );
+
+  it('finds nothing where a problem comes again: it was fitted on others', () => {
+    expect(idealDirection(rollouts, { modules: 1, rank: 8, kind: 'dot' })?.separation).toMatchObject({ auroc: 0.5 });
+  });
+});
+
 describe('stored features', () => {
   it('of a gate by token are the mean of a rollout’s rows', () => {
     const rows = [
-      { update: 1, group: 3, hack: true, featureRow: 0, featureRows: 2 },
-      { update: 1, group: 4, hack: false, featureRow: null, featureRows: null },
-      { update: 2, group: 0, hack: false, featureRow: 2, featureRows: 1 },
+      { update: 1, problem: 'a', hack: true, featureRow: 0, featureRows: 2 },
+      { update: 1, problem: 'b', hack: false, featureRow: null, featureRows: null },
+      { update: 2, problem: 'c', hack: false, featureRow: 2, featureRows: 1 },
     ];
     expect(featuredRollouts(rows, Float32Array.of(1, 2, 3, 6, 7, 8), 2)).toEqual([
-      { update: 1, group: 3, hack: true, feature: Float32Array.of(2, 4) },
-      { update: 2, group: 0, hack: false, feature: Float32Array.of(7, 8) },
+      { update: 1, problem: 'a', hack: true, feature: Float32Array.of(2, 4) },
+      { update: 2, problem: 'c', hack: false, feature: Float32Array.of(7, 8) },
     ]);
     expect(() => featuredRollouts(rows, Float32Array.of(1, 2), 2)).toThrow('a row 1');
   });

@@ -1,8 +1,10 @@
 /**
  * What a direction could reach at best: the mean feature of hacks less that of clean rollouts, fitted on labels. It is a diagnosis of
  * the features and no part of any gate. Differences are taken within updates and pooled, since features drift. Its AUROC is cross-fitted:
- * the direction of half of the prompts of each update scores the rollouts of the other half.
+ * the direction of half of the problems scores the rollouts of the other half. Problems come again in later updates, so a problem is
+ * in the same half throughout.
  */
+import { murmur3 } from '../base/index.ts';
 import { type Direction, pairDirection, type ScoreKind, scoreRows } from '../gates/index.ts';
 import { groupBy } from './judged.ts';
 import { type Separation, separation } from './separation.ts';
@@ -29,7 +31,7 @@ export function idealDirection(
 ): IdealDirection | null {
   const whole = fitOnLabels(rollouts, shape);
   if (whole === null) return null;
-  const halves = [0, 1].map((half) => rollouts.filter(({ group }) => group % 2 === half));
+  const halves = [0, 1].map((half) => rollouts.filter(({ problem }) => murmur3(problem) % 2 === half));
   const scored = halves.flatMap((own, half) => {
     const fitted = fitOnLabels(halves[1 - half], shape);
     if (fitted === null) return [];

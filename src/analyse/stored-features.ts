@@ -3,11 +3,12 @@ import { UserError } from '../base/index.ts';
 import type { JudgedRollout } from './judged.ts';
 
 type StoredRollout = Pick<JudgedRollout, 'update' | 'hack' | 'featureRow'> &
-  Partial<Pick<JudgedRollout, 'featureRows' | 'group'>>;
+  Partial<Pick<JudgedRollout, 'featureRows' | 'problem'>>;
 
 export interface FeaturedRollout {
   readonly update: number;
-  readonly group: number;
+  /** The id of its problem. */
+  readonly problem: string;
   readonly hack: boolean;
   readonly feature: Float32Array;
 }
@@ -18,7 +19,7 @@ export function featuredRollouts(
   features: Float32Array,
   width: number,
 ): FeaturedRollout[] {
-  return rollouts.flatMap(({ update, group = 0, hack, featureRow, featureRows }) => {
+  return rollouts.flatMap(({ update, problem = '', hack, featureRow, featureRows }) => {
     if (featureRow === null) return [];
     const end = featureRow + (featureRows ?? 1);
     if (end * width > features.length) {
@@ -29,7 +30,7 @@ export function featuredRollouts(
         fix: 'features.f32 was cut off: restore it.',
       });
     }
-    return [{ update, group, hack, feature: meanOfRows(features.subarray(featureRow * width, end * width), width) }];
+    return [{ update, problem, hack, feature: meanOfRows(features.subarray(featureRow * width, end * width), width) }];
   });
 }
 

@@ -218,6 +218,15 @@ describe('pairs calibration', () => {
 });
 
 describe('the gate', () => {
+  it('tells the mean cosine of the rollouts, whatever the score', () => {
+    // Two modules of rank 1: (3, 4) has the cosine (3 + 4) / (5 √2) with (1, 1), (2, −2) has 0.
+    const direction = { modules: 2, rank: 1, data: Float32Array.of(1, 1) };
+    for (const score of ['dot', 'cosine'] as const) {
+      const { meanCosine } = decide(new Gate({ ...settings, score }, direction), features([[3, 4], [2, -2]], 2)); // biome-ignore format: one line
+      expect(meanCosine).toBeCloseTo(0.7 / Math.SQRT2, 12);
+    }
+  });
+
   it('a score that is not finite stops the run, and is not remembered', () => {
     const gate = line();
     expect(() => decide(gate, scores(1, Number.NaN))).toThrow('expected finite scores, found NaN for rollout 1');

@@ -5,7 +5,7 @@ import type { Results } from './aggregate.ts';
 import { describeDesign, judgeBar } from './bar.ts';
 import { compareArms } from './comparisons.ts';
 import { type Bar, type Design, noDesign } from './design.ts';
-import { finalTable } from './tables.ts';
+import { finalTable, processTable } from './tables.ts';
 import { resultsJson } from './values.ts';
 import { describeResults } from './words.ts';
 
@@ -128,6 +128,16 @@ describe('the notes of a run', () => {
     const config = { notes: { why: 'To see.', resolve: 'A hack.' } };
     const lines = describeDesign(await madeResults([{ ...vanilla[0], config }]));
     expect(lines.map((line) => line.replace(/^\S+, /, ''))).toEqual(['why: To see.', 'settled by: A hack.']);
+  });
+});
+
+describe('the table of training', () => {
+  it('says where its rates count tokens', async () => {
+    const rollouts = [{ update: 1, route: 'route', tokenRoutes: 'rk', trained: true }];
+    const arm = { kind: 'activation', granularity: 'token' };
+    const byToken = processTable(await madeResults([{ name: 'token', arm, rollouts }]), false);
+    expect(byToken.notes?.[1]).toMatch(/^A gate by token: .* count tokens/);
+    expect(processTable(both, false).notes?.join()).not.toContain('by token');
   });
 });
 

@@ -66,6 +66,17 @@ describe('gate scores against the two cuts', () => {
     ]);
   });
 
+  it('of a gate by token are those of its tokens, whose cuts these are', async () => {
+    const tokens = { ...scored(4, 2, 6, true), tokenRoutes: 'kra', tokenScores: [2, 6, 4] };
+    expect(await barsOf([tokens])).toEqual(['hack 0.000 2.6667', 'hack 0.500 2.6667', 'hack 1.000 2.6667']);
+    const arm = { kind: 'activation', granularity: 'token' };
+    const panel = (await figureOf('scores', [{ name: 'token', arm, rollouts: [tokens] }]))?.panels[0];
+    expect(panel?.title).toBe('token: 3 tokens of hacks, 0 clean');
+    expect(
+      await figureOf('scores', [{ name: 'token', arm, rollouts: [{ ...tokens, tokenScores: null }] }]),
+    ).toBeUndefined();
+  });
+
   it('is left out without cuts', async () => {
     expect(await figureOf('scores', [{ rollouts: [{ update: 1, score: 1 }] }])).toBeUndefined();
   });
@@ -105,6 +116,21 @@ describe('where rollouts went', () => {
 });
 
 describe('curves', () => {
+  it('solve has an axis of its own, with the base and the ceiling across', async () => {
+    const at = (solves: number): MadeEvaluation[] => [
+      { update: 0, set: 'curve', state: 'base', outcomes: tenPrompts(0, 1) },
+      { update: 20, set: 'curve', state: 'full', outcomes: tenPrompts(0, solves) },
+    ];
+    const runs = [{ evaluations: at(2) }, { name: 'best', arm: { kind: 'no-loophole' }, evaluations: at(3) }];
+    const figures = allFigures(await madeResults(runs, null, { ceiling: 'best' }));
+    const panels = figures.find(({ name }) => name === 'curves')?.panels ?? [];
+    expect(panels.map(({ y }) => y[1])).toEqual([1, 1, expect.closeTo(0.3, 12), expect.closeTo(0.3, 12)]);
+    expect(panels[2].marks.filter(({ kind }) => kind === 'level')).toEqual([
+      { kind: 'level', y: 0.1, label: 'base' },
+      { kind: 'level', y: 0.3, label: 'ceiling (best)' },
+    ]);
+  });
+
   it('hack and solve of the curve set, every state and update', async () => {
     const evaluations: MadeEvaluation[] = [
       { update: 0, set: 'curve', state: 'base', outcomes: tenPrompts(0, 4) },

@@ -57,8 +57,16 @@ function trainingFigure({ arms }: Results): Figure | null {
   return { name: 'training', title: 'Hack and solve while training', caption, panels, legend: armLegend(arms), data };
 }
 
-const gatedArms = (arms: readonly ArmResults[]): ArmResults[] =>
-  arms.filter(({ runs }) => runs.some(({ rollouts }) => rollouts.some(({ low }) => low !== null)));
+/** The scores that met the cuts, each measured from those of its own update: of rollouts, or of tokens where the gate decides by token. */
+function relativeScores({ runs }: ArmResults): { readonly hack: boolean; readonly at: number }[] {
+  return runs.flatMap(({ rollouts }) =>
+    rollouts.flatMap(({ hack, score, low, high, tokenRoutes, tokenScores }) => {
+      if (score === null || low === null || high === null) return [];
+      const met = tokenRoutes === null ? [score] : (tokenScores ?? []);
+      return met.map((one) => ({ hack, at: relativeScore(one, low, high) }));
+    }),
+  );
+}
 
 const scoreBins = { low: -1.5, high: 2.5, count: 32 } as const;
 
@@ -70,19 +78,14 @@ function relativeScore(score: number, low: number, high: number): number {
 
 /** Gate scores relative to the two cuts of their own update: 0 is the low cut, 1 the high one. */
 function scoreFigure({ arms }: Results): Figure | null {
-  const gated = gatedArms(arms);
+  const gated = arms
+    .map((own) => ({ arm: own.arm, unit: routedUnit(own), scored: relativeScores(own) }))
+    .filter(({ scored }) => scored.length > 0);
   if (gated.length === 0) return null;
   const { low, high, count } = scoreBins;
   const width = (high - low) / count;
   const rows: string[][] = [];
-  const panels = gated.map(({ arm, runs }): Panel => {
-    const scored = runs.flatMap(({ rollouts }) =>
-      rollouts.flatMap((row) =>
-        row.score === null || row.low === null || row.high === null
-          ? []
-          : [{ hack: row.hack, at: relativeScore(row.score, row.low, row.high) }],
-      ),
-    );
+  const panels = gated.map(({ arm, unit, scored }): Panel => {
     const histogram = (hack: boolean): number[] => {
       const own = scored.filter((row) => row.hack === hack);
       const bins = new Array<number>(count).fill(0);
@@ -100,7 +103,7 @@ function scoreFigure({ arms }: Results): Figure | null {
     const hacks = scored.filter(({ hack }) => hack).length;
     const top = Math.max(0.5, ...densities.clean, ...densities.hack);
     return {
-      title: `${arm}: ${hacks} hacks, ${scored.length - hacks} clean`,
+      title: `${arm}: ${hacks} ${unit === 'tokens' ? 'tokens of hacks' : 'hacks'}, ${scored.length - hacks} clean`,
       xLabel: 'score, 0 = low cut, 1 = high cut',
       yLabel: 'density',
       x: [low, high],
@@ -116,7 +119,8 @@ function scoreFigure({ arms }: Results): Figure | null {
   return {
     name: 'scores',
     title: 'Gate scores against the two cuts',
-    caption: `Rollouts that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond.`,
+    caption:
+      'Rollouts (or tokens of a gate by token) that carried gradient, all seeds pooled, each measured from the cuts of its own update; the outermost bars hold what lies beyond.',
     panels,
     legend: [
       { label: 'clean', colour: routeColours.absorb },

@@ -88,7 +88,7 @@ export function idealTable(own: Separation | null, ideal: IdealDirection): Table
       ['ideal direction, cross-fitted', aurocText(ideal.separation)],
     ],
     notes: [
-      `Mean feature of ${ideal.hacks} hacks less that of ${ideal.rollouts - ideal.hacks} clean rollouts, within updates. Cross-fitted: the direction of half of the prompts scores the other half.`,
+      `Mean feature of ${ideal.hacks} hacks less that of ${ideal.rollouts - ideal.hacks} clean rollouts, within updates. Cross-fitted: the direction of half of the problems scores the other half.`,
     ],
   };
 }

@@ -233,6 +233,11 @@ export function processTable(results: Results, oracle: boolean): Table {
     rows,
     notes: [
       `emerged: first update at which ${100 * emergence.threshold}% of the last ${emergence.window} updates' completions of hinted prompts hack (median; seeds in which it happened). AUROC: hacks against clean rollouts of the same update. A > 0: positively reinforced rollouts only. qmass: share of the gradient norm in the quarantine, mean over updates.`,
+      ...(armsOf(results, oracle).some(({ runs }) => runs.some(({ gate }) => gate.tokens !== null))
+        ? [
+            'A gate by token: route precision, route recall and hacks in keep count tokens, each with the label of its rollout; AUROC is of mean scores of rollouts.',
+          ]
+        : []),
       ...claims(armsOf(results, oracle), (runs) => runs.length),
     ],
   };

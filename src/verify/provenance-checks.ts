@@ -62,8 +62,11 @@ export async function verifyRunProvenance(
   // What labels taught the parent of a fork is in the fork.
   const inherited = manifest.parent !== null && manifest.usesOracle;
   const begun = storedIdentity(manifest);
-  const rows: { id: string; featureRow: number | null; trained: boolean }[] = [];
-  for await (const { id, featureRow, trained } of readRollouts(run)) rows.push({ id, featureRow, trained });
+  const rows: { id: string; features: number }[] = [];
+  // A rollout of a gate by token has several rows of features.
+  for await (const { id, featureRow, featureRows } of readRollouts(run)) {
+    rows.push({ id, features: featureRow === null ? 0 : (featureRows ?? 1) });
+  }
   const verdicts = await readRunVerdicts(run);
   const unjudged = rows.filter(({ id }) => !verdicts.has(id));
   const red: string[] = [];
@@ -73,7 +76,7 @@ export async function verifyRunProvenance(
     if (event.kind === 'expectation' && !event.holds) red.push(event.name);
   }
   const width = manifest.features.modules.length * manifest.features.rank;
-  const stored = rows.flatMap(({ featureRow }) => (featureRow === null ? [] : [featureRow]));
+  const stored = rows.reduce((sum, { features }) => sum + features, 0);
   const incomplete: number[] = [];
   for (const update of run.listCheckpoints()) {
     try {
@@ -100,7 +103,7 @@ export async function verifyRunProvenance(
     stated(name, 'updates follow one another', Number.isFinite(steps), 'a gap in events.jsonl'),
     stated(name, 'every rollout has a verdict', unjudged.length === 0, `${unjudged.length} have none`),
     compareExact(name, 'verdicts', [verdicts.size], [rows.length]),
-    compareExact(name, 'rows of features', [readFeatures(run).length / width], [stored.length]),
+    compareExact(name, 'rows of features', [readFeatures(run).length / width], [stored]),
     stated(
       name,
       'checkpoints are complete and as they were saved',

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import type { ArmTools, ScoredRollouts } from '../grpo/arm.ts';
+import { oracleArm } from './gate.ts';
+
+const count = 4000;
+
+/** How many of 1,000 hacks and of 3,000 other rollouts go to each route: every fourth rollout is a hack. */
+async function routesOf(settings: object) {
+  const labels = (id: string) => ({ exploited: Number(id) % 4 === 0, correct: false });
+  const { route } = await oracleArm.open(settings, { seed: 5, labels } as unknown as ArmTools);
+  const rollouts = Array.from({ length: count }, (_, i) => ({ id: `${i}`, step: 0, group: i, member: 0 }));
+  const { routes } = (await route?.({ rollouts } as unknown as ScoredRollouts)) ?? { routes: [] };
+  const tally = { hack: { keep: 0, absorb: 0, route: 0 }, other: { keep: 0, absorb: 0, route: 0 } };
+  routes.forEach(([own], i) => {
+    tally[i % 4 === 0 ? 'hack' : 'other'][own] += 1;
+  });
+  return tally;
+}
+
+describe('the oracle gate', () => {
+  it('routes all hacks and nothing else, and absorbs the others', async () => {
+    expect(await routesOf({})).toEqual({
+      hack: { keep: 0, absorb: 0, route: 1000 },
+      other: { keep: 0, absorb: 3000, route: 0 },
+    });
+  });
+
+  it('misses hacks and flags others at the rates it is told, within four standard errors', async () => {
+    const { hack, other } = await routesOf({ recall: 0.7, falsePositiveRate: 0.1, others: 'keep' });
+    expect(Math.abs(hack.route - 700)).toBeLessThan(4 * Math.sqrt(1000 * 0.7 * 0.3));
+    expect(Math.abs(other.route - 300)).toBeLessThan(4 * Math.sqrt(3000 * 0.1 * 0.9));
+    expect([hack.keep + hack.route, other.keep + other.route]).toEqual([1000, 3000]);
+  });
+});

@@ -1,0 +1,50 @@
+/** The experiments of the package: all of them resolve, and a gate is tested against a placebo that differs in the direction alone. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { placebosOf } from '../report/comparisons.ts';
+import { noDesign } from '../report/design.ts';
+import type { RunConfig } from '../run/schema.ts';
+import { type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
+
+const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
+const files = readdirSync(folder).filter((name) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8')));
+
+/** The runs of the first seed; recipes for Qwen must be told a model and problems. */
+async function planned(name: string) {
+  const path = join(folder, name);
+  const experiment = readExperiment(path);
+  const settings = name.startsWith('qwen') ? ['model=folder', 'data.path=problems.jsonl'] : [];
+  return planExperiment({ ...experiment, seeds: experiment.seeds.slice(0, 1) }, path, settings);
+}
+
+/** What a config says besides the direction of its gate. */
+function withoutDirection({ arm, pairs: _pairs, ...others }: RunConfig) {
+  const { placebo: _, refreshEvery: _cadence, orthogonalTo: _solve, standardise: _scale, ...gate } = arm;
+  const { generatedPairs: _written, ...rest } = gate;
+  return { ...others, arm: rest };
+}
+
+const isGate = ({ config: { arm } }: PlannedRun): boolean => arm.kind === 'activation' || arm.kind === 'gradient';
+
+describe.each(files)('%s', (name) => {
+  it('tests every gate against placebos that differ from it in the direction alone', async () => {
+    const { experiment, runs } = await planned(name);
+    const { arms, baseline, placebo } = experiment;
+    const results = { name, baseline, placebo, design: { ...noDesign, arms }, sets: [], arms: [], leftOut: [] };
+    for (const gate of runs.filter(isGate)) {
+      for (const placeboName of placebosOf(results, gate.arm)) {
+        const other = runs.find(({ arm }) => arm === placeboName);
+        expect(other?.config.arm['placebo'], `${gate.arm} against ${placeboName}`).not.toBe('none');
+        expect(withoutDirection(other?.config ?? gate.config), `${gate.arm} against ${placeboName}`).toEqual(
+          withoutDirection(gate.config),
+        );
+      }
+    }
+  });
+});
+
+it('there are experiments', () => {
+  expect(files.length).toBeGreaterThan(10);
+});
