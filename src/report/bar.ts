@@ -6,7 +6,7 @@ import type { RunResults } from './run-results.ts';
 
 export interface BarVerdict {
   readonly verdict: 'holds' | 'does not hold' | 'cannot be judged';
-  /** Values of the seeds that are evaluated: the arm's, or their differences from the reference. */
+  /** Values of the bar's seeds that are evaluated: the arm's, or their differences from the reference. */
   readonly values: readonly { readonly seed: number; readonly value: number }[];
   /** Number of those values that reach the bar. */
   readonly met: number;
@@ -15,14 +15,16 @@ export interface BarVerdict {
   readonly changed: boolean;
 }
 
-/** Null without a bar. A bar holds, or fails, as soon as the seeds that are missing could not change that. */
+/**
+ * Null without a bar. Only the seeds that it was stated for count: with more of them, some would reach any bar. A bar holds, or fails, as soon as
+ * the seeds that are missing could not change that.
+ */
 export function judgeBar(results: Results): BarVerdict | null {
   const { bar, barChanged, seeds } = results.design;
   if (bar === null) return null;
-  const values = barValues(results, bar);
+  const values = barValues(results, bar).filter(({ seed }) => seeds.includes(seed));
   const met = values.filter(({ value }) => reaches(bar, value)).length;
-  const seen = results.arms.flatMap(({ runs }) => runs.map(({ seed }) => seed));
-  const planned = Math.max(bar.inSeeds, new Set([...seeds, ...seen]).size);
+  const planned = Math.max(bar.inSeeds, seeds.length);
   const verdict =
     met >= bar.inSeeds ? 'holds' : met + planned - values.length < bar.inSeeds ? 'does not hold' : 'cannot be judged';
   return { verdict, values, met, planned, changed: barChanged };

@@ -109,6 +109,12 @@ describe('a bar', () => {
     expect(judge({}, { ...both, arms: [] })).toMatchObject({ verdict: 'cannot be judged', values: [] });
   });
 
+  it('counts only the seeds that it was stated for', () => {
+    const stated = { seeds: [1, 2], bar: { ...bar, atMost: -0.65, inSeeds: 1 } };
+    // Of three seeds the third alone reaches it.
+    expect(judgeBar(withDesign(stated))).toMatchObject({ verdict: 'does not hold', met: 0, planned: 2 });
+  });
+
   it('is printed with the question, what settles it, and whether it came after the runs', () => {
     const change = { why: 'Does it?', resolve: 'A gap.', bar, arms: [designed('vanilla')], seeds: [1, 2, 3] };
     const lines = describeDesign(withDesign(change));

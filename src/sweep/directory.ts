@@ -36,15 +36,23 @@ export async function writeExperiment(directory: string, { experiment, runs }: E
   const planned = runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash }));
   const others = earlier.filter(({ folder }) => !planned.some((run) => run.folder === folder));
   if (others.length > 0) expectSamePrompts(directory, experiment);
-  const barChanged = earlier.length > 0 && isOtherBar(readFile(directory), experiment);
+  const barChanged = isOtherBar(directory, experiment, runs);
   const file: ExperimentFile = { format: 1, experiment, barChanged, runs: [...others, ...planned] };
   makeFolder(directory);
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
 }
 
-/** Whether the bar is, or was at an earlier call, another than the one stated before the first run. */
-function isOtherBar(before: ExperimentFile, { bar }: Experiment): boolean {
-  return before.barChanged || JSON.stringify(before.experiment.bar) !== JSON.stringify(bar);
+/**
+ * Whether the bar or its seeds are, or were at an earlier call, others than those stated before the first run. Runs without the plan
+ * that they began with count as such: nobody can tell.
+ */
+function isOtherBar(directory: string, { bar, seeds }: Experiment, runs: readonly PlannedRun[]): boolean {
+  if (!existsSync(join(directory, fileName))) {
+    return bar !== null && runs.some(({ folder }) => isRun(join(directory, folder)));
+  }
+  if (startedEarlier(directory).length === 0) return false;
+  const { barChanged, experiment: before } = readFile(directory);
+  return barChanged || JSON.stringify([before.bar, before.seeds]) !== JSON.stringify([bar, seeds]);
 }
 
 /** Refuses a folder that is neither new nor of this experiment: what it holds would be taken for the experiment's results. */

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
@@ -23,6 +23,10 @@ describe('keys of an experiment', () => {
     [
       withGate({ sweep: { key: '', values: [1] } }),
       'arms.1.sweep.key: a key of the config, such as "arm.recall", found ""',
+    ],
+    [
+      withGate({ sweep: { key: 'notes.why', values: ['fine', '../../elsewhere'] } }),
+      'lower-case letters, digits, dots, dashes, found gate-../../elsewhere',
     ],
     [{ matchedSolve: 0 }, 'matchedSolve: a width between 0 and 1, such as 0.05, found 0'],
     [{ matchedSolve: 'all' }, 'matchedSolve: a width between 0 and 1, such as 0.05, found "all"'],
@@ -81,6 +85,20 @@ describe('the folder of an experiment with a bar', () => {
     expect(isChanged(directory)).toBe(false);
     await writeExperiment(directory, await plan({ bar: { ...bar, atMost: -0.2 } }));
     expect(isChanged(directory)).toBe(true);
+    await writeExperiment(directory, made);
+    expect(isChanged(directory)).toBe(true);
+  });
+
+  it('marks a bar whose seeds are others than when the first run began, or whose first plan is gone', async () => {
+    const directory = temporaryFolder();
+    const made = await plan({ bar });
+    await writeExperiment(directory, made);
+    await writeRun(join(directory, 'vanilla-1'), { config: made.runs[0].config });
+    await writeExperiment(directory, await planExperiment(made.experiment, join(recipes, 'x.toml'), [], [7]));
+    expect(isChanged(directory)).toBe(false);
+    await writeExperiment(directory, await plan({ bar, seeds: [1, 2, 3] }));
+    expect(isChanged(directory)).toBe(true);
+    rmSync(join(directory, 'experiment.json'));
     await writeExperiment(directory, made);
     expect(isChanged(directory)).toBe(true);
   });

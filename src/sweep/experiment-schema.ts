@@ -70,7 +70,14 @@ const sweepSchema = z.strictObject({
     .refine((values) => new Set(values.map(String)).size === values.length, 'different values'),
 });
 
-const armName = z.string().regex(/^[a-z0-9][a-z0-9.-]*$/, 'a name of lower-case letters, digits, dots and dashes');
+const armPattern = /^[a-z0-9][a-z0-9.-]*$/;
+
+/** Sweeps make names out of values, which nobody has checked. */
+export function isArmName(name: string): boolean {
+  return armPattern.test(name);
+}
+
+const armName = z.string().regex(armPattern, 'a name of lower-case letters, digits, dots and dashes');
 
 const armSchema = z.strictObject({
   name: armName,

@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { shellLine, UserError } from '../base/index.ts';
 import { armOf, expectIsolatedPairs, resolveConfig } from '../lab/index.ts';
 import { type RunConfig, readToml } from '../run/index.ts';
-import { type Experiment, writtenSchema } from './experiment-schema.ts';
+import { type Experiment, isArmName, writtenSchema } from './experiment-schema.ts';
 
 export interface PlannedRun {
   readonly arm: string;
@@ -44,6 +44,10 @@ export function checkExperiment(raw: unknown, path: string): Experiment {
     throw new UserError({ call: `experiment ${path}`, expected, found });
   };
   const names = experiment.arms.map(({ name }) => name);
+  const strange = names.find((name) => !isArmName(name));
+  if (strange !== undefined) {
+    complain('values of a sweep that can end the name of a folder: lower-case letters, digits, dots, dashes', strange);
+  }
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) complain('arms of different names', `${twice} twice`);
   if (new Set(experiment.seeds).size !== experiment.seeds.length) complain('different seeds', 'one of them twice');
@@ -98,22 +102,26 @@ function nothingToDelete(path: string, name: string, kind: string): UserError {
   });
 }
 
-/** Resolves an experiment. `settings` change every run, after the arm's own changes. */
+/**
+ * Resolves an experiment. `settings` change every run, after the arm's own changes; `seeds` are run in place of the experiment's, which
+ * stay those that its bar was stated for.
+ */
 export async function planExperiment(
   experiment: Experiment,
   path: string,
   settings: readonly string[] = [],
+  seeds: readonly number[] = experiment.seeds,
 ): Promise<ExperimentPlan> {
   const folder = dirname(resolve(path));
   const runs: PlannedRun[] = [];
-  for (const seed of experiment.seeds) {
+  for (const seed of seeds) {
     for (const { name, recipe, set } of experiment.arms) {
       const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
       const own = [...changes, ...settings, `seed=${seed}`];
       const { config, hash, parts } = await resolveConfig(resolve(folder, recipe), own);
       const isAttacked = experiment.relearn?.arms.includes(name) ?? false;
       if (isAttacked && !armOf(config, parts).quarantine) throw nothingToDelete(path, name, config.arm.kind);
-      if (seed === experiment.seeds[0]) await expectIsolatedPairs(config);
+      if (seed === seeds[0]) await expectIsolatedPairs(config);
       runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash });
     }
   }

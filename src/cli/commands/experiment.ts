@@ -56,7 +56,7 @@ export function configureExperiment(command: Command, context: CommandContext): 
 async function runCommand(named: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
   const recipe = existsSync(named) ? named : recipePath(named);
   const jobs = parseWholeNumber(options.jobs, '--jobs', 1);
-  const plan = await planExperiment(narrow(readExperiment(recipe), options), recipe, options.set);
+  const plan = await planExperiment(narrow(readExperiment(recipe), options), recipe, options.set, seedsOf(options));
   const directory = options.out ?? join('runs', plan.experiment.name);
   if (options.dryRun) {
     const lines = plan.runs.map(
@@ -129,20 +129,20 @@ async function runJobs(
   );
 }
 
-function narrow(experiment: Experiment, { seeds, arms }: ExperimentOptions): Experiment {
+function narrow(experiment: Experiment, { arms }: ExperimentOptions): Experiment {
   const chosen = arms?.split(',');
   const unknown = chosen?.find((name) => !experiment.arms.some((arm) => arm.name === name));
   if (unknown !== undefined) {
     const expected = experiment.arms.map(({ name }) => name).join(', ');
     throw new UserError({ call: '--arms', expected, found: unknown });
   }
+  return { ...experiment, arms: experiment.arms.filter(({ name }) => chosen === undefined || chosen.includes(name)) };
+}
+
+function seedsOf({ seeds }: ExperimentOptions): readonly number[] | undefined {
   const named = seeds?.split(',').map((text) => parseWholeNumber(text, '--seeds'));
   const twice = named?.find((seed, i) => named.indexOf(seed) !== i);
   if (twice !== undefined)
     throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
-  return {
-    ...experiment,
-    seeds: named ?? experiment.seeds,
-    arms: experiment.arms.filter(({ name }) => chosen === undefined || chosen.includes(name)),
-  };
+  return named;
 }
