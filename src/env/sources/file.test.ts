@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -106,12 +107,25 @@ describe('files of problems', () => {
   it.each([
     ['id', [record(3, 'Another.')], '1 of 1 test problems: 3 (the same id)'],
     ['statement', [record(100), record(101, '  ADD `3`.\n', 'plus')], '1 of 2 test problems: 101 (the statement of 3)'],
+    ['statement, in bold', [record(101, '**Add**&nbsp;3.', 'plus')], '101 (the statement of 3)'],
+    ['statement, with unseen characters', [record(101, 'A\u200bdd\u00ad 3.', 'plus')], '101 (the statement of 3)'],
     ['ids, of which the first are named', records(0, 9), '9 of 9 test problems: 0 (the same id), '],
   ])('a test problem with the %s of a training problem is refused', async (_, test, message) => {
     const refusal = load(path, write('t.jsonl', test), write('v.jsonl', records(200, 201)));
     await expect(refusal).rejects.toThrow(UserError);
     await expect(refusal).rejects.toThrow(message);
     await expect(refusal).rejects.toThrow('Take them out of one of the two');
+  });
+
+  it('a test problem that stands twice in its file is refused', async () => {
+    const test = [record(100, 'Twice.'), record(101, 'Once.'), record(102, 'twice.', 'other')];
+    await expect(load(path, write('t.jsonl', test))).rejects.toThrow('1 of 3 again: 102 (the statement of 100)');
+  });
+
+  it('a pipe is refused before anybody waits for it', async () => {
+    const pipe = join(home, 'pipe.jsonl');
+    execFileSync('mkfifo', [pipe]);
+    await expect(load(path, pipe)).rejects.toThrow('found a pipe. Write the problems to a file');
   });
 
   it('a validation problem that is in the test file is refused too', async () => {

@@ -2,7 +2,9 @@
  * Problems from files, in either format that the importers read. A split with a file of its own is that whole file; the others are
  * taken from the file of training by the hash of their ids.
  */
+import { existsSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { UserError } from '../../base/index.ts';
 import { loadProblems } from '../importers/load.ts';
 import type { Problem } from '../problem.ts';
 import { expectNoOverlap } from './overlap.ts';
@@ -31,6 +33,7 @@ export const fileSource: ProblemSource = defineProblemSource({
     const problems: Record<Split, Problem[]> = { train: [], validation: [], test: [] };
     const refused: Refusal[] = [];
     const read = async (file: string, splitOf: (id: string) => Split): Promise<void> => {
+      expectLasting(file);
       const found = await loadProblems(file);
       for (const { problem } of found.loaded) problems[splitOf(problem.id)].push(problem);
       refused.push(...found.refused.map(({ id, reason }) => ({ id, reason, split: splitOf(id) })));
@@ -44,3 +47,15 @@ export const fileSource: ProblemSource = defineProblemSource({
     return { ...expectNoOverlap(problems, names), refused };
   },
 });
+
+/** A pipe is empty when it is read again, for its hash and whenever the run is opened; one without a writer never ends. */
+function expectLasting(file: string): void {
+  const found = existsSync(file) ? statSync(file) : null;
+  if (found === null || found.isFile() || found.isDirectory()) return;
+  throw new UserError({
+    call: `read ${file}`,
+    expected: 'a file, which can be read again when the run is opened',
+    found: found.isFIFO() ? 'a pipe' : 'a device',
+    fix: 'Write the problems to a file, and name that.',
+  });
+}
