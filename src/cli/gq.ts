@@ -32,4 +32,12 @@ for (const event of ['uncaughtException', 'unhandledRejection']) {
   process.on(event, async (error: unknown) => process.exit(await reportError(explainUncaught(error), process)));
 }
 
+let isDone = false;
+process.on('exit', (code) => {
+  if (isDone || code !== 0) return;
+  process.stderr.write('gq: ended before its work was done: a plugin ended the process. What was saved is kept.\n');
+  process.exitCode = 1;
+});
+
 process.exitCode = await runCli(process.argv.slice(2), process);
+isDone = true;

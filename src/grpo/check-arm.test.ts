@@ -49,6 +49,9 @@ describe('what a hook throws names the hook', () => {
       'hook refresh of the arm own: expected no error, found boom.',
     );
     await expect(gradient?.([], async () => undefined)).rejects.toThrow('found only a text');
+    // biome-ignore lint/suspicious/noThenProperty: a value that a wait would call
+    const foreign = open({ sees, refresh: () => ({ then: boom }) });
+    await expect(foreign.refresh?.(0, {} as never)).rejects.toThrow('hook refresh of the arm own: expected no error');
     const ours = open({
       sees,
       reward: () => {
@@ -85,6 +88,16 @@ describe('what an arm saves must come back as it was', () => {
     [
       'a tensor of another size',
       { json: null, tensors: new Map([['w', { shape: [3], data: new Float32Array(2) }]]) },
+      /found w/,
+    ],
+    [
+      'a tensor with NaN',
+      { json: null, tensors: new Map([['w', { shape: [2], data: Float32Array.of(1, Number.NaN) }]]) },
+      /tensors of finite values, found NaN at element 1 of w/,
+    ],
+    [
+      'a tensor with negative sides',
+      { json: null, tensors: new Map([['w', { shape: [-1, -1], data: new Float32Array(1) }]]) },
       /found w/,
     ],
     ['a tensor that is a list', { json: null, tensors: new Map([['w', { shape: [1], data: [1] }]]) }, /found w/],

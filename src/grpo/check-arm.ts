@@ -76,15 +76,22 @@ function guard(kind: string, hook: string, body: () => unknown): unknown {
   };
   try {
     const answer = body();
-    if (answer instanceof Promise && immediateHooks.includes(hook)) {
-      answer.catch(() => undefined);
+    if (!isThenable(answer)) return answer;
+    const promise = Promise.resolve(answer);
+    if (immediateHooks.includes(hook)) {
+      promise.catch(() => undefined);
       const call = `hook ${hook} of the arm ${kind}`;
       throw new UserError({ call, expected: 'an answer at once', found: 'a promise', fix: 'Make it without async.' });
     }
-    return answer instanceof Promise ? answer.catch(explain) : answer;
+    return promise.catch(explain);
   } catch (error) {
     return explain(error);
   }
+}
+
+/** Whether a wait for the value would call it: a promise, or anything with a function of that name. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 /** What cannot be stored as it is would come back as something else after a resume. */
@@ -98,14 +105,21 @@ function checkState(state: ArmState, kind: string): ArmState {
   const bad = findUnstorable(state.json ?? null, 'json');
   if (bad !== null) refuse('JSON: strings, finite numbers, booleans, null, lists and plain objects', bad);
   for (const [name, tensor] of state.tensors) {
-    const size = Array.isArray(tensor?.shape)
-      ? tensor.shape.reduce((total: number, side: number) => total * side, 1)
-      : -1;
+    const size = sizeOf(tensor?.shape);
     if (!(tensor?.data instanceof Float32Array) || tensor.data.length !== size) {
       refuse('tensors as { shape, data: Float32Array } of that size', name);
     }
+    // A checkpoint with such a value is refused when it is read, and then training could not go on from it.
+    const bad = tensor.data.findIndex((value) => !Number.isFinite(value));
+    if (bad >= 0) refuse('tensors of finite values', `${tensor.data[bad]} at element ${bad} of ${name}`);
   }
   return state;
+}
+
+/** The number of elements of a tensor; -1 for what is no shape. */
+function sizeOf(shape: unknown): number {
+  const isShape = Array.isArray(shape) && shape.every((side) => Number.isSafeInteger(side) && side >= 0);
+  return isShape ? shape.reduce((total: number, side: number) => total * side, 1) : -1;
 }
 
 function findUnstorable(value: unknown, path: string, depth = 0): string | null {

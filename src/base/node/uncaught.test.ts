@@ -51,4 +51,14 @@ describe('an error that nobody caught', () => {
     expect(stderr).toContain(`gq: plugin ${plugin}: expected no error outside`);
     expect(stderr).not.toContain('    at ');
   });
+
+  it('a plugin that ends the process is no success', { timeout: 60_000 }, () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, 'gate.mjs'), 'process.exit(0);\nexport const arms = [];\n');
+    writeFileSync(join(folder, 'gate.toml'), 'plugins = ["./gate.mjs"]\n');
+    const command = [gqProgram(), 'config', join(folder, 'gate.toml')];
+    const { status, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
+    expect(status).toBe(1);
+    expect(stderr).toBe('gq: ended before its work was done: a plugin ended the process. What was saved is kept.\n');
+  });
 });
