@@ -110,7 +110,7 @@ function checkState(state: ArmState, kind: string): ArmState {
       refuse('tensors as { shape, data: Float32Array } of that size', name);
     }
     // A checkpoint with such a value is refused when it is read, and then training could not go on from it.
-    const bad = tensor.data.findIndex((value) => !Number.isFinite(value));
+    const bad = tensor.data.findIndex((value: number) => !Number.isFinite(value));
     if (bad >= 0) refuse('tensors of finite values', `${tensor.data[bad]} at element ${bad} of ${name}`);
   }
   return state;
