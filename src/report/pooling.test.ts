@@ -60,13 +60,14 @@ describe('seeds of one arm', () => {
   });
 
   it('are of the same weights, problems, pairs and plugins', async () => {
-    for (const key of ['modelHash', 'dataHash', 'pairsHash']) {
+    const faults = ['modelHash', 'dataHash', 'pairsHash', 'partitionHash'].map((key) => ({ [key]: 'x'.repeat(64) }));
+    for (const fault of [...faults, { usesOracle: true }]) {
       const directory = temporaryFolder();
       await make(join(directory, 'a'), { seed: 1 });
       await make(join(directory, 'b'), { seed: 2 });
       expect((await read(directory)).arms[0].runs).toHaveLength(2);
       const run = RunDirectory.open(join(directory, 'b'));
-      await run.writeManifest({ ...run.readManifest(), [key]: 'x'.repeat(64) });
+      await run.writeManifest({ ...run.readManifest(), ...fault });
       await expect(read(directory)).rejects.toThrow('which differ in the');
     }
   });

@@ -45,6 +45,9 @@ function inputDifferences(first: Manifest, second: Manifest): string[] {
     ['the weights of the model', first.modelHash, second.modelHash],
     ['the problems', first.dataHash, second.dataHash],
     ['the pairs', first.pairsHash, second.pairsHash],
+    ['the file of loopholes', first.partitionHash, second.partitionHash],
+    // Forks of one config may differ in what their parents learned from.
+    ['the use of labels', first.usesOracle, second.usesOracle],
     ['the code of the plugins', hashes(first), hashes(second)],
     ['the judge', first.judge, second.judge],
     ['the sampler', first.sampler, second.sampler],
