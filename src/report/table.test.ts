@@ -48,6 +48,8 @@ describe('tables', () => {
         const escaped = escapeMarkup(content);
         expect(escaped).not.toMatch(/[<>"']/);
         expect(escaped).not.toMatch(/&(?!amp;|lt;|gt;|quot;|#39;)/);
+        // Nothing that reorders or hides text in a browser.
+        expect(escaped).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u);
       }),
     );
   });

@@ -1,5 +1,5 @@
 /** Tables as text, Markdown, CSV, LaTeX (booktabs) and HTML. Cells are text; every format escapes what it must. */
-import { UserError } from '../base/index.ts';
+import { UserError, visible } from '../base/index.ts';
 import { renderText } from './text-table.ts';
 
 export interface Table {
@@ -103,12 +103,9 @@ const htmlCharacters: Readonly<Record<string, string>> = {
 
 /** Escapes text for elements and quoted attributes in HTML and SVG. Characters that XML forbids become U+FFFD. */
 export function escapeMarkup(text: string): string {
-  return (
-    text
-      .replace(/[&<>"']/g, (found) => htmlCharacters[found])
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what XML forbids
-      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
-  );
+  return visible(text.replace(/\r\n?/g, '\n'))
+    .replace(/[&<>"']/g, (found) => htmlCharacters[found])
+    .replace(/[\ufffe\uffff]/g, '\ufffd');
 }
 
 function renderHtml({ title, columns, rows, notes = [] }: Table): string {

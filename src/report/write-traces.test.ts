@@ -9,7 +9,7 @@ describe('traces beside the figures', async () => {
   const results = await madeResults([
     {
       rollouts: [
-        { update: 1, loophole: 'sentinel', hack: true, completion: '```python\nx\n```' },
+        { update: 1, loophole: 'sentinel', hack: true, completion: '```python\nx\n```\u202e\x1b[2J' },
         { update: 1, loophole: 'run_tests', solve: true, completion: 'good' },
         { update: 2, loophole: 'sentinel', hack: true, completion: 'later' },
         { update: 2, loophole: 'run_tests', hack: true, source: 'teacher-hack', completion: 'shown' },
@@ -24,7 +24,7 @@ describe('traces beside the figures', async () => {
       'run_tests: a solve',
       'sentinel: the first hack',
     ]);
-    expect(text).toContain('````text\n```python\nx\n```\n````');
+    expect(text).toContain('````text\n```python\nx\n```\\u202e\\x1b[2J\n````');
     expect(text).not.toMatch(/later|shown/);
   });
 

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { UserError } from '../base/index.ts';
+import { UserError, visible } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { Results } from './aggregate.ts';
 import { type ExampleRollout, loopholeExamples } from './samples.ts';
@@ -38,7 +38,14 @@ export async function writeTraces({ arms }: Results, directory: string, force: b
 function renderExample({ what, arm, rollout }: ExampleRollout): string {
   const { id, update, reward, prompt, completion, verdict } = rollout;
   const facts = `${arm}, rollout ${id}, update ${update}, reward ${reward}; evidence: ${verdict.evidence || 'none'}.`;
-  return [`## ${what}`, facts, 'Prompt:', fenced(prompt.trimEnd()), 'Completion:', fenced(completion)].join('\n\n');
+  return [
+    `## ${what}`,
+    facts,
+    'Prompt:',
+    fenced(visible(prompt.trimEnd())),
+    'Completion:',
+    fenced(visible(completion)),
+  ].join('\n\n');
 }
 
 /** A block whose fence is longer than any run of backticks in it. */

@@ -1,5 +1,5 @@
 /** Reads JSON files of a run or an experiment through a schema; an error names the file and the key that are wrong. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { UserError } from '../base/index.ts';
 
@@ -34,6 +34,9 @@ function keyText(path: readonly PropertyKey[]): string {
 
 export function readJson(path: string, call: string, what: string, fix?: string): unknown {
   try {
+    // Reading a pipe would wait for a writer for ever.
+    const stats = statSync(path);
+    if (!stats.isFile() && !stats.isDirectory()) throw new Error('a pipe or a device');
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);

@@ -1,5 +1,5 @@
 /** The lock of a run between processes: a dead holder, one whose parent never asked how it ended, and many takers at once. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,4 +48,10 @@ it('a lock that another process has taken over in the meantime is not removed', 
   writeFileSync(join(folder, 'lock.json'), other);
   lock[Symbol.dispose]();
   expect(readFileSync(join(folder, 'lock.json'), 'utf8')).toBe(other);
+});
+
+it.runIf(process.platform === 'linux')('a pipe in the place of a lock is refused instead of waited for', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'gq-lock-'));
+  expect(spawnSync('mkfifo', [join(directory, 'lock.json')]).status).toBe(0);
+  expect(() => lockRun(directory)).toThrow(/lock\.json.*a pipe or a device/);
 });

@@ -22,7 +22,12 @@ export async function readParquetTexts(bytes: Uint8Array, path: string, mostByte
     const size = columns.reduce((sum, { meta_data: own }) => sum + Number(own?.total_uncompressed_size ?? 0), 0);
     if (size > mostBytes) {
       const expected = `at most ${mostBytes >> 20} MiB of columns`;
-      throw new UserError({ call, expected, found: `${size >> 20} MiB`, fix: 'Split the file into parts.' });
+      throw new UserError({
+        call,
+        expected,
+        found: `${Math.floor(size / 2 ** 20)} MiB`,
+        fix: 'Split the file into parts.',
+      });
     }
     const compressors = { GZIP: (packed: Uint8Array, most: number) => gunzipSync(packed, { maxOutputLength: most }) };
     const rows = await parquetReadObjects({ file, metadata, compressors });
