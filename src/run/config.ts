@@ -7,7 +7,7 @@ import { parse } from 'smol-toml';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { describeIssue, type Fault } from './config-issues.ts';
-import { recipePath, shippedRecipe } from './recipes.ts';
+import { recipeFrom, recipePath } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { hasTeacher } from './teacher.ts';
 import { readToml } from './toml-file.ts';
@@ -279,7 +279,7 @@ function readChain(path: string, seen: readonly string[] = []): { path: string; 
 
 /** `extends` holds a path relative to the recipe's folder, or the bare name of a shipped recipe. */
 function parentPath(parent: string, path: string): string {
-  return /^[\w-]+$/.test(parent) ? shippedRecipe(parent) : resolve(dirname(path), parent);
+  return recipeFrom(dirname(path), parent);
 }
 
 /** An experiment's file has keys that no config has; saying so key by key would mislead. */

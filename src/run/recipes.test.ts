@@ -1,8 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
-import { recipePath } from './recipes.ts';
+import { recipeFrom, recipePath } from './recipes.ts';
 
 describe('a recipe of the package', () => {
   it('goes by its bare name', () => {
@@ -13,6 +13,13 @@ describe('a recipe of the package', () => {
     const path = join(temporaryFolder(), 'micro-vanilla.toml');
     writeFileSync(path, '');
     expect(recipePath(path)).toBe(path);
+  });
+
+  it('is meant where only a folder has its name', () => {
+    const base = temporaryFolder();
+    mkdirSync(join(base, 'micro-vanilla'));
+    expect(recipeFrom(base, 'micro-vanilla')).toBe(resolve('recipes/micro-vanilla.toml'));
+    expect(recipeFrom(base, 'mine.toml')).toBe(join(base, 'mine.toml'));
   });
 
   it.each([
