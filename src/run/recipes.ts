@@ -1,6 +1,6 @@
 /** The recipes of the package. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nearestName, UserError } from '../base/index.ts';
 
@@ -18,6 +18,12 @@ export function shippedRecipe(name: string): string {
     found: name,
     ...(nearest === undefined ? {} : { fix: `Did you mean ${nearest}?` }),
   });
+}
+
+/** A recipe as a call would name it: one of the package by its bare name, another by its path from the working folder. */
+export function recipeName(path: string): string {
+  const isShipped = dirname(resolve(path)) === resolve(folder);
+  return isShipped ? basename(path, '.toml') : relative(process.cwd(), path);
 }
 
 const isBareName = (recipe: string): boolean => /^[\w-]+$/.test(recipe);

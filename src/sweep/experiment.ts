@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { armOf, expectIsolatedPairs, resolveConfig } from '../lab/index.ts';
-import { type RunConfig, readToml, recipeFrom } from '../run/index.ts';
+import { type RunConfig, readToml, recipeFrom, recipeName } from '../run/index.ts';
 import { type Experiment, experimentKeys, writtenSchema } from './experiment-schema.ts';
 
 export interface PlannedRun {
@@ -30,7 +30,7 @@ export function readExperiment(path: string): Experiment {
       call: `read experiment ${path}`,
       expected: 'an experiment, with name, seeds and arms',
       found: 'a recipe of one run',
-      fix: `Train it with: ${shellLine('gq', 'train', path)}`,
+      fix: `Train it with: ${shellLine('gq', 'train', recipeName(path))}`,
     });
   }
   return checkExperiment(raw, path);

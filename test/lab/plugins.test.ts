@@ -51,6 +51,15 @@ describe('a plugin that cannot be used', () => {
       () => module('throw new Error("too early")'),
       /expected a module that loads, found too early/,
     ],
+    [
+      'a plugin where the package is not installed',
+      () => {
+        const path = join(temporaryFolder(), 'alone.js');
+        writeFileSync(path, "import { z } from 'gradient-quarantine';\nexport const arms = [z];\n");
+        return path;
+      },
+      /Cannot find package 'gradient-quarantine'.*npm install gradient-quarantine/,
+    ],
     ['a module that does not parse', () => module('export const = 1'), /expected a module that loads/],
     ['no exports of ours', () => module('export const gates = []'), /an export named arms or loopholes.*found gates/],
     ['no list', () => module('export const arms = 1'), /export arms: expected a list, found number/],
@@ -75,7 +84,7 @@ describe('a plugin that cannot be used', () => {
     const out = join(home, `run-${files++}`);
     const { code, err } = await gq('train', recipe(path, ''), '--out', out);
     expect({ code, stack: err.includes('    at ') }).toEqual({ code: 2, stack: false });
-    expect(() => RunDirectory.open(out)).toThrow('no manifest.json');
+    expect(() => RunDirectory.open(out)).toThrow('no such folder');
   });
 
   it('one whose file changed since a run began: the run is not gone on with', async () => {

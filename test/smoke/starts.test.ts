@@ -71,8 +71,13 @@ describe('a start that fails leaves nothing behind', () => {
     ['no such model', () => [...settings, ...setting('model=nowhere')], /nowhere/],
     [
       'no such problems',
-      () => [...settings, ...setting('data.kind=file', 'data.path=gone.jsonl', 'pairs.file=micro')],
-      /gone\.jsonl/,
+      () => [...settings, ...setting('data.kind=file', 'data.path=gone.jsonl')],
+      /key data\.path: expected a file of problems, found no such file: .*gone\.jsonl/,
+    ],
+    [
+      'pairs that the micro model cannot read',
+      () => [...settings, ...setting('model=micro', 'pairs.file=hack')],
+      /pair ".*": encode with .*name a model folder/,
     ],
     ['no such pool', () => [...settings, ...setting('teacher.pool=gone.jsonl')], /teacher\.pool.*gone\.jsonl/],
     ['no such partition', () => [...settings, ...setting('environment.partition=gone.json')], /gone\.json/],
