@@ -49,8 +49,8 @@ describe('a folder that is not empty is refused', () => {
 
 describe('a start that fails leaves nothing behind', () => {
   it.each<[string, () => string[], RegExp]>([
-    ['a checkpoint that the parent has not', () => ['--fork', `${whole()}@3`], /found 0, 2, 4/],
-    ['a parent that is none', () => ['--fork', `${lab.path('nowhere')}@0`], /no manifest\.json/],
+    ['a checkpoint that the parent has not', () => ['--fork', `${whole()}@3`], /its checkpoints \(0, 2, 4\), found 3/],
+    ['a parent that is none', () => ['--fork', `${lab.path('nowhere')}@0`], /found no such folder/],
     [
       'another rank than the parent',
       () => ['--fork', `${whole()}@4`, ...setting('updates=6', 'adapter.rank=4')],
