@@ -21,4 +21,10 @@ describe('the relearning attack', () => {
     if (report !== null) expect(describeRelearning(report)).toContain('was not reached in 40');
     expect(reportRelearning(rise(40, 40), rise(2, 40))).toBeNull();
   });
+
+  it('says when a run was too short to measure a rate', () => {
+    const report = reportRelearning(rise(0, 3), rise(0, 3));
+    if (report === null) throw new Error('a hack in every update has a rate');
+    expect(describeRelearning(report)).toContain('Vanilla trained for 3 updates, fewer than the 5');
+  });
 });

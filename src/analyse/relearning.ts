@@ -66,6 +66,9 @@ export function describeRelearning({ target, fromBase, fromDeployed }: Relearnin
   const { reached: base } = fromBase;
   const { reached: deployed } = fromDeployed;
   const goal = `a hack rate of ${target.toFixed(2)}`;
+  if (fromBase.updates < emergence.window) {
+    return `Vanilla trained for ${fromBase.updates} updates, fewer than the ${emergence.window} that a rate is taken over: the attack shows nothing.`;
+  }
   if (base === null) return `Vanilla itself never reached ${goal}: the attack shows nothing.`;
   if (deployed === null) {
     const { updates } = fromDeployed;

@@ -42,6 +42,7 @@ describe('errors', () => {
     ['problems', 'check', 'x.jsonl', '--workers', '0'],
     ['replay', 'runs/x', '--window', '0'],
     ['pool', 'make', '--out', 'x', '--per-problem', 'many'],
+    ['pool', 'make', '--out', 'x', '--run', 'runs/x', '--problems', '8'],
     ['pairs', 'score', 'm', 'micro', '--rank', '0'],
     ['micro', 'pretrain', '--to', 'x', '--steps', '0'],
     ['pairs', 'score', 'm', 'micro', '--seed', '-1'],
@@ -71,11 +72,11 @@ describe('a file of another kind', () => {
   it('is named with the command that takes it', async () => {
     const experiment = await run('train', 'recipes/micro-claim.toml', '--out', join(home, 'a'));
     expect(experiment.code).toBe(2);
-    expect(experiment.err).toContain('gq experiment recipes/micro-claim.toml');
+    expect(experiment.err).toContain('gq experiment micro-claim');
     expect(experiment.err).not.toContain('did you mean');
     const recipe = await run('experiment', 'recipes/micro-activation.toml', '--out', join(home, 'b'));
     expect(recipe.code).toBe(2);
-    expect(recipe.err).toContain('gq train recipes/micro-activation.toml');
+    expect(recipe.err).toContain('gq train micro-activation');
   });
 
   it('is a recipe of the package where it has a bare name', async () => {

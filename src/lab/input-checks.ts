@@ -1,8 +1,11 @@
 /** Checks of a run's inputs that need the model's files but not its weights, so that they come before anything slow. */
+import { existsSync } from 'node:fs';
 import { targetModules } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
+import { partsOf } from './config.ts';
+import { sourceOf } from './parts.ts';
 
 /** A rank above the sides of every layer adds nothing and costs the memory of the machine. */
 export function checkRank({ adapter: { rank, targets } }: RunConfig, decoder: DecoderConfig): void {
@@ -20,9 +23,25 @@ export async function withModelHint<T>(config: RunConfig, encode: () => Promise<
   try {
     return await encode();
   } catch (error) {
-    if (!(error instanceof UserError) || config.model !== 'micro' || config.data.kind === 'micro') throw error;
+    if (!(error instanceof UserError) || config.model !== 'micro') throw error;
+    if (config.data.kind === 'micro' && config.pairs.file === null) throw error;
     const fix =
       'No model is named, so this is the micro model of the package, which knows few characters: name a model folder with --model DIR.';
     throw new UserError({ ...error.complaint, fix }, { cause: error });
+  }
+}
+
+/** The files of problems that the config names must be there; what is in them is read later. */
+export async function expectDataFiles(config: RunConfig): Promise<void> {
+  const { files } = sourceOf(config, await partsOf(config));
+  for (const key of files) {
+    const path = config.data[key];
+    if (typeof path !== 'string' || existsSync(path)) continue;
+    throw new UserError({
+      call: `config, key data.${key}`,
+      expected: 'a file of problems',
+      found: `no such file: ${path}`,
+      fix: 'Check the path: a relative one begins in the folder of its recipe, in --set in the working folder.',
+    });
   }
 }

@@ -2,7 +2,7 @@
 import type { Judge } from '../env/index.ts';
 import type { Splits, SplitUse } from '../env/sources/index.ts';
 import type { RunConfig } from '../run/index.ts';
-import { checkRank, withModelHint } from './input-checks.ts';
+import { checkRank, expectDataFiles, withModelHint } from './input-checks.ts';
 import { type ModelFiles, openFolder } from './model.ts';
 import { type OpenedPairs, openPairs } from './pairs.ts';
 import { openJudge, openProblems, silent, type Warn } from './problems.ts';
@@ -27,6 +27,7 @@ export async function readInputs(
   warn: Warn = silent,
   replaced: Replacements = {},
 ): Promise<OpenedInputs> {
+  await expectDataFiles(config);
   const files = await openFolder(config, resources);
   checkRank(config, files.folder.config);
   const pairs = await withModelHint(config, () => openPairs(config, files.text));

@@ -1,7 +1,7 @@
 /** The pairs of a run that come from a file: which they are, as token ids, and what they may not show. */
 import type { TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { isPoolDerived, loadPairs, type Pair, shownLoopholes } from '../env/pairs/index.ts';
+import { isPoolDerived, loadPairs, type Pair, shownLoopholes, tokenizePairs } from '../env/pairs/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
@@ -23,11 +23,10 @@ export interface OpenedPairs {
 
 export async function openPairs(config: RunConfig, text: ModelText): Promise<OpenedPairs> {
   const { pairs, hash } = await loadPairs(await pairSetOf(config), config.pairs.select);
-  const tokens = pairs.map(({ prompt, hack, clean }) => ({
-    prompt: text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
-    hack: text.completion(hack),
-    clean: text.completion(clean),
-  }));
+  const tokens = tokenizePairs(pairs, {
+    prompt: (prompt) => text.prompt(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt),
+    completion: (completion) => text.completion(completion),
+  });
   return {
     pairs: tokens,
     pairsHash: hash,

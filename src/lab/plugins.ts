@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { sha256 } from '../base/node/index.ts';
@@ -43,6 +43,17 @@ function expectModule(path: string): void {
   });
 }
 
+const built = fileURLToPath(new URL('../../dist/', import.meta.url));
+
+/** A plugin imports this package by its name, which works in a clone that is built and where the package is installed. */
+function loadingFix(message: string): { fix?: string } {
+  if (message.includes(`Cannot find module '${built}`)) {
+    return { fix: 'Plugins use the built package: run npm run build in the clone first.' };
+  }
+  if (!message.includes("Cannot find package 'gradient-quarantine'")) return {};
+  return { fix: 'Keep the plugin inside the clone, or in a project with npm install gradient-quarantine.' };
+}
+
 async function loadPlugin(path: string): Promise<Partial<Parts>> {
   const call = `plugin ${path}`;
   expectModule(path);
@@ -51,7 +62,7 @@ async function loadPlugin(path: string): Promise<Partial<Parts>> {
     module = await import(pathToFileURL(path).href);
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
-    throw new UserError({ call, expected: 'a module that loads', found }, { cause });
+    throw new UserError({ call, expected: 'a module that loads', found, ...loadingFix(found) }, { cause });
   }
   const found = exportNames.filter((name) => module[name] !== undefined);
   if (found.length === 0) {

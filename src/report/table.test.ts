@@ -9,6 +9,17 @@ describe('tables', () => {
     expect(renderTable(table, 'text')).toBe('a_b\nx      y\n─────  ─────────\n1 ± 2  p_q & 50%\nnote | *bold*\n');
   });
 
+  it('too wide for the window repeat the columns that tell rows apart', () => {
+    const rates = (set: string, state: string) => [set, state, '0/8 0.00 [0.00]', '1/8 0.13 [0.02]', '0.13'];
+    const rows = [rates('test', 'base'), rates('test', 'deployed'), rates('train', 'base')];
+    const wide = { title: 't', columns: ['set', 'state', 'hack', 'solve', 'objective'], rows };
+    const blocks = renderTable(wide, 'text', 50).trimEnd().split('\n\n');
+    expect(blocks.map((block) => block.split('\n').at(-1))).toEqual([
+      'train  base      0/8 0.00 [0.00]  1/8 0.13 [0.02]',
+      'train  base      0.13',
+    ]);
+  });
+
   it('as Markdown and LaTeX escape what would be read as markup', () => {
     expect(renderTable(table, 'markdown')).toContain('| 1 ± 2 | p\\_q & 50% |');
     expect(renderTable(table, 'markdown')).toContain('note \\| \\*bold\\*');

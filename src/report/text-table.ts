@@ -1,6 +1,6 @@
 /**
- * A table as text of a limited width. Columns that do not fit follow in further blocks, each beginning with the first column
- * again, so nothing is left out; notes and titles are wrapped.
+ * A table as text of a limited width. Columns that do not fit follow in further blocks, each beginning with the columns that tell
+ * rows apart (the first one, and more where it repeats), so nothing is left out; notes and titles are wrapped.
  */
 import { padText, textWidth, visibleLine, wrapText } from '../base/index.ts';
 import type { Table } from './table.ts';
@@ -10,7 +10,7 @@ const gap = '  ';
 export function renderText({ title, columns, rows, notes = [] }: Table, width = Number.POSITIVE_INFINITY): string {
   const shown = [columns, ...rows].map((cells) => cells.map(visibleLine));
   const widths = columns.map((_, column) => Math.max(...shown.map((cells) => textWidth(cells[column]))));
-  const blocks = blocksOf(widths, width).map((block) => {
+  const blocks = blocksOf(widths, width, keyColumns(shown.slice(1), widths, width / 2)).map((block) => {
     const line = (cells: readonly string[]): string =>
       block
         .map((column) => padText(cells[column], widths[column]))
@@ -23,8 +23,23 @@ export function renderText({ title, columns, rows, notes = [] }: Table, width = 
   return `${[wrapText(visibleLine(title), width), blocks.join('\n\n'), ...wrapped].join('\n')}\n`;
 }
 
-/** The columns of each block. A block has at least one column beside the first, however wide it is. */
-function blocksOf(widths: readonly number[], width: number): number[][] {
+/** The first column, and those after it that are needed to tell rows apart, as far as they fit. */
+function keyColumns(rows: readonly (readonly string[])[], widths: readonly number[], most: number): number[] {
+  const distinct = (columns: readonly number[]): number =>
+    new Set(rows.map((cells) => JSON.stringify(columns.map((column) => cells[column])))).size;
+  const keys = [0];
+  let used = widths[0];
+  for (let column = 1; column < widths.length && distinct(keys) < rows.length; column++) {
+    const own = gap.length + widths[column];
+    if (used + own > most || distinct([...keys, column]) === distinct(keys)) continue;
+    keys.push(column);
+    used += own;
+  }
+  return keys;
+}
+
+/** The columns of each block. A block has at least one column beside its keys, however wide it is. */
+function blocksOf(widths: readonly number[], width: number, keys: readonly number[]): number[][] {
   const blocks: number[][] = [[0]];
   let used = widths[0];
   for (let column = 1; column < widths.length; column++) {
@@ -34,8 +49,9 @@ function blocksOf(widths: readonly number[], width: number): number[][] {
       block.push(column);
       used += own;
     } else {
-      blocks.push([0, column]);
-      used = widths[0] + own;
+      const repeated = keys.filter((key) => key !== column);
+      blocks.push([...repeated, column]);
+      used = repeated.reduce((sum, key) => sum + widths[key] + gap.length, 0) + widths[column];
     }
   }
   return blocks;

@@ -53,11 +53,11 @@ const stateSchema = z.looseObject({
 export function readState(run: RunDirectory, update: number): StateFile {
   const folder = run.checkpoint(update);
   if (!existsSync(folder)) {
-    const found = run.listCheckpoints().join(', ') || 'none';
+    const there = run.listCheckpoints().join(', ') || 'none';
     throw new UserError({
       call: `load checkpoint ${update} of ${run.path}`,
-      expected: 'one of its checkpoints',
-      found,
+      expected: `one of its checkpoints (${there})`,
+      found: `${update}`,
     });
   }
   const file = readStamped(join(folder, checkpointFiles.state), 'the state of a checkpoint', stateSchema);

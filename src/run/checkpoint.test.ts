@@ -69,7 +69,7 @@ describe('checkpoints', () => {
     await saveCheckpoint(one, plain, all);
     expect((await loadCheckpoint(one, 4)).state).toEqual(plain);
     expect(one.listCheckpoints()).toEqual([3, 4]);
-    await expect(loadCheckpoint(one, 5)).rejects.toThrow('expected one of its checkpoints, found 3, 4');
+    await expect(loadCheckpoint(one, 5)).rejects.toThrow('expected one of its checkpoints (3, 4), found 5');
     const state4 = join(one.checkpoint(4), 'state.json');
     writeFileSync(state4, readFileSync(state4, 'utf8').replace('"events"', '"happenings"'));
     await expect(loadCheckpoint(one, 4)).rejects.toThrow(/state\.json: .* found key lengths\.events: /);

@@ -2,12 +2,12 @@
  * Turns recipe files and `--set a.b=c` into a resolved config. A recipe is TOML; `extends` names another recipe that it changes.
  * Errors name the key, what is wrong with it, and the nearest valid key. The source of each value is kept.
  */
-import { basename, dirname, relative, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { describeIssue, type Fault } from './config-issues.ts';
-import { recipePath, shippedRecipe } from './recipes.ts';
+import { recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { hasTeacher } from './teacher.ts';
 import { readToml } from './toml-file.ts';
@@ -279,7 +279,7 @@ function readChain(path: string, seen: readonly string[] = []): { path: string; 
 
 /** `extends` holds a path relative to the recipe's folder, or the bare name of a shipped recipe. */
 function parentPath(parent: string, path: string): string {
-  return /^[\w-]+$/.test(parent) ? shippedRecipe(parent) : resolve(dirname(path), parent);
+  return recipeFrom(dirname(path), parent);
 }
 
 /** An experiment's file has keys that no config has; saying so key by key would mislead. */
@@ -289,7 +289,7 @@ function refuseExperiment(path: string, table: Table): void {
     call: `read recipe ${path}`,
     expected: 'a recipe of one run',
     found: 'an experiment of several arms',
-    fix: `Run it with: ${shellLine('gq', 'experiment', relative(process.cwd(), path))}`,
+    fix: `Run it with: ${shellLine('gq', 'experiment', recipeName(path))}`,
   });
 }
 

@@ -88,7 +88,8 @@ export class RunDirectory {
   static open(path: string): RunDirectory {
     const manifest = join(path, 'manifest.json');
     if (!existsSync(manifest)) {
-      throw new UserError({ call: `open run ${path}`, expected: 'a run directory', found: 'no manifest.json' });
+      const found = existsSync(path) ? 'no manifest.json in it' : 'no such folder';
+      throw new UserError({ call: `open run ${path}`, expected: 'a run directory', found });
     }
     expectFormat(manifest);
     return new RunDirectory(path);

@@ -1,8 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
-import { recipePath } from './recipes.ts';
+import { recipeFrom, recipeName, recipePath } from './recipes.ts';
 
 describe('a recipe of the package', () => {
   it('goes by its bare name', () => {
@@ -15,6 +15,13 @@ describe('a recipe of the package', () => {
     expect(recipePath(path)).toBe(path);
   });
 
+  it('is meant where only a folder has its name', () => {
+    const base = temporaryFolder();
+    mkdirSync(join(base, 'micro-vanilla'));
+    expect(recipeFrom(base, 'micro-vanilla')).toBe(resolve('recipes/micro-vanilla.toml'));
+    expect(recipeFrom(base, 'mine.toml')).toBe(join(base, 'mine.toml'));
+  });
+
   it.each([
     ['micro-vanila', /found micro-vanila\. Did you mean micro-vanilla\?/],
     [
@@ -23,6 +30,11 @@ describe('a recipe of the package', () => {
     ],
   ])('is suggested for %s', (name, message) => {
     expect(() => recipePath(name)).toThrow(message);
+  });
+
+  it('is told by its bare name, another by its path from the working folder', () => {
+    expect(recipeName(resolve('recipes/micro-vanilla.toml'))).toBe('micro-vanilla');
+    expect(recipeName(resolve('elsewhere/micro-vanilla.toml'))).toBe('elsewhere/micro-vanilla.toml');
   });
 
   it('that nobody has is a path like any other', () => {

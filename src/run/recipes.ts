@@ -1,6 +1,6 @@
 /** The recipes of the package. */
-import { existsSync, readdirSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nearestName, UserError } from '../base/index.ts';
 
@@ -14,16 +14,33 @@ export function shippedRecipe(name: string): string {
   const nearest = nearestName(name, names);
   throw new UserError({
     call: 'shipped recipe',
-    expected: names.join(', '),
+    expected: nearest === undefined ? names.join(', ') : 'a recipe of the package, or the path of one',
     found: name,
     ...(nearest === undefined ? {} : { fix: `Did you mean ${nearest}?` }),
   });
 }
 
+/** A recipe as a call would name it: one of the package by its bare name, another by its path from the working folder. */
+export function recipeName(path: string): string {
+  const isShipped = dirname(resolve(path)) === resolve(folder);
+  return isShipped ? basename(path, '.toml') : relative(process.cwd(), path);
+}
+
+const isBareName = (recipe: string): boolean => /^[\w-]+$/.test(recipe);
+
+/** A folder may have the name of a shipped recipe, as one does that a run was put into. */
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+
+/** The path of a recipe that a file in `base` names: a path from there, or by its bare name a shipped one. */
+export function recipeFrom(base: string, recipe: string): string {
+  const path = resolve(base, recipe);
+  return isBareName(recipe) && !isFile(path) ? shippedRecipe(recipe) : path;
+}
+
 /** The path of a recipe that a call names: a file, or by its bare name a shipped one. */
 export function recipePath(recipe: string): string {
+  if (isBareName(recipe)) return recipeFrom('.', recipe);
   if (existsSync(recipe)) return resolve(recipe);
-  if (/^[\w-]+$/.test(recipe)) return shippedRecipe(recipe);
   const name = basename(recipe, '.toml');
   if (!existsSync(join(folder, `${name}.toml`))) return resolve(recipe);
   throw new UserError({

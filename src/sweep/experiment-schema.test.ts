@@ -46,6 +46,13 @@ describe('keys of an experiment', () => {
     [{ bar: { ...bar, set: 'tests' } }, 'bar.set: one of test-novel'],
     [{ references: [{ name: 'p', source: 's', hack: 79 }] }, 'references.0.hack: a rate between 0 and 1, found 79'],
     [{ references: [{ name: 'p' }] }, 'references.0.source: where the numbers were reported, found nothing'],
+    [{ matchdSolve: 0.1 }, 'keys that exist, found unknown key matchdSolve, did you mean matchedSolve?'],
+    [withGate({ placebo: 'haar' }), 'keys that exist, found unknown key arms.1.placebo, did you mean placebos?'],
+    [{ evaluation: { limits: 3 } }, 'keys that exist, found unknown key evaluation.limits, did you mean limit?'],
+    [{ evaluation: { limit: '4' } }, 'evaluation.limit: a whole number of at least 1, found "4"'],
+    [{ evaluation: { sets: ['curve'] } }, 'evaluation.sets.0: one of test-novel'],
+    [{ seeds: [1.5] }, 'seeds.0: a whole number of at least 0, found 1.5'],
+    [{ seeds: 3 }, 'seeds: a list of whole numbers, found 3'],
     [{ relearn: { arms: [] } }, 'relearn.arms: at least one arm, found []'],
     [{ relearn: { arms: ['gat'] } }, 'relearn.arms: one of vanilla, gate, found gat'],
     [{ relearn: { arms: ['gate'], updates: 0 } }, 'relearn.updates: at least one update, found 0'],
@@ -101,6 +108,22 @@ describe('the folder of an experiment with a bar', () => {
     rmSync(join(directory, 'experiment.json'));
     await writeExperiment(directory, made);
     expect(isChanged(directory)).toBe(true);
+  });
+
+  it('refuses a ceiling that can be hacked; names recipes of the package by their bare names', async () => {
+    const plan = (ceiling: string) => {
+      const named = [
+        { name: 'vanilla', recipe: 'micro-vanilla' },
+        { name: 'top', recipe: 'micro-no-loophole' },
+        { name: 'truth', recipe: 'micro-vanilla', set: ['environment.loopholes=["gt_only"]'] },
+      ];
+      return planExperiment(check({ arms: named, ceiling }), 'x.toml');
+    };
+    await expect(plan('vanilla')).rejects.toThrow(
+      /ceiling: an arm .* without a loophole, found one of the kind vanilla/,
+    );
+    expect((await plan('top')).runs).toHaveLength(6);
+    expect((await plan('truth')).runs).toHaveLength(6);
   });
 
   it('refuses to attack an arm that has nothing to delete, before anything runs', async () => {

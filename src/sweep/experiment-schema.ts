@@ -2,23 +2,29 @@
 import { z } from 'zod';
 import { finalSets } from '../evaluate/index.ts';
 
-const count = z.number().int().min(0);
+const whole = (least: number) => {
+  const message = `a whole number of at least ${least}`;
+  return z.number(message).int(message).min(least, message);
+};
+const oneSet = z.enum(finalSets, `one of ${finalSets.join(', ')}`);
+const settings = z.array(z.string('key=value'), 'a list of key=value');
 const share = (message: string) => z.number(message).min(0, message).max(1, message);
 const names = (message: string) => z.array(z.string(message), message);
 const text = (message: string) => z.string(message).min(1, message);
 
-const evaluationSchema = z
-  .strictObject({
-    sets: z
-      .array(z.enum(finalSets))
-      .min(1)
-      .default([...finalSets])
-      .describe('sets of prompts on which the last checkpoint is evaluated'),
-    scales: z.array(z.number().min(0).max(1)).default([]).describe("the quarantine's scales beside 0 and 1"),
-    curveEvery: count.default(10).describe('updates between the points of the curve; 0: no curve'),
-    limit: z.number().int().min(1).nullable().default(null).describe('only the first prompts of each set; null: all'),
-  })
-  .prefault({});
+const evaluationSchema = z.strictObject({
+  sets: z
+    .array(oneSet, 'a list of sets')
+    .min(1, 'at least one set')
+    .default([...finalSets])
+    .describe('sets of prompts on which the last checkpoint is evaluated'),
+  scales: z
+    .array(share('a number between 0 and 1'), 'a list of numbers')
+    .default([])
+    .describe("the quarantine's scales beside 0 and 1"),
+  curveEvery: whole(0).default(10).describe('updates between the points of the curve; 0: no curve'),
+  limit: whole(1).nullable().default(null).describe('only the first prompts of each set; null: all'),
+});
 
 const bound = z.number('a number: a rate, or a difference of rates where there is a reference').optional();
 
@@ -32,10 +38,7 @@ const barSchema = z
       .default(null)
       .describe('arm whose value is subtracted; null: none'),
     metric: z.enum(['hack', 'solve', 'objective'], 'hack, solve or objective, of the deployed policy'),
-    set: z
-      .enum(finalSets, `one of ${finalSets.join(', ')}`)
-      .default('test-original')
-      .describe('set of prompts'),
+    set: oneSet.default('test-original').describe('set of prompts'),
     atLeast: bound,
     atMost: bound,
     inSeeds: z.number('a number of seeds').int('a whole number of seeds').min(1, 'at least one seed'),
@@ -77,28 +80,36 @@ export function isArmName(name: string): boolean {
   return armPattern.test(name);
 }
 
-const armName = z.string().regex(armPattern, 'a name of lower-case letters, digits, dots and dashes');
+const armNameText = 'a name of lower-case letters, digits, dots and dashes';
+const armName = z.string(armNameText).regex(armPattern, armNameText);
 
 const armSchema = z.strictObject({
   name: armName,
-  recipe: z.string().describe('a recipe file, relative to this one'),
-  set: z.array(z.string()).default([]).describe('changes to the recipe, as --set takes them'),
+  recipe: z
+    .string('a recipe file, or the name of a recipe of the package')
+    .describe('a recipe file, relative to this one, or the bare name of a recipe of the package'),
+  set: settings.default([]).describe('changes to the recipe, as --set takes them'),
   placebos: names('a list of arms')
     .nullable()
     .default(null)
     .describe("arms it is tested against; null: the experiment's placebo"),
 });
 
+const nameText = 'a name of lower-case letters, digits and dashes';
 const matchedSolve = 'a width between 0 and 1, such as 0.05';
 
 export const experimentSchema = z.strictObject({
-  name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'a name of lower-case letters, digits and dashes'),
-  why: z.string().default('').describe('the question that the experiment answers'),
+  name: z.string(nameText).regex(/^[a-z0-9][a-z0-9-]*$/, nameText),
+  why: z.string('a sentence').default('').describe('the question that the experiment answers'),
   resolve: z.string('a sentence').default('').describe('the outcome that would settle the question'),
   bar: barSchema.nullable().default(null).describe('what must be found for the claim to hold, stated before the runs'),
-  seeds: z.array(count).min(1).describe('one run per arm and seed'),
-  baseline: z.string().default('vanilla').describe('the arm that all others are compared with'),
-  placebo: z.string().nullable().default('haar').describe('the placebo of every arm that names no placebos'),
+  seeds: z.array(whole(0), 'a list of whole numbers').min(1, 'at least one seed').describe('one run per arm and seed'),
+  baseline: z.string('the name of an arm').default('vanilla').describe('the arm that all others are compared with'),
+  placebo: z
+    .string('the name of an arm')
+    .nullable()
+    .default('haar')
+    .describe('the placebo of every arm that names no placebos'),
   ceiling: z
     .string('the name of an arm')
     .nullable()
@@ -117,21 +128,36 @@ export const experimentSchema = z.strictObject({
     .describe('arm whose solve must be kept; null: the baseline'),
   references: z.array(referenceSchema, 'a list of tables').default([]).describe('rates reported elsewhere'),
   relearn: relearnSchema.nullable().default(null).describe('arms whose deployed policy is attacked'),
-  evaluation: evaluationSchema,
-  set: z.array(z.string()).default([]).describe('changes to every arm, as --set takes them'),
-  arms: z.array(armSchema).min(1),
+  evaluation: evaluationSchema.prefault({}),
+  set: settings.default([]).describe('changes to every arm, as --set takes them'),
+  arms: z.array(armSchema, 'a list of tables').min(1, 'at least one arm'),
 });
 
 export type Experiment = z.infer<typeof experimentSchema>;
 export type EvaluationPlan = Experiment['evaluation'];
 
+const writtenArmSchema = armSchema.extend({
+  sweep: sweepSchema.optional().describe('one arm per value of a key'),
+});
+
 /** An experiment as it is written: an arm may be a sweep, which stands for one arm per value. */
 export const writtenSchema = experimentSchema.extend({
   arms: z
-    .array(armSchema.extend({ sweep: sweepSchema.optional().describe('one arm per value of a key') }))
-    .min(1)
+    .array(writtenArmSchema, 'a list of tables')
+    .min(1, 'at least one arm')
     .transform((arms) => arms.flatMap(expandSweep)),
 });
+
+/** The keys of each table of the file; those outside of all tables under the empty name. */
+export const experimentKeys: Readonly<Record<string, readonly string[]>> = {
+  '': Object.keys(experimentSchema.shape),
+  bar: Object.keys(barSchema.shape),
+  references: Object.keys(referenceSchema.shape),
+  relearn: Object.keys(relearnSchema.shape),
+  evaluation: Object.keys(evaluationSchema.shape),
+  arms: Object.keys(writtenArmSchema.shape),
+  sweep: Object.keys(sweepSchema.shape),
+};
 
 type WrittenArm = z.infer<typeof armSchema> & { readonly sweep?: z.infer<typeof sweepSchema> | undefined };
 

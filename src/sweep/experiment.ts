@@ -4,10 +4,10 @@
  */
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
-import { shellLine, UserError } from '../base/index.ts';
+import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { armOf, expectIsolatedPairs, resolveConfig } from '../lab/index.ts';
-import { type RunConfig, readToml } from '../run/index.ts';
-import { type Experiment, isArmName, writtenSchema } from './experiment-schema.ts';
+import { type RunConfig, readToml, recipeFrom, recipeName } from '../run/index.ts';
+import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
 
 export interface PlannedRun {
   readonly arm: string;
@@ -30,7 +30,7 @@ export function readExperiment(path: string): Experiment {
       call: `read experiment ${path}`,
       expected: 'an experiment, with name, seeds and arms',
       found: 'a recipe of one run',
-      fix: `Train it with: ${shellLine('gq', 'train', path)}`,
+      fix: `Train it with: ${shellLine('gq', 'train', recipeName(path))}`,
     });
   }
   return checkExperiment(raw, path);
@@ -81,11 +81,11 @@ function expectKnownArms(experiment: Experiment, raw: Readonly<Record<string, un
 
 function schemaError(issues: readonly z.core.$ZodIssue[], raw: unknown, path: string): UserError {
   const valueAt = (at: readonly PropertyKey[]): unknown => at.reduce((value, key) => Object(value)[key], raw);
-  const texts = issues.map((issue) => ({
-    expected: `${issue.path.map(String).join('.') || 'the file'}: ${issue.message}`,
-    found:
-      issue.code === 'unrecognized_keys' ? issue.keys.join(', ') : (JSON.stringify(valueAt(issue.path)) ?? 'nothing'),
-  }));
+  const texts = issues.map((issue) => {
+    if (issue.code === 'unrecognized_keys') return unknownKeys(issue);
+    const expected = `${issue.path.map(String).join('.') || 'the file'}: ${issue.message}`;
+    return { expected, found: JSON.stringify(valueAt(issue.path)) ?? 'nothing' };
+  });
   return new UserError({
     call: `experiment ${path}`,
     expected: texts.map(({ expected }) => expected).join('; '),
@@ -94,11 +94,34 @@ function schemaError(issues: readonly z.core.$ZodIssue[], raw: unknown, path: st
   });
 }
 
+function unknownKeys({ path, keys }: z.core.$ZodIssueUnrecognizedKeys): { expected: string; found: string } {
+  const names = path.filter((key) => typeof key === 'string');
+  const known = experimentKeys[names[names.length - 1] ?? ''] ?? [];
+  const found = keys.map((key) => {
+    const nearest = nearestName(key, known);
+    return `unknown key ${[...path, key].map(String).join('.')}${nearest === undefined ? '' : `, did you mean ${nearest}?`}`;
+  });
+  return { expected: 'keys that exist', found: found.join('; ') };
+}
+
 function nothingToDelete(path: string, name: string, kind: string): UserError {
   return new UserError({
     call: `experiment ${path}`,
     expected: 'relearn.arms: arms with a quarantine',
     found: `${name}, of the kind ${kind}, which deploys everything it trained`,
+  });
+}
+
+/** A ceiling that can be hacked would make every arm look as if it had kept more. */
+function expectClosed({ arm, environment }: RunConfig, loopholes: 'open' | 'closed', call: string): void {
+  const { loopholes: known, heldOutLoopholes, unhackableFraction } = environment;
+  if (loopholes === 'closed' || unhackableFraction === 1) return;
+  if ([...known, ...heldOutLoopholes].every((loophole) => loophole === 'gt_only')) return;
+  throw new UserError({
+    call,
+    expected: 'ceiling: an arm that is trained without a loophole',
+    found: `one of the kind ${arm.kind}, whose prompts disclose loopholes`,
+    fix: 'Name an arm of the recipe micro-no-loophole, or one with arm.kind=no-loophole.',
   });
 }
 
@@ -118,7 +141,8 @@ export async function planExperiment(
     for (const { name, recipe, set } of experiment.arms) {
       const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
       const own = [...changes, ...settings, `seed=${seed}`];
-      const { config, hash, parts } = await resolveConfig(resolve(folder, recipe), own);
+      const { config, hash, parts } = await resolveConfig(recipeFrom(folder, recipe), own);
+      if (name === experiment.ceiling) expectClosed(config, armOf(config, parts).loopholes, `experiment ${path}`);
       const isAttacked = experiment.relearn?.arms.includes(name) ?? false;
       if (isAttacked && !armOf(config, parts).quarantine) throw nothingToDelete(path, name, config.arm.kind);
       if (seed === seeds[0]) await expectIsolatedPairs(config);

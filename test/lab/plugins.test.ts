@@ -51,6 +51,11 @@ describe('a plugin that cannot be used', () => {
       () => module('throw new Error("too early")'),
       /expected a module that loads, found too early/,
     ],
+    [
+      'a plugin where the package is not installed',
+      () => module('throw new Error("Cannot find package \'gradient-quarantine\' imported from x.js")'),
+      /expected a module that loads, .* npm install gradient-quarantine/,
+    ],
     ['a module that does not parse', () => module('export const = 1'), /expected a module that loads/],
     ['no exports of ours', () => module('export const gates = []'), /an export named arms or loopholes.*found gates/],
     ['no list', () => module('export const arms = 1'), /export arms: expected a list, found number/],
@@ -75,7 +80,7 @@ describe('a plugin that cannot be used', () => {
     const out = join(home, `run-${files++}`);
     const { code, err } = await gq('train', recipe(path, ''), '--out', out);
     expect({ code, stack: err.includes('    at ') }).toEqual({ code: 2, stack: false });
-    expect(() => RunDirectory.open(out)).toThrow('no manifest.json');
+    expect(() => RunDirectory.open(out)).toThrow('no such folder');
   });
 
   it('one whose file changed since a run began: the run is not gone on with', async () => {

@@ -49,8 +49,8 @@ describe('a folder that is not empty is refused', () => {
 
 describe('a start that fails leaves nothing behind', () => {
   it.each<[string, () => string[], RegExp]>([
-    ['a checkpoint that the parent has not', () => ['--fork', `${whole()}@3`], /found 0, 2, 4/],
-    ['a parent that is none', () => ['--fork', `${lab.path('nowhere')}@0`], /no manifest\.json/],
+    ['a checkpoint that the parent has not', () => ['--fork', `${whole()}@3`], /its checkpoints \(0, 2, 4\), found 3/],
+    ['a parent that is none', () => ['--fork', `${lab.path('nowhere')}@0`], /found no such folder/],
     [
       'another rank than the parent',
       () => ['--fork', `${whole()}@4`, ...setting('updates=6', 'adapter.rank=4')],
@@ -71,8 +71,13 @@ describe('a start that fails leaves nothing behind', () => {
     ['no such model', () => [...settings, ...setting('model=nowhere')], /nowhere/],
     [
       'no such problems',
-      () => [...settings, ...setting('data.kind=file', 'data.path=gone.jsonl', 'pairs.file=micro')],
-      /gone\.jsonl/,
+      () => [...settings, ...setting('data.kind=file', 'data.path=gone.jsonl')],
+      /key data\.path: expected a file of problems, found no such file: .*gone\.jsonl/,
+    ],
+    [
+      'pairs that the micro model cannot read',
+      () => [...settings, ...setting('model=micro', 'pairs.file=hack')],
+      /pair ".*": encode with .*name a model folder/,
     ],
     ['no such pool', () => [...settings, ...setting('teacher.pool=gone.jsonl')], /teacher\.pool.*gone\.jsonl/],
     ['no such partition', () => [...settings, ...setting('environment.partition=gone.json')], /gone\.json/],

@@ -1,8 +1,7 @@
 /** `gq config`: shows what a recipe and settings resolve to, where each value came from, and which keys must still be given. */
-import { relative } from 'node:path';
 import type { Command } from 'commander';
 import { loadParts } from '../../lab/index.ts';
-import { type ConfigOutline, configPage, outlineConfig, readConfig } from '../../run/index.ts';
+import { type ConfigOutline, configPage, outlineConfig, readConfig, recipeName } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { collect } from '../values.ts';
 
@@ -53,18 +52,21 @@ function outlineJson({ keys, hash, missing }: ConfigOutline): string {
   return `${JSON.stringify({ config, hash, sources, missing }, null, 2)}\n`;
 }
 
+/** Longer names and values push the rest of their line to the right, and only of theirs. */
+const widest = 32;
+
 function renderOutline({ keys, hash, missing }: ConfigOutline): string {
   const rows = keys.map(({ path, source, ...key }) => [
     path,
     'value' in key ? JSON.stringify(key.value) : '-',
     showSource(source),
   ]);
-  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column].length)));
+  const widths = [0, 1].map((column) => Math.min(widest, Math.max(...rows.map((row) => row[column].length))));
   const lines = rows.map(([path, value, source]) => `${path.padEnd(widths[0])}  ${value.padEnd(widths[1])}  ${source}`);
   const end = hash === null ? `must be given before a run can start: ${missing.join(', ')}` : `hash ${hash}`;
   return `${[...lines, end].join('\n')}\n`;
 }
 
 function showSource(source: string): string {
-  return source.endsWith('.toml') ? relative(process.cwd(), source) : source;
+  return source.endsWith('.toml') ? recipeName(source) : source;
 }

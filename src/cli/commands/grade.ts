@@ -172,7 +172,7 @@ export function configureGrade(command: Command, context: CommandContext): void 
   command
     .requiredOption(
       '--problems <file>',
-      'problems in the format of the benchmark or of LeetCodeDataset, .jsonl or .jsonl.gz',
+      'problems in the format of the benchmark or of LeetCodeDataset, .jsonl, .jsonl.gz or .parquet',
     )
     .requiredOption(
       '--responses <file>',

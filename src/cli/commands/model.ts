@@ -1,5 +1,6 @@
 /** `gq model inspect` shows what a model folder is and needs. `gq model init` writes a fresh random model with its tokenizer. */
 import type { Command } from 'commander';
+import { modelDirectory } from '../../lab/index.ts';
 import { describeModel, loadWeights, ModelFolder, writeModelFolder } from '../../model/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
@@ -21,7 +22,7 @@ interface InitOptions {
 }
 
 async function inspect(directory: string, { json, scan }: InspectOptions, context: CommandContext): Promise<void> {
-  await using folder = await ModelFolder.open(directory);
+  await using folder = await ModelFolder.open(modelDirectory(directory));
   if (scan) {
     for await (const _ of loadWeights(folder.weights, folder.config, { as: 'stored' })) {
       // Loading is the check: it fails on a weight that is not finite.
@@ -48,7 +49,10 @@ export function configureModel(command: Command, context: CommandContext): void 
   command
     .command('inspect')
     .description('show architecture, parameters, dtype, and memory on each device')
-    .argument('<dir>', 'a model folder: config.json, model.safetensors, tokenizer.json')
+    .argument(
+      '<dir>',
+      'a model folder (config.json, model.safetensors, tokenizer.json), or micro: the model in the package',
+    )
     .option('--json', 'print the description as JSON')
     .option('--scan', 'also read every weight, and fail on one that is NaN or infinite')
     .action((directory: string, options: InspectOptions) => inspect(directory, options, context));

@@ -63,17 +63,27 @@ export function configurePool(command: Command, context: CommandContext): void {
       new Option('--keep <what>', 'which completions to keep').choices(['hacks', 'solves', 'both']).default('both'),
     )
     .option('--per-problem <n>', 'most hacks, and most solves, to keep per problem', parseCount, 4)
-    .option('--problems <n>', 'number of problems to ask', parseCount, 32)
-    .option('--samples <n>', 'completions per problem and framing', parseCount, 8)
+    .option('--problems <n>', 'number of problems to ask; not with --run', parseCount, 32)
+    .option('--samples <n>', 'completions per problem and framing; not with --run', parseCount, 8)
     .option('--force', 'overwrite the files of --out')
     .option('--json', 'print the provenance')
-    .action((recipe: string | undefined, options: PoolOptions) => makePool(recipe, options, context));
+    .action((recipe: string | undefined, options: PoolOptions, make: Command) => {
+      if (options.run !== undefined) expectNothingToSample(recipe, make);
+      return makePool(recipe, options, context);
+    });
+}
+
+/** A run has sampled already: what would decide about sampling has no effect, so it is refused. */
+function expectNothingToSample(recipe: string | undefined, make: Command): void {
+  const call = 'gq pool make';
+  if (recipe !== undefined) throw new UserError({ call, expected: 'a recipe or --run', found: 'both' });
+  const given = ['set', 'problems', 'samples'].filter((name) => make.getOptionValueSource(name) === 'cli');
+  if (given.length === 0) return;
+  const found = given.map((name) => `--${name}`).join(', ');
+  throw new UserError({ call, expected: 'no option of sampling beside --run', found });
 }
 
 async function makePool(recipe: string | undefined, options: PoolOptions, context: CommandContext): Promise<void> {
-  if (recipe !== undefined && options.run !== undefined) {
-    throw new UserError({ call: 'gq pool make', expected: 'a recipe or --run', found: 'both' });
-  }
   const provenanceFile = `${options.out}.provenance.json`;
   expectNewFile(options.out, '--out', options.force);
   expectNewFile(provenanceFile, '--out', options.force);

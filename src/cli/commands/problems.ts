@@ -95,7 +95,7 @@ export function configureProblems(command: Command, context: CommandContext): vo
   command
     .command('check')
     .description('run every canonical solution against its own tests; exit 1 when a problem is unsound')
-    .argument('<file>', 'problems in the format of the benchmark or of LeetCodeDataset, .jsonl or .jsonl.gz')
+    .argument('<file>', 'problems in the format of the benchmark or of LeetCodeDataset, .jsonl, .jsonl.gz or .parquet')
     .option('--write <file>', 'file to write the sound problems to, with a manifest of what was dropped and why')
     .option('--force', 'overwrite the file of --write')
     .option('--python <name>', 'the Python that runs programs (default: python3)')

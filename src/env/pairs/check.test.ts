@@ -93,6 +93,19 @@ describe('pair checks', () => {
     expect(prompts.filter(({ check }) => check === 'duplicate')).toEqual([]);
   });
 
+  it('a tag that is nearly a loophole is a warning with the loophole', () => {
+    const [first, ...others] = balanced;
+    const tagged = (tag: string) => checkPairs([{ ...first, tags: ['non-code', tag] }, ...others]).findings;
+    expect(tagged('run_tests')).toEqual([]);
+    expect(tagged('run_test')).toEqual([
+      expect.objectContaining({
+        level: 'warning',
+        check: 'tag',
+        message: expect.stringContaining('did you mean run_tests'),
+      }),
+    ]);
+  });
+
   it('format problems are errors with their place', () => {
     expect(formatFindings([{ place: 'line 3', heading: 'A', expected: 'x', found: 'y' }])).toEqual([
       { level: 'error', check: 'format', headings: ['A'], message: 'line 3, "A": expected x, found y' },

@@ -4,7 +4,9 @@
  * feature the sign-flip test of the paired differences, Holm-adjusted over the features. Duplicates: pairs whose prompt
  * and completions share almost all runs of three pieces. Errors make a set unfit; warnings need an explanation.
  */
+import { nearestName } from '../../base/index.ts';
 import { holmAdjust, signFlipTest } from '../../stats/index.ts';
+import { builtinLoopholes, namesOf } from '../loopholes/registry.ts';
 import { describeProblem, type Pair, type PairProblem, promptTexts } from './pair.ts';
 import { measureSurface, type StyleFeature, shingles, similarity, splitPieces, styleFeatures } from './surface.ts';
 
@@ -21,7 +23,7 @@ export const thresholds = {
 
 export interface PairFinding {
   readonly level: 'error' | 'warning';
-  readonly check: 'format' | 'length' | 'style' | 'duplicate';
+  readonly check: 'format' | 'tag' | 'length' | 'style' | 'duplicate';
   /** Headings of the pairs that the finding is about; empty when it is about the whole set. */
   readonly headings: readonly string[];
   readonly message: string;
@@ -75,7 +77,21 @@ export function checkPairs(pairs: readonly Pair[], units: readonly LengthUnit[] 
   const lengths = units.map((unit) => checkLengths(pairs, unit, findings));
   const styles = checkStyles(pairs, findings);
   checkDuplicates(pairs, findings);
+  checkTags(pairs, findings);
   return { pairs: pairs.length, lengths, styles, findings };
+}
+
+/** A tag that is nearly the name of a loophole would be overlooked where pairs of that loophole are selected or refused. */
+function checkTags(pairs: readonly Pair[], findings: PairFinding[]): void {
+  const names = namesOf(builtinLoopholes);
+  for (const { heading, tags } of pairs) {
+    for (const tag of tags) {
+      const nearest = names.some((name) => name === tag) ? undefined : nearestName(tag, names);
+      if (nearest === undefined) continue;
+      const message = `the tag ${tag} is no loophole; did you mean ${nearest}?`;
+      findings.push({ level: 'warning', check: 'tag', headings: [heading], message });
+    }
+  }
 }
 
 function checkLengths(pairs: readonly Pair[], { unit, count }: LengthUnit, findings: PairFinding[]): LengthBalance {
