@@ -122,7 +122,10 @@ describe('gq train', () => {
     expect(existsSync(`${whole}/checkpoints/00006/trainer.safetensors`)).toBe(false);
     expect(trainer(parent).length).toBeGreaterThan(0);
     const missing = await gq(['train', '--fork', `${parent}@4`, '--out', lab.path('nowhere')]);
-    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('found 0, 3, 6') });
+    expect(missing).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('expected one of its checkpoints (0, 3, 6), found 4'),
+    });
   });
 });
 
