@@ -80,7 +80,8 @@ function checkExamples(folder: string, node: string, label: string): void {
       const program = join(at, name.replace(/\.ts$/, '.mjs'));
       writeFileSync(program, stripTypeScriptTypes(readFileSync(join(at, name), 'utf8')));
       const folder = { 'own-sink.ts': 'csv', 'own-judge.ts': 'judged' }[name] ?? 'arm';
-      const out = run(at, node, program, folder, '2', '8');
+      const limit = name === 'own-sink.ts' ? [] : ['8'];
+      const out = run(at, node, program, folder, '2', ...limit);
       if (!/hacks|csv|expected ones/.test(out)) throw new Error(out);
     });
   }
