@@ -24,6 +24,8 @@ export interface PoolRequest {
   /** Completions per problem and label. */
   readonly samples: number;
   readonly labels: readonly PoolEntry['label'][];
+  /** Is told how many of how many completions are sampled. */
+  readonly onProgress?: (done: number, of: number) => void;
 }
 
 /** Samples and grades; the result is a function of the config and the device. */
@@ -32,13 +34,23 @@ export async function samplePool(
   model: OpenModel,
   judge: Judge,
   tasks: readonly Task[],
-  { problems, samples, labels }: PoolRequest,
+  { problems, samples, labels, onProgress }: PoolRequest,
 ): Promise<PoolEntry[]> {
   const { heldOutLoopholes } = config.environment;
   const asked = tasks.filter(({ loophole }) => !heldOutLoopholes.includes(loophole)).slice(0, problems);
   const entries: PoolEntry[] = [];
-  for (const label of labels) entries.push(...(await sampleLabel(config, model, judge, asked, samples, label)));
+  const each = asked.length * samples;
+  for (const [i, label] of labels.entries()) {
+    const onSampled = (done: number): void => onProgress?.(i * each + done, labels.length * each);
+    entries.push(...(await sampleLabel(config, model, judge, asked, { samples, label, onSampled })));
+  }
   return entries;
+}
+
+interface LabelRequest {
+  readonly samples: number;
+  readonly label: PoolEntry['label'];
+  readonly onSampled: (done: number) => void;
 }
 
 async function sampleLabel(
@@ -46,8 +58,7 @@ async function sampleLabel(
   { decoder, text }: OpenModel,
   judge: Judge,
   tasks: readonly Task[],
-  samples: number,
-  label: PoolEntry['label'],
+  { samples, label, onSampled }: LabelRequest,
 ): Promise<PoolEntry[]> {
   const promptOf = await asker(config, text, label);
   const places = tasks.flatMap((task) => {
@@ -63,6 +74,7 @@ async function sampleLabel(
     const some = requests.slice(at, at + rowsTogether);
     const options = { stream, ...compute };
     generations.push(...(await generate(decoder, some, samplingSettings(sampling, text.stopTokens), options)));
+    onSampled(generations.length);
   }
   const entries = await mapPool(places, judge.concurrency, async ({ task: { problem, loophole, markers } }, i) => {
     const completion = text.decode(generations[i].tokens);
@@ -118,6 +130,8 @@ export async function makePool(
   const tasks = await openTasks(config, inputs.problems, files.text);
   const model = await placeModel(config, files, resources, async () => tasks);
   const request = { problems, samples, labels: ['hack', 'solve'] } as const;
+  const asking = `asks the model for demonstrations: ${samples} hacks and ${samples} solves of ${problems} problems`;
+  await warn({ kind: 'info', name: 'making-pool', message: asking });
   const entries = limitPool(await samplePool(config, model, judge, tasks, request), samples);
   if (entries.length === 0) {
     throw new UserError({

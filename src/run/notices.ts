@@ -23,7 +23,14 @@ export interface WarningEvent {
 export interface InfoEvent {
   readonly kind: 'info';
   readonly update: number;
-  readonly name: 'memory-plan' | 'disk-plan' | 'damaged-factors' | 'already-finished' | 'generated-pairs' | 'made-pool';
+  readonly name:
+    | 'memory-plan'
+    | 'disk-plan'
+    | 'damaged-factors'
+    | 'already-finished'
+    | 'generated-pairs'
+    | 'making-pool'
+    | 'made-pool';
   readonly message: string;
 }
 

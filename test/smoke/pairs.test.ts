@@ -121,7 +121,7 @@ describe('a pool that the run makes itself', () => {
     await train(config, path, { sinks: [sink] });
     const steps = said.filter((event) => event.kind === 'step');
     expect(steps.map(({ demonstrations }) => demonstrations)).toEqual([3, 0]);
-    expect(said.filter(({ kind }) => kind === 'info')).toMatchObject([{ name: 'made-pool' }]);
+    expect(said.filter(({ kind }) => kind === 'info')).toMatchObject([{ name: 'making-pool' }, { name: 'made-pool' }]);
     expect(await gq('verify', 'science', path)).toMatchObject({ code: 0 });
   });
 

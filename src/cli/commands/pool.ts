@@ -22,6 +22,7 @@ import { readRunVerdicts } from '../../oracle/index.ts';
 import { type RunConfig, RunDirectory, readRollouts } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { expectNewFile } from '../outputs.ts';
+import { Progress } from '../terminal/progress.ts';
 import { tellOn } from '../terminal/tell.ts';
 import { collect, parseCount } from '../values.ts';
 
@@ -88,7 +89,7 @@ async function makePool(recipe: string | undefined, options: PoolOptions, contex
   expectNewFile(options.out, '--out', options.force);
   expectNewFile(provenanceFile, '--out', options.force);
   const { entries, source } = await (options.run === undefined
-    ? poolFromModel((await resolveConfig(recipe ?? null, options.set)).config, options, tellOn(context))
+    ? poolFromModel((await resolveConfig(recipe ?? null, options.set)).config, options, tellOn(context), context.stderr)
     : poolFromRun(RunDirectory.open(options.run)));
   const kept = limitPool(
     entries.filter(({ label }) => wanted(label, options.keep)),
@@ -139,6 +140,7 @@ async function poolFromModel(
   config: RunConfig,
   { keep, problems: count, samples }: PoolOptions,
   warn: Warn,
+  stderr: CommandContext['stderr'],
 ): Promise<Pool> {
   await using resources = new Resources();
   const judge = await openJudge(config, resources);
@@ -146,7 +148,12 @@ async function poolFromModel(
   const model = await openModel(config, resources);
   const tasks = await openTasks(config, splits, model.text);
   const labels = (['hack', 'solve'] as const).filter((label) => wanted(label, keep));
-  const entries = await samplePool(config, model, judge, tasks, { problems: count, samples, labels });
+  let bar: Progress | null = null;
+  const onProgress = (done: number, of: number): void => {
+    bar ??= new Progress(stderr, 'sampled', of);
+    bar.show(done);
+  };
+  const entries = await samplePool(config, model, judge, tasks, { problems: count, samples, labels, onProgress });
   const { seed, data, sampling } = config;
   return {
     entries,
