@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
-import { finalSets } from '../../src/evaluate/sets.ts';
+import type { FinalSet } from '../../src/evaluate/sets.ts';
 import { EvaluationStore } from '../../src/evaluate/store.ts';
 import { train } from '../../src/lab/index.ts';
 import type { RunEnd, Sink } from '../../src/run/sink.ts';
@@ -22,6 +22,7 @@ const recipe = 'recipes/qwen3-4b-claim.toml';
 const stoppedArm = 'activation';
 /** Twelve arms take longer than a hook may, where other suites have the cores. */
 const hookMilliseconds = 240_000;
+const sets: FinalSet[] = ['test-original', 'test-unhinted'];
 const nothing = (): void => undefined;
 const silent = { note: nothing, warn: nothing, step: nothing, evaluated: nothing };
 
@@ -53,7 +54,7 @@ beforeAll(async () => {
   writeMultiples(join(home, 'validation.jsonl'), [11]);
   writeMultiples(join(home, 'test.jsonl'), [21, 22]);
   const written = readExperiment(recipe);
-  const evaluation = { ...written.evaluation, curveEvery: 0, limit: 1 };
+  const evaluation = { ...written.evaluation, sets, curveEvery: 0, limit: 1 };
   plan = await planExperiment({ ...written, seeds: [41], evaluation }, recipe, [
     `model=${join(home, 'model')}`,
     `data.path=${join(home, 'train.jsonl')}`,
@@ -97,15 +98,18 @@ describe('the claim on Qwen3', () => {
     expect(found).toEqual(await fingerprint(whole));
   });
 
-  it.each(readExperiment(recipe).arms)('evaluates $name as trained and deployed on every set', ({ name }) => {
-    const states = ['vanilla', 'no-loophole'].includes(name) ? ['base', 'full'] : ['base', 'deployed', 'full'];
-    const made = new EvaluationStore(join(directory, `${name}-41`)).all();
-    for (const set of finalSets) {
-      const own = made.filter((each) => each.set === set);
-      expect(own.map(({ state }) => state).sort()).toEqual(states);
-      expect(own.map(({ rows }) => rows.length)).toEqual(states.map(() => 1));
-    }
-  });
+  it.each(readExperiment(recipe).arms)(
+    'evaluates $name as trained and deployed, with the loophole open and without',
+    ({ name }) => {
+      const states = ['vanilla', 'no-loophole'].includes(name) ? ['base', 'full'] : ['base', 'deployed', 'full'];
+      const made = new EvaluationStore(join(directory, `${name}-41`)).all();
+      for (const set of sets) {
+        const own = made.filter((each) => each.set === set);
+        expect(own.map(({ state }) => state).sort()).toEqual(states);
+        expect(own.map(({ rows }) => rows.length)).toEqual(states.map(() => 1));
+      }
+    },
+  );
 
   it('has tables with each gate beside its own placebos', async () => {
     let out = '';
