@@ -3,19 +3,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { runCli } from './program.ts';
+import { gq as run } from '../../test/run-gq.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-first-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
-
-async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const written = { out: '', err: '' };
-  const code = await runCli(argv, {
-    stdout: { write: (text) => (written.out += text) },
-    stderr: { write: (text) => (written.err += text) },
-  });
-  return { code, ...written };
-}
 
 function file(name: string, text: string | Uint8Array): string {
   const path = join(home, name);

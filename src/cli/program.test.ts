@@ -1,15 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { gq as run } from '../../test/run-gq.ts';
 import { UserError } from '../base/errors.ts';
-import { reportError, runCli } from './program.ts';
-
-async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const written = { out: '', err: '' };
-  const code = await runCli(argv, {
-    stdout: { write: (text) => (written.out += text) },
-    stderr: { write: (text) => (written.err += text) },
-  });
-  return { code, ...written };
-}
+import { reportError } from './program.ts';
 
 describe('gq', () => {
   it('prints its version', async () => {

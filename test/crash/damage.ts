@@ -5,7 +5,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fingerprint } from '../resume/kill.ts';
-import { gq } from '../smoke/identity-lab.ts';
+import { gq } from '../run-gq.ts';
 
 export type Outcome = 'identical' | 'clear error' | 'silent' | 'stack';
 

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fingerprint } from '../resume/kill.ts';
-import { gq } from '../smoke/identity-lab.ts';
+import { gq } from '../run-gq.ts';
 
 export interface DiskReport {
   readonly kibibytes: number;

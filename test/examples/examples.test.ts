@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
-import { runCli } from '../../src/cli/program.ts';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { RunDirectory, readRollouts } from '../../src/run/index.ts';
 import { readTensors } from '../../src/run/tensor-file.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
+import { gq } from '../run-gq.ts';
 import { setting } from '../smoke/identity-lab.ts';
 import { tinyModel } from '../smoke/lab.ts';
 
@@ -27,15 +27,6 @@ async function printed(load: () => Promise<unknown>, ...args: readonly string[])
     process.argv = argv;
     log.mockRestore();
   }
-}
-
-async function gq(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', ''];
-  const streams = {
-    stdout: { write: (text: string) => (out += text) },
-    stderr: { write: (text: string) => (err += text) },
-  };
-  return { code: await runCli([...args], streams), out, err };
 }
 
 const tiny = [`model=${await tinyModel()}`, 'device.threads=1', 'sampling.promptsPerStep=4'];

@@ -2,18 +2,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { runCli } from '../../src/cli/program.ts';
+import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
-
-async function gq(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const written = { out: '', err: '' };
-  const code = await runCli(argv, {
-    stdout: { write: (text) => (written.out += text) },
-    stderr: { write: (text) => (written.err += text) },
-  });
-  return { code, ...written };
-}
 
 const small = [
   `model=${await tinyModel()}`,

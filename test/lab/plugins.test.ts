@@ -2,11 +2,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCli } from '../../src/cli/program.ts';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { loadParts, pluginRecords } from '../../src/lab/plugins.ts';
 import { loadCheckpoint, RunDirectory, shippedRecipe } from '../../src/run/index.ts';
 import { verifyLabelFlip } from '../../src/verify/index.ts';
+import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
 
@@ -26,15 +26,6 @@ function recipe(plugin: string, text: string): string {
   const head = `extends = "micro-base"\nplugins = [${JSON.stringify(plugin)}]\nupdates = 2\nmodel = ${JSON.stringify(tiny)}\n`;
   writeFileSync(path, `${head}${text}\n[device]\nthreads = 1\n`);
   return path;
-}
-
-async function gq(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', ''];
-  const streams = {
-    stdout: { write: (text: string) => (out += text) },
-    stderr: { write: (text: string) => (err += text) },
-  };
-  return { code: await runCli([...args], streams), out, err };
 }
 
 const armModule = (open: string, facts = '') => `import { defineArm, z } from 'gradient-quarantine';

@@ -2,18 +2,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCli } from '../../src/cli/program.ts';
 import { configHash, RunDirectory } from '../../src/run/index.ts';
+import { gq } from '../run-gq.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
-
-async function gq(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const written = { out: '', err: '' };
-  const code = await runCli(argv, {
-    stdout: { write: (text) => (written.out += text) },
-    stderr: { write: (text) => (written.err += text) },
-  });
-  return { code, ...written };
-}
 
 const set = 'test-original' as const;
 

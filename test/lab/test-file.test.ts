@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../../src/cli/program.ts';
 import { EvaluationStore } from '../../src/evaluate/store.ts';
 import { RunDirectory, resolveBuiltin, type Sink, train } from '../../src/lab/index.ts';
+import { gq } from '../run-gq.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-test-file-'));
 const at = (name: string): string => join(home, name);
@@ -43,15 +43,6 @@ const settings = [
 function inHome(setting: string): string {
   const [key, name] = setting.split('=');
   return `data.${key}=${at(`${name}.jsonl`)}`;
-}
-
-async function gq(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const written = { out: '', err: '' };
-  const code = await runCli(argv, {
-    stdout: { write: (text) => (written.out += text) },
-    stderr: { write: (text) => (written.err += text) },
-  });
-  return { code, ...written };
 }
 
 const run = at('run');

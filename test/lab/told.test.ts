@@ -13,9 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../../src/cli/program.ts';
 import { TrainDisplay } from '../../src/cli/terminal/train-display.ts';
 import { gqProgram } from '../gq-command.ts';
+import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-told-'));
@@ -24,15 +24,6 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const tiny = [`model=${await tinyModel()}`, 'data.problems=32', 'device.threads=1', 'output.checkpointEvery=1'];
 const small = [...tiny, 'sampling.promptsPerStep=2', 'sampling.group=2', 'sampling.maxNewTokens=12'];
 const sets = (settings: readonly string[]): string[] => settings.flatMap((each) => ['--set', each]);
-
-async function gq(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const written = { out: '', err: '' };
-  const code = await runCli(argv, {
-    stdout: { write: (text) => (written.out += text) },
-    stderr: { write: (text) => (written.err += text) },
-  });
-  return { code, ...written };
-}
 
 const finished = join(home, 'finished');
 let began: Awaited<ReturnType<typeof gq>>;

@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runCli } from '../../src/cli/program.ts';
+
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { tinyModel, tinySettings } from './lab.ts';
@@ -107,13 +107,6 @@ export function edit(path: string, change: (text: string) => string): Disposable
   const before = readFileSync(path);
   writeFileSync(path, change(before.toString('utf8')));
   return { [Symbol.dispose]: () => writeFileSync(path, before) };
-}
-
-export async function gq(...argv: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', ''];
-  const sink = (add: (text: string) => void) => ({ write: add });
-  const streams = { stdout: sink((text) => (out += text)), stderr: sink((text) => (err += text)) };
-  return { code: await runCli([...argv], streams), out, err };
 }
 
 export const setting = (...settings: readonly string[]): string[] => settings.flatMap((each) => ['--set', each]);

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { targetModules } from '../../src/adapters/index.ts';
 import { ModelFolder } from '../../src/model/index.ts';
 import { planDisk, RunDirectory } from '../../src/run/index.ts';
-import { edit, factorsComputed, gq, makeInputs, ownSettings, setting, trainPart } from './identity-lab.ts';
+import { gq } from '../run-gq.ts';
+import { edit, factorsComputed, makeInputs, ownSettings, setting, trainPart } from './identity-lab.ts';
 
 let home = '';
 let recipe = '';

@@ -9,7 +9,8 @@ import { train } from '../../src/lab/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { RecordedEvent } from '../../src/run/notices.ts';
 import { writeSeal } from '../../src/run/seal.ts';
-import { gq, setting } from './identity-lab.ts';
+import { gq } from '../run-gq.ts';
+import { setting } from './identity-lab.ts';
 import { Lab, tinySettings } from './lab.ts';
 
 let lab: Lab;
@@ -153,7 +154,8 @@ describe('gq pool make', () => {
       out,
       '--json',
     ];
-    const { code, out: text } = await gq(...argv, '--set', `model=${lab.model}`, '--set', 'device.arenaMiB=64');
+    const { code, out: text, err } = await gq(...argv, '--set', `model=${lab.model}`, '--set', 'device.arenaMiB=64');
+    expect(err).toContain('sampled 24/24');
     const provenance = JSON.parse(text);
     expect(provenance).toMatchObject({ model: lab.model, solves: 0, samples: 4, seed: 1 });
     const lines = readFileSync(out, 'utf8')

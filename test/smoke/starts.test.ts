@@ -3,7 +3,8 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, trunc
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { trainRun } from '../../src/lab/index.ts';
 import { RunDirectory } from '../../src/run/index.ts';
-import { gq, setting } from './identity-lab.ts';
+import { gq } from '../run-gq.ts';
+import { setting } from './identity-lab.ts';
 import { Lab, tinySettings } from './lab.ts';
 
 const gate = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'arm.refreshEvery=2'];

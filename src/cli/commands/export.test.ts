@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeRun } from '../../../test/lab/hand-made.ts';
+import { gq as run } from '../../../test/run-gq.ts';
 import {
   createAdapter,
   type Family,
@@ -24,7 +25,6 @@ import { ModelFolder, SafetensorsFile, writeSafetensors } from '../../model/inde
 import { saveCheckpoint } from '../../run/checkpoint.ts';
 import { certify, type DeletionCertificate, expectBase } from '../../verify/certificate.ts';
 import { openDecoder } from '../../verify/parity-model.ts';
-import { runCli } from '../program.ts';
 
 const golden = fileURLToPath(new URL('../../../test/golden', import.meta.url));
 let home = '';
@@ -33,15 +33,6 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'gq-export-'));
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
-
-async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const written = { out: '', err: '' };
-  const code = await runCli(argv, {
-    stdout: { write: (text) => (written.out += text) },
-    stderr: { write: (text) => (written.err += text) },
-  });
-  return { code, ...written };
-}
 
 const stored = new Map<string, Promise<string>>();
 

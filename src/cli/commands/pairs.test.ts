@@ -2,22 +2,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { gq as run } from '../../../test/run-gq.ts';
 import { microTokens } from '../../env/micro/tokens.ts';
 import { formatPairsJson } from '../../env/pairs/json.ts';
 import { loadPairs, pairFilePath } from '../../env/pairs/load.ts';
-import { runCli } from '../program.ts';
 
 let home = '';
 const path = (name: string) => join(home, name);
-
-async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const written = { out: '', err: '' };
-  const code = await runCli(argv, {
-    stdout: { write: (text) => (written.out += text) },
-    stderr: { write: (text) => (written.err += text) },
-  });
-  return { code, ...written };
-}
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'gq-pairs-'));
