@@ -45,3 +45,8 @@ it('a frozen B and gains are smaller; every state kept costs what it says', () =
   expect(planOf('adapter.family=antipasto').plan.adapterBytes).toBe(4 * 7 * 36 * (64 + 32 * 32));
   expect(planOf('output.keepState=all').plan.mostBytes).toBe(22 * whole.adapterBytes + 21 * whole.stateBytes);
 });
+
+it('a gate by token keeps a row for each of its tokens', () => {
+  const { plan } = planOf('arm.granularity=token', 'arm.bufferRows=512', 'arm.bufferTokens=16');
+  expect(plan.stateBytes).toBe(2 * plan.adapterBytes + 4 * (512 + (512 * 16 + 1) * 7 * 36 * 32));
+});
