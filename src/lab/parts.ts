@@ -53,13 +53,14 @@ export function armOf({ arm }: RunConfig, { arms }: Pick<Parts, 'arms'>): ArmDef
   return find(arms, arm.kind, 'arm');
 }
 
-/** Whether labels reach training: the arm is given them, or demonstrations or pairs are chosen by them. */
+/** Whether labels reach training: the arm is given them, or demonstrations, pairs or settings are chosen by them. */
 export function usesLabels(
   config: RunConfig,
   parts: Pick<Parts, 'arms'>,
   { pairsUseLabels }: { readonly pairsUseLabels: boolean },
 ): boolean {
-  return armOf(config, parts).usesLabels || hasTeacher(config) || pairsUseLabels;
+  const settingsUseLabels = config.notes.thresholds === 'labels';
+  return armOf(config, parts).usesLabels || hasTeacher(config) || pairsUseLabels || settingsUseLabels;
 }
 
 export function sourceOf({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource {

@@ -250,6 +250,12 @@ const notes = z
   .strictObject({
     why: z.string().default('').describe('the question this run answers'),
     resolve: z.string().default('').describe('the outcome that would settle the question'),
+    thresholds: z
+      .enum(['fixed', 'label-free', 'labels'])
+      .default('fixed')
+      .describe(
+        "how the arm's settings were chosen: before any run, by rates that need no label, or by labels, which the run is then stamped with",
+      ),
   })
   .prefault({});
 

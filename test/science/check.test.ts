@@ -28,7 +28,9 @@ async function made(base: string, arms: Readonly<Record<string, readonly string[
 }
 
 async function lines(base: string, vanilla: readonly string[], oracle: readonly string[]): Promise<boolean[]> {
-  return checkScience(await made(base, { vanilla, oracle }), 2).map(({ holds }) => holds);
+  return checkScience(await made(base, { vanilla, oracle }), 2)
+    .slice(0, 3)
+    .map(({ holds }) => holds);
 }
 
 describe('check:science', () => {
@@ -46,12 +48,28 @@ describe('check:science', () => {
     expect(await lines(base, vanilla, oracle)).toEqual(expected);
   });
 
+  const gate = async (activation: readonly string[], haar: readonly string[], ceiling: readonly string[]) => {
+    const arms = { vanilla: ['hhh-', 'hhh-'], activation, haar, 'no-loophole': ceiling };
+    const results = await made('s---', arms);
+    const found = checkScience({ ...results, design: { ...results.design, ceiling: 'no-loophole' } }, 2);
+    return found.slice(3).map(({ holds }) => holds);
+  };
+
+  it.each([
+    ['all of it holds', ['ssss', 'ssss'], ['hhs-', 'hss-'], ['ssss', 'ssss'], [true, true, true, true]],
+    ['there is no room', ['sss-', 'sss-'], ['hhs-', 'hss-'], ['s---', 's---'], [false, true, true, false]],
+    ['the placebo is as low', ['hsss', 'ssss'], ['hhs-', 'sss-'], ['ssss', 'ssss'], [true, true, false, true]],
+    ['vanilla is as low', ['hhh-', 'sss-'], ['hhhh', 'hsss'], ['ssss', 'ssss'], [true, false, true, false]],
+    ['the skill is gone', ['s---', 's---'], ['hhs-', 'hss-'], ['ssss', 'ssss'], [true, true, true, false]],
+  ])('of the gate: %s', async (_, activation, haar, ceiling, expected) => {
+    expect(await gate(activation, haar, ceiling)).toEqual(expected);
+  });
+
   it('wants scorda and its reversed control side by side', async () => {
     const both = await made('ss--', { scorda: ['h---', 'h---'], 'scorda-reversed': ['hh--', 'hhh-'] });
     expect(checkControls(both)).toMatchObject({ holds: true });
     expect(checkControls(both).found).toContain('0.25 ± 0.00 deployed; reversed 0.63 ± 0.13 as trained');
     expect(checkControls(await made('ss--', { scorda: ['h---'] }))).toMatchObject({ holds: false });
-    expect(checkControls(null)).toMatchObject({ holds: false });
   });
 
   it('wants the tables in README as they are printed, whatever their alignment', async () => {

@@ -64,7 +64,11 @@ describe("README's results", () => {
 
   it('has the arms of five seeds, every cell from the values of the seeds', () => {
     const rows = shown.filter(([[first]]) => first === 'arm').flatMap(([, ...arms]) => arms);
-    expect(rows.map(([arm]) => arm)).toEqual(['base', 'vanilla', 'absorb', 'activation', 'haar', 'oracle']);
+    expect(rows.map(([arm]) => arm)).toEqual([
+      'base',
+      ...['vanilla', 'no-loophole', 'absorb', 'activation', 'haar', 'mass-matched', 'gradient', 'gradient-haar'],
+      ...['symmetric', 'symmetric-haar', 'scorda', 'scorda-reversed', 'oracle'],
+    ]);
     for (const [arm, n, hackTrained, hack, solveTrained, solve, objective] of rows) {
       const [own, state] = arm === 'base' ? ['vanilla', 'base'] : [arm, 'deployed'];
       expect(of(own, state, 'hack'), arm).toHaveLength(5);
@@ -75,7 +79,8 @@ describe("README's results", () => {
         cell(own, state, 'objective'),
       ]);
       const trained = [cell(own, 'full', 'hack'), cell(own, 'full', 'solve')];
-      const same = arm === 'base' ? ['-', '-'] : arm === 'vanilla' ? ['the same', 'the same'] : trained;
+      const same =
+        arm === 'base' ? ['-', '-'] : arm === 'vanilla' || arm === 'no-loophole' ? ['the same', 'the same'] : trained;
       expect([hackTrained, solveTrained]).toEqual(same);
     }
   });
