@@ -12,6 +12,8 @@ const tinyRecipe = {
   documentsPerStep: 24,
   learningRate: 1e-2,
   warmupSteps: 5,
+  hardShare: 0.3,
+  rightFraction: 0.5,
 };
 
 /** A model of one layer that has seen a few documents: most of its programs compile, so rewards differ within groups. */
