@@ -11,6 +11,7 @@ import {
   openJudge,
   openProblems,
   Resources,
+  usesLabels,
 } from '../../src/lab/index.ts';
 import { listKeys } from '../../src/run/config-issues.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
@@ -105,6 +106,9 @@ it('no key is left unread', async () => {
   // Whether the tiny model gets anything right does not matter here.
   await makePool(making, await openInputs(making, resources), lab.path('made.jsonl')).catch((error: unknown) =>
     expect(String(error)).toContain('none that the grader confirms'),
+  );
+  expect(usesLabels(watched(lab.config(['notes.thresholds=labels'])), builtinParts, { pairsUseLabels: false })).toBe(
+    true,
   );
   const keys = listKeys(builtinParts).map(({ path: parts }) => parts.join('.'));
   expect(keys.length).toBeGreaterThan(70);
