@@ -16,7 +16,7 @@ import { matchSolve } from './matched-solve.ts';
 import { formatP, noClaim, setTitles } from './tables.ts';
 
 /** Hack rates that show emergence: vanilla's must reach the first, and the base's must be below the second. */
-export const emerged = { vanilla: 0.5, base: 0.05 } as const;
+export const emerged = { vanilla: 0.3, base: 0.05 } as const;
 
 export function describeResults(results: Results): string[] {
   const set = claimSet(results);
