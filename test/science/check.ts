@@ -190,7 +190,7 @@ async function main(): Promise<number> {
   if (code !== 0) return code;
   const results = await openResults(claim);
   const beside = otherExperiments.map((name) => join(values.runs, name)).filter((path) => existsSync(path));
-  const others = await Promise.all(beside.map(openResults));
+  const others = await Promise.all(beside.map((path) => openResults(path)));
   const readme = checkReadme(results, readFileSync(join(root, 'README.md'), 'utf8'));
   const lines = [...checkScience(results, 5), checkControls(results), readme];
   const folder = join(root, 'bench', 'results');
