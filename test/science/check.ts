@@ -17,7 +17,7 @@ import { summarise } from '../../src/evaluate/rates.ts';
 import type { FinalSet } from '../../src/evaluate/sets.ts';
 import { type ArmResults, finalSample, formatSample, type Results } from '../../src/report/aggregate.ts';
 import { allTables } from '../../src/report/all-tables.ts';
-import { keptAndRemoved } from '../../src/report/kept.ts';
+import { keptAndRemoved, keptTable } from '../../src/report/kept.ts';
 import { renderTable, type Table } from '../../src/report/table.ts';
 import { comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
@@ -122,12 +122,13 @@ export function checkControls(results: Results): Line {
   };
 }
 
-/** The tables of `gq results` that README shows: the arms, their paired differences, and the arms with labels. */
+/** The tables of `gq results` that README shows: the arms, their paired differences, the arms with labels, and what is kept and removed. */
 export function readmeTables(results: Results): Table[] {
   return sayOnce([
     finalTable(results, set, false),
     comparisonTable(results, set, 'hack', false),
     finalTable(results, set, true),
+    keptTable(results),
   ]);
 }
 
