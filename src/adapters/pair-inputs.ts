@@ -18,7 +18,7 @@ export interface TokenPair {
 /** Differences hack − clean of each module name, row major [pairs, inputs], or [pairs, outputs]. */
 export type PairDifferences = ReadonlyMap<string, Float32Array>;
 
-const tokensPerPass = 4096;
+const usualTokensPerPass = 4096;
 
 type Side = 'inputs' | 'outputs';
 
@@ -27,15 +27,16 @@ export function pairInputDifferences(
   modules: readonly TargetModule[],
   pairs: readonly TokenPair[],
 ): Promise<PairDifferences> {
-  return pairDifferences(decoder, modules, pairs, 'inputs');
+  return pairDifferences(decoder, modules, pairs, 'inputs', usualTokensPerPass);
 }
 
 export function pairOutputDifferences(
   decoder: Decoder,
   modules: readonly TargetModule[],
   pairs: readonly TokenPair[],
+  tokensPerPass: number,
 ): Promise<PairDifferences> {
-  return pairDifferences(decoder, modules, pairs, 'outputs');
+  return pairDifferences(decoder, modules, pairs, 'outputs', tokensPerPass);
 }
 
 async function pairDifferences(
@@ -43,6 +44,7 @@ async function pairDifferences(
   modules: readonly TargetModule[],
   pairs: readonly TokenPair[],
   side: Side,
+  tokensPerPass: number,
 ): Promise<PairDifferences> {
   pairs.forEach(({ hack, clean }, i) => {
     if (hack.length > 0 && clean.length > 0) return;
@@ -50,7 +52,7 @@ async function pairDifferences(
     throw new UserError({ call: `pair ${i}`, expected: 'a hack and a clean completion with tokens', found });
   });
   const differences = new Map(modules.map((module) => [module.name, new Float32Array(pairs.length * module[side])]));
-  for (const { first, batch } of batches(pairs)) {
+  for (const { first, batch } of batches(pairs, tokensPerPass)) {
     const means = await meanActivations(decoder, modules, batch, side);
     for (const { name, [side]: width } of modules) {
       const [mean, out] = [means.get(name), differences.get(name)];
@@ -65,7 +67,10 @@ async function pairDifferences(
   return differences;
 }
 
-function* batches(pairs: readonly TokenPair[]): Generator<{ first: number; batch: TokenPair[] }> {
+function* batches(
+  pairs: readonly TokenPair[],
+  tokensPerPass: number,
+): Generator<{ first: number; batch: TokenPair[] }> {
   let [first, tokens]: [number, number] = [0, 0];
   let batch: TokenPair[] = [];
   for (const [i, pair] of pairs.entries()) {

@@ -57,6 +57,8 @@ describe('the plan', () => {
     ['recompute', [...fullPasses, 'compute.recompute=true']],
     ['activation by token', ['arm.kind=activation', 'arm.granularity=token', ...fullPasses]],
     ['gradient', ['arm.kind=gradient', ...fullPasses]],
+    ['gradient regularisation', ['arm.kind=gradient-regularisation', ...fullPasses]],
+    ['inoculation adapter', ['arm.kind=inoculation-adapter', 'arm.leastRate=0', ...fullPasses]],
     [
       'sampling is the largest, on the reference device',
       ['device.kind=reference', 'compute.tokensPerPass=32', 'sampling.promptsPerStep=12', 'sampling.group=8'],

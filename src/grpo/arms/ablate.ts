@@ -11,15 +11,14 @@ import {
   layerOutput,
   leadingSvd,
   type OutputChange,
+  type PairDifferences,
   pairOutputDifferences,
   removeDirections,
   type TargetModule,
-  type TokenPair,
   toMatrix,
   writeDirections,
 } from '../../adapters/index.ts';
 import { randomStream, UserError } from '../../base/index.ts';
-import type { Decoder } from '../../model/index.ts';
 import { type Arm, type ArmDefinition, defineArm, seesNothing } from '../arm.ts';
 import { layerKey, usualLayer } from './steer.ts';
 
@@ -47,7 +46,7 @@ export const ablate: ArmDefinition = defineArm({
       ...(layers.length === 0 ? [] : [`layers ${layers.join(' ')}`]),
       ...(rank === 1 ? [] : [`rank ${rank}`]),
     ].join(' '),
-  open({ layers, rank, placebo }, { seed, policy, pairs, scope, tell }): Arm {
+  open({ layers, rank, placebo }, { seed, policy, pairs, tokensPerPass, scope, tell }): Arm {
     const { config } = policy.decoder;
     const chosen = [...new Set(layers.length === 0 ? [usualLayer(config)] : layers)];
     const modules = chosen.map((layer) => layerOutput(config, layer, 'arm.layers'));
@@ -58,7 +57,9 @@ export const ablate: ArmDefinition = defineArm({
       async prepare({ decoder }) {
         if (pairs.length === 0) return [];
         const rows =
-          placebo === 'random' ? randomRows(modules, rank, seed) : await pairRows(decoder, modules, pairs, rank);
+          placebo === 'random'
+            ? randomRows(modules, rank, seed)
+            : pairRows(await pairOutputDifferences(decoder, modules, pairs, tokensPerPass), modules, rank);
         for (const [name, own] of removed) writeDirections(own, rows.get(name) ?? new Float32Array());
         await tell(`${rank} directions are removed after each of the layers ${chosen.join(', ')}`);
         return [];
@@ -70,17 +71,11 @@ export const ablate: ArmDefinition = defineArm({
 
 type Rows = ReadonlyMap<string, Float32Array>;
 
-async function pairRows(
-  decoder: Decoder,
-  modules: readonly TargetModule[],
-  pairs: readonly TokenPair[],
-  rank: number,
-): Promise<Rows> {
-  const differences = await pairOutputDifferences(decoder, modules, pairs);
+function pairRows(differences: PairDifferences, modules: readonly TargetModule[], rank: number): Rows {
   return new Map(
     modules.map(({ name, outputs }) => {
       const rows = differences.get(name) ?? new Float32Array();
-      return [name, leadingDirections(rows, pairs.length, outputs, rank)];
+      return [name, leadingDirections(rows, rows.length / outputs, outputs, rank)];
     }),
   );
 }

@@ -43,7 +43,7 @@ export const steer: ArmDefinition = defineArm({
   quarantine: false,
   settings,
   label: ({ layer, scale }) => ['steer', ...(layer === null ? [] : [`layer ${layer}`]), `α ${scale}`].join(' '),
-  open({ layer: named, scale }, { policy, pairs, scope, tell }): Arm {
+  open({ layer: named, scale }, { policy, pairs, tokensPerPass, scope, tell }): Arm {
     const { config } = policy.decoder;
     const layer = named ?? usualLayer(config);
     const { outputs } = layerOutput(config, layer, 'arm.layer');
@@ -52,7 +52,7 @@ export const steer: ArmDefinition = defineArm({
       sees: seesNothing,
       async prepare({ decoder }) {
         if (pairs.length === 0) return [];
-        const mean = await steeringVector(decoder, layer, pairs);
+        const mean = await steeringVector(decoder, layer, pairs, tokensPerPass);
         writeSteering(vector, mean, scale);
         await tell(
           `the output of layer ${layer} is steered by ${scale} v, |v| = ${Math.hypot(...mean).toPrecision(3)}`,
@@ -74,9 +74,11 @@ export async function steeringVector(
   decoder: Decoder,
   layer: number,
   pairs: readonly TokenPair[],
+  tokensPerPass: number,
 ): Promise<Float32Array> {
   const module = layerOutput(decoder.config, layer, 'arm.layer');
-  const rows = (await pairOutputDifferences(decoder, [module], pairs)).get(module.name) ?? new Float32Array();
+  const rows =
+    (await pairOutputDifferences(decoder, [module], pairs, tokensPerPass)).get(module.name) ?? new Float32Array();
   const mean = new Float32Array(module.outputs);
   for (let c = 0; c < mean.length; c++) {
     let sum = 0;
@@ -105,18 +107,24 @@ export interface SteeringCell extends BaitCount {
   readonly scale: number;
 }
 
+export interface SteeringSweep {
+  readonly layers: readonly number[];
+  readonly scales: readonly number[];
+  readonly tokensPerPass: number;
+}
+
 /** Counts the bait that a policy takes under every layer and scale. `count` samples the policy that it is given. */
 export async function sweepSteering(
   policy: Policy,
   pairs: readonly TokenPair[],
-  { layers, scales }: { readonly layers: readonly number[]; readonly scales: readonly number[] },
+  { layers, scales, tokensPerPass }: SteeringSweep,
   count: (steered: Policy) => Promise<BaitCount>,
 ): Promise<SteeringCell[]> {
   const { decoder } = policy;
   const cells: SteeringCell[] = [{ layer: null, scale: 0, ...(await count(policy)) }];
   for (const layer of layers) {
     using scope = new Scope(decoder.head.device);
-    const mean = await steeringVector(decoder, layer, pairs);
+    const mean = await steeringVector(decoder, layer, pairs, tokensPerPass);
     const vector = emptyVector(scope, mean.length);
     for (const scale of scales) {
       writeSteering(vector, mean, scale);
