@@ -1,7 +1,7 @@
 /**
  * Phase 1 of an inoculation adapter: the quarantine learns to show the hack from demonstrations, by supervised steps under `route`,
  * in which the deployed block learns nothing; its values must stay as they are. The schedule is that of the source
- * (longtermrisk/inoculation-adapters, src/inoc/train.py): a linear warm-up of at most a tenth of the steps, then linearly to zero; AdamW, norm 1.
+ * (longtermrisk/inoculation-adapters, train.py): a linear warm-up of at most a tenth of the steps, then linearly to zero; AdamW, norm 1.
  */
 import { randomStream, UserError } from '../base/index.ts';
 import { AdamW, readFloats, type Tensor } from '../engine/index.ts';

@@ -312,6 +312,12 @@ describe('an outline', () => {
       'arm.sharpness',
     ]);
     expect(configPage(parts)).toContain('| `arm.sharpness` | `low`, `high` | none: must be given |');
+    // One name, three meanings: a row for each.
+    expect(configPage(builtinParts).match(/^\| `arm\.placebo` \| [^|]*/gm)).toEqual([
+      '| `arm.placebo` | `none`, `haar`, `mass-matched` ',
+      '| `arm.placebo` | `none`, `random` ',
+      '| `arm.placebo` | `none`, `random` ',
+    ]);
   });
 
   it('is what gq config prints, and no failure', async () => {

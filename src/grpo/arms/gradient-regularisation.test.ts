@@ -61,6 +61,11 @@ describe('gradient regularisation', () => {
     expect(furthest(gradients, [3.009, 8.032])).toBeLessThan(1e-5);
   });
 
+  it('refuses a move that is lost in rounding', async () => {
+    await expect(regularised(1, 2, { epsilon: 1e-12 })).rejects.toThrow('config, key arm.epsilon: expected a move');
+    expect((await regularised(0, 0, {})).gradients).toEqual([0, 0]);
+  });
+
   it.each([{ epsilon: 0 }, { gamma: -1 }, { clip: 0 }])('refuses %o', (settings) => {
     expect(() => gradientRegularisation.settings.parse(settings)).toThrow();
   });

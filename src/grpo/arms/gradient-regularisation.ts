@@ -10,6 +10,7 @@
  * The parameters are back, bit for bit, before the optimiser takes g. An update costs two backward passes over its rollouts.
  */
 import { z } from 'zod';
+import { UserError } from '../../base/index.ts';
 import { type Parameter, readFloats, Scope, type Tensor } from '../../engine/index.ts';
 import { type Arm, type ArmDefinition, defineArm, seesNothing } from '../arm.ts';
 
@@ -49,7 +50,7 @@ async function regularise(
   using scope = new Scope(some.device);
   const gradients = parameters.map(({ gradient }) => gradient);
   const values = parameters.map(({ value }) => value);
-  await scaleDown(gradients, clip);
+  const norm = await scaleDown(gradients, clip);
   const first = gradients.map((gradient) => copyOf(scope, gradient, 'first gradient'));
   const before = values.map((value) => copyOf(scope, value, 'parameters before the move'));
   values.forEach((value, i) => {
@@ -65,6 +66,9 @@ async function regularise(
   await scaleDown(gradients, clip);
   gradients.forEach((gradient, i) => {
     kernels.binary('subtract', gradient, gradient, first[i]);
+  });
+  if (norm > 0 && (await normOf(gradients)) === 0) throw unmoved(epsilon);
+  gradients.forEach((gradient, i) => {
     kernels.affine(gradient, gradient, gamma / epsilon, 0);
     kernels.add(gradient, first[i]);
   });
@@ -76,13 +80,27 @@ function copyOf(scope: Scope, tensor: Tensor, label: string): Tensor {
   return copy;
 }
 
-/** Scales gradients, in place, so that their norm is at most `clip`. */
-async function scaleDown(gradients: readonly Tensor[], clip: number): Promise<void> {
-  const [{ device }] = gradients;
+/** Scales gradients, in place, so that their norm is at most `clip`, and returns the norm that they had. */
+async function scaleDown(gradients: readonly Tensor[], clip: number): Promise<number> {
+  const norm = await normOf(gradients);
+  const scale = clip / (norm + 1e-6);
+  if (scale < 1) for (const gradient of gradients) gradient.device.kernels.affine(gradient, gradient, scale, 0);
+  return norm;
+}
+
+async function normOf(tensors: readonly Tensor[]): Promise<number> {
+  const [{ device }] = tensors;
   using scope = new Scope(device);
-  const squared = scope.zeros([1], 'squared gradient norm');
-  for (const gradient of gradients) device.kernels.sumSquares(squared, gradient, true);
-  const scale = clip / (Math.sqrt((await readFloats(squared))[0]) + 1e-6);
-  if (!(scale < 1)) return;
-  for (const gradient of gradients) device.kernels.affine(gradient, gradient, scale, 0);
+  const squared = scope.zeros([1], 'squared norm');
+  for (const tensor of tensors) device.kernels.sumSquares(squared, tensor, true);
+  return Math.sqrt((await readFloats(squared))[0]);
+}
+
+function unmoved(epsilon: number): UserError {
+  return new UserError({
+    call: 'config, key arm.epsilon',
+    expected: 'a move of the parameters that changes their gradient',
+    found: `${epsilon}, after which it is the same, bit for bit`,
+    fix: 'The move is smaller than what the numbers of a pass can tell apart: raise arm.epsilon, or compute with device.precision = "f32".',
+  });
 }

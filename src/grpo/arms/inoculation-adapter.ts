@@ -22,7 +22,7 @@ const settings = z.strictObject({
     .enum(['pairs', 'pool'])
     .default('pairs')
     .describe(
-      'what the quarantine is taught: the hack sides of the pairs, or the hacks of teacher.pool (or teacher.makeProblems), which labels chose: the run is then stamped',
+      'what the quarantine is taught: the hack sides of the pairs, or the hacks of teacher.pool under prompts with hints, which labels chose: the run is then stamped',
     ),
   epochs: count(10_000).default(1).describe('passes over the demonstrations'),
   learningRate: z.number().gt(0).max(10).default(1e-4).describe('learning rate while the quarantine is taught'),
@@ -120,7 +120,7 @@ function expectDemonstrations({ demonstrations: from }: Settings, tools: ArmTool
     call: 'config, key arm.demonstrations',
     expected: `hacks among the ${from === 'pool' ? 'demonstrations of a pool' : 'pairs'}`,
     found: 'none',
-    fix: 'Name a pool with hacks of training problems (teacher.pool), have the run make one (teacher.makeProblems), or set arm.demonstrations to "pairs".',
+    fix: 'Name a pool with hacks of training problems (teacher.pool; gq pool make writes one), or set arm.demonstrations to "pairs".',
   });
 }
 
@@ -132,7 +132,9 @@ async function teach(
 ): Promise<Taught> {
   const { adapter } = policy;
   const began = await Promise.all(adapter.blockValues('quarantine').map((value) => readFloats(value)));
-  const losses = await teachQuarantine(policy, demonstrations, { ...own, seed, tokensPerPass });
+  const { epochs, learningRate, batch, warmupSteps } = own;
+  const supervised = { seed, epochs, learningRate, batch, warmupSteps, tokensPerPass };
+  const losses = await teachQuarantine(policy, demonstrations, supervised);
   const elicited = await countBait(policy, own.elicitPrompts);
   await tell(`the quarantine was taught ${demonstrations.length} demonstrations, and elicits ${rateOf(elicited)}`);
   if (elicited.took < own.leastRate * elicited.of) {
