@@ -21,8 +21,9 @@ import type { Decoder, DecoderConfig } from '../../model/index.ts';
 import { type Arm, type ArmDefinition, type BaitCount, defineArm, seesNothing } from '../arm.ts';
 import { type Policy, steerPolicy } from '../policy.ts';
 
-/** A layer of the model in a config, from 0. */
-export const layerKey = z.number().int().min(0).max(10_000);
+const layerWords = 'a whole number from 0 to 10000';
+/** A layer of the model in a config. Entries of a list are refused in these words. */
+export const layerKey = z.number(layerWords).int(layerWords).min(0, layerWords).max(10_000, layerWords);
 
 const settings = z.strictObject({
   layer: layerKey
