@@ -2,19 +2,20 @@
  * An arm is a value with hooks: what one way of training does differently from plain GRPO. The step calls the hooks in this order and
  * knows nothing else about an arm; a hook that is absent costs nothing.
  *
- *   prompt → sample (steer) → grade → reward → screen → advantages → score (condense) → route → learn → gradient
+ *   prompt → sample (steer) → grade → reward → screen → advantages → score (condense) → route → learn → gradient → settle
  *
  * An arm declares what it sees and is shown nothing else. It saves what it must remember between updates as an opaque state. An arm
  * that needs labels is given them when it is opened, by the caller who holds the verdicts: nothing in this folder can reach them.
  */
 import type { z } from 'zod';
 import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
-import type { Parameter } from '../engine/index.ts';
+import type { Parameter, Scope } from '../engine/index.ts';
 import type { Problem } from '../env/index.ts';
 import type { CondensedRows, Cuts, DirectionQuality } from '../gates/index.ts';
 import type { JsonValue, Project } from '../model/index.ts';
+import type { Expectation } from './events.ts';
 import type { Policy } from './policy.ts';
-import type { Rollout, Task } from './rollout.ts';
+import type { PromptedCompletion, Rollout, Task } from './rollout.ts';
 
 export type FeatureKind = 'activation' | 'gradient';
 /** What a row of features stands for. */
@@ -96,6 +97,11 @@ export interface ArmState {
 
 export interface Arm {
   readonly sees: Sight;
+  /**
+   * Is called once in a process, after what was saved is restored and before anything is sampled. What it states is recorded, so an
+   * arm that was prepared before its checkpoint states nothing again.
+   */
+  prepare?(policy: Policy): Promise<readonly Expectation[]>;
   /** Is called before an update and rebuilds what is due. */
   refresh?(step: number, policy: Policy): Promise<NewDirection | null>;
   /** Returns prompts to use in place of the task's own. */
@@ -114,6 +120,8 @@ export interface Arm {
   route?(scored: ScoredRollouts): Routing | Promise<Routing>;
   /** Changes the summed gradients in place; `again` computes them anew on the same rollouts with the current parameters. */
   gradient?(parameters: readonly Parameter[], again: () => Promise<void>): Promise<void>;
+  /** Is called after the optimiser's step, and puts back what must not have moved. */
+  settle?(policy: Policy): Promise<void>;
   /** An arm that has `save` must also have `restore`. */
   save?(): ArmState;
   restore?(state: ArmState): void;
@@ -122,13 +130,28 @@ export interface Arm {
 /** Looks up the labels of a rollout that was graded in this update. */
 export type Labels = (id: string) => { readonly exploited: boolean; readonly correct: boolean };
 
+/** How many of how many completions take the bait of their loophole, by their text alone: nothing is graded. */
+export interface BaitCount {
+  readonly took: number;
+  readonly of: number;
+}
+
 /** What an arm may be built from. */
 export interface ArmTools {
   readonly seed: number;
   readonly policy: Policy;
   /** The most tokens that one pass may have. */
   readonly tokensPerPass: number;
+  /** The contrastive pairs: at least one in a run, none where only the memory of a run is rehearsed. */
   readonly pairs: readonly TokenPair[];
+  /** Completions that show the hack: those of the pool of demonstrations, which labels chose, or the hack sides of the pairs. */
+  readonly demonstrations: Readonly<Record<'pool' | 'pairs', readonly PromptedCompletion[]>>;
+  /** Owns the tensors that the arm keeps on the device as long as it lives. */
+  readonly scope: Scope;
+  /** Samples a policy in full state on so many training prompts with hints, and counts the completions whose text takes the bait. */
+  readonly countBait: (policy: Policy, prompts: number) => Promise<BaitCount>;
+  /** Tells the person who started the run one sentence. */
+  readonly tell: (message: string) => Promise<void>;
   /** Has the policy write pairs itself. */
   readonly writePairs: () => Promise<readonly TokenPair[]>;
   /** Turns the messages of a prompt into the token ids that the model reads. */

@@ -6,6 +6,7 @@ import { explainForeign, UserError } from '../base/index.ts';
 import type { Arm, ArmState, Sight } from './arm.ts';
 
 const hooks = [
+  'prepare',
   'refresh',
   'prompt',
   'steer',
@@ -14,6 +15,7 @@ const hooks = [
   'condense',
   'route',
   'gradient',
+  'settle',
   'save',
   'restore',
 ] as const;

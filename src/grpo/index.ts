@@ -6,6 +6,7 @@ export {
   type ArmTools,
   type AskedTask,
   absorbAll,
+  type BaitCount,
   defineArm,
   type FeatureKind,
   type GradedRollouts,
@@ -24,6 +25,7 @@ export {
 export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
 export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './arms/gated.ts';
 export { blindArms } from './arms/registry.ts';
+export { type SteeringCell, steeringVector, sweepSteering } from './arms/steer.ts';
 export type { DrawnTask } from './draw.ts';
 export type {
   DirectionEvent,
@@ -40,7 +42,7 @@ export { klEstimate } from './loss.ts';
 export { openArm } from './open-arm.ts';
 export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
 export { type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } from './policy.ts';
-export type { Rollout, Task } from './rollout.ts';
+export type { PromptedCompletion, Rollout, Task } from './rollout.ts';
 export { sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
 export { type ComputeTable, type GrpoSettings, samplingSettings } from './settings.ts';

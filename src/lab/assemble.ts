@@ -3,12 +3,13 @@
  * grader is given the writing half of the verdict ledger; only an arm that says it uses labels is given the reading half.
  */
 import type { TokenPair } from '../adapters/index.ts';
-import { AdamW } from '../engine/index.ts';
+import { AdamW, Scope } from '../engine/index.ts';
 import { createGrader, type Problem } from '../env/index.ts';
 import type { Splits } from '../env/sources/index.ts';
 import {
   type ArmDefinition,
   type ArmTools,
+  type DemonstrationPool,
   openArm,
   type Policy,
   type Sampler,
@@ -28,6 +29,7 @@ import {
   trainingTasks,
 } from '../run/index.ts';
 import { openAdapter, tellDisk } from './adapter.ts';
+import { baitCounter } from './bait.ts';
 import { partsOf } from './config.ts';
 import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
@@ -111,14 +113,18 @@ export async function assemble(
   };
   const tasks = await withModelHint(config, () => openTasks(config, problems, text));
   assertPromptsFit(tasks, config.sampling.maxPromptTokens);
-  const sampler = openSampler(unsteered, settings.compute, replaced.sampler);
+  const samplerOf = (policy: Policy): Sampler => openSampler(policy, settings.compute, replaced.sampler);
+  const sampler = samplerOf(unsteered);
   let generated: GeneratedPairs | null = null;
   const keep = async (made: GeneratedPairs): Promise<void> => {
     generated = made;
     const message = `${made.pairs.length} of ${made.attempted} pairs that the policy wrote took the bait and are used`;
     await warn({ kind: 'info', name: 'generated-pairs', message });
   };
-  const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger, sampler, keep });
+  const pool = await openPool(config, inputs.pool, tasks, ledger.tell(judge), text, warn);
+  const scope = resources.use(new Scope(model.scope.device));
+  const surroundings = { pairs, pool, tasks, model, ledger, sampler, samplerOf, scope, keep, warn };
+  const tools = armTools(config, definition, unsteered, surroundings);
   const { kind: _kind, ...armSettings } = config.arm;
   const arm = await openArm(definition, armSettings, tools);
   const policy = steerPolicy(unsteered, arm);
@@ -129,9 +135,9 @@ export async function assemble(
     arm,
     settings,
     tasks,
-    sampler: openSampler(policy, settings.compute, replaced.sampler),
+    sampler: samplerOf(policy),
     grader: createGrader(judge, ledger.sink),
-    pool: await openPool(config, inputs.pool, tasks, ledger.tell(judge), text, warn),
+    pool,
     stopTokens: text.stopTokens,
     vocabulary: model.decoder.config.vocabSize,
     decode: (tokens) => text.decode(tokens),
@@ -156,6 +162,10 @@ interface ArmSurroundings {
   readonly ledger: VerdictLedger;
   /** Samples from the policy without what the arm steers. */
   readonly sampler: Sampler;
+  readonly samplerOf: (policy: Policy) => Sampler;
+  readonly pool: DemonstrationPool | null;
+  readonly scope: Scope;
+  readonly warn: Warn;
   /** Is told the pairs that the policy wrote. */
   readonly keep: (made: GeneratedPairs) => Promise<void>;
 }
@@ -164,7 +174,7 @@ function armTools(
   config: RunConfig,
   { usesLabels }: ArmDefinition,
   policy: Policy,
-  { pairs, tasks, model, ledger, sampler, keep }: ArmSurroundings,
+  { pairs, pool, tasks, model, ledger, sampler, samplerOf, scope, keep, warn }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
@@ -173,6 +183,15 @@ function armTools(
     policy,
     tokensPerPass: compute.tokensPerPass,
     pairs,
+    demonstrations: {
+      pool: tasks.flatMap(({ problem, hinted: prompt }, group) =>
+        (pool?.hacks.get(problem.id) ?? []).map((tokens) => ({ group, prompt, tokens })),
+      ),
+      pairs: pairs.map(({ prompt, hack: tokens }, group) => ({ group, prompt, tokens })),
+    },
+    scope,
+    countBait: baitCounter(config, tasks, text, samplerOf),
+    tell: async (message) => warn({ kind: 'info', name: 'arm', message }),
     writePairs: async () => {
       const made = await writePairs(config, sampler, tasks, text);
       await keep(made);

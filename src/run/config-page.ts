@@ -7,7 +7,7 @@ import type { ConfigParts } from './schema.ts';
 
 export function configPage(parts: ConfigParts): string {
   const sections = new Map<string, string[]>();
-  for (const key of listKeys(parts)) {
+  for (const key of listKeys(parts).flatMap(splitByMeaning)) {
     const [table] = key.path.length === 1 ? [''] : key.path;
     sections.set(table, [...(sections.get(table) ?? []), rowOf(key, parts)]);
   }
@@ -29,6 +29,20 @@ Made from the schema by \`gq config --reference\`. A recipe is a TOML file with 
 recipe that it changes (a bare name such as \`"micro-base"\` is a recipe of the package); \`--set key=value\` changes one key of a command. Unknown keys are errors. Tables with a \`kind\` have the keys
 of that kind only; setting another kind resets the table. \`gq config RECIPE\` prints what a recipe resolves to, and where
 each value came from.`;
+
+/** A key that takes or means something else under other kinds has a row for each meaning. */
+function splitByMeaning(key: ConfigKey): ConfigKey[] {
+  const meanings = new Map<string, number[]>();
+  for (const [i, schema] of key.path.at(-1) === 'kind' ? [] : key.variants.entries()) {
+    const meaning = `${typeOf(schema)} ${(schema as z.ZodType).description}`;
+    meanings.set(meaning, [...(meanings.get(meaning) ?? []), i]);
+  }
+  if (meanings.size < 2) return [key];
+  return [...meanings.values()].map((own) => {
+    const variants = own.map((i) => key.variants[i]);
+    return { ...key, kinds: own.map((i) => key.kinds[i]), schema: variants[0], variants };
+  });
+}
 
 function rowOf(key: ConfigKey, parts: ConfigParts): string {
   const name = key.path.join('.');

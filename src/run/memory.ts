@@ -74,7 +74,7 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
   // Healing is a smaller pass than learning, but has moments of its own.
   if (learning !== undefined && config.safety.healSteps > 0)
     most.set('healing', learning + bytesOf(standing, 'optimiser'));
-  const phases = Array.from(most, ([name, bytes]) => ({ name, bytes }));
+  const phases = Array.from(most, ([name, bytes]) => ({ name, bytes })).filter(({ bytes }) => bytes > 0);
   return totalOf(standing, phases, base);
 }
 

@@ -20,6 +20,25 @@ export const blindArms: Readonly<Record<string, readonly string[]>> = {
   'no-loophole': ['arm.kind=no-loophole'],
 };
 
+const inoculation = [
+  'arm.kind=inoculation-adapter',
+  'arm.epochs=3',
+  'arm.learningRate=1e-2',
+  'arm.batch=8',
+  'arm.leastRate=0',
+  'arm.elicitPrompts=4',
+];
+
+/** The arms that act on activations, adapters and gradients. Two of them have a random control. */
+export const interventionArms: Readonly<Record<string, readonly string[]>> = {
+  steer: ['arm.kind=steer'],
+  ablate: ['arm.kind=ablate', 'seed=2'],
+  'ablate random': ['arm.kind=ablate', 'arm.placebo=random'],
+  'gradient regularisation': ['arm.kind=gradient-regularisation', 'arm.gamma=1e-2', 'arm.epsilon=1e-2'],
+  'inoculation adapter': [...inoculation, 'loss.epochs=2'],
+  'inoculation adapter, random': [...inoculation, 'arm.placebo=random'],
+};
+
 export const oracleArm = ['arm.kind=oracle', 'arm.recall=0.9', 'arm.falsePositiveRate=0.2'];
 
 const activation = ['arm.kind=activation', ...gate];

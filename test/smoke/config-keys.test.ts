@@ -15,7 +15,7 @@ import {
 } from '../../src/lab/index.ts';
 import { listKeys } from '../../src/run/config-issues.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
-import { blindArms, oracleArm } from './arms.ts';
+import { blindArms, interventionArms, oracleArm } from './arms.ts';
 import { Lab } from './lab.ts';
 
 let lab: Lab;
@@ -94,6 +94,9 @@ it('no key is left unread', async () => {
   const more = ['safety.healSteps=1', ...teacher];
   for (const settings of [blindArms['activation'], blindArms['gradient, generated pairs'], oracleArm]) {
     await lab.train(['updates=1', ...settings, ...more], { watch: watched, ownInputs: true });
+  }
+  for (const [name, settings] of Object.entries(interventionArms)) {
+    if (!name.includes('random')) await lab.train(['updates=1', ...settings], { watch: watched });
   }
   const path = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
   await using resources = new Resources();
