@@ -113,6 +113,8 @@ const arm = await definition.open(armSettings, {
   writePairs: async () => pairs,
   tokenize: () => randomIds('messages', 300),
   labels: null,
+  openModel: async (name) => Promise.reject(new Error(`cuda-update: no model ${name}`)),
+  folder: null,
 });
 const policy = steerPolicy(unsteered, arm);
 const clock = new PhaseClock();

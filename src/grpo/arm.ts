@@ -12,7 +12,7 @@ import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index
 import type { Parameter } from '../engine/index.ts';
 import type { Problem } from '../env/index.ts';
 import type { CondensedRows, Cuts, DirectionQuality } from '../gates/index.ts';
-import type { JsonValue, Project } from '../model/index.ts';
+import type { Decoder, JsonValue, ModelText, Project } from '../model/index.ts';
 import type { Policy } from './policy.ts';
 import type { Rollout, Task } from './rollout.ts';
 
@@ -114,6 +114,8 @@ export interface Arm {
   route?(scored: ScoredRollouts): Routing | Promise<Routing>;
   /** Changes the summed gradients in place; `again` computes them anew on the same rollouts with the current parameters. */
   gradient?(parameters: readonly Parameter[], again: () => Promise<void>): Promise<void>;
+  /** Uses the device as the largest update does outside of training; is called to plan the memory, and never while training. */
+  rehearse?(): Promise<void>;
   /** An arm that has `save` must also have `restore`. */
   save?(): ArmState;
   restore?(state: ArmState): void;
@@ -121,6 +123,12 @@ export interface Arm {
 
 /** Looks up the labels of a rollout that was graded in this update. */
 export type Labels = (id: string) => { readonly exploited: boolean; readonly correct: boolean };
+
+/** A model on the policy's device that learns nothing. */
+export interface FrozenModel {
+  readonly decoder: Decoder;
+  readonly text: ModelText;
+}
 
 /** What an arm may be built from. */
 export interface ArmTools {
@@ -137,6 +145,13 @@ export interface ArmTools {
   ) => Int32Array;
   /** null unless the definition says that the arm uses labels. */
   readonly labels: Labels | null;
+  /**
+   * Loads a model that the definition's `models` names, for texts of so many tokens. `base` is the policy's own, without its adapter:
+   * it has no weights of its own.
+   */
+  readonly openModel: (name: string, maxPositions: number) => Promise<FrozenModel>;
+  /** The folder of the run, for what an arm must keep beside its checkpoints; null where nothing is recorded. */
+  readonly folder: string | null;
 }
 
 /** An arm as a config can name it. */
@@ -153,6 +168,8 @@ export interface ArmDefinition {
   readonly settings: z.ZodObject;
   /** The arm's name in tables, which says how it differs from the plainest arm of its kind. */
   label(settings: unknown): string;
+  /** Names of the models that the arm opens beside the policy: folders, or `base`. */
+  models(settings: unknown): readonly string[];
   open(settings: unknown, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -165,6 +182,8 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
   readonly loopholes?: 'open' | 'closed';
   /** The arm's name in tables; the kind if absent. */
   label?(settings: z.infer<z.ZodObject<Shape>>): string;
+  /** Default: none. */
+  models?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -179,6 +198,7 @@ export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>)
     usesLabels,
     loopholes,
     label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
+    models: (raw) => source.models?.(settings.parse(raw)) ?? [],
     open: (raw, tools) => source.open(settings.parse(raw), tools),
   };
 }

@@ -14,6 +14,7 @@ const hooks = [
   'condense',
   'route',
   'gradient',
+  'rehearse',
   'save',
   'restore',
 ] as const;

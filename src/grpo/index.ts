@@ -8,6 +8,7 @@ export {
   absorbAll,
   defineArm,
   type FeatureKind,
+  type FrozenModel,
   type GradedRollouts,
   type Granularity,
   type Labels,

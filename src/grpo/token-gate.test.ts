@@ -43,6 +43,8 @@ function toolsOf(): ArmTools {
     writePairs: async () => pairs,
     tokenize: () => new Int32Array(1),
     labels: null,
+    openModel: () => Promise.reject(new Error('no other model')),
+    folder: null,
   };
 }
 const openGate = (kind: (typeof kinds)[number], settings: Readonly<Record<string, unknown>> = {}) =>

@@ -31,8 +31,8 @@ import { openAdapter, tellDisk } from './adapter.ts';
 import { partsOf } from './config.ts';
 import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
-import { type OpenedInputs, readInputs } from './inputs.ts';
-import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
+import { type OpenedInputs, readTrainingInputs } from './inputs.ts';
+import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model.ts';
 import { armOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
@@ -51,7 +51,7 @@ export async function openInputs(
   warn: Warn = silent,
   replaced: Replacements = {},
 ): Promise<RunInputs> {
-  return placeInputs(config, await readInputs(config, resources, warn, replaced), resources, warn);
+  return placeInputs(config, await readTrainingInputs(config, resources, warn, replaced), resources, warn);
 }
 
 /** Opens the device that the run trains on. */
@@ -61,10 +61,12 @@ export async function placeInputs(
   resources: Resources,
   warn: Warn = silent,
 ): Promise<RunInputs> {
-  const { files, problems } = inputs;
+  const { files, problems, armModels } = inputs;
+  const own = [...armModels, ['base', files] as const];
+  const models = new Map(own.map(([name, { folder, text }]) => [name, { decoder: folder.config, text }]));
   const tasks = () => openTasks(config, problems, files.text);
   const show = (message: string) => warn({ kind: 'info', name: 'memory-plan', message });
-  const planned = { decoder: files.folder.config, tasks, work: 'training', show } as const;
+  const planned = { decoder: files.folder.config, tasks, work: 'training', models, show } as const;
   const device = resources.use(await openRunDevice(config, planned));
   return { ...inputs, files: { ...files, device } };
 }
@@ -86,14 +88,20 @@ export interface Assembly {
   readonly generated: GeneratedPairs | null;
 }
 
-/** `initial`: the path of the stored initial values of the run, or of its parent; null for a run that begins. */
+export interface AssembleOptions {
+  readonly warn?: Warn;
+  /** The path of the stored initial values of the run, or of its parent; null for a run that begins. */
+  readonly initial?: string | null;
+  /** The folder of the run, for what its arm keeps there; null where nothing is recorded. */
+  readonly folder?: string | null;
+}
+
 export async function assemble(
   config: RunConfig,
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  warn: Warn = silent,
-  initial: string | null = null,
+  { warn = silent, initial = null, folder = null }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
   const definition = armOf(config, await partsOf(config));
@@ -118,7 +126,10 @@ export async function assemble(
     const message = `${made.pairs.length} of ${made.attempted} pairs that the policy wrote took the bait and are used`;
     await warn({ kind: 'info', name: 'generated-pairs', message });
   };
-  const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger, sampler, keep });
+  const tools = armTools(config, definition, unsteered, {
+    ...{ pairs, tasks, model, ledger, sampler, keep, folder },
+    openModel: modelOpener(model, inputs.armModels, resources),
+  });
   const { kind: _kind, ...armSettings } = config.arm;
   const arm = await openArm(definition, armSettings, tools);
   const policy = steerPolicy(unsteered, arm);
@@ -158,13 +169,15 @@ interface ArmSurroundings {
   readonly sampler: Sampler;
   /** Is told the pairs that the policy wrote. */
   readonly keep: (made: GeneratedPairs) => Promise<void>;
+  readonly openModel: ArmTools['openModel'];
+  readonly folder: string | null;
 }
 
 function armTools(
   config: RunConfig,
   { usesLabels }: ArmDefinition,
   policy: Policy,
-  { pairs, tasks, model, ledger, sampler, keep }: ArmSurroundings,
+  { pairs, tasks, model, ledger, sampler, keep, openModel, folder }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
@@ -180,6 +193,8 @@ function armTools(
     },
     tokenize: (messages) => text.prompt(messages),
     labels: usesLabels ? (id) => ledger.of(id) : null,
+    openModel,
+    folder,
   };
 }
 

@@ -48,6 +48,7 @@ export async function makeManifest(
         : { attempted: generated.attempted, kept: generated.pairs.length, hash: generated.hash },
     poolHash: identity.pool,
     partitionHash: identity.partition,
+    armModels: identity.armModels,
     arm: labelOf(arm, settings),
     usesOracle: usesLabels(config, parts, inputs) || inheritsLabels(parent),
     hasQuarantine: arm.quarantine,

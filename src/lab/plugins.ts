@@ -83,6 +83,7 @@ const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>
     usesLabels: 'boolean',
     open: 'function',
     label: 'function',
+    models: 'function',
   },
   loopholes: { name: 'string', summary: 'string' },
   starts: { name: 'string', summary: 'string', factors: 'function' },

@@ -14,7 +14,7 @@ export type CutRule =
   /** Otsu's cut over the scores of the run's last rollouts; nothing is flagged before `warmupRows` of them are in. */
   | { readonly kind: 'otsu'; readonly warmupRows: number; readonly halfLife: number | null };
 
-export interface Monitor extends Pick<Arm, 'refresh' | 'save' | 'restore'> {
+export interface Monitor extends Pick<Arm, 'refresh' | 'rehearse' | 'save' | 'restore'> {
   readonly sees: Sight;
   readonly cut: CutRule;
   /** One score per rollout, higher is more suspicious; null: the monitor abstains. */
@@ -43,6 +43,8 @@ export interface MonitorDefinition {
   usesLabels(settings: unknown): boolean;
   /** The monitor's name in tables, after the word "by". */
   label(settings: unknown): string;
+  /** Names of the models that it opens beside the policy: folders, or `base`. */
+  models(settings: unknown): readonly string[];
   open(settings: unknown, tools: ArmTools): Monitor | Promise<Monitor>;
 }
 
@@ -54,6 +56,8 @@ export interface MonitorSource<Shape extends z.ZodRawShape> {
   readonly usesLabels?: boolean | ((settings: z.infer<z.ZodObject<Shape>>) => boolean);
   /** The kind if absent. */
   label?(settings: z.infer<z.ZodObject<Shape>>): string;
+  /** Default: none. */
+  models?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Monitor | Promise<Monitor>;
 }
 
@@ -66,6 +70,7 @@ export function defineMonitor<Shape extends z.ZodRawShape>(source: MonitorSource
     settings,
     usesLabels: (raw) => (typeof usesLabels === 'function' ? usesLabels(settings.parse(raw)) : usesLabels),
     label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
+    models: (raw) => source.models?.(settings.parse(raw)) ?? [],
     open: (raw, tools) => source.open(settings.parse(raw), tools),
   };
 }

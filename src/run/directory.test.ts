@@ -40,6 +40,7 @@ const manifest: Manifest = {
   generatedPairs: null,
   poolHash: null,
   partitionHash: null,
+  armModels: {},
   judge: null,
   sampler: null,
   arm: 'vanilla',

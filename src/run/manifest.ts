@@ -42,6 +42,8 @@ const manifestSchema = z.object({
   poolHash: z.string().nullable(),
   /** Hash of the file of loopholes by problem (environment.partition); null without one. */
   partitionHash: z.string().nullable(),
+  /** Hashes of the models that the arm opens beside the policy, by their names in the config. */
+  armModels: z.record(z.string(), z.string()).default({}),
   /** The arm's name in tables. */
   arm: z.string(),
   /** Whether labels reached training: the arm was given them, or demonstrations or pairs were chosen by them. */

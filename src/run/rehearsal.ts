@@ -9,6 +9,7 @@ import { randomStream } from '../base/index.ts';
 import type { AdamW } from '../engine/index.ts';
 import {
   type Arm,
+  type ArmTools,
   type GrpoSettings,
   openArm,
   type Phase,
@@ -34,13 +35,13 @@ export interface Gauge {
 const phaseNames: Partial<Record<Phase, string>> = { sample: 'sampling', score: 'scoring', learn: 'learning' };
 
 export async function rehearseUpdate(
-  { config, arm: definition, tasks }: Rehearsal,
+  { config, tasks }: Rehearsal,
+  opened: Arm,
   unsteered: Policy,
   optimiser: AdamW,
   gauge: Gauge,
 ): Promise<void> {
   const settings = grpoSettings(rehearsedConfig(config));
-  const opened = await openOnNothing(definition, config, unsteered);
   const arm = memoryHooks(opened);
   const policy = steerPolicy(unsteered, arm);
   const { promptsPerStep, maxPromptTokens, maxNewTokens } = settings.sampling;
@@ -106,7 +107,12 @@ function rehearsedConfig(config: RunConfig): RunConfig {
   };
 }
 
-function openOnNothing(definition: Rehearsal['arm'], { arm, seed, compute }: RunConfig, policy: Policy) {
+/** Opens the arm as training does, but without pairs and with labels that say nothing. */
+export function openOnNothing(
+  { arm: definition, config: { arm, seed, compute } }: Rehearsal,
+  policy: Policy,
+  openModel: ArmTools['openModel'],
+): Promise<Arm> {
   const { kind: _kind, ...settings } = arm;
   return openArm(definition, settings, {
     seed,
@@ -116,6 +122,8 @@ function openOnNothing(definition: Rehearsal['arm'], { arm, seed, compute }: Run
     writePairs: async () => [],
     tokenize: () => new Int32Array(1),
     labels: definition.usesLabels ? () => ({ exploited: false, correct: false }) : null,
+    openModel,
+    folder: null,
   });
 }
 

@@ -30,6 +30,7 @@ const sealedFiles = [
   initialFile,
   'generated-pairs.json',
   'made-pool.jsonl',
+  'judge-answers.jsonl',
 ];
 
 /** Null for a run that is not over. */

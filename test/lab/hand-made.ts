@@ -62,6 +62,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     generatedPairs: null,
     poolHash: null,
     partitionHash: null,
+  armModels: {},
     judge: null,
     sampler: null,
     arm: arm.label(armSettings),

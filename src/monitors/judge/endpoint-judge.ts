@@ -1,0 +1,76 @@
+/** Scores texts by the answers of an endpoint: several questions at a time, each asked once in a run. */
+import { mapPool, UserError } from '../../base/index.ts';
+import { sha256Json } from '../../base/node/index.ts';
+import type { AnswerFile, StoredAnswer } from './answer-file.ts';
+import { type ChatEndpoint, type EndpointSettings, isTransportFault, type Reply } from './endpoint.ts';
+import { askAbout, type QuestionWords, readAnswer } from './question.ts';
+import { JudgeCounts, type TextJudge } from './text-judge.ts';
+
+export interface EndpointJudgeSettings extends EndpointSettings, QuestionWords {
+  readonly parallel: number;
+  readonly unreachable: 'error' | 'abstain';
+}
+
+interface Asked {
+  readonly key: string;
+  readonly rollout: string;
+  readonly question: string;
+}
+
+export function endpointJudge(settings: EndpointJudgeSettings, endpoint: ChatEndpoint, answers: AnswerFile): TextJudge {
+  const { modelName, maxTokens, yes, no, parallel } = settings;
+  const counts = new JudgeCounts();
+
+  const ask = async ({ key, rollout, question }: Asked, update: number, signal: AbortSignal): Promise<StoredAnswer> => {
+    const reply = await endpoint.ask(question, signal);
+    const transient = isTransportFault(reply.fault);
+    if (transient && settings.unreachable === 'error') throw unreachable(settings, reply);
+    const score = reply.text === null ? null : readAnswer(reply.text, settings);
+    const fault = reply.fault ?? (score === null ? 'unclear' : null);
+    const { detail, requests, tokens } = reply;
+    return { key, update, rollout, score, fault, transient, detail, requests, tokens };
+  };
+
+  return {
+    async score(step, rollouts) {
+      const update = step + 1;
+      const asked = rollouts.map(({ id, text }): Asked => {
+        const question = askAbout(settings, text);
+        return { key: sha256Json({ modelName, question, maxTokens, yes, no }), rollout: id, question };
+      });
+      const missing = new Map<string, Asked>();
+      for (const each of asked) {
+        if (answers.find(each.key, each.rollout) === null && !missing.has(each.key)) missing.set(each.key, each);
+      }
+      const fresh = new Map<string, StoredAnswer>();
+      if (missing.size > 0) {
+        await answers.storing((store) =>
+          mapPool(missing.values(), parallel, async (each, _index, signal) => {
+            const answer = await ask(each, update, signal);
+            store(answer);
+            fresh.set(each.key, answer);
+          }),
+        );
+      }
+      return asked.map(({ key, rollout }) => {
+        // The rollouts of one update that ask the same share the answer, also where it is a failure.
+        const answer = answers.find(key, rollout) ?? fresh.get(key) ?? null;
+        if (answer === null) throw new RangeError(`no answer for rollout ${rollout}`);
+        // A question that an earlier update paid for costs nothing.
+        if (answer.update === update && answer.rollout === rollout) counts.pay(answer);
+        if (answer.score === null) counts.abstain(answer.fault ?? 'unclear');
+        return answer.score;
+      });
+    },
+    report: () => counts.take(),
+  };
+}
+
+function unreachable({ endpoint, modelName, retries }: EndpointJudgeSettings, { detail, fault }: Reply): UserError {
+  return new UserError({
+    call: `judge ${modelName} at ${endpoint}`,
+    expected: `an answer in ${retries + 1} attempts`,
+    found: `${fault}: ${detail}`,
+    fix: 'Nothing is lost: once it answers, go on with --resume. With arm.monitor.unreachable = "abstain" the judge would abstain instead.',
+  });
+}
