@@ -113,6 +113,7 @@ const arm = await definition.open(armSettings, {
   writePairs: async () => pairs,
   tokenize: () => randomIds('messages', 300),
   labels: null,
+  labelled: null,
 });
 const policy = steerPolicy(unsteered, arm);
 const clock = new PhaseClock();

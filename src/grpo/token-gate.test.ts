@@ -43,6 +43,7 @@ function toolsOf(): ArmTools {
     writePairs: async () => pairs,
     tokenize: () => new Int32Array(1),
     labels: null,
+    labelled: null,
   };
 }
 const openGate = (kind: (typeof kinds)[number], settings: Readonly<Record<string, unknown>> = {}) =>

@@ -32,6 +32,7 @@ import { partsOf } from './config.ts';
 import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
 import { type OpenedInputs, readInputs } from './inputs.ts';
+import { labelledRollouts } from './labelled.ts';
 import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
 import { armOf } from './parts.ts';
 import { openPool } from './pool.ts';
@@ -119,8 +120,7 @@ export async function assemble(
     await warn({ kind: 'info', name: 'generated-pairs', message });
   };
   const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger, sampler, keep });
-  const { kind: _kind, ...armSettings } = config.arm;
-  const arm = await openArm(definition, armSettings, tools);
+  const arm = await openArm(definition, settingsOf(config), tools);
   const policy = steerPolicy(unsteered, arm);
   const clock = new PhaseClock();
   const context: StepContext = {
@@ -162,12 +162,13 @@ interface ArmSurroundings {
 
 function armTools(
   config: RunConfig,
-  { usesLabels }: ArmDefinition,
+  definition: ArmDefinition,
   policy: Policy,
   { pairs, tasks, model, ledger, sampler, keep }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
+  const labelled = definition.usesLabels(settingsOf(config));
   return {
     seed: config.seed,
     policy,
@@ -179,8 +180,13 @@ function armTools(
       return made.tokens;
     },
     tokenize: (messages) => text.prompt(messages),
-    labels: usesLabels ? (id) => ledger.of(id) : null,
+    labels: labelled ? (id) => ledger.of(id) : null,
+    labelled: labelled ? (run) => labelledRollouts(run, tasks, ledger) : null,
   };
+}
+
+function settingsOf({ arm: { kind: _kind, ...settings } }: RunConfig): Readonly<Record<string, unknown>> {
+  return settings;
 }
 
 function fence({ canonicalSolution }: Problem): string {

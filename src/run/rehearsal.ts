@@ -115,7 +115,8 @@ function openOnNothing(definition: Rehearsal['arm'], { arm, seed, compute }: Run
     pairs: [],
     writePairs: async () => [],
     tokenize: () => new Int32Array(1),
-    labels: definition.usesLabels ? () => ({ exploited: false, correct: false }) : null,
+    labels: definition.usesLabels(settings) ? () => ({ exploited: false, correct: false }) : null,
+    labelled: definition.usesLabels(settings) ? async () => [] : null,
   });
 }
 
