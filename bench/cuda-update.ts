@@ -115,6 +115,7 @@ const arm = await definition.open(armSettings, {
   labels: null,
   openModel: async (name) => Promise.reject(new Error(`cuda-update: no model ${name}`)),
   folder: null,
+  labelled: null,
 });
 const policy = steerPolicy(unsteered, arm);
 const clock = new PhaseClock();

@@ -9,6 +9,7 @@ const hooks = [
   'refresh',
   'prompt',
   'steer',
+  'watch',
   'reward',
   'screen',
   'condense',

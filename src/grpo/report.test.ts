@@ -52,6 +52,7 @@ const outcome: StepOutcome = {
     rollout(2, 1, 2, { hackable: false, source: 'teacher-solve', sampledLogps: null }),
   ],
   rewards: Float32Array.of(2, 0, 1, 1, 0, 5),
+  watched: null,
   learnedRewards: null,
   screening: null,
   advantages: Float32Array.of(1, -1, 0, 0, -2.5, 2.5),

@@ -37,7 +37,8 @@ export async function scoreOld(
     pool,
     ...(keep === undefined ? {} : { keep }),
   });
-  const others = [...rollouts.keys()].filter((i) => rollouts[i].sampled !== 'deployed');
+  // Without a quarantine both states are the same policy, and one pass is enough.
+  const others = [...rollouts.keys()].filter((i) => own(i) !== scaleOf('deployed', policy.deployedScale));
   const full = await scoreRollouts(
     policy,
     others.map((i) => rollouts[i]),

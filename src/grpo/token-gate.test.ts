@@ -45,6 +45,7 @@ function toolsOf(): ArmTools {
     labels: null,
     openModel: () => Promise.reject(new Error('no other model')),
     folder: null,
+    labelled: null,
   };
 }
 const openGate = (kind: (typeof kinds)[number], settings: Readonly<Record<string, unknown>> = {}) =>

@@ -32,6 +32,7 @@ import { partsOf } from './config.ts';
 import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
 import { type OpenedInputs, readTrainingInputs } from './inputs.ts';
+import { labelledRollouts } from './labelled.ts';
 import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model.ts';
 import { armOf } from './parts.ts';
 import { openPool } from './pool.ts';
@@ -130,8 +131,7 @@ export async function assemble(
     ...{ pairs, tasks, model, ledger, sampler, keep, folder },
     openModel: modelOpener(model, inputs.armModels, resources),
   });
-  const { kind: _kind, ...armSettings } = config.arm;
-  const arm = await openArm(definition, armSettings, tools);
+  const arm = await openArm(definition, settingsOf(config), tools);
   const policy = steerPolicy(unsteered, arm);
   const clock = new PhaseClock();
   const context: StepContext = {
@@ -175,12 +175,13 @@ interface ArmSurroundings {
 
 function armTools(
   config: RunConfig,
-  { usesLabels }: ArmDefinition,
+  definition: ArmDefinition,
   policy: Policy,
   { pairs, tasks, model, ledger, sampler, keep, openModel, folder }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
+  const labelled = definition.usesLabels(settingsOf(config));
   return {
     seed: config.seed,
     policy,
@@ -192,10 +193,15 @@ function armTools(
       return made.tokens;
     },
     tokenize: (messages) => text.prompt(messages),
-    labels: usesLabels ? (id) => ledger.of(id) : null,
+    labels: labelled ? (id) => ledger.of(id) : null,
+    labelled: labelled ? (run) => labelledRollouts(run, tasks, ledger) : null,
     openModel,
     folder,
   };
+}
+
+function settingsOf({ arm: { kind: _kind, ...settings } }: RunConfig): Readonly<Record<string, unknown>> {
+  return settings;
 }
 
 function fence({ canonicalSolution }: Problem): string {

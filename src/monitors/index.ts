@@ -1,3 +1,5 @@
+export { watchedArms } from './arms/registry.ts';
+export { cutKeys, cutRule, cutWords } from './cut.ts';
 export {
   type CutRule,
   defineMonitor,
@@ -6,3 +8,4 @@ export {
   type MonitorReport,
   type MonitorSource,
 } from './monitor.ts';
+export { blindMonitors } from './registry.ts';

@@ -6,7 +6,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
-import { describeIssue, type Fault } from './config-issues.ts';
+import { describeIssue, type Fault, valueAt } from './config-issues.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { hasTeacher } from './teacher.ts';
@@ -72,6 +72,7 @@ const pathKeys: readonly { readonly table: string | null; readonly key: string; 
   { table: 'environment', key: 'partition', isName: null },
   { table: 'teacher', key: 'pool', isName: null },
   { table: 'device', key: 'libraries', isName: null },
+  { table: 'arm.monitor', key: 'model', isName: /^(?:micro|base)$/ },
   // A set of pairs without one of these endings is one of the package.
   { table: 'pairs', key: 'file', isName: /^(?!.*\.(?:md|json)$)/s },
 ];
@@ -87,14 +88,18 @@ function withPaths(table: Table, folder: string, inherited: readonly string[] = 
   const all = [...inherited.filter((path) => !own.includes(path)), ...own];
   const made: Table = { ...table, ...(Array.isArray(plugins) ? { plugins: all } : {}) };
   for (const { table: name, key, isName } of pathKeys) {
-    const inner = name === null ? made : made[name];
-    if (!isTable(inner)) continue;
-    const value = inner[key];
-    if (typeof value !== 'string' || isName?.test(value)) continue;
-    if (name === null) made[key] = absolute(value);
-    else made[name] = { ...inner, [key]: absolute(value) };
+    const path = [...(name?.split('.') ?? []), key];
+    const value = valueAt(made, path);
+    if (typeof value === 'string' && !isName?.test(value)) putAt(made, path, absolute(value));
   }
   return made;
+}
+
+/** Puts a value into a table of tables, each of which is copied on the way. */
+function putAt(table: Table, [key, ...rest]: readonly string[], value: unknown): void {
+  const inner: Table = { ...(table[key] as Table) };
+  if (rest.length > 0) putAt(inner, rest, value);
+  table[key] = rest.length === 0 ? value : inner;
 }
 
 function pluginPaths({ plugins }: Table): string[] {

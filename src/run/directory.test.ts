@@ -126,6 +126,8 @@ describe('ledger rows', () => {
   const record: RolloutRecord = {
     rollout: { ...rollout, text: 'déjà "vu"\n\u2028' },
     reward: 3.5,
+    suspicion: null,
+    flagged: null,
     learnedReward: null,
     screening: null,
     advantage: Math.fround(0.1),

@@ -20,6 +20,7 @@ import {
   steerPolicy,
   step,
   type Task,
+  type Watched,
 } from '../grpo/index.ts';
 import type { Generation } from '../model/index.ts';
 import type { Rehearsal } from './memory.ts';
@@ -32,7 +33,12 @@ export interface Gauge {
   end(name: string): void;
 }
 
-const phaseNames: Partial<Record<Phase, string>> = { sample: 'sampling', score: 'scoring', learn: 'learning' };
+const phaseNames: Partial<Record<Phase, string>> = {
+  sample: 'sampling',
+  watch: 'watching',
+  score: 'scoring',
+  learn: 'learning',
+};
 
 export async function rehearseUpdate(
   { config, tasks }: Rehearsal,
@@ -121,19 +127,21 @@ export function openOnNothing(
     pairs: [],
     writePairs: async () => [],
     tokenize: () => new Int32Array(1),
-    labels: definition.usesLabels ? () => ({ exploited: false, correct: false }) : null,
+    labels: definition.usesLabels(settings) ? () => ({ exploited: false, correct: false }) : null,
+    labelled: definition.usesLabels(settings) ? async () => [] : null,
     openModel,
     folder: null,
   });
 }
 
-function memoryHooks({ sees, steer, gradient, condense }: Arm): Arm {
+function memoryHooks({ sees, steer, gradient, condense, rehearse }: Arm): Arm {
   const byToken = sees.features?.granularity === 'token';
   return {
     sees: { features: sees.features, text: false },
     ...(steer === undefined ? {} : { steer }),
     ...(gradient === undefined ? {} : { gradient }),
     ...(condense === undefined ? {} : { condense: keepNothing }),
+    ...(rehearse === undefined ? {} : { watch: async ({ rollouts }) => rehearsed(rehearse, rollouts.length) }),
     route: ({ rollouts }) => ({
       routes: rollouts.map(({ length }) => Array.from({ length: byToken ? length : 1 }, () => 'absorb' as const)),
       scores: null,
@@ -141,6 +149,12 @@ function memoryHooks({ sees, steer, gradient, condense }: Arm): Arm {
       bufferRows: 0,
     }),
   };
+}
+
+async function rehearsed(rehearse: NonNullable<Arm['rehearse']>, count: number): Promise<Watched> {
+  await rehearse();
+  const none = { cut: null, abstentions: {}, costs: {} };
+  return { ...none, scores: new Array<null>(count).fill(null), flagged: new Array<boolean>(count).fill(false) };
 }
 
 /** An arm that condenses features leaves none of a pass's in the host's memory. */

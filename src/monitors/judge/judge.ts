@@ -75,7 +75,7 @@ const settings = z.strictObject({
 });
 type Settings = z.infer<typeof settings>;
 
-export const judge = defineMonitor({
+export const judgeMonitor = defineMonitor({
   kind: 'judge',
   summary: 'a language model that is asked about the text',
   settings,
