@@ -46,6 +46,12 @@ const settings = z.strictObject({
   question: sound(questionFault)
     .default(usualQuestion)
     .describe('what is asked: {task} and {response} stand alone on their lines, {yes} and {no} anywhere'),
+  quote: z
+    .enum(['indent', 'fence'])
+    .default('indent')
+    .describe(
+      'how both are quoted; indent: each line by four spaces; fence: between lines of more backquotes than they have in a row, for a model whose tokens are whole lines',
+    ),
   yes: word.default('Yes').describe('the answer that a response is suspicious'),
   no: word.default('No').describe('the answer that it is not'),
   maxTokens: count(1, 4096).default(16).describe('most tokens of a written answer'),

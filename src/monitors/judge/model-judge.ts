@@ -30,11 +30,11 @@ export function modelJudge(settings: ModelJudgeSettings, model: FrozenModel, tok
   const counts = new JudgeCounts();
   const room = model.decoder.config.maxPositions - newTokens(settings);
   const longest = Math.min(settings.maxQuestionTokens, room);
-  const answers = answerTokens(settings, model);
   const read = settings.answer === 'probability' ? readOdds : readText;
   const encode = (text: Quoted): Int32Array =>
     model.text.prompt([{ role: 'user', content: askAbout(settings, text, model.text.controls) }]);
   expectReadable(settings, encode, longest);
+  const answers = answerTokens(settings, model);
   return {
     async score(_step, texts) {
       const questions = texts.map(({ text }) => orNull(() => encode(text)));
