@@ -1,6 +1,6 @@
 /**
  * The answers of an endpoint, in a file of the run: a question is asked once, and a run that is resumed gets the answers that it got
- * before. What an endpoint says is no function of the config, so this file is part of what a run was. A failure counts for the rollout
+ * before. What an endpoint says is no function of the config, so this file is part of what a run was. A failure counts for the update
  * that met it and for no other, since another attempt might have had an answer. Without a folder answers are kept in memory only.
  */
 import { existsSync } from 'node:fs';
@@ -17,7 +17,7 @@ const answerShape = z.strictObject({
   /** Null where the answer says nothing; `fault` then says why. */
   score: z.number().min(0).max(1).nullable(),
   fault: z.string().nullable(),
-  /** Whether the fault lies on the way to the endpoint, and holds for this rollout only. */
+  /** Whether the fault lies on the way to the endpoint, and holds for this update only. */
   transient: z.boolean(),
   /** The beginning of what was answered. */
   detail: z.string(),
@@ -55,8 +55,9 @@ export class AnswerFile {
     return new AnswerFile(path, answers);
   }
 
-  find(key: string, rollout: string): StoredAnswer | null {
-    return this.#answers.get(key) ?? this.#answers.get(`${key} ${rollout}`) ?? null;
+  /** A failure of the update comes before an answer that a later update got. */
+  find(key: string, update: number): StoredAnswer | null {
+    return this.#answers.get(`${key} ${update}`) ?? this.#answers.get(key) ?? null;
   }
 
   /** Does the work with a function that stores an answer at once; the file is open only meanwhile. */
@@ -73,6 +74,6 @@ export class AnswerFile {
   }
 }
 
-function placeOf({ key, rollout, transient }: StoredAnswer): string {
-  return transient ? `${key} ${rollout}` : key;
+function placeOf({ key, update, transient }: StoredAnswer): string {
+  return transient ? `${key} ${update}` : key;
 }

@@ -40,21 +40,17 @@ export function endpointJudge(settings: EndpointJudgeSettings, endpoint: ChatEnd
       });
       const missing = new Map<string, Asked>();
       for (const each of asked) {
-        if (answers.find(each.key, each.rollout) === null && !missing.has(each.key)) missing.set(each.key, each);
+        if (answers.find(each.key, update) === null && !missing.has(each.key)) missing.set(each.key, each);
       }
-      const fresh = new Map<string, StoredAnswer>();
       if (missing.size > 0) {
         await answers.storing((store) =>
           mapPool(missing.values(), parallel, async (each, _index, signal) => {
-            const answer = await ask(each, update, signal);
-            store(answer);
-            fresh.set(each.key, answer);
+            store(await ask(each, update, signal));
           }),
         );
       }
       return asked.map(({ key, rollout }) => {
-        // The rollouts of one update that ask the same share the answer, also where it is a failure.
-        const answer = answers.find(key, rollout) ?? fresh.get(key) ?? null;
+        const answer = answers.find(key, update);
         if (answer === null) throw new RangeError(`no answer for rollout ${rollout}`);
         // A question that an earlier update paid for costs nothing.
         if (answer.update === update && answer.rollout === rollout) counts.pay(answer);
