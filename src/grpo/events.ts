@@ -55,6 +55,8 @@ export interface StepEvent {
   readonly direction: (DirectionQuality & { readonly band: PairBand | null }) | null;
   /** What the arm's monitor said of the rollouts; null for an arm without one. */
   readonly watched: WatchedCounts | null;
+  /** Number of completions that the policy read without learning from them; what a monitor reads beside is in `watched.costs`. */
+  readonly scoringPasses: number;
   readonly loss: number;
   readonly gradientNorm: number;
   readonly blockNorms: BlockNorms;

@@ -52,6 +52,7 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     meanCosine: routing.meanCosine ?? null,
     direction: notes.direction === null ? null : { ...notes.direction.quality, band: bandOf(notes.direction) },
     watched: watchedCounts(outcome),
+    scoringPasses: outcome.scoringPasses,
     loss: result?.loss ?? 0,
     gradientNorm: result?.gradientNorm ?? 0,
     blockNorms: norms,

@@ -51,6 +51,8 @@ export interface StepOutcome {
   readonly condensed: OldScores['condensed'];
   readonly routing: Routing;
   readonly result: UpdateResult | null;
+  /** Number of completions that the policy read without learning from them: for log π_old, log π_ref and features. */
+  readonly scoringPasses: number;
   readonly parity: number;
   readonly hash: string;
 }
@@ -115,7 +117,8 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const inputs = { rollouts: learned, advantages, logpOld, logpBase, routes: routing.routes };
   const result = kept.length === 0 ? null : await updatePolicy(context, inputs, index);
   const seen = { rollouts, rewards, watched, learnedRewards, screening, advantages: values, skippedGroups: skipped };
-  return { ...seen, trained, logpOld, logpBase, features, condensed, routing, result, parity, hash };
+  const scoringPasses = sampled.passes + kept.length + (asSampled ? 0 : old.passes);
+  return { ...seen, trained, scoringPasses, logpOld, logpBase, features, condensed, routing, result, parity, hash };
 }
 
 /** The problems that an update draws from: in the teacher phase, those that have their demonstrations. */
@@ -132,8 +135,9 @@ function pickWatched({ scores, flagged, ...others }: Watched, indices: readonly 
   return { ...others, scores: indices.map((i) => scores[i]), flagged: indices.map((i) => flagged[i]) };
 }
 
-function pick({ logpOld, features, condensed }: OldScores, indices: readonly number[]): OldScores {
+function pick({ logpOld, features, condensed, passes }: OldScores, indices: readonly number[]): OldScores {
   return {
+    passes,
     logpOld: indices.map((i) => logpOld[i]),
     features: indices.map((i) => features[i]),
     condensed: condensed === null ? null : indices.map((i) => condensed[i]),

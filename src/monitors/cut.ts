@@ -14,10 +14,10 @@ export function cutKeys(usual: { readonly cut: CutRule['kind']; readonly thresho
       .enum(['fixed', 'fpr', 'otsu'])
       .default(usual.cut)
       .describe(
-        "where scores are cut; fixed: at `threshold`; fpr: where `falsePositiveRate` of the clean sides of the pairs score higher; otsu: where Otsu's method divides the run's last scores",
+        "where scores are cut; fixed: at `threshold`; fpr: where `flaggedClean` of the clean sides of the pairs score higher; otsu: where Otsu's method divides the run's last scores",
       ),
     threshold: z.number().default(usual.threshold).describe('score above which a rollout is flagged, with cut "fixed"'),
-    falsePositiveRate: z
+    flaggedClean: z
       .number()
       .min(0)
       .lt(1)
@@ -42,16 +42,16 @@ export function cutKeys(usual: { readonly cut: CutRule['kind']; readonly thresho
 
 type CutSettings = z.infer<z.ZodObject<ReturnType<typeof cutKeys>>>;
 
-export function cutRule({ cut, threshold, falsePositiveRate, warmupRows, halfLife }: CutSettings): CutRule {
+export function cutRule({ cut, threshold, flaggedClean, warmupRows, halfLife }: CutSettings): CutRule {
   if (cut === 'fixed') return { kind: cut, value: threshold };
-  if (cut === 'fpr') return { kind: cut, rate: falsePositiveRate };
+  if (cut === 'fpr') return { kind: cut, rate: flaggedClean };
   return { kind: cut, warmupRows, halfLife: halfLife === 0 ? null : halfLife };
 }
 
 /** The usual words of a monitor's name in tables, with its cut where that is not the usual one. */
 export function cutWords(settings: CutSettings, usual: CutRule['kind']): string {
   if (settings.cut === usual) return '';
-  return { fixed: ` above ${settings.threshold}`, fpr: ` at FPR ${settings.falsePositiveRate}`, otsu: ' Otsu' }[
+  return { fixed: ` above ${settings.threshold}`, fpr: ` at FPR ${settings.flaggedClean}`, otsu: ' Otsu' }[
     settings.cut
   ];
 }

@@ -25,7 +25,7 @@ const settings = z.strictObject({
     .min(0)
     .max(1e7)
     .default(5)
-    .describe('updates between rebuilds of the direction; 0: it is built once'),
+    .describe('updates between rebuilds of the monitor; 0: it is built once'),
 });
 
 export const directionMonitor: MonitorDefinition = defineMonitor({

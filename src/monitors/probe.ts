@@ -34,7 +34,7 @@ const settings = z.strictObject({
     .min(0)
     .max(1e7)
     .default(0)
-    .describe('updates between fits of the probe; 0: it is fitted once'),
+    .describe('updates between rebuilds of the monitor; 0: it is built once'),
   steps: z.number().int().min(1).max(1e6).default(1000).describe('steps of the fit'),
   learningRate: z.number().gt(0).default(3e-3).describe('learning rate of the fit'),
   batch: z.number().int().min(1).max(65_536).default(32).describe('examples in a batch of the fit'),

@@ -2,9 +2,6 @@
 import { z } from 'zod';
 import { defineMonitor, type MonitorDefinition } from './monitor.ts';
 
-/** Names that programs of the shipped loopholes use; a monitor that knows what to look for. */
-const usualPattern = '^\\s*def (run|check|verify)_|__eq__|sys\\.exit|os\\._exit|exit\\(';
-
 export const regexMonitor: MonitorDefinition = defineMonitor({
   kind: 'regex',
   summary: 'a regular expression that is looked for in the completion',
@@ -13,7 +10,6 @@ export const regexMonitor: MonitorDefinition = defineMonitor({
       .string()
       .min(1)
       .refine(compiles, 'expected a regular expression of JavaScript')
-      .default(usualPattern)
       .describe('regular expression of JavaScript; ^ and $ match at every line'),
     ignoreCase: z.boolean().default(false).describe('whether letters match in either case'),
   }),

@@ -6,7 +6,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
-import { describeIssue, type Fault, valueAt } from './config-issues.ts';
+import { describeIssue, type Fault } from './config-issues.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { hasTeacher } from './teacher.ts';
@@ -64,17 +64,18 @@ export function readConfig(
 }
 
 /** Keys that name a file or a folder, and the values of them that are names instead. */
-const pathKeys: readonly { readonly table: string | null; readonly key: string; readonly isName: RegExp | null }[] = [
-  { table: null, key: 'model', isName: /^micro$/ },
-  { table: 'data', key: 'path', isName: null },
-  { table: 'data', key: 'testPath', isName: null },
-  { table: 'data', key: 'validationPath', isName: null },
-  { table: 'environment', key: 'partition', isName: null },
-  { table: 'teacher', key: 'pool', isName: null },
-  { table: 'device', key: 'libraries', isName: null },
-  { table: 'arm.monitor', key: 'model', isName: /^(?:micro|base)$/ },
+const pathKeys: readonly { readonly path: readonly string[]; readonly isName: RegExp | null }[] = [
+  { path: ['model'], isName: /^micro$/ },
+  { path: ['data', 'path'], isName: null },
+  { path: ['data', 'testPath'], isName: null },
+  { path: ['data', 'validationPath'], isName: null },
+  { path: ['environment', 'partition'], isName: null },
+  { path: ['teacher', 'pool'], isName: null },
+  { path: ['device', 'libraries'], isName: null },
+  { path: ['arm', 'monitor', 'labelledRun'], isName: null },
+  { path: ['arm', 'monitor', 'model'], isName: /^(?:micro|base)$/ },
   // A set of pairs without one of these endings is one of the package.
-  { table: 'pairs', key: 'file', isName: /^(?!.*\.(?:md|json)$)/s },
+  { path: ['pairs', 'file'], isName: /^(?!.*\.(?:md|json)$)/s },
 ];
 
 /**
@@ -87,19 +88,19 @@ function withPaths(table: Table, folder: string, inherited: readonly string[] = 
   const own: unknown[] = Array.isArray(plugins) ? plugins.map(absolute) : [];
   const all = [...inherited.filter((path) => !own.includes(path)), ...own];
   const made: Table = { ...table, ...(Array.isArray(plugins) ? { plugins: all } : {}) };
-  for (const { table: name, key, isName } of pathKeys) {
-    const path = [...(name?.split('.') ?? []), key];
-    const value = valueAt(made, path);
-    if (typeof value === 'string' && !isName?.test(value)) putAt(made, path, absolute(value));
-  }
-  return made;
+  return pathKeys.reduce(
+    (all, { path, isName }) =>
+      changeAt(all, path, (value) => (typeof value !== 'string' || isName?.test(value) ? value : absolute(value))),
+    made,
+  );
 }
 
-/** Puts a value into a table of tables, each of which is copied on the way. */
-function putAt(table: Table, [key, ...rest]: readonly string[], value: unknown): void {
-  const inner: Table = { ...(table[key] as Table) };
-  if (rest.length > 0) putAt(inner, rest, value);
-  table[key] = rest.length === 0 ? value : inner;
+/** A table with one value of it changed, or of a table in it; what is not there stays as it is. */
+function changeAt(table: Table, [key, ...rest]: readonly string[], change: (value: unknown) => unknown): Table {
+  const value = table[key];
+  if (value === undefined) return table;
+  if (rest.length === 0) return { ...table, [key]: change(value) };
+  return isTable(value) ? { ...table, [key]: changeAt(value, rest, change) } : table;
 }
 
 function pluginPaths({ plugins }: Table): string[] {

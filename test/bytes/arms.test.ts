@@ -31,11 +31,11 @@ function recordNumbers({ rollout, ...others }: RolloutRecord): Float64Array {
   return sorted([rollout.tokens, rollout.sampledLogps, { ...others, features: null }]);
 }
 
-/** Numbers that a gate measures beside training, which were added after the hashes were made, are left out. */
+/** Numbers beside training that were added after the hashes were made are left out: a gate's measurements, and what scoring costs. */
 function eventNumbers(event: TrainEvent): Float64Array {
   if (event.kind !== 'step') return sorted(event);
   const direction = event.direction === null ? null : { ...event.direction, band: null };
-  return sorted({ ...event, meanCosine: null, direction });
+  return sorted({ ...event, meanCosine: null, direction, scoringPasses: null });
 }
 
 function byName<T>(map: ReadonlyMap<string, T>): T[] {

@@ -55,7 +55,7 @@ it('asks a question once, several at a time, and another process asks nothing', 
   expect(resumed.report()).toEqual({ abstentions: {}, costs });
   expect(await resumed.score(1, [text('new', '2-0-1')])).toEqual([1]);
   expect(server.requests).toHaveLength(7);
-  expect(await (await open(server, "once.jsonl")).score(0, texts)).toEqual(scores);
+  expect(await (await open(server, 'once.jsonl')).score(0, texts)).toEqual(scores);
 });
 
 it('asks anew where the model or the settings are others', async () => {

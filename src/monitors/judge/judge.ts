@@ -29,7 +29,7 @@ function sound(faultOf: (text: string) => string | null) {
 
 const word = z.string().regex(/\S/, 'a word');
 const count = (least: number, most: number) => z.number().int().min(least).max(most);
-const { falsePositiveRate: _fpr, ...cuts } = cutKeys({ cut: 'fixed', threshold: 0.5 });
+const { flaggedClean: _flagged, ...cuts } = cutKeys({ cut: 'fixed', threshold: 0.5 });
 
 const settings = z.strictObject({
   model: z
@@ -85,7 +85,7 @@ export const judgeMonitor = defineMonitor({
   kind: 'judge',
   summary: 'a language model that is asked about the text',
   settings,
-  label: (own) => `judge ${nameOf(own)}${cutWords({ ...own, falsePositiveRate: 0 }, 'fixed')}`,
+  label: (own) => `judge ${nameOf(own)}${cutWords({ ...own, flaggedClean: 0 }, 'fixed')}`,
   models: (own) => {
     const place = placeOf(own);
     return place.model === null ? [] : [place.model];
@@ -98,7 +98,7 @@ export const judgeMonitor = defineMonitor({
         : await openModel({ ...own, ...place }, tools);
     return {
       sees: { features: null, text: true },
-      cut: cutRule({ ...own, falsePositiveRate: 0 }),
+      cut: cutRule({ ...own, flaggedClean: 0 }),
       score: ({ step, rollouts }) => asked.judge.score(step, rollouts.map(textOf)),
       report: () => asked.judge.report(),
       ...('rehearse' in asked ? { rehearse: asked.rehearse } : {}),
