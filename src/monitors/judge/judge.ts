@@ -63,7 +63,8 @@ const settings = z.strictObject({
     .default(null)
     .describe('an address such as https://HOST/v1, to which /chat/completions is added; http on this machine only'),
   modelName: z.string().default('').describe('the name of the model at the endpoint'),
-  keyVariable: sound((name) => (/^(?:[A-Za-z_]\w{0,99})?$/.test(name) ? null : 'the name of an environment variable'))
+  keyVariable: z
+    .string()
     .default('OPENAI_API_KEY')
     .describe('environment variable with the key of the endpoint; empty: no key'),
   parallel: count(1, 256).default(8).describe('requests to the endpoint at a time'),
@@ -120,7 +121,7 @@ async function openModel(own: Settings & { readonly model: string }, { openModel
 type Place = { readonly model: string; readonly endpoint: null } | { readonly model: null; readonly endpoint: string };
 
 /** Where the model is. */
-function placeOf({ model, endpoint, modelName }: Settings): Place {
+function placeOf({ model, endpoint, modelName, keyVariable }: Settings): Place {
   const refuse = (call: string, expected: string, found: string): never => {
     throw new UserError({ call: `config, ${call}`, expected, found });
   };
@@ -129,6 +130,11 @@ function placeOf({ model, endpoint, modelName }: Settings): Place {
     return refuse('key arm.monitor.model', 'a model folder or "base", or arm.monitor.endpoint', 'neither');
   }
   if (model !== null) return refuse('keys of arm.monitor', 'model or endpoint', 'both');
+  if (!/^(?:[A-Z_][A-Z0-9_]*)?$/.test(keyVariable)) {
+    // What was given may be a key, so it is not shown.
+    const expected = 'the name of an environment variable, in capital letters';
+    return refuse('key arm.monitor.keyVariable', expected, `${keyVariable.length} other characters`);
+  }
   if (modelName === '') return refuse('key arm.monitor.modelName', 'the name of the model at the endpoint', 'none');
   return { model: null, endpoint };
 }
