@@ -8,7 +8,7 @@ import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
 import type { ArmDefinition, FrozenModel, Policy, Task } from '../grpo/index.ts';
 import type { DecoderConfig, ModelText } from '../model/index.ts';
 import { Decoder, expectedTensors, type LoadedWeight } from '../model/index.ts';
-import { openOnNothing, rehearseEvaluation, rehearseUpdate } from './rehearsal.ts';
+import { rehearseEvaluation, rehearseUpdate } from './rehearsal.ts';
 import type { RunConfig } from './schema.ts';
 
 export interface MemoryPart {
@@ -64,11 +64,13 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
   const { recompute } = config.compute;
   const policy: Policy = { decoder, adapter, deployedScale: rehearsal.arm.quarantine ? 0 : 1, recompute };
   using optimiser = work === 'training' ? await stand('optimiser', () => new AdamW(adapter.parameters)) : undefined;
-  const openModel = (name: string, maxPositions: number): Promise<FrozenModel> =>
-    rehearseModel(scope, rehearsal, decoder, name, maxPositions);
-  const arm =
-    work === 'training' ? await stand('models of the arm', () => openOnNothing(rehearsal, policy, openModel)) : null;
-  const base = device.arena.highest;
+  let base = device.arena.highest;
+  // The arm is opened before the first phase begins: what it loads is in memory all the time.
+  const openModel = async (name: string, longest: number): Promise<FrozenModel> => {
+    const opened = await stand('models of the arm', () => rehearseModel(scope, rehearsal, decoder, name, longest));
+    base = device.arena.highest;
+    return opened;
+  };
   const most = new Map<string, number>();
   const begin = (): void => {
     device.arena.highest = base;
@@ -77,18 +79,13 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
     most.set(name, Math.max(most.get(name) ?? 0, device.arena.highest - base));
   };
   if (work !== 'training') await rehearseEvaluation(rehearsal, policy, work.rowsTogether, { begin, end });
-  else if (optimiser !== undefined && arm !== null)
-    await rehearseUpdate(rehearsal, arm, policy, optimiser, { begin, end });
+  else if (optimiser !== undefined) await rehearseUpdate(rehearsal, policy, optimiser, { begin, end }, openModel);
   const learning = most.get('learning');
   // Healing is a smaller pass than learning, but has moments of its own.
   if (learning !== undefined && config.safety.healSteps > 0)
     most.set('healing', learning + bytesOf(standing, 'optimiser'));
   const phases = Array.from(most, ([name, bytes]) => ({ name, bytes }));
-  return totalOf(
-    standing.filter(({ bytes }) => bytes > 0),
-    phases,
-    base,
-  );
+  return totalOf(standing, phases, base);
 }
 
 function bytesOf(parts: readonly MemoryPart[], name: string): number {

@@ -41,13 +41,14 @@ const phaseNames: Partial<Record<Phase, string>> = {
 };
 
 export async function rehearseUpdate(
-  { config, tasks }: Rehearsal,
-  opened: Arm,
+  { config, arm: definition, tasks }: Rehearsal,
   unsteered: Policy,
   optimiser: AdamW,
   gauge: Gauge,
+  openModel: ArmTools['openModel'],
 ): Promise<void> {
   const settings = grpoSettings(rehearsedConfig(config));
+  const opened = await openOnNothing(definition, config, unsteered, openModel);
   const arm = memoryHooks(opened);
   const policy = steerPolicy(unsteered, arm);
   const { promptsPerStep, maxPromptTokens, maxNewTokens } = settings.sampling;
@@ -113,12 +114,12 @@ function rehearsedConfig(config: RunConfig): RunConfig {
   };
 }
 
-/** Opens the arm as training does, but without pairs and with labels that say nothing. */
-export function openOnNothing(
-  { arm: definition, config: { arm, seed, compute } }: Rehearsal,
+function openOnNothing(
+  definition: Rehearsal['arm'],
+  { arm, seed, compute }: RunConfig,
   policy: Policy,
   openModel: ArmTools['openModel'],
-): Promise<Arm> {
+) {
   const { kind: _kind, ...settings } = arm;
   return openArm(definition, settings, {
     seed,
