@@ -2,7 +2,7 @@
 import { mapPool, UserError } from '../../base/index.ts';
 import { sha256Json } from '../../base/node/index.ts';
 import type { AnswerFile, StoredAnswer } from './answer-file.ts';
-import { type ChatEndpoint, type EndpointSettings, isTransportFault, type Reply } from './endpoint.ts';
+import { type ChatEndpoint, type EndpointReply, type EndpointSettings, isTransportFault } from './endpoint.ts';
 import { askAbout, type QuestionWords, readAnswer } from './question.ts';
 import { JudgeCounts, type TextJudge } from './text-judge.ts';
 
@@ -62,7 +62,10 @@ export function endpointJudge(settings: EndpointJudgeSettings, endpoint: ChatEnd
   };
 }
 
-function unreachable({ endpoint, modelName, retries }: EndpointJudgeSettings, { detail, fault }: Reply): UserError {
+function unreachable(
+  { endpoint, modelName, retries }: EndpointJudgeSettings,
+  { detail, fault }: EndpointReply,
+): UserError {
   return new UserError({
     call: `judge ${modelName} at ${endpoint}`,
     expected: `an answer in ${retries + 1} attempts`,

@@ -23,7 +23,7 @@ export type TransportFault = 'late' | 'unreachable' | 'overloaded' | 'failing';
 export type AnswerFault = 'refused' | 'empty' | 'malformed' | 'too long' | 'unclear';
 
 /** What one question came to: a text, or why there is none. */
-export interface Reply {
+export interface EndpointReply {
   readonly text: string | null;
   readonly fault: TransportFault | AnswerFault | null;
   /** What was found, in a few words for people. */
@@ -32,7 +32,7 @@ export interface Reply {
   readonly tokens: number;
 }
 
-export function isTransportFault(fault: Reply['fault']): fault is TransportFault {
+export function isTransportFault(fault: EndpointReply['fault']): fault is TransportFault {
   return fault === 'late' || fault === 'unreachable' || fault === 'overloaded' || fault === 'failing';
 }
 
@@ -80,7 +80,7 @@ export class ChatEndpoint {
     this.#pause = pause;
   }
 
-  async ask(question: string, signal: AbortSignal): Promise<Reply> {
+  async ask(question: string, signal: AbortSignal): Promise<EndpointReply> {
     for (let attempt = 1; ; attempt++) {
       const found = await this.#attempt(question, signal);
       if (found.kind === 'answer') return { ...this.#read(found), requests: attempt };
@@ -132,7 +132,7 @@ export class ChatEndpoint {
     }
   }
 
-  #read({ status, body }: { readonly status: number; readonly body: string }): Omit<Reply, 'requests'> {
+  #read({ status, body }: { readonly status: number; readonly body: string }): Omit<EndpointReply, 'requests'> {
     const said = body.slice(0, shownCharacters);
     const faulty = (fault: AnswerFault, detail: string, tokens = 0) => ({ text: null, fault, detail, tokens });
     if ([400, 413, 422].includes(status)) return faulty('refused', `status ${status}: ${said}`);
