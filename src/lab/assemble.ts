@@ -12,6 +12,7 @@ import {
   openArm,
   type Policy,
   type Sampler,
+  type Sight,
   type StepContext,
   steerPolicy,
   type Task,
@@ -87,6 +88,8 @@ export interface Assembly {
   readonly clock: PhaseClock;
   /** The pairs that the policy wrote itself; null for an arm that asked for none. */
   readonly generated: GeneratedPairs | null;
+  /** What the arm is shown of rollouts. */
+  readonly sees: Sight;
 }
 
 export interface AssembleOptions {
@@ -157,7 +160,7 @@ export async function assemble(
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated };
+  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated, sees: arm.sees };
 }
 
 interface ArmSurroundings {

@@ -172,7 +172,7 @@ async function prepare(
   else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
   // A run exists from here on: whatever was wrong before left nothing behind.
   const { generated } = assembly;
-  if (begun === null) await run.writeManifest(await makeManifest(config, run, inputs, identity, parent, generated));
+  if (begun === null) await run.writeManifest(await makeManifest(config, run, inputs, identity, parent, assembly));
   if (generated !== null && !existsSync(run.generatedPairs)) {
     await writeFileAtomic(run.generatedPairs, formatPairsJson(generated.pairs));
   }

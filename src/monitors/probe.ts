@@ -5,7 +5,7 @@
  * (github.com/ariahw/rl-rewardhacking). Clean sides are scored by probes that were fitted without them.
  */
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
+import { randomStream, UserError } from '../base/index.ts';
 import { type ArmTools, completionFeatures, type Policy, pairFeatures } from '../grpo/index.ts';
 import { cutKeys, cutRule, cutWords } from './cut.ts';
 import { heldOutClean, type PairRows, rowsOf } from './held-out.ts';
@@ -27,7 +27,7 @@ const settings = z.strictObject({
     .min(2)
     .max(65_536)
     .default(512)
-    .describe('most rollouts of arm.monitor.labelledRun, at even distances'),
+    .describe('most rollouts of arm.monitor.labelledRun, drawn by the seed'),
   refreshEvery: z
     .number()
     .int()
@@ -87,7 +87,7 @@ interface Fitted {
 
 async function fitted(own: ProbeSettings, tools: ArmTools, policy: Policy): Promise<Fitted> {
   const { seed, pairs, tokensPerPass } = tools;
-  const options: FitOptions = { ...own, seed };
+  const options = fitOptions(own, seed);
   const needsPairs = own.labelledRun === null || own.cut === 'fpr';
   const sides = needsPairs ? await pairFeatures(policy, pairs, { kind: 'activation', tokensPerPass }) : null;
   const rows = sides === null ? null : { hack: rowsOf(sides.hack), clean: rowsOf(sides.clean) };
@@ -102,14 +102,20 @@ async function fitted(own: ProbeSettings, tools: ArmTools, policy: Policy): Prom
   return { probe: fitPairs(rows), clean: held };
 }
 
+const fitOptions = ({ steps, learningRate, batch }: ProbeSettings, seed: number): FitOptions => ({
+  steps,
+  learningRate,
+  batch,
+  seed,
+});
+
 const scoreBy = (probe: Probe) => (row: Float32Array) => probability(probe, row);
 
 async function fitLabelled(run: string, own: ProbeSettings, tools: ArmTools, policy: Policy): Promise<Probe> {
   const { labelled, tokensPerPass, seed } = tools;
   const all = (await labelled?.(run)) ?? [];
-  const some = all.filter(
-    (_, i) => all.length <= own.labelledRollouts || keepsEvenly(i, all.length, own.labelledRollouts),
-  );
+  const chosen = randomStream(seed, 'labelled rollouts').permutation(all.length).slice(0, own.labelledRollouts).sort();
+  const some = Array.from(chosen, (i) => all[i]);
   const hacks = some.filter(({ exploited }) => exploited).length;
   if (hacks === 0 || hacks === some.length) {
     throw new UserError({
@@ -123,11 +129,6 @@ async function fitLabelled(run: string, own: ProbeSettings, tools: ArmTools, pol
   return fitProbe(
     rows,
     some.map(({ exploited }) => (exploited ? 1 : 0)),
-    { ...own, seed },
+    fitOptions(own, seed),
   );
-}
-
-/** Whether index i is one of `count` at even distances below `length`. */
-function keepsEvenly(i: number, length: number, count: number): boolean {
-  return Math.floor(((i + 1) * count) / length) > Math.floor((i * count) / length);
 }

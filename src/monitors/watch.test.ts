@@ -31,7 +31,7 @@ describe('cuts', () => {
     expect(otsuCut(scores.slice(0, 5), rule)).toBeNull();
     expect(otsuCut(new Float64Array(6), rule)).toBeNull();
     // The far score is the oldest: it draws the cut to itself until it has faded.
-    const drifting = Float64Array.of(30, 0, 1, 8, 9);
+    const drifting = Float64Array.of(30, 0, 1, 9, 8);
     expect(otsuCut(drifting, { ...rule, warmupRows: 0 })).toBe(9);
     expect(otsuCut(drifting, { ...rule, warmupRows: 0, halfLife: 0.5 })).toBe(1);
   });

@@ -84,10 +84,10 @@ const isKindKey = ({ path, kinds }: ConfigKey): boolean => path.at(-1) === 'kind
 function defaultUnder(key: ConfigKey, kind: string | undefined, parts: ConfigParts): string {
   const { path, choices } = key;
   const outer = isKindKey(key) ? choices.slice(0, -1) : choices;
-  const raw = outer.reduceRight<Readonly<Record<string, unknown>>>((inner, { table, kinds }, i) => {
-    const own = { kind: i === choices.length - 1 ? kind : kinds[0], ...inner };
-    return { [table[table.length - 1]]: own };
-  }, {});
+  let raw: Readonly<Record<string, unknown>> = {};
+  for (const [i, { table, kinds }] of [...outer.entries()].reverse()) {
+    raw = { [table[table.length - 1]]: { kind: i === choices.length - 1 ? kind : kinds[0], ...raw } };
+  }
   const name = path.join('.');
   const shown = outlineConfig(rawConfig(raw), parts).keys.find((each) => each.path === name);
   if (shown === undefined || !('value' in shown)) return 'none: must be given';

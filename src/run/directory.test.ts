@@ -45,6 +45,7 @@ const manifest: Manifest = {
   sampler: null,
   arm: 'vanilla',
   usesOracle: false,
+  armSees: [],
   hasQuarantine: false,
   plugins: [],
   device: 'reference',

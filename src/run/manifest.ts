@@ -48,6 +48,11 @@ const manifestSchema = z.object({
   arm: z.string(),
   /** Whether labels reached training: the arm was given them, or demonstrations or pairs were chosen by them. */
   usesOracle: z.boolean(),
+  /** What the arm was shown of rollouts beside rewards and advantages; empty: nothing. Null where nobody noted it. */
+  armSees: z
+    .array(z.enum(['features', 'text', 'labels']))
+    .nullable()
+    .default(null),
   /** Whether deployment deletes a block. */
   hasQuarantine: z.boolean(),
   /** Modules whose parts the config may name, with the hash of their code. */

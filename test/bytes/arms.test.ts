@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RolloutRecord, TrainEvent } from '../../src/grpo/events.ts';
 import type { TrainerState } from '../../src/grpo/train.ts';
-import { blindArms, configValues, oracleArm } from '../smoke/arms.ts';
+import { blindArms, configValues, oracleArm, watchedArms, watchedByOracle } from '../smoke/arms.ts';
 import { Lab } from '../smoke/lab.ts';
 import { expectSound, numbersIn } from '../smoke/sound.ts';
 
@@ -54,22 +54,25 @@ function fingerprint(state: TrainerState, initial: TrainerState['adapter'], even
 }
 
 describe('three updates give the same bytes as ever', () => {
-  it.each([...Object.entries(blindArms), ['oracle', oracleArm] as const, ...Object.entries(configValues)])(
-    '%s',
-    async (_, settings) => {
-      let state: TrainerState | undefined;
-      let initial: TrainerState['adapter'] = new Map();
-      const trained = await lab.train([...settings, 'updates=3', 'device.variant=plain'], {
-        finished: async ({ trainer }) => {
-          state = await trainer.state();
-          initial = await trainer.initialValues();
-        },
-      });
-      if (state === undefined) throw new Error('the run told nothing of its end');
-      expectSound(trained, 3);
-      const heals = trained.events.filter(({ kind }) => kind === 'heal').length;
-      expect(heals).toBe(settings.some((setting) => setting.startsWith('safety.heal')) ? 1 : 0);
-      expect(fingerprint(state, initial, trained.events)).toMatchSnapshot();
-    },
-  );
+  it.each([
+    ...Object.entries(blindArms),
+    ['oracle', oracleArm] as const,
+    ...Object.entries(configValues),
+    ...Object.entries(watchedArms),
+    ['penalty by oracle', watchedByOracle] as const,
+  ])('%s', async (_, settings) => {
+    let state: TrainerState | undefined;
+    let initial: TrainerState['adapter'] = new Map();
+    const trained = await lab.train([...settings, 'updates=3', 'device.variant=plain'], {
+      finished: async ({ trainer }) => {
+        state = await trainer.state();
+        initial = await trainer.initialValues();
+      },
+    });
+    if (state === undefined) throw new Error('the run told nothing of its end');
+    expectSound(trained, 3);
+    const heals = trained.events.filter(({ kind }) => kind === 'heal').length;
+    expect(heals).toBe(settings.some((setting) => setting.startsWith('safety.heal')) ? 1 : 0);
+    expect(fingerprint(state, initial, trained.events)).toMatchSnapshot();
+  });
 });

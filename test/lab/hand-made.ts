@@ -67,6 +67,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     sampler: null,
     arm: arm.label(armSettings),
     usesOracle: arm.usesLabels(armSettings),
+    armSees: null,
     hasQuarantine: arm.quarantine,
     plugins: [],
     device: 'none',

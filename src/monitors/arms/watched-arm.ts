@@ -15,7 +15,7 @@ import {
   type Watched,
 } from '../../grpo/index.ts';
 import type { MonitorDefinition } from '../monitor.ts';
-import { watchHooks } from '../watch.ts';
+import { type Abstain, watchHooks } from '../watch.ts';
 
 export type Told<Rollouts> = Rollouts & { readonly watched: Watched };
 
@@ -43,54 +43,56 @@ interface MonitorTable {
   readonly [key: string]: unknown;
 }
 
+/** The keys that all arms with a monitor have. */
+interface Common {
+  readonly monitor: MonitorTable;
+  readonly abstain: Abstain;
+}
+
 /** Makes the arm of an intervention by any of the monitors. */
 export function watchedArm<Shape extends z.ZodRawShape>(
   { kind, summary, quarantine = false, keys, words, act }: Intervention<Shape>,
   monitors: readonly MonitorDefinition[],
 ): ArmDefinition {
-  const own = z.strictObject(keys);
-  const common = z.strictObject({
-    monitor: monitorTable(monitors),
-    abstain: z
-      .enum(['clean', 'flag', 'error'])
-      .default('error')
-      .describe('what a rollout counts as on which the monitor abstains; error: the run stops'),
-  });
-  const settings = z.strictObject({ ...common.shape, ...own.shape }).superRefine((raw, context) => {
-    const { monitor } = common.parse(pick(raw, common));
-    const { definition, settings: inner } = find(monitors, monitor);
-    for (const { path, message } of definition.settings.safeParse(inner).error?.issues ?? []) {
-      context.addIssue({ code: 'custom', path: ['monitor', ...path], message });
-    }
-  });
-  const read = (raw: unknown) => {
-    const { monitor, abstain } = common.parse(pick(raw, common));
-    return { ...find(monitors, monitor), abstain, own: own.parse(pick(raw, own)) };
-  };
+  type Settings = Common & z.infer<z.ZodObject<Shape>>;
+  const settings = z
+    .strictObject({ monitor: monitorTable(monitors), abstain: abstainKey, ...keys })
+    .superRefine((raw, context) => {
+      const { definition, inner } = find(monitors, raw as unknown as Settings);
+      for (const { path, message } of definition.settings.safeParse(inner).error?.issues ?? []) {
+        context.addIssue({ code: 'custom', path: ['monitor', ...path], message });
+      }
+    });
   return defineArm({
     kind,
     summary,
     quarantine,
-    settings: settings as z.ZodObject,
+    settings: settings as unknown as z.ZodObject,
     usesLabels: (raw) => {
-      const { definition, settings: inner } = read(raw);
+      const { definition, inner } = find(monitors, raw as Settings);
       return definition.usesLabels(inner);
     },
     label: (raw) => {
-      const { definition, settings: inner, own: acting } = read(raw);
-      return `${words?.(acting) ?? kind} by ${definition.label(inner)}`;
+      const { definition, inner } = find(monitors, raw as Settings);
+      return `${words?.(raw as Settings) ?? kind} by ${definition.label(inner)}`;
     },
     models: (raw) => {
       const { definition, settings: inner } = read(raw);
       return definition.models(inner);
     },
     async open(raw, tools) {
-      const { definition, settings: inner, abstain, own: acting } = read(raw);
+      const own = raw as Settings;
+      const { definition, inner } = find(monitors, own);
       const monitor = await definition.open(inner, tools);
-      return { ...watchHooks(monitor, definition.kind, abstain), ...hooksOf(act(acting)) };
+      return { ...watchHooks(monitor, definition.kind, own.abstain), ...hooksOf(act(own)) };
     },
   });
 }
+
+const abstainKey = z
+  .enum(['clean', 'flag', 'error'])
+  .default('error')
+  .describe('what a rollout counts as on which the monitor abstains; error: the run stops');
 
 function hooksOf({ reward, screen, route }: Acts): Pick<Arm, 'reward' | 'screen' | 'route'> {
   return {
@@ -106,14 +108,10 @@ function told<Rollouts extends { readonly watched?: Watched }>(shown: Rollouts):
   return { ...shown, watched };
 }
 
-/** The keys of a table that a schema knows. */
-function pick(raw: unknown, { shape }: z.ZodObject): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(raw as object).filter(([key]) => key in shape));
-}
-
-function find(monitors: readonly MonitorDefinition[], { kind, ...settings }: MonitorTable) {
+/** The monitor that the settings of an arm name, with the monitor's own settings. */
+function find(monitors: readonly MonitorDefinition[], { monitor: { kind, ...inner } }: Pick<Common, 'monitor'>) {
   const definition = monitors.find((each) => each.kind === kind);
-  if (definition !== undefined) return { definition, settings };
+  if (definition !== undefined) return { definition, inner };
   throw new UserError({
     call: 'config, key arm.monitor.kind',
     expected: monitors.map((each) => each.kind).join(', '),
