@@ -35,6 +35,8 @@ const toolsOf = (policy: Policy, labelled: ArmTools['labelled'] = null): ArmTool
   tokenize: () => new Int32Array(1),
   labels: null,
   labelled,
+  openModel: () => Promise.reject(new Error('no other model')),
+  folder: null,
 });
 
 /** A monitor after its first refresh, with its scores of the hack and of the clean sides of the pairs. */

@@ -15,6 +15,7 @@ import {
 } from '../../src/lab/index.ts';
 import { listKeys } from '../../src/run/config-issues.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
+import { answeringServer, say } from '../answering-server.ts';
 import { writeRun } from '../lab/hand-made.ts';
 import { blindArms, oracleArm, watchedArms, watchedByOracle } from './arms.ts';
 import { Lab } from './lab.ts';
@@ -121,6 +122,13 @@ it('no key is left unread', async () => {
   await writeRun(earlier, { rollouts });
   const labelled = ['arm.kind=zero', 'arm.monitor.kind=probe', `arm.monitor.labelledRun=${earlier}`];
   await lab.train(['updates=1', ...labelled], { watch: watched });
+  await using server = await answeringServer((response, _request, count) => {
+    if (count === 0) response.writeHead(503).end();
+    else say(response, 'No');
+  });
+  const endpoint = ['arm.monitor.kind=judge', `arm.monitor.endpoint="${server.endpoint}"`, 'arm.monitor.modelName=m'];
+  const abstaining = ['arm.abstain=clean', 'arm.monitor.unreachable=abstain', 'arm.monitor.retries=0'];
+  await lab.train(['updates=1', 'arm.kind=penalty', ...endpoint, ...abstaining], { watch: watched });
   const keys = listKeys(builtinParts).map(({ path: parts }) => parts.join('.'));
   expect(keys.length).toBeGreaterThan(70);
   expect(keys.filter((key) => !reads.has(key))).toEqual(forPeople);

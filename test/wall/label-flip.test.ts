@@ -52,6 +52,7 @@ describe('every label flipped', () => {
     'penalty by regex',
     'screen by direction',
     'filter by probe',
+    'routed by judge',
     'routed by direction at a false-positive rate',
   ])('%s: the same checkpoint bytes', async (name) => {
     const { told, same } = await bothWays([...watchedArms[name], ...shorter]);

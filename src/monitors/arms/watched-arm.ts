@@ -77,7 +77,7 @@ export function watchedArm<Shape extends z.ZodRawShape>(
       return `${words?.(raw as Settings) ?? kind} by ${definition.label(inner)}`;
     },
     models: (raw) => {
-      const { definition, settings: inner } = read(raw);
+      const { definition, inner } = find(monitors, raw as Settings);
       return definition.models(inner);
     },
     async open(raw, tools) {

@@ -23,10 +23,10 @@ async function open(
   changes: Partial<EndpointJudgeSettings> = {},
 ) {
   const settings: EndpointJudgeSettings = {
-    ...{ endpoint, modelName: 'm', keyVariable: '', maxTokens: 16, timeoutSeconds: 5, retries: 0, parallel: 3 },
+    ...{ modelName: 'm', keyVariable: '', maxTokens: 16, timeoutSeconds: 5, retries: 0, parallel: 3 },
     ...{ question: '{response}', quote: 'indent', yes: 'Yes', no: 'No', unreachable: 'error', ...changes },
   };
-  return endpointJudge(settings, new ChatEndpoint(settings), await AnswerFile.open(join(home, file)));
+  return endpointJudge(settings, new ChatEndpoint(endpoint, settings), await AnswerFile.open(join(home, file)));
 }
 
 /** Says yes and no in turns, whatever is asked: only an answer that was kept can come again. */

@@ -24,7 +24,7 @@ export function endpointJudge(settings: EndpointJudgeSettings, endpoint: ChatEnd
   const ask = async ({ key, rollout, question }: Asked, update: number, signal: AbortSignal): Promise<StoredAnswer> => {
     const reply = await endpoint.ask(question, signal);
     const transient = isTransportFault(reply.fault);
-    if (transient && settings.unreachable === 'error') throw unreachable(settings, reply);
+    if (transient && settings.unreachable === 'error') throw unreachable(settings, endpoint.address, reply);
     const score = reply.text === null ? null : readAnswer(reply.text, settings);
     const fault = reply.fault ?? (score === null ? 'unclear' : null);
     const { detail, requests, tokens } = reply;
@@ -63,11 +63,12 @@ export function endpointJudge(settings: EndpointJudgeSettings, endpoint: ChatEnd
 }
 
 function unreachable(
-  { endpoint, modelName, retries }: EndpointJudgeSettings,
+  { modelName, retries }: EndpointJudgeSettings,
+  address: string,
   { detail, fault }: EndpointReply,
 ): UserError {
   return new UserError({
-    call: `judge ${modelName} at ${endpoint}`,
+    call: `judge ${modelName} at ${address}`,
     expected: `an answer in ${retries + 1} attempts`,
     found: `${fault}: ${detail}`,
     fix: 'Nothing is lost: once it answers, go on with --resume. With arm.monitor.unreachable = "abstain" the judge would abstain instead.',

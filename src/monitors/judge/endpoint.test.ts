@@ -24,10 +24,10 @@ async function asking(respond: Respond, changes: Partial<EndpointSettings> = {})
   const server = await answeringServer(respond);
   const pauses: number[] = [];
   const settings = {
-    ...{ endpoint: server.endpoint, modelName: 'a-model', keyVariable: variable, maxTokens: 16 },
+    ...{ modelName: 'a-model', keyVariable: variable, maxTokens: 16 },
     ...{ timeoutSeconds: 5, retries: 2, ...changes },
   };
-  const endpoint = new ChatEndpoint(settings, async (seconds) => void pauses.push(seconds));
+  const endpoint = new ChatEndpoint(server.endpoint, settings, async (seconds) => void pauses.push(seconds));
   return {
     server,
     pauses,
@@ -144,7 +144,7 @@ describe('the key', () => {
 
   it('must be there for an address elsewhere, and need not be for one here', async () => {
     const settings = { modelName: 'm', keyVariable: variable, maxTokens: 1, timeoutSeconds: 1, retries: 0 };
-    const open = (endpoint: string, keyVariable = variable) => new ChatEndpoint({ ...settings, endpoint, keyVariable });
+    const open = (endpoint: string, keyVariable = variable) => new ChatEndpoint(endpoint, { ...settings, keyVariable });
     delete process.env[variable];
     expect(() => open('https://api.example.com/v1')).toThrow(
       /a key in the environment variable GQ_TEST_JUDGE_KEY, found none/,

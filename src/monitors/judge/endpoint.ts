@@ -9,7 +9,6 @@ import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 
 export interface EndpointSettings {
-  readonly endpoint: string;
   readonly modelName: string;
   readonly keyVariable: string;
   readonly maxTokens: number;
@@ -73,11 +72,15 @@ export class ChatEndpoint {
   readonly #key: string | null;
   readonly #pause: Pause;
 
-  constructor(settings: EndpointSettings, pause: Pause = sleep) {
+  constructor(endpoint: string, settings: EndpointSettings, pause: Pause = sleep) {
     this.#settings = settings;
-    this.#address = addressOf(settings.endpoint);
+    this.#address = addressOf(endpoint);
     this.#key = readKey(settings, this.#address);
     this.#pause = pause;
+  }
+
+  get address(): string {
+    return `${this.#address.origin}${this.#address.pathname}`;
   }
 
   async ask(question: string, signal: AbortSignal): Promise<EndpointReply> {
@@ -152,7 +155,7 @@ export class ChatEndpoint {
     const { keyVariable, modelName } = this.#settings;
     const moved = status >= 300 && status < 400;
     return new UserError({
-      call: `judge at ${this.#address.origin}${this.#address.pathname}`,
+      call: `judge at ${this.address}`,
       expected: 'a chat completion (status 200)',
       found: `status ${status}${said === '' ? '' : `: ${said}`}`,
       fix: moved

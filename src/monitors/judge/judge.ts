@@ -86,36 +86,36 @@ export const judgeMonitor = defineMonitor({
   kind: 'judge',
   summary: 'a language model that is asked about the text',
   settings,
-  label: (own) => `judge ${nameOf(own)}${cutWords({ ...own, flaggedClean: 0 }, 'fixed')}`,
+  label: (own) => `judge ${nameOf(own)}${cutWords(cutsOf(own), 'fixed')}`,
   models: (own) => {
     const place = placeOf(own);
     return place.model === null ? [] : [place.model];
   },
   async open(own, tools): Promise<Monitor> {
-    const place = placeOf(own);
-    const asked =
-      place.model === null
-        ? { judge: await openEndpoint({ ...own, ...place }, tools) }
-        : await openModel({ ...own, ...place }, tools);
+    const { model, endpoint } = placeOf(own);
+    const asked = model === null ? await openEndpoint(endpoint, own, tools) : await openModel(model, own, tools);
     return {
       sees: { features: null, text: true },
-      cut: cutRule({ ...own, flaggedClean: 0 }),
-      score: ({ step, rollouts }) => asked.judge.score(step, rollouts.map(textOf)),
-      report: () => asked.judge.report(),
-      ...('rehearse' in asked ? { rehearse: asked.rehearse } : {}),
+      cut: cutRule(cutsOf(own)),
+      score: ({ step, rollouts }) => asked.score(step, rollouts.map(textOf)),
+      report: () => asked.report(),
+      ...(asked.rehearse === undefined ? {} : { rehearse: async () => asked.rehearse?.() }),
     };
   },
 });
 
-async function openEndpoint(own: Settings & { readonly endpoint: string }, { folder }: ArmTools): Promise<TextJudge> {
+async function openEndpoint(endpoint: string, own: Settings, { folder }: ArmTools): Promise<TextJudge> {
   const answers = await AnswerFile.open(folder === null ? null : join(folder, answersName));
-  return endpointJudge(own, new ChatEndpoint(own), answers);
+  return endpointJudge(own, new ChatEndpoint(endpoint, own), answers);
 }
 
-async function openModel(own: Settings & { readonly model: string }, { openModel: load, tokensPerPass }: ArmTools) {
+async function openModel(model: string, own: Settings, tools: ArmTools): Promise<TextJudge> {
   const longest = own.maxQuestionTokens + (own.answer === 'text' ? own.maxTokens : 1);
-  const opened = modelJudge(own, await load(own.model, longest), tokensPerPass);
-  return { judge: opened, rehearse: () => opened.rehearse() };
+  return modelJudge(own, await tools.openModel(model, longest), tools.tokensPerPass);
+}
+
+function cutsOf({ cut, threshold, warmupRows, halfLife }: Settings) {
+  return { cut, threshold, warmupRows, halfLife, flaggedClean: 0 };
 }
 
 type Place = { readonly model: string; readonly endpoint: null } | { readonly model: null; readonly endpoint: string };

@@ -12,21 +12,16 @@ import { JudgeCounts, type TextJudge } from './text-judge.ts';
 
 export interface ModelJudgeSettings extends QuestionWords {
   /** The name of the model in the config. */
-  readonly model: string;
+  readonly model: string | null;
   readonly answer: 'probability' | 'text';
   readonly maxTokens: number;
   readonly maxQuestionTokens: number;
 }
 
-export interface ModelJudge extends TextJudge {
-  /** Reads as many questions as one pass takes, as long as they may be. */
-  rehearse(): Promise<void>;
-}
-
 /** Rows that are read together at most, so that their logits have a bound. */
 const mostRows = 256;
 
-export function modelJudge(settings: ModelJudgeSettings, model: FrozenModel, tokensPerPass: number): ModelJudge {
+export function modelJudge(settings: ModelJudgeSettings, model: FrozenModel, tokensPerPass: number): TextJudge {
   const counts = new JudgeCounts();
   const room = model.decoder.config.maxPositions - newTokens(settings);
   const longest = Math.min(settings.maxQuestionTokens, room);

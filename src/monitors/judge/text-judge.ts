@@ -12,6 +12,8 @@ export interface TextJudge {
   /** One score from 0 to 1 for each text, or null. `step` counts updates from 0. */
   score(step: number, texts: readonly JudgedText[]): Promise<readonly (number | null)[]>;
   report(): MonitorReport;
+  /** Reads as many questions as one pass takes, as long as they may be; absent for a judge that uses no device. */
+  rehearse?(): Promise<void>;
 }
 
 export class JudgeCounts {
