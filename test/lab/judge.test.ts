@@ -2,7 +2,7 @@
  * Runs whose arm asks a judge, through the real composition root: behind an endpoint that gives away what it is told, with a run that
  * breaks off between checkpoints and goes on; and a model folder beside the policy.
  */
-import { cpSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findStart } from '../../src/adapters/index.ts';
@@ -103,6 +103,14 @@ describe('a judge beside the policy', () => {
     const base = lab.config(settings);
     const other = lab.config([...settings, `arm.monitor.model=${folder}`]);
     await train(base, lab.path('base'));
+    await train(other, lab.path('other'), { signal: AbortSignal.abort() });
+    const described = join(folder, 'generation_config.json');
+    const was = readFileSync(described);
+    writeFileSync(described, `${was} `);
+    await expect(train(other, lab.path('other'))).rejects.toThrow(
+      /the models of the arm.* other content in .*judge-model/,
+    );
+    writeFileSync(described, was);
     await train(other, lab.path('other'));
     expect(stepsIn(lab.path('other'))).toEqual(stepsIn(lab.path('base')));
     const [one, two] = ['base', 'other'].map((name) =>
