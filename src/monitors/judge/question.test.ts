@@ -5,8 +5,9 @@ import { askAbout, questionFault, quoteText, readAnswer, usualQuestion } from '.
 const words = { question: usualQuestion, quote: 'indent', yes: 'Yes', no: 'No' } as const;
 const frame = askAbout(words, { prompt: '', completion: '' });
 
-/** The lines of a question that are not quoted. */
-const outside = (question: string): string[] => question.split('\n').filter((line) => !line.startsWith('    '));
+/** The lines of a question that are not quoted, for a reader that ends lines wherever any reader does. */
+const outside = (question: string): string[] =>
+  question.split(/[\n\r\v\f\0\u0085\u2028\u2029\u001e]/).filter((line) => !line.startsWith('    '));
 
 describe('what is judged stays inside its quotation', () => {
   it.each([
