@@ -112,8 +112,16 @@ export interface ConfigKey {
   readonly variants: readonly z.core.$ZodType[];
 }
 
+const listed = new WeakMap<ConfigParts, readonly ConfigKey[]>();
+
 /** Every key that a valid config may have, including those that only some kinds have. */
-export function listKeys(parts: ConfigParts): ConfigKey[] {
+export function listKeys(parts: ConfigParts): readonly ConfigKey[] {
+  const keys = listed.get(parts) ?? collectKeys(parts);
+  listed.set(parts, keys);
+  return keys;
+}
+
+function collectKeys(parts: ConfigParts): ConfigKey[] {
   const keys: ConfigKey[] = [];
   const visit = (schema: unknown, path: readonly string[], choices: readonly KindChoice[]): void => {
     const inner = tableOf(schema);

@@ -37,6 +37,7 @@ export {
   readEvents,
   readFeatures,
   readRollouts,
+  readTimings,
   type StoredDirection,
   sealRollouts,
 } from './read.ts';
