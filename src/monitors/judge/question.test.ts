@@ -7,7 +7,7 @@ const frame = askAbout(words, { prompt: '', completion: '' });
 
 /** The lines of a question that are not quoted, for a reader that ends lines wherever any reader does. */
 const outside = (question: string): string[] =>
-  question.split(/[\n\r\v\f\0\u0085\u2028\u2029\u001e]/).filter((line) => !line.startsWith('    '));
+  question.split(/[^\P{Cc}\t]|[\p{Zl}\p{Zp}]/u).filter((line) => !line.startsWith('    '));
 
 describe('what is judged stays inside its quotation', () => {
   it.each([
