@@ -1,8 +1,13 @@
 /** The monitors of the package that are never given labels of the run that they watch. The one by label is in src/oracle. */
 import { directionMonitor } from './direction.ts';
-import { judgeMonitor } from './judge/judge.ts';
+import { textJudgeMonitor } from './judge/judge.ts';
 import type { MonitorDefinition } from './monitor.ts';
 import { probeMonitor } from './probe.ts';
 import { regexMonitor } from './regex.ts';
 
-export const blindMonitors: readonly MonitorDefinition[] = [directionMonitor, probeMonitor, regexMonitor, judgeMonitor];
+export const blindMonitors: readonly MonitorDefinition[] = [
+  directionMonitor,
+  probeMonitor,
+  regexMonitor,
+  textJudgeMonitor,
+];

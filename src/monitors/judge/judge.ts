@@ -82,7 +82,7 @@ const settings = z.strictObject({
 });
 type Settings = z.infer<typeof settings>;
 
-export const judgeMonitor = defineMonitor({
+export const textJudgeMonitor = defineMonitor({
   kind: 'judge',
   summary: 'a language model that is asked about the text',
   settings,
