@@ -1,5 +1,6 @@
 export { watchedArms } from './arms/registry.ts';
 export { cutKeys, cutRule, cutWords } from './cut.ts';
+export { answersName } from './judge/answer-file.ts';
 export {
   type CutRule,
   defineMonitor,

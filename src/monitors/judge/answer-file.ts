@@ -8,6 +8,9 @@ import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import { JsonlWriter, readJsonl } from '../../base/node/index.ts';
 
+/** The name of the file in the folder of a run. */
+export const answersName = 'judge-answers.jsonl';
+
 const answerShape = z.strictObject({
   /** Hash of the model's name, the question and the settings. */
   key: z.string(),

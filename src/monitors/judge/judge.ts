@@ -9,15 +9,12 @@ import { UserError } from '../../base/index.ts';
 import type { ArmTools, Seen } from '../../grpo/index.ts';
 import { cutKeys, cutRule, cutWords } from '../cut.ts';
 import { defineMonitor, type Monitor } from '../monitor.ts';
-import { AnswerFile } from './answer-file.ts';
+import { AnswerFile, answersName } from './answer-file.ts';
 import { addressFault, ChatEndpoint } from './endpoint.ts';
 import { endpointJudge } from './endpoint-judge.ts';
 import { modelJudge } from './model-judge.ts';
 import { questionFault, usualQuestion } from './question.ts';
 import type { JudgedText, TextJudge } from './text-judge.ts';
-
-/** The file of a run that has the answers of an endpoint. */
-export const answersName = 'judge-answers.jsonl';
 
 /** A text that a function finds no fault with; the fault is what was expected. */
 function sound(faultOf: (text: string) => string | null) {
