@@ -142,6 +142,10 @@ describe('a judge beside the policy', () => {
     const bytes = Object.fromEntries([...plan.standing, ...plan.phases].map((part) => [part.name, part.bytes]));
     expect(bytes['models of the arm']).toBeGreaterThan(0.9 * bytes['weights']);
     expect(bytes['watching']).toBeGreaterThan(0);
+    // What stays in memory is counted once, and not again in every phase.
+    const sum = plan.standing.reduce((total, part) => total + part.bytes, 0);
+    const largest = Math.max(...plan.phases.map((part) => part.bytes));
+    expect(sum + largest).toBeLessThan(plan.totalBytes - plan.marginBytes + bytes['models of the arm'] / 2);
     expect(device.arena.peak).toBeLessThanOrEqual(1.03 * (plan.totalBytes - plan.marginBytes));
   });
 });
