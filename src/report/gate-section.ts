@@ -1,5 +1,5 @@
 /** The gates of a report's runs, one folded part per run: as a classifier, by window of updates, and scores against the cuts. */
-import { gateWindows, monitorWindows } from '../analyse/index.ts';
+import { gateWindows, hasGate, monitorWindows } from '../analyse/index.ts';
 import { gateTailsOf } from '../grpo/index.ts';
 import type { Results } from './aggregate.ts';
 import { driftTable, gateTable, windowTable } from './gate-tables.ts';
@@ -12,7 +12,7 @@ import { sayOnce } from './tables.ts';
 const windowUpdates = 10;
 
 const isGated = ({ rollouts, gate, monitor }: RunResults): boolean =>
-  monitor !== null || rollouts.some(({ score }) => score !== null) || gate.routes.keep + gate.routes.route > 0;
+  monitor !== null || rollouts.some(({ score }) => score !== null) || hasGate(gate);
 
 export function gateSection({ arms }: Results): string[] {
   const gated = arms.flatMap(({ arm, runs }) => runs.filter(isGated).map((run) => ({ arm, run })));
@@ -24,10 +24,14 @@ export function gateSection({ arms }: Results): string[] {
         : [monitorTable(run.monitor), monitorWindowTable(monitorWindows(run.rollouts, windowUpdates))];
     const tables = sayOnce([
       ...watched,
-      gateTable(run.gate, run.gateReinforced),
-      windowTable(windows, false),
-      windowTable(windows, true),
-      driftTable(windows),
+      ...(run.monitor === null || hasGate(run.gate)
+        ? [
+            gateTable(run.gate, run.gateReinforced),
+            windowTable(windows, false),
+            windowTable(windows, true),
+            driftTable(windows),
+          ]
+        : []),
     ]);
     const shown = tables.map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`).join('\n');
     const summary = escapeMarkup(`${arm}, seed ${run.seed}`);

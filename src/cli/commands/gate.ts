@@ -4,6 +4,7 @@ import type { JudgedRollout } from '../../analyse/index.ts';
 import {
   featuredRollouts,
   gateWindows,
+  hasGate,
   type IdealDirection,
   idealDirection,
   judgeGate,
@@ -77,15 +78,14 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
     return;
   }
   const { arm, seed } = run.readManifest().config;
+  const gated = monitor === null || hasGate(all);
   const tables = [
     ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(watched)]),
-    gateTable(all, reinforced),
+    ...(gated ? [gateTable(all, reinforced)] : []),
     ...(band === null ? [] : [bandTable(all.separation, band)]),
     ...(ideal === null ? [] : [idealTable(all.separation, ideal)]),
     ...(directions.length === 0 ? [] : [directionTable(directions)]),
-    windowTable(windows, false),
-    windowTable(windows, true),
-    driftTable(windows),
+    ...(gated ? [windowTable(windows, false), windowTable(windows, true), driftTable(windows)] : []),
   ];
   const head = `${path}: ${arm.kind}, seed ${seed}`;
   const shown = tables.map((table) => renderTable(table, 'text', screenWidth(context.stdout)).trimEnd());
