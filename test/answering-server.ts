@@ -17,7 +17,7 @@ export interface AnsweringServer extends AsyncDisposable {
   /** Such as `http://127.0.0.1:PORT/v1`. */
   readonly endpoint: string;
   readonly requests: readonly ServedRequest[];
-  /** Most requests that were open at the same time. */
+  /** Most requests that waited for an answer at the same time; one whose connection is cut counts to the end. */
   readonly together: number;
 }
 
@@ -34,7 +34,8 @@ export async function answeringServer(respond: Respond): Promise<AnsweringServer
   let [open, together] = [0, 0];
   const server = createServer((incoming, response) => {
     together = Math.max(together, ++open);
-    response.once('close', () => open--);
+    // A response is finished before its reader can ask again, and closed at any time after.
+    response.once('finish', () => open--);
     void readBody(incoming).then((text) => {
       const { url = '', headers } = incoming;
       const request = { path: url, authorization: headers.authorization ?? null, body: JSON.parse(text) };

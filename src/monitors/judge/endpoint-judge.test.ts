@@ -29,14 +29,17 @@ async function open(
   return endpointJudge(settings, new ChatEndpoint(endpoint, settings), await AnswerFile.open(join(home, file)));
 }
 
-/** Says yes and no in turns, whatever is asked: only an answer that was kept can come again. */
-const turns = () =>
-  answeringServer((response, _request, count) => {
-    setTimeout(() => say(response, count % 2 === 0 ? 'Yes' : 'No', 5), 10);
+/** Says yes and no in turns, whatever is asked: only an answer that was kept can come again. The first ones wait for one another. */
+function turns(first = 1): Promise<AnsweringServer> {
+  const waiting: (() => void)[] = [];
+  return answeringServer((response, _request, count) => {
+    waiting.push(() => say(response, count % 2 === 0 ? 'Yes' : 'No', 5));
+    if (count + 1 >= first) for (const answer of waiting.splice(0)) answer();
   });
+}
 
 it('asks a question once, several at a time, and another process asks nothing', async () => {
-  await using server = await turns();
+  await using server = await turns(3);
   const texts = ['a', 'b', 'a', 'c', 'd', 'e', 'f'].map((each, i) => text(each, `1-0-${i}`));
   const judge = await open(server, 'once.jsonl');
   const scores = await judge.score(0, texts);

@@ -91,7 +91,7 @@ describe('failures on the way', () => {
     const respond: Respond = (response, _request, count) => {
       if (count > 0) say(response, 'No');
     };
-    await using asked = await asking(respond, { timeoutSeconds: 0.1 });
+    await using asked = await asking(respond, { timeoutSeconds: 0.4 });
     expect(await asked.ask()).toMatchObject({ text: 'No', requests: 2 });
     await using stubborn = await asking(() => undefined, { timeoutSeconds: 0.05, retries: 0 });
     expect(await stubborn.ask()).toMatchObject({ fault: 'late', detail: 'no answer within 0.05 seconds' });
