@@ -17,7 +17,13 @@ export interface PluginRecord {
   readonly hash: string;
 }
 
-const exportNames = ['arms', 'loopholes', 'starts', 'problemSources', 'monitors'] as const satisfies readonly (keyof Parts)[];
+const exportNames = [
+  'arms',
+  'loopholes',
+  'starts',
+  'problemSources',
+  'monitors',
+] as const satisfies readonly (keyof Parts)[];
 
 /** The parts of the package, followed by those of the modules in the given order. */
 export async function loadParts(plugins: readonly string[]): Promise<Parts> {
