@@ -19,10 +19,10 @@ export interface PluginRecord {
 
 const exportNames = [
   'arms',
-  'monitors',
   'loopholes',
   'starts',
   'problemSources',
+  'monitors',
 ] as const satisfies readonly (keyof Parts)[];
 
 /** The parts of the package, followed by those of the modules in the given order. */

@@ -8,7 +8,7 @@ import type { Table } from './table.ts';
 import { oracleMark } from './tables.ts';
 
 /** Names as they stand in CSV and JSON. */
-export const costMetrics = ['seconds', 'scoring-passes'] as const;
+const costMetrics = ['seconds', 'scoring-passes'] as const;
 type CostMetric = (typeof costMetrics)[number];
 
 export const costValues: Readonly<Record<CostMetric, (run: RunResults) => number | null>> = {
