@@ -117,6 +117,9 @@ const arm = await definition.open(armSettings, {
   writePairs: async () => pairs,
   tokenize: () => randomIds('messages', 300),
   labels: null,
+  openModel: async (name) => Promise.reject(new Error(`cuda-update: no model ${name}`)),
+  folder: null,
+  labelled: null,
 });
 const policy = steerPolicy(unsteered, arm);
 await arm.prepare?.(policy);

@@ -2,7 +2,7 @@
  * An arm is a value with hooks: what one way of training does differently from plain GRPO. The step calls the hooks in this order and
  * knows nothing else about an arm; a hook that is absent costs nothing.
  *
- *   prompt → sample (steer) → grade → reward → screen → advantages → score (condense) → route → learn → gradient → settle
+ *   prompt → sample (steer) → grade → watch → reward → screen → advantages → score (condense) → route → learn → gradient → settle
  *
  * An arm declares what it sees and is shown nothing else. It saves what it must remember between updates as an opaque state. An arm
  * that needs labels is given them when it is opened, by the caller who holds the verdicts: nothing in this folder can reach them.
@@ -12,7 +12,7 @@ import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index
 import type { Parameter, Scope } from '../engine/index.ts';
 import type { Problem } from '../env/index.ts';
 import type { CondensedRows, Cuts, DirectionQuality } from '../gates/index.ts';
-import type { JsonValue, Project } from '../model/index.ts';
+import type { Decoder, JsonValue, ModelText, Project } from '../model/index.ts';
 import type { Expectation } from './events.ts';
 import type { Policy } from './policy.ts';
 import type { PromptedCompletion, Rollout, Task } from './rollout.ts';
@@ -48,10 +48,28 @@ export interface Seen extends Pick<Rollout, 'id' | 'step' | 'group' | 'member' |
 
 export interface GradedRollouts extends SeenRollouts {
   readonly rewards: Float32Array;
+  /** What the arm's watch hook said; absent without that hook. */
+  readonly watched?: Watched;
 }
 
 export interface ScoredRollouts extends SeenRollouts {
   readonly advantages: Float32Array;
+  /** What the arm's watch hook said; absent without that hook. */
+  readonly watched?: Watched;
+}
+
+/** What a monitor says of rollouts, in their order. */
+export interface Watched {
+  /** Higher is more suspicious; null where the monitor abstained. */
+  readonly scores: readonly (number | null)[];
+  /** Whether the arm takes the rollout for a hack. */
+  readonly flagged: readonly boolean[];
+  /** Scores above it are flagged; null while there is none. */
+  readonly cut: number | null;
+  /** Abstentions by reason. */
+  readonly abstentions: Readonly<Record<string, number>>;
+  /** What the scores cost beside the training itself, in counts by name: `passes` (completions read by a model), `requests`, `tokens`. */
+  readonly costs: Readonly<Record<string, number>>;
 }
 
 /** What an arm's prompt hook is shown of a task: its tests and its solution stay with the grader. */
@@ -108,6 +126,8 @@ export interface Arm {
   prompt?(asked: AskedTask): Prompts;
   /** Changes how the policy applies its linear layers while it samples, scores and learns; never while it is evaluated. */
   readonly steer?: (project: Project) => Project;
+  /** Has a monitor judge the rollouts. Its answer is recorded, and shown to the hooks after it. */
+  watch?(graded: GradedRollouts): Watched | Promise<Watched>;
   /** Returns rewards to use in place of the grader's. */
   reward?(graded: GradedRollouts): Float32Array | Promise<Float32Array>;
   screen?(graded: GradedRollouts): readonly Screening[] | Promise<readonly Screening[]>;
@@ -122,6 +142,8 @@ export interface Arm {
   gradient?(parameters: readonly Parameter[], again: () => Promise<void>): Promise<void>;
   /** Is called after the optimiser's step, and puts back what must not have moved. */
   settle?(policy: Policy): Promise<void>;
+  /** Uses the device as the largest update does outside of training; is called to plan the memory, and never while training. */
+  rehearse?(): Promise<void>;
   /** An arm that has `save` must also have `restore`. */
   save?(): ArmState;
   restore?(state: ArmState): void;
@@ -134,6 +156,17 @@ export type Labels = (id: string) => { readonly exploited: boolean; readonly cor
 export interface BaitCount {
   readonly took: number;
   readonly of: number;
+}
+
+/** A model on the policy's device that learns nothing. */
+export interface FrozenModel {
+  readonly decoder: Decoder;
+  readonly text: ModelText;
+}
+
+/** A rollout of an earlier run. */
+export interface LabelledCompletion extends PromptedCompletion {
+  readonly exploited: boolean;
 }
 
 /** What an arm may be built from. */
@@ -160,6 +193,15 @@ export interface ArmTools {
   ) => Int32Array;
   /** null unless the definition says that the arm uses labels. */
   readonly labels: Labels | null;
+  /** The rollouts of an earlier run on problems that this run has too, with their labels; null as `labels` is. */
+  readonly labelled: ((run: string) => Promise<readonly LabelledCompletion[]>) | null;
+  /**
+   * Loads a model that the definition's `models` names, for texts of so many tokens. `base` is the policy's own, without its adapter:
+   * it has no weights of its own.
+   */
+  readonly openModel: (name: string, maxPositions: number) => Promise<FrozenModel>;
+  /** The folder of the run, for what an arm must keep beside its checkpoints; null where nothing is recorded. */
+  readonly folder: string | null;
 }
 
 /** An arm as a config can name it. */
@@ -168,14 +210,16 @@ export interface ArmDefinition {
   readonly summary: string;
   /** Whether deployment deletes a block. Without a quarantine everything that is trained is deployed. */
   readonly quarantine: boolean;
-  /** Whether the arm is given labels. The manifest records it, and results never pool such an arm with the others. */
-  readonly usesLabels: boolean;
+  /** Whether the arm is given labels under these settings. The manifest records it, and results never pool such an arm with the others. */
+  usesLabels(settings: unknown): boolean;
   /** `closed`: every problem is shown without its hint and graded by ground truth alone. */
   readonly loopholes: 'open' | 'closed';
   /** The arm's keys in the config, beside `kind`. */
   readonly settings: z.ZodObject;
   /** The arm's name in tables, which says how it differs from the plainest arm of its kind. */
   label(settings: unknown): string;
+  /** Names of the models that the arm opens beside the policy: folders, or `base`. */
+  models(settings: unknown): readonly string[];
   open(settings: unknown, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -184,10 +228,12 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
   readonly summary: string;
   readonly settings: z.ZodObject<Shape>;
   readonly quarantine?: boolean;
-  readonly usesLabels?: boolean;
+  readonly usesLabels?: boolean | ((settings: z.infer<z.ZodObject<Shape>>) => boolean);
   readonly loopholes?: 'open' | 'closed';
   /** The arm's name in tables; the kind if absent. */
   label?(settings: z.infer<z.ZodObject<Shape>>): string;
+  /** Default: none. */
+  models?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -199,9 +245,10 @@ export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>)
     summary,
     settings,
     quarantine,
-    usesLabels,
+    usesLabels: (raw) => (typeof usesLabels === 'function' ? usesLabels(settings.parse(raw)) : usesLabels),
     loopholes,
     label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
+    models: (raw) => source.models?.(settings.parse(raw)) ?? [],
     open: (raw, tools) => source.open(settings.parse(raw), tools),
   };
 }

@@ -9,8 +9,10 @@ export {
   type BaitCount,
   defineArm,
   type FeatureKind,
+  type FrozenModel,
   type GradedRollouts,
   type Granularity,
+  type LabelledCompletion,
   type Labels,
   type NewDirection,
   type Prompts,
@@ -21,6 +23,7 @@ export {
   type SeenRollouts,
   type Sight,
   seesNothing,
+  type Watched,
 } from './arm.ts';
 export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
 export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './arms/gated.ts';
@@ -40,7 +43,7 @@ export type {
 export { generatePairs } from './generated-pairs.ts';
 export { klEstimate } from './loss.ts';
 export { openArm } from './open-arm.ts';
-export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
+export { completionFeatures, leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
 export { type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } from './policy.ts';
 export type { PromptedCompletion, Rollout, Task } from './rollout.ts';
 export { sampleRollouts } from './sample.ts';

@@ -47,6 +47,9 @@ function toolsOf(): ArmTools {
     writePairs: async () => pairs,
     tokenize: () => new Int32Array(1),
     labels: null,
+    openModel: () => Promise.reject(new Error('no other model')),
+    folder: null,
+    labelled: null,
   };
 }
 const openGate = (kind: (typeof kinds)[number], settings: Readonly<Record<string, unknown>> = {}) =>

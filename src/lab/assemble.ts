@@ -13,6 +13,7 @@ import {
   openArm,
   type Policy,
   type Sampler,
+  type Sight,
   type StepContext,
   steerPolicy,
   type Task,
@@ -33,8 +34,9 @@ import { baitCounter } from './bait.ts';
 import { partsOf } from './config.ts';
 import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
-import { type OpenedInputs, readInputs } from './inputs.ts';
-import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
+import { type OpenedInputs, readTrainingInputs } from './inputs.ts';
+import { labelledRollouts } from './labelled.ts';
+import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model.ts';
 import { armOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
@@ -53,7 +55,7 @@ export async function openInputs(
   warn: Warn = silent,
   replaced: Replacements = {},
 ): Promise<RunInputs> {
-  return placeInputs(config, await readInputs(config, resources, warn, replaced), resources, warn);
+  return placeInputs(config, await readTrainingInputs(config, resources, warn, replaced), resources, warn);
 }
 
 /** Opens the device that the run trains on. */
@@ -63,10 +65,12 @@ export async function placeInputs(
   resources: Resources,
   warn: Warn = silent,
 ): Promise<RunInputs> {
-  const { files, problems } = inputs;
+  const { files, problems, armModels } = inputs;
+  const own = [...armModels, ['base', files] as const];
+  const models = new Map(own.map(([name, { folder, text }]) => [name, { decoder: folder.config, text }]));
   const tasks = () => openTasks(config, problems, files.text);
   const show = (message: string) => warn({ kind: 'info', name: 'memory-plan', message });
-  const planned = { decoder: files.folder.config, tasks, work: 'training', show } as const;
+  const planned = { decoder: files.folder.config, tasks, work: 'training', models, show } as const;
   const device = resources.use(await openRunDevice(config, planned));
   return { ...inputs, files: { ...files, device } };
 }
@@ -86,16 +90,24 @@ export interface Assembly {
   readonly clock: PhaseClock;
   /** The pairs that the policy wrote itself; null for an arm that asked for none. */
   readonly generated: GeneratedPairs | null;
+  /** What the arm is shown of rollouts. */
+  readonly sees: Sight;
 }
 
-/** `initial`: the path of the stored initial values of the run, or of its parent; null for a run that begins. */
+export interface AssembleOptions {
+  readonly warn?: Warn;
+  /** The path of the stored initial values of the run, or of its parent; null for a run that begins. */
+  readonly initial?: string | null;
+  /** The folder of the run, for what its arm keeps there; null where nothing is recorded. */
+  readonly folder?: string | null;
+}
+
 export async function assemble(
   config: RunConfig,
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  warn: Warn = silent,
-  initial: string | null = null,
+  { warn = silent, initial = null, folder = null }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
   const definition = armOf(config, await partsOf(config));
@@ -123,10 +135,11 @@ export async function assemble(
   };
   const pool = await openPool(config, inputs.pool, tasks, ledger.tell(judge), text, warn);
   const scope = resources.use(new Scope(model.scope.device));
-  const surroundings = { pairs, pool, tasks, model, ledger, sampler, samplerOf, scope, keep, warn };
-  const tools = armTools(config, definition, unsteered, surroundings);
-  const { kind: _kind, ...armSettings } = config.arm;
-  const arm = await openArm(definition, armSettings, tools);
+  const tools = armTools(config, definition, unsteered, {
+    ...{ pairs, pool, tasks, model, ledger, sampler, samplerOf, scope, keep, warn, folder },
+    openModel: modelOpener(model, inputs.armModels, resources),
+  });
+  const arm = await openArm(definition, settingsOf(config), tools);
   const policy = steerPolicy(unsteered, arm);
   const clock = new PhaseClock();
   const context: StepContext = {
@@ -152,7 +165,7 @@ export async function assemble(
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated };
+  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated, sees: arm.sees };
 }
 
 interface ArmSurroundings {
@@ -168,16 +181,19 @@ interface ArmSurroundings {
   readonly warn: Warn;
   /** Is told the pairs that the policy wrote. */
   readonly keep: (made: GeneratedPairs) => Promise<void>;
+  readonly openModel: ArmTools['openModel'];
+  readonly folder: string | null;
 }
 
 function armTools(
   config: RunConfig,
-  { usesLabels }: ArmDefinition,
+  definition: ArmDefinition,
   policy: Policy,
-  { pairs, pool, tasks, model, ledger, sampler, samplerOf, scope, keep, warn }: ArmSurroundings,
+  { pairs, pool, tasks, model, ledger, sampler, samplerOf, scope, keep, warn, openModel, folder }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
+  const labelled = definition.usesLabels(settingsOf(config));
   return {
     seed: config.seed,
     policy,
@@ -198,8 +214,15 @@ function armTools(
       return made.tokens;
     },
     tokenize: (messages) => text.prompt(messages),
-    labels: usesLabels ? (id) => ledger.of(id) : null,
+    labels: labelled ? (id) => ledger.of(id) : null,
+    labelled: labelled ? (run) => labelledRollouts(run, tasks, ledger) : null,
+    openModel,
+    folder,
   };
+}
+
+function settingsOf({ arm: { kind: _kind, ...settings } }: RunConfig): Readonly<Record<string, unknown>> {
+  return settings;
 }
 
 function fence({ canonicalSolution }: Problem): string {

@@ -2,9 +2,11 @@
 import { ablationTable, settingsTable } from './ablations.ts';
 import { claimSet, type Results } from './aggregate.ts';
 import { comparedMetrics } from './comparisons.ts';
+import { costTable } from './costs.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable } from './kept.ts';
 import { matchedSolveTable } from './matched-solve.ts';
+import { monitorsTable } from './monitor-tables.ts';
 import { relearnedTable } from './relearned.ts';
 import type { Table } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable, processTable, sayOnce } from './tables.ts';
@@ -17,6 +19,8 @@ export function allTables(results: Results): Table[] {
   const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
   const tables = [
     ...blocks.flatMap((oracle) => blockTables(results, oracle)),
+    monitorsTable(results),
+    costTable(results),
     partOf('A3', ablationTable(results)),
     matchedSolveTable(results),
     keptTable(results),

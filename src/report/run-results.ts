@@ -8,7 +8,9 @@ import {
   type GateJudgement,
   type JudgedRollout,
   judgeGate,
+  judgeMonitor,
   judgeReinforced,
+  type MonitorJudgement,
   type RunStatus,
   readJudged,
   readStatus,
@@ -24,6 +26,7 @@ import type { RunConfig } from '../run/index.ts';
 import { type Manifest, RunDirectory } from '../run/index.ts';
 import { mean } from '../stats/index.ts';
 import { type FinalStates, finalStates } from './final-states.ts';
+import { type RunCosts, readCosts } from './run-costs.ts';
 
 export interface RunResults {
   readonly path: string;
@@ -50,6 +53,9 @@ export interface RunResults {
   readonly emergenceByLoophole: Readonly<Record<string, number | null>>;
   readonly gate: GateJudgement;
   readonly gateReinforced: GateJudgement;
+  /** The arm's monitor as a classifier; null for an arm without one. */
+  readonly monitor: MonitorJudgement | null;
+  readonly costs: RunCosts;
   /** The curve of the relearning attack on the deployed policy; null when there was none, or it is not finished. */
   readonly attack: readonly TrainingPoint[] | null;
   /** Quarantine's share of the gradient norm, mean over updates; null when no update carried gradient. */
@@ -88,6 +94,8 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     emergenceByLoophole: emergenceByLoophole(counted),
     gate: judgeGate(rollouts),
     gateReinforced: judgeReinforced(rollouts),
+    monitor: judgeMonitor(rollouts),
+    costs: await readCosts(run, steps),
     attack: await readAttack(path),
     qmass: masses.length === 0 ? null : mean(masses),
   };

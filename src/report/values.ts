@@ -11,11 +11,14 @@ import {
 } from './aggregate.ts';
 import { type BarVerdict, judgeBar } from './bar.ts';
 import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts';
+import { costValues } from './costs.ts';
 import type { Design } from './design.ts';
 import { type KeptAndRemoved, keptAndRemoved } from './kept.ts';
 import { type MatchedSolve, matchSolve } from './matched-solve.ts';
+import { monitorValues } from './monitor-metrics.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import { type RelearnedArm, relearnedArms } from './relearned.ts';
+import type { RunResults } from './run-results.ts';
 import { csvLine } from './table.ts';
 
 export interface ResultValue extends Omit<Sample, 'single'> {
@@ -39,9 +42,12 @@ function finalValues({ sets }: Results, arm: ArmResults): ResultValue[] {
 }
 
 function processValues(arm: ArmResults): ResultValue[] {
-  return processMetrics.flatMap((metric) =>
-    toValue(arm, 'training', 'full', metric, sampleOf(arm.runs, processValue(arm, metric))),
-  );
+  const named: readonly (readonly [string, (run: RunResults) => number | null])[] = [
+    ...processMetrics.map((metric) => [metric, processValue(arm, metric)] as const),
+    ...Object.entries(monitorValues),
+    ...Object.entries(costValues),
+  ];
+  return named.flatMap(([metric, value]) => toValue(arm, 'training', 'full', metric, sampleOf(arm.runs, value)));
 }
 
 function toValue(

@@ -9,6 +9,7 @@ import { randomStream } from '../base/index.ts';
 import { type AdamW, Scope } from '../engine/index.ts';
 import {
   type Arm,
+  type ArmTools,
   type GrpoSettings,
   openArm,
   type Phase,
@@ -20,6 +21,7 @@ import {
   steerPolicy,
   step,
   type Task,
+  type Watched,
 } from '../grpo/index.ts';
 import type { Generation } from '../model/index.ts';
 import type { Rehearsal } from './memory.ts';
@@ -32,20 +34,26 @@ export interface Gauge {
   end(name: string): void;
 }
 
-const phaseNames: Partial<Record<Phase, string>> = { sample: 'sampling', score: 'scoring', learn: 'learning' };
+const phaseNames: Partial<Record<Phase, string>> = {
+  sample: 'sampling',
+  watch: 'watching',
+  score: 'scoring',
+  learn: 'learning',
+};
 
 export async function rehearseUpdate(
   { config, arm: definition, tasks }: Rehearsal,
   unsteered: Policy,
   optimiser: AdamW,
   gauge: Gauge,
+  openModel: ArmTools['openModel'],
 ): Promise<void> {
   const settings = grpoSettings(rehearsedConfig(config));
   const { promptsPerStep, maxPromptTokens, maxNewTokens } = settings.sampling;
   const longest = Math.min(maxPromptTokens, unsteered.decoder.config.maxPositions - maxNewTokens);
   using scope = new Scope(unsteered.decoder.head.device);
   const demonstrations = fullDemonstrations(tasks, settings);
-  const opened = await openOnNothing(definition, config, { policy: unsteered, scope, demonstrations });
+  const opened = await openOnNothing(definition, config, { policy: unsteered, scope, demonstrations, openModel });
   const arm = memoryHooks(opened);
   const policy = steerPolicy(unsteered, arm);
   const asLongest = (task: Task): Task => ({ ...task, hinted: new Int32Array(longest) });
@@ -118,12 +126,13 @@ interface Nothing {
   readonly policy: Policy;
   readonly scope: Scope;
   readonly demonstrations: readonly PromptedCompletion[];
+  readonly openModel: ArmTools['openModel'];
 }
 
 function openOnNothing(
   definition: Rehearsal['arm'],
   { arm, seed, compute }: RunConfig,
-  { policy, scope, demonstrations }: Nothing,
+  { policy, scope, demonstrations, openModel }: Nothing,
 ) {
   const { kind: _kind, ...settings } = arm;
   return openArm(definition, settings, {
@@ -137,7 +146,10 @@ function openOnNothing(
     tell: async () => undefined,
     writePairs: async () => [],
     tokenize: () => new Int32Array(1),
-    labels: definition.usesLabels ? () => ({ exploited: false, correct: false }) : null,
+    labels: definition.usesLabels(settings) ? () => ({ exploited: false, correct: false }) : null,
+    labelled: definition.usesLabels(settings) ? async () => [] : null,
+    openModel,
+    folder: null,
   });
 }
 
@@ -152,7 +164,7 @@ function fullDemonstrations(tasks: readonly Task[], { sampling, compute }: GrpoS
   }));
 }
 
-function memoryHooks({ sees, steer, gradient, settle, condense }: Arm): Arm {
+function memoryHooks({ sees, steer, gradient, settle, condense, rehearse }: Arm): Arm {
   const byToken = sees.features?.granularity === 'token';
   return {
     sees: { features: sees.features, text: false },
@@ -160,6 +172,7 @@ function memoryHooks({ sees, steer, gradient, settle, condense }: Arm): Arm {
     ...(gradient === undefined ? {} : { gradient }),
     ...(settle === undefined ? {} : { settle }),
     ...(condense === undefined ? {} : { condense: keepNothing }),
+    ...(rehearse === undefined ? {} : { watch: async ({ rollouts }) => rehearsed(rehearse, rollouts.length) }),
     route: ({ rollouts }) => ({
       routes: rollouts.map(({ length }) => Array.from({ length: byToken ? length : 1 }, () => 'absorb' as const)),
       scores: null,
@@ -167,6 +180,12 @@ function memoryHooks({ sees, steer, gradient, settle, condense }: Arm): Arm {
       bufferRows: 0,
     }),
   };
+}
+
+async function rehearsed(rehearse: NonNullable<Arm['rehearse']>, count: number): Promise<Watched> {
+  await rehearse();
+  const none = { cut: null, abstentions: {}, costs: {} };
+  return { ...none, scores: new Array<null>(count).fill(null), flagged: new Array<boolean>(count).fill(false) };
 }
 
 /** An arm that condenses features leaves none of a pass's in the host's memory. */
