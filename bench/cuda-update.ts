@@ -112,6 +112,7 @@ const arm = await definition.open(armSettings, {
   pairs,
   writePairs: async () => pairs,
   tokenize: () => randomIds('messages', 300),
+  instruct: () => () => randomIds('instructed', 300),
   labels: null,
 });
 const policy = steerPolicy(unsteered, arm);

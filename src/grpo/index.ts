@@ -23,6 +23,7 @@ export {
 } from './arm.ts';
 export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
 export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './arms/gated.ts';
+export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';
 export type { DrawnTask } from './draw.ts';
 export type {
@@ -41,7 +42,7 @@ export { openArm } from './open-arm.ts';
 export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
 export { type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } from './policy.ts';
 export type { Rollout, Task } from './rollout.ts';
-export { sampleRollouts } from './sample.ts';
+export { expectPromptsFit, sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
 export { type ComputeTable, type GrpoSettings, samplingSettings } from './settings.ts';
 export type { Phase, StepContext } from './step.ts';

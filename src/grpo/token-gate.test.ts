@@ -42,6 +42,7 @@ function toolsOf(): ArmTools {
     pairs,
     writePairs: async () => pairs,
     tokenize: () => new Int32Array(1),
+    instruct: () => () => new Int32Array(1),
     labels: null,
   };
 }

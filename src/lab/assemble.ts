@@ -9,6 +9,7 @@ import type { Splits } from '../env/sources/index.ts';
 import {
   type ArmDefinition,
   type ArmTools,
+  expectPromptsFit,
   openArm,
   type Policy,
   type Sampler,
@@ -22,9 +23,12 @@ import type { VerdictLedger } from '../oracle/index.ts';
 import {
   assertPromptsFit,
   grpoSettings,
+  type InstructionWords,
+  instructedPrompt,
   PhaseClock,
   partitionOf,
   type RunConfig,
+  readableInstruction,
   trainingTasks,
 } from '../run/index.ts';
 import { openAdapter, tellDisk } from './adapter.ts';
@@ -33,7 +37,7 @@ import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
 import { type OpenedInputs, readInputs } from './inputs.ts';
 import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
-import { armOf } from './parts.ts';
+import { armOf, sourceOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
 import { openSampler, type Replacements } from './replacements.ts';
@@ -96,7 +100,9 @@ export async function assemble(
   initial: string | null = null,
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
-  const definition = armOf(config, await partsOf(config));
+  const parts = await partsOf(config);
+  const definition = armOf(config, parts);
+  const words = { loopholes: parts.loopholes, inWords: sourceOf(config, parts).asksInWords };
   const settings = grpoSettings(config);
   const model = await loadModel(config, files, resources);
   const { text } = model;
@@ -118,9 +124,11 @@ export async function assemble(
     const message = `${made.pairs.length} of ${made.attempted} pairs that the policy wrote took the bait and are used`;
     await warn({ kind: 'info', name: 'generated-pairs', message });
   };
-  const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger, sampler, keep });
+  const tools = armTools(config, definition, unsteered, { pairs, tasks, model, words, ledger, sampler, keep });
   const { kind: _kind, ...armSettings } = config.arm;
   const arm = await openArm(definition, armSettings, tools);
+  const vocabulary = model.decoder.config.vocabSize;
+  expectPromptsFit({ arm, settings, vocabulary }, tasks);
   const policy = steerPolicy(unsteered, arm);
   const clock = new PhaseClock();
   const context: StepContext = {
@@ -133,7 +141,7 @@ export async function assemble(
     grader: createGrader(judge, ledger.sink),
     pool: await openPool(config, inputs.pool, tasks, ledger.tell(judge), text, warn),
     stopTokens: text.stopTokens,
-    vocabulary: model.decoder.config.vocabSize,
+    vocabulary,
     decode: (tokens) => text.decode(tokens),
     showPrompt: (tokens) => text.show(tokens),
     enter: (phase) => clock.enter(phase),
@@ -153,6 +161,7 @@ interface ArmSurroundings {
   readonly pairs: readonly TokenPair[];
   readonly tasks: readonly Task[];
   readonly model: OpenModel;
+  readonly words: Omit<InstructionWords, 'text'>;
   readonly ledger: VerdictLedger;
   /** Samples from the policy without what the arm steers. */
   readonly sampler: Sampler;
@@ -164,7 +173,7 @@ function armTools(
   config: RunConfig,
   { usesLabels }: ArmDefinition,
   policy: Policy,
-  { pairs, tasks, model, ledger, sampler, keep }: ArmSurroundings,
+  { pairs, tasks, model, words, ledger, sampler, keep }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
@@ -179,6 +188,11 @@ function armTools(
       return made.tokens;
     },
     tokenize: (messages) => text.prompt(messages),
+    instruct: (given, place, key) => {
+      const own = { ...words, text };
+      const instruction = readableInstruction(given, place, own, `config, key ${key}`);
+      return (asked) => instructedPrompt(asked, instruction, own);
+    },
     labels: usesLabels ? (id) => ledger.of(id) : null,
   };
 }

@@ -115,6 +115,7 @@ function openOnNothing(definition: Rehearsal['arm'], { arm, seed, compute }: Run
     pairs: [],
     writePairs: async () => [],
     tokenize: () => new Int32Array(1),
+    instruct: () => () => new Int32Array(1),
     labels: definition.usesLabels ? () => ({ exploited: false, correct: false }) : null,
   });
 }

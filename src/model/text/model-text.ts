@@ -8,6 +8,8 @@ export interface ModelText {
   prompt(messages: readonly ChatMessage[]): Int32Array;
   /** A whole completion, ended as the model would end it. */
   completion(text: string): Int32Array;
+  /** The beginning of a completion, which the model goes on with. */
+  opening(text: string): Int32Array;
   /** The text of the tokens, without control tokens. */
   decode(tokens: Int32Array): string;
   /** The text with control tokens, as the model saw it. */
@@ -25,6 +27,7 @@ export function modelText(folder: ModelFolder, enableThinking: boolean): ModelTe
       const [stop] = stopTokenIds;
       return stop === undefined ? ids : Int32Array.of(...ids, stop);
     },
+    opening: (text) => tokenizer.encode(text),
     decode: (tokens) => tokenizer.decode(tokens, { skipSpecialTokens: true }),
     show: (tokens) => tokenizer.decode(tokens, { skipSpecialTokens: false }),
   };
