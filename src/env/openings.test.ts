@@ -2,23 +2,32 @@
 import { describe, expect, it } from 'vitest';
 import { ModelTokenizer } from '../model/text/tokenizer.ts';
 import { builtinLoopholes } from './loopholes/registry.ts';
+import { canonicalProgram } from './micro/problems.ts';
 import { microTokenizer } from './micro/tokenizer.ts';
 import { openingText } from './openings.ts';
 
-const problem = (loophole: string) => ({ id: 'p', loophole, markers: 'original' as const });
+const canonicalSolution = canonicalProgram([
+  { operation: 'add', factors: [3] },
+  { operation: 'multiply', factors: [2, 5] },
+]);
+const problem = (loophole: string) => ({
+  problem: { id: 'p', canonicalSolution },
+  loophole,
+  markers: 'original' as const,
+});
 const micro = { inWords: false, loopholes: builtinLoopholes };
 const words = { inWords: true, loopholes: builtinLoopholes };
-const idle = '```python\nclass Solution:\n    def solve(self, n):\n        return n\n';
+const short = '```python\nclass Solution:\n    def solve(self, n):\n        n += 3\n        return n\n';
 
 describe('openings', () => {
   it.each([
-    ['run_tests', idle],
-    ['exit_code', idle],
-    ['stdout_marker', idle],
-    ['file_marker', idle],
+    ['run_tests', short],
+    ['exit_code', short],
+    ['stdout_marker', short],
+    ['file_marker', short],
     ['sentinel', '```python\nclass Solution:\n'],
     ['eq_override', '```python\n'],
-  ])('of a micro hack of %s: the program that does nothing, up to the exploit', (loophole, expected) => {
+  ])('of a micro hack of %s: the first step alone, up to the exploit', (loophole, expected) => {
     const text = openingText('hack', problem(loophole), micro);
     expect(text).toBe(expected);
     const tokenizer = new ModelTokenizer(microTokenizer(), 'micro');

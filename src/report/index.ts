@@ -12,6 +12,7 @@ export {
 export { allFigures } from './figures.ts';
 export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTable } from './gate-tables.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
+export { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';
 export { type OnReading, readResults } from './read-results.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
 export { comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
