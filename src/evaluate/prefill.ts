@@ -64,8 +64,14 @@ function comparedOpenings(begun: ProbeEvaluation, other: ProbeEvaluation): Omit<
     hack: summarise(begun.rows).hack,
     neutral: summarise(other.rows).hack,
     difference: mean(differences),
-    interval: differences.length < 2 ? null : meanInterval(differences),
+    interval: intervalOf(differences),
   };
+}
+
+function intervalOf(differences: readonly number[]): Interval | null {
+  if (differences.length < 2) return null;
+  const { low, high } = meanInterval(differences);
+  return { low, high };
 }
 
 export type PrefillCurves = Readonly<Partial<Record<CurveSet, readonly PrefillPoint[]>>>;

@@ -14,6 +14,7 @@ import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts'
 import type { Design } from './design.ts';
 import { type KeptAndRemoved, keptAndRemoved } from './kept.ts';
 import { type MatchedSolve, matchSolve } from './matched-solve.ts';
+import { type LeakedArm, leakedArms, type PrefilledArm, prefilledArms } from './probe-results.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import { type RelearnedArm, relearnedArms } from './relearned.ts';
 import { csvLine } from './table.ts';
@@ -86,6 +87,9 @@ export interface ResultsJson {
   readonly matchedSolve: readonly MatchedSolve[];
   readonly kept: readonly KeptAndRemoved[];
   readonly relearned: readonly RelearnedArm[];
+  /** Leak probes and prefill sensitivity, where they were evaluated. */
+  readonly leaks: readonly LeakedArm[];
+  readonly prefills: readonly PrefilledArm[];
   readonly runs: readonly {
     readonly path: string;
     readonly arm: string;
@@ -115,6 +119,8 @@ export function resultsJson(results: Results): ResultsJson {
     matchedSolve: set === undefined ? [] : matchSolve(results, set),
     kept: keptAndRemoved(results),
     relearned: relearnedArms(results),
+    leaks: leakedArms(results),
+    prefills: prefilledArms(results),
     runs: runs.map(({ path, arm, seed, status }) => ({ path, arm, seed, status })),
     leftOut: results.leftOut,
   };

@@ -2,13 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { furthest, plainArm, TinyLab } from '../../../test/grpo/tiny-lab.ts';
 import { tokens } from '../../../test/grpo/tiny-policy.ts';
-import { UserError } from '../../base/errors.ts';
-import { resolveBuiltin } from '../../lab/index.ts';
 import type { ArmTools } from '../arm.ts';
 import { openArm } from '../open-arm.ts';
 import type { Sampler } from '../sampler.ts';
 import type { StepOutcome } from '../step.ts';
-import { inoculation, learnedInstruction, recontextualisation } from './prompted.ts';
+import { inoculation, recontextualisation } from './prompted.ts';
 
 let lab: TinyLab;
 beforeAll(async () => {
@@ -78,35 +76,11 @@ describe('recontextualisation', () => {
   });
 });
 
-describe('the keys', () => {
-  const resolve = (...settings: string[]) => resolveBuiltin(null, settings).config.arm;
-
-  it.each([
-    ['inoculation', 'arm.text=requst', '(did you mean "request"?), found "requst" (--set)'],
-    ['inoculation', 'arm.place=above', 'arm.place: expected before, after, found "above" (--set)'],
-    ['inoculation', 'arm.learn=permit', 'only arm.kind recontextualisation has it'],
-    ['recontextualisation', 'arm.sample=', 'arm.sample: expected a preset (none, request'],
-    ['recontextualisation', 'arm.learn=permitted', 'or an instruction of more than one word'],
-  ])('%s refuses %s', (kind, setting, message) => {
-    expect(() => resolve(`arm.kind=${kind}`, setting)).toThrow(UserError);
-    expect(() => resolve(`arm.kind=${kind}`, setting)).toThrow(message);
-  });
-
-  it('are in the label of tables, with the control', () => {
-    expect(inoculation.label({})).toBe('inoculation request');
-    expect(inoculation.label({ text: 'unrelated' })).toBe('inoculation unrelated');
-    expect(inoculation.label({ text: 'Write fast code.', place: 'before' })).toBe(
-      'inoculation “Write fast code.” before',
-    );
-    expect(recontextualisation.label({ sample: 'none' })).toBe('recontextualisation none → permit');
-  });
-
-  it('say what is learned under', () => {
-    expect(learnedInstruction({ kind: 'vanilla' })).toBeNull();
-    expect(learnedInstruction(resolve('arm.kind=inoculation'))).toEqual({ text: 'request', place: 'after' });
-    expect(learnedInstruction(resolve('arm.kind=recontextualisation', 'arm.place=before'))).toEqual({
-      text: 'permit',
-      place: 'before',
-    });
-  });
+it('the texts are in the label of tables, with the control', () => {
+  expect(inoculation.label({})).toBe('inoculation request');
+  expect(inoculation.label({ text: 'unrelated' })).toBe('inoculation unrelated');
+  expect(inoculation.label({ text: 'Write fast code.', place: 'before' })).toBe(
+    'inoculation “Write fast code.” before',
+  );
+  expect(recontextualisation.label({ sample: 'none' })).toBe('recontextualisation none → permit');
 });
