@@ -45,7 +45,6 @@ export const configValues: Readonly<Record<string, readonly string[]>> = {
   'KL of routed rollouts apart': [...activation, 'loss.klRoute=absorb', 'loss.klWeight=0.1'],
   'classic GRPO': [...activation, 'loss.kind=classic'],
   'classic GRPO, floored deviation': [...activation, 'loss.kind=classic', 'loss.deviationFloor=2'],
-  'inoculation, the control before the message': ['arm.kind=inoculation', 'arm.text=unrelated', 'arm.place=before'],
   'recontextualisation, two epochs': ['arm.kind=recontextualisation', 'loss.epochs=2'],
   'two epochs': [...activation, 'loss.epochs=2'],
   'small passes': [...activation, 'compute.tokensPerPass=64', 'compute.readEvery=3'],

@@ -95,6 +95,9 @@ it('no key is left unread', async () => {
   for (const settings of [blindArms['activation'], blindArms['gradient, generated pairs'], oracleArm]) {
     await lab.train(['updates=1', ...settings, ...more], { watch: watched, ownInputs: true });
   }
+  for (const name of ['inoculation', 'recontextualisation']) {
+    await lab.train(['updates=1', ...blindArms[name]], { watch: watched });
+  }
   const path = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
   await using resources = new Resources();
   const fromFile = watched(lab.config(['data.kind=file', `data.path=${path}`]));
