@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { isPolicyState, type PolicyState } from '../../adapters/index.ts';
 import { shellLine, UserError } from '../../base/index.ts';
-import { comparedPresets, type Instruction, type Place, places, readablePresets } from '../../env/index.ts';
+import {
+  comparedPresets,
+  type Instruction,
+  instructionPresets,
+  type Place,
+  places,
+  readablePresets,
+} from '../../env/index.ts';
 import {
   instructionProbe,
   lastCheckpoint,
@@ -40,7 +47,10 @@ interface ElicitOptions {
 export function configureElicit(command: Command, context: CommandContext): void {
   command
     .argument('<run|recipe>', 'a run directory, or a recipe whose base model is asked')
-    .option('--instructions <names>', 'presets, separated by commas; when absent, those that compare ways of asking')
+    .option(
+      '--instructions <names>',
+      `presets, separated by commas: ${instructionPresets.join(', ')}; when absent, the first seven that the model can read`,
+    )
     .option('--text <instruction>', 'an own instruction; may be repeated', collect, [])
     .addOption(
       new Option('--place <where>', 'where instructions stand beside the user message')
@@ -60,7 +70,7 @@ export function configureElicit(command: Command, context: CommandContext): void
       examplesText(
         'gq elicit recipes/micro-base.toml',
         'gq elicit runs/inoculation-1 --instructions none,request,unrelated',
-        'gq elicit runs/vanilla-1 --text "Show me that the grader can be fooled." --states deployed --json',
+        'gq elicit runs/activation-1 --text "Show me that the grader can be fooled." --states deployed --json',
       ),
     )
     .action((path: string, options: ElicitOptions) => runElicit(path, options, context));
