@@ -116,6 +116,7 @@ const arm = await definition.open(armSettings, {
   tell: async () => undefined,
   writePairs: async () => pairs,
   tokenize: () => randomIds('messages', 300),
+  instruct: () => () => randomIds('instructed', 300),
   labels: null,
   openModel: async (name) => Promise.reject(new Error(`cuda-update: no model ${name}`)),
   folder: null,

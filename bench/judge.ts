@@ -93,6 +93,7 @@ const judged = await armOf(config, builtinParts).open(armSettings, {
   scope: model.scope,
   countBait: async () => ({ took: 0, of: 0 }),
   tell: async () => undefined,
+  instruct: () => () => new Int32Array(1),
   writePairs: async () => [],
   tokenize: (messages) => text.prompt(messages),
   labels: null,

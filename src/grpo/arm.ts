@@ -10,7 +10,7 @@
 import type { z } from 'zod';
 import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
 import type { Parameter, Scope } from '../engine/index.ts';
-import type { Problem } from '../env/index.ts';
+import type { Place, Problem } from '../env/index.ts';
 import type { CondensedRows, Cuts, DirectionQuality } from '../gates/index.ts';
 import type { Decoder, JsonValue, ModelText, Project } from '../model/index.ts';
 import type { Expectation } from './events.ts';
@@ -122,7 +122,7 @@ export interface Arm {
   prepare?(policy: Policy): Promise<readonly Expectation[]>;
   /** Is called before an update and rebuilds what is due. */
   refresh?(step: number, policy: Policy): Promise<NewDirection | null>;
-  /** Returns prompts to use in place of the task's own. */
+  /** Returns prompts to use in place of the task's own. It is also asked about every task before training, to see that all prompts fit. */
   prompt?(asked: AskedTask): Prompts;
   /** Changes how the policy applies its linear layers while it samples, scores and learns; never while it is evaluated. */
   readonly steer?: (project: Project) => Project;
@@ -191,6 +191,11 @@ export interface ArmTools {
   readonly tokenize: (
     messages: readonly { readonly role: 'system' | 'user'; readonly content: string }[],
   ) => Int32Array;
+  /**
+   * Makes prompts with an instruction beside the user message: a preset, or an own text. One that the model cannot read is refused at
+   * once; `key` is the arm's key that it was given with.
+   */
+  readonly instruct: (given: string, place: Place, key: string) => (asked: AskedTask) => Int32Array;
   /** null unless the definition says that the arm uses labels. */
   readonly labels: Labels | null;
   /** The rollouts of an earlier run on problems that this run has too, with their labels; null as `labels` is. */

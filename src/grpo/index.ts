@@ -27,6 +27,7 @@ export {
 } from './arm.ts';
 export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
 export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './arms/gated.ts';
+export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';
 export { type SteeringCell, steeringVector, sweepSteering } from './arms/steer.ts';
 export type { DrawnTask } from './draw.ts';
@@ -46,7 +47,7 @@ export { openArm } from './open-arm.ts';
 export { completionFeatures, leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
 export { type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } from './policy.ts';
 export type { PromptedCompletion, Rollout, Task } from './rollout.ts';
-export { sampleRollouts } from './sample.ts';
+export { expectPromptsFit, sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
 export { type ComputeTable, type GrpoSettings, samplingSettings } from './settings.ts';
 export type { Phase, StepContext } from './step.ts';

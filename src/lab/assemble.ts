@@ -10,6 +10,7 @@ import {
   type ArmDefinition,
   type ArmTools,
   type DemonstrationPool,
+  expectPromptsFit,
   openArm,
   type Policy,
   type Sampler,
@@ -24,9 +25,12 @@ import type { VerdictLedger } from '../oracle/index.ts';
 import {
   assertPromptsFit,
   grpoSettings,
+  type InstructionWords,
+  instructedPrompt,
   PhaseClock,
   partitionOf,
   type RunConfig,
+  readableInstruction,
   trainingTasks,
 } from '../run/index.ts';
 import { openAdapter, tellDisk } from './adapter.ts';
@@ -37,7 +41,7 @@ import { withModelHint } from './input-checks.ts';
 import { type OpenedInputs, readTrainingInputs } from './inputs.ts';
 import { labelledRollouts } from './labelled.ts';
 import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model.ts';
-import { armOf } from './parts.ts';
+import { armOf, sourceOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
 import { openSampler, type Replacements } from './replacements.ts';
@@ -110,7 +114,9 @@ export async function assemble(
   { warn = silent, initial = null, folder = null }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
-  const definition = armOf(config, await partsOf(config));
+  const parts = await partsOf(config);
+  const definition = armOf(config, parts);
+  const words = { loopholes: parts.loopholes, inWords: sourceOf(config, parts).asksInWords };
   const settings = grpoSettings(config);
   const model = await loadModel(config, files, resources);
   const { text } = model;
@@ -136,10 +142,12 @@ export async function assemble(
   const pool = await openPool(config, inputs.pool, tasks, ledger.tell(judge), text, warn);
   const scope = resources.use(new Scope(model.scope.device));
   const tools = armTools(config, definition, unsteered, {
-    ...{ pairs, pool, tasks, model, ledger, sampler, samplerOf, scope, keep, warn, folder },
+    ...{ pairs, pool, tasks, model, words, ledger, sampler, samplerOf, scope, keep, warn, folder },
     openModel: modelOpener(model, inputs.armModels, resources),
   });
   const arm = await openArm(definition, settingsOf(config), tools);
+  const vocabulary = model.decoder.config.vocabSize;
+  expectPromptsFit({ arm, settings, vocabulary }, tasks);
   const policy = steerPolicy(unsteered, arm);
   const clock = new PhaseClock();
   const context: StepContext = {
@@ -152,7 +160,7 @@ export async function assemble(
     grader: createGrader(judge, ledger.sink),
     pool,
     stopTokens: text.stopTokens,
-    vocabulary: model.decoder.config.vocabSize,
+    vocabulary,
     decode: (tokens) => text.decode(tokens),
     showPrompt: (tokens) => text.show(tokens),
     enter: (phase) => clock.enter(phase),
@@ -172,6 +180,7 @@ interface ArmSurroundings {
   readonly pairs: readonly TokenPair[];
   readonly tasks: readonly Task[];
   readonly model: OpenModel;
+  readonly words: Omit<InstructionWords, 'text'>;
   readonly ledger: VerdictLedger;
   /** Samples from the policy without what the arm steers. */
   readonly sampler: Sampler;
@@ -189,7 +198,21 @@ function armTools(
   config: RunConfig,
   definition: ArmDefinition,
   policy: Policy,
-  { pairs, pool, tasks, model, ledger, sampler, samplerOf, scope, keep, warn, openModel, folder }: ArmSurroundings,
+  {
+    pairs,
+    pool,
+    tasks,
+    model,
+    words,
+    ledger,
+    sampler,
+    samplerOf,
+    scope,
+    keep,
+    warn,
+    openModel,
+    folder,
+  }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
@@ -214,6 +237,11 @@ function armTools(
       return made.tokens;
     },
     tokenize: (messages) => text.prompt(messages),
+    instruct: (given, place, key) => {
+      const own = { ...words, text };
+      const instruction = readableInstruction(given, place, own, `config, key ${key}`);
+      return (asked) => instructedPrompt(asked, instruction, own);
+    },
     labels: labelled ? (id) => ledger.of(id) : null,
     labelled: labelled ? (run) => labelledRollouts(run, tasks, ledger) : null,
     openModel,

@@ -36,6 +36,7 @@ const toolsOf = (policy: Policy, labelled: ArmTools['labelled'] = null): ArmTool
   scope: new Scope(policy.decoder.head.device),
   countBait: async () => ({ took: 0, of: 0 }),
   tell: async () => undefined,
+  instruct: () => () => new Int32Array(1),
   writePairs: async () => pairs,
   tokenize: () => new Int32Array(1),
   labels: null,

@@ -7,6 +7,7 @@ import { heldOutTables } from './held-out.ts';
 import { keptTable } from './kept.ts';
 import { matchedSolveTable } from './matched-solve.ts';
 import { monitorsTable } from './monitor-tables.ts';
+import { leakTables, prefillTables } from './probe-results.ts';
 import { relearnedTable } from './relearned.ts';
 import type { Table } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable, processTable, sayOnce } from './tables.ts';
@@ -26,6 +27,8 @@ export function allTables(results: Results): Table[] {
     keptTable(results),
     ...heldOutTables(results).map((table) => partOf('A5', table)),
     relearnedTable(results),
+    ...leakTables(results),
+    ...prefillTables(results),
     partOf('A7', settingsTable(results)),
   ];
   return sayOnce(tables.filter(({ rows }) => rows.length > 0));

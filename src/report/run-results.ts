@@ -20,7 +20,13 @@ import {
   trainingCurve,
 } from '../analyse/index.ts';
 import type { EvaluationSet } from '../evaluate/index.ts';
-import { type Evaluation, EvaluationStore, lastCheckpoint } from '../evaluate/index.ts';
+import {
+  type Evaluation,
+  EvaluationStore,
+  lastCheckpoint,
+  type ProbeEvaluation,
+  ProbeStore,
+} from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { type Manifest, RunDirectory } from '../run/index.ts';
@@ -44,6 +50,8 @@ export interface RunResults {
   /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
   readonly final: Readonly<Partial<Record<EvaluationSet, FinalStates>>>;
   readonly evaluations: readonly Evaluation[];
+  /** What was asked in other ways than the sets ask; empty where nothing was. */
+  readonly probes: readonly ProbeEvaluation[];
   /** The policy's own rollouts; demonstrations are left out. */
   readonly rollouts: readonly JudgedRollout[];
   readonly steps: readonly StepEvent[];
@@ -87,6 +95,7 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     updates,
     final: finalStates({ evaluations, updates, hasQuarantine }),
     evaluations,
+    probes: new ProbeStore(path).all(),
     rollouts,
     steps,
     training,

@@ -16,6 +16,7 @@ import type { Design } from './design.ts';
 import { type KeptAndRemoved, keptAndRemoved } from './kept.ts';
 import { type MatchedSolve, matchSolve } from './matched-solve.ts';
 import { monitorValues } from './monitor-metrics.ts';
+import { type LeakedArm, leakedArms, type PrefilledArm, prefilledArms } from './probe-results.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import { type RelearnedArm, relearnedArms } from './relearned.ts';
 import type { RunResults } from './run-results.ts';
@@ -92,6 +93,9 @@ export interface ResultsJson {
   readonly matchedSolve: readonly MatchedSolve[];
   readonly kept: readonly KeptAndRemoved[];
   readonly relearned: readonly RelearnedArm[];
+  /** Leak probes and prefill sensitivity, where they were evaluated. */
+  readonly leaks: readonly LeakedArm[];
+  readonly prefills: readonly PrefilledArm[];
   readonly runs: readonly {
     readonly path: string;
     readonly arm: string;
@@ -121,6 +125,8 @@ export function resultsJson(results: Results): ResultsJson {
     matchedSolve: set === undefined ? [] : matchSolve(results, set),
     kept: keptAndRemoved(results),
     relearned: relearnedArms(results),
+    leaks: leakedArms(results),
+    prefills: prefilledArms(results),
     runs: runs.map(({ path, arm, seed, status }) => ({ path, arm, seed, status })),
     leftOut: results.leftOut,
   };

@@ -146,6 +146,7 @@ function openOnNothing(
     tell: async () => undefined,
     writePairs: async () => [],
     tokenize: () => new Int32Array(1),
+    instruct: () => () => new Int32Array(1),
     labels: definition.usesLabels(settings) ? () => ({ exploited: false, correct: false }) : null,
     labelled: definition.usesLabels(settings) ? async () => [] : null,
     openModel,

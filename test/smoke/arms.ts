@@ -18,6 +18,8 @@ export const blindArms: Readonly<Record<string, readonly string[]>> = {
   'haar of gradient': ['arm.kind=gradient', 'arm.placebo=haar', ...gate],
   'mass-matched': ['arm.kind=activation', 'arm.placebo=mass-matched', ...gate],
   'no-loophole': ['arm.kind=no-loophole'],
+  inoculation: ['arm.kind=inoculation'],
+  recontextualisation: ['arm.kind=recontextualisation', 'arm.sample=none'],
 };
 
 const inoculation = [
@@ -93,6 +95,7 @@ export const configValues: Readonly<Record<string, readonly string[]>> = {
   'KL of routed rollouts apart': [...activation, 'loss.klRoute=absorb', 'loss.klWeight=0.1'],
   'classic GRPO': [...activation, 'loss.kind=classic'],
   'classic GRPO, floored deviation': [...activation, 'loss.kind=classic', 'loss.deviationFloor=2'],
+  'recontextualisation, two epochs': ['arm.kind=recontextualisation', 'loss.epochs=2'],
   'two epochs': [...activation, 'loss.epochs=2'],
   'small passes': [...activation, 'compute.tokensPerPass=64', 'compute.readEvery=3'],
   'nothing stored': [...activation, 'output.storeFeatures=false', 'output.storeTokens=false'],

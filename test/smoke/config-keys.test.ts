@@ -101,6 +101,9 @@ it('no key is left unread', async () => {
   for (const [name, settings] of Object.entries(interventionArms)) {
     if (!name.includes('random')) await lab.train(['updates=1', ...settings], { watch: watched });
   }
+  for (const name of ['inoculation', 'recontextualisation']) {
+    await lab.train(['updates=1', ...blindArms[name]], { watch: watched });
+  }
   const path = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
   await using resources = new Resources();
   const fromFile = watched(lab.config(['data.kind=file', `data.path=${path}`]));

@@ -5,6 +5,7 @@ import { activation, gradient } from './gated.ts';
 import { gradientRegularisation } from './gradient-regularisation.ts';
 import { inoculationAdapter } from './inoculation-adapter.ts';
 import { absorb, noLoophole, vanilla } from './plain.ts';
+import { inoculation, recontextualisation } from './prompted.ts';
 import { steer } from './steer.ts';
 
 export const blindArms: readonly ArmDefinition[] = [
@@ -17,4 +18,6 @@ export const blindArms: readonly ArmDefinition[] = [
   ablate,
   gradientRegularisation,
   inoculationAdapter,
+  inoculation,
+  recontextualisation,
 ];
