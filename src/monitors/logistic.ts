@@ -13,14 +13,14 @@ export interface FitOptions {
 }
 
 /** Weights of the coordinates as they come, and the intercept last. */
-export type Probe = Float32Array;
+export type FittedProbe = Float32Array;
 
 const [beta1, beta2, epsilon] = [0.9, 0.999, 1e-8];
 /** A coordinate that hardly varies in the examples is not blown up. */
 const leastDeviation = 1e-6;
 
 /** `targets`: 1 for a hack, 0 for a clean example. */
-export function fitProbe(rows: readonly Float32Array[], targets: readonly number[], options: FitOptions): Probe {
+export function fitProbe(rows: readonly Float32Array[], targets: readonly number[], options: FitOptions): FittedProbe {
   const [first] = rows;
   if (first === undefined || rows.length !== targets.length || rows.some(({ length }) => length !== first.length)) {
     throw new ShapeError({
@@ -44,7 +44,7 @@ export function fitProbe(rows: readonly Float32Array[], targets: readonly number
 }
 
 /** The probability that a row is a hack. */
-export function probability(probe: Probe, row: Float32Array): number {
+export function probability(probe: FittedProbe, row: Float32Array): number {
   return logistic(weigh(probe, row));
 }
 

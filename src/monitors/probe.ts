@@ -9,7 +9,7 @@ import { randomStream, UserError } from '../base/index.ts';
 import { type ArmTools, completionFeatures, type Policy, pairFeatures } from '../grpo/index.ts';
 import { cutKeys, cutRule, cutWords } from './cut.ts';
 import { heldOutClean, type PairRows, rowsOf } from './held-out.ts';
-import { type FitOptions, fitProbe, type Probe, probability } from './logistic.ts';
+import { type FitOptions, type FittedProbe, fitProbe, probability } from './logistic.ts';
 import { defineMonitor, type Monitor, type MonitorDefinition } from './monitor.ts';
 
 const settings = z.strictObject({
@@ -53,7 +53,7 @@ export const probeMonitor: MonitorDefinition = defineMonitor({
 
 function openProbe(own: ProbeSettings, tools: ArmTools): Monitor {
   const { refreshEvery } = own;
-  let probe: Probe = new Float32Array();
+  let probe: FittedProbe = new Float32Array();
   let clean: Float64Array = new Float64Array();
   return {
     sees: { features: { kind: 'activation', granularity: 'rollout' }, text: false },
@@ -80,7 +80,7 @@ function openProbe(own: ProbeSettings, tools: ArmTools): Monitor {
 }
 
 interface Fitted {
-  readonly probe: Probe;
+  readonly probe: FittedProbe;
   /** Scores of the clean sides of the pairs, for the cut `fpr`; empty with another cut. */
   readonly clean: Float64Array;
 }
@@ -91,7 +91,7 @@ async function fitted(own: ProbeSettings, tools: ArmTools, policy: Policy): Prom
   const needsPairs = own.labelledRun === null || own.cut === 'fpr';
   const sides = needsPairs ? await pairFeatures(policy, pairs, { kind: 'activation', tokensPerPass }) : null;
   const rows = sides === null ? null : { hack: rowsOf(sides.hack), clean: rowsOf(sides.clean) };
-  const fitPairs = ({ hack, clean }: PairRows): Probe =>
+  const fitPairs = ({ hack, clean }: PairRows): FittedProbe =>
     fitProbe([...hack, ...clean], [...hack.map(() => 1), ...clean.map(() => 0)], options);
   if (own.labelledRun !== null) {
     const probe = await fitLabelled(own.labelledRun, own, tools, policy);
@@ -109,9 +109,9 @@ const fitOptions = ({ steps, learningRate, batch }: ProbeSettings, seed: number)
   seed,
 });
 
-const scoreBy = (probe: Probe) => (row: Float32Array) => probability(probe, row);
+const scoreBy = (probe: FittedProbe) => (row: Float32Array) => probability(probe, row);
 
-async function fitLabelled(run: string, own: ProbeSettings, tools: ArmTools, policy: Policy): Promise<Probe> {
+async function fitLabelled(run: string, own: ProbeSettings, tools: ArmTools, policy: Policy): Promise<FittedProbe> {
   const { labelled, tokensPerPass, seed } = tools;
   const all = (await labelled?.(run)) ?? [];
   const chosen = randomStream(seed, 'labelled rollouts').permutation(all.length).slice(0, own.labelledRollouts).sort();
