@@ -17,7 +17,6 @@ const needPython = [
   'test/lab/{commands,plugins,qwen-claim,report,streams}.test.ts',
   'test/resume/**',
   'test/smoke/**',
-  'test/wall/**',
 ];
 
 /** The folder of the interpreter that `python3` stands for; null without one. */
@@ -43,7 +42,6 @@ const longest = [
   'test/crash/',
   'test/bytes/',
   'test/lab/',
-  'test/wall/',
   'test/',
   'src/cli/',
 ];

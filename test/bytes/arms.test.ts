@@ -3,13 +3,21 @@
  * the same bytes on every machine. The hashes cover the adapter, the optimiser's moments, the features of the rollouts, and the numbers
  * in the events and in the rollouts' records. Names of fields do not count, so that a redesign that only moves and renames leaves every
  * hash as it is. Each run must also be sound. After an intended change of the algorithm, run npx vitest run test/bytes -u and add a line to LOG.md.
+ *
+ * The same runs serve the label-flip test of the oracle wall: the same rewards with every verdict flipped before it reaches the ledger
+ * must give the same checkpoints, byte for byte, for every arm without labels. Arms with labels must fail it, or it would prove nothing.
  */
 import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sha256 } from '../../src/base/node/hash.ts';
 import type { RolloutRecord, TrainEvent } from '../../src/grpo/events.ts';
 import type { TrainerState } from '../../src/grpo/train.ts';
+import { FlippedLedger, readVerdicts } from '../../src/oracle/index.ts';
+import type { RunDirectory } from '../../src/run/directory.ts';
 import { blindArms, configValues, interventionArms, oracleArm, watchedArms, watchedByOracle } from '../smoke/arms.ts';
-import { Lab } from '../smoke/lab.ts';
+import { Lab, type LabRun } from '../smoke/lab.ts';
 import { expectSound, numbersIn } from '../smoke/sound.ts';
 
 let lab: Lab;
@@ -53,28 +61,119 @@ function fingerprint(state: TrainerState, initial: TrainerState['adapter'], even
   };
 }
 
+const all: Readonly<Record<string, readonly string[]>> = {
+  ...blindArms,
+  oracle: oracleArm,
+  ...configValues,
+  ...interventionArms,
+  ...watchedArms,
+  'penalty by oracle': watchedByOracle,
+};
+
+const short = ['updates=3', 'device.variant=plain', 'output.checkpointEvery=1', 'output.keepState=all'];
+
+interface Told {
+  readonly trained: LabRun;
+  readonly prints: ReturnType<typeof fingerprint>;
+}
+
+const known = new Map<string, Promise<Told>>();
+
+/** Three updates of an arm, trained once. */
+function told(name: string): Promise<Told> {
+  const run = known.get(name) ?? train(name);
+  known.set(name, run);
+  return run;
+}
+
+async function train(name: string): Promise<Told> {
+  let state: TrainerState | undefined;
+  let initial: TrainerState['adapter'] = new Map();
+  const trained = await lab.train([...short, ...all[name]], {
+    finished: async ({ trainer }) => {
+      state = await trainer.state();
+      initial = await trainer.initialValues();
+    },
+  });
+  if (state === undefined) throw new Error('the run told nothing of its end');
+  return { trained, prints: fingerprint(state, initial, trained.events) };
+}
+
 describe('three updates give the same bytes as ever', () => {
-  const all = {
-    ...blindArms,
-    oracle: oracleArm,
-    ...configValues,
-    ...interventionArms,
-    ...watchedArms,
-    'penalty by oracle': watchedByOracle,
-  };
-  it.each(Object.entries(all))('%s', async (_, settings) => {
-    let state: TrainerState | undefined;
-    let initial: TrainerState['adapter'] = new Map();
-    const trained = await lab.train([...settings, 'updates=3', 'device.variant=plain'], {
-      finished: async ({ trainer }) => {
-        state = await trainer.state();
-        initial = await trainer.initialValues();
-      },
-    });
-    if (state === undefined) throw new Error('the run told nothing of its end');
+  it.each(Object.entries(all))('%s', async (name, settings) => {
+    const { trained, prints } = await told(name);
     expectSound(trained, 3);
     const heals = trained.events.filter(({ kind }) => kind === 'heal').length;
     expect(heals).toBe(settings.some((setting) => setting.startsWith('safety.heal')) ? 1 : 0);
-    expect(fingerprint(state, initial, trained.events)).toMatchSnapshot();
+    expect(prints).toMatchSnapshot();
+  });
+});
+
+describe('three updates are recorded', () => {
+  it.each([...Object.keys(blindArms), 'oracle'])('%s', async (name) => {
+    const { run } = (await told(name)).trained;
+    expect(run.listCheckpoints()).toEqual([0, 1, 2, 3]);
+    const rows = await lab.rollouts(run);
+    expect(rows).toHaveLength(3 * 3 * 4);
+    expect([...(await readVerdicts(run.file('verdicts'))).keys()]).toEqual(rows.map(({ id }) => id));
+    expect([...new Set(rows.map(({ sampled }) => sampled))].sort()).toEqual(['deployed', 'full']);
+    const routes = new Set(rows.flatMap(({ route }) => (route === null ? [] : [route])));
+    if (/activation|gradient|haar|mass/.test(name)) expect([...routes].sort()).toEqual(['absorb', 'keep', 'route']);
+    else if (name === 'oracle') expect(routes.has('route')).toBe(true);
+    else expect([...routes]).toEqual(['absorb']);
+    expect(rows.every(({ hackable }) => !hackable)).toBe(name === 'no-loophole');
+  });
+});
+
+function checkpointHashes(run: RunDirectory): Record<string, string> {
+  const files = run
+    .listCheckpoints()
+    .flatMap((update) => readdirSync(run.checkpoint(update)).map((name) => join(run.checkpoint(update), name)));
+  return Object.fromEntries(files.map((file) => [file.slice(run.path.length), sha256(readFileSync(file))]));
+}
+
+/** The checkpoints of an arm that was told the verdicts, and of one that was told their opposites. */
+async function bothWays(name: string) {
+  const { trained } = await told(name);
+  const lied = await lab.train([...short, ...all[name]], { ledger: FlippedLedger });
+  const truth = await readVerdicts(trained.run.file('verdicts'));
+  const lies = await readVerdicts(lied.run.file('verdicts'));
+  expect(truth.size).toBeGreaterThan(0);
+  for (const [id, verdict] of truth) expect(lies.get(id)?.exploited).toBe(!verdict.exploited);
+  expect(trained.steps.some(({ blockNorms }) => blockNorms.deployed + blockNorms.quarantine > 0)).toBe(true);
+  return { trained, same: [checkpointHashes(trained.run), checkpointHashes(lied.run)] as const };
+}
+
+/** The random controls read nothing that the arms they belong to do not. */
+const interventions = Object.keys(interventionArms).filter((name) => !name.includes('random'));
+
+describe('every label flipped', () => {
+  it.each([...Object.keys(blindArms), ...interventions])('%s: the same checkpoint bytes', async (name) => {
+    const { trained, same } = await bothWays(name);
+    expect(Object.keys(same[0])).toHaveLength(4 * 3);
+    expect(same[1]).toEqual(same[0]);
+    const pins = trained.steps.reduce((sum, { routes }) => sum + routes.keep + routes.route, 0);
+    const gated = all[name].some((setting) => /kind=(?:activation|gradient)$/.test(setting));
+    expect(pins > 0).toBe(gated);
+  });
+
+  it.each([
+    'penalty by regex',
+    'screen by direction',
+    'filter by probe',
+    'routed by judge',
+    'routed by direction at a false-positive rate',
+  ])('%s: the same checkpoint bytes', async (name) => {
+    const { trained, same } = await bothWays(name);
+    expect(same[1]).toEqual(same[0]);
+    const flags = trained.steps.map(({ watched }) => watched?.flagged ?? 0);
+    expect(Math.max(...flags)).toBeGreaterThan(0);
+  });
+
+  it.each(['penalty by oracle', 'oracle'])('%s: other checkpoint bytes', async (name) => {
+    const { same } = await bothWays(name);
+    const adapter = (update: number): string => `/checkpoints/0000${update}/adapter.safetensors`;
+    expect(same[1][adapter(0)]).toBe(same[0][adapter(0)]);
+    expect(same[1][adapter(3)]).not.toBe(same[0][adapter(3)]);
   });
 });
