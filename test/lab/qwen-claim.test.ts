@@ -1,6 +1,6 @@
 /**
  * The whole study of recipes/qwen3-4b-claim.toml, from its file to its tables, with a random model that reads and writes Qwen3's own
- * tokens: every arm, one seed, two updates, stopped once in the middle of an arm.
+ * tokens: every arm, one seed, one update, but two in the arm that is stopped in its middle.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,13 +55,14 @@ beforeAll(async () => {
   writeMultiples(join(home, 'test.jsonl'), [21, 22]);
   const written = readExperiment(recipe);
   const evaluation = { ...written.evaluation, sets, curveEvery: 0, limit: 1 };
-  plan = await planExperiment({ ...written, seeds: [41], evaluation }, recipe, [
+  const updatesOf = (name: string): number => (name === stoppedArm ? 2 : 1);
+  const arms = written.arms.map((arm) => ({ ...arm, set: [...arm.set, `updates=${updatesOf(arm.name)}`] }));
+  plan = await planExperiment({ ...written, seeds: [41], evaluation, arms }, recipe, [
     `model=${join(home, 'model')}`,
     `data.path=${join(home, 'train.jsonl')}`,
     `data.validationPath=${join(home, 'validation.jsonl')}`,
     `data.testPath=${join(home, 'test.jsonl')}`,
     'pairs.select=["heading:The scale that always agrees,Leaving before the roll call"]',
-    'updates=2',
     'output.checkpointEvery=1',
     'adapter.rank=2',
     'sampling.maxNewTokens=4',

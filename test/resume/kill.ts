@@ -8,11 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sha256 } from '../../src/base/node/hash.ts';
 import { randomStream } from '../../src/base/rng.ts';
+import { runCli } from '../../src/cli/program.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { gqProgram } from '../gq-command.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 const command = gqProgram();
+const silent = { stdout: { write: () => true }, stderr: { write: () => true } };
 
 export interface KillReport {
   readonly kills: number;
@@ -173,7 +175,9 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
       const delayMs = when * (starting ? stepsAtMs[0] : 1.5 * stepMs);
       if (await liveUntil(again(), { steps, delayMs })) resumedFrom.push(last);
     }
-    await liveToTheEnd(again());
+    // The last life needs no process of its own: nobody kills it.
+    const ended = await runCli(['train', ...resumeArguments(run, [...fresh, '--out', run])], silent);
+    if (ended !== 0) throw new Error(`gq train ended with ${ended} after the last kill`);
     const differences = compare(await fingerprint(run), await fingerprint(join(home, 'whole')));
     return { kills: resumedFrom.length, resumedFrom, differences };
   } finally {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => lab[Symbol.asyncDispose]());
 
-const activation = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'updates=6'];
+const activation = ['arm.kind=activation', 'arm.warmupRows=4', 'arm.tail=0.2', 'updates=3'];
 
 /** Calls `act` when a phase of a step begins. */
 function onPhase({ clock }: Assembly, act: (phase: Phase | 'other') => void): void {
@@ -39,7 +39,7 @@ describe('planted faults', () => {
         return project(pass);
       };
     };
-    const settings = route === 'keep' ? activation : ['arm.kind=oracle', 'arm.falsePositiveRate=0.5', 'updates=6'];
+    const settings = route === 'keep' ? activation : ['arm.kind=oracle', 'arm.falsePositiveRate=0.5', 'updates=3'];
     const { events, holds } = await lab.train([...settings, 'loss.detach=parameter'], { plant: leaking });
     const red = events.filter((event) => event.kind === 'expectation' && !event.holds);
     expect(holds).toBe(false);
@@ -146,13 +146,13 @@ function exactBytes(run: RunDirectory): Record<string, Buffer> {
 
 describe('the same bytes', () => {
   it('twice with one seed and for one or two threads; others with another seed', async () => {
-    const settings = [...activation, 'output.checkpointEvery=2', 'output.keepState=all', 'updates=4'];
+    const settings = [...activation, 'output.checkpointEvery=1', 'output.keepState=all', 'updates=2'];
     const first = exactBytes((await lab.train(settings)).run);
     expect(Object.keys(first)).toHaveLength(5 + 3 * 3);
     expect(exactBytes((await lab.train(settings)).run)).toEqual(first);
     const threads = await lab.train([...settings, 'device.threads=2'], { ownInputs: true });
     expect(exactBytes(threads.run)).toEqual(first);
     const other = exactBytes((await lab.train([...settings, 'seed=2'])).run);
-    expect(other['checkpoints/00004/adapter.safetensors']).not.toEqual(first['checkpoints/00004/adapter.safetensors']);
+    expect(other['checkpoints/00002/adapter.safetensors']).not.toEqual(first['checkpoints/00002/adapter.safetensors']);
   });
 });

@@ -42,20 +42,22 @@ export const tinySettings = [
 ];
 
 type Variant = 'auto' | 'plain';
-const models = new Map<Variant, Promise<string>>();
+let madeModel: Promise<string> | undefined;
 
-/** The folder of a tiny model, made once in a process and removed at its end. All suites share it: whoever changes one, copies it. */
-export function tinyModel(variant: Variant = 'auto'): Promise<string> {
-  const known = models.get(variant) ?? newTinyModel(variant);
-  models.set(variant, known);
-  return known;
+/**
+ * The folder of a tiny model, made once in a process, by the kernels that give the same bytes on every machine, and removed at its end.
+ * All suites share it: whoever changes one, copies it.
+ */
+export function tinyModel(): Promise<string> {
+  madeModel ??= newTinyModel();
+  return madeModel;
 }
 
-async function newTinyModel(variant: Variant): Promise<string> {
+async function newTinyModel(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'gq-tiny-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   const model = join(folder, 'model');
-  await makeTinyModel(model, 'wasm', variant);
+  await makeTinyModel(model, 'wasm', 'plain');
   return model;
 }
 
@@ -100,7 +102,7 @@ export class Lab implements AsyncDisposable {
   /** `plain` kernels give the same bytes on every machine. */
   static async open(variant: Variant = 'auto'): Promise<Lab> {
     const home = await mkdtemp(join(tmpdir(), 'gq-lab-'));
-    const model = await tinyModel(variant);
+    const model = await tinyModel();
     const resources = new Resources();
     const { config } = resolveBuiltin(null, [`model=${model}`, ...tinySettings, `device.variant=${variant}`]);
     return new Lab(model, home, resources, await openInputs(config, resources));
