@@ -14,6 +14,7 @@ import { leakageFigure } from './leakage-figure.ts';
 import type { RunResults } from './run-results.ts';
 import { armLegend, armStyle, seriesMarks, trainingSeries } from './series.ts';
 import { setTitles } from './tables.ts';
+import { watchedFigure } from './watched-figure.ts';
 
 const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
 
@@ -27,6 +28,7 @@ export const figureNames = [
   'loopholes',
   'scale',
   'kept',
+  'watched',
   'leakage',
 ] as const;
 
@@ -41,6 +43,7 @@ export function allFigures(results: Results): Figure[] {
     loopholeFigure(results),
     scaleFigure(results),
     keptFigure(results),
+    watchedFigure(results),
     leakageFigure(results),
   ].filter((figure) => figure !== null);
 }
