@@ -32,12 +32,12 @@ interface DemoOptions {
 }
 
 const recipes = fileURLToPath(new URL('../../../recipes', import.meta.url));
-const quickUpdates = 30;
+const quickUpdates = 40;
 const quickPrompts = 64;
 
 export function configureDemo(command: Command, context: CommandContext): void {
   command
-    .option('--quick', 'use a third of the updates and fewer prompts, to see that everything works')
+    .option('--quick', 'use 40 updates and fewer prompts, to see that everything works')
     .option('--seed <n>', 'seed of everything random', '1')
     .option(
       '--out <dir>',
