@@ -2,10 +2,12 @@
  * Turns recipe files and `--set a.b=c` into a resolved config. A recipe is TOML; `extends` names another recipe that it changes.
  * Errors name the key, what is wrong with it, and the nearest valid key. The source of each value is kept.
  */
+import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
+import { parseHubName } from '../model/index.ts';
 import { describeIssue, type Fault } from './config-issues.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
@@ -91,10 +93,16 @@ function withPaths(table: Table, folder: string, inherited: readonly string[] = 
     if (!isTable(inner)) continue;
     const value = inner[key];
     if (typeof value !== 'string' || isName?.test(value)) continue;
+    if (key === 'model' && isHubName(value, folder)) continue;
     if (name === null) made[key] = absolute(value);
     else made[name] = { ...inner, [key]: absolute(value) };
   }
   return made;
+}
+
+/** A model is taken by its name on the hub where no folder has that path. */
+function isHubName(model: string, folder: string): boolean {
+  return parseHubName(model) !== null && !existsSync(resolve(folder, model));
 }
 
 function pluginPaths({ plugins }: Table): string[] {
