@@ -73,6 +73,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/relearn.ts')).configureRelearn,
   },
   {
+    name: 'recipes',
+    summary: 'list the recipes of the package, or print one',
+    load: async () => (await import('./commands/recipes.ts')).configureRecipes,
+  },
+  {
     name: 'config',
     summary: 'show what a recipe resolves to, and where each value came from',
     load: async () => (await import('./commands/config.ts')).configureConfig,
@@ -127,6 +132,11 @@ const commands: readonly CommandEntry[] = [
     summary: 'check parity with stored values, adapters, arms, the environment and runs',
     load: async () => (await import('./commands/verify.ts')).configureVerify,
   },
+  {
+    name: 'completion',
+    summary: 'print a script that completes commands, options and recipes in a shell',
+    load: async () => (await import('./commands/completion.ts')).configureCompletion,
+  },
 ];
 
 /** An option with what it takes and what it is when absent; an empty list is nothing to show. */
@@ -147,7 +157,7 @@ async function buildProgram(argv: readonly string[], context: CommandContext): P
     .version(readVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help; after a command, its own, as `gq help COMMAND` does')
     .helpCommand(false)
-    .addHelpText('after', examplesText('gq doctor', 'gq model inspect DIR', 'gq verify --help'))
+    .addHelpText('after', examplesText('gq doctor', 'gq recipes', 'gq train micro-activation', 'gq help verify'))
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),

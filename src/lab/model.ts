@@ -1,6 +1,6 @@
 /** The frozen model of a run: its files, and its weights on the device. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sha256File, sha256Json } from '../base/node/index.ts';
 import { type Device, Scope } from '../engine/index.ts';
@@ -20,11 +20,16 @@ import { openDevice } from './devices.ts';
 import type { Resources } from './resources.ts';
 import { deviceOptions, openRunDevice } from './run-device.ts';
 
-/** The folder of a model: of the package, a path, or by its name on the hub a snapshot in the Hugging Face cache. */
+/** The folder of a model as a config names it: of the package, a path, or by its name on the hub a snapshot in the Hugging Face cache. */
 export function modelDirectory(model: string): string {
   if (model === 'micro') return fileURLToPath(new URL('../../models/micro', import.meta.url));
-  const name = existsSync(model) ? null : parseHubName(model);
+  const name = parseHubName(model);
   return name === null ? model : findSnapshot(name);
+}
+
+/** The folder of a model as a call names it; a folder of that path comes before a name. */
+export function modelArgument(model: string): string {
+  return model !== 'micro' && existsSync(model) ? resolve(model) : modelDirectory(model);
 }
 
 /** The files of a model and the device that it will be on; the weights are not loaded yet. */

@@ -99,8 +99,10 @@ export class HubServer implements AsyncDisposable {
     const ranged = { 'content-range': `bytes ${start}-${data.length - 1}/${data.length}` };
     response.writeHead(start > 0 ? 206 : 200, { 'content-length': part.length, ...(start > 0 ? ranged : {}) });
     if (silent?.has(name)) response.write(part.subarray(0, 1));
-    else if (part.length > breakAfter) response.write(part.subarray(0, breakAfter), () => response.destroy());
-    else response.end(part);
+    else if (part.length > breakAfter) {
+      // The client gets to read what was sent before the connection ends.
+      response.write(part.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 30));
+    } else response.end(part);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

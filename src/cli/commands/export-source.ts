@@ -55,7 +55,7 @@ async function resolveFile(path: string, { model, update, state }: ExportSourceO
   }
   return {
     checkpoint: await readCheckpoint(path),
-    model,
+    model: (await import('../../lab/index.ts')).modelArgument(model),
     starts: builtinStarts,
     trainedOn: null,
     state: stateOf(state),
@@ -87,10 +87,10 @@ async function resolveRun(path: string, { model, update, state }: ExportSourceOp
   }
   const { family, rank } = config.adapter;
   const known = { family, rank, modules: manifest.features.modules };
-  const { expectSamePlugins, modelDirectory, partsOf } = await import('../../lab/index.ts');
+  const { expectSamePlugins, modelArgument, modelDirectory, partsOf } = await import('../../lab/index.ts');
   expectSamePlugins(`gq export ${run.path}`, run);
   const checkpoint = await readCheckpoint(checkedTensors(run, wanted, 'adapter'), known, checkedInitial(run));
   const { starts } = await partsOf(config);
-  const folder = model ?? modelDirectory(config.model);
+  const folder = model === undefined ? modelDirectory(config.model) : modelArgument(model);
   return { checkpoint, model: folder, starts, trainedOn: manifest.modelHash, state: stateOf(state) };
 }

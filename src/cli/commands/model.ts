@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander';
 import { UserError } from '../../base/index.ts';
-import { modelDirectory } from '../../lab/index.ts';
+import { modelArgument } from '../../lab/index.ts';
 import {
   describeModel,
   fetchModel,
@@ -34,7 +34,7 @@ interface InitOptions {
 }
 
 async function inspect(directory: string, { json, scan }: InspectOptions, context: CommandContext): Promise<void> {
-  await using folder = await ModelFolder.open(modelDirectory(directory));
+  await using folder = await ModelFolder.open(modelArgument(directory));
   if (scan) {
     for await (const _ of loadWeights(folder.weights, folder.config, { as: 'stored' })) {
       // Loading is the check: it fails on a weight that is not finite.
