@@ -113,6 +113,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/export.ts')).configureExport,
   },
   {
+    name: 'serve',
+    summary: 'answer completions and chats over HTTP, deployed, as trained and base, as OpenAI’s API does',
+    load: async () => (await import('./commands/serve.ts')).configureServe,
+  },
+  {
     name: 'problems',
     summary: 'check a file of problems against their own solutions',
     load: async () => (await import('./commands/problems.ts')).configureProblems,

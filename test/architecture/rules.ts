@@ -26,6 +26,7 @@ const rows: readonly (readonly string[])[] = [
   ['evaluate'],
   ['analyse'],
   ['lab'],
+  ['serve'],
   ['verify'],
   ['report'],
   ['sweep'],
