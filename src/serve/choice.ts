@@ -51,11 +51,17 @@ export class Choice implements Job {
     const { stopTokens, maxTokens } = this.#options;
     this.drawn.push(drawn);
     const isEnd = stopTokens.includes(drawn.token);
-    const text = isEnd ? '' : this.#text.push(drawn.token);
-    this.#tell({ text, drawn, finish: null });
+    if (isEnd) this.#tell({ text: '', drawn, finish: null });
+    else if (this.#isWatched) this.#tell({ text: this.#text.push(drawn.token), drawn, finish: null });
+    else this.#text.hold(drawn.token);
     if (isEnd || this.#text.isStopped) this.finish = 'stop';
     else if (this.drawn.length < maxTokens) return true;
     return false;
+  }
+
+  /** Whether the text decides something, or is told, before its end. */
+  get #isWatched(): boolean {
+    return this.#options.piece !== undefined || this.#options.stops.length > 0;
   }
 
   end(reason: JobEnd | null): void {

@@ -37,7 +37,7 @@ export function choicesOf(
   policy: ServedPolicy,
   request: TextRequest,
   state: ServedState,
-  piece?: (piece: ChoicePiece) => void,
+  piece: ((piece: ChoicePiece) => void) | undefined,
 ): Choice[] {
   const { wishes } = request;
   const { temperature, topK, topP, minP, maxNewTokens } = policy.defaults;

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { UserError } from '../base/index.ts';
 import { AnswerWriter } from './answers.ts';
-import type { Choice } from './choice.ts';
+import type { Choice, ChoicePiece } from './choice.ts';
 import { EventWriter, expectAllowed, readJsonBody, sendJson } from './http.ts';
 import { RequestProblem } from './problem.ts';
 import { parseChat, parseCompletion, type TextRequest } from './requests.ts';
@@ -148,10 +148,11 @@ export class PolicyServer implements AsyncDisposable {
     const tokenText = (token: number): string => this.#policy.tokenizer.decode([token]);
     const writer = new AnswerWriter({ request, model: state, tokenText });
     const events = request.wishes.stream ? new EventWriter(response) : null;
-    const choices = choicesOf(this.#policy, request, state, (piece) => {
-      const chunk = events === null ? null : writer.chunk(piece);
+    const tell = (piece: ChoicePiece): void => {
+      const chunk = writer.chunk(piece);
       if (chunk !== null) events?.send(chunk);
-    });
+    };
+    const choices = choicesOf(this.#policy, request, state, events === null ? undefined : tell);
     if (!this.#scheduler.hasRoomFor(choices.length)) {
       throw new RequestProblem(429, 'too many requests wait already; ask again.', null, 'rate_limit_exceeded');
     }

@@ -37,6 +37,11 @@ export class TextStream {
     return this.#text;
   }
 
+  /** Takes a token whose text nobody needs before the end. */
+  hold(token: number): void {
+    this.#tokens.push(token);
+  }
+
   /** Takes a token and returns the text that is decided by it. */
   push(token: number): string {
     this.#tokens.push(token);

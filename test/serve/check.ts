@@ -1,0 +1,122 @@
+/**
+ * The server under load: 64 honest clients and 8 hostile ones ask the micro model for 5 minutes. No answer may be lost, mixed up or other than alone;
+ * memory must stay flat; throughput of the honest clients alone is compared with `generate` of as many rows.
+ *   node test/serve/check.ts [--seconds 300] [--clients 64]
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { randomStream } from '../../src/base/rng.ts';
+import { createWasmDevice } from '../../src/engine/wasm/index.ts';
+import { projectRows } from '../../src/grpo/policy.ts';
+import { generate } from '../../src/model/index.ts';
+import {
+  checkContext,
+  checkRows,
+  honestClient,
+  hostileClient,
+  makeQuestions,
+  newTokens,
+  type Question,
+  type Tally,
+} from './crowd.ts';
+import { type MadePolicy, makeServed } from './served.ts';
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '300' }, clients: { type: 'string', default: '64' } },
+});
+const [seconds, clients] = [Number(values.seconds), Number(values.clients)];
+
+/** Tokens per second of `generate` with as many rows as there are clients, over some rounds of the same questions. */
+async function measureGenerate({ policy, served }: MadePolicy, questions: readonly Question[]): Promise<number> {
+  const stopTokens = served.text.stopTokens;
+  const settings = {
+    temperature: 0.7,
+    topK: 0,
+    topP: 1,
+    minP: 0,
+    maxNewTokens: newTokens,
+    stopTokens,
+    maxPromptTokens: null,
+  };
+  const rows = questions
+    .slice(0, clients)
+    .map(({ prompt, seed }) => ({ prompt: Int32Array.from(prompt), row: seed, scale: 1 }));
+  const options = { stream: randomStream(0, 'serve'), project: projectRows(policy) };
+  let [tokens, start] = [0, performance.now()];
+  for (let round = 0; round < 6; round++) {
+    if (round === 1) [tokens, start] = [0, performance.now()];
+    for (const { tokens: made } of await generate(policy.decoder, rows, settings, options)) tokens += made.length;
+  }
+  return (1000 * tokens) / (performance.now() - start);
+}
+
+async function honest(
+  url: string,
+  questions: readonly Question[],
+  milliseconds: number,
+): Promise<Tally & { perSecond: number }> {
+  const start = Date.now();
+  const tallies = await Promise.all(
+    Array.from({ length: clients }, (_, client) => honestClient(url, questions, client, start + milliseconds)),
+  );
+  const sum = (key: keyof Tally): number => tallies.reduce((total, tally) => total + tally[key], 0);
+  const tokens = sum('tokens');
+  const perSecond = (1000 * tokens) / (Date.now() - start);
+  return { asked: sum('asked'), wrong: sum('wrong'), lost: sum('lost'), tokens, perSecond };
+}
+
+function residentMiB(pid: number): number {
+  const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1024;
+}
+
+async function prepare() {
+  await using made = await makeServed(await createWasmDevice(), 'micro', 1, checkContext);
+  const [mixed, alike] = [await makeQuestions(made, 192, false), await makeQuestions(made, 96, true)];
+  return { mixed, alike, plain: await measureGenerate(made, alike) };
+}
+
+const { mixed, alike, plain: before } = await prepare();
+const process_ = spawn(process.execPath, [fileURLToPath(new URL('./server-process.ts', import.meta.url))], {
+  stdio: ['pipe', 'pipe', 'inherit'],
+});
+const [address] = (await once(process_.stdout, 'data')) as [Buffer];
+const url = `${address}`.trim();
+const pid = process_.pid ?? 0;
+
+const memory: number[] = [];
+const until = Date.now() + 1000 * seconds;
+const watching = (async () => {
+  for (; Date.now() < until; await sleep(1000)) memory.push(residentMiB(pid));
+})();
+const attacks = Array.from({ length: 8 }, (_, client) => hostileClient(url, client, until));
+const crowd = await honest(url, mixed, 1000 * seconds);
+const attacked = (await Promise.all(attacks)).reduce((sum, count) => sum + count, 0);
+await watching;
+const quiet = await honest(url, alike, Math.min(20_000, 1000 * seconds));
+process_.stdin.end();
+const [code] = (await once(process_, 'exit')) as [number];
+
+// Another process may have taken its share of the machine meanwhile: `generate` is measured on both sides.
+const plain = (before + (await prepare()).plain) / 2;
+const mean = (list: readonly number[]): number => list.reduce((sum, value) => sum + value, 0) / list.length;
+const fifth = Math.max(1, Math.floor(memory.length / 5));
+const [early, late] = [mean(memory.slice(fifth, 2 * fifth)), mean(memory.slice(-fifth))];
+const ratio = quiet.perSecond / plain;
+const checks: readonly (readonly [string, boolean, string])[] = [
+  ['no answer lost', crowd.lost + quiet.lost === 0, `${crowd.lost + quiet.lost} of ${crowd.asked + quiet.asked}`],
+  ['every answer is the one alone', crowd.wrong + quiet.wrong === 0, `${crowd.wrong + quiet.wrong} others`],
+  ['memory is flat', late < early * 1.1 + 16, `${early.toFixed(0)} MiB early, ${late.toFixed(0)} MiB late`],
+  [
+    'throughput is within 15% of generate',
+    ratio > 0.85,
+    `${quiet.perSecond.toFixed(0)} of ${plain.toFixed(0)} tokens/s (${(100 * ratio).toFixed(0)}%), ${checkRows} rows`,
+  ],
+  ['the server ended well', code === 0, `code ${code}; ${attacked} attacks`],
+];
+for (const [what, holds, detail] of checks) process.stdout.write(`${holds ? 'ok  ' : 'FAIL'}  ${what}: ${detail}\n`);
+process.exitCode = checks.every(([, holds]) => holds) ? 0 : 1;
