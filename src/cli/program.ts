@@ -68,6 +68,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/traces.ts')).configureTraces,
   },
   {
+    name: 'export-log',
+    summary: 'write the numbers and samples of a run for TensorBoard, W&B, Trackio or Inspect',
+    load: async () => (await import('./commands/export-log.ts')).configureExportLog,
+  },
+  {
     name: 'relearn',
     summary: 'attack a deployed model: how soon does it learn the hack again?',
     load: async () => (await import('./commands/relearn.ts')).configureRelearn,

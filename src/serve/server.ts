@@ -3,7 +3,7 @@
  * that goes away frees its rows. Limits on bodies, connections, waiting requests and time keep one client from hurting others.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { UserError } from '../base/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
@@ -43,6 +43,8 @@ export class PolicyServer implements AsyncDisposable {
   readonly #options: Required<ServerOptions>;
   readonly #scheduler: Scheduler;
   readonly #server: Server;
+  /** Connections with a request that is not answered yet. */
+  readonly #busy = new WeakSet<Socket>();
   readonly #created = Math.floor(Date.now() / 1000);
 
   private constructor(policy: ServedPolicy, options: ServerOptions) {
@@ -99,6 +101,13 @@ export class PolicyServer implements AsyncDisposable {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
+    // A second request before the first is answered would wait unseen, and outlive its connection.
+    if (this.#busy.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    this.#busy.add(socket);
     // A connection that breaks is no error of ours; what it asked for is cancelled where it is made.
     request.on('error', () => undefined);
     response.on('error', () => undefined);
@@ -111,6 +120,7 @@ export class PolicyServer implements AsyncDisposable {
       if (response.headersSent) response.destroy();
       else sendJson(response, problem.status, problem.body);
     }
+    this.#busy.delete(socket);
   }
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {

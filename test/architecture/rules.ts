@@ -25,6 +25,7 @@ const rows: readonly (readonly string[])[] = [
   ['oracle'],
   ['evaluate'],
   ['analyse'],
+  ['logs'],
   ['lab'],
   ['serve'],
   ['verify'],
