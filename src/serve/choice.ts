@@ -1,6 +1,6 @@
 /** One completion in the making: takes tokens, decides when it ends, and tells its text piece by piece. */
 import type { DrawnToken, OpenRow } from '../model/index.ts';
-import type { Job, JobEnd } from './scheduler.ts';
+import type { CutOff, Job } from './scheduler.ts';
 import { TextStream, type TextStreamOptions } from './text-stream.ts';
 
 export interface ChoiceOptions extends TextStreamOptions {
@@ -26,11 +26,11 @@ export class Choice implements Job {
   readonly index: number;
   readonly drawn: DrawnToken[] = [];
   /** Is fulfilled when no more tokens come, with the reason if it was cut off. */
-  readonly ended: Promise<JobEnd | null>;
+  readonly ended: Promise<CutOff | null>;
   finish: FinishReason = 'length';
   readonly #options: ChoiceOptions;
   readonly #text: TextStream;
-  #resolve: (reason: JobEnd | null) => void = () => undefined;
+  #resolve: (reason: CutOff | null) => void = () => undefined;
 
   constructor(options: ChoiceOptions) {
     this.row = options.row;
@@ -64,7 +64,7 @@ export class Choice implements Job {
     return this.#options.piece !== undefined || this.#options.stops.length > 0;
   }
 
-  end(reason: JobEnd | null): void {
+  end(reason: CutOff | null): void {
     const text = this.#text.finish();
     if (reason === null) this.#tell({ text, drawn: null, finish: this.finish });
     this.#resolve(reason);

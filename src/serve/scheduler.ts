@@ -11,10 +11,10 @@ export interface Job {
   /** Takes a token; false: it was the last one. */
   token(drawn: DrawnToken): boolean;
   /** Is called once, when no more tokens come: null after the last one, or why there will be none. */
-  end(reason: JobEnd | null): void;
+  end(reason: CutOff | null): void;
 }
 
-export type JobEnd = 'cancelled' | 'too long' | 'failed' | 'closed';
+export type CutOff = 'cancelled' | 'too long' | 'failed' | 'closed';
 
 export interface SchedulerOptions {
   /** Most jobs that wait for a row. */
@@ -114,7 +114,7 @@ export class Scheduler {
     }
   }
 
-  #leave(place: Place, reason: JobEnd | null): void {
+  #leave(place: Place, reason: CutOff | null): void {
     if (place.slot === null) {
       if (!this.#waiting.delete(place)) return;
     } else {

@@ -10,7 +10,7 @@ import type { Choice, ChoicePiece } from './choice.ts';
 import { EventWriter, expectAllowed, readJsonBody, sendJson } from './http.ts';
 import { RequestProblem } from './problem.ts';
 import { parseChat, parseCompletion, type TextRequest } from './requests.ts';
-import { type JobEnd, Scheduler } from './scheduler.ts';
+import { type CutOff, Scheduler } from './scheduler.ts';
 import { choicesOf, type ServedPolicy, stateOf } from './served-policy.ts';
 
 export interface ServerOptions {
@@ -31,7 +31,7 @@ export interface ServerOptions {
   readonly warn?: (message: string) => void;
 }
 
-const interrupted: Readonly<Record<JobEnd, RequestProblem>> = {
+const interrupted: Readonly<Record<CutOff, RequestProblem>> = {
   cancelled: new RequestProblem(499, 'the client went away.'),
   'too long': new RequestProblem(503, 'the request took longer than this server allows.', null, 'timeout'),
   failed: new RequestProblem(500, 'the model failed; the log of the server says why.'),
@@ -181,7 +181,7 @@ export class PolicyServer implements AsyncDisposable {
   }
 
   /** Runs all choices; the first that is cut off cuts off the others. Cancels them when the client goes away. */
-  async #run(choices: readonly Choice[], response: ServerResponse): Promise<JobEnd | null> {
+  async #run(choices: readonly Choice[], response: ServerResponse): Promise<CutOff | null> {
     if (response.destroyed) return 'cancelled';
     const cancels = choices.map((choice) => this.#scheduler.submit(choice));
     const cancelAll = () => {

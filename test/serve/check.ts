@@ -81,36 +81,46 @@ async function prepare() {
 }
 
 const { mixed, alike, plain: before } = await prepare();
-const process_ = spawn(process.execPath, [fileURLToPath(new URL('./server-process.ts', import.meta.url))], {
-  stdio: ['pipe', 'pipe', 'inherit'],
-});
+const process_ = spawn(
+  process.execPath,
+  ['--expose-gc', fileURLToPath(new URL('./server-process.ts', import.meta.url))],
+  {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  },
+);
 const [address] = (await once(process_.stdout, 'data')) as [Buffer];
 const url = `${address}`.trim();
 const pid = process_.pid ?? 0;
 
-const memory: number[] = [];
+/** Bytes in use, and bytes that the system has given, in MiB. */
+async function measureMemory(): Promise<{ used: number; resident: number }> {
+  const answer = once(process_.stdout, 'data') as Promise<[Buffer]>;
+  process_.stdin.write('memory\n');
+  const [text] = await answer;
+  return { used: Number(`${text}`) / 2 ** 20, resident: residentMiB(pid) };
+}
+
 const until = Date.now() + 1000 * seconds;
-const watching = (async () => {
-  for (; Date.now() < until; await sleep(1000)) memory.push(residentMiB(pid));
-})();
+const early = sleep(200 * seconds).then(measureMemory);
 const attacks = Array.from({ length: 8 }, (_, client) => hostileClient(url, client, until));
 const crowd = await honest(url, mixed, 1000 * seconds);
 const attacked = (await Promise.all(attacks)).reduce((sum, count) => sum + count, 0);
-await watching;
+const [fifth, after] = [await early, await measureMemory()];
 const quiet = await honest(url, alike, Math.min(20_000, 1000 * seconds));
 process_.stdin.end();
 const [code] = (await once(process_, 'exit')) as [number];
 
 // Another process may have taken its share of the machine meanwhile: `generate` is measured on both sides.
 const plain = (before + (await prepare()).plain) / 2;
-const mean = (list: readonly number[]): number => list.reduce((sum, value) => sum + value, 0) / list.length;
-const fifth = Math.max(1, Math.floor(memory.length / 5));
-const [early, late] = [mean(memory.slice(fifth, 2 * fifth)), mean(memory.slice(-fifth))];
 const ratio = quiet.perSecond / plain;
 const checks: readonly (readonly [string, boolean, string])[] = [
   ['no answer lost', crowd.lost + quiet.lost === 0, `${crowd.lost + quiet.lost} of ${crowd.asked + quiet.asked}`],
   ['every answer is the one alone', crowd.wrong + quiet.wrong === 0, `${crowd.wrong + quiet.wrong} others`],
-  ['memory is flat', late < early * 1.1 + 16, `${early.toFixed(0)} MiB early, ${late.toFixed(0)} MiB late`],
+  [
+    'memory is flat',
+    after.used < 1.05 * fifth.used + 4 && after.resident < 1.25 * fifth.resident + 32,
+    `${fifth.used.toFixed(0)} MiB in use after a fifth of the time and ${after.used.toFixed(0)} at the end (resident: ${fifth.resident.toFixed(0)} and ${after.resident.toFixed(0)})`,
+  ],
   [
     'throughput is within 15% of generate',
     ratio > 0.85,
