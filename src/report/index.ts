@@ -13,6 +13,7 @@ export { allFigures } from './figures.ts';
 export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTable } from './gate-tables.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { type OnReading, readResults } from './read-results.ts';
+export { tellStory } from './story.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
 export { comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';
