@@ -92,7 +92,7 @@ function resultsOf(samples: readonly InspectSample[]) {
 }
 
 /** The archive of a log. */
-export function inspectArchive(head: LogHead, log: InspectLog): Buffer {
+function inspectArchive(head: LogHead, log: InspectLog): Buffer {
   const created = new Date(1000 * head.created).toISOString().replace(/\.\d+Z$/, '+00:00');
   const spec = specOf(head, log, created);
   const plan = { name: 'plan', steps: [{ solver: 'gradient-quarantine/sample', params: {} }], config: {} };

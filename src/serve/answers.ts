@@ -16,7 +16,7 @@ interface Usage {
   readonly total_tokens: number;
 }
 
-export function usageOf(choices: readonly Choice[]): Usage {
+function usageOf(choices: readonly Choice[]): Usage {
   const total = (count: (choice: Choice) => number): number => choices.reduce((sum, choice) => sum + count(choice), 0);
   // Choices that share a prompt count it once, as the API does.
   const prompts = new Set(choices.map(({ row }) => row.prompt));
