@@ -1,6 +1,5 @@
 /** The numbers and samples of a run in the formats of other viewers: TensorBoard, Weights & Biases, Trackio, Inspect. */
 export {
-  type ExportedLog,
   exportInspect,
   exportMetrics,
   type LogFormat,

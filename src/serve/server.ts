@@ -64,7 +64,8 @@ export class PolicyServer implements AsyncDisposable {
     const times = {
       requestTimeout: arrivalMs,
       headersTimeout: Math.min(arrivalMs, 10_000),
-      keepAliveTimeout: 5_000,
+      // Longer than clients keep an idle connection: one that is closed as they use it again would lose a request.
+      keepAliveTimeout: 30_000,
       connectionsCheckingInterval: Math.min(1_000, arrivalMs),
     };
     this.#server = createServer({ ...times, maxHeaderSize: 16_384 }, (request, response) =>

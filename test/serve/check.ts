@@ -68,10 +68,11 @@ async function honest(
   const tallies = await Promise.all(
     Array.from({ length: clients }, (_, client) => honestClient(url, questions, client, start + milliseconds)),
   );
-  const sum = (key: keyof Tally): number => tallies.reduce((total, tally) => total + tally[key], 0);
+  const sum = (key: Exclude<keyof Tally, 'reason'>): number => tallies.reduce((total, tally) => total + tally[key], 0);
   const tokens = sum('tokens');
   const perSecond = (1000 * tokens) / (Date.now() - start);
-  return { asked: sum('asked'), wrong: sum('wrong'), lost: sum('lost'), tokens, perSecond };
+  const reason = tallies.find((tally) => tally.lost > 0)?.reason ?? '';
+  return { asked: sum('asked'), wrong: sum('wrong'), lost: sum('lost'), tokens, reason, perSecond };
 }
 
 function residentMiB(pid: number): number {
@@ -109,14 +110,15 @@ const [fifth, after] = [await early, await measureMemory()];
 
 // Other processes may take their share of the machine: the two are measured in turns, and the middle of the ratios counts.
 const ratios: number[] = [];
-const quiet = { asked: 0, lost: 0, wrong: 0 };
+const quiet = { asked: 0, lost: 0, wrong: 0, reason: '' };
 for (let round = 0; round < rounds; round++) {
   const plain = await measureGenerate(made, alike, roundMs);
-  const { perSecond, asked, lost, wrong } = await honest(url, alike, roundMs);
+  const { perSecond, asked, lost, wrong, reason } = await honest(url, alike, roundMs);
   ratios.push(perSecond / plain);
   quiet.asked += asked;
   quiet.lost += lost;
   quiet.wrong += wrong;
+  quiet.reason ||= reason;
 }
 process_.stdin.end();
 const [code] = (await once(process_, 'exit')) as [number];
@@ -125,7 +127,11 @@ ratios.sort((a, b) => a - b);
 const ratio = ratios[Math.floor(rounds / 2)];
 const percent = (value: number): string => `${(100 * value).toFixed(0)}%`;
 const checks: readonly (readonly [string, boolean, string])[] = [
-  ['no answer lost', crowd.lost + quiet.lost === 0, `${crowd.lost + quiet.lost} of ${crowd.asked + quiet.asked}`],
+  [
+    'no answer lost',
+    crowd.lost + quiet.lost === 0,
+    `${crowd.lost + quiet.lost} of ${crowd.asked + quiet.asked} ${crowd.reason || quiet.reason}`,
+  ],
   ['every answer is the one alone', crowd.wrong + quiet.wrong === 0, `${crowd.wrong + quiet.wrong} others`],
   [
     'memory is flat',

@@ -37,6 +37,8 @@ export interface Tally {
   wrong: number;
   lost: number;
   tokens: number;
+  /** Why the first answer was lost. */
+  reason: string;
 }
 
 /** Asks one question after another until the time is over; every third answer comes as a stream. */
@@ -46,7 +48,7 @@ export async function honestClient(
   client: number,
   until: number,
 ): Promise<Tally> {
-  const tally: Tally = { asked: 0, wrong: 0, lost: 0, tokens: 0 };
+  const tally: Tally = { asked: 0, wrong: 0, lost: 0, tokens: 0, reason: '' };
   for (let i = client * 7; Date.now() < until; i++) {
     const question = questions[i % questions.length];
     tally.asked++;
@@ -54,8 +56,9 @@ export async function honestClient(
       const tokens = await askTokens(url, question, i % 3 === 0);
       tally.tokens += tokens.length;
       if (tokens.join() !== question.expected.join()) tally.wrong++;
-    } catch {
+    } catch (error) {
       tally.lost++;
+      tally.reason ||= error instanceof Error ? String(error.cause ?? error) : String(error);
     }
   }
   return tally;
