@@ -7,6 +7,7 @@ export { type AdapterStart, defineStart } from '../adapters/index.ts';
 export { defineJudge, defineLoophole, type Judgement, type Loophole, type NamedJudge } from '../env/index.ts';
 export { defineProblemSource, type ProblemSource } from '../env/sources/index.ts';
 export { type Arm, type ArmDefinition, type ArmTools, defineArm } from '../grpo/index.ts';
+export { defineMonitor, type Monitor, type MonitorDefinition } from '../monitors/index.ts';
 export { type RunConfig, RunDirectory, type Sink, shippedRecipe } from '../run/index.ts';
 export { openAdapter } from './adapter.ts';
 export { type Assembly, assemble, openInputs, openTasks, type RunInputs } from './assemble.ts';
@@ -34,7 +35,8 @@ export {
   openModel,
   placeModel,
 } from './model.ts';
-export { type OpenRun, type OpenRunOptions, openRun } from './open-run.ts';
+export { openBase } from './open-base.ts';
+export { type OpenRun, type OpenRunOptions, openRun, probeTokens } from './open-run.ts';
 export { expectIsolatedPairs, openPairs, pairSetOf } from './pairs.ts';
 export { armOf, builtinParts, type Parts, sourceOf, usesLabels } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
