@@ -83,9 +83,19 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/traces.ts')).configureTraces,
   },
   {
+    name: 'export-log',
+    summary: 'write the numbers and samples of a run for TensorBoard, W&B, Trackio or Inspect',
+    load: async () => (await import('./commands/export-log.ts')).configureExportLog,
+  },
+  {
     name: 'relearn',
     summary: 'attack a deployed model: how soon does it learn the hack again?',
     load: async () => (await import('./commands/relearn.ts')).configureRelearn,
+  },
+  {
+    name: 'recipes',
+    summary: 'list the recipes of the package, or print one',
+    load: async () => (await import('./commands/recipes.ts')).configureRecipes,
   },
   {
     name: 'config',
@@ -123,6 +133,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/export.ts')).configureExport,
   },
   {
+    name: 'serve',
+    summary: 'answer completions and chats over HTTP, deployed, as trained and base, as OpenAI’s API does',
+    load: async () => (await import('./commands/serve.ts')).configureServe,
+  },
+  {
     name: 'problems',
     summary: 'check a file of problems against their own solutions',
     load: async () => (await import('./commands/problems.ts')).configureProblems,
@@ -141,6 +156,11 @@ const commands: readonly CommandEntry[] = [
     name: 'verify',
     summary: 'check parity with stored values, adapters, arms, the environment and runs',
     load: async () => (await import('./commands/verify.ts')).configureVerify,
+  },
+  {
+    name: 'completion',
+    summary: 'print a script that completes commands, options and recipes in a shell',
+    load: async () => (await import('./commands/completion.ts')).configureCompletion,
   },
 ];
 
@@ -162,7 +182,7 @@ async function buildProgram(argv: readonly string[], context: CommandContext): P
     .version(readVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help; after a command, its own, as `gq help COMMAND` does')
     .helpCommand(false)
-    .addHelpText('after', examplesText('gq doctor', 'gq model inspect DIR', 'gq verify --help'))
+    .addHelpText('after', examplesText('gq doctor', 'gq recipes', 'gq train micro-activation', 'gq help verify'))
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),

@@ -42,7 +42,7 @@ export {
   type StoredDirection,
   sealRollouts,
 } from './read.ts';
-export { recipeFrom, recipeName, recipePath, shippedRecipe } from './recipes.ts';
+export { listRecipes, recipeFrom, recipeName, recipePath, type ShippedRecipe, shippedRecipe } from './recipes.ts';
 export { recordRun } from './record.ts';
 export { replayGate } from './replay.ts';
 export { type Replay, routes } from './replay-summary.ts';
