@@ -7,18 +7,10 @@ import { summarise } from '../evaluate/index.ts';
 import { mean, standardError } from '../stats/index.ts';
 import type { ArmResults } from './aggregate.ts';
 import type { LegendEntry, Mark, Point } from './chart.ts';
+import { armStyle } from './palette.ts';
 import type { RunResults } from './run-results.ts';
 
 export const bandSeeds = 3;
-
-const palette = ['#000000', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c564b', '#7f3fbf', '#5f7a1c', '#b5179e'];
-const dashes = [undefined, '6 3', '2 2', '8 3 2 3'] as const;
-
-/** The colour and dash of the i-th arm. */
-export function armStyle(index: number): { colour: string; dash?: string } {
-  const dash = dashes[Math.floor(index / palette.length) % dashes.length];
-  return { colour: palette[index % palette.length], ...(dash === undefined ? {} : { dash }) };
-}
 
 export function armLegend(arms: readonly ArmResults[]): LegendEntry[] {
   return arms.map(({ arm, runs }, i) => ({ label: `${arm} (n = ${runs.length})`, ...armStyle(i) }));

@@ -21,13 +21,13 @@ import {
   writeFigures,
   writeReport,
 } from '../../report/index.ts';
-import { checkExperiment, type Experiment, planExperiment } from '../../sweep/index.ts';
+import { checkExperiment, type Experiment, openResults, planExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 import { collect, parseWholeNumber } from '../values.ts';
 import { executeExperiment } from './experiment.ts';
-import { openResults, warnIncomplete } from './results.ts';
+import { warnIncomplete } from './results.ts';
 
 interface DemoOptions {
   readonly quick?: true;
