@@ -1,6 +1,7 @@
 export { shellLine } from '../base/index.ts';
 export type { Results } from './aggregate.ts';
 export { allTables } from './all-tables.ts';
+export { placebosOf } from './comparisons.ts';
 export type { Design } from './design.ts';
 export {
   curveTable,
@@ -13,6 +14,7 @@ export { allFigures } from './figures.ts';
 export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTable } from './gate-tables.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { type OnReading, readResults } from './read-results.ts';
+export { bestSide, type SideBySide } from './samples.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
 export { comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';

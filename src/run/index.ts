@@ -12,13 +12,14 @@ export {
   rawConfig,
   readConfig,
 } from './config.ts';
-export { armDifferences, configDifferences } from './config-difference.ts';
+export { armDifferences, configDifferences, configLeaves } from './config-difference.ts';
 export { configPage } from './config-page.ts';
 export { type DamagedFile, findDamagedFiles } from './damaged.ts';
 export { RunDirectory } from './directory.ts';
 export { describeDisk, planDisk } from './disk.ts';
 export { FileSink } from './file-sink.ts';
 export type { RolloutRow } from './ledger.ts';
+export { isTraining } from './lock.ts';
 export { type Manifest, runFormat } from './manifest.ts';
 export { planMemory, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
