@@ -109,6 +109,7 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
     return;
   }
   context.stdout.write(`\n${report}: figures, rollouts, commands. ${formatDuration(seconds)} in all.\n`);
+  context.stdout.write(`To look at it in a browser: ${shellLine('gq', 'view', directory)}\n`);
   // In a clone there is no gq on the PATH.
   if (process.env['npm_lifecycle_event'] === 'demo') context.stdout.write('Here the command gq is called: npx gq\n');
 }
