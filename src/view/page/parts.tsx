@@ -56,11 +56,16 @@ export function TableView({ table }: { readonly table: Table }) {
           <caption>{table.title}</caption>
           <thead>
             <tr>
-              {table.columns.map((column, i) => (
-                <th scope="col" key={`${i} ${column}`}>
-                  {column}
-                </th>
-              ))}
+              {table.columns.map((column, i) =>
+                // A head without a name would be read out as one.
+                column === '' ? (
+                  <td key={`${i}`} />
+                ) : (
+                  <th scope="col" key={`${i} ${column}`}>
+                    {column}
+                  </th>
+                ),
+              )}
             </tr>
           </thead>
           <tbody>

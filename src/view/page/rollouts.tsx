@@ -1,4 +1,5 @@
 /** Rollouts of a run or an experiment: search by text or regular expression, facets, order; the whole search is the address. */
+import { useSignal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutList } from '../api.ts';
 import { facetNames, rolloutOrders, truthOf } from '../query.ts';
@@ -150,7 +151,7 @@ interface RowsProps {
 
 function Rows({ id, first, ask }: RowsProps) {
   const [pages, setPages] = useState<ReadonlyMap<number, RolloutList>>(new Map([[0, first]]));
-  const [chosen, setChosen] = useState(-1);
+  const chosen = useSignal(-1);
   const asked = useRef(new Set([0]));
   useEffect(() => {
     asked.current = new Set([0]);
@@ -166,10 +167,14 @@ function Rows({ id, first, ask }: RowsProps) {
   const rowAt = (index: number): ListedRollout | undefined =>
     pages.get(Math.floor(index / pageRows))?.rows[index % pageRows];
   useKeys({
-    j: () => setChosen(Math.min(first.found - 1, chosen + 1)),
-    k: () => setChosen(Math.max(0, chosen - 1)),
+    j: () => {
+      chosen.value = Math.min(first.found - 1, chosen.value + 1);
+    },
+    k: () => {
+      chosen.value = Math.max(0, chosen.value - 1);
+    },
     Enter: () => {
-      const row = rowAt(chosen);
+      const row = rowAt(chosen.value);
       if (row !== undefined) goTo('rollout', row.run, { rollout: row.id });
     },
   });
@@ -179,7 +184,7 @@ function Rows({ id, first, ask }: RowsProps) {
       count={first.found}
       rowHeight={44}
       label={`rollouts of ${id}`}
-      chosen={chosen}
+      chosen={chosen.value}
       onRange={load}
       row={(index) => <Row row={rowAt(index)} />}
     />
