@@ -32,9 +32,10 @@ export class Changes implements Disposable {
     });
   }
 
+  /** What each run and experiment looks like now. A folder that cannot be read has none, and whoever asks for them is told why. */
   #look(): Map<string, string> {
     return new Map(
-      this.#library.entries().map(({ id, path }) => {
+      this.#entries().map(({ id, path }) => {
         const stamps = ['events.jsonl', 'seal.json', 'lock.json', 'evaluations', 'experiment.json'].map((name) => {
           const found = statSync(join(path, name), { throwIfNoEntry: false });
           return found === undefined ? '' : `${found.mtimeMs} ${found.size}`;
@@ -42,6 +43,14 @@ export class Changes implements Disposable {
         return [id, stamps.join()];
       }),
     );
+  }
+
+  #entries(): ReturnType<ViewLibrary['entries']> {
+    try {
+      return this.#library.entries();
+    } catch {
+      return [];
+    }
   }
 
   #tell(): void {
