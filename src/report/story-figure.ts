@@ -21,7 +21,7 @@ import { armStyle } from './palette.ts';
 import { setTitles } from './tables.ts';
 
 /** A mean with its interval; null for one seed without an interval over prompts. */
-export function intervalOf({ values, single }: Sample): Interval | null {
+function intervalOf({ values, single }: Sample): Interval | null {
   if (values.length < 2) return single;
   const { low, high } = meanInterval(values);
   return { low: Math.max(0, low), high: Math.min(1, high) };

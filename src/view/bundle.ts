@@ -19,8 +19,8 @@ export interface WrittenBundle {
   readonly leftOut: readonly { readonly page: string; readonly why: string }[];
 }
 
-/** The key of an answer, in the page too. */
-export function answerKey(kind: PageKind, id: string): string {
+/** The key of an answer; the page makes the same. */
+function answerKey(kind: PageKind, id: string): string {
   return `${kind} ${id}`;
 }
 

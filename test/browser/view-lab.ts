@@ -8,14 +8,14 @@ import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
 
 /** Sets a variable of the page if any of it is ever run. */
-export const hostileText = [
+const hostileText = [
   '</pre></script><script>window.hacked = 1</script>',
   '<img src=x onerror="window.hacked = 1"><svg onload="window.hacked = 1">',
   'javascript:window.hacked=1 {{constructor.constructor("window.hacked=1")()}}',
   'control \u0000\u0007\u001b[31m and \u202e turned',
 ].join('\n');
 
-export const longText = `long ${'x'.repeat(2_000_000)} end`;
+const longText = `long ${'x'.repeat(2_000_000)} end`;
 
 const settings = (model: string): string[] => [
   `model=${model}`,

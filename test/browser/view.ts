@@ -3,20 +3,19 @@
  * address, in both themes, without an error and without a fault that axe finds; keys; a run that is being trained; what a model may
  * write. Prints one line per check and a closing count; exits 1 when a check failed, 2 when there is no Chromium.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { openPage, startView, writeBundle } from '../../src/view/index.ts';
 import { check, counts, findChromium } from './chromium.ts';
 import { makeExperiment, makeHostile, trainLive } from './view-lab.ts';
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const gated = 'tryout%2Factivation-1';
 
 /** The address of every screen, and a text that only it has. */
@@ -66,7 +65,7 @@ interface AxeFault {
 }
 
 async function axeFaults(page: Page): Promise<string> {
-  await page.evaluate(axe);
+  await page.evaluate(axe.source);
   const faults = (await page.evaluate('axe.run(document).then(({ violations }) => violations)')) as AxeFault[];
   return faults.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)} ${nodes[0].failureSummary}`).join('; ');
 }

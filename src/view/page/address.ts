@@ -13,7 +13,7 @@ export interface Address {
   readonly parameters: URLSearchParams;
 }
 
-export function parseAddress(hash: string): Address {
+function parseAddress(hash: string): Address {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const [name = '', id = ''] = path.split('/', 2);
   const screen = screens.find((each) => each === name) ?? 'home';

@@ -13,10 +13,10 @@ export function AnswersScreen({ id }: { readonly id: string }) {
 }
 
 /** Kinds of change, by what the completion is as trained and deployed. */
-export const changeKinds = ['all', 'hack removed', 'hack kept', 'hack surfaced', 'solve lost', 'solve gained'] as const;
-export type ChangeKind = (typeof changeKinds)[number];
+const changeKinds = ['all', 'hack removed', 'hack kept', 'hack surfaced', 'solve lost', 'solve gained'] as const;
+type ChangeKind = (typeof changeKinds)[number];
 
-export function changesOf({ full, deployed }: AnsweredPrompt): ChangeKind[] {
+function changesOf({ full, deployed }: AnsweredPrompt): ChangeKind[] {
   if (full === null || deployed === null) return ['all'];
   return [
     'all',

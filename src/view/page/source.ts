@@ -14,7 +14,7 @@ export interface AnswerSource {
 }
 
 /** The ids that changed last, and how many changes there were. */
-export const changed = signal<{ readonly ids: readonly string[]; readonly count: number }>({ ids: [], count: 0 });
+const changed = signal<{ readonly ids: readonly string[]; readonly count: number }>({ ids: [], count: 0 });
 export const isLive = signal(false);
 
 function homeOfPage(): PageHome {
@@ -22,7 +22,7 @@ function homeOfPage(): PageHome {
   return found === 'folder' || found === 'file' ? found : 'server';
 }
 
-export function openSource(): AnswerSource {
+function openSource(): AnswerSource {
   const home = homeOfPage();
   if (home === 'server') return openServer();
   const list = home === 'folder' ? listOfFolder() : listOfPage();
