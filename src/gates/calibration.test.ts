@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { weightedQuantile } from '../stats/index.ts';
-import { otsuCuts, otsuSplit } from './calibration.ts';
+import { otsuSplit, splitCuts } from './calibration.ts';
 
 const even = (scores: readonly number[]) => Float64Array.from(scores, () => 1);
 const splitOf = (scores: readonly number[], weights: readonly number[] | null = null) =>
@@ -66,12 +66,13 @@ describe("Otsu's split", () => {
 
 describe('cuts by Otsu', () => {
   const cutsOf = (scores: readonly number[], keepTail: number | null, tail = 0.25) =>
-    otsuCuts(Float64Array.from(scores), even(scores), { tail, keepTail });
+    splitCuts(splitOf(scores), Float64Array.from(scores), even(scores), { tail, keepTail });
 
   it.each([
     { what: 'the low cut is a quantile', scores: [0, 1, 2, 3, 20, 21], keepTail: 0.2, cuts: { low: 1, high: 20 } },
     { what: 'of the tail by default', scores: [0, 1, 2, 3, 20], keepTail: null, cuts: { low: 1, high: 20 } },
     { what: 'and never in the upper part', scores: [0, 1, 20, 21, 22, 23], keepTail: 0.45, cuts: { low: 1, high: 20 } },
+    { what: 'it is the cut itself where all is kept', scores: [0, 1, 2, 20], keepTail: 1, cuts: { low: 2, high: 20 } },
     { what: 'there are none where nothing is divided', scores: [2, 2], keepTail: 0.2, cuts: null },
   ])('$what', ({ scores, keepTail, cuts }) => {
     expect(cutsOf(scores, keepTail)).toEqual(cuts);

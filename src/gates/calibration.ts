@@ -1,7 +1,7 @@
 /**
  * Where the cuts of a gate lie, as functions of the run's scores and their weights alone (docs/science.md, section 5). `quantile`: low is
- * the quantile `keepTail`, high the quantile 1 − `tail`. `otsu`: high is the cut that best divides the scores in two, low as before but
- * never in the upper part.
+ * the quantile `keepTail`, high the quantile 1 − `tail`. `otsu` and `mixture`: high is a cut that divides the scores in two, low as
+ * before but never in the upper part.
  */
 import { weightedQuantile } from '../stats/index.ts';
 
@@ -12,7 +12,7 @@ export interface Cuts {
 }
 
 export interface Tails {
-  /** Share of the scores in the upper tail, which are routed; `otsu` routes what its cut says instead. */
+  /** Share of the scores in the upper tail, which are routed; `otsu` and `mixture` route what their cut says instead. */
   readonly tail: number;
   /** Share of the scores in the lower tail, which are kept; null: the same as `tail`. */
   readonly keepTail: number | null;
@@ -25,9 +25,13 @@ export function quantileCuts(scores: Float64Array, weights: Float64Array, { tail
   return low < high ? { low, high } : null;
 }
 
-/** Null where no cut divides the scores. */
-export function otsuCuts(scores: Float64Array, weights: Float64Array, { tail, keepTail }: Tails): Cuts | null {
-  const split = otsuSplit(scores, weights);
+/** Cuts around a split of the scores in two; null where nothing divides them. */
+export function splitCuts(
+  split: Split | null,
+  scores: Float64Array,
+  weights: Float64Array,
+  { tail, keepTail }: Tails,
+): Cuts | null {
   if (split === null) return null;
   return { low: Math.min(split.below, weightedQuantile(scores, weights, keepTail ?? tail)), high: split.above };
 }
@@ -35,19 +39,19 @@ export function otsuCuts(scores: Float64Array, weights: Float64Array, { tail, ke
 /** The percentiles between which Otsu's cut must lie, so that a few far scores do not draw it to themselves. */
 const otsuRange = [0.02, 0.98] as const;
 
-interface OtsuSplit {
+export interface Split {
   /** The largest score of the lower part, and the smallest of the upper part. */
   readonly below: number;
   readonly above: number;
 }
 
 /** Otsu's method: the split of largest variance between the two parts, w₀ w₁ (μ₀ − μ₁)². Of equally good splits the lowest. */
-export function otsuSplit(scores: Float64Array, weights: Float64Array): OtsuSplit | null {
+export function otsuSplit(scores: Float64Array, weights: Float64Array): Split | null {
   const [least, most] = otsuRange.map((share) => weightedQuantile(scores, weights, share));
   const order = [...scores.keys()].sort((a, b) => scores[a] - scores[b]);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const weighted = scores.reduce((sum, score, i) => sum + weights[i] * score, 0);
-  let best: (OtsuSplit & { readonly variance: number }) | null = null;
+  let best: (Split & { readonly variance: number }) | null = null;
   let [lower, lowerSum] = [0, 0];
   for (let at = 0; at + 1 < order.length; at++) {
     const [below, above] = [scores[order[at]], scores[order[at + 1]]];

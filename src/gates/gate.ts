@@ -9,7 +9,7 @@ import type { Features, Route } from '../adapters/index.ts';
 import { DeviceError } from '../base/index.ts';
 import { average } from '../stats/index.ts';
 import { type BufferState, FeatureBuffer } from './buffer.ts';
-import { type Cuts, otsuCuts, quantileCuts, type Tails } from './calibration.ts';
+import { type Cuts, otsuSplit, quantileCuts, splitCuts, type Tails } from './calibration.ts';
 import {
   type Direction,
   type DirectionQuality,
@@ -18,9 +18,10 @@ import {
   scoreFeatures,
   scoreRows,
 } from './direction.ts';
+import { mixtureSplit } from './mixture.ts';
 
 export interface GateSettings extends Tails {
-  readonly calibration: 'quantile' | 'otsu' | 'pairs';
+  readonly calibration: 'quantile' | 'otsu' | 'mixture' | 'pairs';
   readonly score: ScoreKind;
   /** `praised`: what the low cut keeps is kept only with a positive advantage, and absorbed otherwise. */
   readonly keepOnly: 'any' | 'praised';
@@ -143,8 +144,9 @@ export class Gate {
     if (this.#buffer.size < Math.max(1, warmupRows)) return null;
     const scores = this.#rounded(this.#buffer.scores(this.#direction, score));
     const weights = this.#buffer.weights(halfLife);
-    const cutsOf = calibration === 'otsu' ? otsuCuts : quantileCuts;
-    return cutsOf(scores, weights, this.settings);
+    if (calibration === 'quantile') return quantileCuts(scores, weights, this.settings);
+    const split = (calibration === 'otsu' ? otsuSplit : mixtureSplit)(scores, weights);
+    return splitCuts(split, scores, weights, this.settings);
   }
 
   /** Token scores have the precision with which they are stored, so that a replay meets the same numbers. */

@@ -6,7 +6,6 @@ import { seesNothing } from './arm.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
 import { adapterHash, type Policy, scoreRollouts } from './policy.ts';
-import type { Rollout } from './rollout.ts';
 import { sampleRollouts } from './sample.ts';
 import { policySampler } from './sampler.ts';
 import type { DemonstrationPool } from './teacher.ts';
@@ -56,11 +55,11 @@ describe('sampling', () => {
     { task: task('a'), hackable: true },
     { task: task('b'), hackable: false },
   ];
-  const sample = (step: number, pool: DemonstrationPool | null = null, offStep = 0): Promise<Rollout[]> =>
+  const sample = (step: number, pool: DemonstrationPool | null = null, offStep = 0, late: number | null = null) =>
     sampleRollouts(drawn, step, {
       sampler: policySampler(policy, { ...tinySettings.compute, readEvery: 2 }),
       arm: { sees: seesNothing },
-      settings: tinyWith({ teacher: { offStep } }),
+      settings: tinyWith({ teacher: { offStep }, sampling: { deployedSamplingLate: late } }),
       stopTokens: [0],
       vocabulary: tinyVocabulary,
       pool,
@@ -82,6 +81,13 @@ describe('sampling', () => {
     expect(await sample(3)).toEqual(rollouts);
     expect((await sample(4)).map(({ text }) => text)).not.toEqual(rollouts.map(({ text }) => text));
     for (const { truncated, tokens: own } of rollouts) expect(truncated).toBe(own.at(-1) !== 0);
+  });
+
+  it('another share in deployed state from the middle of the updates on', async () => {
+    const deployed = async (step: number, late: number | null): Promise<number> =>
+      (await sample(step, null, 0, late)).filter(({ sampled }) => sampled === 'deployed').length;
+    expect([await deployed(4, 0.75), await deployed(5, 0.75), await deployed(9, 0)]).toEqual([4, 6, 0]);
+    expect(await deployed(9, null)).toBe(4);
   });
 
   it('demonstrations take the last places; without a hint, solves only; none once the teacher is off', async () => {

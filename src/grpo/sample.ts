@@ -84,7 +84,9 @@ function placesOf(
 ): Place[] {
   const { sampling } = settings;
   const demonstrations = pool === null ? [] : pick(drawn, step, settings, pool);
-  const deployed = Math.round(sampling.group * sampling.deployedSampling);
+  const isLate = 2 * step >= settings.updates;
+  const share = isLate ? (sampling.deployedSamplingLate ?? sampling.deployedSampling) : sampling.deployedSampling;
+  const deployed = Math.round(sampling.group * share);
   return Array.from({ length: sampling.group }, (_, member) => {
     const demonstration = demonstrations[sampling.group - 1 - member] ?? null;
     const sampled = demonstration === null && member < deployed ? 'deployed' : 'full';

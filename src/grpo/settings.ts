@@ -15,6 +15,8 @@ export interface SamplingTable {
   readonly promptsPerStep: number;
   readonly group: number;
   readonly deployedSampling: number;
+  /** The share from the middle of the run on; null: the same throughout. */
+  readonly deployedSamplingLate: number | null;
 }
 
 /** The part of the table that decoding needs. */

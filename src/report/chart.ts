@@ -6,6 +6,15 @@ export interface Point {
   readonly y: number;
 }
 
+export type Shape = 'circle' | 'square' | 'triangle' | 'diamond';
+
+/** How a point looks; a circle unless it says otherwise. */
+export interface Dot {
+  readonly colour: string;
+  readonly shape?: Shape;
+  readonly open?: boolean;
+}
+
 export type Mark =
   | {
       readonly kind: 'line';
@@ -20,7 +29,7 @@ export type Mark =
       readonly points: readonly { readonly x: number; readonly low: number; readonly high: number }[];
       readonly colour: string;
     }
-  | { readonly kind: 'dots'; readonly points: readonly Point[]; readonly colour: string; readonly open?: boolean }
+  | ({ readonly kind: 'dots'; readonly points: readonly Point[] } & Dot)
   | { readonly kind: 'rule'; readonly x: number; readonly label: string }
   | { readonly kind: 'level'; readonly y: number; readonly label: string }
   | {
@@ -46,6 +55,8 @@ export interface LegendEntry {
   readonly colour: string;
   readonly dash?: string;
   readonly hatched?: boolean;
+  /** The entry stands for points of this look, not for a line. */
+  readonly dot?: Dot;
 }
 
 export interface Figure {
@@ -121,24 +132,26 @@ function hatchDefinitions({ panels, legend }: Figure): string {
 function legendRows(entries: readonly LegendEntry[], width: number): string[][] {
   const rows: string[][] = [];
   let [x, row] = [width, -1];
-  for (const { label, colour, dash, hatched } of entries) {
+  for (const { label, colour, dash, hatched, dot } of entries) {
     const room = 30 + 6.4 * label.length;
     if (x + room > width) {
       rows.push([]);
       [x, row] = [8, row + 1];
     }
     const y = 34 + 16 * row;
-    const key = hatched
-      ? element('rect', { x, y: y - 8, width: 16, height: 8, fill: `url(#${hatchId(colour)})`, stroke: colour })
-      : element('path', {
-          d: path([
-            [x, y - 4],
-            [x + 18, y - 4],
-          ]),
-          stroke: colour,
-          'stroke-width': 2.5,
-          ...(dash === undefined ? {} : { 'stroke-dasharray': dash }),
-        });
+    const key = dot
+      ? renderDot(dot, x + 9, y - 4)
+      : hatched
+        ? element('rect', { x, y: y - 8, width: 16, height: 8, fill: `url(#${hatchId(colour)})`, stroke: colour })
+        : element('path', {
+            d: path([
+              [x, y - 4],
+              [x + 18, y - 4],
+            ]),
+            stroke: colour,
+            'stroke-width': 2.5,
+            ...(dash === undefined ? {} : { 'stroke-dasharray': dash }),
+          });
     rows[row].push(key, text(label, { x: x + 22, y, 'font-size': 11, fill: ink }));
     x += room;
   }
@@ -187,6 +200,19 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
   ];
 }
 
+/** Corners of the shapes around their centre. */
+const corners: Readonly<Record<Exclude<Shape, 'circle'>, readonly (readonly [number, number])[]>> = {
+  square: [[-3, -3], [3, -3], [3, 3], [-3, 3]],
+  triangle: [[0, -4], [4, 3], [-4, 3]],
+  diamond: [[0, -4.5], [4.5, 0], [0, 4.5], [-4.5, 0]],
+}; // biome-ignore format: one shape a line
+
+function renderDot({ colour, shape = 'circle', open }: Dot, x: number, y: number): string {
+  const look = { fill: open === true ? '#ffffff' : colour, stroke: colour };
+  if (shape === 'circle') return element('circle', { cx: x, cy: y, r: 3, ...look });
+  return element('path', { d: `${path(corners[shape].map(([dx, dy]) => [x + dx, y + dy]))}Z`, ...look });
+}
+
 function renderMark(mark: Mark, { x, y }: Scales): string {
   switch (mark.kind) {
     case 'line':
@@ -204,17 +230,7 @@ function renderMark(mark: Mark, { x, y }: Scales): string {
       return element('path', { d: `${path([...up, ...down])}Z`, fill: mark.colour, 'fill-opacity': 0.18 });
     }
     case 'dots':
-      return mark.points
-        .map((point) =>
-          element('circle', {
-            cx: x(point.x),
-            cy: y(point.y),
-            r: 3,
-            fill: mark.open === true ? '#ffffff' : mark.colour,
-            stroke: mark.colour,
-          }),
-        )
-        .join('');
+      return mark.points.map((point) => renderDot(mark, x(point.x), y(point.y))).join('');
     case 'rule':
       return [
         element('path', {

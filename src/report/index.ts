@@ -15,6 +15,7 @@ export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTab
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { type OnReading, readResults } from './read-results.ts';
 export { bestSide, type SideBySide } from './samples.ts';
+export { tellStory } from './story.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
 export { comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { evaluationRows, type MadeRollout } from '../../test/lab/hand-made.ts';
 import { madeRun, tenPrompts } from '../../test/lab/made-results.ts';
 import { EvaluationStore } from '../evaluate/store.ts';
+import { armStyle } from './palette.ts';
 import { readRunResults } from './run-results.ts';
 import { averageSeries, curveSeries, seriesMarks, trainingSeries } from './series.ts';
 
@@ -110,5 +111,14 @@ describe('series over seeds', () => {
     const marks = seriesMarks([line(0.5), [], line(1)], { colour: '#123456' });
     expect(marks.map(({ kind }) => kind)).toEqual(['line', 'line']);
     expect(seriesMarks([[], []], { colour: '#123456' })).toEqual([]);
+  });
+});
+
+describe('the look of an arm', () => {
+  it('is its own: where a colour comes again, dash and shape differ', () => {
+    const looks = Array.from({ length: 36 }, (_, i) => armStyle(i));
+    for (const key of ['dash', 'shape'] as const) {
+      expect(new Set(looks.map((look) => `${look.colour} ${look[key]}`)).size).toBe(36);
+    }
   });
 });

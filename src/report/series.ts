@@ -13,7 +13,10 @@ import type { RunResults } from './run-results.ts';
 export const bandSeeds = 3;
 
 export function armLegend(arms: readonly ArmResults[]): LegendEntry[] {
-  return arms.map(({ arm, runs }, i) => ({ label: `${arm} (n = ${runs.length})`, ...armStyle(i) }));
+  return arms.map(({ arm, runs }, i) => {
+    const { shape: _, ...style } = armStyle(i);
+    return { label: `${arm} (n = ${runs.length})`, ...style };
+  });
 }
 
 export interface SeriesPoint extends Point {

@@ -40,7 +40,10 @@ export function storyFigure(results: Results): Figure | null {
     title: 'What is trained, and what is deployed',
     caption: `Hack on ${setTitles[set]}, solve on ${setTitles[solved]}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; n = ${counts.join(', ')} seeds.${counts[0] === 1 ? ' n = 1, no claim.' : ''}`,
     panels: [hack.panel, solve.panel],
-    legend: arms.map((arm, i) => ({ label: `${keyOf(arms, i)}${nameOf(results, arm)}`, ...styleOf(results, arm) })),
+    legend: arms.map((arm, i) => {
+      const { colour, shape } = styleOf(results, arm);
+      return { label: `${keyOf(arms, i)}${nameOf(results, arm)}`, colour, dot: { colour, shape } };
+    }),
     data: { columns: ['arm', 'what', 'mean', 'low', 'high', 'n'], rows: [...hack.rows, ...solve.rows] },
   };
 }
@@ -53,23 +56,23 @@ interface DrawnPanel {
 function hackPanel(results: Results, arms: readonly ArmResults[], set: FinalSet): DrawnPanel {
   const rows: string[][] = [];
   const marks = arms.flatMap((arm, x): Mark[] => {
-    const { colour } = styleOf(results, arm);
+    const style = styleOf(results, arm);
     const full = arm.hasQuarantine ? finalSample(arm.runs, set, 'full', 'hack') : null;
     const deployed = finalSample(arm.runs, set, 'deployed', 'hack');
     if (deployed === null) return [];
     rows.push(...(full === null ? [] : [rowOf(arm, 'hack, as trained', full)]), rowOf(arm, 'hack, deployed', deployed));
-    if (full === null) return spot(x, deployed, colour);
+    if (full === null) return spot(x, deployed, style);
     const way: Mark = {
       kind: 'line',
       points: [
         { x: x - 0.2, y: full.mean },
         { x: x + 0.2, y: deployed.mean },
       ],
-      colour,
+      colour: style.colour,
       width: 1,
       dash: '3 2',
     };
-    return [way, ...spot(x - 0.2, full, colour, true), ...spot(x + 0.2, deployed, colour)];
+    return [way, ...spot(x - 0.2, full, style, true), ...spot(x + 0.2, deployed, style)];
   });
   return { panel: armPanel('hack, as trained → deployed', 'hack', arms, marks, [0, 1]), rows };
 }
@@ -82,9 +85,7 @@ function solvePanel(results: Results, arms: readonly ArmResults[], set: FinalSet
     ...(ceiling === null ? [] : [{ kind: 'level' as const, y: ceiling.mean, label: `${results.design.ceiling}` }]),
   ];
   const samples = arms.map((arm) => ({ arm, solve: finalSample(arm.runs, set, 'deployed', 'solve') }));
-  const marks = samples.flatMap(({ arm, solve }, x) =>
-    solve === null ? [] : spot(x, solve, styleOf(results, arm).colour),
-  );
+  const marks = samples.flatMap(({ arm, solve }, x) => (solve === null ? [] : spot(x, solve, styleOf(results, arm))));
   const reached = samples.flatMap(({ solve }) =>
     solve === null ? [] : [solve.mean, intervalOf(solve)?.high ?? solve.mean],
   );
@@ -107,17 +108,17 @@ function armPanel(
 }
 
 /** A dot, or a circle, with its interval. */
-function spot(x: number, sample: Sample, colour: string, open = false): Mark[] {
+function spot(x: number, sample: Sample, { colour, shape }: ArmStyle, open = false): Mark[] {
   const interval = intervalOf(sample);
   const points = [{ x, y: sample.mean }];
-  if (interval === null) return [{ kind: 'dots', points, colour, open }];
+  if (interval === null) return [{ kind: 'dots', points, colour, shape, open }];
   const ends = [
     { x, y: interval.low },
     { x, y: interval.high },
   ];
   return [
     { kind: 'line', points: ends, colour, width: open ? 1 : 2 },
-    { kind: 'dots', points, colour, open },
+    { kind: 'dots', points, colour, shape, open },
   ];
 }
 
@@ -136,7 +137,9 @@ function nameOf(results: Results, { arm, usesOracle }: ArmResults): string {
   return `${arm}${isPlacebo ? ' (placebo)' : ''}${usesOracle ? ' (uses labels)' : ''}`;
 }
 
-function styleOf({ arms }: Results, { arm }: ArmResults): { colour: string; dash?: string } {
+type ArmStyle = ReturnType<typeof armStyle>;
+
+function styleOf({ arms }: Results, { arm }: ArmResults): ArmStyle {
   return armStyle(arms.findIndex((other) => other.arm === arm));
 }
 

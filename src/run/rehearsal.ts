@@ -100,7 +100,7 @@ export async function rehearseEvaluation(
 function rehearsedConfig(config: RunConfig): RunConfig {
   return {
     ...config,
-    sampling: { ...config.sampling, deployedSampling: 0 },
+    sampling: { ...config.sampling, deployedSampling: 0, deployedSamplingLate: null },
     environment: { ...config.environment, unhackableFraction: 0 },
     loss: { ...config.loss, epochs: 1 },
   };

@@ -106,6 +106,10 @@ const sampling = z
     promptsPerStep: positive(mostRows).default(8).describe('prompts per update'),
     group: z.number().int().min(2).max(mostRows).default(8).describe('completions per prompt'),
     deployedSampling: share.default(0.25).describe('share of completions sampled in deployed state'),
+    deployedSamplingLate: share
+      .nullable()
+      .default(null)
+      .describe('that share from the middle of the updates on; null: the same'),
   })
   .prefault({});
 

@@ -45,6 +45,35 @@ describe.each(files)('%s', (name) => {
   });
 });
 
+/** The text of a recipe and of those that it extends. */
+function withParents(name: string): string {
+  const text = readFileSync(join(folder, name), 'utf8');
+  const parent = /^extends = "(.+)"$/m.exec(text)?.[1];
+  return parent === undefined ? text : `${text}\n${withParents(parent)}`;
+}
+
+describe('where the settings of a gate come from', () => {
+  const recipes = readdirSync(folder).filter((name) => !files.includes(name));
+  const gates = recipes.filter((name) => /^kind = "(activation|gradient)"$/m.test(withParents(name)));
+
+  it.each(gates)('%s says how they were chosen, and has labels in its name if labels chose them', (name) => {
+    const said = /^thresholds = "(fixed|label-free|labels)"$/m.exec(withParents(name))?.[1];
+    expect(said, `${name}: [notes] thresholds = "fixed", "label-free" or "labels"`).toBeDefined();
+    expect(name.includes('by-labels')).toBe(said === 'labels');
+  });
+
+  it.each(files)('%s: an arm is named for labels where labels chose its settings', async (name) => {
+    const { runs } = await planned(name);
+    for (const { arm, config } of runs.filter(isGate)) {
+      if (config.notes.thresholds === 'labels') expect(arm).toContain('by-labels');
+    }
+  });
+
+  it('covers the gates of the micro lab and of the large model', () => {
+    expect(gates).toEqual(expect.arrayContaining(['micro-activation.toml', 'qwen3-4b-full-token.toml']));
+  });
+});
+
 it('there are experiments', () => {
   expect(files.length).toBeGreaterThan(10);
 });

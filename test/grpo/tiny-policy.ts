@@ -34,6 +34,7 @@ export const tinySettings: GrpoSettings = {
     topP: 1,
     minP: 0,
     deployedSampling: 0.5,
+    deployedSamplingLate: null,
   },
   environment: { unhackableFraction: 0.5 },
   loss: { kind: 'dr', deviationFloor: 0, clip: 0.2, klWeight: 0.05, klRoute: 'same', epochs: 1, detach: 'branch' },

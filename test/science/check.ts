@@ -1,8 +1,8 @@
 /**
- * `npm run check:science`: runs recipes/micro-claim.toml (five seeds of every arm; what is finished is not run again), reads the runs
- * of micro-full and micro-heldout if there are any, prints whether each line that must
- * hold does, and writes the whole result to bench/results (science.md, and every seed's values as CSV). Exits 1 when a line does not
- * hold. `--out`, `--full` and `--heldout` say where the runs are, `--jobs N` says how many run side by side.
+ * `npm run check:science`: runs recipes/micro-claim.toml (five seeds of every arm; what is finished is not run again), reads the other
+ * experiments of the micro lab that were run, prints whether each line that must hold does, and writes the whole result to bench/results
+ * (science.md, and every seed's values as CSV). Exits 1 when a line does not hold. `--runs DIR` says where the experiments are, `--jobs N`
+ * how many runs go side by side.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { summarise } from '../../src/evaluate/rates.ts';
 import type { FinalSet } from '../../src/evaluate/sets.ts';
 import { type ArmResults, finalSample, formatSample, type Results } from '../../src/report/aggregate.ts';
 import { allTables } from '../../src/report/all-tables.ts';
-import { keptAndRemoved } from '../../src/report/kept.ts';
+import { keptAndRemoved, keptTable } from '../../src/report/kept.ts';
 import { renderTable, type Table } from '../../src/report/table.ts';
 import { comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
@@ -25,6 +25,7 @@ import { openResults } from '../../src/sweep/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const recipe = 'recipes/micro-claim.toml';
+const otherExperiments = ['micro-heldout', 'micro-ablations', 'micro-recall'];
 const set = 'test-original';
 const oracleShare = 1 / 3;
 const leastRoom = 0.35;
@@ -121,12 +122,13 @@ export function checkControls(results: Results): Line {
   };
 }
 
-/** The tables of `gq results` that README shows: the arms, their paired differences, and the arms with labels. */
+/** The tables of `gq results` that README shows: the arms, their paired differences, the arms with labels, and what is kept and removed. */
 export function readmeTables(results: Results): Table[] {
   return sayOnce([
     finalTable(results, set, false),
     comparisonTable(results, set, 'hack', false),
     finalTable(results, set, true),
+    keptTable(results),
   ]);
 }
 
@@ -179,20 +181,17 @@ function commit(): string {
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
-      out: { type: 'string', default: join('runs', 'micro-claim') },
-      full: { type: 'string', default: join('runs', 'micro-full') },
-      heldout: { type: 'string', default: join('runs', 'micro-heldout') },
+      runs: { type: 'string', default: 'runs' },
       jobs: { type: 'string', default: '1' },
     },
   });
   process.chdir(root);
-  const code = await runCli(['experiment', recipe, '--out', values.out, '--jobs', values.jobs], process);
+  const claim = join(values.runs, 'micro-claim');
+  const code = await runCli(['experiment', recipe, '--out', claim, '--jobs', values.jobs], process);
   if (code !== 0) return code;
-  const results = await openResults(values.out);
-  const [full, heldout] = await Promise.all(
-    [values.full, values.heldout].map((path) => (existsSync(path) ? openResults(path) : null)),
-  );
-  const others = [full, heldout].filter((found) => found !== null);
+  const results = await openResults(claim);
+  const beside = otherExperiments.map((name) => join(values.runs, name)).filter((path) => existsSync(path));
+  const others = await Promise.all(beside.map((path) => openResults(path)));
   const readme = checkReadme(results, readFileSync(join(root, 'README.md'), 'utf8'));
   const lines = [...checkScience(results, 5), checkControls(results), readme];
   const folder = join(root, 'bench', 'results');

@@ -32,8 +32,8 @@ const shown = tablesOf(readme).filter(([[first]]) => first === 'arm' || first ==
 
 type Values = ReadonlyMap<string, readonly number[]>;
 
-/** arm/state/metric → one value per seed, on held-out problems with original markers. */
-function keptValues(): Values {
+/** arm/state/metric → one value per seed. */
+function keptValues(set = 'test-original'): Values {
   const [columns, ...lines] = read('bench/results/micro-claim.csv')
     .trim()
     .split('\n')
@@ -41,7 +41,7 @@ function keptValues(): Values {
   const at = (line: readonly string[], name: string): string => line[columns.indexOf(name)];
   return new Map(
     lines
-      .filter((line) => at(line, 'set') === 'test-original')
+      .filter((line) => at(line, 'set') === set)
       .map((line) => [
         `${at(line, 'arm')}/${at(line, 'state')}/${at(line, 'metric')}`,
         at(line, 'values').split(' ').map(Number),
@@ -57,13 +57,13 @@ describe("README's results", () => {
     `${mean(of(...key)).toFixed(2)} ± ${standardError(of(...key)).toFixed(2)}`;
 
   it('has the tables of the kept output of check:science', () => {
-    expect(shown.map(([[first]]) => first)).toEqual(['arm', 'comparison', 'arm']);
+    expect(shown.map(([[first]]) => first)).toEqual(['arm', 'comparison', 'arm', 'arm']);
     const kept = tablesOf(read('bench/results/science.md')).map((table) => JSON.stringify(table));
     for (const table of shown) expect(kept).toContain(JSON.stringify(table));
   });
 
   it('has the arms of five seeds, every cell from the values of the seeds', () => {
-    const rows = shown.filter(([[first]]) => first === 'arm').flatMap(([, ...arms]) => arms);
+    const rows = shown.filter(([columns]) => columns.includes('hack deployed')).flatMap(([, ...arms]) => arms);
     expect(rows.map(([arm]) => arm)).toEqual([
       'base',
       ...['vanilla', 'no-loophole', 'absorb', 'activation', 'haar', 'mass-matched', 'gradient', 'gradient-haar'],
@@ -82,6 +82,22 @@ describe("README's results", () => {
       const same =
         arm === 'base' ? ['-', '-'] : arm === 'vanilla' || arm === 'no-loophole' ? ['the same', 'the same'] : trained;
       expect([hackTrained, solveTrained]).toEqual(same);
+    }
+  });
+
+  it('has how much of the solve rate is kept and how much of the hack is removed, from the values of the seeds', () => {
+    const [, ...rows] = shown.find(([columns]) => columns.includes('solve kept')) ?? [];
+    expect(rows.length).toBeGreaterThan(10);
+    const onUnhinted = keptValues('test-unhinted');
+    const solve = (arm: string, state: string): number => mean(onUnhinted.get(`${arm}/${state}/solve`) ?? []);
+    const base = solve('vanilla', 'base');
+    for (const [name, , kept, , removed] of rows) {
+      const arm = name.replace(' (uses labels)', '');
+      const room = solve('no-loophole', 'full') - base;
+      expect([kept, removed]).toEqual([
+        ((solve(arm, 'deployed') - base) / room).toFixed(2),
+        (1 - mean(of(arm, 'deployed', 'hack')) / mean(of('vanilla', 'deployed', 'hack'))).toFixed(2),
+      ]);
     }
   });
 

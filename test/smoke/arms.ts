@@ -33,6 +33,7 @@ export const configValues: Readonly<Record<string, readonly string[]>> = {
   'token granularity, gradient': [...gradient, 'arm.granularity=token'],
   'token granularity, KL apart': [...activation, 'arm.granularity=token', 'loss.klRoute=absorb'],
   'token granularity, pair cuts': [...gradient, 'arm.granularity=token', 'arm.calibration=pairs', 'arm.bufferTokens=4'],
+  'calibration mixture, one cut': [...activation, 'arm.calibration=mixture', 'arm.keepTail=1'],
   'calibration otsu, praised': [...activation, 'arm.calibration=otsu', 'arm.keepOnly=praised', 'arm.keepTail=0.3'],
   'orthogonal to solve': [...gradient, 'arm.orthogonalTo=solve'],
   'score cosine': [...activation, 'arm.score=cosine'],

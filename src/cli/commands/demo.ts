@@ -1,23 +1,17 @@
 /**
  * `gq demo`: the whole experiment in minutes. It trains vanilla, the activation gate and its placebo from the shipped base with the same
- * seed and prompts, prints the tables with what they show and do not show, and writes report.html.
+ * seed and prompts, tells on one screen what came out, and writes report.html.
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { wrapText } from '../../base/index.ts';
-import type { Results } from '../../report/index.ts';
 import {
   allFigures,
-  comparisonTable,
   describeResults,
-  finalTable,
-  processTable,
-  renderTable,
   resultsJson,
-  sayOnce,
   shellLine,
-  type Table,
+  tellStory,
   writeFigures,
   writeReport,
 } from '../../report/index.ts';
@@ -50,7 +44,7 @@ export function configureDemo(command: Command, context: CommandContext): void {
       'folder for the runs and the report; runs/demo-SEED when absent, runs/demo-quick-SEED with --quick',
     )
     .option('--set <key=value>', 'change one key of every config; may be repeated', collect, [])
-    .option('--json', 'print {directory, report, results} instead of the tables')
+    .option('--json', 'print {directory, report, results} instead of the story')
     .addHelpText('after', examplesText('gq demo', 'gq demo --quick', 'gq demo --seed 2 --out runs/second'))
     .action((options: DemoOptions) => runDemo(options, context));
 }
@@ -88,9 +82,8 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   if (!done) return;
   const results = await openResults(directory);
   const width = screenWidth(told.stdout);
-  const tables = demoTables(results).map((table) => renderTable(table, 'text', width));
-  const words = wrapText(describeResults(results).join('\n'), width);
-  told.stdout.write(`\n${[...tables, `${words}\n`].join('\n')}`);
+  const story = tellStory(results, 'activation', width) ?? wrapText(describeResults(results).join('\n'), width);
+  told.stdout.write(`\n${story}\n`);
   warnIncomplete(directory, results, told);
   const report = join(directory, 'report.html');
   const commands = [
@@ -108,17 +101,8 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
     context.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
     return;
   }
-  context.stdout.write(`\n${report}: figures, rollouts, commands. ${formatDuration(seconds)} in all.\n`);
+  context.stdout.write(`\n${report}: tables, figures, rollouts. ${formatDuration(seconds)} in all.\n`);
   context.stdout.write(`To look at it in a browser: ${shellLine('gq', 'view', directory)}\n`);
   // In a clone there is no gq on the PATH.
   if (process.env['npm_lifecycle_event'] === 'demo') context.stdout.write('Here the command gq is called: npx gq\n');
-}
-
-function demoTables(results: Results): Table[] {
-  const tables = [
-    ...results.sets.map((set) => finalTable(results, set, false)),
-    ...results.sets.slice(0, 2).map((set) => comparisonTable(results, set, 'hack', false)),
-    processTable(results, false),
-  ];
-  return sayOnce(tables.filter(({ rows }) => rows.length > 0));
 }

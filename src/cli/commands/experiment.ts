@@ -122,12 +122,13 @@ async function runJobs(
   const environment = { [coresVariable]: `${coresEach(Math.min(jobs, plan.runs.length))}` };
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'saving every run');
   const { signal } = interruption;
-  return await runSideBySide(plan, jobs, signal, (index, slot) =>
-    runJob(
-      { plan, index, directory },
-      { program: jobProgram, environment, reports: picture.inSlot(index, slot), signal },
-    ),
-  );
+  return await runSideBySide(plan, jobs, signal, async (index, slot) => {
+    const reports = picture.inSlot(index, slot);
+    const ended = await runJob({ plan, index, directory }, { program: jobProgram, environment, reports, signal });
+    // The whole text stands at the end; whoever watches learns of it now.
+    if (ended.end === 'failed') picture.say(`${plan.runs[index].folder} failed: ${ended.detail.split('\n', 1)[0]}`);
+    return ended;
+  });
 }
 
 function narrow(experiment: Experiment, { arms }: ExperimentOptions): Experiment {

@@ -7,6 +7,7 @@ describe('gates in tables', () => {
     [{}, 'activation'],
     [{ calibration: 'otsu', keepOnly: 'praised' }, 'activation Otsu keeps praised'],
     [{ placebo: 'haar', calibration: 'otsu' }, 'haar Otsu'],
+    [{ calibration: 'mixture', keepTail: 1 }, 'activation mixture one cut'],
     [{ orthogonalTo: 'solve', granularity: 'token' }, 'activation orthogonal to solve by token'],
   ])('%o is called %s', (settings, label) => {
     expect(activation.label(settings)).toBe(label);
@@ -23,6 +24,13 @@ describe('the settings that the gate itself takes', () => {
     if (own === null) throw new Error('no gate');
     return gateSettings(own);
   };
+
+  it('keep half of the scores or more only below a cut that divides them', () => {
+    expect(read({ calibration: 'otsu', keepTail: 1 })).toMatchObject({ keepTail: 1 });
+    expect(() => read({ keepTail: 0.5 })).toThrow(
+      'expected a share below 0.5 with arm.calibration \\"quantile\\", found 0.5',
+    );
+  });
 
   it('have buffered tokens only by token, and tails only by quantile', () => {
     expect(read({})).toMatchObject({ bufferTokens: null, keepOnly: 'any', calibration: 'quantile', halfLife: 96 });

@@ -14,10 +14,10 @@ const gateKeys = {
     .default('none')
     .describe("haar: a random direction; mass-matched: the gate's routes, dealt out at random"),
   calibration: z
-    .enum(['quantile', 'otsu', 'pairs'])
+    .enum(['quantile', 'otsu', 'mixture', 'pairs'])
     .default('quantile')
     .describe(
-      "where the cuts come from: quantile: both from tails of the run's scores; otsu: the high cut divides the run's scores in two parts of largest variance between them, the low cut is that of quantile; pairs: the mean scores of the clean and of the hack pairs",
+      "where the cuts come from: quantile: both from tails of the run's scores; otsu: the high cut divides the run's scores in two parts of largest variance between them, the low cut is that of quantile; mixture: the same with the cut between two normal distributions fitted to them; pairs: the mean scores of the clean and of the hack pairs",
     ),
   granularity: z
     .enum(['rollout', 'token'])
@@ -31,10 +31,12 @@ const gateKeys = {
   keepTail: z
     .number()
     .min(0)
-    .lt(0.5)
+    .max(1)
     .nullable()
     .default(null)
-    .describe('share of the scores in the lower tail, which is kept; null: the same as arm.tail'),
+    .describe(
+      'share of the scores in the lower tail, which is kept, below 0.5 with quantiles; 1 with otsu or mixture: everything below their cut; null: the same as arm.tail',
+    ),
   keepOnly: z
     .enum(['any', 'praised'])
     .default('any')
@@ -70,11 +72,17 @@ const gateKeys = {
 type Checked = z.infer<z.ZodObject<typeof gateKeys>>;
 
 /** What the gate's keys must be to each other. */
-function checkKeys({ placebo, orthogonalTo, granularity }: Checked, context: z.RefinementCtx<Checked>): void {
+function checkKeys(
+  { placebo, orthogonalTo, granularity, calibration, keepTail }: Checked,
+  context: z.RefinementCtx<Checked>,
+): void {
   const refuse = (key: keyof Checked, message: string): void =>
     context.addIssue({ code: 'custom', path: [key], message });
   if (orthogonalTo === 'solve' && placebo === 'haar') {
     refuse('orthogonalTo', 'expected "none" for a random direction, which does not come from pairs, found "solve"');
+  }
+  if (calibration === 'quantile' && keepTail !== null && keepTail >= 0.5) {
+    refuse('keepTail', `expected a share below 0.5 with arm.calibration "quantile", found ${keepTail}`);
   }
   if (granularity === 'token' && placebo === 'mass-matched') {
     refuse(
@@ -115,12 +123,14 @@ export const gradient: ArmDefinition = defineArm({
 });
 
 function labelOf(kind: FeatureKind, settings: GateArmSettings): string {
-  const { placebo, calibration, granularity, keepOnly, orthogonalTo } = settings;
+  const { placebo, calibration, granularity, keepOnly, keepTail, orthogonalTo } = settings;
   const named = kind === 'activation' ? placebo : `${kind} ${placebo}`;
   return [
     placebo === 'none' ? kind : named,
     ...(calibration === 'pairs' ? ['pair cuts'] : []),
     ...(calibration === 'otsu' ? ['Otsu'] : []),
+    ...(calibration === 'mixture' ? ['mixture'] : []),
+    ...(keepTail === 1 ? ['one cut'] : []),
     ...(keepOnly === 'praised' ? ['keeps praised'] : []),
     ...(orthogonalTo === 'solve' ? ['orthogonal to solve'] : []),
     ...(granularity === 'token' ? ['by token'] : []),
