@@ -205,7 +205,9 @@ describe('the server', () => {
     await reader.read();
     writeFileSync(events, `${readFileSync(events, 'utf8')}{"kind":"heal","update":3,"losses":[]}\n`);
     let told = '';
-    while (!told.includes('data:')) told += new TextDecoder().decode((await reader.read()).value);
+    for (let looks = 0; looks < 5 && !told.includes('data:'); looks++) {
+      told += new TextDecoder().decode((await reader.read()).value);
+    }
     expect(told).toContain('data: {"ids":["alone"]}');
     await reader.cancel();
   });
