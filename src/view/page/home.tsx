@@ -1,4 +1,5 @@
 /** Home: what needs a look comes first. Running runs with their last sign of life, what stopped and why, then experiments and runs. */
+import { useEffect } from 'preact/hooks';
 import type { Catalogue, ListedExperiment, ListedRun } from '../api.ts';
 import { goTo, linkTo } from './address.ts';
 import { useKeys } from './keys.ts';
@@ -7,7 +8,19 @@ import { source, useAnswer } from './source.ts';
 
 export function Home() {
   const answer = useAnswer<Catalogue>('home', '', () => source.ask('home', ''));
+  const { value } = answer;
+  // Without an address, a folder that holds one experiment and nothing else opens at its story.
+  const only = value !== null && location.hash === '' ? onlyExperiment(value) : null;
+  useEffect(() => {
+    if (only !== null) location.replace(linkTo('experiment', only));
+  }, [only]);
   return <Answered answer={answer}>{(catalogue) => <Lists catalogue={catalogue} />}</Answered>;
+}
+
+function onlyExperiment({ experiments, runs }: Catalogue): string | null {
+  const [first, ...others] = experiments;
+  if (first === undefined || others.length > 0) return null;
+  return runs.every(({ experiment }) => experiment === first.id) ? first.id : null;
 }
 
 const isTrouble = ({ status }: ListedRun): boolean => ['tripwire', 'stopped', 'damaged'].includes(status);
