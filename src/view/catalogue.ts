@@ -73,11 +73,15 @@ function runsOf(base: string, directory: string, experiment: string): FoundEntry
   }
 }
 
-export function listCatalogue(root: string, entries: readonly FoundEntry[] = findEntries(root)): Catalogue {
+export function listCatalogue(
+  root: string,
+  entries: readonly FoundEntry[] = findEntries(root),
+  list: (entry: FoundEntry) => ListedRun = listRun,
+): Catalogue {
   return {
     title: basename(resolve(root)),
     experiments: entries.filter(({ kind }) => kind === 'experiment').map(listExperiment),
-    runs: entries.filter(({ kind }) => kind === 'run').map(listRun),
+    runs: entries.filter(({ kind }) => kind === 'run').map((entry) => list(entry)),
   };
 }
 

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../sweep/index.ts';
-import type { LedgerRow, RolloutPage } from './api.ts';
+import type { LedgerRow, ListedRun, RolloutPage } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
 import { listRollouts, parseQuery } from './query.ts';
@@ -30,6 +30,7 @@ const entriesFor = 1000;
 export class ViewLibrary {
   readonly root: string;
   readonly #kept = new Map<string, Kept>();
+  readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
 
   constructor(root: string) {
@@ -46,7 +47,7 @@ export class ViewLibrary {
 
   /** The answer to a question, as a value for JSON. */
   async answer(kind: PageKind, parameters: URLSearchParams): Promise<unknown> {
-    if (kind === 'home') return listCatalogue(this.root, this.entries());
+    if (kind === 'home') return listCatalogue(this.root, this.entries(), (entry) => this.#listed(entry));
     const entry = this.find(parameters.get('id') ?? '');
     if (kind === 'rollouts') return listRollouts(await this.rows(entry), parseQuery(parameters));
     if (kind === 'rollout') return this.#rollout(entry, parameters.get('rollout') ?? '');
@@ -54,7 +55,7 @@ export class ViewLibrary {
     if (kind === 'experiment') return this.#experiment(entry);
     if (entry.kind !== 'run') throw unknownEntry(entry.id, 'a run');
     const run = RunDirectory.open(entry.path);
-    const listed = listRun(entry);
+    const listed = this.#listed(entry);
     const keep = (read: () => Promise<unknown>) => this.#keep(`${kind} ${entry.id}`, entry.path, read);
     if (kind === 'gate') return keep(() => gatePage(run, listed));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
@@ -96,13 +97,23 @@ export class ViewLibrary {
     const runs = this.entries().filter(({ id, experiment }) => experiment === entry.id || id === entry.id);
     const stamp = runs.map(({ path }) => stampOf(path)).join(' ');
     const idOf = (path: string): string => runs.find((run) => resolve(run.path) === resolve(path))?.id ?? entry.id;
-    const listed = runs.filter(({ kind }) => kind === 'run').map(listRun);
+    const listed = runs.filter(({ kind }) => kind === 'run').map((run) => this.#listed(run));
     return this.#keep(
       `experiment ${entry.id}`,
       entry.path,
       async () => experimentPage(entry.id, await openResults(entry.path), listed, idOf),
       stamp,
     );
+  }
+
+  /** How a run is doing. One that trains is looked at each time: its process may have died without a word. */
+  #listed(entry: FoundEntry): ListedRun {
+    const stamp = stampOf(entry.path);
+    const known = this.#runs.get(entry.id);
+    if (known?.stamp === stamp && known.run.status !== 'running') return known.run;
+    const run = listRun(entry);
+    this.#runs.set(entry.id, { stamp, run });
+    return run;
   }
 
   /** Reads, or gives what was read while the files of `path` were the same. */
@@ -126,6 +137,7 @@ function unknownEntry(id: string, expected: string): UserError {
 function stampOf(path: string): string {
   const names = [
     'manifest.json',
+    'eval-curve.json',
     'experiment.json',
     'events.jsonl',
     'seal.json',

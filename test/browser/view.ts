@@ -133,6 +133,11 @@ async function checkWhatIf(browser: Browser, address: string): Promise<void> {
   const changed = /recorded → with these cuts[\s\S]*[1-9]\d* rollouts change their route/;
   check('what-if cuts are computed from the stored scores', await waitFor(page, changed), await shown(page));
   check('and are part of the address', page.url().includes('cuts=fixed'));
+  const ribbon = page.locator('svg a').first();
+  const count = /^\d+/.exec((await ribbon.getAttribute('aria-label')) ?? '')?.[0];
+  await ribbon.focus();
+  await page.keyboard.press('Enter');
+  check('a ribbon of the flow opens its rollouts', await waitFor(page, new RegExp(`^${count} of 144 rollouts`, 'm')));
   await page.close();
 }
 

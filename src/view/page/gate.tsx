@@ -9,6 +9,7 @@ import { address, changeParameters, goTo, linkTo } from './address.ts';
 import { HeatMap } from './heat-map.tsx';
 import { useKeys } from './keys.ts';
 import { Answered, TableView } from './parts.tsx';
+import { RouteFlow } from './route-flow.tsx';
 import { ScoreHistogram } from './score-histogram.tsx';
 import { source, useAnswer } from './source.ts';
 
@@ -83,6 +84,7 @@ function Gate({ page }: { readonly page: GatePage }) {
       <p>
         <a href={linkTo('rollouts', run.id, { from: cursor, to: cursor })}>The rollouts of update {cursor}</a>
       </p>
+      <RouteFlow run={run.id} rows={rows} />
       <h2>What if the cuts were others?</h2>
       <CutControls cuts={cuts} page={page} />
       <WhatIfTable run={run.id} recorded={recorded} other={other} isOther={cuts.kind !== 'recorded'} />

@@ -10,6 +10,11 @@ function isWriting(target: EventTarget | null): boolean {
   return target.matches('input:not([type=checkbox], [type=radio], [type=range]), textarea, select');
 }
 
+/** Whether Enter already means something where the keyboard is. */
+function isDoor(target: EventTarget | null): boolean {
+  return target instanceof Element && target.matches('a, button, summary, input');
+}
+
 export function followKeys(): void {
   window.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -17,6 +22,7 @@ export function followKeys(): void {
       if (event.key === 'Escape' && event.target instanceof HTMLElement) event.target.blur();
       return;
     }
+    if (event.key === 'Enter' && isDoor(event.target)) return;
     const action = layers.toReversed().find((keys) => Object.hasOwn(keys, event.key))?.[event.key];
     if (action === undefined) return;
     event.preventDefault();
