@@ -27,7 +27,7 @@ export function quantileCuts(scores: Float64Array, weights: Float64Array, { tail
 
 /** Cuts around a split of the scores in two; null where nothing divides them. */
 export function splitCuts(
-  split: Split | null,
+  split: ScoreSplit | null,
   scores: Float64Array,
   weights: Float64Array,
   { tail, keepTail }: Tails,
@@ -39,19 +39,19 @@ export function splitCuts(
 /** The percentiles between which Otsu's cut must lie, so that a few far scores do not draw it to themselves. */
 const otsuRange = [0.02, 0.98] as const;
 
-export interface Split {
+export interface ScoreSplit {
   /** The largest score of the lower part, and the smallest of the upper part. */
   readonly below: number;
   readonly above: number;
 }
 
 /** Otsu's method: the split of largest variance between the two parts, w₀ w₁ (μ₀ − μ₁)². Of equally good splits the lowest. */
-export function otsuSplit(scores: Float64Array, weights: Float64Array): Split | null {
+export function otsuSplit(scores: Float64Array, weights: Float64Array): ScoreSplit | null {
   const [least, most] = otsuRange.map((share) => weightedQuantile(scores, weights, share));
   const order = [...scores.keys()].sort((a, b) => scores[a] - scores[b]);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const weighted = scores.reduce((sum, score, i) => sum + weights[i] * score, 0);
-  let best: (Split & { readonly variance: number }) | null = null;
+  let best: (ScoreSplit & { readonly variance: number }) | null = null;
   let [lower, lowerSum] = [0, 0];
   for (let at = 0; at + 1 < order.length; at++) {
     const [below, above] = [scores[order[at]], scores[order[at + 1]]];

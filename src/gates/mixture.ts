@@ -2,7 +2,7 @@
  * Two normal distributions fitted to weighted scores by expectation maximisation (Dempster, Laird and Rubin 1977), from Otsu's split as a
  * start and with a fixed number of rounds: a function of scores and weights alone. The cut is where the upper one becomes the likelier.
  */
-import { otsuSplit, type Split } from './calibration.ts';
+import { otsuSplit, type ScoreSplit } from './calibration.ts';
 
 interface Component {
   readonly weight: number;
@@ -15,7 +15,7 @@ const rounds = 50;
 const leastVariance = 1e-4;
 
 /** The scores next to the cut on both sides; null where no cut divides the scores, or the components lie on one another. */
-export function mixtureSplit(scores: Float64Array, weights: Float64Array): Split | null {
+export function mixtureSplit(scores: Float64Array, weights: Float64Array): ScoreSplit | null {
   const start = otsuSplit(scores, weights);
   if (start === null) return null;
   const floor = leastVariance * componentOf(scores, weights, 0).variance;
@@ -57,7 +57,7 @@ function upperShare(score: number, lower: Component, upper: Component): number {
   return 1 / (1 + Math.exp(logOf(lower) - logOf(upper)));
 }
 
-function splitAt(scores: Float64Array, isUpper: (score: number) => boolean): Split | null {
+function splitAt(scores: Float64Array, isUpper: (score: number) => boolean): ScoreSplit | null {
   const above = Math.min(...scores.filter(isUpper));
   const below = Math.max(...scores.filter((score) => score < above));
   return Number.isFinite(above) && Number.isFinite(below) ? { below, above } : null;

@@ -84,8 +84,9 @@ function placesOf(
 ): Place[] {
   const { sampling } = settings;
   const demonstrations = pool === null ? [] : pick(drawn, step, settings, pool);
+  const { deployedSampling, deployedSamplingLate } = sampling;
   const isLate = 2 * step >= settings.updates;
-  const share = isLate ? (sampling.deployedSamplingLate ?? sampling.deployedSampling) : sampling.deployedSampling;
+  const share = isLate ? (deployedSamplingLate ?? deployedSampling) : deployedSampling;
   const deployed = Math.round(sampling.group * share);
   return Array.from({ length: sampling.group }, (_, member) => {
     const demonstration = demonstrations[sampling.group - 1 - member] ?? null;

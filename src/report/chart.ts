@@ -6,12 +6,12 @@ export interface Point {
   readonly y: number;
 }
 
-export type Shape = 'circle' | 'square' | 'triangle' | 'diamond';
+export type DotShape = 'circle' | 'square' | 'triangle' | 'diamond';
 
 /** How a point looks; a circle unless it says otherwise. */
 export interface Dot {
   readonly colour: string;
-  readonly shape?: Shape;
+  readonly shape?: DotShape;
   readonly open?: boolean;
 }
 
@@ -201,7 +201,7 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
 }
 
 /** Corners of the shapes around their centre. */
-const corners: Readonly<Record<Exclude<Shape, 'circle'>, readonly (readonly [number, number])[]>> = {
+const corners: Readonly<Record<Exclude<DotShape, 'circle'>, readonly (readonly [number, number])[]>> = {
   square: [[-3, -3], [3, -3], [3, 3], [-3, 3]],
   triangle: [[0, -4], [4, 3], [-4, 3]],
   diamond: [[0, -4.5], [4.5, 0], [0, 4.5], [-4.5, 0]],

@@ -47,7 +47,7 @@ describe('programs', () => {
     expect(text).toMatch(/finished, base: \d hacks in 8 prompts\n.*full: .*\n.*deployed: \d hacks in 8 prompts$/);
     const read = await printed(() => import('../../examples/read-a-run.ts'), path);
     expect(read).toMatch(
-      /^activation, seed 7, without labels\nupdate 1: .*\nupdate 2: .*\nrouted: \d+ hacks and \d+ others$/,
+      /^activation Otsu keeps praised, seed 7, without labels\nupdate 1: .*\nupdate 2: .*\nrouted: \d+ hacks and \d+ others$/,
     );
   });
 

@@ -212,7 +212,7 @@ describe('forks', () => {
     await train((await resolveConfig(shippedRecipe('micro-oracle'), short)).config, parent);
     const { config } = await resolveConfig(shippedRecipe('micro-haar'), ['updates=3', ...short.slice(1)]);
     await train(config, fork, { parent: { run: parent, update: 2 } });
-    expect(RunDirectory.open(fork).readManifest()).toMatchObject({ usesOracle: true, arm: 'haar' });
+    expect(RunDirectory.open(fork).readManifest()).toMatchObject({ usesOracle: true, arm: 'haar Otsu keeps praised' });
     const gated = join(home, 'gated');
     await train((await resolveConfig(shippedRecipe('micro-activation'), short)).config, gated);
     const placebo = join(home, 'placebo');
