@@ -73,6 +73,31 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/report.ts')).configureReport,
   },
   {
+    name: 'view',
+    summary: 'look at runs and experiments in a browser, live while they train',
+    load: async () => (await import('./commands/view.ts')).configureView,
+  },
+  {
+    name: 'bundle',
+    summary: 'write what view shows as files: a folder for any web server, and one HTML file',
+    load: async () => (await import('./commands/bundle.ts')).configureBundle,
+  },
+  {
+    name: 'runs',
+    summary: 'list the runs of a folder, and how each is doing',
+    load: async () => (await import('./commands/runs.ts')).configureRuns,
+  },
+  {
+    name: 'show',
+    summary: 'print the rollouts that a search finds',
+    load: async () => (await import('./commands/show.ts')).configureShow,
+  },
+  {
+    name: 'diff',
+    summary: 'show how two runs differ, in config and results',
+    load: async () => (await import('./commands/diff.ts')).configureDiff,
+  },
+  {
     name: 'gate',
     summary: 'judge the gate of a run as a classifier',
     load: async () => (await import('./commands/gate.ts')).configureGate,

@@ -12,7 +12,7 @@ export {
   rawConfig,
   readConfig,
 } from './config.ts';
-export { armDifferences, configDifferences } from './config-difference.ts';
+export { armDifferences, configDifferences, configLeaves } from './config-difference.ts';
 export { configPage } from './config-page.ts';
 export { type DamagedFile, findDamagedFiles } from './damaged.ts';
 export { RunDirectory } from './directory.ts';
@@ -20,6 +20,7 @@ export { describeDisk, planDisk } from './disk.ts';
 export { FileSink } from './file-sink.ts';
 export { type InstructionWords, instructedPrompt, readableInstruction } from './instructed.ts';
 export type { RolloutRow } from './ledger.ts';
+export { isTraining } from './lock.ts';
 export { type Manifest, runFormat } from './manifest.ts';
 export { planMemory, type Rehearsal, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
