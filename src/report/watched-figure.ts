@@ -6,7 +6,7 @@ import { type ArmResults, findArm, type Results } from './aggregate.ts';
 import type { Dot, DotShape, Figure, Panel } from './chart.ts';
 import { axisOf } from './figure-parts.ts';
 import { keptAndRemoved } from './kept.ts';
-import { armStyle } from './series.ts';
+import { armStyle } from './palette.ts';
 
 const interventions: Readonly<Record<string, DotShape>> = {
   routed: 'circle',
