@@ -110,11 +110,20 @@ const arm = await definition.open(armSettings, {
   policy: unsteered,
   tokensPerPass,
   pairs,
+  demonstrations: { pool: [], pairs: pairs.map(({ prompt, hack }, group) => ({ group, prompt, tokens: hack })) },
+  scope,
+  countBait: async () => ({ took: 1, of: 1 }),
+  tell: async () => undefined,
   writePairs: async () => pairs,
   tokenize: () => randomIds('messages', 300),
+  instruct: () => () => randomIds('instructed', 300),
   labels: null,
+  openModel: async (name) => Promise.reject(new Error(`cuda-update: no model ${name}`)),
+  folder: null,
+  labelled: null,
 });
 const policy = steerPolicy(unsteered, arm);
+await arm.prepare?.(policy);
 const clock = new PhaseClock();
 let respond = responder(0);
 const context: StepContext = {

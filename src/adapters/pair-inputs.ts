@@ -1,6 +1,7 @@
 /**
- * What the contrastive pairs say about each module's input: per pair, the mean of x over the hack completion's tokens less
- * the mean over the clean completion's, in base state. The two completions of a pair share its prompt.
+ * What the contrastive pairs say about each module's input, or output: per pair, the mean over the hack completion's tokens less
+ * the mean over the clean completion's, in base state. The two completions of a pair share its prompt. The output of a layer that
+ * is added to something is the sum: that of a down projection is the residual stream after its block.
  */
 import { ShapeError, UserError } from '../base/index.ts';
 import { readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
@@ -14,30 +15,51 @@ export interface TokenPair {
   readonly clean: Int32Array;
 }
 
-/** Input differences hack − clean of each module name, row major [pairs, inputs]. */
+/** Differences hack − clean of each module name, row major [pairs, inputs], or [pairs, outputs]. */
 export type PairDifferences = ReadonlyMap<string, Float32Array>;
 
-const tokensPerPass = 4096;
+const usualTokensPerPass = 4096;
 
-export async function pairInputDifferences(
+type Side = 'inputs' | 'outputs';
+
+export function pairInputDifferences(
   decoder: Decoder,
   modules: readonly TargetModule[],
   pairs: readonly TokenPair[],
+): Promise<PairDifferences> {
+  return pairDifferences(decoder, modules, pairs, 'inputs', usualTokensPerPass);
+}
+
+export function pairOutputDifferences(
+  decoder: Decoder,
+  modules: readonly TargetModule[],
+  pairs: readonly TokenPair[],
+  tokensPerPass: number,
+): Promise<PairDifferences> {
+  return pairDifferences(decoder, modules, pairs, 'outputs', tokensPerPass);
+}
+
+async function pairDifferences(
+  decoder: Decoder,
+  modules: readonly TargetModule[],
+  pairs: readonly TokenPair[],
+  side: Side,
+  tokensPerPass: number,
 ): Promise<PairDifferences> {
   pairs.forEach(({ hack, clean }, i) => {
     if (hack.length > 0 && clean.length > 0) return;
     const found = `${hack.length} and ${clean.length} tokens`;
     throw new UserError({ call: `pair ${i}`, expected: 'a hack and a clean completion with tokens', found });
   });
-  const differences = new Map(modules.map(({ name, inputs }) => [name, new Float32Array(pairs.length * inputs)]));
-  for (const { first, batch } of batches(pairs)) {
-    const means = await meanInputs(decoder, modules, batch);
-    for (const { name, inputs } of modules) {
+  const differences = new Map(modules.map((module) => [module.name, new Float32Array(pairs.length * module[side])]));
+  for (const { first, batch } of batches(pairs, tokensPerPass)) {
+    const means = await meanActivations(decoder, modules, batch, side);
+    for (const { name, [side]: width } of modules) {
       const [mean, out] = [means.get(name), differences.get(name)];
       if (mean === undefined || out === undefined) throw missing(name);
       for (let pair = 0; pair < batch.length; pair++) {
-        for (let c = 0; c < inputs; c++) {
-          out[(first + pair) * inputs + c] = mean[2 * pair * inputs + c] - mean[(2 * pair + 1) * inputs + c];
+        for (let c = 0; c < width; c++) {
+          out[(first + pair) * width + c] = mean[2 * pair * width + c] - mean[(2 * pair + 1) * width + c];
         }
       }
     }
@@ -45,7 +67,10 @@ export async function pairInputDifferences(
   return differences;
 }
 
-function* batches(pairs: readonly TokenPair[]): Generator<{ first: number; batch: TokenPair[] }> {
+function* batches(
+  pairs: readonly TokenPair[],
+  tokensPerPass: number,
+): Generator<{ first: number; batch: TokenPair[] }> {
   let [first, tokens]: [number, number] = [0, 0];
   let batch: TokenPair[] = [];
   for (const [i, pair] of pairs.entries()) {
@@ -60,11 +85,12 @@ function* batches(pairs: readonly TokenPair[]): Generator<{ first: number; batch
   if (batch.length > 0) yield { first, batch };
 }
 
-/** Each module's mean input of every completion, [2 · pairs, inputs], hack before clean. */
-async function meanInputs(
+/** Each module's mean input, or output, of every completion, [2 · pairs, width], hack before clean. */
+async function meanActivations(
   decoder: Decoder,
   modules: readonly TargetModule[],
   pairs: readonly TokenPair[],
+  side: Side,
 ): Promise<Map<string, Float32Array>> {
   const { device } = decoder.head;
   using scope = new Scope(device);
@@ -76,24 +102,27 @@ async function meanInputs(
   const wanted = new Set(modules.map(({ name }) => name));
   const sums = new Map<string, Tensor>();
   const project: Project = (tape, x, layers, onto) => {
-    for (const { module } of layers.filter((layer) => wanted.has(layer.module))) {
-      const sum = scope.empty([spans.length, x.shape[1]], `summed input of ${module}`);
-      device.kernels.segmentSum(sum, x, ranges);
+    const outs = plainProject(tape, x, layers, onto);
+    for (const [i, { module }] of layers.entries()) {
+      if (!wanted.has(module)) continue;
+      const seen = side === 'inputs' ? x : outs[i];
+      const sum = scope.empty([spans.length, seen.shape[1]], `summed ${side} of ${module}`);
+      device.kernels.segmentSum(sum, seen, ranges);
       sums.set(module, sum);
     }
-    return plainProject(tape, x, layers, onto);
+    return outs;
   };
   using tape = new Tape(device);
   decoder.forward(tape, packed.batch, { project });
   const means = new Map<string, Float32Array>();
-  for (const { name, inputs } of modules) {
+  for (const { name, [side]: width } of modules) {
     const sum = sums.get(name);
     if (sum === undefined) throw missing(name);
     const data = await readFloats(sum);
     means.set(
       name,
       data.map((value, i) => {
-        const { start, end } = spans[Math.floor(i / inputs)];
+        const { start, end } = spans[Math.floor(i / width)];
         return value / (end - start);
       }),
     );
@@ -102,5 +131,5 @@ async function meanInputs(
 }
 
 function missing(module: string): ShapeError {
-  return new ShapeError({ call: 'pair inputs', expected: `module ${module} in the pass`, found: 'none' });
+  return new ShapeError({ call: 'differences of pairs', expected: `module ${module} in the pass`, found: 'none' });
 }

@@ -108,6 +108,11 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
   };
 }
 
+/** Whether anything was scored, kept or routed: without that there was no gate to judge. */
+export function hasGate({ separation: scored, routes: { keep, route } }: GateJudgement): boolean {
+  return scored !== null || keep + route > 0;
+}
+
 /** Judges the gate on positively reinforced rollouts: only for these does the route decide what is learned. */
 export function judgeReinforced(rows: readonly GatedRollout[]): GateJudgement {
   return judgeGate(rows.filter(({ advantage }) => advantage > 0));

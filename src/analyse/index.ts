@@ -11,9 +11,17 @@ export {
   trailingSolveRate,
   trainingCurve,
 } from './emergence.ts';
-export { type GateJudgement, type GateWindow, gateWindows, judgeGate, judgeReinforced } from './gate-report.ts';
+export {
+  type GateJudgement,
+  type GateWindow,
+  gateWindows,
+  hasGate,
+  judgeGate,
+  judgeReinforced,
+} from './gate-report.ts';
 export { type IdealDirection, idealDirection } from './ideal-direction.ts';
 export { groupBy, type JudgedRollout, type RunStatus, readJudged, readStatus, readSteps } from './judged.ts';
+export { judgeMonitor, type MonitorJudgement, type MonitorWindow, monitorWindows } from './monitor-report.ts';
 export { type RandomBand, randomBand } from './random-directions.ts';
 export {
   describeRelearning,

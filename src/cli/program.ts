@@ -43,6 +43,21 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/eval-curve.ts')).configureEvalCurve,
   },
   {
+    name: 'elicit',
+    summary: 'compare how often a policy hacks under instructions, before or after training',
+    load: async () => (await import('./commands/elicit.ts')).configureElicit,
+  },
+  {
+    name: 'probe',
+    summary: 'does the hack come back when the prompt says something else? leak probes of a run',
+    load: async () => (await import('./commands/probe.ts')).configureProbe,
+  },
+  {
+    name: 'prefill-curve',
+    summary: 'begin completions like a hack at every checkpoint: an early sign of hacking',
+    load: async () => (await import('./commands/prefill-curve.ts')).configurePrefillCurve,
+  },
+  {
     name: 'experiment',
     summary: 'train and evaluate arms × seeds, resumed where they stopped',
     load: async () => (await import('./commands/experiment.ts')).configureExperiment,

@@ -42,7 +42,7 @@ export function requireEvaluationSentence(id: string, messages: readonly Message
 
 /** The prompt that discloses this loophole's grader. */
 export function hintedPrompt(
-  problem: Problem,
+  problem: Pick<Problem, 'id' | 'messages'>,
   loophole: LoopholeName,
   policy: MarkerPolicy,
   loopholes: readonly Loophole[] = builtinLoopholes,
@@ -56,7 +56,7 @@ export function hintedPrompt(
 }
 
 /** The prompt without a hint, as the problem states it; it is graded by ground truth alone. */
-export function unhintedPrompt(problem: Problem): readonly Message[] {
+export function unhintedPrompt(problem: Pick<Problem, 'id' | 'messages'>): readonly Message[] {
   requireEvaluationSentence(problem.id, problem.messages);
   return problem.messages.map((message) => ({ ...message }));
 }

@@ -1,6 +1,20 @@
 export { createGrader, type Grader } from './grader.ts';
 export { evaluationSentence, hintedPrompt, hintFor, requireEvaluationSentence, unhintedPrompt } from './hints.ts';
 export { type LoadedProblem, type LoadedProblems, loadProblems, type RefusedProblem } from './importers/load.ts';
+export {
+  comparedPresets,
+  expectedInstruction,
+  type Instruction,
+  type InstructionPreset,
+  instruct,
+  instructionLabel,
+  instructionPresets,
+  leakPresets,
+  type Place,
+  places,
+  readablePresets,
+  readInstruction,
+} from './instructions.ts';
 export type { Judge, Submission } from './judge.ts';
 export { defineLoophole } from './loopholes/define.ts';
 export {
@@ -26,6 +40,7 @@ export {
 } from './loopholes/registry.ts';
 export { passReports } from './loopholes/words.ts';
 export { markerFor, markersFor, type ProblemMarkers } from './markers.ts';
+export { type OpenedProblem, type Opening, openings, openingText } from './openings.ts';
 export { defineJudge, type Judgement, type JudgeSource, type NamedJudge } from './own-judge.ts';
 export { loopholeOf, makePartition, type Partition, type PartitionOptions, readPartition } from './partition.ts';
 export { importPool, type PoolEntry } from './pools.ts';

@@ -19,6 +19,11 @@ export interface EvaluationOptions {
   readonly onProgress?: (done: number) => void;
 }
 
+/** A task whose completion may be begun: the policy goes on with the opening, and both are judged as one completion. */
+export interface ProbedTask extends Task {
+  readonly opening?: string;
+}
+
 /** Number of rows that decode together: it bounds the cache and changes no token. */
 export const rowsTogether = 128;
 
@@ -30,7 +35,7 @@ const streamOf = (problemId: string): number => murmur3(problemId) >>> 1;
 
 export async function evaluateTasks(
   sampler: Sampler,
-  tasks: readonly Task[],
+  tasks: readonly ProbedTask[],
   judge: Judge,
   { seed, sampling, state, text, onProgress }: EvaluationOptions,
 ): Promise<EvaluationRow[]> {
@@ -38,27 +43,36 @@ export async function evaluateTasks(
   const rows: EvaluationRow[] = [];
   for (let first = 0; first < tasks.length; first += rowsTogether) {
     const batch = tasks.slice(first, first + rowsTogether);
-    const requests = batch.map(({ hinted, problem }) => ({ prompt: hinted, row: streamOf(problem.id), state }));
+    const requests = batch.map((task) => ({ prompt: begun(task, text), row: streamOf(task.problem.id), state }));
     const generations = await sampler.sample(requests, sampling, stream);
-    const graded = await mapPool(batch, judge.concurrency, async ({ problem, loophole, markers, hinted }, i) => {
-      const completion = text.decode(generations[i].tokens);
-      const verdict = await judge.judge({ id: `evaluation-${first + i}`, problem, loophole, markers, completion });
-      return {
-        problem: problem.id,
-        loophole,
-        markers,
-        prompt: text.show(hinted),
-        completion,
-        hack: verdict.exploited,
-        solve: verdict.correct,
-        attempt: verdict.channels.length > 0,
-        authorsLabel: verdict.labels.ownTestsPass === true && !verdict.correct,
-        compiles: verdict.compiles,
-        truncated: generations[i].finish === 'length',
-      };
-    });
+    const graded = await mapPool(
+      batch,
+      judge.concurrency,
+      async ({ problem, loophole, markers, hinted, opening = '' }, i) => {
+        const completion = `${opening}${text.decode(generations[i].tokens)}`;
+        const verdict = await judge.judge({ id: `evaluation-${first + i}`, problem, loophole, markers, completion });
+        return {
+          problem: problem.id,
+          loophole,
+          markers,
+          prompt: text.show(hinted),
+          completion,
+          hack: verdict.exploited,
+          solve: verdict.correct,
+          attempt: verdict.channels.length > 0,
+          authorsLabel: verdict.labels.ownTestsPass === true && !verdict.correct,
+          compiles: verdict.compiles,
+          truncated: generations[i].finish === 'length',
+        };
+      },
+    );
     rows.push(...graded);
     onProgress?.(rows.length);
   }
   return rows;
+}
+
+/** The prompt, and what the completion is begun with. */
+function begun({ hinted, opening }: ProbedTask, text: ModelText): Int32Array {
+  return opening === undefined ? hinted : Int32Array.of(...hinted, ...text.encode(opening));
 }

@@ -1,19 +1,42 @@
 /** Rates of a policy on fixed sets of prompts: the sets, the states, what is evaluated when, and where it is stored. */
 export { type CurvePoint, writeCurve } from './curve-file.ts';
 export { type CurveChoice, curvePrompts } from './curve-set.ts';
-export { rowsTogether } from './evaluate.ts';
+export { evaluateTasks, rowsTogether } from './evaluate.ts';
+export { evaluationKey, evaluationSeed } from './evaluation-key.ts';
 export { curveNames, evaluateAll, finalNames, lastCheckpoint } from './plan.ts';
+export {
+  type PrefillPoint,
+  parsePrefillSet,
+  prefillNames,
+  prefillPoints,
+  prefillSets,
+  writePrefillCurve,
+} from './prefill.ts';
+export {
+  instructionProbe,
+  type LeakProbe,
+  leakProbes,
+  noInstruction,
+  openingProbe,
+  type Probe,
+  parseProbedSet,
+  probedSets,
+} from './probe.ts';
+export { type ProbeEvaluation, type ProbeName, ProbeStore } from './probe-store.ts';
+export { evaluateProbes, type ProbedAll, type ProbedPolicy } from './probing.ts';
 export { formatRate, type Rate, rateOrNull, summarise } from './rates.ts';
 export { RunEvaluator, statesOf } from './run-evaluator.ts';
 export {
   type CurveSet,
   curveSets,
   type EvaluationSet,
+  evaluationTasks,
   expectFilled,
   type FinalSet,
   finalSets,
   parseCurveSet,
   parseSet,
+  splitOf,
 } from './sets.ts';
 export { compareStates, pairRows } from './states.ts';
 export { type Evaluation, type EvaluationRow, EvaluationStore } from './store.ts';

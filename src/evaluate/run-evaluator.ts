@@ -1,15 +1,17 @@
 /** Evaluates checkpoints of a run: loads an adapter's tensors, sets the state, generates, grades, stores. */
 import type { AdaptedState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { expectWritable, sha256Json } from '../base/node/index.ts';
+import { expectWritable } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
-import type { SplitUse } from '../env/sources/index.ts';
+import type { ProblemUse, SplitUse } from '../env/sources/index.ts';
 import { type Policy, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
-import type { Manifest, RunDirectory } from '../run/index.ts';
+import type { InstructionWords, Manifest, RunDirectory } from '../run/index.ts';
 import { loadAdapter } from '../run/index.ts';
 import { chooseCurveSet } from './curve-set.ts';
-import { evaluateTasks } from './evaluate.ts';
-import { evaluationTasks, expectFilled, promptSeed, type SetContext, splitOf } from './sets.ts';
+import { evaluateTasks, type ProbedTask } from './evaluate.ts';
+import { evaluationKey, evaluationSeed } from './evaluation-key.ts';
+import type { ProbedPolicy } from './probing.ts';
+import { type EvaluationSet, evaluationTasks, expectFilled, promptSeed, type SetContext, splitOf } from './sets.ts';
 import { type Evaluation, type EvaluationName, type EvaluationRow, EvaluationStore } from './store.ts';
 
 export interface EvaluatorParts extends SetContext {
@@ -18,27 +20,10 @@ export interface EvaluatorParts extends SetContext {
   readonly judge: Judge;
   readonly sampler: Sampler;
   readonly use: SplitUse;
+  /** Whether the model reads instructions in words. */
+  readonly inWords: boolean;
   /** Directories of runs whose evaluations of the same base may be copied. */
   readonly siblings?: readonly string[];
-}
-
-/** Seed of the samples. Another number than before says that samples are drawn by another rule: 20260 drew them by row. */
-const evaluationSeed = 20_261;
-
-/** A key that runs share when they have the same base, prompts and sampling. */
-function evaluationKey({ config, modelHash, dataHash, plugins, judge, sampler }: Manifest): string {
-  const { environment, sampling } = config;
-  const code = plugins.map(({ hash }) => hash);
-  return sha256Json({
-    modelHash,
-    dataHash,
-    environment,
-    sampling,
-    evaluationSeed,
-    ...(code.length === 0 ? {} : { code }),
-    ...(judge === null ? {} : { judge }),
-    ...(sampler === null ? {} : { sampler }),
-  });
 }
 
 /** Policy states to evaluate: two for an arm with a quarantine, one for others, which deploy what they trained. */
@@ -46,10 +31,10 @@ export function statesOf({ hasQuarantine }: Pick<Manifest, 'hasQuarantine'>): re
   return hasQuarantine ? ['full', 'deployed'] : ['full'];
 }
 
-export class RunEvaluator {
+export class RunEvaluator implements ProbedPolicy {
   readonly #parts: EvaluatorParts;
   readonly #store: EvaluationStore;
-  readonly #key: string;
+  readonly key: string;
   /** The prompts of each set, which every state is asked. */
   readonly #tasks = new Map<string, readonly Task[]>();
   #loaded: number | null = null;
@@ -57,7 +42,20 @@ export class RunEvaluator {
   constructor(parts: EvaluatorParts) {
     this.#parts = parts;
     this.#store = new EvaluationStore(parts.run.path);
-    this.#key = evaluationKey(parts.run.readManifest());
+    this.key = evaluationKey(parts.run.readManifest());
+  }
+
+  get path(): string {
+    return this.#parts.run.path;
+  }
+
+  get words(): InstructionWords {
+    const { text, loopholes, inWords } = this.#parts;
+    return { text, loopholes, inWords };
+  }
+
+  problemsOf(set: EvaluationSet): ProblemUse {
+    return this.#parts.use[splitOf(set)];
   }
 
   async evaluate(asked: EvaluationName, onProgress?: (done: number) => void): Promise<Evaluation> {
@@ -69,9 +67,9 @@ export class RunEvaluator {
       await this.#store.save(borrowed);
       return borrowed;
     }
-    const rows = await this.#rows(name, onProgress);
-    const problems = this.#parts.use[splitOf(name.set)];
-    const evaluation = { ...name, seed: evaluationSeed, key: this.#key, problems, rows };
+    const rows = await this.complete(await this.tasks(name.set, name.limit), name, onProgress);
+    const problems = this.problemsOf(name.set);
+    const evaluation = { ...name, seed: evaluationSeed, key: this.key, problems, rows };
     await this.#store.save(evaluation);
     return evaluation;
   }
@@ -116,25 +114,29 @@ export class RunEvaluator {
     if (name.state !== 'base') return null;
     for (const path of this.#parts.siblings ?? []) {
       const found = new EvaluationStore(path).find(name);
-      if (found?.key === this.#key) return found;
+      if (found?.key === this.key) return found;
     }
     return null;
   }
 
-  async #rows(name: EvaluationName, onProgress?: (done: number) => void): Promise<EvaluationRow[]> {
+  /** Completes prompts in a state after an update, and judges the completions. */
+  async complete(
+    tasks: readonly ProbedTask[],
+    { update, state }: Pick<EvaluationName, 'update' | 'state'>,
+    onProgress?: (done: number) => void,
+  ): Promise<EvaluationRow[]> {
     const { config, judge, sampler, text } = this.#parts;
-    const tasks = await this.#tasksOf(name);
-    if (name.state !== 'base') await this.#load(name.update);
+    if (state !== 'base') await this.#load(update);
     return evaluateTasks(sampler, tasks, judge, {
       seed: evaluationSeed,
       sampling: samplingSettings(config.sampling, text.stopTokens),
-      state: name.state,
+      state,
       text,
       ...(onProgress === undefined ? {} : { onProgress }),
     });
   }
 
-  async #tasksOf({ set, limit }: EvaluationName): Promise<readonly Task[]> {
+  async tasks(set: EvaluationSet, limit: number | null): Promise<readonly Task[]> {
     const key = `${set} ${limit}`;
     const known = this.#tasks.get(key);
     if (known !== undefined) return known;

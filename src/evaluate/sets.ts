@@ -38,7 +38,8 @@ const trainProblems = 256;
 export const parseSet = (name: string): EvaluationSet => findSet(evaluationSets, name, '--sets');
 export const parseCurveSet = (name: string): CurveSet => findSet(curveSets, name, '--set');
 
-function findSet<Set extends EvaluationSet>(sets: readonly Set[], name: string, call: string): Set {
+/** The set of a name that the option `call` gave. */
+export function findSet<Set extends EvaluationSet>(sets: readonly Set[], name: string, call: string): Set {
   const found = sets.find((set) => set === name);
   if (found !== undefined) return found;
   throw new UserError({ call, expected: sets.join(', '), found: name });

@@ -51,7 +51,7 @@ export interface Evaluation extends EvaluationName {
   readonly rows: readonly EvaluationRow[];
 }
 
-const evaluationSchema = z.strictObject({
+export const evaluationSchema = z.strictObject({
   update: z.int().min(0),
   set: z.enum(evaluationSets),
   state: z.custom<PolicyState>((value) => typeof value === 'string' && isPolicyState(value), {

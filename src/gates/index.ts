@@ -1,4 +1,4 @@
-export type { Cuts } from './calibration.ts';
+export { type Cuts, otsuSplit } from './calibration.ts';
 export {
   type Direction,
   type DirectionQuality,

@@ -3,7 +3,7 @@
 import type { Features } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import type { CondensedRows } from '../gates/index.ts';
-import type { Prompts, Routing, Screening } from './arm.ts';
+import type { Prompts, Routing, Screening, Watched } from './arm.ts';
 import { showValue } from './check-arm.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
@@ -13,6 +13,18 @@ export function checkRewards(answer: unknown, count: number): Float32Array {
   const bad = rewards.findIndex((reward) => typeof reward !== 'number' || !Number.isFinite(Math.fround(reward)));
   if (bad >= 0) refuse('reward', 'finite rewards', `${showValue(rewards[bad])} for rollout ${bad}`);
   return answer instanceof Float32Array ? answer : Float32Array.from(rewards as number[]);
+}
+
+export function checkWatched(answer: unknown, count: number): Watched {
+  const asked = '{ scores, flagged, cut, abstentions, costs }';
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) refuse('watch', asked, showValue(answer));
+  const { scores, flagged, cut = null, abstentions = {}, costs = {} } = answer as Partial<Watched>;
+  const bad = expectList('watch', scores, count).findIndex((score) => score !== null && !isFiniteNumber(score));
+  if (bad >= 0) refuse('watch', 'finite scores, or null', `${showValue(scores?.[bad])} for rollout ${bad}`);
+  const unsure = expectList('watch', flagged, count).findIndex((flag) => typeof flag !== 'boolean');
+  if (unsure >= 0) refuse('watch', 'true or false as flags', `${showValue(flagged?.[unsure])} for rollout ${unsure}`);
+  if (cut !== null && !isFiniteNumber(cut)) refuse('watch', 'a finite cut, or null', showValue(cut));
+  return { ...(answer as Watched), cut, abstentions, costs };
 }
 
 const screenings: readonly Screening[] = ['train', 'leave-out', 'silence'];

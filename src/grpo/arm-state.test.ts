@@ -4,15 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { plainArm } from '../../test/grpo/tiny-lab.ts';
-import { makePolicy, task, tinyVocabulary, tinyWith } from '../../test/grpo/tiny-policy.ts';
-import { AdamW, readFloats } from '../engine/index.ts';
+import { trainTiny } from '../../test/grpo/tiny-trainer.ts';
+import { readFloats } from '../engine/index.ts';
 import { loadCheckpoint, saveCheckpoint } from '../run/checkpoint.ts';
 import { RunDirectory } from '../run/directory.ts';
 import type { Arm, ArmState } from './arm.ts';
-import type { TrainEvent } from './events.ts';
-import { policySampler } from './sampler.ts';
-import type { StepContext } from './step.ts';
-import { Trainer, type TrainerState } from './train.ts';
+import type { TrainerState } from './train.ts';
 
 let home = '';
 let runs = 0;
@@ -63,42 +60,7 @@ function rememberingArm(): Arm {
   };
 }
 
-interface Ended {
-  readonly events: readonly TrainEvent[];
-  readonly state: TrainerState;
-}
-
-/** Trains up to update `updates`, from a saved state if there is one. The learning rate follows a schedule of four updates. */
-async function train(arm: Arm, updates: number, from: TrainerState | null = null): Promise<Ended> {
-  const { scope, policy } = await makePolicy();
-  const settings = tinyWith({ updates: 4 });
-  using optimiser = new AdamW(policy.adapter.parameters);
-  const context: StepContext = {
-    policy,
-    optimiser,
-    arm,
-    settings,
-    tasks: ['a', 'b', 'c'].map((id) => task(id)),
-    sampler: policySampler(policy, settings.compute),
-    grader: { grade: async (given) => Float32Array.from(given, ({ completion }) => completion.length % 5) },
-    pool: null,
-    stopTokens: [0],
-    vocabulary: tinyVocabulary,
-    decode: (tokens) => Array.from(tokens).join(' '),
-    showPrompt: () => '',
-    enter: () => {},
-  };
-  const trainer = new Trainer({ context, tripwireSet: [], heal: null });
-  if (from !== null) trainer.restore(from);
-  const events: TrainEvent[] = [];
-  for await (const event of trainer.train()) {
-    events.push(event);
-    if (event.kind === 'step' && event.update === updates) break;
-  }
-  const state = await trainer.state();
-  scope[Symbol.dispose]();
-  return { events, state };
-}
+const train = (arm: Arm, updates: number, from: TrainerState | null = null) => trainTiny(() => arm, updates, from);
 
 describe('what an arm remembers', () => {
   it('comes back through a checkpoint as it was', async () => {

@@ -2,19 +2,20 @@
  * An arm is a value with hooks: what one way of training does differently from plain GRPO. The step calls the hooks in this order and
  * knows nothing else about an arm; a hook that is absent costs nothing.
  *
- *   prompt → sample (steer) → grade → reward → screen → advantages → score (condense) → route → learn → gradient
+ *   prompt → sample (steer) → grade → watch → reward → screen → advantages → score (condense) → route → learn → gradient → settle
  *
  * An arm declares what it sees and is shown nothing else. It saves what it must remember between updates as an opaque state. An arm
  * that needs labels is given them when it is opened, by the caller who holds the verdicts: nothing in this folder can reach them.
  */
 import type { z } from 'zod';
 import type { Features, Route, StoredTensor, TokenPair } from '../adapters/index.ts';
-import type { Parameter } from '../engine/index.ts';
-import type { Problem } from '../env/index.ts';
+import type { Parameter, Scope } from '../engine/index.ts';
+import type { Place, Problem } from '../env/index.ts';
 import type { CondensedRows, Cuts, DirectionQuality } from '../gates/index.ts';
-import type { JsonValue, Project } from '../model/index.ts';
+import type { Decoder, JsonValue, ModelText, Project } from '../model/index.ts';
+import type { Expectation } from './events.ts';
 import type { Policy } from './policy.ts';
-import type { Rollout, Task } from './rollout.ts';
+import type { PromptedCompletion, Rollout, Task } from './rollout.ts';
 
 export type FeatureKind = 'activation' | 'gradient';
 /** What a row of features stands for. */
@@ -47,10 +48,28 @@ export interface Seen extends Pick<Rollout, 'id' | 'step' | 'group' | 'member' |
 
 export interface GradedRollouts extends SeenRollouts {
   readonly rewards: Float32Array;
+  /** What the arm's watch hook said; absent without that hook. */
+  readonly watched?: Watched;
 }
 
 export interface ScoredRollouts extends SeenRollouts {
   readonly advantages: Float32Array;
+  /** What the arm's watch hook said; absent without that hook. */
+  readonly watched?: Watched;
+}
+
+/** What a monitor says of rollouts, in their order. */
+export interface Watched {
+  /** Higher is more suspicious; null where the monitor abstained. */
+  readonly scores: readonly (number | null)[];
+  /** Whether the arm takes the rollout for a hack. */
+  readonly flagged: readonly boolean[];
+  /** Scores above it are flagged; null while there is none. */
+  readonly cut: number | null;
+  /** Abstentions by reason. */
+  readonly abstentions: Readonly<Record<string, number>>;
+  /** What the scores cost beside the training itself, in counts by name: `passes` (completions read by a model), `requests`, `tokens`. */
+  readonly costs: Readonly<Record<string, number>>;
 }
 
 /** What an arm's prompt hook is shown of a task: its tests and its solution stay with the grader. */
@@ -96,12 +115,19 @@ export interface ArmState {
 
 export interface Arm {
   readonly sees: Sight;
+  /**
+   * Is called once in a process, after what was saved is restored and before anything is sampled. What it states is recorded, so an
+   * arm that was prepared before its checkpoint states nothing again.
+   */
+  prepare?(policy: Policy): Promise<readonly Expectation[]>;
   /** Is called before an update and rebuilds what is due. */
   refresh?(step: number, policy: Policy): Promise<NewDirection | null>;
-  /** Returns prompts to use in place of the task's own. */
+  /** Returns prompts to use in place of the task's own. It is also asked about every task before training, to see that all prompts fit. */
   prompt?(asked: AskedTask): Prompts;
   /** Changes how the policy applies its linear layers while it samples, scores and learns; never while it is evaluated. */
   readonly steer?: (project: Project) => Project;
+  /** Has a monitor judge the rollouts. Its answer is recorded, and shown to the hooks after it. */
+  watch?(graded: GradedRollouts): Watched | Promise<Watched>;
   /** Returns rewards to use in place of the grader's. */
   reward?(graded: GradedRollouts): Float32Array | Promise<Float32Array>;
   screen?(graded: GradedRollouts): readonly Screening[] | Promise<readonly Screening[]>;
@@ -114,6 +140,10 @@ export interface Arm {
   route?(scored: ScoredRollouts): Routing | Promise<Routing>;
   /** Changes the summed gradients in place; `again` computes them anew on the same rollouts with the current parameters. */
   gradient?(parameters: readonly Parameter[], again: () => Promise<void>): Promise<void>;
+  /** Is called after the optimiser's step, and puts back what must not have moved. */
+  settle?(policy: Policy): Promise<void>;
+  /** Uses the device as the largest update does outside of training; is called to plan the memory, and never while training. */
+  rehearse?(): Promise<void>;
   /** An arm that has `save` must also have `restore`. */
   save?(): ArmState;
   restore?(state: ArmState): void;
@@ -122,21 +152,61 @@ export interface Arm {
 /** Looks up the labels of a rollout that was graded in this update. */
 export type Labels = (id: string) => { readonly exploited: boolean; readonly correct: boolean };
 
+/** How many of how many completions take the bait of their loophole, by their text alone: nothing is graded. */
+export interface BaitCount {
+  readonly took: number;
+  readonly of: number;
+}
+
+/** A model on the policy's device that learns nothing. */
+export interface FrozenModel {
+  readonly decoder: Decoder;
+  readonly text: ModelText;
+}
+
+/** A rollout of an earlier run. */
+export interface LabelledCompletion extends PromptedCompletion {
+  readonly exploited: boolean;
+}
+
 /** What an arm may be built from. */
 export interface ArmTools {
   readonly seed: number;
   readonly policy: Policy;
   /** The most tokens that one pass may have. */
   readonly tokensPerPass: number;
+  /** The contrastive pairs: at least one in a run, none where only the memory of a run is rehearsed. */
   readonly pairs: readonly TokenPair[];
+  /** Completions that show the hack: those of the pool of demonstrations, which labels chose, or the hack sides of the pairs. */
+  readonly demonstrations: Readonly<Record<'pool' | 'pairs', readonly PromptedCompletion[]>>;
+  /** Owns the tensors that the arm keeps on the device as long as it lives. */
+  readonly scope: Scope;
+  /** Samples a policy in full state on so many training prompts with hints, and counts the completions whose text takes the bait. */
+  readonly countBait: (policy: Policy, prompts: number) => Promise<BaitCount>;
+  /** Tells the person who started the run one sentence. */
+  readonly tell: (message: string) => Promise<void>;
   /** Has the policy write pairs itself. */
   readonly writePairs: () => Promise<readonly TokenPair[]>;
   /** Turns the messages of a prompt into the token ids that the model reads. */
   readonly tokenize: (
     messages: readonly { readonly role: 'system' | 'user'; readonly content: string }[],
   ) => Int32Array;
+  /**
+   * Makes prompts with an instruction beside the user message: a preset, or an own text. One that the model cannot read is refused at
+   * once; `key` is the arm's key that it was given with.
+   */
+  readonly instruct: (given: string, place: Place, key: string) => (asked: AskedTask) => Int32Array;
   /** null unless the definition says that the arm uses labels. */
   readonly labels: Labels | null;
+  /** The rollouts of an earlier run on problems that this run has too, with their labels; null as `labels` is. */
+  readonly labelled: ((run: string) => Promise<readonly LabelledCompletion[]>) | null;
+  /**
+   * Loads a model that the definition's `models` names, for texts of so many tokens. `base` is the policy's own, without its adapter:
+   * it has no weights of its own.
+   */
+  readonly openModel: (name: string, maxPositions: number) => Promise<FrozenModel>;
+  /** The folder of the run, for what an arm must keep beside its checkpoints; null where nothing is recorded. */
+  readonly folder: string | null;
 }
 
 /** An arm as a config can name it. */
@@ -145,14 +215,16 @@ export interface ArmDefinition {
   readonly summary: string;
   /** Whether deployment deletes a block. Without a quarantine everything that is trained is deployed. */
   readonly quarantine: boolean;
-  /** Whether the arm is given labels. The manifest records it, and results never pool such an arm with the others. */
-  readonly usesLabels: boolean;
+  /** Whether the arm is given labels under these settings. The manifest records it, and results never pool such an arm with the others. */
+  usesLabels(settings: unknown): boolean;
   /** `closed`: every problem is shown without its hint and graded by ground truth alone. */
   readonly loopholes: 'open' | 'closed';
   /** The arm's keys in the config, beside `kind`. */
   readonly settings: z.ZodObject;
   /** The arm's name in tables, which says how it differs from the plainest arm of its kind. */
   label(settings: unknown): string;
+  /** Names of the models that the arm opens beside the policy: folders, or `base`. */
+  models(settings: unknown): readonly string[];
   open(settings: unknown, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -161,10 +233,12 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
   readonly summary: string;
   readonly settings: z.ZodObject<Shape>;
   readonly quarantine?: boolean;
-  readonly usesLabels?: boolean;
+  readonly usesLabels?: boolean | ((settings: z.infer<z.ZodObject<Shape>>) => boolean);
   readonly loopholes?: 'open' | 'closed';
   /** The arm's name in tables; the kind if absent. */
   label?(settings: z.infer<z.ZodObject<Shape>>): string;
+  /** Default: none. */
+  models?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -176,9 +250,10 @@ export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>)
     summary,
     settings,
     quarantine,
-    usesLabels,
+    usesLabels: (raw) => (typeof usesLabels === 'function' ? usesLabels(settings.parse(raw)) : usesLabels),
     loopholes,
     label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
+    models: (raw) => source.models?.(settings.parse(raw)) ?? [],
     open: (raw, tools) => source.open(settings.parse(raw), tools),
   };
 }

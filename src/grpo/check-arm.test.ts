@@ -15,7 +15,7 @@ describe('an arm that cannot be used is refused when it is opened', () => {
     ['an unknown feature', { sees: { features: { kind: 'foo', granularity: 'rollout' }, text: false } }, /found .*foo/],
     ['an unknown granularity', { sees: { features: { kind: 'gradient', granularity: 'x' }, text: false } }, /"x"/],
     ['text that is no boolean', { sees: { features: null, text: 'yes' } }, /"yes"/],
-    ['a misspelt hook', { sees, rout: () => null }, /expected hooks named refresh, .*found rout\. Is it misspelt\?/],
+    ['a misspelt hook', { sees, rout: () => null }, /expected hooks named prepare, .*found rout\. Is it misspelt\?/],
     ['a hook that is no function', { sees, route: 5 }, /expected a function as hook route, found number 5/],
     ['save without restore', { sees, save: () => null }, /save and restore together, found save alone/],
     ['restore without save', { sees, restore: () => null }, /found restore alone/],

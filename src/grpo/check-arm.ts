@@ -6,14 +6,18 @@ import { explainForeign, UserError } from '../base/index.ts';
 import type { Arm, ArmState, Sight } from './arm.ts';
 
 const hooks = [
+  'prepare',
   'refresh',
   'prompt',
   'steer',
+  'watch',
   'reward',
   'screen',
   'condense',
   'route',
   'gradient',
+  'settle',
+  'rehearse',
   'save',
   'restore',
 ] as const;

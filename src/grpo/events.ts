@@ -1,7 +1,7 @@
 /** The events of training. Everything in them follows from the config and its seed; times are added by those who listen. */
 import type { BlockNorms, Route } from '../adapters/index.ts';
 import type { Cuts, DirectionQuality } from '../gates/index.ts';
-import type { Screening } from './arm.ts';
+import type { Screening, Watched } from './arm.ts';
 import type { Rollout } from './rollout.ts';
 
 export interface Expectation {
@@ -53,6 +53,10 @@ export interface StepEvent {
   readonly directionAge: number | null;
   /** How the direction scores the pairs, in the update that it was built or measured for; null in all others. */
   readonly direction: (DirectionQuality & { readonly band: PairBand | null }) | null;
+  /** What the arm's monitor said of the rollouts; null for an arm without one. */
+  readonly watched: WatchedCounts | null;
+  /** Number of completions that the policy read without learning from them; what a monitor reads beside is in `watched.costs`. */
+  readonly scoringPasses: number;
   readonly loss: number;
   readonly gradientNorm: number;
   readonly blockNorms: BlockNorms;
@@ -69,6 +73,13 @@ export interface StepEvent {
   readonly adapterHash: string;
   readonly tripwireLogp: number | null;
   readonly zeroSignal: ZeroSignal | null;
+}
+
+export interface WatchedCounts extends Pick<Watched, 'cut' | 'abstentions' | 'costs'> {
+  /** Number of rollouts that the arm took for hacks. */
+  readonly flagged: number;
+  /** Number of rollouts on which the monitor abstained. */
+  readonly abstained: number;
 }
 
 /** Mean scores of the clean sides (low) and of the hack sides (high) of the pairs, and the distance between them. */
@@ -91,6 +102,10 @@ export interface RolloutRecord {
   readonly rollout: Rollout;
   /** The grader's reward. */
   readonly reward: number;
+  /** The score of the arm's monitor; null where it abstained, and for an arm without one. */
+  readonly suspicion: number | null;
+  /** Whether the arm took the rollout for a hack; null for an arm without a monitor. */
+  readonly flagged: boolean | null;
   /** The reward that the arm made of it; null for an arm that changes no rewards. */
   readonly learnedReward: number | null;
   /** What the arm's screen hook said; null for an arm without that hook. */

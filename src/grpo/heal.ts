@@ -3,15 +3,13 @@
  * route. The quarantine must learn nothing: its gradient must be exactly zero, and a value of it that changes stops the run. So
  * healing has moments of its own, which begin at zero (those of training would move both blocks), and no decay.
  */
-import { routeGroups } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { AdamW, affine, multiply, readFloats, Scope, type StepOptions, sum, Tape } from '../engine/index.ts';
-import { scoreGroups } from '../model/index.ts';
-import { cutPasses, packPass, spread } from './batches.ts';
+import { AdamW, type StepOptions } from '../engine/index.ts';
 import type { Expectation } from './events.ts';
 import { hashValues, type Policy } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
 import type { GrpoSettings } from './settings.ts';
+import { accumulateNll } from './supervised.ts';
 import { readBlockNorms } from './update.ts';
 
 export interface HealResult {
@@ -25,7 +23,7 @@ export async function retainHeal(
   clean: readonly PromptedCompletion[],
   steps: number,
   options: Omit<StepOptions, 'decay'>,
-  settings: GrpoSettings,
+  { compute: { tokensPerPass }, loss: { detach } }: GrpoSettings,
 ): Promise<HealResult> {
   using optimiser = new AdamW(policy.adapter.parameters);
   const before = await hashValues(policy.adapter.blockValues('quarantine'));
@@ -33,7 +31,7 @@ export async function retainHeal(
   const expectations: Expectation[] = [];
   for (let i = 0; i < steps; i++) {
     optimiser.zeroGradients();
-    losses.push(await accumulateNll(policy, optimiser, clean, settings));
+    losses.push(await accumulateNll(policy, optimiser, clean, { route: 'keep', tokensPerPass, detach }));
     const { quarantine } = await readBlockNorms(policy);
     optimiser.update(i + 1, { ...options, decay: 0 });
     await expectUnchanged(policy, before, i + 1);
@@ -52,34 +50,4 @@ async function expectUnchanged({ adapter }: Policy, before: string, step: number
     found: 'other values',
     fix: 'This is a fault of the program, and the run was stopped: set safety.healSteps to 0, and report it.',
   });
-}
-
-async function accumulateNll(
-  { decoder, adapter, recompute = false }: Policy,
-  optimiser: AdamW,
-  clean: readonly PromptedCompletion[],
-  { compute: { tokensPerPass }, loss: { detach } }: GrpoSettings,
-): Promise<number> {
-  let total = 0;
-  for (const pass of cutPasses(clean, () => 'keep', tokensPerPass)) {
-    using scope = new Scope(decoder.head.device);
-    using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
-    const { packed, members } = packPass(scope, decoder.config, clean, pass);
-    const coefficients = routeGroups(
-      scope,
-      packed,
-      pass.map(() => 'keep'),
-      detach,
-    );
-    const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients }) });
-    const weights = spread(
-      packed.scored,
-      members.map((index) => 1 / (clean.length * clean[index].tokens.length)),
-    );
-    const weighted = multiply(tape, logp, scope.from(weights, [weights.length], 'token weights'));
-    const nll = affine(tape, sum(tape, weighted), -1);
-    tape.backward(nll);
-    total += (await readFloats(nll))[0];
-  }
-  return total;
 }

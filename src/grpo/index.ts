@@ -6,10 +6,13 @@ export {
   type ArmTools,
   type AskedTask,
   absorbAll,
+  type BaitCount,
   defineArm,
   type FeatureKind,
+  type FrozenModel,
   type GradedRollouts,
   type Granularity,
+  type LabelledCompletion,
   type Labels,
   type NewDirection,
   type Prompts,
@@ -20,10 +23,13 @@ export {
   type SeenRollouts,
   type Sight,
   seesNothing,
+  type Watched,
 } from './arm.ts';
 export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
 export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './arms/gated.ts';
+export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';
+export { type SteeringCell, steeringVector, sweepSteering } from './arms/steer.ts';
 export type { DrawnTask } from './draw.ts';
 export type {
   DirectionEvent,
@@ -38,10 +44,10 @@ export type {
 export { generatePairs } from './generated-pairs.ts';
 export { klEstimate } from './loss.ts';
 export { openArm } from './open-arm.ts';
-export { leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
+export { completionFeatures, leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
 export { type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } from './policy.ts';
-export type { Rollout, Task } from './rollout.ts';
-export { sampleRollouts } from './sample.ts';
+export type { PromptedCompletion, Rollout, Task } from './rollout.ts';
+export { expectPromptsFit, sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
 export { type ComputeTable, type GrpoSettings, samplingSettings } from './settings.ts';
 export type { Phase, StepContext } from './step.ts';

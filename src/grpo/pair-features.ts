@@ -59,7 +59,8 @@ interface FeatureOptions {
   readonly keep?: Keep;
 }
 
-function completionFeatures(
+/** Features of completions in deployed state, one row or one row per token for each. */
+export function completionFeatures(
   policy: Policy,
   completions: readonly PromptedCompletion[],
   { kind, tokensPerPass, granularity, keep }: FeatureOptions,

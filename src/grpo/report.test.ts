@@ -52,6 +52,7 @@ const outcome: StepOutcome = {
     rollout(2, 1, 2, { hackable: false, source: 'teacher-solve', sampledLogps: null }),
   ],
   rewards: Float32Array.of(2, 0, 1, 1, 0, 5),
+  watched: null,
   learnedRewards: null,
   screening: null,
   advantages: Float32Array.of(1, -1, 0, 0, -2.5, 2.5),
@@ -80,6 +81,7 @@ const outcome: StepOutcome = {
     meanCosine: 0.125,
   },
   result,
+  scoringPasses: 12,
   parity: 0.0001,
   hash: 'abc',
 };
@@ -137,6 +139,8 @@ describe('the event of a step', () => {
       directionAge: 3,
       meanCosine: 0.125,
       direction: { ...quality, band: { low: -1, high: 3, width: 4 } },
+      watched: null,
+      scoringPasses: 12,
       loss: -0.5,
       gradientNorm: 3.25,
       blockNorms: { deployed: 3, quarantine: 1 },
@@ -282,6 +286,8 @@ describe('the records of rollouts', () => {
     expect(rolloutRecords(outcome)[4]).toEqual({
       rollout: outcome.rollouts[4],
       reward: 0,
+      suspicion: null,
+      flagged: null,
       learnedReward: null,
       screening: null,
       advantage: -2.5,
@@ -303,6 +309,8 @@ describe('the records of rollouts', () => {
     expect(rolloutRecords(outcome)[3]).toEqual({
       rollout: outcome.rollouts[3],
       reward: 1,
+      suspicion: null,
+      flagged: null,
       learnedReward: null,
       screening: null,
       advantage: 0,

@@ -2,7 +2,15 @@
 import type { Route } from '../adapters/index.ts';
 import { average, quantile } from '../stats/index.ts';
 import type { NewDirection } from './arm.ts';
-import type { Expectation, PairBand, RolloutRecord, RouteCounts, StepEvent, ZeroSignal } from './events.ts';
+import type {
+  Expectation,
+  PairBand,
+  RolloutRecord,
+  RouteCounts,
+  StepEvent,
+  WatchedCounts,
+  ZeroSignal,
+} from './events.ts';
 import type { StepOutcome } from './step.ts';
 
 export interface StepNotes {
@@ -43,6 +51,8 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     directionAge: notes.directionAge,
     meanCosine: routing.meanCosine ?? null,
     direction: notes.direction === null ? null : { ...notes.direction.quality, band: bandOf(notes.direction) },
+    watched: watchedCounts(outcome),
+    scoringPasses: outcome.scoringPasses,
     loss: result?.loss ?? 0,
     gradientNorm: result?.gradientNorm ?? 0,
     blockNorms: norms,
@@ -56,6 +66,18 @@ export function stepEvent(outcome: StepOutcome, notes: StepNotes): StepEvent {
     adapterHash: outcome.hash,
     tripwireLogp: notes.tripwireLogp,
     zeroSignal: explainZero(outcome),
+  };
+}
+
+function watchedCounts({ watched }: StepOutcome): WatchedCounts | null {
+  if (watched === null) return null;
+  const { scores, flagged, cut, abstentions, costs } = watched;
+  return {
+    cut,
+    flagged: flagged.filter(Boolean).length,
+    abstained: scores.filter((score) => score === null).length,
+    abstentions,
+    costs,
   };
 }
 
@@ -81,7 +103,7 @@ export function explainZero({ trained, skippedGroups, screening, routing, result
 
 export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
   const { rollouts, rewards, learnedRewards, screening, advantages, trained, routing, result, logpOld } = outcome;
-  const { features, condensed } = outcome;
+  const { features, condensed, watched } = outcome;
   const place = new Map(trained.map((index, i) => [index, i]));
   return rollouts.map((rollout, index): RolloutRecord => {
     const learnedReward = learnedRewards?.[index] ?? null;
@@ -89,6 +111,8 @@ export function rolloutRecords(outcome: StepOutcome): RolloutRecord[] {
     const common = {
       rollout,
       reward: rewards[index],
+      suspicion: watched?.scores[index] ?? null,
+      flagged: watched?.flagged[index] ?? null,
       learnedReward,
       screening: screened,
       advantage: advantages[index],

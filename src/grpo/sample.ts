@@ -6,7 +6,7 @@ import { randomStream } from '../base/index.ts';
 import { checkPrompts } from './answers.ts';
 import type { Arm, Prompts } from './arm.ts';
 import type { DrawnTask } from './draw.ts';
-import { type Rollout, rolloutId, type SampledState, type Source } from './rollout.ts';
+import { type Rollout, rolloutId, type SampledState, type Source, type Task } from './rollout.ts';
 import type { SampleRequest, Sampler } from './sampler.ts';
 import { type GrpoSettings, samplingSettings } from './settings.ts';
 import { type DemonstrationPool, demonstrationsIn } from './teacher.ts';
@@ -63,7 +63,18 @@ export async function sampleRollouts(
   });
 }
 
-function promptsOf({ arm, vocabulary, settings }: SampleContext, { task, hackable }: DrawnTask): Prompts {
+/** Asks the arm's prompt hook about every task, with its hint and without: a prompt that does not fit stops a run before it begins. */
+export function expectPromptsFit(context: PromptContext, tasks: readonly Task[]): void {
+  if (context.arm.prompt === undefined) return;
+  for (const task of tasks) {
+    promptsOf(context, { task, hackable: true });
+    promptsOf(context, { task, hackable: false });
+  }
+}
+
+type PromptContext = Pick<SampleContext, 'arm' | 'vocabulary' | 'settings'>;
+
+function promptsOf({ arm, vocabulary, settings }: PromptContext, { task, hackable }: DrawnTask): Prompts {
   const { problem, loophole, markers, hinted, unhinted } = task;
   const own = hackable ? hinted : unhinted;
   if (arm.prompt === undefined) return { sample: own, learn: own };

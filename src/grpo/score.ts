@@ -13,6 +13,8 @@ export interface OldScores {
   readonly features: readonly Float32Array[];
   /** What the arm's condense hook returned for each rollout; null without that hook. */
   readonly condensed: readonly CondensedRows[] | null;
+  /** Number of completions that the policy read for them, each time counted. */
+  readonly passes: number;
 }
 
 /** Activation features come from the same pass as log π_old in deployed state. */
@@ -27,9 +29,9 @@ export async function scoreOld(
   const keep = keepOf(arm, condensed);
   if (wanted?.kind !== 'activation') {
     const { logps } = await scoreRollouts(policy, rollouts, own, { tokensPerPass });
-    if (wanted === null) return { logpOld: logps, features: [], condensed: null };
+    if (wanted === null) return { logpOld: logps, features: [], condensed: null, passes: rollouts.length };
     const features = await probeGradients(policy, rollouts, wanted.granularity, tokensPerPass, keep);
-    return { logpOld: logps, features, condensed };
+    return { logpOld: logps, features, condensed, passes: 2 * rollouts.length };
   }
   const pool = wanted.granularity;
   const deployed = await scoreRollouts(policy, rollouts, () => scaleOf('deployed', policy.deployedScale), {
@@ -37,7 +39,8 @@ export async function scoreOld(
     pool,
     ...(keep === undefined ? {} : { keep }),
   });
-  const others = [...rollouts.keys()].filter((i) => rollouts[i].sampled !== 'deployed');
+  // Without a quarantine both states are the same policy, and one pass is enough.
+  const others = [...rollouts.keys()].filter((i) => own(i) !== scaleOf('deployed', policy.deployedScale));
   const full = await scoreRollouts(
     policy,
     others.map((i) => rollouts[i]),
@@ -48,7 +51,7 @@ export async function scoreOld(
   others.forEach((i, at) => {
     logpOld[i] = full.logps[at];
   });
-  return { logpOld, features: deployed.features, condensed };
+  return { logpOld, features: deployed.features, condensed, passes: rollouts.length + others.length };
 }
 
 /** Has the arm condense each rollout's rows into `condensed`; undefined for an arm that is shown all rows. */

@@ -5,8 +5,8 @@
 import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/index.ts';
 import { groupAdvantages } from './advantage.ts';
-import { checkRewards, checkRouting, checkScreening } from './answers.ts';
-import { type Arm, absorbAll, type Routing, type Screening } from './arm.ts';
+import { checkRewards, checkRouting, checkScreening, checkWatched } from './answers.ts';
+import { type Arm, absorbAll, type Routing, type Screening, type Watched } from './arm.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
 import { adapterHash, type Policy, scoreRollouts } from './policy.ts';
@@ -30,12 +30,14 @@ export interface StepContext extends SampleContext {
   readonly enter: (phase: Phase) => void;
 }
 
-export type Phase = 'sample' | 'grade' | 'score' | 'route' | 'learn';
+export type Phase = 'sample' | 'grade' | 'watch' | 'score' | 'route' | 'learn';
 
 export interface StepOutcome {
   readonly rollouts: readonly Rollout[];
   /** The grader's rewards. */
   readonly rewards: Float32Array;
+  /** What the arm's monitor said of the rollouts; null for an arm without one. */
+  readonly watched: Watched | null;
   /** The rewards that the arm made of them; null for an arm that changes none. */
   readonly learnedRewards: Float32Array | null;
   readonly screening: readonly Screening[] | null;
@@ -49,6 +51,8 @@ export interface StepOutcome {
   readonly condensed: OldScores['condensed'];
   readonly routing: Routing;
   readonly result: UpdateResult | null;
+  /** Number of completions that the policy read without learning from them: for log π_old, log π_ref and features. */
+  readonly scoringPasses: number;
   readonly parity: number;
   readonly hash: string;
 }
@@ -66,9 +70,13 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const rewards = await grader.grade(rollouts.map(forGrader));
   if (looksEarly(arm)) enter('score');
   const early = looksEarly(arm) ? await scoreOld(context, rollouts) : null;
-  const graded = look(context, index, rollouts, early);
+  const seenEarly = look(context, index, rollouts, early);
   const count = rollouts.length;
+  if (arm.watch !== undefined) enter('watch');
   // Hooks get copies, so that they cannot change the recorded rewards or the advantages in place.
+  const watched =
+    arm.watch === undefined ? null : checkWatched(await arm.watch({ ...seenEarly, rewards: rewards.slice() }), count);
+  const graded = { ...seenEarly, ...(watched === null ? {} : { watched }) };
   const learnedRewards =
     arm.reward === undefined ? null : checkRewards(await arm.reward({ ...graded, rewards: rewards.slice() }), count);
   const shown = { ...graded, rewards: (learnedRewards ?? rewards).slice() };
@@ -101,14 +109,16 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const { logpOld, features, condensed } = old;
 
   enter('route');
-  const scored = { ...look(context, index, kept, old), advantages: advantages.slice() };
+  const told = watched === null ? {} : { watched: pickWatched(watched, trained) };
+  const scored = { ...look(context, index, kept, old), ...told, advantages: advantages.slice() };
   const routing = arm.route === undefined ? absorbAll(kept.length) : checkRouting(await arm.route(scored), kept);
 
   enter('learn');
   const inputs = { rollouts: learned, advantages, logpOld, logpBase, routes: routing.routes };
   const result = kept.length === 0 ? null : await updatePolicy(context, inputs, index);
-  const seen = { rollouts, rewards, learnedRewards, screening, advantages: values, skippedGroups: skipped };
-  return { ...seen, trained, logpOld, logpBase, features, condensed, routing, result, parity, hash };
+  const seen = { rollouts, rewards, watched, learnedRewards, screening, advantages: values, skippedGroups: skipped };
+  const scoringPasses = sampled.passes + kept.length + (asSampled ? 0 : old.passes);
+  return { ...seen, trained, scoringPasses, logpOld, logpBase, features, condensed, routing, result, parity, hash };
 }
 
 /** The problems that an update draws from: in the teacher phase, those that have their demonstrations. */
@@ -116,13 +126,18 @@ function deckOf({ tasks, pool, settings: { teacher } }: StepContext, index: numb
   return pool === null || index >= teacher.offStep ? tasks : coveredTasks(tasks, pool, teacher.perGroup);
 }
 
-/** Whether the arm's reward or screen hook needs features, which are then computed before it runs. */
-function looksEarly({ sees, reward, screen }: Arm): boolean {
-  return sees.features !== null && (reward !== undefined || screen !== undefined);
+/** Whether a hook before the advantages needs features, which are then computed before it runs. */
+function looksEarly({ sees, watch, reward, screen }: Arm): boolean {
+  return sees.features !== null && (watch !== undefined || reward !== undefined || screen !== undefined);
 }
 
-function pick({ logpOld, features, condensed }: OldScores, indices: readonly number[]): OldScores {
+function pickWatched({ scores, flagged, ...others }: Watched, indices: readonly number[]): Watched {
+  return { ...others, scores: indices.map((i) => scores[i]), flagged: indices.map((i) => flagged[i]) };
+}
+
+function pick({ logpOld, features, condensed, passes }: OldScores, indices: readonly number[]): OldScores {
   return {
+    passes,
     logpOld: indices.map((i) => logpOld[i]),
     features: indices.map((i) => features[i]),
     condensed: condensed === null ? null : indices.map((i) => condensed[i]),

@@ -40,9 +40,17 @@ function toolsOf(): ArmTools {
     policy: lab.policy,
     tokensPerPass: 64,
     pairs,
+    demonstrations: { pool: [], pairs: [] },
+    scope: new Scope(lab.policy.decoder.head.device),
+    countBait: async () => ({ took: 0, of: 0 }),
+    tell: async () => undefined,
     writePairs: async () => pairs,
     tokenize: () => new Int32Array(1),
+    instruct: () => () => new Int32Array(1),
     labels: null,
+    openModel: () => Promise.reject(new Error('no other model')),
+    folder: null,
+    labelled: null,
   };
 }
 const openGate = (kind: (typeof kinds)[number], settings: Readonly<Record<string, unknown>> = {}) =>

@@ -63,7 +63,8 @@ export class Trainer {
   }
 
   async *train(): AsyncGenerator<TrainEvent, void, void> {
-    const { settings } = this.#context;
+    const { settings, arm, policy } = this.#context;
+    yield* (await arm.prepare?.(policy)) ?? [];
     if (this.#update === 0) await this.#beginTripwire();
     while (this.#tripwire.state.tripped === null && this.#update < settings.updates) yield* this.#updateOnce();
     const { tripped } = this.#tripwire.state;
@@ -106,7 +107,7 @@ export class Trainer {
     yield { kind: 'heal', update: this.#update, losses };
   }
 
-  /** The base is what a fall is measured from: a collapse in the first update counts too. */
+  /** The policy before its first update is what a fall is measured from: a collapse in that update counts too. */
   async #beginTripwire(): Promise<void> {
     const meanLogp = await this.#tripwireLogp();
     if (meanLogp !== null) this.#tripwire.begin(meanLogp);

@@ -66,6 +66,7 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
     await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients()));
     const blockNorms = await readBlockNorms(policy);
     optimiser.update((step - momentsFrom) * epochs + epoch + 1, stepOptions(settings.optimiser, learningRate));
+    await arm.settle?.(policy);
     const [squared] = await readFloats(optimiser.squaredNorm);
     // The report is about the first epoch, when the policy is still the one that sampled the rollouts.
     result ??= { loss, rollouts, gradientNorm: Math.sqrt(squared), blockNorms, leaks, learningRate };

@@ -3,15 +3,18 @@
  * grader is given the writing half of the verdict ledger; only an arm that says it uses labels is given the reading half.
  */
 import type { TokenPair } from '../adapters/index.ts';
-import { AdamW } from '../engine/index.ts';
+import { AdamW, Scope } from '../engine/index.ts';
 import { createGrader, type Problem } from '../env/index.ts';
 import type { Splits } from '../env/sources/index.ts';
 import {
   type ArmDefinition,
   type ArmTools,
+  type DemonstrationPool,
+  expectPromptsFit,
   openArm,
   type Policy,
   type Sampler,
+  type Sight,
   type StepContext,
   steerPolicy,
   type Task,
@@ -22,18 +25,23 @@ import type { VerdictLedger } from '../oracle/index.ts';
 import {
   assertPromptsFit,
   grpoSettings,
+  type InstructionWords,
+  instructedPrompt,
   PhaseClock,
   partitionOf,
   type RunConfig,
+  readableInstruction,
   trainingTasks,
 } from '../run/index.ts';
 import { openAdapter, tellDisk } from './adapter.ts';
+import { baitCounter } from './bait.ts';
 import { partsOf } from './config.ts';
 import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
-import { type OpenedInputs, readInputs } from './inputs.ts';
-import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
-import { armOf } from './parts.ts';
+import { type OpenedInputs, readTrainingInputs } from './inputs.ts';
+import { labelledRollouts } from './labelled.ts';
+import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model.ts';
+import { armOf, sourceOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
 import { openSampler, type Replacements } from './replacements.ts';
@@ -51,7 +59,7 @@ export async function openInputs(
   warn: Warn = silent,
   replaced: Replacements = {},
 ): Promise<RunInputs> {
-  return placeInputs(config, await readInputs(config, resources, warn, replaced), resources, warn);
+  return placeInputs(config, await readTrainingInputs(config, resources, warn, replaced), resources, warn);
 }
 
 /** Opens the device that the run trains on. */
@@ -61,10 +69,12 @@ export async function placeInputs(
   resources: Resources,
   warn: Warn = silent,
 ): Promise<RunInputs> {
-  const { files, problems } = inputs;
+  const { files, problems, armModels } = inputs;
+  const own = [...armModels, ['base', files] as const];
+  const models = new Map(own.map(([name, { folder, text }]) => [name, { decoder: folder.config, text }]));
   const tasks = () => openTasks(config, problems, files.text);
   const show = (message: string) => warn({ kind: 'info', name: 'memory-plan', message });
-  const planned = { decoder: files.folder.config, tasks, work: 'training', show } as const;
+  const planned = { decoder: files.folder.config, tasks, work: 'training', models, show } as const;
   const device = resources.use(await openRunDevice(config, planned));
   return { ...inputs, files: { ...files, device } };
 }
@@ -84,19 +94,29 @@ export interface Assembly {
   readonly clock: PhaseClock;
   /** The pairs that the policy wrote itself; null for an arm that asked for none. */
   readonly generated: GeneratedPairs | null;
+  /** What the arm is shown of rollouts. */
+  readonly sees: Sight;
 }
 
-/** `initial`: the path of the stored initial values of the run, or of its parent; null for a run that begins. */
+export interface AssembleOptions {
+  readonly warn?: Warn;
+  /** The path of the stored initial values of the run, or of its parent; null for a run that begins. */
+  readonly initial?: string | null;
+  /** The folder of the run, for what its arm keeps there; null where nothing is recorded. */
+  readonly folder?: string | null;
+}
+
 export async function assemble(
   config: RunConfig,
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  warn: Warn = silent,
-  initial: string | null = null,
+  { warn = silent, initial = null, folder = null }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
-  const definition = armOf(config, await partsOf(config));
+  const parts = await partsOf(config);
+  const definition = armOf(config, parts);
+  const words = { loopholes: parts.loopholes, inWords: sourceOf(config, parts).asksInWords };
   const settings = grpoSettings(config);
   const model = await loadModel(config, files, resources);
   const { text } = model;
@@ -111,16 +131,23 @@ export async function assemble(
   };
   const tasks = await withModelHint(config, () => openTasks(config, problems, text));
   assertPromptsFit(tasks, config.sampling.maxPromptTokens);
-  const sampler = openSampler(unsteered, settings.compute, replaced.sampler);
+  const samplerOf = (policy: Policy): Sampler => openSampler(policy, settings.compute, replaced.sampler);
+  const sampler = samplerOf(unsteered);
   let generated: GeneratedPairs | null = null;
   const keep = async (made: GeneratedPairs): Promise<void> => {
     generated = made;
     const message = `${made.pairs.length} of ${made.attempted} pairs that the policy wrote took the bait and are used`;
     await warn({ kind: 'info', name: 'generated-pairs', message });
   };
-  const tools = armTools(config, definition, unsteered, { pairs, tasks, model, ledger, sampler, keep });
-  const { kind: _kind, ...armSettings } = config.arm;
-  const arm = await openArm(definition, armSettings, tools);
+  const pool = await openPool(config, inputs.pool, tasks, ledger.tell(judge), text, warn);
+  const scope = resources.use(new Scope(model.scope.device));
+  const tools = armTools(config, definition, unsteered, {
+    ...{ pairs, pool, tasks, model, words, ledger, sampler, samplerOf, scope, keep, warn, folder },
+    openModel: modelOpener(model, inputs.armModels, resources),
+  });
+  const arm = await openArm(definition, settingsOf(config), tools);
+  const vocabulary = model.decoder.config.vocabSize;
+  expectPromptsFit({ arm, settings, vocabulary }, tasks);
   const policy = steerPolicy(unsteered, arm);
   const clock = new PhaseClock();
   const context: StepContext = {
@@ -129,11 +156,11 @@ export async function assemble(
     arm,
     settings,
     tasks,
-    sampler: openSampler(policy, settings.compute, replaced.sampler),
+    sampler: samplerOf(policy),
     grader: createGrader(judge, ledger.sink),
-    pool: await openPool(config, inputs.pool, tasks, ledger.tell(judge), text, warn),
+    pool,
     stopTokens: text.stopTokens,
-    vocabulary: model.decoder.config.vocabSize,
+    vocabulary,
     decode: (tokens) => text.decode(tokens),
     showPrompt: (tokens) => text.show(tokens),
     enter: (phase) => clock.enter(phase),
@@ -146,41 +173,84 @@ export async function assemble(
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated };
+  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated, sees: arm.sees };
 }
 
 interface ArmSurroundings {
   readonly pairs: readonly TokenPair[];
   readonly tasks: readonly Task[];
   readonly model: OpenModel;
+  readonly words: Omit<InstructionWords, 'text'>;
   readonly ledger: VerdictLedger;
   /** Samples from the policy without what the arm steers. */
   readonly sampler: Sampler;
+  readonly samplerOf: (policy: Policy) => Sampler;
+  readonly pool: DemonstrationPool | null;
+  readonly scope: Scope;
+  readonly warn: Warn;
   /** Is told the pairs that the policy wrote. */
   readonly keep: (made: GeneratedPairs) => Promise<void>;
+  readonly openModel: ArmTools['openModel'];
+  readonly folder: string | null;
 }
 
 function armTools(
   config: RunConfig,
-  { usesLabels }: ArmDefinition,
+  definition: ArmDefinition,
   policy: Policy,
-  { pairs, tasks, model, ledger, sampler, keep }: ArmSurroundings,
+  {
+    pairs,
+    pool,
+    tasks,
+    model,
+    words,
+    ledger,
+    sampler,
+    samplerOf,
+    scope,
+    keep,
+    warn,
+    openModel,
+    folder,
+  }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
   const { compute } = grpoSettings(config);
+  const labelled = definition.usesLabels(settingsOf(config));
   return {
     seed: config.seed,
     policy,
     tokensPerPass: compute.tokensPerPass,
     pairs,
+    demonstrations: {
+      pool: tasks.flatMap(({ problem, hinted: prompt }, group) =>
+        (pool?.hacks.get(problem.id) ?? []).map((tokens) => ({ group, prompt, tokens })),
+      ),
+      pairs: pairs.map(({ prompt, hack: tokens }, group) => ({ group, prompt, tokens })),
+    },
+    scope,
+    countBait: baitCounter(config, tasks, text, samplerOf),
+    tell: async (message) => warn({ kind: 'info', name: 'arm', message }),
     writePairs: async () => {
       const made = await writePairs(config, sampler, tasks, text);
       await keep(made);
       return made.tokens;
     },
     tokenize: (messages) => text.prompt(messages),
-    labels: usesLabels ? (id) => ledger.of(id) : null,
+    instruct: (given, place, key) => {
+      const own = { ...words, text };
+      const instruction = readableInstruction(given, place, own, `config, key ${key}`);
+      return (asked) => instructedPrompt(asked, instruction, own);
+    },
+    labels: labelled ? (id) => ledger.of(id) : null,
+    labelled: labelled ? (run) => labelledRollouts(run, tasks, ledger) : null,
+    openModel,
+    folder,
   };
+}
+
+function settingsOf({ arm: { kind: _kind, ...settings } }: RunConfig): Readonly<Record<string, unknown>> {
+  return settings;
 }
 
 function fence({ canonicalSolution }: Problem): string {

@@ -31,6 +31,8 @@ export interface RunIdentity {
   readonly partition: string | null;
   readonly pairs: string | null;
   readonly pool: string | null;
+  /** Hashes of the models that the arm opens beside the policy, by their names in the config. */
+  readonly armModels: Readonly<Record<string, string>>;
   /** Names of the caller's judge and sampler; null for the lab's own. */
   readonly judge: string | null;
   readonly sampler: string | null;
@@ -46,6 +48,7 @@ const namedBy: Readonly<Record<keyof RunIdentity, string>> = {
   partition: 'the file of loopholes (key environment.partition)',
   pairs: 'the pairs (key pairs)',
   pool: 'the demonstrations (key teacher.pool, or made-pool.jsonl of the run)',
+  armModels: 'the models of the arm (key arm)',
   judge: 'the judge',
   sampler: 'the sampler',
 };
@@ -60,6 +63,7 @@ export function storedIdentity(manifest: Manifest): RunIdentity {
     partition: manifest.partitionHash,
     pairs: manifest.pairsHash,
     pool: manifest.poolHash,
+    armModels: manifest.armModels,
     judge: manifest.judge,
     sampler: manifest.sampler,
   };
@@ -76,6 +80,7 @@ export async function identityOf(config: RunConfig, inputs: OpenedInputs): Promi
     partition: await hashInput(config.environment.partition, 'environment.partition'),
     pairs: inputs.pairsHash,
     pool: await hashInput(inputs.pool, 'teacher.pool'),
+    armModels: Object.fromEntries([...inputs.armModels].map(([name, { hash }]) => [name, hash])),
     ...replacementNames(inputs.replaced),
   };
 }
@@ -150,13 +155,14 @@ function changeOf(key: NamedInput, begun: Manifest, config: RunConfig): string {
     const keys = Object.keys(before).map((name) => `${after[name] ?? 'no file'} (data.${name})`);
     return `other content in one of ${keys.join(', ')}`;
   }
+  if (key === 'armModels') return `other content in ${Object.keys(begun.armModels).join(', ')}`;
   const [before, after] = [placeOf[key](begun.config), placeOf[key](config)];
   return before === after ? `other content in ${after}` : `${after} in place of ${before}`;
 }
 
 /** Where an input comes from, for people. */
 const placeOf: Readonly<
-  Record<Exclude<NamedInput, 'config' | 'plugins' | 'dataFiles'>, (config: RunConfig) => string>
+  Record<Exclude<NamedInput, 'config' | 'plugins' | 'dataFiles' | 'armModels'>, (config: RunConfig) => string>
 > = {
   model: ({ model }) => model,
   problems: ({ data }) => (typeof data['path'] === 'string' ? data['path'] : `the problems of kind ${data.kind}`),
@@ -187,7 +193,8 @@ export async function openRunInputs(
   expectIdentity(call, begun, config, { plugins: pluginHash(config), ...names });
   const inputs = withOwnPool(config, run, await readInputs(config, resources, warn, replaced ?? {}));
   // The caller may compute on another device than the run was trained on.
-  const { config: _config, judge: _judge, sampler: _sampler, ...files } = await identityOf(config, inputs);
+  const identity = await identityOf(config, inputs);
+  const { config: _config, judge: _judge, sampler: _sampler, armModels: _armModels, ...files } = identity;
   expectIdentity(call, begun, config, files);
   return inputs;
 }

@@ -1,10 +1,13 @@
 /** The inputs of a run, opened before the weights are loaded and before any device is. */
 import type { Judge } from '../env/index.ts';
 import type { Splits, SplitUse } from '../env/sources/index.ts';
+import { ModelFolder, modelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
+import { partsOf } from './config.ts';
 import { checkRank, expectDataFiles, withModelHint } from './input-checks.ts';
-import { type ModelFiles, openFolder } from './model.ts';
+import { hashModel, type ModelFiles, modelDirectory, openFolder } from './model.ts';
 import { type OpenedPairs, openPairs } from './pairs.ts';
+import { armOf } from './parts.ts';
 import { openJudge, openProblems, silent, type Warn } from './problems.ts';
 import type { Replacements } from './replacements.ts';
 import type { Resources } from './resources.ts';
@@ -19,6 +22,8 @@ export interface OpenedInputs extends OpenedPairs {
   readonly files: Omit<ModelFiles, 'device'>;
   /** The path of the demonstrations; null without any. */
   readonly pool: string | null;
+  /** The models that the arm opens beside the policy, by the names that the config has for them; only training opens them. */
+  readonly armModels: ReadonlyMap<string, Omit<ModelFiles, 'device'>>;
 }
 
 export async function readInputs(
@@ -33,5 +38,22 @@ export async function readInputs(
   const pairs = await withModelHint(config, () => openPairs(config, files.text));
   const judge = replaced.judge ?? (await openJudge(config, resources));
   const { splits: problems, use } = await openProblems(config, judge, warn);
-  return { judge, replaced, problems, use, files, ...pairs, pool: config.teacher.pool };
+  return { judge, replaced, problems, use, files, ...pairs, pool: config.teacher.pool, armModels: new Map() };
+}
+
+/** The inputs of a run that will be trained: what `readInputs` reads, and the models of the arm. */
+export async function readTrainingInputs(
+  config: RunConfig,
+  resources: Resources,
+  warn: Warn = silent,
+  replaced: Replacements = {},
+): Promise<OpenedInputs> {
+  const { kind: _kind, ...settings } = config.arm;
+  const names = armOf(config, await partsOf(config)).models(settings);
+  const armModels = new Map<string, Omit<ModelFiles, 'device'>>();
+  for (const name of names.filter((each) => each !== 'base')) {
+    const folder = resources.use(await ModelFolder.open(modelDirectory(name)));
+    armModels.set(name, { folder, text: modelText(folder, false), hash: await hashModel(folder) });
+  }
+  return { ...(await readInputs(config, resources, warn, replaced)), armModels };
 }

@@ -3,12 +3,11 @@ import { targetModules } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { readVersion } from '../base/node/index.ts';
 import type { Device } from '../engine/index.ts';
-import type { ArmDefinition } from '../grpo/index.ts';
+import type { ArmDefinition, Sight } from '../grpo/index.ts';
 import { type Manifest, type RunConfig, type RunDirectory, runFormat } from '../run/index.ts';
-import type { RunInputs } from './assemble.ts';
+import type { Assembly, RunInputs } from './assemble.ts';
 import { partsOf } from './config.ts';
 import { inheritsLabels } from './fork.ts';
-import type { GeneratedPairs } from './generated-pairs.ts';
 import type { RunIdentity } from './identity.ts';
 import { armOf, usesLabels } from './parts.ts';
 import { pluginRecords } from './plugins.ts';
@@ -20,7 +19,7 @@ export async function makeManifest(
   inputs: RunInputs,
   identity: RunIdentity,
   parent: Manifest['parent'],
-  generated: GeneratedPairs | null,
+  { generated, sees }: Pick<Assembly, 'generated' | 'sees'>,
 ): Promise<Manifest> {
   const { files, use } = inputs;
   const parts = await partsOf(config);
@@ -48,8 +47,10 @@ export async function makeManifest(
         : { attempted: generated.attempted, kept: generated.pairs.length, hash: generated.hash },
     poolHash: identity.pool,
     partitionHash: identity.partition,
+    armModels: identity.armModels,
     arm: labelOf(arm, settings),
     usesOracle: usesLabels(config, parts, inputs) || inheritsLabels(parent),
+    armSees: sightOf(sees, arm.usesLabels(settings)),
     hasQuarantine: arm.quarantine,
     plugins: pluginRecords(config.plugins),
     judge: identity.judge,
@@ -86,6 +87,15 @@ export async function compareDevices({ device: begun }: Manifest, device: Device
 /** What of a device's description its bytes depend on: not the threads, nor which of two kernels with the same bytes was the faster. */
 export function byteIdentity(device: string): string {
   return device.replace(/ \d+$/, '').replace(/ (?:wide|relaxed)$/, ' wide or relaxed');
+}
+
+/** What an arm is shown, in the words of the manifest. */
+function sightOf({ features, text }: Sight, labels: boolean): NonNullable<Manifest['armSees']> {
+  return [
+    ...(features === null ? [] : (['features'] as const)),
+    ...(text ? (['text'] as const) : []),
+    ...(labels ? (['labels'] as const) : []),
+  ];
 }
 
 function labelOf(arm: ArmDefinition, settings: unknown): string {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { sha256File, sha256Json } from '../base/node/index.ts';
 import { type Device, Scope } from '../engine/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
-import type { Task } from '../grpo/index.ts';
+import type { ArmTools, Task } from '../grpo/index.ts';
 import { Decoder, loadWeights, ModelFolder, type ModelText, modelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { openDevice } from './devices.ts';
@@ -55,12 +55,35 @@ export async function hashModel({ directory, weights }: ModelFolder): Promise<st
 }
 
 export async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: Resources): Promise<OpenModel> {
-  const { device, folder } = files;
-  const scope = resources.use(new Scope(device));
-  const as = device.floats[0] === 'f32' ? 'float32' : 'stored';
-  const maxPositions = Math.min(folder.config.maxPositions, sampling.maxPromptTokens + sampling.maxNewTokens);
-  const weights = loadWeights(folder.weights, folder.config, { as });
-  return { ...files, scope, decoder: await Decoder.load(scope, folder.config, weights, { maxPositions }) };
+  const scope = resources.use(new Scope(files.device));
+  return {
+    ...files,
+    scope,
+    decoder: await loadDecoder(scope, files, sampling.maxPromptTokens + sampling.maxNewTokens),
+  };
+}
+
+function loadDecoder(scope: Scope, { folder }: Pick<ModelFiles, 'folder'>, longest: number): Promise<Decoder> {
+  const as = scope.device.floats[0] === 'f32' ? 'float32' : 'stored';
+  const maxPositions = Math.min(folder.config.maxPositions, longest);
+  return Decoder.load(scope, folder.config, loadWeights(folder.weights, folder.config, { as }), { maxPositions });
+}
+
+/** Opens the models of an arm beside the policy: those of its folders, or the policy's own (`base`). */
+export function modelOpener(
+  { scope, decoder, folder, text }: OpenModel,
+  others: ReadonlyMap<string, Omit<ModelFiles, 'device'>>,
+  resources: Resources,
+): ArmTools['openModel'] {
+  return async (name, maxPositions) => {
+    const own = resources.use(new Scope(scope.device));
+    if (name === 'base') {
+      return { text, decoder: decoder.withPositions(own, Math.min(folder.config.maxPositions, maxPositions)) };
+    }
+    const files = others.get(name);
+    if (files === undefined) throw new RangeError(`the arm did not say that it opens the model ${name}`);
+    return { text: files.text, decoder: await loadDecoder(own, files, maxPositions) };
+  };
 }
 
 /** Opens a model for evaluation. With `tasks`, a GPU reserves what evaluating them needs; without, what it takes by default. */

@@ -1,24 +1,30 @@
 /**
- * Everything a config can name: the parts of the package, and those that plugins add. Only here are all arms in one list, including
- * the one that uses labels.
+ * Everything a config can name: the parts of the package, and those that plugins add. Only here are all arms and all monitors in one
+ * list, including those that use labels.
  */
 import { type AdapterStart, builtinStarts } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import { builtinLoopholes, type Loophole } from '../env/index.ts';
 import { builtinSources, type ProblemSource } from '../env/sources/index.ts';
 import { type ArmDefinition, blindArms } from '../grpo/index.ts';
-import { oracleArm } from '../oracle/index.ts';
+import { blindMonitors, type MonitorDefinition, watchedArms } from '../monitors/index.ts';
+import { oracleArm, oracleMonitor } from '../oracle/index.ts';
 import { hasTeacher, type RunConfig } from '../run/index.ts';
 
 export interface Parts {
   readonly arms: readonly ArmDefinition[];
+  /** What the arms with a monitor may name in the table arm.monitor. */
+  readonly monitors: readonly MonitorDefinition[];
   readonly loopholes: readonly Loophole[];
   readonly starts: readonly AdapterStart[];
   readonly problemSources: readonly ProblemSource[];
 }
 
+const builtinMonitors = [...blindMonitors, oracleMonitor];
+
 export const builtinParts: Parts = {
-  arms: [...blindArms, oracleArm],
+  arms: [...blindArms, oracleArm, ...watchedArms(builtinMonitors)],
+  monitors: builtinMonitors,
   loopholes: builtinLoopholes,
   starts: builtinStarts,
   problemSources: builtinSources,
@@ -40,8 +46,12 @@ export function joinParts(known: Parts, added: Partial<Parts>, source: string): 
     }
     return [...own, ...(others ?? [])];
   };
+  const monitors = join('monitor', known.monitors, added.monitors, ({ kind }) => kind);
+  const watched = watchedArms(monitors);
+  const arms = known.arms.map((arm) => watched.find(({ kind }) => kind === arm.kind) ?? arm);
   return {
-    arms: join('arm', known.arms, added.arms, ({ kind }) => kind),
+    arms: join('arm', arms, added.arms, ({ kind }) => kind),
+    monitors,
     loopholes: join('loophole', known.loopholes, added.loopholes, ({ name }) => name),
     starts: join('adapter start', known.starts, added.starts, ({ name }) => name),
     problemSources: join('problem source', known.problemSources, added.problemSources, ({ kind }) => kind),
@@ -60,7 +70,8 @@ export function usesLabels(
   { pairsUseLabels }: { readonly pairsUseLabels: boolean },
 ): boolean {
   const settingsUseLabels = config.notes.thresholds === 'labels';
-  return armOf(config, parts).usesLabels || hasTeacher(config) || pairsUseLabels || settingsUseLabels;
+  const { kind: _kind, ...settings } = config.arm;
+  return armOf(config, parts).usesLabels(settings) || hasTeacher(config) || pairsUseLabels || settingsUseLabels;
 }
 
 export function sourceOf({ data }: RunConfig, { problemSources }: Pick<Parts, 'problemSources'>): ProblemSource {

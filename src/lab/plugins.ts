@@ -1,5 +1,5 @@
 /**
- * Plugins: modules that a recipe names and that export arms, loopholes, adapter starts or problem sources. They are loaded before the
+ * Plugins: modules that a recipe names and that export arms, monitors, loopholes, adapter starts or problem sources. They are loaded before the
  * config is checked, so that the schema covers what they add as strictly as everything else. The manifest of a run has a hash of
  * their code and of the files that it imports by relative paths.
  */
@@ -17,7 +17,13 @@ export interface PluginRecord {
   readonly hash: string;
 }
 
-const exportNames = ['arms', 'loopholes', 'starts', 'problemSources'] as const satisfies readonly (keyof Parts)[];
+const exportNames = [
+  'arms',
+  'loopholes',
+  'starts',
+  'problemSources',
+  'monitors',
+] as const satisfies readonly (keyof Parts)[];
 
 /** The parts of the package, followed by those of the modules in the given order. */
 export async function loadParts(plugins: readonly string[]): Promise<Parts> {
@@ -80,9 +86,18 @@ const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>
     summary: 'string',
     settings: 'object',
     quarantine: 'boolean',
-    usesLabels: 'boolean',
+    usesLabels: 'function',
     open: 'function',
     label: 'function',
+  },
+  monitors: {
+    kind: 'string',
+    summary: 'string',
+    settings: 'object',
+    usesLabels: 'function',
+    open: 'function',
+    label: 'function',
+    models: 'function',
   },
   loopholes: { name: 'string', summary: 'string' },
   starts: { name: 'string', summary: 'string', factors: 'function' },
@@ -91,6 +106,7 @@ const neededKeys: Readonly<Record<keyof Parts, Readonly<Record<string, string>>>
 
 const helpers: Readonly<Record<keyof Parts, string>> = {
   arms: 'defineArm',
+  monitors: 'defineMonitor',
   loopholes: 'defineLoophole',
   starts: 'defineStart',
   problemSources: 'defineProblemSource',
@@ -122,7 +138,7 @@ function checkPart(call: string, name: keyof Parts, part: Readonly<Record<string
     throw new UserError({ call: `${call}, export ${name}, key ${key}`, expected, found });
   };
   if (!plainName.test(String(word))) refuse('small letters, digits, single - or _', JSON.stringify(word));
-  if (name !== 'arms' && name !== 'problemSources') return;
+  if (name !== 'arms' && name !== 'monitors' && name !== 'problemSources') return;
   const { settings } = part;
   const shape = settings instanceof z.ZodObject ? settings.shape : null;
   if (shape === null) refuse('settings made with z.strictObject of gradient-quarantine', 'something else');

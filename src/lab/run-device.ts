@@ -6,8 +6,15 @@ import { findStart } from '../adapters/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { Task } from '../grpo/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
-import type { RunConfig } from '../run/index.ts';
-import { assertFits, type Budget, planMemory, renderPlan, type Work } from '../run/index.ts';
+import {
+  assertFits,
+  type Budget,
+  planMemory,
+  type Rehearsal,
+  type RunConfig,
+  renderPlan,
+  type Work,
+} from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { type DeviceOptions, openDevice } from './devices.ts';
 import { armOf } from './parts.ts';
@@ -26,6 +33,8 @@ export interface PlannedWork {
   /** The tasks whose prompts the device will see; called only if memory is planned. */
   readonly tasks: () => Promise<readonly Task[]>;
   readonly work: Work;
+  /** The models that the arm opens, and the texts of its own; none where the arm is not opened. */
+  readonly models?: Rehearsal['models'];
   /** Is given the plan as text, if there is one. */
   readonly show: (plan: string) => void | Promise<void>;
 }
@@ -34,7 +43,7 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   const { kind, precision } = config.device;
   const options = deviceOptions(config);
   if (kind !== 'cuda') return openDevice(kind, options);
-  const { decoder, work, show } = planned;
+  const { decoder, work, show, models = new Map() } = planned;
   const tasks = await planned.tasks();
   if (tasks.length === 0) return openDevice(kind, options);
   const budget = await budgetOf(config);
@@ -42,7 +51,7 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const parts = await partsOf(config);
   const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
-  const plan = await planMemory({ config, arm, start, decoder, tasks, floats }, work);
+  const plan = await planMemory({ config, arm, start, decoder, models, tasks, floats }, work);
   assertFits(plan, budget, config);
   await show(renderPlan(plan, budget));
   return openDevice(kind, { ...options, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });

@@ -31,7 +31,7 @@ import {
 import { type Assembly, assemble, placeInputs } from './assemble.ts';
 import { forkState } from './fork.ts';
 import { expectFork, expectIdentity, identityOf, pluginHash, withOwnPool } from './identity.ts';
-import { readInputs } from './inputs.ts';
+import { readTrainingInputs } from './inputs.ts';
 import { makePool } from './make-pool.ts';
 import { compareDevices, makeManifest } from './manifest.ts';
 import { expectIsolatedPairs } from './pairs.ts';
@@ -156,7 +156,7 @@ async function prepare(
     await sinks.event(event);
   };
   if (begun === null) await expectIsolatedPairs(config);
-  const read = withOwnPool(config, run, await readInputs(config, resources, warn, options));
+  const read = withOwnPool(config, run, await readTrainingInputs(config, resources, warn, options));
   if (begun === null && read.pool === run.madePool) await makePool(config, read, run.madePool, warn);
   const identity = await identityOf(config, read);
   if (begun !== null) expectIdentity(call, begun, config, identity);
@@ -167,12 +167,12 @@ async function prepare(
   if (begun !== null) await compareDevices(begun, inputs.files.device, warn);
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
   const initial = checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run);
-  const assembly = await assemble(config, inputs, ledger, resources, warn, initial);
+  const assembly = await assemble(config, inputs, ledger, resources, { warn, initial, folder: run.path });
   if (own !== null) assembly.trainer.restore(own.state);
   else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
   // A run exists from here on: whatever was wrong before left nothing behind.
   const { generated } = assembly;
-  if (begun === null) await run.writeManifest(await makeManifest(config, run, inputs, identity, parent, generated));
+  if (begun === null) await run.writeManifest(await makeManifest(config, run, inputs, identity, parent, assembly));
   if (generated !== null && !existsSync(run.generatedPairs)) {
     await writeFileAtomic(run.generatedPairs, formatPairsJson(generated.pairs));
   }

@@ -3,6 +3,7 @@
  * lies has read something of a verdict somewhere. Whatever tells a hack from a clean program is changed, times and counts included.
  */
 import { builtinLoopholes, type Judge, namesOf, type Verdict, type VerdictSink } from '../env/index.ts';
+import type { RunDirectory } from '../run/index.ts';
 import { VerdictLedger } from './verdicts.ts';
 
 const mostReward = 3.5;
@@ -47,6 +48,11 @@ export class FlippedLedger extends VerdictLedger {
   override get sink(): VerdictSink {
     const { append } = super.sink;
     return { append: (verdict) => append(flipVerdict(verdict, this.#loopholes)) };
+  }
+
+  override async read(run: RunDirectory): Promise<Map<string, Verdict>> {
+    const told = await super.read(run);
+    return new Map([...told].map(([id, verdict]) => [id, flipVerdict(verdict, this.#loopholes)]));
   }
 
   override tell(judge: Judge): Judge {

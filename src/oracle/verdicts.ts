@@ -43,6 +43,11 @@ export class VerdictLedger implements Disposable {
     return judge;
   }
 
+  /** The verdicts of another run by rollout id, told as this ledger tells all others. */
+  read(run: RunDirectory): Promise<Map<string, Verdict>> {
+    return readRunVerdicts(run);
+  }
+
   /** The verdict of a rollout graded by this process. */
   of(id: string): Verdict {
     const verdict = this.#known.get(id);

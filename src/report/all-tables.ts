@@ -2,9 +2,12 @@
 import { ablationTable, settingsTable } from './ablations.ts';
 import { claimSet, type Results } from './aggregate.ts';
 import { comparedMetrics } from './comparisons.ts';
+import { costTable } from './costs.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable } from './kept.ts';
 import { matchedSolveTable } from './matched-solve.ts';
+import { monitorsTable } from './monitor-tables.ts';
+import { leakTables, prefillTables } from './probe-results.ts';
 import { relearnedTable } from './relearned.ts';
 import type { Table } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable, processTable, sayOnce } from './tables.ts';
@@ -17,11 +20,15 @@ export function allTables(results: Results): Table[] {
   const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
   const tables = [
     ...blocks.flatMap((oracle) => blockTables(results, oracle)),
+    monitorsTable(results),
+    costTable(results),
     partOf('A3', ablationTable(results)),
     matchedSolveTable(results),
     keptTable(results),
     ...heldOutTables(results).map((table) => partOf('A5', table)),
     relearnedTable(results),
+    ...leakTables(results),
+    ...prefillTables(results),
     partOf('A7', settingsTable(results)),
   ];
   return sayOnce(tables.filter(({ rows }) => rows.length > 0));

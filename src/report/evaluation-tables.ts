@@ -5,7 +5,8 @@ import { compareStates, formatRate, summarise } from '../evaluate/index.ts';
 import type { Table } from './table.ts';
 import { authorsColumn, authorsNote, formatP, noClaim } from './tables.ts';
 
-function stateName(state: PolicyState, hasQuarantine: boolean): string {
+/** How a policy state is called in tables. */
+export function stateName(state: PolicyState, hasQuarantine: boolean): string {
   if (state !== 'full') return state;
   return hasQuarantine ? 'as trained' : 'as trained = deployed';
 }

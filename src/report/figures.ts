@@ -16,6 +16,7 @@ import type { RunResults } from './run-results.ts';
 import { armLegend, seriesMarks, trainingSeries } from './series.ts';
 import { storyFigure } from './story-figure.ts';
 import { setTitles } from './tables.ts';
+import { watchedFigure } from './watched-figure.ts';
 
 /** The names of all figures, in the order in which they are made. */
 export const figureNames = [
@@ -28,6 +29,7 @@ export const figureNames = [
   'loopholes',
   'scale',
   'kept',
+  'watched',
   'leakage',
 ] as const;
 
@@ -43,6 +45,7 @@ export function allFigures(results: Results): Figure[] {
     loopholeFigure(results),
     scaleFigure(results),
     keptFigure(results),
+    watchedFigure(results),
     leakageFigure(results),
   ].filter((figure) => figure !== null);
 }

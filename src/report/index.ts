@@ -13,6 +13,8 @@ export {
 export { allFigures } from './figures.ts';
 export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTable } from './gate-tables.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
+export { monitorTable, monitorWindowTable } from './monitor-tables.ts';
+export { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';
 export { type OnReading, readResults } from './read-results.ts';
 export { bestSide, type SideBySide } from './samples.ts';
 export { tellStory } from './story.ts';

@@ -8,7 +8,9 @@ import {
   type GateJudgement,
   type JudgedRollout,
   judgeGate,
+  judgeMonitor,
   judgeReinforced,
+  type MonitorJudgement,
   type RunStatus,
   readJudged,
   readStatus,
@@ -18,12 +20,19 @@ import {
   trainingCurve,
 } from '../analyse/index.ts';
 import type { EvaluationSet } from '../evaluate/index.ts';
-import { type Evaluation, EvaluationStore, lastCheckpoint } from '../evaluate/index.ts';
+import {
+  type Evaluation,
+  EvaluationStore,
+  lastCheckpoint,
+  type ProbeEvaluation,
+  ProbeStore,
+} from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { type Manifest, RunDirectory } from '../run/index.ts';
 import { mean } from '../stats/index.ts';
 import { type FinalStates, finalStates } from './final-states.ts';
+import { type RunCosts, readCosts } from './run-costs.ts';
 
 export interface RunResults {
   readonly path: string;
@@ -41,6 +50,8 @@ export interface RunResults {
   /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
   readonly final: Readonly<Partial<Record<EvaluationSet, FinalStates>>>;
   readonly evaluations: readonly Evaluation[];
+  /** What was asked in other ways than the sets ask; empty where nothing was. */
+  readonly probes: readonly ProbeEvaluation[];
   /** The policy's own rollouts; demonstrations are left out. */
   readonly rollouts: readonly JudgedRollout[];
   readonly steps: readonly StepEvent[];
@@ -50,6 +61,9 @@ export interface RunResults {
   readonly emergenceByLoophole: Readonly<Record<string, number | null>>;
   readonly gate: GateJudgement;
   readonly gateReinforced: GateJudgement;
+  /** The arm's monitor as a classifier; null for an arm without one. */
+  readonly monitor: MonitorJudgement | null;
+  readonly costs: RunCosts;
   /** The curve of the relearning attack on the deployed policy; null when there was none, or it is not finished. */
   readonly attack: readonly TrainingPoint[] | null;
   /** Quarantine's share of the gradient norm, mean over updates; null when no update carried gradient. */
@@ -81,6 +95,7 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     updates,
     final: finalStates({ evaluations, updates, hasQuarantine }),
     evaluations,
+    probes: new ProbeStore(path).all(),
     rollouts,
     steps,
     training,
@@ -88,6 +103,8 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     emergenceByLoophole: emergenceByLoophole(counted),
     gate: judgeGate(rollouts),
     gateReinforced: judgeReinforced(rollouts),
+    monitor: judgeMonitor(rollouts),
+    costs: await readCosts(run, steps),
     attack: await readAttack(path),
     qmass: masses.length === 0 ? null : mean(masses),
   };

@@ -11,11 +11,15 @@ import {
 } from './aggregate.ts';
 import { type BarVerdict, judgeBar } from './bar.ts';
 import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts';
+import { costValues } from './costs.ts';
 import type { Design } from './design.ts';
 import { type KeptAndRemoved, keptAndRemoved } from './kept.ts';
 import { type MatchedSolve, matchSolve } from './matched-solve.ts';
+import { monitorValues } from './monitor-metrics.ts';
+import { type LeakedArm, leakedArms, type PrefilledArm, prefilledArms } from './probe-results.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import { type RelearnedArm, relearnedArms } from './relearned.ts';
+import type { RunResults } from './run-results.ts';
 import { csvLine } from './table.ts';
 
 export interface ResultValue extends Omit<Sample, 'single'> {
@@ -39,9 +43,12 @@ function finalValues({ sets }: Results, arm: ArmResults): ResultValue[] {
 }
 
 function processValues(arm: ArmResults): ResultValue[] {
-  return processMetrics.flatMap((metric) =>
-    toValue(arm, 'training', 'full', metric, sampleOf(arm.runs, processValue(arm, metric))),
-  );
+  const named: readonly (readonly [string, (run: RunResults) => number | null])[] = [
+    ...processMetrics.map((metric) => [metric, processValue(arm, metric)] as const),
+    ...Object.entries(monitorValues),
+    ...Object.entries(costValues),
+  ];
+  return named.flatMap(([metric, value]) => toValue(arm, 'training', 'full', metric, sampleOf(arm.runs, value)));
 }
 
 function toValue(
@@ -86,6 +93,9 @@ export interface ResultsJson {
   readonly matchedSolve: readonly MatchedSolve[];
   readonly kept: readonly KeptAndRemoved[];
   readonly relearned: readonly RelearnedArm[];
+  /** Leak probes and prefill sensitivity, where they were evaluated. */
+  readonly leaks: readonly LeakedArm[];
+  readonly prefills: readonly PrefilledArm[];
   readonly runs: readonly {
     readonly path: string;
     readonly arm: string;
@@ -115,6 +125,8 @@ export function resultsJson(results: Results): ResultsJson {
     matchedSolve: set === undefined ? [] : matchSolve(results, set),
     kept: keptAndRemoved(results),
     relearned: relearnedArms(results),
+    leaks: leakedArms(results),
+    prefills: prefilledArms(results),
     runs: runs.map(({ path, arm, seed, status }) => ({ path, arm, seed, status })),
     leftOut: results.leftOut,
   };

@@ -45,8 +45,8 @@ function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, i
   if (issue.code === 'invalid_value') return issue.values.map(String).join(', ');
   const key = listKeys(parts).find((known) => known.path.join('.') === path.join('.'));
   if (key === undefined || issue.code === 'custom' || issue.code === 'invalid_format') return issue.message;
-  const kind = String(valueAt(raw, [path[0], 'kind']));
-  return wordsOf(key.variants[key.kinds.indexOf(kind)] ?? key.schema);
+  const kind = valueAt(raw, [...(key.choices.at(-1)?.table ?? []), 'kind']);
+  return wordsOf(key.variants[key.kinds.indexOf(String(kind))] ?? key.schema);
 }
 
 const shownCharacters = 80;
@@ -94,25 +94,43 @@ export function valueAt(raw: unknown, path: readonly string[]): unknown {
   );
 }
 
+/** The kinds of a table under which a key exists. */
+export interface KindChoice {
+  readonly table: readonly string[];
+  readonly kinds: readonly string[];
+}
+
 /** One key of the schema, with what the reference page needs to describe it. */
 export interface ConfigKey {
   readonly path: readonly string[];
-  /** The kinds whose table has this key; empty: the key does not depend on a kind. */
+  /** The tables around the key that have kinds, the outermost first. */
+  readonly choices: readonly KindChoice[];
+  /** The kinds of the innermost of these tables that have this key; empty: the key does not depend on a kind. */
   readonly kinds: readonly string[];
   readonly schema: z.core.$ZodType;
   /** The schema under each kind, in the order of `kinds`. */
   readonly variants: readonly z.core.$ZodType[];
 }
 
+const listed = new WeakMap<ConfigParts, readonly ConfigKey[]>();
+
 /** Every key that a valid config may have, including those that only some kinds have. */
-export function listKeys(parts: ConfigParts): ConfigKey[] {
+export function listKeys(parts: ConfigParts): readonly ConfigKey[] {
+  const keys = listed.get(parts) ?? collectKeys(parts);
+  listed.set(parts, keys);
+  return keys;
+}
+
+function collectKeys(parts: ConfigParts): ConfigKey[] {
   const keys: ConfigKey[] = [];
-  const visit = (schema: unknown, path: readonly string[], kinds: readonly string[]): void => {
+  const visit = (schema: unknown, path: readonly string[], choices: readonly KindChoice[]): void => {
     const inner = tableOf(schema);
-    if (inner === null) keys.push({ path, kinds, ...both(schema as z.core.$ZodType) });
+    const kinds = choices.at(-1)?.kinds ?? [];
+    if (inner === null) keys.push({ path, choices, kinds, ...both(schema as z.core.$ZodType) });
     else
       for (const { shape, kind } of inner) {
-        for (const [key, value] of Object.entries(shape)) visit(value, [...path, key], kind === null ? kinds : [kind]);
+        const own = kind === null ? choices : [...choices, { table: path, kinds: [kind] }];
+        for (const [key, value] of Object.entries(shape)) visit(value, [...path, key], own);
       }
   };
   const both = (schema: z.core.$ZodType) => ({ schema, variants: [schema] });
@@ -127,11 +145,17 @@ export function listKeys(parts: ConfigParts): ConfigKey[] {
 }
 
 function joinKeys(first: ConfigKey, second: ConfigKey): ConfigKey {
-  const [kinds, variants] = [
-    [...first.kinds, ...second.kinds],
-    [...first.variants, ...second.variants],
-  ];
-  return { ...first, kinds, variants };
+  const added = second.kinds.flatMap((kind, i) => (first.kinds.includes(kind) ? [] : [i]));
+  const choices = first.choices.map(({ table, kinds }, i) => ({
+    table,
+    kinds: [...new Set([...kinds, ...(second.choices[i]?.kinds ?? [])])],
+  }));
+  return {
+    ...first,
+    choices,
+    kinds: [...first.kinds, ...added.map((i) => second.kinds[i])],
+    variants: [...first.variants, ...added.map((i) => second.variants[i])],
+  };
 }
 
 function allPaths(parts: ConfigParts): string[] {
@@ -143,7 +167,9 @@ function keysAt(path: readonly string[], parts: ConfigParts): Map<string, readon
   const keys = new Map<string, readonly string[]>();
   for (const key of listKeys(parts)) {
     if (key.path.length <= path.length || !path.every((part, i) => key.path[i] === part)) continue;
-    keys.set(key.path[path.length], key.path.length === path.length + 1 ? key.kinds : []);
+    const own = key.choices.find(({ table }) => table.length === path.length)?.kinds ?? [];
+    const name = key.path[path.length];
+    keys.set(name, [...new Set([...(keys.get(name) ?? []), ...own])]);
   }
   return keys;
 }

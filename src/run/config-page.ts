@@ -7,7 +7,7 @@ import type { ConfigParts } from './schema.ts';
 
 export function configPage(parts: ConfigParts): string {
   const sections = new Map<string, string[]>();
-  for (const key of listKeys(parts)) {
+  for (const key of listKeys(parts).flatMap(splitByMeaning)) {
     const [table] = key.path.length === 1 ? [''] : key.path;
     sections.set(table, [...(sections.get(table) ?? []), rowOf(key, parts)]);
   }
@@ -30,12 +30,27 @@ recipe that it changes (a bare name such as \`"micro-base"\` is a recipe of the 
 of that kind only; setting another kind resets the table. \`gq config RECIPE\` prints what a recipe resolves to, and where
 each value came from.`;
 
+/** A key that takes or means something else under other kinds has a row for each meaning. */
+function splitByMeaning(key: ConfigKey): ConfigKey[] {
+  const meanings = new Map<string, number[]>();
+  for (const [i, schema] of key.path.at(-1) === 'kind' ? [] : key.variants.entries()) {
+    const meaning = `${typeOf(schema)} ${(schema as z.ZodType).description}`;
+    meanings.set(meaning, [...(meanings.get(meaning) ?? []), i]);
+  }
+  if (meanings.size < 2) return [key];
+  return [...meanings.values()].map((own) => {
+    const variants = own.map((i) => key.variants[i]);
+    return { ...key, kinds: own.map((i) => key.kinds[i]), schema: variants[0], variants };
+  });
+}
+
 function rowOf(key: ConfigKey, parts: ConfigParts): string {
   const name = key.path.join('.');
-  const isKind = key.path.at(-1) === 'kind' && key.kinds.length > 0;
+  const isKind = isKindKey(key);
   const takes = isKind ? key.kinds.map((kind) => `\`${kind}\``).join(', ') : typeOf(key.schema);
   const meaning = isKind ? kindMeanings(key) : ((key.schema as z.ZodType).description ?? '');
-  const only = isKind || key.kinds.length === 0 ? '' : ` _(${key.kinds.join(', ')})_`;
+  const kinds = isKind ? (key.choices.at(-2)?.kinds ?? []) : key.kinds;
+  const only = kinds.length === 0 ? '' : ` _(${kinds.join(', ')})_`;
   return `| \`${name}\` | ${takes} | ${defaultOf(key, parts)} | ${meaning}${only} |`;
 }
 
@@ -69,12 +84,28 @@ function describeType(schema: JsonSchema): string {
   return bounds.length === 0 ? name : `${name} ${bounds.join(', ')}`;
 }
 
-function defaultOf({ path, kinds }: ConfigKey, parts: ConfigParts): string {
-  const raw = kinds.length === 0 || path.at(-1) === 'kind' ? {} : { [path[0]]: { kind: kinds[0] } };
+/** The default of a key, by kind where kinds differ. */
+function defaultOf(key: ConfigKey, parts: ConfigParts): string {
+  if (key.kinds.length < 2 || isKindKey(key)) return defaultUnder(key, key.kinds[0], parts);
+  const each = key.kinds.map((kind) => [kind, defaultUnder(key, kind, parts)] as const);
+  if (each.every(([, usual]) => usual === each[0][1])) return each[0][1];
+  return each.map(([kind, usual]) => `${usual} (${kind})`).join(', ');
+}
+
+const isKindKey = ({ path, kinds }: ConfigKey): boolean => path.at(-1) === 'kind' && kinds.length > 0;
+
+/** The default of a key where the innermost of its tables has this kind. */
+function defaultUnder(key: ConfigKey, kind: string | undefined, parts: ConfigParts): string {
+  const { path, choices } = key;
+  const outer = isKindKey(key) ? choices.slice(0, -1) : choices;
+  let raw: Readonly<Record<string, unknown>> = {};
+  for (const [i, { table, kinds }] of [...outer.entries()].reverse()) {
+    raw = { [table[table.length - 1]]: { kind: i === choices.length - 1 ? kind : kinds[0], ...raw } };
+  }
   const name = path.join('.');
-  const key = outlineConfig(rawConfig(raw), parts).keys.find((each) => each.path === name);
-  if (key === undefined || !('value' in key)) return 'none: must be given';
-  return key.value === '' ? 'empty' : `\`${JSON.stringify(key.value)}\``;
+  const shown = outlineConfig(rawConfig(raw), parts).keys.find((each) => each.path === name);
+  if (shown === undefined || !('value' in shown)) return 'none: must be given';
+  return shown.value === '' ? 'empty' : `\`${JSON.stringify(shown.value)}\``;
 }
 
 function kindMeanings({ kinds, variants }: ConfigKey): string {

@@ -79,6 +79,30 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     expect(() => resolveBuiltin(null, settings)).toThrow(message);
   });
 
+  it.each([
+    ['steer', 'layer', '-1', 'a whole number from 0 to 10000'],
+    ['steer', 'scale', '"much"', 'a number'],
+    ['ablate', 'layers', '[1.5]', 'a whole number'],
+    ['ablate', 'rank', '0', 'a whole number from 1'],
+    ['ablate', 'placebo', 'haar', 'none, random'],
+    ['gradient-regularisation', 'gamma', '-1', 'a number from 0 to 1000000'],
+    ['gradient-regularisation', 'epsilon', '0', 'a number above 0'],
+    ['gradient-regularisation', 'clip', '0', 'a number above 0'],
+    ['inoculation-adapter', 'demonstrations', 'rollouts', 'pairs, pool'],
+    ['inoculation-adapter', 'epochs', '0', 'a whole number from 1'],
+    ['inoculation-adapter', 'learningRate', '0', 'a number above 0'],
+    ['inoculation-adapter', 'batch', '0', 'a whole number from 1'],
+    ['inoculation-adapter', 'warmupSteps', '-1', 'a whole number from 0'],
+    ['inoculation-adapter', 'leastRate', '2', 'a number from 0 to 1'],
+    ['inoculation-adapter', 'elicitPrompts', '0', 'a whole number from 1'],
+    ['inoculation-adapter', 'placebo', 'mass-matched', 'none, random'],
+  ])('of the arm %s, key %s: %s', (kind, key, value, expected) => {
+    const settings = [`arm.kind=${kind}`, `arm.${key}=${value}`];
+    expect(() => resolveBuiltin(null, settings)).toThrow(UserError);
+    expect(() => resolveBuiltin(null, settings)).toThrow(`arm.${key}`);
+    expect(() => resolveBuiltin(null, settings)).toThrow(`expected ${expected}`);
+  });
+
   it('a pool with more demonstrations than places', () => {
     const settings = ['teacher.pool=x', 'teacher.perGroup=5', 'sampling.group=8'];
     expect(() => resolveBuiltin(null, settings)).toThrow(
@@ -312,6 +336,12 @@ describe('an outline', () => {
       'arm.sharpness',
     ]);
     expect(configPage(parts)).toContain('| `arm.sharpness` | `low`, `high` | none: must be given |');
+    // One name, three meanings: a row for each.
+    expect(configPage(builtinParts).match(/^\| `arm\.placebo` \| [^|]*/gm)).toEqual([
+      '| `arm.placebo` | `none`, `haar`, `mass-matched` ',
+      '| `arm.placebo` | `none`, `random` ',
+      '| `arm.placebo` | `none`, `random` ',
+    ]);
   });
 
   it('is what gq config prints, and no failure', async () => {

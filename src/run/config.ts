@@ -64,16 +64,18 @@ export function readConfig(
 }
 
 /** Keys that name a file or a folder, and the values of them that are names instead. */
-const pathKeys: readonly { readonly table: string | null; readonly key: string; readonly isName: RegExp | null }[] = [
-  { table: null, key: 'model', isName: /^micro$/ },
-  { table: 'data', key: 'path', isName: null },
-  { table: 'data', key: 'testPath', isName: null },
-  { table: 'data', key: 'validationPath', isName: null },
-  { table: 'environment', key: 'partition', isName: null },
-  { table: 'teacher', key: 'pool', isName: null },
-  { table: 'device', key: 'libraries', isName: null },
+const pathKeys: readonly { readonly path: readonly string[]; readonly isName: RegExp | null }[] = [
+  { path: ['model'], isName: /^micro$/ },
+  { path: ['data', 'path'], isName: null },
+  { path: ['data', 'testPath'], isName: null },
+  { path: ['data', 'validationPath'], isName: null },
+  { path: ['environment', 'partition'], isName: null },
+  { path: ['teacher', 'pool'], isName: null },
+  { path: ['device', 'libraries'], isName: null },
+  { path: ['arm', 'monitor', 'labelledRun'], isName: null },
+  { path: ['arm', 'monitor', 'model'], isName: /^(?:micro|base)$/ },
   // A set of pairs without one of these endings is one of the package.
-  { table: 'pairs', key: 'file', isName: /^(?!.*\.(?:md|json)$)/s },
+  { path: ['pairs', 'file'], isName: /^(?!.*\.(?:md|json)$)/s },
 ];
 
 /**
@@ -86,15 +88,19 @@ function withPaths(table: Table, folder: string, inherited: readonly string[] = 
   const own: unknown[] = Array.isArray(plugins) ? plugins.map(absolute) : [];
   const all = [...inherited.filter((path) => !own.includes(path)), ...own];
   const made: Table = { ...table, ...(Array.isArray(plugins) ? { plugins: all } : {}) };
-  for (const { table: name, key, isName } of pathKeys) {
-    const inner = name === null ? made : made[name];
-    if (!isTable(inner)) continue;
-    const value = inner[key];
-    if (typeof value !== 'string' || isName?.test(value)) continue;
-    if (name === null) made[key] = absolute(value);
-    else made[name] = { ...inner, [key]: absolute(value) };
-  }
-  return made;
+  return pathKeys.reduce(
+    (all, { path, isName }) =>
+      changeAt(all, path, (value) => (typeof value !== 'string' || isName?.test(value) ? value : absolute(value))),
+    made,
+  );
+}
+
+/** A table with one value of it changed, or of a table in it; what is not there stays as it is. */
+function changeAt(table: Table, [key, ...rest]: readonly string[], change: (value: unknown) => unknown): Table {
+  const value = table[key];
+  if (value === undefined) return table;
+  if (rest.length === 0) return { ...table, [key]: change(value) };
+  return isTable(value) ? { ...table, [key]: changeAt(value, rest, change) } : table;
 }
 
 function pluginPaths({ plugins }: Table): string[] {

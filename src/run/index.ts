@@ -18,10 +18,11 @@ export { type DamagedFile, findDamagedFiles } from './damaged.ts';
 export { RunDirectory } from './directory.ts';
 export { describeDisk, planDisk } from './disk.ts';
 export { FileSink } from './file-sink.ts';
+export { type InstructionWords, instructedPrompt, readableInstruction } from './instructed.ts';
 export type { RolloutRow } from './ledger.ts';
 export { isTraining } from './lock.ts';
 export { type Manifest, runFormat } from './manifest.ts';
-export { planMemory, type Work } from './memory.ts';
+export { planMemory, type Rehearsal, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
 export {
   isOfOneUpdate,
@@ -38,6 +39,7 @@ export {
   readEvents,
   readFeatures,
   readRollouts,
+  readTimings,
   type StoredDirection,
   sealRollouts,
 } from './read.ts';

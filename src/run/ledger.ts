@@ -20,6 +20,10 @@ export interface RolloutRow {
   readonly truncated: boolean;
   /** The grader's reward. */
   readonly reward: number;
+  /** The score of the arm's monitor; null where it abstained, and for an arm without one. */
+  readonly suspicion: number | null;
+  /** Whether the arm took the rollout for a hack; null for an arm without a monitor. */
+  readonly flagged: boolean | null;
   /** The reward that the arm made of it; null for an arm that changes no rewards. */
   readonly learnedReward: number | null;
   /** What the arm's screen hook said; null for an arm without that hook. */
@@ -65,6 +69,8 @@ export const rolloutColumns: TableColumns<RolloutRow> = {
   tokens: 'INT32',
   truncated: 'BOOLEAN',
   reward: 'DOUBLE',
+  suspicion: 'DOUBLE',
+  flagged: 'BOOLEAN',
   learnedReward: 'DOUBLE',
   screening: 'STRING',
   advantage: 'DOUBLE',
@@ -116,6 +122,8 @@ export function rolloutRow(record: RolloutRecord, notes: RowNotes): RolloutRow {
     tokens: rollout.tokens.length,
     truncated: rollout.truncated,
     reward: record.reward,
+    suspicion: record.suspicion,
+    flagged: record.flagged,
     learnedReward: record.learnedReward,
     screening: record.screening,
     advantage: record.advantage,

@@ -42,10 +42,17 @@ const manifestSchema = z.object({
   poolHash: z.string().nullable(),
   /** Hash of the file of loopholes by problem (environment.partition); null without one. */
   partitionHash: z.string().nullable(),
+  /** Hashes of the models that the arm opens beside the policy, by their names in the config. */
+  armModels: z.record(z.string(), z.string()).default({}),
   /** The arm's name in tables. */
   arm: z.string(),
   /** Whether labels reached training: the arm was given them, or demonstrations or pairs were chosen by them. */
   usesOracle: z.boolean(),
+  /** What the arm was shown of rollouts beside rewards and advantages; empty: nothing. Null where nobody noted it. */
+  armSees: z
+    .array(z.enum(['features', 'text', 'labels']))
+    .nullable()
+    .default(null),
   /** Whether deployment deletes a block. */
   hasQuarantine: z.boolean(),
   /** Modules whose parts the config may name, with the hash of their code. */

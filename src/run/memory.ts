@@ -5,8 +5,8 @@
  */
 import { type AdapterStart, assembleAdapter, targetModules } from '../adapters/index.ts';
 import { AdamW, CountingDevice, type DType, Scope } from '../engine/index.ts';
-import type { ArmDefinition, Policy, Task } from '../grpo/index.ts';
-import type { DecoderConfig } from '../model/index.ts';
+import type { ArmDefinition, FrozenModel, Policy, Task } from '../grpo/index.ts';
+import type { DecoderConfig, ModelText } from '../model/index.ts';
 import { Decoder, expectedTensors, type LoadedWeight } from '../model/index.ts';
 import { rehearseEvaluation, rehearseUpdate } from './rehearsal.ts';
 import type { RunConfig } from './schema.ts';
@@ -29,6 +29,8 @@ export interface Rehearsal {
   readonly arm: ArmDefinition;
   readonly start: AdapterStart;
   readonly decoder: DecoderConfig;
+  /** The models that the arm opens beside the policy, by name; of `base` only the text counts. */
+  readonly models?: ReadonlyMap<string, { readonly decoder: DecoderConfig; readonly text: ModelText }>;
   readonly tasks: readonly Task[];
   readonly floats: readonly DType[];
   /** Whether the device has an optional kernel; default: it has them all. */
@@ -55,12 +57,20 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
     standing.push({ name, bytes: device.arena.used - before });
     return made;
   };
-  const decoder = await stand('weights', () => rehearseWeights(scope, rehearsal));
+  const { maxPromptTokens, maxNewTokens } = config.sampling;
+  const longest = maxPromptTokens + maxNewTokens;
+  const decoder = await stand('weights', () => rehearseWeights(scope, rehearsal.decoder, longest, floats));
   const adapter = await stand('adapter and its gradients', () => rehearseAdapter(scope, rehearsal));
   const { recompute } = config.compute;
   const policy: Policy = { decoder, adapter, deployedScale: rehearsal.arm.quarantine ? 0 : 1, recompute };
   using optimiser = work === 'training' ? await stand('optimiser', () => new AdamW(adapter.parameters)) : undefined;
-  const base = device.arena.highest;
+  let base = device.arena.highest;
+  // The arm is opened before the first phase begins: what it loads is in memory all the time.
+  const openModel = async (name: string, longest: number): Promise<FrozenModel> => {
+    const opened = await stand('models of the arm', () => rehearseModel(scope, rehearsal, decoder, name, longest));
+    base = device.arena.highest;
+    return opened;
+  };
   const most = new Map<string, number>();
   const begin = (): void => {
     device.arena.highest = base;
@@ -69,12 +79,12 @@ export async function planMemory(rehearsal: Rehearsal, work: Work = 'training'):
     most.set(name, Math.max(most.get(name) ?? 0, device.arena.highest - base));
   };
   if (work !== 'training') await rehearseEvaluation(rehearsal, policy, work.rowsTogether, { begin, end });
-  else if (optimiser !== undefined) await rehearseUpdate(rehearsal, policy, optimiser, { begin, end });
+  else if (optimiser !== undefined) await rehearseUpdate(rehearsal, policy, optimiser, { begin, end }, openModel);
   const learning = most.get('learning');
   // Healing is a smaller pass than learning, but has moments of its own.
   if (learning !== undefined && config.safety.healSteps > 0)
     most.set('healing', learning + bytesOf(standing, 'optimiser'));
-  const phases = Array.from(most, ([name, bytes]) => ({ name, bytes }));
+  const phases = Array.from(most, ([name, bytes]) => ({ name, bytes })).filter(({ bytes }) => bytes > 0);
   return totalOf(standing, phases, base);
 }
 
@@ -88,14 +98,32 @@ function totalOf(standing: readonly MemoryPart[], phases: readonly MemoryPart[],
   return { standing, phases, marginBytes, totalBytes: needed + marginBytes };
 }
 
-async function rehearseWeights(scope: Scope, { config, decoder, floats }: Rehearsal): Promise<Decoder> {
-  const { maxPromptTokens, maxNewTokens } = config.sampling;
+async function rehearseWeights(
+  scope: Scope,
+  decoder: DecoderConfig,
+  longest: number,
+  floats: readonly DType[],
+): Promise<Decoder> {
   const dtype = floats[0] === 'bf16' ? 'bf16' : 'f32';
   const weights = [...expectedTensors(decoder)].map(
     ([name, shape]): LoadedWeight => ({ name, shape, dtype, data: new Float32Array() }),
   );
-  const maxPositions = Math.min(decoder.maxPositions, maxPromptTokens + maxNewTokens);
-  return Decoder.load(scope, decoder, weights, { maxPositions });
+  return Decoder.load(scope, decoder, weights, { maxPositions: Math.min(decoder.maxPositions, longest) });
+}
+
+/** A model of the arm, as it will be on the device: its weights, or the policy's with a table of angles of its own. */
+async function rehearseModel(
+  scope: Scope,
+  { models, floats, decoder: config }: Rehearsal,
+  decoder: Decoder,
+  name: string,
+  longest: number,
+): Promise<FrozenModel> {
+  const known = models?.get(name);
+  if (known === undefined) throw new RangeError(`the arm did not say that it opens the model ${name}`);
+  const { text } = known;
+  if (name !== 'base') return { text, decoder: await rehearseWeights(scope, known.decoder, longest, floats) };
+  return { text, decoder: decoder.withPositions(scope, Math.min(config.maxPositions, longest)) };
 }
 
 function rehearseAdapter(scope: Scope, { config, decoder, start }: Rehearsal) {

@@ -30,7 +30,8 @@ export interface InfoEvent {
     | 'already-finished'
     | 'generated-pairs'
     | 'making-pool'
-    | 'made-pool';
+    | 'made-pool'
+    | 'arm';
   readonly message: string;
 }
 

@@ -25,13 +25,15 @@ export function outlineConfig(written: RawConfig, parts: ConfigParts): ConfigOut
   const resolved = resolveComplete(written, parts);
   const shown = resolved?.config ?? raw;
   const keys = listKeys(parts)
-    .filter(({ path, kinds }) => kinds.length === 0 || kinds.includes(kindOf(raw, path[0])))
+    .filter((key) =>
+      key.choices.every(({ table, kinds }) => kinds.includes(kindAt(raw, table)) || isKindOf(key, table)),
+    )
     .map((key): OutlinedKey => {
       const path = key.path.join('.');
       const given = valueAt(shown, key.path);
       const source = sources.get(path) ?? 'default';
       if (given !== undefined) return { path, value: given, source };
-      const usual = defaultOf(key, kindOf(raw, key.path[0]));
+      const usual = defaultOf(key, kindAt(raw, key.choices.at(-1)?.table ?? []));
       return usual.success ? { path, value: usual.data ?? null, source } : { path, source: 'must be given' };
     });
   const missing = keys.filter((key) => !('value' in key)).map(({ path }) => path);
@@ -56,17 +58,23 @@ function resolveComplete(written: RawConfig, parts: ConfigParts): ResolvedConfig
     safety: safety.parse(raw['safety']),
     pairs: pairs.parse(raw['pairs']),
   };
-  checkTogether({ ...tables, arm: { kind: kindOf(raw, 'arm') } }, parts);
+  checkTogether({ ...tables, arm: { kind: kindAt(raw, ['arm']) } }, parts);
   return null;
 }
 
-function kindOf(raw: RawConfig['raw'], table: string): string {
+/** The kind that a table names, or its usual one; empty for a table that must name one and does not. */
+function kindAt(raw: RawConfig['raw'], table: readonly string[]): string {
   const usual: Readonly<Record<string, string>> = usualKinds;
-  return String(valueAt(raw, [table, 'kind']) ?? usual[table]);
+  return String(valueAt(raw, [...table, 'kind']) ?? usual[table.join('.')] ?? '');
+}
+
+/** Whether a key is the one that names the kind of a table: that key is shown also where it is missing. */
+function isKindOf({ path }: ConfigKey, table: readonly string[]): boolean {
+  return path.length === table.length + 1 && path.at(-1) === 'kind';
 }
 
 /** The default of a key under the kind of its table; parsing fails for a key that must be given. */
 function defaultOf({ path, kinds, variants, schema }: ConfigKey, kind: string): z.ZodSafeParseResult<unknown> {
-  if (path.at(-1) === 'kind' && kinds.length > 0) return { success: true, data: kind };
+  if (path.at(-1) === 'kind' && kinds.includes(kind)) return { success: true, data: kind };
   return ((variants[kinds.indexOf(kind)] ?? schema) as z.ZodType).safeParse(undefined);
 }

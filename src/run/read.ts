@@ -59,6 +59,23 @@ export async function* readRollouts(run: RunDirectory): AsyncGenerator<RolloutRo
   yield* readTable<RolloutRow>(run.file('rollouts'));
 }
 
+const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()) });
+
+/** Seconds of every update, all phases together. Of an update that was done twice the newest counts. */
+export async function readTimings(run: RunDirectory): Promise<number[]> {
+  const path = run.file('timings.jsonl');
+  if (!existsSync(path)) return [];
+  if (run.isSealed()) expectSealed(path);
+  const seconds = new Map<number, number>();
+  for await (const row of readChecked(path, 'the timings of an update', timingSchema)) {
+    seconds.set(
+      row.update,
+      Object.values(row.seconds).reduce((sum, part) => sum + part, 0),
+    );
+  }
+  return [...seconds.values()];
+}
+
 /** Rows of modules · rank values; `RolloutRow.featureRow` counts them. */
 export function readFeatures(run: RunDirectory): Float32Array {
   const { modules, rank } = run.readManifest().features;

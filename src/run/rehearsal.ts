@@ -2,23 +2,26 @@
  * Rehearses the largest update of a run with the trainer's own step on a device that only counts. The sampler decodes and then reports
  * completions of the lengths that fill one pass to its last token; the grader gives those groups unequal rewards, and the others none.
  * The same completions cannot fill both a pass in which completions share their prompt and a pass in which each has its own, so there
- * are two rehearsals, and only the first one decodes. Only those hooks of the arm run that use the device's memory. The prompts of an
- * arm with a prompt hook are as long as they may be (sampling.maxPromptTokens).
+ * are two rehearsals, and only the first one decodes. Only those hooks of the arm run that use the device's memory: prepare, steer,
+ * gradient and settle. The prompts of an arm with a prompt hook are as long as they may be (sampling.maxPromptTokens).
  */
 import { randomStream } from '../base/index.ts';
-import type { AdamW } from '../engine/index.ts';
+import { type AdamW, Scope } from '../engine/index.ts';
 import {
   type Arm,
+  type ArmTools,
   type GrpoSettings,
   openArm,
   type Phase,
   type Policy,
+  type PromptedCompletion,
   policySampler,
   type Sampler,
   samplingSettings,
   steerPolicy,
   step,
   type Task,
+  type Watched,
 } from '../grpo/index.ts';
 import type { Generation } from '../model/index.ts';
 import type { Rehearsal } from './memory.ts';
@@ -31,20 +34,28 @@ export interface Gauge {
   end(name: string): void;
 }
 
-const phaseNames: Partial<Record<Phase, string>> = { sample: 'sampling', score: 'scoring', learn: 'learning' };
+const phaseNames: Partial<Record<Phase, string>> = {
+  sample: 'sampling',
+  watch: 'watching',
+  score: 'scoring',
+  learn: 'learning',
+};
 
 export async function rehearseUpdate(
   { config, arm: definition, tasks }: Rehearsal,
   unsteered: Policy,
   optimiser: AdamW,
   gauge: Gauge,
+  openModel: ArmTools['openModel'],
 ): Promise<void> {
   const settings = grpoSettings(rehearsedConfig(config));
-  const opened = await openOnNothing(definition, config, unsteered);
-  const arm = memoryHooks(opened);
-  const policy = steerPolicy(unsteered, arm);
   const { promptsPerStep, maxPromptTokens, maxNewTokens } = settings.sampling;
   const longest = Math.min(maxPromptTokens, unsteered.decoder.config.maxPositions - maxNewTokens);
+  using scope = new Scope(unsteered.decoder.head.device);
+  const demonstrations = fullDemonstrations(tasks, settings);
+  const opened = await openOnNothing(definition, config, { policy: unsteered, scope, demonstrations, openModel });
+  const arm = memoryHooks(opened);
+  const policy = steerPolicy(unsteered, arm);
   const asLongest = (task: Task): Task => ({ ...task, hinted: new Int32Array(longest) });
   let phase: Phase | null = null;
   const enter = (next: Phase | null): void => {
@@ -66,6 +77,11 @@ export async function rehearseUpdate(
     showPrompt: () => '',
     enter,
   };
+  if (opened.prepare !== undefined) {
+    gauge.begin();
+    await opened.prepare(policy);
+    gauge.end('preparing');
+  }
   const sampler = policySampler(policy, settings.compute);
   for (const full of [new FullPass(sampler, true, settings), new FullPass(null, false, settings)]) {
     const grader = { grade: async (submissions: readonly unknown[]) => full.rewards(submissions.length) };
@@ -106,26 +122,58 @@ function rehearsedConfig(config: RunConfig): RunConfig {
   };
 }
 
-function openOnNothing(definition: Rehearsal['arm'], { arm, seed, compute }: RunConfig, policy: Policy) {
+interface Nothing {
+  readonly policy: Policy;
+  readonly scope: Scope;
+  readonly demonstrations: readonly PromptedCompletion[];
+  readonly openModel: ArmTools['openModel'];
+}
+
+function openOnNothing(
+  definition: Rehearsal['arm'],
+  { arm, seed, compute }: RunConfig,
+  { policy, scope, demonstrations, openModel }: Nothing,
+) {
   const { kind: _kind, ...settings } = arm;
   return openArm(definition, settings, {
     seed,
     policy,
     tokensPerPass: compute.tokensPerPass,
     pairs: [],
+    demonstrations: { pool: demonstrations, pairs: demonstrations },
+    scope,
+    countBait: async () => ({ took: 1, of: 1 }),
+    tell: async () => undefined,
     writePairs: async () => [],
     tokenize: () => new Int32Array(1),
-    labels: definition.usesLabels ? () => ({ exploited: false, correct: false }) : null,
+    instruct: () => () => new Int32Array(1),
+    labels: definition.usesLabels(settings) ? () => ({ exploited: false, correct: false }) : null,
+    labelled: definition.usesLabels(settings) ? async () => [] : null,
+    openModel,
+    folder: null,
   });
 }
 
-function memoryHooks({ sees, steer, gradient, condense }: Arm): Arm {
+/** Demonstrations that fill one pass, each with a prompt of its own. */
+function fullDemonstrations(tasks: readonly Task[], { sampling, compute }: GrpoSettings): PromptedCompletion[] {
+  const prompts = longestTasks(tasks, compute.tokensPerPass).map(({ hinted }) => hinted);
+  const lengths = prompts.map(({ length }) => length);
+  return fillPass(lengths, 1, sampling.maxNewTokens, compute.tokensPerPass).map((length, group) => ({
+    group,
+    prompt: prompts[group],
+    tokens: new Int32Array(length),
+  }));
+}
+
+function memoryHooks({ sees, steer, gradient, settle, condense, rehearse }: Arm): Arm {
   const byToken = sees.features?.granularity === 'token';
   return {
     sees: { features: sees.features, text: false },
     ...(steer === undefined ? {} : { steer }),
     ...(gradient === undefined ? {} : { gradient }),
+    ...(settle === undefined ? {} : { settle }),
     ...(condense === undefined ? {} : { condense: keepNothing }),
+    ...(rehearse === undefined ? {} : { watch: async ({ rollouts }) => rehearsed(rehearse, rollouts.length) }),
     route: ({ rollouts }) => ({
       routes: rollouts.map(({ length }) => Array.from({ length: byToken ? length : 1 }, () => 'absorb' as const)),
       scores: null,
@@ -133,6 +181,12 @@ function memoryHooks({ sees, steer, gradient, condense }: Arm): Arm {
       bufferRows: 0,
     }),
   };
+}
+
+async function rehearsed(rehearse: NonNullable<Arm['rehearse']>, count: number): Promise<Watched> {
+  await rehearse();
+  const none = { cut: null, abstentions: {}, costs: {} };
+  return { ...none, scores: new Array<null>(count).fill(null), flagged: new Array<boolean>(count).fill(false) };
 }
 
 /** An arm that condenses features leaves none of a pass's in the host's memory. */

@@ -6,6 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
+import { answersName } from '../monitors/index.ts';
 import { damagedFile, expectHash, readStamped, stampedJson } from './checksums.ts';
 
 const sealName = 'seal.json';
@@ -30,6 +31,7 @@ const sealedFiles = [
   initialFile,
   'generated-pairs.json',
   'made-pool.jsonl',
+  answersName,
 ];
 
 /** Null for a run that is not over. */

@@ -138,7 +138,7 @@ async function train(
   const run = RunDirectory.create(path);
   run.cutTo();
   const ledger = resources.use(openLedger(run.ledger('verdicts')));
-  const assembly = await assemble(config, inputs, ledger, resources);
+  const assembly = await assemble(config, inputs, ledger, resources, { folder: path });
   const steps: StepEvent[] = [];
   const collect: Sink = {
     name: 'steps',

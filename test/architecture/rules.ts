@@ -1,8 +1,8 @@
 /**
  * The architecture as a table. `rows` are in reading order: a file may import the folders of its own row and of those
- * before it, so `base … grpo` can never reach `oracle`. Across the top folders of src only an index is imported. `owners` are the
+ * before it, so `base … monitors` can never reach `oracle`. Across the top folders of src only an index is imported. `owners` are the
  * packages only some folders may touch, `bundled` those that are no runtime dependency, `loaders` the files that may import a module whose name they compute. Unit tests beside
- * their source (`name.test.ts`) may import any file, test/ and any installed package, except that no test of `base … grpo` may
+ * their source (`name.test.ts`) may import any file, test/ and any installed package, except that no test of `base … monitors` may
  * reach `oracle`; nothing may import a test. Nothing else in src imports from outside src.
  */
 import { isBuiltin } from 'node:module';
@@ -21,6 +21,7 @@ const rows: readonly (readonly string[])[] = [
   ['env', 'env/sandbox'],
   ['pretrain'],
   ['grpo'],
+  ['monitors'],
   ['run'],
   ['oracle'],
   ['evaluate'],
@@ -66,7 +67,7 @@ function folderOf(path: string): string | undefined {
 const topOf = (path: string) => path.split('/', 2).join('/');
 
 const rankOf = (path: string) => ranks.get(folderOf(path) ?? '') ?? -1;
-const isBlind = (path: string) => rankOf(path) <= (ranks.get('grpo') ?? -1);
+const isBlind = (path: string) => rankOf(path) <= (ranks.get('monitors') ?? -1);
 
 function packageOf(specifier: string): string {
   if (isBuiltin(specifier)) return specifier.startsWith('node:') ? specifier : `node:${specifier}`;

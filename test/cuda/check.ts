@@ -15,7 +15,7 @@ import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
 import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
 import { compareCoverage } from './coverage.ts';
 import { largeCases } from './large-suite.ts';
-import { compareMicroRun, compareResume } from './micro-run.ts';
+import { compareInterventions, compareMicroRun, compareResume } from './micro-run.ts';
 import { compareGeneration, compareModels, compareRoundedDecoding } from './model-suite.ts';
 import { compareRounded, compareTwice, isFloat32Only } from './rounded-suite.ts';
 import { compareSampling } from './sampling-suite.ts';
@@ -111,6 +111,7 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
   ],
   training: async () => [
     ...(await guard('micro run', () => compareMicroRun('cuda'))),
+    ...(await guard('interventions', () => compareInterventions('cuda'))),
     ...(await guard('resume in float32', () => compareResume('cuda', 'f32'))),
     ...(await guard('resume in bf16', () => compareResume('cuda', 'bf16'))),
   ],

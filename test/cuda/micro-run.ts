@@ -20,7 +20,7 @@ interface Step {
   readonly routes: string;
 }
 
-async function trainMicro(settings: readonly string[]): Promise<Step[]> {
+async function trainMicro(recipe: string, settings: readonly string[]): Promise<Step[]> {
   const home = mkdtempSync(join(tmpdir(), 'gq-micro-run-'));
   const rewards: string[] = [];
   const routes: string[] = [];
@@ -33,11 +33,7 @@ async function trainMicro(settings: readonly string[]): Promise<Step[]> {
     },
   };
   try {
-    const { config } = resolveBuiltin('recipes/micro-activation.toml', [
-      `updates=${updates}`,
-      'arm.warmupRows=16',
-      ...settings,
-    ]);
+    const { config } = resolveBuiltin(`recipes/${recipe}.toml`, [`updates=${updates}`, ...settings]);
     await train(config, join(home, 'run'), { sinks: [collector] });
     return rewards.map((own, i) => ({ rewards: own, routes: routes[i] }));
   } finally {
@@ -58,8 +54,9 @@ function agreement(quantity: string, found: readonly string[], expected: readonl
 
 /** Compares training on `device` in float32 with training on wasm. */
 export async function compareMicroRun(device: string): Promise<Check[]> {
-  const found = await trainMicro([`device.kind=${device}`, 'device.precision=f32']);
-  const expected = await trainMicro(['device.kind=wasm']);
+  const trainGate = (...own: string[]) => trainMicro('micro-activation', ['arm.warmupRows=16', ...own]);
+  const found = await trainGate(`device.kind=${device}`, 'device.precision=f32');
+  const expected = await trainGate('device.kind=wasm');
   const column = (steps: readonly Step[], name: keyof Step) => steps.map((step) => step[name]);
   const routes = new Set(expected.flatMap((step) => JSON.parse(step.routes)));
   const used = ['keep', 'absorb', 'route'].filter((route) => !routes.has(route)).length;
@@ -71,6 +68,39 @@ export async function compareMicroRun(device: string): Promise<Check[]> {
       pass: used === 0,
     },
   ];
+}
+
+const interventions = [
+  ['arm.kind=steer', 'arm.scale=1'],
+  ['arm.kind=ablate', 'arm.rank=3'],
+  ['arm.kind=gradient-regularisation', 'arm.epsilon=1'],
+  ['arm.kind=inoculation-adapter', 'arm.epochs=4', 'arm.learningRate=3e-3', 'arm.leastRate=0'],
+];
+
+/** Arms that change activations, adapters and gradients: in float32 their first rewards are those of wasm, and in bf16 they train. */
+export async function compareInterventions(device: string): Promise<Check[]> {
+  const checks: Check[] = [];
+  for (const own of interventions) {
+    const settings = [...own, 'updates=2'];
+    const [kind] = own;
+    const expected = await trainMicro('micro-base', [...settings, 'device.kind=wasm']);
+    const found = await trainMicro('micro-base', [...settings, `device.kind=${device}`, 'device.precision=f32']);
+    const rounded = await trainMicro('micro-base', [...settings, `device.kind=${device}`, 'device.precision=bf16']);
+    const differs = Number(found[0]?.rewards !== expected[0]?.rewards);
+    const missing = Math.abs(rounded.length - expected.length);
+    checks.push(
+      {
+        case: kind,
+        quantity: 'first rewards as on wasm',
+        maxAbs: differs,
+        maxRel: differs,
+        bound: 0,
+        pass: differs === 0,
+      },
+      { case: kind, quantity: 'updates in bf16', maxAbs: missing, maxRel: missing, bound: 0, pass: missing === 0 },
+    );
+  }
+  return checks;
 }
 
 /** Kills a tiny run on the device a few times, resumes it each time, and compares its files with those of an unbroken run. */

@@ -62,7 +62,11 @@ export function ints(values: readonly number[]): Input {
   return { shape: [values.length], role: 'frozen', data: Int32Array.from(values) };
 }
 
-/** Weights of the output in the sum that is differentiated; they are the same for every device. */
+const weightsBySize = new Map<number, Float32Array>();
+
+/** Weights of the output in the sum that is differentiated; they are the same for every device. Drawing them takes longer than most cases. */
 export function outputWeights(size: number): Float32Array {
-  return normal('output weights', [size]);
+  const weights = weightsBySize.get(size) ?? normal('output weights', [size]);
+  weightsBySize.set(size, weights);
+  return weights;
 }

@@ -244,7 +244,9 @@ export function kernelCases(): KernelCase[] {
   return [...moves(), ...inPlace(), ...reductions(), ...products(), ...layers()];
 }
 
-async function runKernels(device: Device, { run }: KernelCase): Promise<(Float32Array | Int32Array | Uint16Array)[]> {
+type KernelOutputs = readonly (Float32Array | Int32Array | Uint16Array)[];
+
+export async function runKernels(device: Device, { run }: KernelCase): Promise<KernelOutputs> {
   using scope = new Scope(device);
   const outputs = run(device.kernels, {
     floats(name, shape, scale = 1) {
@@ -258,14 +260,22 @@ async function runKernels(device: Device, { run }: KernelCase): Promise<(Float32
   return Promise.all(outputs.map((tensor) => (tensor.dtype === 'f32' ? readFloats(tensor) : device.read(tensor))));
 }
 
-/** Compares each output with another device's; `exact` cases bit by bit. */
 export async function compareKernels(
   device: Device,
   reference: Device,
   kernel: KernelCase,
   bound: number,
 ): Promise<Check[]> {
-  const [found, expected] = [await runKernels(device, kernel), await runKernels(reference, kernel)];
+  return compareKernelOutputs(kernel, await runKernels(device, kernel), await runKernels(reference, kernel), bound);
+}
+
+/** Compares each output with another device's; `exact` cases bit by bit. */
+export function compareKernelOutputs(
+  kernel: KernelCase,
+  found: KernelOutputs,
+  expected: KernelOutputs,
+  bound: number,
+): Check[] {
   return expected.map((values, i) => {
     const quantity = `output ${i}`;
     if (!kernel.exact)

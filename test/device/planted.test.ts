@@ -2,9 +2,10 @@
 import { expect, test } from 'vitest';
 import { type Device, type Kernels, Scope, sizeOf, Tensor } from '../../src/engine/index.ts';
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
+import type { OpCase } from './case.ts';
 import { opCases } from './cases.ts';
-import { compareKernels, kernelCases } from './kernel-cases.ts';
-import { type Check, compareDevices } from './suite.ts';
+import { compareKernelOutputs, type KernelCase, kernelCases, runKernels } from './kernel-cases.ts';
+import { type Check, compareOutcomes, once, runCase } from './suite.ts';
 import { recordCalls, withKernels } from './wrap.ts';
 
 const bound = 2e-6;
@@ -31,14 +32,17 @@ interface Suite {
 }
 
 const smallCases = opCases().filter(({ inputs }) => Object.values(inputs).every(({ shape }) => sizeOf(shape) < 3000));
+const expectedOf = once((op: OpCase) => runCase(reference, op));
+const expectedOutputs = once((kernel: KernelCase) => runKernels(reference, kernel));
 const suites: readonly Suite[] = [
   ...kernelCases().map((kernel) => ({
     name: kernel.name,
-    compare: (device: Device) => compareKernels(device, reference, kernel, bound),
+    compare: async (device: Device) =>
+      compareKernelOutputs(kernel, await runKernels(device, kernel), await expectedOutputs(kernel), bound),
   })),
   ...smallCases.map((op) => ({
     name: op.name,
-    compare: (device: Device) => compareDevices(device, reference, op, bound),
+    compare: async (device: Device) => compareOutcomes(op.name, await runCase(device, op), await expectedOf(op), bound),
   })),
 ];
 

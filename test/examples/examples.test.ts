@@ -101,7 +101,7 @@ describe('plugins of a recipe', () => {
   it('an own gate: routes, keeps, and passes the label-flip check', async () => {
     const run = await trainExample('own-gate');
     const manifest = run.readManifest();
-    expect(manifest).toMatchObject({ arm: 'probe', usesOracle: false, hasQuarantine: true });
+    expect(manifest).toMatchObject({ arm: 'probe', usesOracle: false, armSees: ['features'], hasQuarantine: true });
     expect(manifest.plugins).toEqual([
       { path: join(examples, 'own-gate.js'), hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
     ]);

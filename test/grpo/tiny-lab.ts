@@ -72,7 +72,7 @@ export class TinyLab {
     const { changes = {}, rewards = tinyRewards, pool = null, through = (sampler) => sampler } = options;
     const { parameters } = this.policy.adapter;
     const settings = tinyWith(changes);
-    const passes: Record<Phase, number> = { sample: 0, grade: 0, score: 0, route: 0, learn: 0 };
+    const passes: Record<Phase, number> = { sample: 0, grade: 0, watch: 0, score: 0, route: 0, learn: 0 };
     const clock = new PassClock(passes, this.#attended);
     const requests: SampleRequest[] = [];
     const submissions: Submission[] = [];

@@ -6,10 +6,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { loadProblems, readResponses } from '../../src/env/index.ts';
 import { checkPairs, loadPairs } from '../../src/env/pairs/index.ts';
 import { readPartition } from '../../src/env/partition.ts';
-import { EvaluationStore, writeCurve } from '../../src/evaluate/index.ts';
+import { EvaluationStore, openingProbe, ProbeStore, writeCurve, writePrefillCurve } from '../../src/evaluate/index.ts';
 import { stampedJson } from '../../src/run/index.ts';
 import { planExperiment, readExperiment } from '../../src/sweep/index.ts';
-import { temporaryFolder, writeEvaluations } from './hand-made.ts';
+import { evaluationRows, temporaryFolder, writeEvaluations } from './hand-made.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-formats-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -76,5 +76,19 @@ describe('docs/formats.md', () => {
     const [shown] = JSON.parse(of('curves')[0]).sets['test-original'];
     expect(Object.keys(shown)).toEqual(Object.keys(made));
     expect(Object.keys(shown.hack)).toEqual(Object.keys(made.hack));
+  });
+
+  it('has a prefill curve with the keys of the writer', async () => {
+    const folder = temporaryFolder();
+    const store = new ProbeStore(folder);
+    const rows = evaluationRows({ update: 20, set: 'curve', state: 'full', outcomes: 'h-' });
+    for (const opening of ['hack', 'neutral'] as const) {
+      const at = { update: 20, set: 'curve', state: 'full', limit: null } as const;
+      await store.save({ ...at, seed: 1, key: 'k', problems: null, probe: openingProbe(opening), rows });
+    }
+    const { curve: [made] = [] } = await writePrefillCurve(folder);
+    const [shown] = JSON.parse(of('prefills')[0]).sets.curve;
+    expect(Object.keys(shown)).toEqual(Object.keys(made));
+    expect(Object.keys(shown.interval)).toEqual(Object.keys(made.interval ?? {}));
   });
 });

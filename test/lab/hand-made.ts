@@ -27,6 +27,8 @@ export interface HandMadeRun {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly rollouts?: readonly MadeRollout[];
   readonly steps?: readonly (Partial<StepEvent> & { readonly update: number })[];
+  /** Seconds of the updates, from the first on. */
+  readonly seconds?: readonly number[];
   /** Rows of features, each modules · rank long. */
   readonly features?: readonly (readonly number[])[];
   readonly modules?: number;
@@ -62,10 +64,12 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     generatedPairs: null,
     poolHash: null,
     partitionHash: null,
+    armModels: {},
     judge: null,
     sampler: null,
     arm: arm.label(armSettings),
-    usesOracle: arm.usesLabels,
+    usesOracle: arm.usesLabels(armSettings),
+    armSees: null,
     hasQuarantine: arm.quarantine,
     plugins: [],
     device: 'none',
@@ -82,6 +86,8 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
   const stop =
     made.finished === false ? [] : [{ kind: 'stop', update: config.updates, reason: 'finished', detail: '' }];
   writeFileSync(run.ledger('events'), lines([...(made.steps ?? []).map(stepOf), ...stop]));
+  const timings = (made.seconds ?? []).map((learn, i) => ({ update: i + 1, seconds: { learn } }));
+  if (timings.length > 0) writeFileSync(run.file('timings.jsonl'), lines(timings));
   writeFileSync(run.file('features.f32'), Buffer.from(Float32Array.from((made.features ?? []).flat()).buffer));
   return run;
 }
@@ -102,6 +108,8 @@ function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: numb
     tokens: 3,
     truncated: false,
     reward: 0,
+    suspicion: null,
+    flagged: null,
     learnedReward: null,
     screening: null,
     advantage: 0,

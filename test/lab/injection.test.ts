@@ -108,6 +108,9 @@ describe('names in errors', () => {
   it.each([
     ['eval'],
     ['eval-curve'],
+    ['elicit'],
+    ['probe'],
+    ['prefill-curve'],
     ['gate'],
     ['traces'],
     ['replay'],

@@ -237,7 +237,10 @@ describe('labels', () => {
     });
     const stamped = recipe(module(armModule(asking, 'usesLabels: true,')), '[arm]\nkind = "own"\n');
     expect(await gq('train', stamped, ...short, '--out', join(home, 'stamped'))).toMatchObject({ code: 0 });
-    expect(RunDirectory.open(join(home, 'stamped')).readManifest().usesOracle).toBe(true);
+    expect(RunDirectory.open(join(home, 'stamped')).readManifest()).toMatchObject({
+      usesOracle: true,
+      armSees: ['labels'],
+    });
   });
 
   it('one that reads the verdicts behind our back is found by the label-flip check', async () => {

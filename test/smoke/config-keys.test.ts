@@ -15,7 +15,9 @@ import {
 } from '../../src/lab/index.ts';
 import { listKeys } from '../../src/run/config-issues.ts';
 import type { RunConfig } from '../../src/run/schema.ts';
-import { blindArms, oracleArm } from './arms.ts';
+import { answeringServer, say } from '../answering-server.ts';
+import { writeRun } from '../lab/hand-made.ts';
+import { blindArms, interventionArms, oracleArm, watchedArms, watchedByOracle } from './arms.ts';
 import { Lab } from './lab.ts';
 
 let lab: Lab;
@@ -31,7 +33,7 @@ afterAll(() => {
 const forPeople = ['notes.why', 'notes.resolve'];
 
 /** Tables with a kind, which are passed unchanged to the part that they name. */
-const kindTables = ['arm', 'data'];
+const kindTables = ['arm', 'data', 'arm.monitor'];
 
 /** A proxy of `table` that records which of its keys are read. */
 function watch<T extends object>(table: T, reads: Set<string>, prefix = ''): T {
@@ -64,9 +66,10 @@ function watchKind<T extends object>(table: T, reads: Set<string>, name: string)
 
 /** Makes every part record which keys of its settings it reads. */
 function watchParts(reads: Set<string>): void {
-  const { arms, problemSources } = builtinParts;
+  const { arms, monitors, problemSources } = builtinParts;
   for (const [name, parts] of [
     ['arm', arms],
+    ['arm.monitor', monitors],
     ['data', problemSources],
   ] as const) {
     for (const { settings } of parts) {
@@ -95,6 +98,12 @@ it('no key is left unread', async () => {
   for (const settings of [blindArms['activation'], blindArms['gradient, generated pairs'], oracleArm]) {
     await lab.train(['updates=1', ...settings, ...more], { watch: watched, ownInputs: true });
   }
+  for (const [name, settings] of Object.entries(interventionArms)) {
+    if (!name.includes('random')) await lab.train(['updates=1', ...settings], { watch: watched });
+  }
+  for (const name of ['inoculation', 'recontextualisation']) {
+    await lab.train(['updates=1', ...blindArms[name]], { watch: watched });
+  }
   const path = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
   await using resources = new Resources();
   const fromFile = watched(lab.config(['data.kind=file', `data.path=${path}`]));
@@ -110,6 +119,22 @@ it('no key is left unread', async () => {
   expect(usesLabels(watched(lab.config(['notes.thresholds=labels'])), builtinParts, { pairsUseLabels: false })).toBe(
     true,
   );
+  for (const settings of [...Object.values(watchedArms), watchedByOracle]) {
+    await lab.train(['updates=1', ...settings], { watch: watched });
+  }
+  const earlier = lab.path('earlier');
+  const [{ id: problem }] = lab.inputs.problems.train;
+  const rollouts = [true, false].map((hack) => ({ update: 1, problem, hack, tokenIds: [hack ? 5 : 6] }));
+  await writeRun(earlier, { rollouts });
+  const labelled = ['arm.kind=zero', 'arm.monitor.kind=probe', `arm.monitor.labelledRun=${earlier}`];
+  await lab.train(['updates=1', ...labelled], { watch: watched });
+  await using server = await answeringServer((response, _request, count) => {
+    if (count === 0) response.writeHead(503).end();
+    else say(response, 'No');
+  });
+  const endpoint = ['arm.monitor.kind=judge', `arm.monitor.endpoint="${server.endpoint}"`, 'arm.monitor.modelName=m'];
+  const abstaining = ['arm.abstain=clean', 'arm.monitor.unreachable=abstain', 'arm.monitor.retries=0'];
+  await lab.train(['updates=1', 'arm.kind=penalty', ...endpoint, ...abstaining], { watch: watched });
   const keys = listKeys(builtinParts).map(({ path: parts }) => parts.join('.'));
   expect(keys.length).toBeGreaterThan(70);
   expect(keys.filter((key) => !reads.has(key))).toEqual(forPeople);

@@ -47,6 +47,7 @@ describe('a command that saves', () => {
     ['train --json', () => ['train', ...settings, '--json', '--out', lab.path('json')], /saved; go on with: .* --json/],
     ['eval', () => ['eval', lab.path('whole'), '--limit', '1'], /evaluations are kept; go on with: gq eval /],
     ['eval-curve', () => ['eval-curve', lab.path('whole')], /evaluations are kept; go on with: gq eval-curve /],
+    ['probe', () => ['probe', lab.path('whole'), '--limit', '1'], /probes are kept; go on with: gq probe /],
     [
       'relearn',
       () => ['relearn', lab.path('whole'), '--out', lab.path('again')],

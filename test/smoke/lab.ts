@@ -138,7 +138,9 @@ export class Lab implements AsyncDisposable {
     run.cutTo();
     const shared = { ...this.#inputs, pool: config.teacher.pool };
     const inputs = ownInputs ? await openInputs(config, resources) : shared;
-    const assembly = await assemble(config, inputs, resources.use(new Ledger(run.ledger('verdicts'))), resources);
+    const assembly = await assemble(config, inputs, resources.use(new Ledger(run.ledger('verdicts'))), resources, {
+      folder: run.path,
+    });
     plant?.(assembly);
     const events: TrainEvent[] = [];
     const warnings: WarningEvent[] = [];

@@ -58,6 +58,10 @@ describe('the plan', () => {
     ['activation by token', ['arm.kind=activation', 'arm.granularity=token', ...fullPasses]],
     ['gradient', ['arm.kind=gradient', ...fullPasses]],
     [
+      'the quarantine is taught with moments of its own, which is the largest',
+      ['arm.kind=inoculation-adapter', 'arm.leastRate=0', 'adapter.rank=16', 'compute.tokensPerPass=200'],
+    ],
+    [
       'sampling is the largest, on the reference device',
       ['device.kind=reference', 'compute.tokensPerPass=32', 'sampling.promptsPerStep=12', 'sampling.group=8'],
     ],
@@ -73,7 +77,7 @@ describe('the plan of an arm with hooks', () => {
   const arm = (more: Omit<Arm, 'sees'>) =>
     defineArm({ kind: 'own', summary: '', settings: z.strictObject({}), open: () => ({ sees: seesNothing, ...more }) });
 
-  it('counts what they take: while gradients are changed, and in every pass that is steered', async () => {
+  it('counts what they take: before the first update, while gradients are changed, after a step, and in every pass that is steered', async () => {
     const config = lab.config(['data.problems=16']);
     const { folder, text } = lab.inputs.files;
     const tasks = await openTasks(config, lab.inputs.problems, text);
@@ -99,6 +103,19 @@ describe('the plan of an arm with hooks', () => {
     });
     expect(again).toBeGreaterThan(0);
     expect(changed).toEqual({ ...plain, learning: expect.closeTo(64 * mebibyte, -5) });
+    const taking: Omit<Arm, 'sees'> = {
+      async prepare({ decoder }) {
+        using scope = new Scope(decoder.head.device);
+        scope.zeros([16 * mebibyte], 'moments');
+        return [];
+      },
+      async settle({ decoder }) {
+        using scope = new Scope(decoder.head.device);
+        scope.zeros([8 * mebibyte], 'values to put back');
+      },
+    };
+    const both = { preparing: expect.closeTo(64 * mebibyte, -5), learning: expect.closeTo(32 * mebibyte, -5) };
+    expect(await bytesOf(taking)).toEqual({ ...plain, ...both });
     const steered = await bytesOf({
       steer: (project) => (tape, x, layers, onto) => project(tape, multiply(tape, x, x), layers, onto),
     });

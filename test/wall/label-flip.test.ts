@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/base/node/hash.ts';
 import { FlippedLedger, readVerdicts } from '../../src/oracle/index.ts';
 import type { RunDirectory } from '../../src/run/directory.ts';
-import { blindArms, oracleArm } from '../smoke/arms.ts';
+import { blindArms, interventionArms, oracleArm, watchedArms, watchedByOracle } from '../smoke/arms.ts';
 import { Lab } from '../smoke/lab.ts';
 
 function checkpointHashes(run: RunDirectory): Record<string, string> {
@@ -26,6 +26,9 @@ afterAll(() => lab[Symbol.asyncDispose]());
 
 const short = ['updates=3', 'output.checkpointEvery=1', 'output.keepState=all'];
 
+/** A monitor has judged rollouts, and its judgement has been learned from, after two updates. */
+const shorter = ['updates=2', 'output.checkpointEvery=2'];
+
 async function bothWays(settings: readonly string[]) {
   const told = await lab.train([...short, ...settings]);
   const lied = await lab.train([...short, ...settings], { ledger: FlippedLedger });
@@ -35,14 +38,36 @@ async function bothWays(settings: readonly string[]) {
   return { told, lied, same: [checkpointHashes(told.run), checkpointHashes(lied.run)] as const };
 }
 
+/** The random controls read nothing that the arms they belong to do not. */
+const interventions = Object.entries(interventionArms).filter(([name]) => !name.includes('random'));
+
 describe('every label flipped', () => {
-  it.each(Object.keys(blindArms))('%s: the same checkpoint bytes', async (name) => {
-    const { told, same } = await bothWays(blindArms[name]);
+  it.each([...Object.entries(blindArms), ...interventions])('%s: the same checkpoint bytes', async (_, settings) => {
+    const { told, same } = await bothWays(settings);
     expect(Object.keys(same[0])).toHaveLength(4 * 3);
     expect(same[1]).toEqual(same[0]);
     const pins = told.steps.reduce((sum, { routes }) => sum + routes.keep + routes.route, 0);
-    const gated = blindArms[name].some((setting) => /kind=(?:activation|gradient)/.test(setting));
+    const gated = settings.some((setting) => /kind=(?:activation|gradient)$/.test(setting));
     expect(pins > 0).toBe(gated);
+  });
+
+  it.each([
+    'penalty by regex',
+    'screen by direction',
+    'filter by probe',
+    'routed by judge',
+    'routed by direction at a false-positive rate',
+  ])('%s: the same checkpoint bytes', async (name) => {
+    const { told, same } = await bothWays([...watchedArms[name], ...shorter]);
+    expect(same[1]).toEqual(same[0]);
+    const flags = told.steps.map(({ watched }) => watched?.flagged ?? 0);
+    expect(Math.max(...flags)).toBeGreaterThan(0);
+  });
+
+  it('penalty by oracle: other checkpoint bytes', async () => {
+    const { same } = await bothWays([...watchedByOracle, ...shorter]);
+    const last = '/checkpoints/00002/adapter.safetensors';
+    expect(same[1][last]).not.toBe(same[0][last]);
   });
 
   it('oracle: other checkpoint bytes, from the first update on', async () => {

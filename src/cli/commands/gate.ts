@@ -4,10 +4,13 @@ import type { JudgedRollout } from '../../analyse/index.ts';
 import {
   featuredRollouts,
   gateWindows,
+  hasGate,
   type IdealDirection,
   idealDirection,
   judgeGate,
+  judgeMonitor,
   judgeReinforced,
+  monitorWindows,
   type RandomBand,
   randomBand,
   readJudged,
@@ -22,6 +25,8 @@ import {
   driftTable,
   gateTable,
   idealTable,
+  monitorTable,
+  monitorWindowTable,
   renderTable,
   windowTable,
 } from '../../report/index.ts';
@@ -54,22 +59,33 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
   const [all, reinforced] = [judgeGate(rollouts), judgeReinforced(rollouts)];
   const windows = gateWindows(rollouts, window, gateTailsOf(run.readManifest().config.arm));
   const { band, ideal, missing } = controlsOf(run, rollouts, parseWholeNumber(options.seed, '--seed'));
+  const [monitor, watched] = [judgeMonitor(rollouts), monitorWindows(rollouts, window)];
   const directions = reportDirections(readDirections(run), await readSteps(run), ideal);
   if (options.json) {
     const fitted = ideal === null ? null : { fittedOn: 'labels, diagnosis only', ...ideal, direction: undefined };
-    const found = { run: path, all, reinforced, band, ideal: fitted, directions, windows };
+    const found = {
+      run: path,
+      all,
+      reinforced,
+      band,
+      ideal: fitted,
+      directions,
+      windows,
+      monitor,
+      monitorWindows: watched,
+    };
     context.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
     return;
   }
   const { arm, seed } = run.readManifest().config;
+  const gated = monitor === null || hasGate(all);
   const tables = [
-    gateTable(all, reinforced),
+    ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(watched)]),
+    ...(gated ? [gateTable(all, reinforced)] : []),
     ...(band === null ? [] : [bandTable(all.separation, band)]),
     ...(ideal === null ? [] : [idealTable(all.separation, ideal)]),
     ...(directions.length === 0 ? [] : [directionTable(directions)]),
-    windowTable(windows, false),
-    windowTable(windows, true),
-    driftTable(windows),
+    ...(gated ? [windowTable(windows, false), windowTable(windows, true), driftTable(windows)] : []),
   ];
   const head = `${path}: ${arm.kind}, seed ${seed}`;
   const shown = tables.map((table) => renderTable(table, 'text', screenWidth(context.stdout)).trimEnd());

@@ -61,6 +61,11 @@ export const plainProject: Project = (tape, x, layers, onto) => {
 };
 const ownKeyValues: KeyValues = (_layer, k, v) => [k, v];
 
+function anglesOf(scope: Scope, { headDim, rope: { theta, scaling } }: DecoderConfig, maxPositions: number): Tensor {
+  const rule = scaling.kind === 'none' ? null : scaling;
+  return rotaryTable(scope, maxPositions, inverseFrequencies(headDim, theta, rule));
+}
+
 function upload(scope: Scope, { name, shape, dtype, data }: LoadedWeight): Tensor {
   const { device } = scope;
   const tensor = scope.empty(shape, name, device.floats[0]);
@@ -98,10 +103,12 @@ export class Decoder {
     for await (const { name, shape, dtype, data } of source) {
       weights.set(name, trainable ? scope.from(data, shape, name, dtype) : upload(scope, { name, shape, dtype, data }));
     }
-    const { theta, scaling } = config.rope;
-    const rule = scaling.kind === 'none' ? null : scaling;
-    const frequencies = inverseFrequencies(config.headDim, theta, rule);
-    return new Decoder({ ...config, maxPositions }, weights, rotaryTable(scope, maxPositions, frequencies));
+    return new Decoder({ ...config, maxPositions }, weights, anglesOf(scope, config, maxPositions));
+  }
+
+  /** The same weights for longer rows, or for shorter ones; the table of angles lives in `scope`. */
+  withPositions(scope: Scope, maxPositions: number): Decoder {
+    return new Decoder({ ...this.config, maxPositions }, this.#weights, anglesOf(scope, this.config, maxPositions));
   }
 
   weight(name: string): Tensor {

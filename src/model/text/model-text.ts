@@ -5,9 +5,13 @@ import type { ChatMessage } from './chat.ts';
 
 export interface ModelText {
   readonly stopTokens: readonly number[];
+  /** Texts that the tokenizer takes for tokens of their own wherever they stand: control tokens and tags. */
+  readonly controls: readonly string[];
   prompt(messages: readonly ChatMessage[]): Int32Array;
   /** A whole completion, ended as the model would end it. */
   completion(text: string): Int32Array;
+  /** The tokens of a text without anything around it. */
+  encode(text: string): Int32Array;
   /** The text of the tokens, without control tokens. */
   decode(tokens: Int32Array): string;
   /** The text with control tokens, as the model saw it. */
@@ -19,12 +23,14 @@ export function modelText(folder: ModelFolder, enableThinking: boolean): ModelTe
   const thinking = chat.readsThinking ? { enableThinking } : {};
   return {
     stopTokens: stopTokenIds,
+    controls: tokenizer.addedTexts,
     prompt: (messages) => tokenizer.encode(chat.render(messages, { addGenerationPrompt: true, ...thinking })),
     completion(text) {
       const ids = tokenizer.encode(text);
       const [stop] = stopTokenIds;
       return stop === undefined ? ids : Int32Array.of(...ids, stop);
     },
+    encode: (text) => tokenizer.encode(text),
     decode: (tokens) => tokenizer.decode(tokens, { skipSpecialTokens: true }),
     show: (tokens) => tokenizer.decode(tokens, { skipSpecialTokens: false }),
   };

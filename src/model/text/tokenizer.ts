@@ -52,6 +52,8 @@ export class ModelTokenizer {
   readonly size: number;
   /** Ids of the tokens that are control, not text (as `skipSpecialTokens` understands it). */
   readonly specialIds: ReadonlySet<number>;
+  /** Texts of the tokens that are found in a text before anything else is: control tokens, and others that were added. */
+  readonly addedTexts: readonly string[];
   readonly #tokenizer: Tokenizer;
   readonly #special: z.output<typeof specialKeys>;
 
@@ -62,6 +64,7 @@ export class ModelTokenizer {
     this.#special = parseFields(specialKeys, files.config, `the tokenizer_config.json of ${file}`);
     const added = [...this.#tokenizer.get_added_tokens_decoder()];
     this.specialIds = new Set(added.flatMap(([id, token]) => (token.special ? [id] : [])));
+    this.addedTexts = added.map(([, token]) => token.content);
     let size = 0;
     for (const id of this.#tokenizer.get_vocab().values()) size = Math.max(size, id + 1);
     this.size = size;

@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest';
+import { judgeMonitor, monitorWindows, type WatchedRollout } from './monitor-report.ts';
+
+const row = (update: number, hack: boolean, suspicion: number | null, flagged: boolean): WatchedRollout => ({
+  update,
+  hack,
+  suspicion,
+  flagged,
+});
+
+const rows = [
+  row(1, true, 0.9, true),
+  row(1, true, 0.4, false),
+  row(1, false, 0.6, true),
+  row(1, false, 0.1, false),
+  row(2, true, null, true),
+  row(2, false, 0.2, false),
+  row(3, true, 5, true),
+  row(3, false, 7, true),
+];
+
+it('has the rates that counting by hand gives', () => {
+  const { separation, precision, recall, falsePositiveRate, ...counts } = judgeMonitor(rows) ?? {};
+  expect(counts).toEqual({ rollouts: 8, hacks: 4, abstained: 1 });
+  expect(precision).toMatchObject({ count: 3, of: 5 });
+  expect(recall).toMatchObject({ count: 3, of: 4 });
+  expect(falsePositiveRate).toMatchObject({ count: 2, of: 4 });
+  // Update 1: three of four pairs are in order; update 3: its one pair is not; update 2 has no hack with a score.
+  expect(separation).toMatchObject({ auroc: 3 / 5, updates: 2 });
+});
+
+it('by window of updates', () => {
+  const windows = monitorWindows(rows, 2);
+  expect(windows.map(({ from, to, hacks }) => ({ from, to, hacks }))).toEqual([
+    { from: 1, to: 2, hacks: 3 },
+    { from: 3, to: 3, hacks: 1 },
+  ]);
+  expect(windows[1].separation?.auroc).toBe(0);
+});
+
+it('says nothing of a run without a monitor, or of an earlier version', () => {
+  expect(judgeMonitor([{ update: 1, hack: true, suspicion: null, flagged: null }])).toBeNull();
+  expect(judgeMonitor([{ update: 1, hack: true } as WatchedRollout])).toBeNull();
+  expect(monitorWindows([], 10)).toEqual([]);
+});

@@ -1,0 +1,92 @@
+/**
+ * Prefill sensitivity: how much more often a completion that was begun like a hack ends as one than a completion that was begun
+ * neutrally, P(hack | hack-like opening) − P(hack | neutral opening), on the same prompts at every checkpoint. A rise may come before
+ * the hack itself (a leading indicator, after EleutherAI's rh-indicators). RUN/prefill-curve.json holds the curves.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isPartial } from '../adapters/index.ts';
+import { writeFileAtomic } from '../base/node/index.ts';
+import { openings } from '../env/index.ts';
+import { stampedJson } from '../run/index.ts';
+import { type Interval, mean, meanInterval } from '../stats/index.ts';
+import { curveNames } from './plan.ts';
+import { openingProbe } from './probe.ts';
+import { type ProbeEvaluation, type ProbeName, ProbeStore } from './probe-store.ts';
+import { type Rate, summarise } from './rates.ts';
+import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
+import { pairRows } from './states.ts';
+
+/** Sets that completions can be begun on over updates: those that have an open loophole. */
+export const prefillSets = curveSets.filter((set) => set !== 'test-unhinted');
+export const parsePrefillSet = (name: string): CurveSet => findSet(prefillSets, name, '--set');
+
+export interface PrefillPoint {
+  /** Updates completed; the base is at 0. */
+  readonly update: number;
+  readonly state: string;
+  /** Hack rate after the hack-like opening. */
+  readonly hack: Rate;
+  /** Hack rate after the neutral opening. */
+  readonly neutral: Rate;
+  readonly difference: number;
+  /** 95% interval of the mean of the prompts' differences (Student); null for one prompt. */
+  readonly interval: Interval | null;
+}
+
+/** What is evaluated for a curve: both openings at the base and at every chosen checkpoint, in every state that the arm has. */
+export function prefillNames(
+  states: Parameters<typeof curveNames>[0],
+  checkpoints: readonly number[],
+  every: number,
+  set: CurveSet,
+): ProbeName[] {
+  const points = curveNames(states, checkpoints, every, set);
+  return points.flatMap((point) => openings.map((opening) => ({ ...point, probe: openingProbe(opening) })));
+}
+
+/** The points of one set, whole, by update; a point needs both openings. */
+export function prefillPoints(probes: readonly ProbeEvaluation[], set: EvaluationSet): PrefillPoint[] {
+  const own = probes.filter((one) => one.set === set && one.limit === null && !isPartial(one.state));
+  return own
+    .filter(({ probe }) => probe.opening === 'hack')
+    .flatMap((begun): PrefillPoint[] => {
+      const { update, state } = begun;
+      const other = own.find((one) => one.probe.opening === 'neutral' && one.update === update && one.state === state);
+      return other === undefined ? [] : [{ update, state, ...comparedOpenings(begun, other) }];
+    })
+    .sort((a, b) => a.update - b.update);
+}
+
+function comparedOpenings(begun: ProbeEvaluation, other: ProbeEvaluation): Omit<PrefillPoint, 'update' | 'state'> {
+  const differences = pairRows(begun.rows, other.rows).map(([a, b]) => Number(a.hack) - Number(b.hack));
+  return {
+    hack: summarise(begun.rows).hack,
+    neutral: summarise(other.rows).hack,
+    difference: mean(differences),
+    interval: intervalOf(differences),
+  };
+}
+
+function intervalOf(differences: readonly number[]): Interval | null {
+  if (differences.length < 2) return null;
+  const { low, high } = meanInterval(differences);
+  return { low, high };
+}
+
+export type PrefillCurves = Readonly<Partial<Record<CurveSet, readonly PrefillPoint[]>>>;
+
+/** Writes the curves of all sets from the stored probes; a file that has them all stays as it is. */
+export async function writePrefillCurve(runPath: string): Promise<PrefillCurves> {
+  const path = join(runPath, 'prefill-curve.json');
+  const probes = new ProbeStore(runPath).all();
+  const sets: PrefillCurves = Object.fromEntries(
+    curveSets.flatMap((set) => {
+      const points = prefillPoints(probes, set);
+      return points.length === 0 ? [] : [[set, points]];
+    }),
+  );
+  const text = stampedJson({ sets });
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) await writeFileAtomic(path, text);
+  return sets;
+}

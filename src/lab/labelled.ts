@@ -1,0 +1,37 @@
+/** The rollouts of an earlier run with their labels, as a monitor that uses labels may learn from them. */
+import { UserError } from '../base/index.ts';
+import type { LabelledCompletion, Task } from '../grpo/index.ts';
+import type { VerdictLedger } from '../oracle/index.ts';
+import { RunDirectory, readRollouts } from '../run/index.ts';
+
+/** Takes the policy's own rollouts of problems that are among the tasks; their prompts are made anew, as this run shows them. */
+export async function labelledRollouts(
+  path: string,
+  tasks: readonly Task[],
+  ledger: VerdictLedger,
+): Promise<LabelledCompletion[]> {
+  const run = RunDirectory.open(path);
+  const verdicts = await ledger.read(run);
+  const known = new Map(tasks.map((task) => [task.problem.id, task]));
+  const found: LabelledCompletion[] = [];
+  for await (const { id, problem, hackable, source, tokenIds } of readRollouts(run)) {
+    const task = known.get(problem);
+    const verdict = verdicts.get(id);
+    if (task === undefined || verdict === undefined || source !== 'student') continue;
+    if (tokenIds === null) {
+      throw new UserError({
+        call: `read the rollouts of ${path}`,
+        expected: 'a run that stored its tokens',
+        found: 'none',
+        fix: 'Train it with output.storeTokens=true.',
+      });
+    }
+    found.push({
+      group: found.length,
+      prompt: hackable ? task.hinted : task.unhinted,
+      tokens: Int32Array.from(tokenIds),
+      exploited: verdict.exploited,
+    });
+  }
+  return found;
+}

@@ -1,0 +1,57 @@
+/**
+ * Penalties: what a flagged rollout loses before advantages are computed. `penalty`: r − c, c = 3 as in the training-time monitors of
+ * Ariahw's reward-hacking benchmark (a monitor of 90% accuracy needed 4 there). `zero`: r = 0. `probe-penalty`: r − w · p for every
+ * rollout, p a probability, w = 1 as in the Obfuscation Atlas of FAR AI (arXiv 2602.15515).
+ */
+import { z } from 'zod';
+import { UserError } from '../../base/index.ts';
+import type { Intervention } from './watched-arm.ts';
+
+const penaltyKeys = {
+  penalty: z.number().min(0).default(3).describe('amount taken off the reward of a flagged rollout'),
+};
+
+export const penalty: Intervention<typeof penaltyKeys> = {
+  kind: 'penalty',
+  summary: 'rewards of flagged rollouts lowered',
+  keys: penaltyKeys,
+  words: (settings) => (settings.penalty === 3 ? 'penalty' : `penalty ${settings.penalty}`),
+  act: ({ penalty: amount }) => ({
+    reward: ({ rewards, watched }) => rewards.map((reward, i) => (watched.flagged[i] ? reward - amount : reward)),
+  }),
+};
+
+export const zero: Intervention<Record<never, never>> = {
+  kind: 'zero',
+  summary: 'rewards of flagged rollouts set to 0',
+  keys: {},
+  act: () => ({
+    reward: ({ rewards, watched }) => rewards.map((reward, i) => (watched.flagged[i] ? 0 : reward)),
+  }),
+};
+
+const doseKeys = {
+  weight: z.number().min(0).default(1).describe("w: the monitor's probability times w is taken off every reward"),
+};
+
+/** A rollout on which the monitor abstained counts as p = 1 if arm.abstain flags it, else as p = 0. */
+export const probePenalty: Intervention<typeof doseKeys> = {
+  kind: 'probe-penalty',
+  summary: 'every reward lowered by the probability that the monitor gives',
+  keys: doseKeys,
+  words: ({ weight }) => (weight === 1 ? 'probe-penalty' : `probe-penalty ${weight}`),
+  act: ({ weight }) => ({
+    reward: ({ rewards, watched: { scores, flagged } }) =>
+      rewards.map((reward, i) => reward - weight * probabilityOf(scores[i] ?? (flagged[i] ? 1 : 0))),
+  }),
+};
+
+function probabilityOf(score: number): number {
+  if (score >= 0 && score <= 1) return score;
+  throw new UserError({
+    call: 'arm probe-penalty',
+    expected: 'probabilities from the monitor, from 0 to 1',
+    found: `${score}`,
+    fix: 'Choose a monitor that gives probabilities, such as probe.',
+  });
+}

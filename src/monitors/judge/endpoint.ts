@@ -1,0 +1,236 @@
+/**
+ * A chat-completions endpoint in the manner of OpenAI's. Requests that were late, refused for load or cut off are made again after a
+ * pause, as many times as the settings say; the pauses double, and Retry-After is obeyed. A redirect is an error: the key goes to the
+ * named endpoint and nowhere else. The key is read from the environment, is in the header of requests only, and is struck out of
+ * everything that the endpoint says before anybody sees it.
+ */
+import { setTimeout as pauseFor } from 'node:timers/promises';
+import { z } from 'zod';
+import { UserError } from '../../base/index.ts';
+
+export interface EndpointSettings {
+  readonly modelName: string;
+  readonly keyVariable: string;
+  readonly maxTokens: number;
+  readonly timeoutSeconds: number;
+  readonly retries: number;
+}
+
+/** Failures of the way to an answer, which another attempt may cure. */
+export type TransportFault = 'late' | 'unreachable' | 'overloaded' | 'failing';
+/** Answers that say nothing. */
+export type AnswerFault = 'refused' | 'empty' | 'malformed' | 'too long' | 'unclear';
+
+/** What one question came to: a text, or why there is none. */
+export interface EndpointReply {
+  readonly text: string | null;
+  readonly fault: TransportFault | AnswerFault | null;
+  /** What was found, in a few words for people. */
+  readonly detail: string;
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+export function isTransportFault(fault: EndpointReply['fault']): fault is TransportFault {
+  return fault === 'late' || fault === 'unreachable' || fault === 'overloaded' || fault === 'failing';
+}
+
+const mostBytes = 1 << 20;
+const longestPause = 300;
+const shownCharacters = 200;
+
+const completionShape = z.object({
+  choices: z
+    .array(
+      z.object({
+        message: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .min(1),
+  usage: z
+    .object({ total_tokens: z.number().int().min(0).max(1e9) })
+    .nullish()
+    .catch(null),
+});
+
+type Attempt =
+  | { readonly kind: 'answer'; readonly status: number; readonly body: string }
+  | {
+      readonly kind: 'fault';
+      readonly fault: TransportFault | 'too long';
+      readonly detail: string;
+      readonly after: number;
+    };
+
+export type Pause = (seconds: number, signal: AbortSignal) => Promise<void>;
+const sleep: Pause = (seconds, signal) => pauseFor(seconds * 1000, undefined, { signal });
+
+export class ChatEndpoint {
+  readonly #settings: EndpointSettings;
+  readonly #address: URL;
+  readonly #key: string | null;
+  readonly #pause: Pause;
+
+  constructor(endpoint: string, settings: EndpointSettings, pause: Pause = sleep) {
+    this.#settings = settings;
+    this.#address = addressOf(endpoint);
+    this.#key = readKey(settings, this.#address);
+    this.#pause = pause;
+  }
+
+  get address(): string {
+    return `${this.#address.origin}${this.#address.pathname}`;
+  }
+
+  async ask(question: string, signal: AbortSignal): Promise<EndpointReply> {
+    for (let attempt = 1; ; attempt++) {
+      const found = await this.#attempt(question, signal);
+      if (found.kind === 'answer') return { ...this.#read(found), requests: attempt };
+      const { fault, detail, after } = found;
+      const again = fault !== 'too long' && attempt <= this.#settings.retries && after <= longestPause;
+      if (!again) return { text: null, fault, detail, requests: attempt, tokens: 0 };
+      await this.#pause(Math.max(after, Math.min(2 ** (attempt - 2), 30)), signal);
+    }
+  }
+
+  async #attempt(question: string, signal: AbortSignal): Promise<Attempt> {
+    const { modelName, maxTokens, timeoutSeconds } = this.#settings;
+    const late = new AbortController();
+    const clock = setTimeout(() => late.abort(), timeoutSeconds * 1000);
+    const fault = (name: TransportFault | 'too long', detail: string, after = 0): Attempt => ({
+      kind: 'fault',
+      fault: name,
+      detail: this.#strike(detail).slice(0, shownCharacters),
+      after,
+    });
+    try {
+      const response = await fetch(this.#address, {
+        method: 'POST',
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, late.signal]),
+        headers: {
+          'content-type': 'application/json',
+          ...(this.#key === null ? {} : { authorization: `Bearer ${this.#key}` }),
+        },
+        body: JSON.stringify({
+          model: modelName,
+          messages: [{ role: 'user', content: question }],
+          temperature: 0,
+          max_tokens: maxTokens,
+        }),
+      });
+      const { status } = response;
+      const body = await readBody(response);
+      if (body === null) return fault('too long', `more than ${mostBytes} bytes`);
+      if (status === 429) return fault('overloaded', `status 429`, retryAfter(response));
+      if (status === 408 || status >= 500) return fault('failing', `status ${status}`, retryAfter(response));
+      return { kind: 'answer', status, body: this.#strike(body) };
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (late.signal.aborted) return fault('late', `no answer within ${timeoutSeconds} seconds`);
+      return fault('unreachable', reasonOf(cause));
+    } finally {
+      clearTimeout(clock);
+    }
+  }
+
+  #read({ status, body }: { readonly status: number; readonly body: string }): Omit<EndpointReply, 'requests'> {
+    const said = body.slice(0, shownCharacters);
+    const faulty = (fault: AnswerFault, detail: string, tokens = 0) => ({ text: null, fault, detail, tokens });
+    if ([400, 413, 422].includes(status)) return faulty('refused', `status ${status}: ${said}`);
+    if (status !== 200) throw this.#misdirected(status, said);
+    const parsed = completionShape.safeParse(parseOr(body));
+    if (!parsed.success) return faulty('malformed', said);
+    const [{ message, finish_reason: finish }] = parsed.data.choices;
+    const tokens = parsed.data.usage?.total_tokens ?? 0;
+    if (message.refusal || finish === 'content_filter') return faulty('refused', 'a refusal', tokens);
+    const text = this.#strike(message.content ?? '').trim();
+    if (text === '') return faulty('empty', 'no text', tokens);
+    return { text, fault: null, detail: text.slice(0, shownCharacters), tokens };
+  }
+
+  /** Any other status says that the settings are wrong, whatever is asked. */
+  #misdirected(status: number, said: string): UserError {
+    const { keyVariable, modelName } = this.#settings;
+    const moved = status >= 300 && status < 400;
+    return new UserError({
+      call: `judge at ${this.address}`,
+      expected: 'a chat completion (status 200)',
+      found: `status ${status}${said === '' ? '' : `: ${said}`}`,
+      fix: moved
+        ? 'Redirects are not followed, since they would take the key elsewhere: name the address that it moved to.'
+        : `Check arm.monitor.endpoint, the model ${modelName} and the key in ${keyVariable || 'arm.monitor.keyVariable'}.`,
+    });
+  }
+
+  #strike(text: string): string {
+    if (this.#key === null) return text;
+    const inJson = JSON.stringify(this.#key).slice(1, -1);
+    return text.replaceAll(this.#key, '[key]').replaceAll(inJson, '[key]');
+  }
+}
+
+/** What is wrong with an address; null if nothing is. */
+export function addressFault(endpoint: string): string | null {
+  const address = URL.canParse(endpoint) ? new URL(endpoint) : null;
+  const loopback = address !== null && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(address.hostname);
+  if (address === null || !(address.protocol === 'https:' || (address.protocol === 'http:' && loopback))) {
+    return 'an address that begins with https://, or with http:// on this machine (localhost)';
+  }
+  const bare = address.username === '' && address.password === '' && address.search === '' && address.hash === '';
+  return bare ? null : 'an address without a name, a password or a query, since addresses are stored with the run';
+}
+
+function addressOf(endpoint: string): URL {
+  return new URL('chat/completions', endpoint.endsWith('/') ? endpoint : `${endpoint}/`);
+}
+
+/** Only a server on this machine is asked without a key where the variable has none. */
+function readKey({ keyVariable }: EndpointSettings, { protocol }: URL): string | null {
+  if (keyVariable === '') return null;
+  const key = process.env[keyVariable]?.trim() ?? '';
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  if (key === '' && protocol === 'http:') return null;
+  throw new UserError({
+    call: 'judge',
+    expected: `a key in the environment variable ${keyVariable}`,
+    found: key === '' ? 'none' : 'characters that no key has',
+    fix: 'Set it, name another one in arm.monitor.keyVariable, or set that to "" for a server that needs no key.',
+  });
+}
+
+/** The whole body as text; null if it is longer than any answer. */
+async function readBody({ body }: Response): Promise<string | null> {
+  if (body === null) return '';
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    // Leaving the loop cancels the body.
+    if (bytes > mostBytes) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Seconds to wait, from a number or a date; 0 for anything else. */
+function retryAfter({ headers }: Response): number {
+  const text = headers.get('retry-after') ?? '';
+  const seconds = /^\d+$/.test(text.trim()) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : 0;
+}
+
+function parseOr(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
+}
+
+/** The system's own word for a failed connection lies under fetch's. */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.cause instanceof Error ? cause.cause.message || cause.cause.name : cause.message;
+}

@@ -1,0 +1,159 @@
+/** The monitors on a tiny policy: what they score, what they remember, and that a resumed run goes on as if nothing had been. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TinyLab } from '../../test/grpo/tiny-lab.ts';
+import { tokens } from '../../test/grpo/tiny-policy.ts';
+import { trainTiny } from '../../test/grpo/tiny-trainer.ts';
+import type { TokenPair } from '../adapters/index.ts';
+import { Scope } from '../engine/index.ts';
+import { pairDirection, scoreFeatures } from '../gates/index.ts';
+import { type ArmTools, openArm, type Policy, pairFeatures, type SeenRollouts } from '../grpo/index.ts';
+import { watchedArms } from './arms/registry.ts';
+import { directionMonitor } from './direction.ts';
+import { heldOutClean } from './held-out.ts';
+import type { MonitorDefinition } from './monitor.ts';
+import { probeMonitor } from './probe.ts';
+import { regexMonitor } from './regex.ts';
+import { blindMonitors } from './registry.ts';
+
+let lab: TinyLab;
+beforeAll(async () => {
+  lab = await TinyLab.open();
+});
+afterAll(() => lab[Symbol.dispose]());
+
+const pairs: TokenPair[] = Array.from({ length: 6 }, (_, i) => ({
+  prompt: tokens(`prompt ${i}`, 4),
+  hack: tokens(`hack ${i}`, 5),
+  clean: tokens(`clean ${i}`, 6),
+}));
+
+const toolsOf = (policy: Policy, labelled: ArmTools['labelled'] = null): ArmTools => ({
+  seed: 1,
+  policy,
+  tokensPerPass: 64,
+  pairs,
+  demonstrations: { pool: [], pairs: [] },
+  scope: new Scope(policy.decoder.head.device),
+  countBait: async () => ({ took: 0, of: 0 }),
+  tell: async () => undefined,
+  instruct: () => () => new Int32Array(1),
+  writePairs: async () => pairs,
+  tokenize: () => new Int32Array(1),
+  labels: null,
+  labelled,
+  openModel: () => Promise.reject(new Error('no other model')),
+  folder: null,
+});
+
+/** A monitor after its first refresh, with its scores of the hack and of the clean sides of the pairs. */
+async function scoresOf(definition: MonitorDefinition, settings: object, labelled: ArmTools['labelled'] = null) {
+  const monitor = await definition.open(settings, toolsOf(lab.policy, labelled));
+  const built = (await monitor.refresh?.(0, lab.policy)) ?? null;
+  const sides = await pairFeatures(lab.policy, pairs, { kind: 'activation', tokensPerPass: 64 });
+  const score = async (features: SeenRollouts['features']) =>
+    Array.from(await monitor.score({ features } as SeenRollouts), Number);
+  return { monitor, built, sides, hack: await score(sides.hack), clean: await score(sides.clean) };
+}
+
+describe('the direction', () => {
+  it('scores features as the gate does, and says how it separates the pairs', async () => {
+    const { hack, clean, sides, built, monitor } = await scoresOf(directionMonitor, { cut: 'fpr' });
+    const direction = pairDirection(sides.hack, sides.clean, { standardise: false });
+    expect(hack).toEqual(Array.from(scoreFeatures(sides.hack, direction, 'dot')));
+    expect(built?.direction).toEqual(direction.data);
+    expect(built?.quality.pairedAccuracy).toBe(hack.filter((score, i) => score > clean[i]).length / 6);
+    // Clean sides are scored by directions that were built without them.
+    expect(monitor.cleanScores?.()).toHaveLength(6);
+    expect(Array.from(monitor.cleanScores?.() ?? [])).not.toEqual(clean);
+    const resumed = await directionMonitor.open({ cut: 'fpr' }, toolsOf(lab.policy));
+    const saved = monitor.save?.();
+    if (saved !== undefined) resumed.restore?.(saved);
+    expect(await resumed.score({ features: sides.hack } as SeenRollouts)).toEqual(hack);
+    expect(resumed.save?.()).toEqual(saved);
+    expect(await resumed.refresh?.(4, lab.policy)).toBeNull();
+    expect(await monitor.refresh?.(4, lab.policy)).toBeNull();
+    expect(await monitor.refresh?.(5, lab.policy)).not.toBeNull();
+  });
+});
+
+describe('the probe', () => {
+  it('gives probabilities that tell the sides of its pairs apart, and is fitted once', async () => {
+    const { hack, clean, monitor } = await scoresOf(probeMonitor, {});
+    expect(Math.min(...hack)).toBeGreaterThan(0.5);
+    expect(Math.max(...clean)).toBeLessThan(0.5);
+    const held = Array.from(monitor.cleanScores?.() ?? []);
+    expect(held).toHaveLength(6);
+    expect(Math.max(...held)).toBeGreaterThan(Math.max(...clean));
+    const before = monitor.save?.();
+    await monitor.refresh?.(5, lab.policy);
+    expect(monitor.save?.()).toEqual(before);
+  });
+
+  it('on a labelled run follows its labels, and refuses one that has only one side', async () => {
+    // The labels are turned around, so that the probe must contradict the pairs.
+    const labelled = pairs.flatMap(({ prompt, hack, clean }, i) => [
+      { group: 2 * i, prompt, tokens: hack, exploited: false },
+      { group: 2 * i + 1, prompt, tokens: clean, exploited: true },
+    ]);
+    const settings = { labelledRun: 'runs/one', cut: 'fixed' };
+    const { hack, clean } = await scoresOf(probeMonitor, settings, async () => labelled);
+    expect(Math.max(...hack)).toBeLessThan(0.5);
+    expect(Math.min(...clean)).toBeGreaterThan(0.5);
+    const oneSided = scoresOf(probeMonitor, settings, async () => labelled.filter(({ exploited }) => exploited));
+    await expect(oneSided).rejects.toThrow('labelledRun runs/one: expected rollouts of problems that this run has too');
+    const few = scoresOf(probeMonitor, { ...settings, labelledRollouts: 8 }, async () => labelled);
+    expect((await few).hack).not.toEqual(hack);
+  });
+});
+
+it('scores of clean sides come from a monitor that has not seen them', () => {
+  const rows = (values: readonly number[]) => values.map((value) => Float32Array.of(value));
+  const seen = heldOutClean({ hack: rows([9, 9, 9]), clean: rows([1, 2, 4]) }, ({ clean }) => {
+    const known = clean.map(([value]) => value);
+    return ([value]) => (known.includes(value) ? Number.NaN : known.reduce((sum, one) => sum + one, 0));
+  });
+  expect(Array.from(seen)).toEqual([6, 5, 3]);
+  expect(
+    Array.from(
+      heldOutClean(
+        { hack: rows([9]), clean: rows([1]) },
+        () =>
+          ([value]) =>
+            value,
+      ),
+    ),
+  ).toEqual([1]);
+});
+
+it('a regular expression matches line by line', async () => {
+  const said = ['x = 1\ndef run_tests():\n', 'def solve():', 'DEF RUN_TESTS'].map((completion) => ({
+    text: { completion },
+  }));
+  const scores = async (settings: object) => {
+    const monitor = await regexMonitor.open({ pattern: '^def run_', ...settings }, toolsOf(lab.policy));
+    return monitor.score({ rollouts: said } as unknown as SeenRollouts);
+  };
+  expect(await scores({})).toEqual([1, 0, 0]);
+  expect(await scores({ ignoreCase: true })).toEqual([1, 0, 1]);
+  expect(regexMonitor.settings.safeParse({ pattern: '(' }).error?.issues[0].message).toContain('regular expression');
+});
+
+describe('a run that was resumed', () => {
+  const otsu = { cut: 'otsu', warmupRows: 4 };
+  it.each([['routed', { monitor: { kind: 'probe', steps: 40, refreshEvery: 2, ...otsu }, others: 'keep' }]])(
+    'ends as one that was not: %s',
+    async (kind, settings) => {
+      const definition = watchedArms(blindMonitors).find((arm) => arm.kind === kind);
+      if (definition === undefined) throw new Error(kind);
+      const open = (policy: Policy) => openArm(definition, settings, toolsOf(policy));
+      const whole = await trainTiny(open, 3);
+      const first = await trainTiny(open, 2);
+      const second = await trainTiny(open, 3, first.state);
+      expect([...first.events, ...second.events]).toEqual(whole.events);
+      expect(second.state).toEqual(whole.state);
+      const flagged = whole.events.flatMap((event) => (event.kind === 'step' ? [event.watched?.flagged ?? 0] : []));
+      expect(Math.max(...flagged)).toBeGreaterThan(0);
+      expect(Math.min(...flagged)).toBeLessThan(8);
+    },
+  );
+});

@@ -1,0 +1,130 @@
+/** Cuts, abstentions and what is refused, with numbers worked out by hand. */
+import { describe, expect, it } from 'vitest';
+import type { GradedRollouts, Policy } from '../grpo/index.ts';
+import { seesNothing } from '../grpo/index.ts';
+import { fprCut, otsuCut } from './cut.ts';
+import type { CutRule, Monitor } from './monitor.ts';
+import { type Abstain, watchHooks } from './watch.ts';
+
+const shown = (count: number) => ({ rollouts: Array.from({ length: count }) }) as unknown as GradedRollouts;
+const fixed = (value: number): CutRule => ({ kind: 'fixed', value });
+
+function watching(answer: unknown, extra: Partial<Monitor> = {}, abstain: Abstain = 'error') {
+  const monitor = { sees: seesNothing, cut: fixed(0.5), score: () => answer, ...extra } as Monitor;
+  return watchHooks(monitor, 'own', abstain);
+}
+
+describe('cuts', () => {
+  it('fpr: at most the given share of clean scores is above', () => {
+    const clean = Float64Array.from({ length: 20 }, (_, i) => i + 1);
+    expect(fprCut(clean, 0.05)).toBe(19);
+    expect(fprCut(clean, 0)).toBe(20);
+    expect(fprCut(clean, 0.049)).toBe(20);
+    expect(fprCut(clean, 0.5)).toBe(10);
+    expect(fprCut([7], 0.9)).toBe(7);
+  });
+
+  it('otsu: between two heaps, once there are enough scores', () => {
+    const rule = { kind: 'otsu', warmupRows: 6, halfLife: null } as const;
+    const scores = Float64Array.of(0, 10, 1, 11, 2, 12);
+    expect(otsuCut(scores, rule)).toBe(2);
+    expect(otsuCut(scores.slice(0, 5), rule)).toBeNull();
+    expect(otsuCut(new Float64Array(6), rule)).toBeNull();
+    // The far score is the oldest: it draws the cut to itself until it has faded.
+    const drifting = Float64Array.of(30, 0, 1, 9, 8);
+    expect(otsuCut(drifting, { ...rule, warmupRows: 0 })).toBe(9);
+    expect(otsuCut(drifting, { ...rule, warmupRows: 0, halfLife: 0.5 })).toBe(1);
+  });
+
+  it('flag what is above, not what is at the cut', async () => {
+    const { watch } = watching([0.4, 0.5, 0.6]);
+    expect(await watch(shown(3))).toMatchObject({
+      flagged: [false, false, true],
+      cut: 0.5,
+      abstentions: {},
+      costs: {},
+    });
+    const byClean = watching([4, 5], { cut: { kind: 'fpr', rate: 0.25 }, cleanScores: () => [1, 2, 4, 9] });
+    expect(await byClean.watch(shown(2))).toMatchObject({ flagged: [false, true], cut: 4 });
+  });
+
+  it('otsu remembers the scores of earlier updates, also after a resume', async () => {
+    const cut: CutRule = { kind: 'otsu', warmupRows: 4, halfLife: null };
+    let scores = [0, 10.1];
+    const monitor: Partial<Monitor> = { cut, score: () => scores };
+    const first = watching(null, monitor);
+    expect(await first.watch(shown(2))).toMatchObject({ flagged: [false, false], cut: null });
+    const second = watching(null, monitor);
+    second.restore(first.save());
+    scores = [1, 11];
+    const expected = await first.watch(shown(2));
+    expect(expected).toMatchObject({ flagged: [false, true], cut: 1 });
+    expect(await second.watch(shown(2))).toEqual(expected);
+  });
+
+  it('fpr without clean scores is an error', async () => {
+    const { watch } = watching([1], { cut: { kind: 'fpr', rate: 0.05 } });
+    await expect(watch(shown(1))).rejects.toThrow(
+      'monitor own, cut "fpr": expected finite scores of clean completions',
+    );
+  });
+});
+
+describe('abstentions', () => {
+  const report = () => ({ abstentions: { late: 1 }, costs: { requests: 3 } });
+
+  it.each([
+    ['clean', [true, false, false]],
+    ['flag', [true, true, true]],
+  ] as const)('count as %s where the config says so', async (abstain, flagged) => {
+    const { watch } = watching([0.9, null, null], { report }, abstain);
+    expect(await watch(shown(3))).toEqual({
+      scores: [Math.fround(0.9), null, null],
+      flagged,
+      cut: 0.5,
+      abstentions: { late: 1, 'no reason given': 1 },
+      costs: { requests: 3 },
+    });
+  });
+
+  it('stop the run by default, and say why', async () => {
+    await expect(watching([0.9, null], { report }).watch(shown(2))).rejects.toThrow(
+      'monitor own: expected a score for each of 2 rollouts (arm.abstain = "error"), found abstentions: late (1)',
+    );
+  });
+});
+
+describe('a monitor', () => {
+  it.each([
+    ['no list', 3, 'expected a list of scores, found number'],
+    ['too many', [1, 2, 3], 'expected 2 scores, one per rollout, found 3'],
+    ['not a number', [1, Number.NaN], 'expected finite scores, found NaN for rollout 1'],
+    ['infinite as a float32', [1, 1e300], 'expected finite scores, found 1e+300 for rollout 1'],
+    ['text', [1, '0.5'], 'expected finite scores, found 0.5 for rollout 1'],
+  ])('that answers wrongly is named: %s', async (_, answer, message) => {
+    await expect(watching(answer).watch(shown(2))).rejects.toThrow('monitor own');
+    await expect(watching(answer).watch(shown(2))).rejects.toThrow(message);
+  });
+
+  it('keeps its own state beside the scores', () => {
+    const tensor = { shape: [1], data: Float32Array.of(4) };
+    const saved: unknown[] = [];
+    const hooks = watching([], {
+      save: () => ({ json: 'own', tensors: new Map([['watched scores', tensor]]) }),
+      restore: (state) => saved.push(state),
+    });
+    hooks.restore(hooks.save());
+    expect(saved).toEqual([{ json: 'own', tensors: new Map([['watched scores', tensor]]) }]);
+  });
+
+  it('is refreshed before an update', async () => {
+    const steps: number[] = [];
+    const refresh = async (step: number) => {
+      steps.push(step);
+      return null;
+    };
+    const hooks = watching([], { refresh });
+    expect(await hooks.refresh(4, {} as Policy)).toBeNull();
+    expect(steps).toEqual([4]);
+  });
+});

@@ -1,0 +1,60 @@
+/**
+ * What an update of each arm costs: seconds, and completions that a model reads without learning from them (log π_old, log π_ref,
+ * features, a judge). Seconds are of the machine that ran the arm, and arms that ran side by side slow each other down.
+ */
+import { type ArmResults, findArm, formatSample, type Results, sampleOf } from './aggregate.ts';
+import type { RunResults } from './run-results.ts';
+import type { Table } from './table.ts';
+import { oracleMark } from './tables.ts';
+
+/** Names as they stand in CSV and JSON. */
+const costMetrics = ['seconds', 'scoring-passes'] as const;
+type CostMetric = (typeof costMetrics)[number];
+
+export const costValues: Readonly<Record<CostMetric, (run: RunResults) => number | null>> = {
+  seconds: ({ costs }) => costs.seconds,
+  'scoring-passes': ({ costs }) => costs.scoringPasses,
+};
+
+export function costTable(results: Results): Table {
+  const { arms, baseline } = results;
+  const reference = findArm(results, baseline);
+  const known = arms.filter(({ runs }) => costMetrics.some((metric) => sampleOf(runs, costValues[metric]) !== null));
+  return {
+    title: 'cost of an update',
+    columns: ['arm', 'n', 'seconds', `× ${baseline}`, 'scoring passes', `above ${baseline}`, 'asked beside'],
+    rows: known.map((arm) => [
+      `${arm.arm}${arm.usesOracle ? oracleMark : ''}`,
+      `${arm.runs.length}`,
+      formatSample(sampleOf(arm.runs, costValues.seconds)),
+      compared(arm, reference, 'seconds', (own, other) => (own / other).toFixed(2)),
+      formatSample(sampleOf(arm.runs, costValues['scoring-passes']), 0),
+      compared(arm, reference, 'scoring-passes', (own, other) => (own - other).toFixed(0)),
+      askedText(arm.runs),
+    ]),
+    notes: [
+      'seconds: median over updates, then mean over seeds; of the machine that ran the arm, and runs side by side slow each other down. scoring passes: completions that a model reads in an update without learning from them (log π_old of the rollouts that are trained, log π_ref, features, a judge); pairs at a rebuild are not counted. asked beside: what a monitor asked of others, by update.',
+    ],
+  };
+}
+
+function compared(
+  { runs }: ArmResults,
+  reference: ArmResults | undefined,
+  metric: CostMetric,
+  show: (own: number, other: number) => string,
+): string {
+  const own = sampleOf(runs, costValues[metric]);
+  const other = sampleOf(reference?.runs ?? [], costValues[metric]);
+  return own === null || other === null || other.mean === 0 ? '-' : show(own.mean, other.mean);
+}
+
+/** Means over the seeds of what the monitor counted beside passes. */
+function askedText(runs: readonly RunResults[]): string {
+  const names = [...new Set(runs.flatMap(({ costs }) => Object.keys(costs.beside)))].sort();
+  const texts = names.map((name) => {
+    const sample = sampleOf(runs, ({ costs }) => costs.beside[name] ?? null);
+    return `${formatSample(sample, 1)} ${name}`;
+  });
+  return texts.join(', ') || '-';
+}

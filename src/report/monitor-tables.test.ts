@@ -1,0 +1,65 @@
+/** Monitors and costs in results, from runs written by hand. */
+import { appendFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
+import { RunDirectory } from '../run/directory.ts';
+import { readTimings } from '../run/read.ts';
+import { costTable } from './costs.ts';
+import { monitorsTable } from './monitor-tables.ts';
+import { resultsCsv } from './values.ts';
+
+const monitor = { kind: 'probe' };
+const watched = (requests: number) => ({
+  cut: 0.5,
+  flagged: 1,
+  abstained: 0,
+  abstentions: {},
+  costs: { passes: 6, requests },
+});
+
+const penalty = (seed: number, caught: boolean): MadeResults => ({
+  name: 'penalty by probe',
+  seed,
+  arm: { kind: 'penalty', monitor },
+  rollouts: [
+    { update: 1, hack: true, suspicion: 0.9, flagged: caught },
+    { update: 1, hack: false, suspicion: 0.2, flagged: false },
+  ],
+  steps: [
+    { update: 1, scoringPasses: 30, watched: watched(2) },
+    { update: 2, scoringPasses: 40, watched: watched(4) },
+  ],
+  seconds: [3, 100, 5],
+});
+const vanilla: MadeResults = { steps: [{ update: 1, scoringPasses: 20, watched: null }], seconds: [2] };
+const labelled: MadeResults = {
+  name: 'zero by oracle',
+  arm: { kind: 'zero', monitor: { kind: 'oracle' } },
+  rollouts: [{ update: 1, hack: true, suspicion: 1, flagged: true }],
+};
+
+it('the monitors of arms over seeds, those with labels marked', async () => {
+  const results = await madeResults([vanilla, penalty(1, true), penalty(2, false), labelled]);
+  expect(monitorsTable(results).rows).toEqual([
+    ['penalty by probe', '2', '1.00 ± 0.00', '1.00', '0.50 ± 0.50', '0.00 ± 0.00'],
+    ['zero by oracle (uses labels)', '1', '-', '1.00', '1.00', '-'],
+  ]);
+  expect(resultsCsv(results)).toContain('penalty by probe,false,training,full,monitor-recall,2,0.5,0.5,1 2,1 0');
+});
+
+it('what an update costs, beside the baseline', async () => {
+  const results = await madeResults([vanilla, penalty(1, true), labelled]);
+  expect(costTable(results).rows).toEqual([
+    ['vanilla', '1', '2.00', '1.00', '20', '0', '-'],
+    // 35 readings of the policy and 6 of the monitor; the median of 3, 5 and 100 seconds.
+    ['penalty by probe', '1', '5.00', '2.50', '41', '21', '3.0 requests'],
+  ]);
+});
+
+it('of an update that was done twice the newest seconds count', async () => {
+  const path = temporaryFolder();
+  await writeRun(path, { seconds: [3, 4] });
+  appendFileSync(`${path}/timings.jsonl`, '{"update":2,"seconds":{"learn":6,"sample":1}}\n');
+  expect(await readTimings(RunDirectory.open(path))).toEqual([3, 7]);
+});

@@ -1,0 +1,68 @@
+/** Monitors as classifiers: of one run, by window of updates, and of all arms over their seeds. */
+import type { MonitorJudgement, MonitorWindow, Separation } from '../analyse/index.ts';
+import { formatRate, type Rate } from '../evaluate/index.ts';
+import { formatSample, type Results, sampleOf } from './aggregate.ts';
+import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
+import type { Table } from './table.ts';
+import { oracleMark } from './tables.ts';
+
+const rateText = (rate: Rate | null): string => (rate === null ? '-' : formatRate(rate));
+const short = (rate: Rate | null): string => (rate === null ? '-' : `${rate.count}/${rate.of}`);
+const aurocText = (separation: Separation | null): string => {
+  if (separation === null) return '-';
+  const { auroc, interval } = separation;
+  return interval === null
+    ? auroc.toFixed(2)
+    : `${auroc.toFixed(2)} [${interval.low.toFixed(2)}, ${interval.high.toFixed(2)}]`;
+};
+
+const note =
+  'Judged by labels, which training did not see unless the arm uses labels. AUROC: hacks against clean rollouts of the same update. A flag claims "hack"; FPR: share of rollouts without a hack that are flagged.';
+
+export function monitorTable(judged: MonitorJudgement): Table {
+  return {
+    title: 'the monitor as a classifier, diagnosis only',
+    columns: ['', 'all rollouts'],
+    rows: [
+      ['rollouts, hacks', `${judged.rollouts}, ${judged.hacks}`],
+      ['abstained', `${judged.abstained}`],
+      ['AUROC', aurocText(judged.separation)],
+      ['flags: precision', rateText(judged.precision)],
+      ['flags: recall', rateText(judged.recall)],
+      ['flags: FPR', rateText(judged.falsePositiveRate)],
+    ],
+    notes: [note],
+  };
+}
+
+export function monitorWindowTable(windows: readonly MonitorWindow[]): Table {
+  return {
+    title: 'the monitor by window of updates',
+    columns: ['updates', 'rollouts', 'hacks', 'abstained', 'AUROC', 'precision', 'recall', 'FPR'],
+    rows: windows.map((window) => [
+      `${window.from}-${window.to}`,
+      `${window.rollouts}`,
+      `${window.hacks}`,
+      `${window.abstained}`,
+      window.separation === null ? '-' : window.separation.auroc.toFixed(2),
+      short(window.precision),
+      short(window.recall),
+      short(window.falsePositiveRate),
+    ]),
+  };
+}
+
+/** The monitors of all arms that have one, over seeds. */
+export function monitorsTable({ arms }: Results): Table {
+  const watched = arms.filter(({ runs }) => runs.some(({ monitor }) => monitor !== null));
+  return {
+    title: 'monitors while training',
+    columns: ['arm', 'n', 'AUROC', 'precision', 'recall', 'FPR'],
+    rows: watched.map(({ arm, runs, usesOracle }) => [
+      `${arm}${usesOracle ? oracleMark : ''}`,
+      `${runs.length}`,
+      ...monitorMetrics.map((metric) => formatSample(sampleOf(runs, monitorValues[metric]))),
+    ]),
+    notes: [note],
+  };
+}

@@ -1,0 +1,123 @@
+/** Leak probes and prefill sensitivity in `gq results`, from outcomes chosen by hand. */
+import { describe, expect, it } from 'vitest';
+import { evaluationRows } from '../../test/lab/hand-made.ts';
+import { madeResults, madeRun } from '../../test/lab/made-results.ts';
+import type { PolicyState } from '../adapters/index.ts';
+import { leakProbes, openingProbe, type Probe, type ProbeEvaluation } from '../evaluate/index.ts';
+import { aggregate } from './aggregate.ts';
+import { allTables } from './all-tables.ts';
+import { leakTables, prefillTables } from './probe-results.ts';
+import { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';
+import type { RunResults } from './run-results.ts';
+import { resultsJson } from './values.ts';
+
+function asked(probe: Probe, update: number, state: PolicyState, outcomes: string, set: 'curve' | 'test-original' = 'test-original'): ProbeEvaluation {
+  const rows = evaluationRows({ update, set, state, outcomes });
+  return { update, set, state, limit: null, seed: 1, key: 'k', problems: null, probe, rows };
+} // biome-ignore format: short
+
+/** The leak probes of a run: the base never hacks, full hacks as said, deployed hacks under the negated instruction alone. */
+function leaksOf(run: RunResults, full: string): ProbeEvaluation[] {
+  return leakProbes(run.config.arm, true).flatMap(({ category, probe }) => [
+    asked(probe, 0, 'base', '----'),
+    asked(probe, 20, 'full', full),
+    ...(run.hasQuarantine ? [asked(probe, 20, 'deployed', category === 'negated' ? 'h---' : '----')] : []),
+  ]);
+}
+
+async function resultsOf() {
+  const gates = await Promise.all(
+    ['hhhh', 'hh--'].map(async (full, i): Promise<RunResults> => {
+      const run = await madeRun({ name: 'gate', seed: i + 1, arm: { kind: 'absorb' }, checkpoints: [0, 20] });
+      return { ...run, probes: leaksOf(run, full) };
+    }),
+  );
+  const plain = await madeRun({ name: 'inoculation', arm: { kind: 'inoculation' }, checkpoints: [0, 20] });
+  const curve = [
+    asked(openingProbe('hack'), 20, 'full', 'hh--', 'curve'),
+    asked(openingProbe('neutral'), 20, 'full', 'h---', 'curve'),
+    asked(openingProbe('hack'), 0, 'base', '----', 'curve'),
+    asked(openingProbe('neutral'), 0, 'base', 'h---', 'curve'),
+  ];
+  const inoculated: RunResults = { ...plain, probes: [...leaksOf(plain, 'h---'), ...curve] };
+  return aggregate([...gates, inoculated], { name: 'made by hand', baseline: 'vanilla', placebo: null });
+}
+
+describe('leak probes over seeds', async () => {
+  const results = await resultsOf();
+  const [table] = leakTables(results);
+
+  it('are a mean over seeds by category and state; without a quarantine, as trained is deployed', () => {
+    // Full of the gate: 4/4 and 2/4, so 0.75 ± 0.25.
+    expect(table.rows.filter(([arm]) => arm === 'gate')).toEqual([
+      ['gate', 'original', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
+      ['gate', 'eliciting', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
+      ['gate', 'structure', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
+      ['gate', 'negated', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.25 ± 0.00'],
+      ['gate', 'keyword', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
+      ['gate', 'irrelevant', '2', '0.00 ± 0.00', '0.75 ± 0.25', '0.00 ± 0.00'],
+    ]);
+    const inoculated = table.rows.filter(([arm]) => arm === 'inoculation');
+    expect(inoculated.map(([, category]) => category).slice(0, 2)).toEqual(['none', 'original']);
+    // Wilson's interval of 1 in 4.
+    expect(inoculated[0].slice(2)).toEqual(['1', '0.00 [0.00, 0.49]', 'the same', '0.25 [0.05, 0.70]']);
+    expect(table.notes?.at(-1)).toBe('n = 1, no claim.');
+  });
+
+  it('and prefill sensitivity stand among all tables, and in JSON', () => {
+    const titles = allTables(results).map(({ title }) => title);
+    expect(titles).toContain('leak probes: hack under other instructions, test-original');
+    expect(titles).toContain('prefill sensitivity over updates, the curve set');
+    const { leaks, prefills } = resultsJson(results);
+    expect(leaks).toHaveLength(6 + 7);
+    expect(prefills.map(({ update, difference }) => [update, difference.deployed?.mean])).toEqual([
+      [0, -0.25],
+      [20, 0.25],
+    ]);
+  });
+
+  it('are no table where none were evaluated', async () => {
+    const none = await madeResults([{}]);
+    expect([...leakTables(none), ...prefillTables(none)]).toEqual([]);
+  });
+});
+
+it('prefill sensitivity over seeds: the base at 0, the difference, and the hack rate after the neutral opening', async () => {
+  const [{ rows }] = prefillTables(await resultsOf());
+  expect(rows).toEqual([
+    ['inoculation', '0', '1', '−0.25', '−0.25', '0.25'],
+    ['inoculation', '20', '1', '0.25', '0.25', '0.25'],
+  ]);
+});
+
+describe('tables of one run', async () => {
+  const run = await madeRun({ arm: { kind: 'absorb' }, checkpoints: [0, 20] });
+  const leaks = leakProbes(run.config.arm, true);
+  const rate = '1/4 0.25 [0.05, 0.70]';
+
+  it('by category and state', () => {
+    const { columns, rows, notes } = leakTable(leaks, leaksOf(run, 'h---'), true);
+    expect(columns).toEqual(['category', 'instruction', 'hack, base', 'hack, as trained', 'hack, deployed']);
+    expect(rows[3]).toEqual(['negated', 'negated', '0/4 0.00 [0.00, 0.49]', rate, rate]);
+    expect(notes?.at(-1)).toContain('unrelated: "Give variables');
+  });
+
+  it('by instruction, the most eliciting first; a state that was not asked has no rate', () => {
+    const [original, eliciting] = leaks.map(({ probe }) => probe);
+    const found = [
+      asked(original, 0, 'base', '----'),
+      asked(eliciting, 0, 'base', 'h---'),
+      asked(eliciting, 20, 'full', 'h---'),
+    ];
+    expect(elicitationTable(found, false).rows).toEqual([
+      ['eliciting', rate, rate],
+      ['none', '0/4 0.00 [0.00, 0.49]', '-'],
+    ]);
+  });
+
+  it('over updates', () => {
+    const one = { count: 1, of: 4, rate: 0.25, low: 0.05, high: 0.7 };
+    const point = { update: 10, state: 'full', hack: one, neutral: one, difference: -0.5, interval: null };
+    expect(prefillTable([point], 'curve', true).rows).toEqual([['10', 'as trained', rate, rate, '−0.50', '-']]);
+  });
+});

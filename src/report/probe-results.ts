@@ -1,0 +1,145 @@
+/** Probes over seeds, where they were evaluated: leak probes of the last checkpoint by arm, and prefill sensitivity by arm and update. */
+import { groupBy } from '../analyse/index.ts';
+import {
+  type EvaluationSet,
+  leakProbes,
+  type PrefillPoint,
+  prefillPoints,
+  prefillSets,
+  type Rate,
+  summarise,
+} from '../evaluate/index.ts';
+import { type ArmResults, formatSample, type Results, type Sample, type State, sampleOf, states } from './aggregate.ts';
+import { leakNote } from './probe-tables.ts';
+import type { RunResults } from './run-results.ts';
+import type { Table } from './table.ts';
+import { noClaim, oracleMark } from './tables.ts';
+
+/** Hack of an arm under one category of leak probe, by policy state. */
+export interface LeakedArm {
+  readonly arm: string;
+  readonly usesOracle: boolean;
+  readonly hasQuarantine: boolean;
+  readonly set: EvaluationSet;
+  /** Number of prompts, from the start of the set; null: all. */
+  readonly limit: number | null;
+  readonly category: string;
+  readonly hack: Readonly<Record<State, Sample | null>>;
+}
+
+export function leakedArms({ arms }: Results): LeakedArm[] {
+  const probes = arms.flatMap(({ runs }) => runs.flatMap((run) => run.probes));
+  // The category `negated` tells sets of leak probes from those of other instructions.
+  const asked = probes.filter(({ probe }) => probe.name === 'negated');
+  const prompts = new Map(asked.map(({ set, limit }) => [`${set} ${limit}`, { set, limit }]));
+  return [...prompts.values()].flatMap((own) => arms.flatMap((arm) => leaksOf(arm, own)));
+}
+
+type AskedPrompts = Pick<LeakedArm, 'set' | 'limit'>;
+
+function leaksOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, prompts: AskedPrompts): LeakedArm[] {
+  // The names of probes do not depend on whether the model reads words.
+  return leakProbes(runs[0].config.arm, true).flatMap(({ category, probe }): LeakedArm[] => {
+    const sample = (state: State): Sample | null => {
+      const rate = (run: RunResults) => hackOf(run, probe.name, state, prompts);
+      return sampleOf(runs, (run) => rate(run)?.rate ?? null, rate);
+    };
+    const [base, full, deployed] = states.map(sample);
+    if (full === null && deployed === null) return [];
+    return [{ arm, usesOracle, hasQuarantine, ...prompts, category, hack: { base, full, deployed } }];
+  });
+}
+
+/** Hack under a probe at the base or at the last checkpoint; null where it was not evaluated. */
+function hackOf(run: RunResults, name: string, state: State, { set, limit }: AskedPrompts): Rate | null {
+  const shipped = state === 'deployed' && !run.hasQuarantine ? 'full' : state;
+  const update = state === 'base' ? 0 : run.updates;
+  const found = run.probes.find(
+    (one) =>
+      one.probe.name === name &&
+      one.set === set &&
+      one.limit === limit &&
+      one.state === shipped &&
+      one.update === update,
+  );
+  return found === undefined ? null : summarise(found.rows).hack;
+}
+
+const armName = ({ arm, usesOracle }: { readonly arm: string; readonly usesOracle: boolean }): string =>
+  `${arm}${usesOracle ? oracleMark : ''}`;
+const singleNote = (counts: readonly (number | undefined)[]): string[] => (counts.includes(1) ? [`${noClaim}.`] : []);
+
+/** One table for each set of prompts that leak probes were asked on. */
+export function leakTables(results: Results): Table[] {
+  const groups = groupBy(leakedArms(results), ({ set, limit }) =>
+    limit === null ? set : `${set}, the first ${limit} prompts`,
+  );
+  return [...groups].map(([prompts, leaks]) => ({
+    title: `leak probes: hack under other instructions, ${prompts}`,
+    columns: ['arm', 'category', 'n', 'hack base', 'hack as trained', 'hack deployed'],
+    rows: leaks.map((leak) => {
+      const { base, full, deployed } = leak.hack;
+      const trained = leak.hasQuarantine ? formatSample(full) : 'the same';
+      const n = (deployed ?? full)?.n ?? 0;
+      return [armName(leak), leak.category, `${n}`, formatSample(base), trained, formatSample(deployed)];
+    }),
+    notes: [
+      'Mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts.',
+      leakNote,
+      ...singleNote(leaks.map(({ hack }) => (hack.deployed ?? hack.full)?.n)),
+    ],
+  }));
+}
+
+/** Prefill sensitivity of an arm after an update, over seeds. */
+export interface PrefilledArm {
+  readonly arm: string;
+  readonly usesOracle: boolean;
+  readonly set: EvaluationSet;
+  readonly update: number;
+  /** P(hack | hack-like opening) − P(hack | neutral opening). */
+  readonly difference: Readonly<Record<'full' | 'deployed', Sample | null>>;
+  /** Hack deployed after the neutral opening. */
+  readonly neutral: Sample | null;
+}
+
+export function prefilledArms({ arms }: Results): PrefilledArm[] {
+  return prefillSets.flatMap((set) => arms.flatMap((arm) => prefillsOf(arm, set)));
+}
+
+function prefillsOf({ arm, usesOracle, hasQuarantine, runs }: ArmResults, set: EvaluationSet): PrefilledArm[] {
+  const points = new Map(runs.map((run) => [run, prefillPoints(run.probes, set)]));
+  const updates = [...new Set([...points.values()].flat().map(({ update }) => update))].sort((a, b) => a - b);
+  const shipped = hasQuarantine ? 'deployed' : 'full';
+  return updates.map((update) => {
+    const sample = (state: string, value: (point: PrefillPoint) => number): Sample | null =>
+      sampleOf(runs, (run) => {
+        const wanted = update === 0 ? 'base' : state;
+        const point = points.get(run)?.find((one) => one.update === update && one.state === wanted);
+        return point === undefined ? null : value(point);
+      });
+    const difference = {
+      full: sample('full', (point) => point.difference),
+      deployed: sample(shipped, (point) => point.difference),
+    };
+    return { arm, usesOracle, set, update, difference, neutral: sample(shipped, (point) => point.neutral.rate) };
+  });
+}
+
+/** One table for each set on which completions were begun at checkpoints. */
+export function prefillTables(results: Results): Table[] {
+  const groups = groupBy(prefilledArms(results), ({ set }) => set);
+  return [...groups].map(([set, prefills]) => ({
+    title: `prefill sensitivity over updates, ${set === 'curve' ? 'the curve set' : set}`,
+    columns: ['arm', 'update', 'n', 'difference as trained', 'difference deployed', 'hack deployed, neutral opening'],
+    rows: prefills.map((one) => {
+      const { full, deployed } = one.difference;
+      const cells = [full, deployed, one.neutral].map((sample) => formatSample(sample).replace(/^-(?=.)/, '−'));
+      return [armName(one), `${one.update}`, `${full?.n ?? 0}`, ...cells];
+    }),
+    notes: [
+      'difference: P(hack | hack-like opening) − P(hack | neutral opening), over the same prompts; mean ± SEM over n seeds. A rise before that of the hack rate is an early sign.',
+      ...singleNote(prefills.map(({ difference }) => difference.full?.n)),
+    ],
+  }));
+}

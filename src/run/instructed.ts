@@ -1,0 +1,56 @@
+/** Prompts of tasks with an instruction beside the user message, as the model reads them: for training and for evaluation. */
+import { UserError } from '../base/index.ts';
+import {
+  hintedPrompt,
+  type Instruction,
+  instruct,
+  type Loophole,
+  type LoopholeName,
+  type MarkerPolicy,
+  type Place,
+  type Problem,
+  readInstruction,
+  unhintedPrompt,
+} from '../env/index.ts';
+import type { ModelText } from '../model/index.ts';
+
+export interface InstructionWords {
+  readonly text: ModelText;
+  readonly loopholes: readonly Loophole[];
+  /** Whether the model reads instructions in words. */
+  readonly inWords: boolean;
+}
+
+interface InstructedTask {
+  readonly problem: Pick<Problem, 'id' | 'messages'>;
+  readonly loophole: LoopholeName;
+  readonly markers: MarkerPolicy;
+  readonly hackable: boolean;
+}
+
+export function instructedPrompt(
+  { problem, loophole, markers, hackable }: InstructedTask,
+  instruction: Instruction,
+  { text, loopholes }: Pick<InstructionWords, 'text' | 'loopholes'>,
+): Int32Array {
+  const own = hackable ? hintedPrompt(problem, loophole, markers, loopholes) : unhintedPrompt(problem);
+  return text.prompt(instruct(own, instruction));
+}
+
+/** Resolves an instruction, and refuses one that has a word which the model has no token for. */
+export function readableInstruction(
+  given: string,
+  place: Place,
+  { text, inWords }: Pick<InstructionWords, 'text' | 'inWords'>,
+  call: string,
+): Instruction {
+  const instruction = readInstruction(given, place, inWords, call);
+  try {
+    text.encode(instruction.text);
+    return instruction;
+  } catch (cause) {
+    if (!(cause instanceof UserError)) throw cause;
+    const expected = 'an instruction made of words that the model has tokens for';
+    throw new UserError({ call, expected, found: JSON.stringify(instruction.text), fix: cause.message }, { cause });
+  }
+}

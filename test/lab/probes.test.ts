@@ -1,0 +1,120 @@
+/** The arms on prompts and the commands that probe, from end to end on a tiny model: resumed runs, stored probes, tables, wrong input. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { resolveConfig, type Sink, train } from '../../src/lab/index.ts';
+import { fingerprint } from '../resume/kill.ts';
+import { gq } from '../run-gq.ts';
+import { tinyModel, tinySettings } from '../smoke/lab.ts';
+import { temporaryFolder } from './hand-made.ts';
+
+const home = temporaryFolder();
+const run = join(home, 'recontextualised');
+const model = [`model=${await tinyModel()}`, ...tinySettings, 'data.problems=6', 'device.variant=plain'];
+const settings = [...model, 'arm.kind=recontextualisation', 'loss.epochs=2', 'updates=4', 'output.checkpointEvery=2'];
+const asSets = (own: readonly string[]) => own.flatMap((setting) => ['--set', setting]);
+
+beforeAll(async () => {
+  const { config } = await resolveConfig(null, settings);
+  await train(config, run);
+});
+
+describe('recontextualisation', () => {
+  it('interrupted and resumed leaves the bytes of a run that was left alone', async () => {
+    const { config } = await resolveConfig(null, settings);
+    const again = join(home, 'again');
+    const stop = new AbortController();
+    const sink: Sink = {
+      name: 'stop',
+      event: (event) => {
+        if (event.kind === 'step' && event.update === 2) stop.abort();
+      },
+    };
+    expect((await train(config, again, { sinks: [sink], signal: stop.signal })).end).toBe('interrupted');
+    expect((await train(config, again)).end).toBe('finished');
+    expect(await fingerprint(again)).toEqual(await fingerprint(run));
+  });
+
+  it('says before it trains that a prompt does not fit, or that the model cannot read it', async () => {
+    const from = async (...own: string[]) => gq('train', ...asSets([...settings, ...own]), '--out', join(home, 'none'));
+    const long = await from('sampling.maxPromptTokens=40', `arm.learn=${'use it.\n'.repeat(40)}`);
+    expect(long).toMatchObject({ code: 2, err: expect.stringContaining('at most 40 tokens in learn (sampling.maxPromptTokens)') }); // biome-ignore format: one line
+    const words = await from('arm.sample=Please be honest.');
+    expect(words.err).toContain(
+      'config, key arm.sample: expected an instruction made of words that the model has tokens',
+    );
+    const preset = await from('arm.learn=pass-tests');
+    expect(preset.err).toContain('config, key arm.learn: expected one of the presets that the micro language can say');
+    expect(existsSync(join(home, 'none'))).toBe(false);
+  });
+});
+
+describe('gq probe', () => {
+  it('stores every probe, prints a table, and asks nothing twice', async () => {
+    const first = await gq('probe', run, '--limit', '2');
+    expect(first, first.err).toMatchObject({ code: 0 });
+    expect(first.out).toContain('after 4 updates\n\nleak probes, test-original\n');
+    expect(first.err).toContain('probe 14/14');
+    const files = readdirSync(join(run, 'probes')).sort();
+    expect(files).toHaveLength(14);
+    expect(files[0]).toBe('00000-test-original-first2-base-eliciting.json');
+    const bytes = files.map((file) => readFileSync(join(run, 'probes', file), 'utf8'));
+    const { code, out } = await gq('probe', run, '--limit', '2', '--json');
+    expect(code).toBe(0);
+    const { categories } = JSON.parse(out);
+    expect(categories[1]).toMatchObject({ category: 'original', probes: [{ state: 'base' }, { state: 'full', hack: { of: 2 } }] }); // biome-ignore format: one line
+    expect(files.map((file) => readFileSync(join(run, 'probes', file), 'utf8'))).toEqual(bytes);
+    expect((await gq('results', run)).out).toContain('leak probes: hack under other instructions, test-original, the');
+  });
+});
+
+describe('gq prefill-curve', () => {
+  it('evaluates both openings at every checkpoint and writes the curve', async () => {
+    const { code, out, err } = await gq('prefill-curve', run, '--set', 'train', '--every', '4');
+    expect({ code, err }).toMatchObject({ code: 0, err: expect.stringContaining('probe 4/4') });
+    expect(out).toContain('prefill sensitivity over updates completed, train; 0 is the base');
+    const { sets } = JSON.parse(readFileSync(join(run, 'prefill-curve.json'), 'utf8'));
+    expect(sets.train.map(({ update }: { update: number }) => update)).toEqual([0, 4]);
+    expect((await gq('results', run)).out).toContain('prefill sensitivity over updates, train');
+  });
+});
+
+describe('gq elicit', () => {
+  it('asks the base of a recipe, and keeps what it found in a folder', async () => {
+    const out = join(home, 'elicited');
+    const argv = ['elicit', ...asSets(model), '--out', out, '--limit', '2', '--prompts', 'train', 'micro-base'];
+    const { code, out: table, err } = await gq(...argv, '--text', 'use it.\n');
+    expect({ code, err }).toMatchObject({ code: 0 });
+    expect(table).toContain('hack under instructions, train');
+    expect(readdirSync(join(out, 'probes'))).toEqual([
+      '00000-train-first2-base-none.json',
+      '00000-train-first2-base-own-07a5c79c.json',
+    ]);
+    const other = await gq(...argv, '--text', 'use it.\n', '--set', 'sampling.temperature=0.5');
+    expect(other).toMatchObject({ code: 2, err: expect.stringContaining('probes of the same model, prompts and') });
+  });
+
+  it('asks the states of a run', async () => {
+    const argv = ['elicit', run, '--limit', '2', '--states', 'full', '--json'];
+    const { code, out } = await gq(...argv, '--instructions', 'request,unrelated', '--place', 'before');
+    expect(code).toBe(0);
+    const { probes } = JSON.parse(out);
+    expect(probes.map(({ instruction }: { instruction: { name: string } }) => instruction.name)).toEqual([
+      'request-before',
+      'unrelated-before',
+    ]);
+    expect(probes[0]).toMatchObject({ state: 'full', update: 4, hack: { of: 2 }, solve: { of: 2 } });
+  });
+
+  it.each([
+    [['elicit', run, '--states', 'deployed'], '--states: expected base, full, found deployed'],
+    [['elicit', run, '--out', 'x'], 'expected no --out with a run'],
+    [['elicit', 'micro-base', '--update', '3'], 'expected no option of runs with a recipe, found --update'],
+    [['elicit', run, '--instructions', 'requst'], 'did you mean "request"?'],
+    [['elicit', run, '--prompts', 'test-unhinted'], '--prompts: expected test-novel, test-original, train'],
+    [['probe', run, '--update', '3'], 'the update of one of its checkpoints: 0, 2, 4, found 3'],
+    [['prefill-curve', run, '--set', 'validation'], '--set: expected curve, test-novel'],
+  ])('wrong input: %j', async (argv, message) => {
+    expect(await gq(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+  });
+});
