@@ -51,14 +51,8 @@ describe('every label flipped', () => {
     expect(pins > 0).toBe(gated);
   });
 
-  it.each([
-    'penalty by regex',
-    'screen by direction',
-    'filter by probe',
-    'routed by judge',
-    'routed by direction at a false-positive rate',
-  ])('%s: the same checkpoint bytes', async (name) => {
-    const { told, same } = await bothWays([...watchedArms[name], ...shorter]);
+  it.each(Object.entries(watchedArms))('%s: the same checkpoint bytes', async (_, settings) => {
+    const { told, same } = await bothWays([...settings, ...shorter]);
     expect(same[1]).toEqual(same[0]);
     const flags = told.steps.map(({ watched }) => watched?.flagged ?? 0);
     expect(Math.max(...flags)).toBeGreaterThan(0);
