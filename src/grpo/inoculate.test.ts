@@ -80,6 +80,25 @@ describe('phase 1', () => {
     return inoculationAdapter.open(settings, tools as unknown as ArmTools);
   };
 
+  it('leaves gradients of the deployed block alone and sets those of the quarantine to zero', async () => {
+    const { scope, policy } = await makePolicy();
+    using _scope = scope;
+    const gradients = (block: 'deployed' | 'quarantine') => policy.adapter.blockGradients(block);
+    for (const gradient of [...gradients('deployed'), ...gradients('quarantine')]) {
+      gradient.device.write(
+        gradient,
+        Float32Array.from({ length: gradient.size }, (_, i) => i + 1),
+      );
+    }
+    const arm = await openOn(policy, scope, { leastRate: 0 });
+    await arm.gradient?.(policy.adapter.parameters, () => Promise.reject(new Error('no second pass')));
+    const [kept, frozen] = await Promise.all(
+      (['deployed', 'quarantine'] as const).map((block) => joined(gradients(block).map((own) => readFloats(own)))),
+    );
+    expect(new Set(frozen)).toEqual(new Set([0]));
+    expect(Math.min(...kept)).toBe(1);
+  });
+
   it('is refused where it does not elicit the hack, and recorded where it does', async () => {
     const { scope, policy } = await makePolicy();
     using _scope = scope;

@@ -28,7 +28,7 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
     refresh: async (step, policy) => (await monitor.refresh?.(step, policy)) ?? null,
     async watch(graded) {
       const scores = checkScores(await monitor.score(graded), graded, kind);
-      const { abstentions, costs } = reportOf(monitor, scores);
+      const { abstentions, costs } = reportOf(monitor, kind, scores);
       if (abstain === 'error') refuseAbstentions(kind, scores.length, abstentions);
       remember(scores);
       const cut = cutOf(monitor, kind, remembered);
@@ -65,12 +65,30 @@ function checkScores(answer: unknown, { rollouts }: GradedRollouts, kind: string
   });
 }
 
-function reportOf(monitor: Monitor, scores: readonly (number | null)[]): Pick<Watched, 'abstentions' | 'costs'> {
+function reportOf(
+  monitor: Monitor,
+  kind: string,
+  scores: readonly (number | null)[],
+): Pick<Watched, 'abstentions' | 'costs'> {
   const { abstentions = {}, costs = {} } = monitor.report?.() ?? {};
+  expectCounts(kind, { ...costs, ...abstentions });
   const abstained = scores.filter((score) => score === null).length;
   const explained = Object.values(abstentions).reduce((sum, count) => sum + count, 0);
   const rest = abstained - explained;
   return { abstentions: rest > 0 ? { ...abstentions, 'no reason given': rest } : abstentions, costs };
+}
+
+/** An abstention whose count is no number would be taken for none. */
+function expectCounts(kind: string, counts: Readonly<Record<string, unknown>>): void {
+  for (const [name, count] of Object.entries(counts)) {
+    if (Number.isSafeInteger(count) && Number(count) >= 0) continue;
+    throw new UserError({
+      call: `monitor ${kind}, report`,
+      expected: 'whole numbers from 0 as counts',
+      found: `${String(count)} for ${name}`,
+      fix: 'A monitor must count abstentions by reason, and costs by name.',
+    });
+  }
 }
 
 function refuseAbstentions(kind: string, count: number, abstentions: Watched['abstentions']): void {

@@ -64,9 +64,15 @@ describe('where the settings of a gate come from', () => {
 
   it.each(files)('%s: an arm is named for labels where labels chose its settings', async (name) => {
     const { runs } = await planned(name);
-    for (const { arm, config } of runs.filter(isGate)) {
+    for (const { arm, config } of runs) {
       if (config.notes.thresholds === 'labels') expect(arm).toContain('by-labels');
     }
+  });
+
+  it('how long the micro quarantine is taught was chosen by what it elicits, without labels', async () => {
+    const { runs } = await planned('micro-baselines.toml');
+    const taught = runs.filter(({ config }) => config.arm.kind === 'inoculation-adapter');
+    expect(taught.map(({ config }) => config.notes.thresholds)).toEqual(['label-free', 'label-free']);
   });
 
   it('covers the gates of the micro lab and of the large model', () => {

@@ -157,13 +157,7 @@ describe('every label flipped', () => {
     expect(pins > 0).toBe(gated);
   });
 
-  it.each([
-    'penalty by regex',
-    'screen by direction',
-    'filter by probe',
-    'routed by judge',
-    'routed by direction at a false-positive rate',
-  ])('%s: the same checkpoint bytes', async (name) => {
+  it.each(Object.keys(watchedArms))('%s: the same checkpoint bytes', async (name) => {
     const { trained, same } = await bothWays(name);
     expect(same[1]).toEqual(same[0]);
     const flags = trained.steps.map(({ watched }) => watched?.flagged ?? 0);

@@ -1,7 +1,8 @@
 /**
  * Penalties: what a flagged rollout loses before advantages are computed. `penalty`: r − c, c = 3 as in the training-time monitors of
- * Ariahw's reward-hacking benchmark (a monitor of 90% accuracy needed 4 there). `zero`: r = 0. `probe-penalty`: r − w · p for every
- * rollout, p a probability, w = 1 as in the Obfuscation Atlas of FAR AI (arXiv 2602.15515).
+ * Ariahw's benchmark (github.com/ariahw/rl-rewardhacking; a monitor of 90% accuracy needed 4 there). `zero`: r = 0
+ * (shawnghu/small-rl). `probe-penalty`: r − w · p for every rollout, p a probability, w = 1 as in the Obfuscation Atlas of FAR AI
+ * (arXiv 2602.15515).
  */
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';

@@ -1,7 +1,7 @@
 /**
  * Screening: flagged rollouts teach nothing, but for the KL term. `screen` leaves them out of their group's statistics, and a group with
- * fewer than two others is skipped, as in the screening of Ariahw's reward-hacking benchmark; `filter` leaves their rewards in the
- * statistics, so that the others of the group still are compared with a hack's reward.
+ * fewer than two others is skipped, as in the screening of Ariahw's benchmark (github.com/ariahw/rl-rewardhacking); `filter`
+ * (shawnghu/small-rl) leaves their rewards in the statistics, so that the others of the group still are compared with a hack's reward.
  */
 import type { Screening } from '../../grpo/index.ts';
 import type { Intervention } from './watched-arm.ts';

@@ -1,0 +1,124 @@
+/**
+ * What a monitor costs in the micro lab: updates of vanilla and of penalties by a monitor, in turns in one process. With the usual learning
+ * rate, next to nothing, all of them sample the same completions of the base. A penalty of 0 leaves rewards as they are, so that its
+ * updates cost what watching costs; a penalty that is more than 0 gives groups a spread that had none, and more is learned from.
+ *
+ * npm run bench monitors -- [--updates 12] [--threads 2] [--recipe recipes/micro-base.toml] [--monitors probe,direction]
+ *                           [--learningRate 1e-9] [--json]
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { assemble, openInputs, Resources, resolveBuiltin } from '../src/lab/index.ts';
+import { VerdictLedger } from '../src/oracle/index.ts';
+import { median } from '../src/stats/index.ts';
+
+const { values } = parseArgs({
+  options: {
+    updates: { type: 'string', default: '12' },
+    threads: { type: 'string', default: '2' },
+    recipe: { type: 'string', default: 'recipes/micro-base.toml' },
+    monitors: { type: 'string', default: 'probe' },
+    learningRate: { type: 'string', default: '1e-9' },
+    json: { type: 'boolean', default: false },
+  },
+});
+/** The first updates warm up; the very first also fits the monitor. */
+const warmup = 2;
+const updates = Number(values.updates) + warmup;
+
+type Seconds = Readonly<Record<string, number>>;
+
+/** One more update of an arm: its seconds by phase, and how many rollouts were learned from. */
+interface Turn {
+  readonly seconds: Seconds;
+  readonly total: number;
+  /** Processor seconds of this process, which neighbours do not change as they do time; programs are graded in others. */
+  readonly processor: number;
+  readonly trained: number;
+  readonly flagged: number;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
+await using resources = new Resources();
+
+async function openArm(name: string, settings: readonly string[]) {
+  const { config } = resolveBuiltin(values.recipe, [
+    `updates=${updates}`,
+    `device.threads=${values.threads}`,
+    `optimiser.learningRate=${values.learningRate}`,
+    ...settings,
+  ]);
+  const inputs = await openInputs(config, resources);
+  const ledger = resources.use(new VerdictLedger(join(folder, `${name}.jsonl`)));
+  const { trainer, clock } = await assemble(config, inputs, ledger, resources);
+  const events = trainer.train();
+  async function turn(): Promise<Turn> {
+    clock.take();
+    const began = performance.now();
+    const spent = process.cpuUsage();
+    for (let next = await events.next(); next.done !== true; next = await events.next()) {
+      if (next.value.kind !== 'step') continue;
+      const { routes, watched } = next.value;
+      const total = (performance.now() - began) / 1000;
+      const { user, system } = process.cpuUsage(spent);
+      const processor = (user + system) / 1e6;
+      ledger.forget();
+      const trained = routes.keep + routes.absorb + routes.route;
+      return { seconds: clock.take(), total, processor, trained, flagged: watched?.flagged ?? 0 };
+    }
+    throw new RangeError(`${name}: training ended before its last turn`);
+  }
+  return { name, turn, turns: [] as Turn[] };
+}
+
+const arms = [await openArm('vanilla', ['arm.kind=vanilla'])];
+for (const monitor of values.monitors.split(',')) {
+  const settings = ['arm.kind=penalty', `arm.monitor.kind=${monitor}`];
+  arms.push(await openArm(`penalty 0 by ${monitor}`, [...settings, 'arm.penalty=0']));
+  arms.push(await openArm(`penalty by ${monitor}`, settings));
+}
+for (let update = 0; update < updates; update++) {
+  // The order turns around, so that none is always measured after the same other.
+  for (const arm of update % 2 === 0 ? arms : arms.toReversed()) arm.turns.push(await arm.turn());
+}
+rmSync(folder, { recursive: true });
+
+const phases = ['sample', 'grade', 'score', 'watch', 'route', 'learn', 'other'];
+const rows = arms.map(({ name, turns }) => {
+  const counted = turns.slice(warmup);
+  const middle = (pick: (turn: Turn) => number): number => median(counted.map(pick));
+  return {
+    name,
+    first: turns[0].total,
+    seconds: Object.fromEntries(phases.map((phase) => [phase, middle(({ seconds }) => seconds[phase] ?? 0)])),
+    total: middle(({ total }) => total),
+    ratio: median(counted.map(({ total }, i) => total / arms[0].turns[warmup + i].total)),
+    processor: middle(({ processor }) => processor),
+    processorRatio: median(counted.map(({ processor }, i) => processor / arms[0].turns[warmup + i].processor)),
+    trained: counted.reduce((sum, { trained }) => sum + trained, 0) / counted.length,
+    flagged: counted.reduce((sum, { flagged }) => sum + flagged, 0) / counted.length,
+  };
+});
+const load = loadavg()[0].toFixed(1);
+const machine = `Node ${process.version}, ${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, load ${load}`;
+if (values.json) console.log(JSON.stringify({ machine, updates: updates - warmup, rows }, null, 2));
+else {
+  const cell = (value: number, digits = 3) => value.toFixed(digits).padStart(8);
+  console.log(`${machine}; ${values.threads} threads; learning rate ${values.learningRate}`);
+  console.log(`seconds per update, medians of ${updates - warmup} updates in turns after ${warmup}`);
+  const head = [...phases, 'total', 'ratio', 'cpu', 'ratio', 'first', 'learned', 'flagged']
+    .map((word) => word.padStart(8))
+    .join('');
+  console.log(`${''.padEnd(22)}${head}`);
+  for (const { name, seconds, total, ratio, processor, processorRatio, first, trained, flagged } of rows) {
+    const cells = [...phases.map((phase) => seconds[phase]), total, ratio, processor, processorRatio, first]
+      .map((value) => cell(value))
+      .join('');
+    console.log(`${name.padEnd(22)}${cells}${cell(trained, 1)}${cell(flagged, 1)}`);
+  }
+  console.log(
+    'ratio: the median over updates of the time over that of vanilla in the same turn. cpu: processor seconds of this process, without the graders. first: the first update, which fits a monitor.',
+  );
+}
