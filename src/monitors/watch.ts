@@ -4,8 +4,8 @@
  * that a run that is resumed meets the same numbers.
  */
 import { UserError } from '../base/index.ts';
-import type { Arm, ArmState, GradedRollouts, Watched } from '../grpo/index.ts';
-import { fprCut, otsuCut } from './cut.ts';
+import type { Arm, ArmState, Seen, Watched } from '../grpo/index.ts';
+import { cutSchema, fprCut, otsuCut } from './cut.ts';
 import type { Monitor } from './monitor.ts';
 
 export type Abstain = 'clean' | 'flag' | 'error';
@@ -17,6 +17,7 @@ export type WatchHooks = Required<Pick<Arm, 'sees' | 'refresh' | 'watch' | 'save
 
 /** `kind`: the monitor's name in the config. */
 export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): WatchHooks {
+  expectCut(monitor.cut, kind);
   let remembered = new Float64Array();
   const remember = (scores: readonly (number | null)[]): void => {
     if (monitor.cut.kind !== 'otsu') return;
@@ -26,13 +27,18 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
   return {
     sees: monitor.sees,
     refresh: async (step, policy) => (await monitor.refresh?.(step, policy)) ?? null,
-    async watch(graded) {
-      const scores = checkScores(await monitor.score(graded), graded, kind);
-      const { abstentions, costs } = reportOf(monitor, scores);
+    async watch({ rewards: _rewards, watched: _watched, ...seen }) {
+      const { rollouts } = seen;
+      // The monitor gets copies: one that sorts its list would otherwise change what the arm's other hooks are shown.
+      const scores = checkScores(await monitor.score({ ...seen, rollouts: structuredClone(rollouts) }), rollouts, kind);
+      const { abstentions, costs } = reportOf(monitor, kind, scores);
       if (abstain === 'error') refuseAbstentions(kind, scores.length, abstentions);
       remember(scores);
       const cut = cutOf(monitor, kind, remembered);
-      const flagged = scores.map((score) => (score === null ? abstain === 'flag' : cut !== null && score > cut));
+      const rounded = cut === null ? null : Math.fround(cut);
+      const flagged = scores.map((score) =>
+        score === null ? abstain === 'flag' : rounded !== null && score > rounded,
+      );
       return { scores, flagged, cut, abstentions, costs };
     },
     ...(monitor.rehearse === undefined ? {} : { rehearse: async () => monitor.rehearse?.() }),
@@ -44,7 +50,7 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
   };
 }
 
-function checkScores(answer: unknown, { rollouts }: GradedRollouts, kind: string): (number | null)[] {
+function checkScores(answer: unknown, rollouts: readonly Seen[], kind: string): (number | null)[] {
   const refuse = (expected: string, found: string): never => {
     throw new UserError({
       call: `monitor ${kind}`,
@@ -65,12 +71,38 @@ function checkScores(answer: unknown, { rollouts }: GradedRollouts, kind: string
   });
 }
 
-function reportOf(monitor: Monitor, scores: readonly (number | null)[]): Pick<Watched, 'abstentions' | 'costs'> {
-  const { abstentions = {}, costs = {} } = monitor.report?.() ?? {};
+function reportOf(
+  monitor: Monitor,
+  kind: string,
+  scores: readonly (number | null)[],
+): Pick<Watched, 'abstentions' | 'costs'> {
+  const { abstentions: reasons, costs } = monitor.report?.() ?? {};
+  const abstentions = checkCounts(reasons, kind, 'abstentions');
   const abstained = scores.filter((score) => score === null).length;
-  const explained = Object.values(abstentions).reduce((sum, count) => sum + count, 0);
-  const rest = abstained - explained;
-  return { abstentions: rest > 0 ? { ...abstentions, 'no reason given': rest } : abstentions, costs };
+  const rest = abstained - Object.values(abstentions).reduce((sum, count) => sum + count, 0);
+  if (rest < 0) {
+    throw new UserError({
+      call: `monitor ${kind}, report`,
+      expected: `at most ${abstained} abstentions, as many as scores that are null`,
+      found: `${abstained - rest}`,
+    });
+  }
+  return {
+    abstentions: rest > 0 ? { ...abstentions, 'no reason given': rest } : abstentions,
+    costs: checkCounts(costs, kind, 'costs'),
+  };
+}
+
+function checkCounts(counts: unknown, kind: string, name: string): Readonly<Record<string, number>> {
+  if (counts === undefined) return {};
+  const isTable = typeof counts === 'object' && counts !== null && !Array.isArray(counts);
+  const bad = isTable ? Object.entries(counts).find(([, count]) => !Number.isSafeInteger(count) || count < 0) : null;
+  if (bad === undefined) return counts as Readonly<Record<string, number>>;
+  throw new UserError({
+    call: `monitor ${kind}, report`,
+    expected: `${name}: whole numbers by name`,
+    found: bad === null ? String(counts) : `${String(bad[1])} as ${bad[0]}`,
+  });
 }
 
 function refuseAbstentions(kind: string, count: number, abstentions: Watched['abstentions']): void {
@@ -81,6 +113,18 @@ function refuseAbstentions(kind: string, count: number, abstentions: Watched['ab
     expected: `a score for each of ${count} rollouts (arm.abstain = "error")`,
     found: `abstentions: ${reasons.map(([reason, times]) => `${reason} (${times})`).join(', ')}`,
     fix: 'To go on where the monitor abstains, say what such a rollout counts as: arm.abstain = "clean" or "flag".',
+  });
+}
+
+/** A cut without its number would flag nothing, and nobody would see it. */
+function expectCut(cut: unknown, kind: string): void {
+  if (cutSchema.safeParse(cut).success) return;
+  throw new UserError({
+    call: `monitor ${kind}, cut`,
+    expected:
+      "{ kind: 'fixed', value }, { kind: 'fpr', rate } from 0 to 1 or { kind: 'otsu', warmupRows, halfLife or null }",
+    found: JSON.stringify(cut) ?? 'nothing',
+    fix: 'cutRule of gradient-quarantine makes one from the keys of cutKeys.',
   });
 }
 
