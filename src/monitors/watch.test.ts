@@ -77,7 +77,7 @@ describe('cuts', () => {
     { kind: 'otsu', warmupRows: 2, halfLife: 0 },
   ])('that would flag nothing or anything are refused at once: %j', (cut) => {
     expect(() => watching([1], { cut: cut as unknown as CutRule })).toThrow(
-      "monitor own, cut: expected { kind: 'fixed'",
+      "monitor own: expected cut: { kind: 'fixed'",
     );
   });
 
@@ -150,6 +150,23 @@ describe('a monitor', () => {
     await watching(null, { score }).watch(graded);
     expect(names.sort()).toEqual(['features', 'rollouts', 'step']);
     expect(graded.rollouts).toEqual([{ group: 0 }, { group: 1 }]);
+  });
+
+  it.each([
+    [{ cleanscores: () => [1] }, 'found cleanscores. Is it misspelt?'],
+    [{ save: () => ({ json: 5, tensors: new Map() }) }, 'expected save and restore together, found save alone'],
+    [{ report: {} }, 'expected a function as report'],
+    [{ score: undefined }, 'expected a function as score'],
+    [{ mostSeconds: Number.NaN }, 'expected mostSeconds above 0, found NaN'],
+  ])('of which a part would be passed over is refused: %j', (extra, message) => {
+    expect(() => watching([1], extra as unknown as Partial<Monitor>)).toThrow(message);
+  });
+
+  it('that never answers stops the run', async () => {
+    const never = { score: () => new Promise<never>(() => undefined), mostSeconds: 0.01 };
+    await expect(watching(null, never, 'clean').watch(shown(2))).rejects.toThrow(
+      'monitor own: expected scores within 0.01 seconds, found none',
+    );
   });
 
   it('keeps its own state beside the scores', () => {

@@ -17,7 +17,7 @@ export type WatchHooks = Required<Pick<Arm, 'sees' | 'refresh' | 'watch' | 'save
 
 /** `kind`: the monitor's name in the config. */
 export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): WatchHooks {
-  expectCut(monitor.cut, kind);
+  expectMonitor(monitor, kind);
   let remembered = new Float64Array();
   const remember = (scores: readonly (number | null)[]): void => {
     if (monitor.cut.kind !== 'otsu') return;
@@ -30,7 +30,8 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
     async watch({ rewards: _rewards, watched: _watched, ...seen }) {
       const { rollouts } = seen;
       // The monitor gets copies: one that sorts its list would otherwise change what the arm's other hooks are shown.
-      const scores = checkScores(await monitor.score({ ...seen, rollouts: structuredClone(rollouts) }), rollouts, kind);
+      const answer = monitor.score({ ...seen, rollouts: structuredClone(rollouts) });
+      const scores = checkScores(await inTime(answer, monitor, kind), rollouts, kind);
       const { abstentions, costs } = reportOf(monitor, kind, scores);
       if (abstain === 'error') refuseAbstentions(kind, scores.length, abstentions);
       remember(scores);
@@ -48,6 +49,29 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
       monitor.restore?.(splitState(state));
     },
   };
+}
+
+/** A longer timer would fire at once. */
+const longestTimer = 2 ** 31 - 1;
+
+/** What a monitor answers, or an error once it is late: a promise that is never kept would hold up the run without a word. */
+async function inTime(answer: unknown, { mostSeconds = 3600 }: Monitor, kind: string): Promise<unknown> {
+  if (mostSeconds === Number.POSITIVE_INFINITY) return await answer;
+  let clock: NodeJS.Timeout | undefined;
+  const late = new Promise((_, reject) => {
+    const error = new UserError({
+      call: `monitor ${kind}`,
+      expected: `scores within ${mostSeconds} seconds`,
+      found: 'none',
+      fix: 'A monitor that needs longer says so in `mostSeconds`. The last checkpoint is from before this update.',
+    });
+    clock = setTimeout(() => reject(error), Math.min(mostSeconds * 1000, longestTimer));
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(clock);
+  }
 }
 
 function checkScores(answer: unknown, rollouts: readonly Seen[], kind: string): (number | null)[] {
@@ -116,16 +140,38 @@ function refuseAbstentions(kind: string, count: number, abstentions: Watched['ab
   });
 }
 
-/** A cut without its number would flag nothing, and nobody would see it. */
-function expectCut(cut: unknown, kind: string): void {
-  if (cutSchema.safeParse(cut).success) return;
-  throw new UserError({
-    call: `monitor ${kind}, cut`,
-    expected:
-      "{ kind: 'fixed', value }, { kind: 'fpr', rate } from 0 to 1 or { kind: 'otsu', warmupRows, halfLife or null }",
-    found: JSON.stringify(cut) ?? 'nothing',
-    fix: 'cutRule of gradient-quarantine makes one from the keys of cutKeys.',
-  });
+const functions = [
+  'score',
+  'cleanScores',
+  'report',
+  'refresh',
+  'rehearse',
+  'save',
+  'restore',
+] satisfies (keyof Monitor)[];
+const parts: readonly string[] = ['sees', 'cut', 'mostSeconds', ...functions];
+
+/** Refuses what would be passed over in silence: a misspelt function, a state that is never given back, a cut without its number. */
+function expectMonitor(monitor: Monitor, kind: string): void {
+  const refuse = (expected: string, found: string, fix?: string): never => {
+    throw new UserError({ call: `monitor ${kind}`, expected, found, ...(fix === undefined ? {} : { fix }) });
+  };
+  if (typeof monitor !== 'object' || monitor === null) refuse('an object from open()', String(monitor));
+  const unknown = Object.keys(monitor).find((key) => !parts.includes(key));
+  if (unknown !== undefined) refuse(`keys named ${parts.join(', ')}`, unknown, 'Is it misspelt?');
+  const wrong = functions.find((key) => monitor[key] !== undefined && typeof monitor[key] !== 'function');
+  if (wrong !== undefined || monitor.score === undefined) refuse(`a function as ${wrong ?? 'score'}`, 'something else');
+  if ((monitor.save === undefined) !== (monitor.restore === undefined)) {
+    refuse('save and restore together', monitor.save === undefined ? 'restore alone' : 'save alone');
+  }
+  const { mostSeconds = 1 } = monitor;
+  if (!(mostSeconds > 0)) refuse('mostSeconds above 0', String(mostSeconds));
+  if (cutSchema.safeParse(monitor.cut).success) return;
+  refuse(
+    "cut: { kind: 'fixed', value }, { kind: 'fpr', rate } from 0 to 1 or { kind: 'otsu', warmupRows, halfLife or null }",
+    JSON.stringify(monitor.cut) ?? 'nothing',
+    'cutRule of gradient-quarantine makes one from the keys of cutKeys.',
+  );
 }
 
 function cutOf({ cut, cleanScores }: Monitor, kind: string, remembered: Float64Array): number | null {

@@ -61,7 +61,7 @@ describe('seeds of one arm', () => {
 
   it('are of the same weights, problems, pairs and plugins', async () => {
     const faults = ['modelHash', 'dataHash', 'pairsHash', 'partitionHash'].map((key) => ({ [key]: 'x'.repeat(64) }));
-    for (const fault of [...faults, { usesOracle: true }]) {
+    for (const fault of [...faults, { usesOracle: true }, { armModels: { judge: 'x'.repeat(64) } }]) {
       const directory = temporaryFolder();
       await make(join(directory, 'a'), { seed: 1 });
       await make(join(directory, 'b'), { seed: 2 });

@@ -8,6 +8,7 @@ import { type AnsweringServer, answeringServer, say } from '../../../test/answer
 import { AnswerFile } from './answer-file.ts';
 import { ChatEndpoint } from './endpoint.ts';
 import { type EndpointJudgeSettings, endpointJudge } from './endpoint-judge.ts';
+import { textJudgeMonitor } from './judge.ts';
 
 let home = '';
 beforeAll(async () => {
@@ -129,4 +130,10 @@ it('refuses a file of answers that is damaged', async () => {
   await expect(open(server, 'damaged.jsonl')).rejects.toThrow(
     /damaged\.jsonl: expected an answer of the judge on line 1/,
   );
+});
+
+it('refuses one word for both answers, on which it could only abstain', () => {
+  const settings = { endpoint: 'https://host/v1', modelName: 'm', yes: 'Yes', no: ' yes' };
+  expect(() => textJudgeMonitor.models(settings)).toThrow('expected two words that differ in their letters');
+  expect(textJudgeMonitor.models({ ...settings, no: 'no' })).toEqual([]);
 });
