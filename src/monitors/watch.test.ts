@@ -180,6 +180,11 @@ describe('a monitor', () => {
     expect(saved).toEqual([{ json: 'own', tensors: new Map([['watched scores', tensor]]) }]);
   });
 
+  it.each([5, null, { json: 5 }])('must save a state that can be given back: %j is refused', (state) => {
+    const own = { save: () => state, restore: () => undefined } as unknown as Partial<Monitor>;
+    expect(() => watching([], own).save()).toThrow('monitor own, save: expected { json, tensors: a Map }');
+  });
+
   it('is refreshed before an update', async () => {
     const steps: number[] = [];
     const refresh = async (step: number) => {

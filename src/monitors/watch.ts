@@ -43,7 +43,7 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
       return { scores, flagged, cut, abstentions, costs };
     },
     ...(monitor.rehearse === undefined ? {} : { rehearse: async () => monitor.rehearse?.() }),
-    save: () => joinState(monitor.save?.() ?? null, remembered),
+    save: () => joinState(savedBy(monitor, kind), remembered),
     restore(state) {
       remembered = Float64Array.from(state.tensors.get(ownTensor)?.data ?? []);
       monitor.restore?.(splitState(state));
@@ -189,6 +189,16 @@ function cutOf({ cut, cleanScores }: Monitor, kind: string, remembered: Float64A
 
 const ownTensor = 'watched scores';
 const prefix = 'monitor ';
+
+/** The monitor's own state; what is in it is checked with that of the arm. */
+function savedBy(monitor: Monitor, kind: string): ArmState | null {
+  if (monitor.save === undefined) return null;
+  const state: unknown = monitor.save();
+  if (typeof state === 'object' && state !== null && 'tensors' in state && state.tensors instanceof Map) {
+    return state as ArmState;
+  }
+  throw new UserError({ call: `monitor ${kind}, save`, expected: '{ json, tensors: a Map }', found: String(state) });
+}
 
 /** A checkpoint stores the monitor's state beside the remembered scores. */
 function joinState(own: ArmState | null, remembered: Float64Array): ArmState {
