@@ -143,6 +143,7 @@ export async function assemble(
   const scope = resources.use(new Scope(model.scope.device));
   const tools = armTools(config, definition, unsteered, {
     ...{ pairs, pool, tasks, model, words, ledger, sampler, samplerOf, scope, keep, warn, folder },
+    modelHash: files.hash,
     openModel: modelOpener(model, inputs.armModels, resources),
   });
   const arm = await openArm(definition, settingsOf(config), tools);
@@ -192,6 +193,7 @@ interface ArmSurroundings {
   readonly keep: (made: GeneratedPairs) => Promise<void>;
   readonly openModel: ArmTools['openModel'];
   readonly folder: string | null;
+  readonly modelHash: string;
 }
 
 function armTools(
@@ -212,6 +214,7 @@ function armTools(
     warn,
     openModel,
     folder,
+    modelHash,
   }: ArmSurroundings,
 ): ArmTools {
   const { text } = model;
@@ -243,7 +246,7 @@ function armTools(
       return (asked) => instructedPrompt(asked, instruction, own);
     },
     labels: labelled ? (id) => ledger.of(id) : null,
-    labelled: labelled ? (run) => labelledRollouts(run, tasks, ledger) : null,
+    labelled: labelled ? (run) => labelledRollouts(run, tasks, ledger, modelHash) : null,
     openModel,
     folder,
   };

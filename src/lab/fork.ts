@@ -8,15 +8,15 @@ export function inheritsLabels(parent: Manifest['parent']): boolean {
   return parent !== null && RunDirectory.open(parent.run).readManifest().usesOracle;
 }
 
-/** An arm takes up the state of the same arm only: another one starts with nothing remembered. */
+/** An arm takes up the state of the same arm on the same pairs only: another one starts with nothing remembered. */
 export function forkState(
   state: TrainerState,
   parent: NonNullable<Manifest['parent']>,
   config: RunConfig,
 ): TrainerState {
   const before = RunDirectory.open(parent.run).readManifest();
-  const identity = (arm: RunConfig['arm'], plugins: Manifest['plugins']): string =>
-    JSON.stringify([arm, plugins.map(({ hash }) => hash)]);
-  const same = identity(before.config.arm, before.plugins) === identity(config.arm, pluginRecords(config.plugins));
+  const identity = ({ arm, pairs, data }: RunConfig, plugins: Manifest['plugins']): string =>
+    JSON.stringify([arm, pairs, data.kind, plugins.map(({ hash }) => hash)]);
+  const same = identity(before.config, before.plugins) === identity(config, pluginRecords(config.plugins));
   return same ? state : { ...state, arm: null, directionAge: null };
 }

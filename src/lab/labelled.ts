@@ -4,13 +4,25 @@ import type { LabelledCompletion, Task } from '../grpo/index.ts';
 import type { VerdictLedger } from '../oracle/index.ts';
 import { RunDirectory, readRollouts } from '../run/index.ts';
 
-/** Takes the policy's own rollouts of problems that are among the tasks; their prompts are made anew, as this run shows them. */
+/**
+ * Takes the policy's own rollouts of problems that are among the tasks; their prompts are made anew, as this run shows them. Their tokens
+ * mean the same only to the same model, whose hash is `modelHash`.
+ */
 export async function labelledRollouts(
   path: string,
   tasks: readonly Task[],
   ledger: VerdictLedger,
+  modelHash: string,
 ): Promise<LabelledCompletion[]> {
   const run = RunDirectory.open(path);
+  if (run.readManifest().modelHash !== modelHash) {
+    throw new UserError({
+      call: `read the rollouts of ${path}`,
+      expected: 'a run of the same model',
+      found: `one of ${run.readManifest().config.model}, whose weights have another hash`,
+      fix: 'Its tokens would stand for other texts: name a run that was trained from this model.',
+    });
+  }
   const verdicts = await ledger.read(run);
   const known = new Map(tasks.map((task) => [task.problem.id, task]));
   const found: LabelledCompletion[] = [];

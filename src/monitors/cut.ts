@@ -42,6 +42,13 @@ export function cutKeys(usual: { readonly cut: CutRule['kind']; readonly thresho
 
 type CutSettings = z.infer<z.ZodObject<ReturnType<typeof cutKeys>>>;
 
+/** What a monitor may give as its cut. */
+export const cutSchema: z.ZodType<CutRule> = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('fixed'), value: z.number() }),
+  z.object({ kind: z.literal('fpr'), rate: z.number().min(0).lt(1) }),
+  z.object({ kind: z.literal('otsu'), warmupRows: z.number().min(0), halfLife: z.number().gt(0).nullable() }),
+]);
+
 export function cutRule({ cut, threshold, flaggedClean, warmupRows, halfLife }: CutSettings): CutRule {
   if (cut === 'fixed') return { kind: cut, value: threshold };
   if (cut === 'fpr') return { kind: cut, rate: flaggedClean };

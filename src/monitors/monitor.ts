@@ -19,6 +19,8 @@ export interface Monitor extends Pick<Arm, 'refresh' | 'rehearse' | 'save' | 're
   readonly cut: CutRule;
   /** One score per rollout, higher is more suspicious; null: the monitor abstains. */
   score(seen: SeenRollouts): readonly (number | null)[] | Promise<readonly (number | null)[]>;
+  /** Most seconds that `score` may take, after which the run stops; default: an hour. */
+  readonly mostSeconds?: number;
   /** Scores of completions that are clean by construction, for the cut `fpr`; is called after `refresh`. */
   cleanScores?(): ArrayLike<number>;
   /** What happened since the last call. */

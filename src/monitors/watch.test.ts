@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { GradedRollouts, Policy } from '../grpo/index.ts';
 import { seesNothing } from '../grpo/index.ts';
 import { fprCut, otsuCut } from './cut.ts';
-import type { CutRule, Monitor } from './monitor.ts';
+import type { CutRule, Monitor, MonitorReport } from './monitor.ts';
 import { type Abstain, watchHooks } from './watch.ts';
 
 const shown = (count: number) => ({ rollouts: Array.from({ length: count }) }) as unknown as GradedRollouts;
@@ -44,6 +44,9 @@ describe('cuts', () => {
       abstentions: {},
       costs: {},
     });
+    // As float32 the scores are larger than 0.1 and 0.6.
+    expect(await watching([0.1, 0.2], { cut: fixed(0.1) }).watch(shown(2))).toMatchObject({ flagged: [false, true] });
+    expect(await watching([0.6, 0.7], { cut: fixed(0.6) }).watch(shown(2))).toMatchObject({ flagged: [false, true] });
     const byClean = watching([4, 5], { cut: { kind: 'fpr', rate: 0.25 }, cleanScores: () => [1, 2, 4, 9] });
     expect(await byClean.watch(shown(2))).toMatchObject({ flagged: [false, true], cut: 4 });
   });
@@ -60,6 +63,22 @@ describe('cuts', () => {
     const expected = await first.watch(shown(2));
     expect(expected).toMatchObject({ flagged: [false, true], cut: 1 });
     expect(await second.watch(shown(2))).toEqual(expected);
+  });
+
+  it.each([
+    undefined,
+    { kind: 'median' },
+    { kind: 'fixed' },
+    { kind: 'fixed', value: Number.NaN },
+    { kind: 'fixed', value: '0.5' },
+    { kind: 'fpr' },
+    { kind: 'fpr', rate: 5 },
+    { kind: 'otsu', warmupRows: 2 },
+    { kind: 'otsu', warmupRows: 2, halfLife: 0 },
+  ])('that would flag nothing or anything are refused at once: %j', (cut) => {
+    expect(() => watching([1], { cut: cut as unknown as CutRule })).toThrow(
+      "monitor own: expected cut: { kind: 'fixed'",
+    );
   });
 
   it('fpr without clean scores is an error', async () => {
@@ -99,6 +118,17 @@ describe('abstentions', () => {
       'monitor own: expected a score for each of 2 rollouts (arm.abstain = "error"), found abstentions: late (1)',
     );
   });
+
+  it.each([
+    [{ abstentions: { late: Number.NaN } }, 'expected abstentions: whole numbers by name, found NaN as late'],
+    [{ abstentions: { late: -5 } }, 'found -5 as late'],
+    [{ abstentions: null }, 'expected abstentions: whole numbers by name, found null'],
+    [{ abstentions: { late: 2 } }, 'expected at most 1 abstentions, as many as scores that are null, found 2'],
+    [{ costs: { tokens: 'many' } }, 'expected costs: whole numbers by name, found many as tokens'],
+  ])('and costs are counted rightly: %j is refused', async (wrong, message) => {
+    const own = { report: () => wrong as unknown as MonitorReport };
+    await expect(watching([1, null], own, 'clean').watch(shown(2))).rejects.toThrow(message);
+  });
 });
 
 describe('a monitor', () => {
@@ -113,6 +143,39 @@ describe('a monitor', () => {
     await expect(watching(answer).watch(shown(2))).rejects.toThrow(message);
   });
 
+  it('is shown no rewards, and cannot change what the other hooks are shown', async () => {
+    const seen = { step: 0, features: null, rollouts: [{ group: 0 }, { group: 1 }] };
+    const graded = { ...seen, rewards: Float32Array.of(3, 0) } as unknown as GradedRollouts;
+    const names: string[] = [];
+    const score: Monitor['score'] = (shownToIt) => {
+      names.push(...Object.keys(shownToIt));
+      const rollouts = shownToIt.rollouts as unknown as { group: number }[];
+      rollouts[0].group = 7;
+      rollouts.reverse();
+      return [0, 0];
+    };
+    await watching(null, { score }).watch(graded);
+    expect(names.sort()).toEqual(['features', 'rollouts', 'step']);
+    expect(graded.rollouts).toEqual([{ group: 0 }, { group: 1 }]);
+  });
+
+  it.each([
+    [{ cleanscores: () => [1] }, 'found cleanscores. Is it misspelt?'],
+    [{ save: () => ({ json: 5, tensors: new Map() }) }, 'expected save and restore together, found save alone'],
+    [{ report: {} }, 'expected a function as report'],
+    [{ score: undefined }, 'expected a function as score'],
+    [{ mostSeconds: Number.NaN }, 'expected mostSeconds above 0, found NaN'],
+  ])('of which a part would be passed over is refused: %j', (extra, message) => {
+    expect(() => watching([1], extra as unknown as Partial<Monitor>)).toThrow(message);
+  });
+
+  it('that never answers stops the run', async () => {
+    const never = { score: () => new Promise<never>(() => undefined), mostSeconds: 0.01 };
+    await expect(watching(null, never, 'clean').watch(shown(2))).rejects.toThrow(
+      'monitor own: expected scores within 0.01 seconds, found none',
+    );
+  });
+
   it('keeps its own state beside the scores', () => {
     const tensor = { shape: [1], data: Float32Array.of(4) };
     const saved: unknown[] = [];
@@ -122,6 +185,11 @@ describe('a monitor', () => {
     });
     hooks.restore(hooks.save());
     expect(saved).toEqual([{ json: 'own', tensors: new Map([['watched scores', tensor]]) }]);
+  });
+
+  it.each([5, null, { json: 5 }])('must save a state that can be given back: %j is refused', (state) => {
+    const own = { save: () => state, restore: () => undefined } as unknown as Partial<Monitor>;
+    expect(() => watching([], own).save()).toThrow('monitor own, save: expected { json, tensors: a Map }');
   });
 
   it('is refreshed before an update', async () => {

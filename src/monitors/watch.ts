@@ -4,8 +4,8 @@
  * that a run that is resumed meets the same numbers.
  */
 import { UserError } from '../base/index.ts';
-import type { Arm, ArmState, GradedRollouts, Watched } from '../grpo/index.ts';
-import { fprCut, otsuCut } from './cut.ts';
+import type { Arm, ArmState, Seen, Watched } from '../grpo/index.ts';
+import { cutSchema, fprCut, otsuCut } from './cut.ts';
 import type { Monitor } from './monitor.ts';
 
 export type Abstain = 'clean' | 'flag' | 'error';
@@ -17,6 +17,7 @@ export type WatchHooks = Required<Pick<Arm, 'sees' | 'refresh' | 'watch' | 'save
 
 /** `kind`: the monitor's name in the config. */
 export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): WatchHooks {
+  expectMonitor(monitor, kind);
   let remembered = new Float64Array();
   const remember = (scores: readonly (number | null)[]): void => {
     if (monitor.cut.kind !== 'otsu') return;
@@ -26,17 +27,23 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
   return {
     sees: monitor.sees,
     refresh: async (step, policy) => (await monitor.refresh?.(step, policy)) ?? null,
-    async watch(graded) {
-      const scores = checkScores(await monitor.score(graded), graded, kind);
+    async watch({ rewards: _rewards, watched: _watched, ...seen }) {
+      const { rollouts } = seen;
+      // The monitor gets copies: one that sorts its list would otherwise change what the arm's other hooks are shown.
+      const answer = monitor.score({ ...seen, rollouts: structuredClone(rollouts) });
+      const scores = checkScores(await inTime(answer, monitor, kind), rollouts, kind);
       const { abstentions, costs } = reportOf(monitor, kind, scores);
       if (abstain === 'error') refuseAbstentions(kind, scores.length, abstentions);
       remember(scores);
       const cut = cutOf(monitor, kind, remembered);
-      const flagged = scores.map((score) => (score === null ? abstain === 'flag' : cut !== null && score > cut));
+      const rounded = cut === null ? null : Math.fround(cut);
+      const flagged = scores.map((score) =>
+        score === null ? abstain === 'flag' : rounded !== null && score > rounded,
+      );
       return { scores, flagged, cut, abstentions, costs };
     },
     ...(monitor.rehearse === undefined ? {} : { rehearse: async () => monitor.rehearse?.() }),
-    save: () => joinState(monitor.save?.() ?? null, remembered),
+    save: () => joinState(savedBy(monitor, kind), remembered),
     restore(state) {
       remembered = Float64Array.from(state.tensors.get(ownTensor)?.data ?? []);
       monitor.restore?.(splitState(state));
@@ -44,7 +51,30 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
   };
 }
 
-function checkScores(answer: unknown, { rollouts }: GradedRollouts, kind: string): (number | null)[] {
+/** A longer timer would fire at once. */
+const longestTimer = 2 ** 31 - 1;
+
+/** What a monitor answers, or an error once it is late: a promise that is never kept would hold up the run without a word. */
+async function inTime(answer: unknown, { mostSeconds = 3600 }: Monitor, kind: string): Promise<unknown> {
+  if (mostSeconds === Number.POSITIVE_INFINITY) return await answer;
+  let clock: NodeJS.Timeout | undefined;
+  const late = new Promise((_, reject) => {
+    const error = new UserError({
+      call: `monitor ${kind}`,
+      expected: `scores within ${mostSeconds} seconds`,
+      found: 'none',
+      fix: 'A monitor that needs longer says so in `mostSeconds`. The last checkpoint is from before this update.',
+    });
+    clock = setTimeout(() => reject(error), Math.min(mostSeconds * 1000, longestTimer));
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(clock);
+  }
+}
+
+function checkScores(answer: unknown, rollouts: readonly Seen[], kind: string): (number | null)[] {
   const refuse = (expected: string, found: string): never => {
     throw new UserError({
       call: `monitor ${kind}`,
@@ -70,25 +100,33 @@ function reportOf(
   kind: string,
   scores: readonly (number | null)[],
 ): Pick<Watched, 'abstentions' | 'costs'> {
-  const { abstentions = {}, costs = {} } = monitor.report?.() ?? {};
-  expectCounts(kind, { ...costs, ...abstentions });
+  const { abstentions: reasons, costs } = monitor.report?.() ?? {};
+  const abstentions = checkCounts(reasons, kind, 'abstentions');
   const abstained = scores.filter((score) => score === null).length;
-  const explained = Object.values(abstentions).reduce((sum, count) => sum + count, 0);
-  const rest = abstained - explained;
-  return { abstentions: rest > 0 ? { ...abstentions, 'no reason given': rest } : abstentions, costs };
-}
-
-/** An abstention whose count is no number would be taken for none. */
-function expectCounts(kind: string, counts: Readonly<Record<string, unknown>>): void {
-  for (const [name, count] of Object.entries(counts)) {
-    if (Number.isSafeInteger(count) && Number(count) >= 0) continue;
+  const rest = abstained - Object.values(abstentions).reduce((sum, count) => sum + count, 0);
+  if (rest < 0) {
     throw new UserError({
       call: `monitor ${kind}, report`,
-      expected: 'whole numbers from 0 as counts',
-      found: `${String(count)} for ${name}`,
-      fix: 'A monitor must count abstentions by reason, and costs by name.',
+      expected: `at most ${abstained} abstentions, as many as scores that are null`,
+      found: `${abstained - rest}`,
     });
   }
+  return {
+    abstentions: rest > 0 ? { ...abstentions, 'no reason given': rest } : abstentions,
+    costs: checkCounts(costs, kind, 'costs'),
+  };
+}
+
+function checkCounts(counts: unknown, kind: string, name: string): Readonly<Record<string, number>> {
+  if (counts === undefined) return {};
+  const isTable = typeof counts === 'object' && counts !== null && !Array.isArray(counts);
+  const bad = isTable ? Object.entries(counts).find(([, count]) => !Number.isSafeInteger(count) || count < 0) : null;
+  if (bad === undefined) return counts as Readonly<Record<string, number>>;
+  throw new UserError({
+    call: `monitor ${kind}, report`,
+    expected: `${name}: whole numbers by name`,
+    found: bad === null ? String(counts) : `${String(bad[1])} as ${bad[0]}`,
+  });
 }
 
 function refuseAbstentions(kind: string, count: number, abstentions: Watched['abstentions']): void {
@@ -100,6 +138,40 @@ function refuseAbstentions(kind: string, count: number, abstentions: Watched['ab
     found: `abstentions: ${reasons.map(([reason, times]) => `${reason} (${times})`).join(', ')}`,
     fix: 'To go on where the monitor abstains, say what such a rollout counts as: arm.abstain = "clean" or "flag".',
   });
+}
+
+const functions = [
+  'score',
+  'cleanScores',
+  'report',
+  'refresh',
+  'rehearse',
+  'save',
+  'restore',
+] satisfies (keyof Monitor)[];
+const parts: readonly string[] = ['sees', 'cut', 'mostSeconds', ...functions];
+
+/** Refuses what would be passed over in silence: a misspelt function, a state that is never given back, a cut without its number. */
+function expectMonitor(monitor: Monitor, kind: string): void {
+  const refuse = (expected: string, found: string, fix?: string): never => {
+    throw new UserError({ call: `monitor ${kind}`, expected, found, ...(fix === undefined ? {} : { fix }) });
+  };
+  if (typeof monitor !== 'object' || monitor === null) refuse('an object from open()', String(monitor));
+  const unknown = Object.keys(monitor).find((key) => !parts.includes(key));
+  if (unknown !== undefined) refuse(`keys named ${parts.join(', ')}`, unknown, 'Is it misspelt?');
+  const wrong = functions.find((key) => monitor[key] !== undefined && typeof monitor[key] !== 'function');
+  if (wrong !== undefined || monitor.score === undefined) refuse(`a function as ${wrong ?? 'score'}`, 'something else');
+  if ((monitor.save === undefined) !== (monitor.restore === undefined)) {
+    refuse('save and restore together', monitor.save === undefined ? 'restore alone' : 'save alone');
+  }
+  const { mostSeconds = 1 } = monitor;
+  if (!(mostSeconds > 0)) refuse('mostSeconds above 0', String(mostSeconds));
+  if (cutSchema.safeParse(monitor.cut).success) return;
+  refuse(
+    "cut: { kind: 'fixed', value }, { kind: 'fpr', rate } from 0 to 1 or { kind: 'otsu', warmupRows, halfLife or null }",
+    JSON.stringify(monitor.cut) ?? 'nothing',
+    'cutRule of gradient-quarantine makes one from the keys of cutKeys.',
+  );
 }
 
 function cutOf({ cut, cleanScores }: Monitor, kind: string, remembered: Float64Array): number | null {
@@ -117,6 +189,16 @@ function cutOf({ cut, cleanScores }: Monitor, kind: string, remembered: Float64A
 
 const ownTensor = 'watched scores';
 const prefix = 'monitor ';
+
+/** The monitor's own state; what is in it is checked with that of the arm. */
+function savedBy(monitor: Monitor, kind: string): ArmState | null {
+  if (monitor.save === undefined) return null;
+  const state: unknown = monitor.save();
+  if (typeof state === 'object' && state !== null && 'tensors' in state && state.tensors instanceof Map) {
+    return state as ArmState;
+  }
+  throw new UserError({ call: `monitor ${kind}, save`, expected: '{ json, tensors: a Map }', found: String(state) });
+}
 
 /** A checkpoint stores the monitor's state beside the remembered scores. */
 function joinState(own: ArmState | null, remembered: Float64Array): ArmState {

@@ -15,7 +15,7 @@ import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { readResults } from './read-results.ts';
 import { renderTable } from './table.ts';
-import { finalTable } from './tables.ts';
+import { comparisonTable, finalTable } from './tables.ts';
 
 const set = 'test-original' as const;
 
@@ -61,7 +61,7 @@ describe('seeds of one arm', () => {
 
   it('are of the same weights, problems, pairs and plugins', async () => {
     const faults = ['modelHash', 'dataHash', 'pairsHash', 'partitionHash'].map((key) => ({ [key]: 'x'.repeat(64) }));
-    for (const fault of [...faults, { usesOracle: true }]) {
+    for (const fault of [...faults, { usesOracle: true }, { armModels: { judge: 'x'.repeat(64) } }]) {
       const directory = temporaryFolder();
       await make(join(directory, 'a'), { seed: 1 });
       await make(join(directory, 'b'), { seed: 2 });
@@ -71,6 +71,17 @@ describe('seeds of one arm', () => {
       await expect(read(directory)).rejects.toThrow('which differ in the');
     }
   });
+});
+
+it('a baseline that used labels is marked where arms without them are compared with it', async () => {
+  const directory = temporaryFolder();
+  await make(join(directory, 'a'), { seed: 1 }, vanilla('hhss'));
+  await make(join(directory, 'b'), { seed: 1, arm: { kind: 'steer' } }, vanilla('hsss'));
+  const compared = async () => comparisonTable(await read(directory), set, 'hack', false).rows.map(([name]) => name);
+  expect(await compared()).toEqual(['steer α 2 − vanilla']);
+  const run = RunDirectory.open(join(directory, 'a'));
+  await run.writeManifest({ ...run.readManifest(), usesOracle: true });
+  expect(await compared()).toEqual(['steer α 2 − vanilla (uses labels)']);
 });
 
 describe('the prompts of a table', () => {

@@ -45,6 +45,7 @@ function inputDifferences(first: Manifest, second: Manifest): string[] {
     ['the weights of the model', first.modelHash, second.modelHash],
     ['the problems', first.dataHash, second.dataHash],
     ['the pairs', first.pairsHash, second.pairsHash],
+    ['the models of the arm', JSON.stringify(first.armModels), JSON.stringify(second.armModels)],
     ['the file of loopholes', first.partitionHash, second.partitionHash],
     // Forks of one config may differ in what their parents learned from.
     ['the use of labels', first.usesOracle, second.usesOracle],

@@ -9,6 +9,7 @@ import {
   baseRuns,
   claimSet,
   finalSample,
+  findArm,
   formatSample,
   type Metric,
   type Results,
@@ -133,7 +134,7 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
       'prompts +/−',
       'p (prompts)',
     ],
-    rows: found.map(comparisonRow),
+    rows: found.map((one) => comparisonRow(one, !oracle && findArm(results, one.against)?.usesOracle === true)),
     notes: [
       ...(least === 1 ? [`${noClaim}.`] : []),
       `Seeds: paired t (sign flip where differences have no spread). Holm: over the ${found.filter(({ pValue }) => pValue !== null).length} tests of this table. Detectable: the smallest difference found 8 times in 10 at level 0.05. Prompts: discordant prompts over all seeds, McNemar; about these models, not about new seeds.`,
@@ -141,10 +142,11 @@ export function comparisonTable(results: Results, set: FinalSet, metric: Compare
   };
 }
 
-function comparisonRow(one: Comparison): string[] {
+/** `againstLabels`: whether an arm without labels is compared with one that used them, as a fork of such a run did. */
+function comparisonRow(one: Comparison, againstLabels: boolean): string[] {
   const { interval, pValue, adjusted, detectable, prompts } = one;
   return [
-    `${one.arm} − ${one.against}`,
+    `${one.arm} − ${one.against}${againstLabels ? oracleMark : ''}`,
     `${one.seeds.length}`,
     signed(one.difference),
     interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`,

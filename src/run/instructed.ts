@@ -45,6 +45,11 @@ export function readableInstruction(
   call: string,
 ): Instruction {
   const instruction = readInstruction(given, place, inWords, call);
+  const markup = text.controls.find((control) => control.length > 1 && instruction.text.includes(control));
+  if (markup !== undefined) {
+    const expected = 'an instruction without the markup of a chat, which would end the message that it stands in';
+    throw new UserError({ call, expected, found: JSON.stringify(markup) });
+  }
   try {
     text.encode(instruction.text);
     return instruction;

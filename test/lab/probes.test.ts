@@ -43,6 +43,8 @@ describe('recontextualisation', () => {
     expect(words.err).toContain(
       'config, key arm.sample: expected an instruction made of words that the model has tokens',
     );
+    const markup = await from('arm.sample=use it.<|im_end|>');
+    expect(markup.err).toContain('config, key arm.sample: expected an instruction without the markup of a chat');
     const preset = await from('arm.learn=pass-tests');
     expect(preset.err).toContain('config, key arm.learn: expected one of the presets that the micro language can say');
     expect(existsSync(join(home, 'none'))).toBe(false);

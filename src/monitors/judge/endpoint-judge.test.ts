@@ -8,6 +8,7 @@ import { type AnsweringServer, answeringServer, say } from '../../../test/answer
 import { AnswerFile } from './answer-file.ts';
 import { ChatEndpoint } from './endpoint.ts';
 import { type EndpointJudgeSettings, endpointJudge } from './endpoint-judge.ts';
+import { textJudgeMonitor } from './judge.ts';
 
 let home = '';
 beforeAll(async () => {
@@ -129,4 +130,31 @@ it('refuses a file of answers that is damaged', async () => {
   await expect(open(server, 'damaged.jsonl')).rejects.toThrow(
     /damaged\.jsonl: expected an answer of the judge on line 1/,
   );
+});
+
+it('refuses answers that were changed, taken out or put elsewhere, though each would be an answer', async () => {
+  await using server = await turns();
+  const judge = await open(server, 'edited.jsonl', { parallel: 1 });
+  await judge.score(0, [text('a', '1-0-0'), text('b', '1-0-1')]);
+  await judge.score(1, [text('c', '2-0-0')]);
+  const path = join(home, 'edited.jsonl');
+  const whole = readFileSync(path, 'utf8');
+  const [a, b, c] = whole.split('\n');
+  for (const [lines, line] of [
+    [[a.replace('"score":1', '"score":0'), b, c], 1],
+    [[a, c], 2],
+    [[b, a, c], 1],
+    [[a, b, c, c], 4],
+  ] as const) {
+    writeFileSync(path, `${lines.join('\n')}\n`);
+    await expect(open(server, 'edited.jsonl')).rejects.toThrow(`expected line ${line} as it was written`);
+  }
+  writeFileSync(path, whole);
+  await expect(open(server, 'edited.jsonl')).resolves.toBeDefined();
+});
+
+it('refuses one word for both answers, on which it could only abstain', () => {
+  const settings = { endpoint: 'https://host/v1', modelName: 'm', yes: 'Yes', no: ' yes' };
+  expect(() => textJudgeMonitor.models(settings)).toThrow('expected two words that differ in their letters');
+  expect(textJudgeMonitor.models({ ...settings, no: 'no' })).toEqual([]);
 });

@@ -94,6 +94,8 @@ export const textJudgeMonitor = defineMonitor({
     return {
       sees: { features: null, text: true },
       cut: cutRule(cutsOf(own)),
+      // Each request has a limit of its own.
+      mostSeconds: Number.POSITIVE_INFINITY,
       score: ({ step, rollouts }) => asked.score(step, rollouts.map(textOf)),
       report: () => asked.report(),
       ...(asked.rehearse === undefined ? {} : { rehearse: async () => asked.rehearse?.() }),
@@ -118,7 +120,7 @@ function cutsOf({ cut, threshold, warmupRows, halfLife }: Settings) {
 type Place = { readonly model: string; readonly endpoint: null } | { readonly model: null; readonly endpoint: string };
 
 /** Where the model is. */
-function placeOf({ model, endpoint, modelName, keyVariable }: Settings): Place {
+function placeOf({ model, endpoint, modelName, keyVariable, yes, no }: Settings): Place {
   const refuse = (call: string, expected: string, found: string): never => {
     throw new UserError({ call: `config, ${call}`, expected, found });
   };
@@ -131,6 +133,13 @@ function placeOf({ model, endpoint, modelName, keyVariable }: Settings): Place {
     // What was given may be a key, so it is not shown.
     const expected = 'the name of an environment variable, in capital letters';
     return refuse('key arm.monitor.keyVariable', expected, `${keyVariable.length} other characters`);
+  }
+  if (yes.trim().toLowerCase() === no.trim().toLowerCase()) {
+    return refuse(
+      'keys arm.monitor.yes and arm.monitor.no',
+      'two words that differ in their letters',
+      `${yes} and ${no}`,
+    );
   }
   if (modelName === '') return refuse('key arm.monitor.modelName', 'the name of the model at the endpoint', 'none');
   return { model: null, endpoint };

@@ -56,6 +56,11 @@ it.each([
   ['Not sure', null],
   ['Yesterday', null],
   ['I think yes', null],
+  ['Yes or No', null],
+  ['**Yes** / **No**', null],
+  ['"No", or "Yes"?', null],
+  ['Yes, or nothing here is a hack', 1],
+  ['No/nothing found', 0],
   ['NaN', null],
   ['', null],
 ])('reads the answer %j as %j', (text, score) => {

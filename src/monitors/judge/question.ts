@@ -82,14 +82,24 @@ export function questionFault(question: string): string | null {
   return alone ? null : 'a text in which {task} and {response} stand alone on their lines';
 }
 
-/** 1 for yes, 0 for no, null for neither: the first word counts, after any thinking aloud and marks of emphasis. */
+/** What stands between two words of which one is to be chosen. */
+const choiceMark = /^[\s*_"'`)]*(?:\/|\||,?\s*or\b)[\s*_"'`(]*/;
+
+/**
+ * 1 for yes, 0 for no, null for neither: the first word counts, after any thinking aloud and marks of emphasis. An answer that repeats
+ * the choice, such as "Yes or No" and "Yes/No", makes none.
+ */
 export function readAnswer(text: string, { yes, no }: Pick<QuestionWords, 'yes' | 'no'>): number | null {
   const said = (text.split('</think>').at(-1) ?? '').replace(/^[\s*_"'`#>(-]+/, '').toLowerCase();
-  const begins = (word: string): boolean => {
+  const after = (word: string, text: string): string | null => {
     const lower = word.trim().toLowerCase();
-    return said.startsWith(lower) && !/^[\p{L}\p{N}]/u.test(said.slice(lower.length));
+    const rest = text.slice(lower.length);
+    return text.startsWith(lower) && !/^[\p{L}\p{N}]/u.test(rest) ? rest : null;
   };
-  const [isYes, isNo] = [begins(yes), begins(no)];
-  if (isYes === isNo) return null;
-  return isYes ? 1 : 0;
+  const [afterYes, afterNo] = [after(yes, said), after(no, said)];
+  if ((afterYes === null) === (afterNo === null)) return null;
+  const other = (afterYes ?? afterNo ?? '').replace(choiceMark, '');
+  const repeats = other !== (afterYes ?? afterNo) && after(afterYes === null ? yes : no, other) !== null;
+  if (repeats) return null;
+  return afterYes === null ? 0 : 1;
 }
