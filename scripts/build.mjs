@@ -1,6 +1,6 @@
 /**
  * Builds dist/: compiles the wasm kernels (build-kernels.mjs; with `--kernels`, only those), emits JavaScript and
- * declarations with tsc, and copies along whatever in src/ is not TypeScript (wasm modules, Python files). dist/ is
+ * declarations with tsc, copies along whatever in src/ is not TypeScript (wasm modules, Python files), and bundles the viewer's page. dist/ is
  * removed first, so nothing stale is published.
  */
 import { spawnSync } from 'node:child_process';
@@ -15,11 +15,16 @@ function runNode(...args) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-const isData = (path) => statSync(path).isDirectory() || !(path.endsWith('.ts') || path.includes('__pycache__'));
+const page = join(root, 'src/view/page');
+/** The page is bundled, not copied. */
+const isData = (path) =>
+  path !== page && (statSync(path).isDirectory() || !(path.endsWith('.ts') || path.includes('__pycache__')));
 
 runNode('scripts/build-kernels.mjs');
 if (process.argv.includes('--kernels')) process.exit();
 rmSync(join(root, 'dist'), { recursive: true, force: true });
 runNode('node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json');
 cpSync(join(root, 'src'), join(root, 'dist'), { recursive: true, filter: isData });
+const { buildPage } = await import('../dist/view/build-page.js');
+await buildPage(page, join(root, 'dist/view/page'));
 chmodSync(join(root, 'dist/cli/gq.js'), 0o755);

@@ -56,6 +56,7 @@ describe('planted violations are caught', () => {
       'src/engine/wasm/kernels.ts': `import '../tape.ts'; import './index.ts';`,
       'src/engine/tape.ts': '',
       'src/lab/plugins.ts': 'await import(pathToFileURL(path).href);',
+      'src/view/page/app.tsx': `import { render } from 'preact'; render(<main>x</main>, place);`,
       'src/engine/cuda/driver.ts': `import koffi from 'koffi'; new URL('./kernels/gemm.cu', import.meta.url); new URL(\`./\${name}.cu\`, import.meta.url);`,
       'src/stats/wilson.test.ts': `import fc from 'fast-check'; import '../engine/wasm/kernels.ts'; import '../../test/suite.ts';`,
     });
@@ -107,6 +108,8 @@ describe('planted violations are caught', () => {
       'only env/sandbox and sweep may import node:child_process',
     ],
     ['src/run/pool.ts', `await import('node:worker_threads');`, 'only engine/wasm may import node:worker_threads'],
+    ['src/view/server.ts', `import { render } from 'preact';`, 'preact is not a runtime dependency'],
+    ['src/view/page/app.tsx', `import { build } from 'esbuild';`, 'esbuild is not a runtime dependency'],
     ['src/base/math.ts', `import { mean } from 'simple-statistics';`, 'simple-statistics is not a runtime dependency'],
     ['src/base/self.ts', `import 'gradient-quarantine/stats';`, 'gradient-quarantine is not a runtime dependency'],
     ['src/base/load.ts', `await import(name);`, 'cannot follow name'],
@@ -132,7 +135,7 @@ describe('planted violations are caught', () => {
 });
 
 describe('names and sizes', () => {
-  const code = files.filter((path) => /\.(?:[cm]?ts|[cm]?js|py|cu)$/.test(path));
+  const code = files.filter((path) => /\.(?:[cm]?tsx?|[cm]?js|py|cu|css)$/.test(path));
 
   it('no module has a default export, except configuration files', () => {
     const modules = code.filter((path) => isTypeScript(path) && !path.endsWith('.config.ts'));

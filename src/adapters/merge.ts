@@ -2,7 +2,7 @@
  * A model folder with the deployed change written into its weights: W + upᵀ · down, summed in float64 and rounded once to
  * the dtype. Every other file of the folder (config, tokenizer, templates, licence) is copied as it is.
  */
-import { copyFile, readdir } from 'node:fs/promises';
+import { copyFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { narrowFloats, UserError } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
@@ -71,10 +71,10 @@ const weightFile = /\.(?:safetensors|bin|pt|pth|gguf|h5|msgpack)$|\.index\.json$
 const configDTypes: Readonly<Record<MergedDType, string>> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
 
 async function copyOtherFiles(from: string, to: string, dtype: MergedDType | null): Promise<void> {
-  for (const entry of await readdir(from, { withFileTypes: true })) {
-    // The base's card speaks of other weights; a licence goes along.
-    if (!entry.isFile() || weightFile.test(entry.name) || /^readme(\.\w+)?$/i.test(entry.name)) continue;
-    await copyFile(join(from, entry.name), join(to, entry.name));
+  for (const name of await readdir(from)) {
+    // The base's card speaks of other weights; a licence goes along. A snapshot of the hub's cache is a folder of links.
+    if (weightFile.test(name) || /^readme(\.\w+)?$/i.test(name) || !(await stat(join(from, name))).isFile()) continue;
+    await copyFile(join(from, name), join(to, name));
   }
   if (dtype === null) return;
   const file = join(to, 'config.json');

@@ -15,9 +15,11 @@ export interface JudgedRollout extends RolloutRow {
 }
 
 export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
+  const rows: RolloutRow[] = [];
+  for await (const row of readRollouts(run)) rows.push(row);
+  // While a run is trained, a verdict is written before its rollout: read in this order, none is missing.
   const verdicts = await readRunVerdicts(run);
-  const judged: JudgedRollout[] = [];
-  for await (const row of readRollouts(run)) {
+  return rows.map((row) => {
     const verdict = verdicts.get(row.id);
     if (verdict === undefined) {
       throw new UserError({
@@ -27,15 +29,14 @@ export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
         fix: 'The run directory was damaged: restore it, or train the run again.',
       });
     }
-    judged.push({
+    return {
       ...row,
       hack: verdict.exploited,
       solve: verdict.correct,
       attempt: verdict.channels.length > 0,
       verdict,
-    });
-  }
-  return judged;
+    };
+  });
 }
 
 /** The step events of a run, in the order of the updates. */

@@ -73,6 +73,31 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/report.ts')).configureReport,
   },
   {
+    name: 'view',
+    summary: 'look at runs and experiments in a browser, live while they train',
+    load: async () => (await import('./commands/view.ts')).configureView,
+  },
+  {
+    name: 'bundle',
+    summary: 'write what view shows as files: a folder for any web server, and one HTML file',
+    load: async () => (await import('./commands/bundle.ts')).configureBundle,
+  },
+  {
+    name: 'runs',
+    summary: 'list the runs of a folder, and how each is doing',
+    load: async () => (await import('./commands/runs.ts')).configureRuns,
+  },
+  {
+    name: 'show',
+    summary: 'print the rollouts that a search finds',
+    load: async () => (await import('./commands/show.ts')).configureShow,
+  },
+  {
+    name: 'diff',
+    summary: 'show how two runs differ, in config and results',
+    load: async () => (await import('./commands/diff.ts')).configureDiff,
+  },
+  {
     name: 'gate',
     summary: 'judge the gate of a run as a classifier',
     load: async () => (await import('./commands/gate.ts')).configureGate,
@@ -83,9 +108,19 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/traces.ts')).configureTraces,
   },
   {
+    name: 'export-log',
+    summary: 'write the numbers and samples of a run for TensorBoard, W&B, Trackio or Inspect',
+    load: async () => (await import('./commands/export-log.ts')).configureExportLog,
+  },
+  {
     name: 'relearn',
     summary: 'attack a deployed model: how soon does it learn the hack again?',
     load: async () => (await import('./commands/relearn.ts')).configureRelearn,
+  },
+  {
+    name: 'recipes',
+    summary: 'list the recipes of the package, or print one',
+    load: async () => (await import('./commands/recipes.ts')).configureRecipes,
   },
   {
     name: 'config',
@@ -123,6 +158,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/export.ts')).configureExport,
   },
   {
+    name: 'serve',
+    summary: 'answer completions and chats over HTTP, deployed, as trained and base, as OpenAI’s API does',
+    load: async () => (await import('./commands/serve.ts')).configureServe,
+  },
+  {
     name: 'problems',
     summary: 'check a file of problems against their own solutions',
     load: async () => (await import('./commands/problems.ts')).configureProblems,
@@ -141,6 +181,11 @@ const commands: readonly CommandEntry[] = [
     name: 'verify',
     summary: 'check parity with stored values, adapters, arms, the environment and runs',
     load: async () => (await import('./commands/verify.ts')).configureVerify,
+  },
+  {
+    name: 'completion',
+    summary: 'print a script that completes commands, options and recipes in a shell',
+    load: async () => (await import('./commands/completion.ts')).configureCompletion,
   },
 ];
 
@@ -162,7 +207,7 @@ async function buildProgram(argv: readonly string[], context: CommandContext): P
     .version(readVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help; after a command, its own, as `gq help COMMAND` does')
     .helpCommand(false)
-    .addHelpText('after', examplesText('gq doctor', 'gq model inspect DIR', 'gq verify --help'))
+    .addHelpText('after', examplesText('gq doctor', 'gq recipes', 'gq train micro-activation', 'gq help verify'))
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),
       writeErr: (text) => context.stderr.write(text),

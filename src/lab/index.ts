@@ -26,7 +26,15 @@ export {
 export { type OpenedInputs, readInputs } from './inputs.ts';
 export { type Interruption, onInterrupt } from './interrupt.ts';
 export { formatPool, limitPool, makePool, samplePool } from './make-pool.ts';
-export { hashModel, type ModelFiles, modelDirectory, type OpenModel, openModel, placeModel } from './model.ts';
+export {
+  hashModel,
+  type ModelFiles,
+  modelArgument,
+  modelDirectory,
+  type OpenModel,
+  openModel,
+  placeModel,
+} from './model.ts';
 export { openBase } from './open-base.ts';
 export { type OpenRun, type OpenRunOptions, openRun, probeTokens } from './open-run.ts';
 export { expectIsolatedPairs, openPairs, pairSetOf } from './pairs.ts';

@@ -1,19 +1,35 @@
 /** The frozen model of a run: its files, and its weights on the device. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sha256File, sha256Json } from '../base/node/index.ts';
 import { type Device, Scope } from '../engine/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import type { ArmTools, Task } from '../grpo/index.ts';
-import { Decoder, loadWeights, ModelFolder, type ModelText, modelText } from '../model/index.ts';
+import {
+  Decoder,
+  findSnapshot,
+  loadWeights,
+  ModelFolder,
+  type ModelText,
+  modelText,
+  parseHubName,
+} from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { openDevice } from './devices.ts';
 import type { Resources } from './resources.ts';
 import { deviceOptions, openRunDevice } from './run-device.ts';
 
+/** The folder of a model as a config names it: of the package, a path, or by its name on the hub a snapshot in the Hugging Face cache. */
 export function modelDirectory(model: string): string {
-  return model === 'micro' ? fileURLToPath(new URL('../../models/micro', import.meta.url)) : model;
+  if (model === 'micro') return fileURLToPath(new URL('../../models/micro', import.meta.url));
+  const name = parseHubName(model);
+  return name === null ? model : findSnapshot(name);
+}
+
+/** The folder of a model as a call names it; a folder of that path comes before a name. */
+export function modelArgument(model: string): string {
+  return model !== 'micro' && existsSync(model) ? resolve(model) : modelDirectory(model);
 }
 
 /** The files of a model and the device that it will be on; the weights are not loaded yet. */

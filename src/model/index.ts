@@ -1,7 +1,7 @@
 /**
  * Models as the rest of the project uses them. `files/`: a folder in Hugging Face's layout, read and written (config, weights,
- * sampling defaults, presets). `text/`: its tokenizer and chat template. `decoder/`: the network, packing of rows, scoring,
- * generation with a cache, fresh weights.
+ * sampling defaults, presets). `hub/`: models by name, in the cache of Hugging Face's tools. `text/`: its tokenizer and chat template. `decoder/`: the network, packing of rows, scoring,
+ * generation with a cache, open batches, fresh weights.
  */
 export {
   Decoder,
@@ -22,6 +22,14 @@ export {
   type SamplingSettings,
 } from './decoder/generate.ts';
 export { initialTensors } from './decoder/initialize.ts';
+export {
+  type DrawnToken,
+  type DrawSettings,
+  OpenBatch,
+  type OpenBatchOptions,
+  type OpenRow,
+  type TokenChance,
+} from './decoder/open-batch.ts';
 export { type Group, type PackedGroups, packGroups, packRows, type Span } from './decoder/pack.ts';
 export { scoreGroups } from './decoder/score.ts';
 export {
@@ -63,6 +71,8 @@ export {
   loadWeights,
   type TensorTable,
 } from './files/weights.ts';
+export { findSnapshot, type HubEnvironment, type HubName, hubText, parseHubName } from './hub/cache.ts';
+export { type FetchedModel, type FetchOptions, fetchModel } from './hub/fetch-model.ts';
 export { type ChatMessage, type ChatOptions, ChatTemplate } from './text/chat.ts';
 export { type ModelText, modelText } from './text/model-text.ts';
 export { ModelTokenizer, type SpecialTokenKind, type TokenizerFiles } from './text/tokenizer.ts';

@@ -6,7 +6,7 @@ export interface Point {
   readonly y: number;
 }
 
-export type DotShape = 'circle' | 'square' | 'triangle' | 'diamond';
+export type DotShape = 'circle' | 'square' | 'triangle' | 'diamond' | 'down' | 'plus' | 'cross';
 
 /** How a point looks; a circle unless it says otherwise. */
 export interface Dot {
@@ -205,6 +205,9 @@ const corners: Readonly<Record<Exclude<DotShape, 'circle'>, readonly (readonly [
   square: [[-3, -3], [3, -3], [3, 3], [-3, 3]],
   triangle: [[0, -4], [4, 3], [-4, 3]],
   diamond: [[0, -4.5], [4.5, 0], [0, 4.5], [-4.5, 0]],
+  down: [[0, 4], [4, -3], [-4, -3]],
+  plus: [[-1, -4], [1, -4], [1, -1], [4, -1], [4, 1], [1, 1], [1, 4], [-1, 4], [-1, 1], [-4, 1], [-4, -1], [-1, -1]],
+  cross: [[-4, -3], [-3, -4], [0, -1], [3, -4], [4, -3], [1, 0], [4, 3], [3, 4], [0, 1], [-3, 4], [-4, 3], [-1, 0]],
 }; // biome-ignore format: one shape a line
 
 function renderDot({ colour, shape = 'circle', open }: Dot, x: number, y: number): string {

@@ -1,8 +1,9 @@
 /** What the figures share: panels over updates, their numbers, and the words about seeds. */
 import type { ArmResults } from './aggregate.ts';
 import type { Figure, Panel, Point } from './chart.ts';
+import { armStyle } from './palette.ts';
 import type { RunResults } from './run-results.ts';
-import { armStyle, averageSeries, bandSeeds, seriesMarks } from './series.ts';
+import { averageSeries, bandSeeds, seriesMarks } from './series.ts';
 import { ticks } from './svg.ts';
 
 export function bandText(arms: readonly ArmResults[]): string {

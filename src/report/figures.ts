@@ -11,14 +11,16 @@ import { bandText, overUpdates, partTitle, type SeriesOf, seriesData } from './f
 import { healthFigure } from './health-figure.ts';
 import { keptFigure } from './kept-figure.ts';
 import { leakageFigure } from './leakage-figure.ts';
+import { armStyle, hackInk, routeColours } from './palette.ts';
 import type { RunResults } from './run-results.ts';
-import { armLegend, armStyle, seriesMarks, trainingSeries } from './series.ts';
+import { armLegend, seriesMarks, trainingSeries } from './series.ts';
+import { storyFigure } from './story-figure.ts';
 import { setTitles } from './tables.ts';
-
-const routeColours = { keep: '#0072b2', absorb: '#999999', route: '#d55e00' } as const;
+import { watchedFigure } from './watched-figure.ts';
 
 /** The names of all figures, in the order in which they are made. */
 export const figureNames = [
+  'story',
   'curves',
   'training',
   'health',
@@ -27,12 +29,14 @@ export const figureNames = [
   'loopholes',
   'scale',
   'kept',
+  'watched',
   'leakage',
 ] as const;
 
 /** All figures for which there is data. */
 export function allFigures(results: Results): Figure[] {
   return [
+    storyFigure(results),
     curveFigure(results),
     trainingFigure(results),
     healthFigure(results),
@@ -41,6 +45,7 @@ export function allFigures(results: Results): Figure[] {
     loopholeFigure(results),
     scaleFigure(results),
     keptFigure(results),
+    watchedFigure(results),
     leakageFigure(results),
   ].filter((figure) => figure !== null);
 }
@@ -110,7 +115,7 @@ function scoreFigure({ arms }: Results): Figure | null {
       y: [0, top],
       marks: [
         { kind: 'bars', bars: bars(densities.clean), colour: routeColours.absorb },
-        { kind: 'bars', bars: bars(densities.hack), colour: '#222222', hatched: true },
+        { kind: 'bars', bars: bars(densities.hack), colour: hackInk, hatched: true },
         { kind: 'rule', x: 0, label: 'keep ≤' },
         { kind: 'rule', x: 1, label: '≥ route' },
       ],
@@ -124,7 +129,7 @@ function scoreFigure({ arms }: Results): Figure | null {
     panels,
     legend: [
       { label: 'clean', colour: routeColours.absorb },
-      { label: 'hack', colour: '#222222', hatched: true },
+      { label: 'hack', colour: hackInk, hatched: true },
     ],
     data: { columns: ['arm', 'what', 'from', 'density'], rows },
   };

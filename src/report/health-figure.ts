@@ -3,7 +3,8 @@ import type { StepEvent } from '../grpo/index.ts';
 import type { Results } from './aggregate.ts';
 import type { Figure, Panel } from './chart.ts';
 import { axisOf, partTitle, type SeriesOf } from './figure-parts.ts';
-import { armLegend, armStyle } from './series.ts';
+import { armStyle } from './palette.ts';
+import { armLegend } from './series.ts';
 
 const measures: Readonly<Record<string, (step: StepEvent) => number | null | undefined>> = {
   reward: ({ meanReward }) => meanReward,

@@ -3,11 +3,11 @@ import type { EvaluationRow } from '../evaluate/index.ts';
 import type { ArmResults, Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { describeDesign } from './bar.ts';
-import { renderFigure } from './chart.ts';
+import { type Figure, renderFigure } from './chart.ts';
 import { allFigures } from './figures.ts';
 import { gateSection } from './gate-section.ts';
 import { describeMissing, missingEvaluations } from './missing.ts';
-import { type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
+import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { setTitles } from './tables.ts';
 import { describeLeftOut, describeResults } from './words.ts';
@@ -32,6 +32,8 @@ th, td { padding: .2rem .7rem; text-align: left; border-bottom: 1px solid #8884;
 details { margin: .6rem 0; } summary { font-weight: 600; cursor: pointer; }
 .scroll { overflow-x: auto; }
 pre { background: #8881; padding: .7rem; overflow-x: auto; font-size: .82rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+.question { font-size: 1.15rem; }
+.story svg { width: 100%; }
 svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
 @media (max-width: 700px) { .pair { grid-template-columns: 1fr; } }
@@ -44,7 +46,10 @@ export function renderReport(results: Results, { title, commands }: ReportOption
     const found = set === undefined ? null : sideBySide(run, set);
     return found === null ? [] : [found];
   });
+  const figures = allFigures(results);
+  const story = figures.find(({ name }) => name === 'story');
   const sections = [
+    ...firstPage(results, story),
     section('What was shown, and what was not', [
       ...(results.sets.length === 0
         ? list([...describeDesign(results), ...describeLeftOut(results)])
@@ -55,7 +60,7 @@ export function renderReport(results: Results, { title, commands }: ReportOption
       'Tables',
       allTables(results).map((table) => `<div class="scroll">${renderTable(table, 'html')}</div>`),
     ),
-    section('Figures', allFigures(results).map(renderFigure)),
+    section('Figures', figures.filter((figure) => figure !== story).map(renderFigure)),
     section('Gates', gateSection(results)),
     section('Rollouts (A6 of the write-up)', exampleRollouts(runs).map(renderRollout)),
     section('The same prompt, as trained and deployed', firstOfEachArm(sides).map(renderSides)),
@@ -73,6 +78,17 @@ ${generatorTag}
 ${sections.join('\n')}
 </body></html>
 `;
+}
+
+/** The question, the figure that answers it, and one prompt in both states; nothing of it where nothing is evaluated. */
+function firstPage(results: Results, story: Figure | undefined): string[] {
+  const { why } = results.design;
+  const example = bestSide(results);
+  return [
+    ...(why === '' ? [] : [`<p class="question">${escapeMarkup(why)}</p>`]),
+    ...(story === undefined ? [] : [`<div class="story">${renderFigure(story)}</div>`]),
+    ...(example === null ? [] : [renderSides(example)]),
+  ];
 }
 
 function section(title: string, parts: readonly string[]): string {

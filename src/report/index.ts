@@ -1,6 +1,7 @@
 export { shellLine } from '../base/index.ts';
 export type { Results } from './aggregate.ts';
 export { allTables } from './all-tables.ts';
+export { placebosOf } from './comparisons.ts';
 export type { Design } from './design.ts';
 export {
   curveTable,
@@ -15,6 +16,7 @@ export { describeMissing, missingEvaluations } from './missing.ts';
 export { monitorTable, monitorWindowTable } from './monitor-tables.ts';
 export { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';
 export { type OnReading, readResults } from './read-results.ts';
+export { bestSide, type SideBySide } from './samples.ts';
 export { tellStory } from './story.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
 export { comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';

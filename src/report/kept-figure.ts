@@ -3,7 +3,7 @@ import { claimSet, type Results, solveSet } from './aggregate.ts';
 import type { Dot, Figure, Panel } from './chart.ts';
 import { axisOf } from './figure-parts.ts';
 import { keptAndRemoved } from './kept.ts';
-import { armStyle } from './series.ts';
+import { armStyle } from './palette.ts';
 import { setTitles } from './tables.ts';
 
 export function keptFigure(results: Results): Figure | null {

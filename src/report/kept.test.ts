@@ -97,3 +97,43 @@ describe('matched solve', () => {
     expect(describeResults(await madeResults([...vanilla, ...hacking])).join()).not.toContain('solves less');
   });
 });
+
+describe('the picture of monitors', () => {
+  const watched = (kind: string, monitor: string) => ({ kind, monitor: { kind: monitor } });
+  const arms = [
+    ...vanilla,
+    ...ceiling,
+    ...gate,
+    ...gate.map((run) => ({ ...run, name: 'penalty-probe', arm: watched('penalty', 'probe') })),
+    ...gate.map((run) => ({ ...run, name: 'routed-probe', arm: watched('routed', 'probe') })),
+    ...gate.map((run) => ({
+      ...run,
+      name: 'penalty-regex',
+      arm: { kind: 'penalty', monitor: { kind: 'regex', pattern: 'x' } },
+    })),
+  ];
+
+  it('has a colour a monitor and a shape an intervention; a gate is routing by its direction', async () => {
+    const results = await madeResults(arms, null, { ceiling: 'ceiling' });
+    const figure = allFigures(results).find(({ name }) => name === 'watched');
+    const dots = Object.fromEntries(
+      (figure?.data.rows ?? []).map(([arm], i) => [
+        arm,
+        figure?.panels[0].marks[i] as { colour: string; shape: string },
+      ]),
+    );
+    expect(Object.keys(dots)).toEqual(['gate', 'penalty-probe', 'routed-probe', 'penalty-regex']);
+    expect(dots['penalty-probe'].colour).toBe(dots['routed-probe'].colour);
+    expect(dots['penalty-probe'].shape).toBe(dots['penalty-regex'].shape);
+    expect(dots['gate'].shape).toBe(dots['routed-probe'].shape);
+    expect(dots['gate'].shape).not.toBe(dots['penalty-probe'].shape);
+    expect(new Set(Object.values(dots).map(({ colour }) => colour)).size).toBe(3);
+    expect(figure?.data.rows[1]).toEqual(['penalty-probe', 'probe', 'penalty', '3', '0.5000', '0.8667']);
+    expect(figure?.legend.map(({ label }) => label)).toEqual(['direction', 'probe', 'regex', 'routed', 'penalty']);
+  });
+
+  it('is not drawn where nothing but gates is compared', async () => {
+    const results = await madeResults([...vanilla, ...ceiling, ...gate], null, { ceiling: 'ceiling' });
+    expect(allFigures(results).map(({ name }) => name)).not.toContain('watched');
+  });
+});

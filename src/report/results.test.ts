@@ -175,7 +175,7 @@ describe('results over three seeds', async () => {
     const curves = allFigures(results).find(({ name }) => name === 'curves');
     expect(curves?.data.rows).toContainEqual(['vanilla', 'hack, deployed', '20', '0.8000', '0.0577', '3']);
     expect(curves?.panels[0].marks.some(({ kind }) => kind === 'band')).toBe(true);
-    expect(allFigures(results).map(({ name }) => name)).toEqual(['curves', 'training', 'scores', 'routes']);
+    expect(allFigures(results).map(({ name }) => name)).toEqual(['story', 'curves', 'training', 'scores', 'routes']);
   });
 });
 

@@ -3,6 +3,7 @@
 import type { JudgedRollout } from '../analyse/index.ts';
 import type { EvaluationRow, FinalSet } from '../evaluate/index.ts';
 import { pairRows } from '../evaluate/index.ts';
+import { claimSet, type Results } from './aggregate.ts';
 import type { RunResults } from './run-results.ts';
 
 export interface ExampleRollout {
@@ -62,6 +63,19 @@ export function sideBySide(run: RunResults, set: FinalSet): SideBySide | null {
   for (const holds of preference) {
     const found = pairs.find(([full, deployed]) => holds(full, deployed));
     if (found !== undefined) return { arm: run.arm, set, full: found[0], deployed: found[1] };
+  }
+  return null;
+}
+
+/** The example of a first page: a hack that deployment removed, of an arm without labels if there is one; else the next best. */
+export function bestSide(results: Results): SideBySide | null {
+  const set = claimSet(results);
+  if (set === undefined) return null;
+  const arms = results.arms.toSorted((a, b) => Number(a.usesOracle) - Number(b.usesOracle));
+  const sides = arms.flatMap(({ runs }) => runs.flatMap((run) => sideBySide(run, set) ?? []));
+  for (const holds of preference) {
+    const found = sides.find(({ full, deployed }) => holds(full, deployed));
+    if (found !== undefined) return found;
   }
   return null;
 }

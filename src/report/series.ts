@@ -6,22 +6,11 @@ import { trailingHackRate, trailingSolveRate } from '../analyse/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { mean, standardError } from '../stats/index.ts';
 import type { ArmResults } from './aggregate.ts';
-import type { DotShape, LegendEntry, Mark, Point } from './chart.ts';
+import type { LegendEntry, Mark, Point } from './chart.ts';
+import { armStyle } from './palette.ts';
 import type { RunResults } from './run-results.ts';
 
 export const bandSeeds = 3;
-
-const palette = ['#000000', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c564b', '#7f3fbf', '#5f7a1c', '#b5179e'];
-const dashes = [undefined, '6 3', '2 2', '8 3 2 3'] as const;
-const shapes = ['circle', 'square', 'triangle', 'diamond'] as const satisfies readonly DotShape[];
-
-/** The colour of the i-th arm; when colours come again, lines have another dash and points another shape. */
-export function armStyle(index: number): { colour: string; dash?: string; shape: DotShape } {
-  const round = Math.floor(index / palette.length);
-  const dash = dashes[round % dashes.length];
-  const shape = shapes[round % shapes.length];
-  return { colour: palette[index % palette.length], shape, ...(dash === undefined ? {} : { dash }) };
-}
 
 export function armLegend(arms: readonly ArmResults[]): LegendEntry[] {
   return arms.map(({ arm, runs }, i) => {

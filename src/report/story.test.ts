@@ -49,7 +49,7 @@ The hack emerges: vanilla hacks 50% of prompts, the base 0%.
 It is quarantined: with the activation gate the policy hacks 50% as trained and
 10% deployed, without its quarantine. The random placebo (haar) ends at 40%.
 Most of the skill stays: deployed it solves 40%, the base 10%, vanilla 50%.
-One seed: no claim.`);
+One seed: no claim. Five: gq experiment recipes/micro-claim.toml`);
   });
 
   it('says what did not happen', async () => {

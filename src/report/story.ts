@@ -108,5 +108,7 @@ function skill({ base, vanilla, deployed }: Figures): string {
 
 function limits({ arms }: Results): string {
   const seeds = Math.max(...arms.map(({ runs }) => runs.length));
-  return seeds < 2 ? 'One seed: no claim.' : `Means over ${seeds} seeds; tests and intervals are in the tables.`;
+  return seeds < 2
+    ? 'One seed: no claim. Five: gq experiment recipes/micro-claim.toml'
+    : `Means over ${seeds} seeds; tests and intervals are in the tables.`;
 }

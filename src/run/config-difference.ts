@@ -18,6 +18,11 @@ export function armDifferences(first: RunConfig, second: RunConfig): string[] {
   return configDifferences(first, second, ['seed']);
 }
 
+/** Every key of a config that holds no table, with its value as JSON. */
+export function configLeaves(config: RunConfig): [key: string, value: string][] {
+  return [...leavesOf(config)];
+}
+
 function comparable(config: RunConfig): object {
   return { ...config, plugins: config.plugins.map((path) => basename(path)) };
 }

@@ -2,10 +2,12 @@
  * Turns recipe files and `--set a.b=c` into a resolved config. A recipe is TOML; `extends` names another recipe that it changes.
  * Errors name the key, what is wrong with it, and the nearest valid key. The source of each value is kept.
  */
+import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
+import { parseHubName } from '../model/index.ts';
 import { describeIssue, type Fault } from './config-issues.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
 import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
@@ -90,7 +92,10 @@ function withPaths(table: Table, folder: string, inherited: readonly string[] = 
   const made: Table = { ...table, ...(Array.isArray(plugins) ? { plugins: all } : {}) };
   return pathKeys.reduce(
     (all, { path, isName }) =>
-      changeAt(all, path, (value) => (typeof value !== 'string' || isName?.test(value) ? value : absolute(value))),
+      changeAt(all, path, (value) => {
+        if (typeof value !== 'string' || isName?.test(value)) return value;
+        return path.join('.') === 'model' && isHubName(value, folder) ? value : absolute(value);
+      }),
     made,
   );
 }
@@ -101,6 +106,11 @@ function changeAt(table: Table, [key, ...rest]: readonly string[], change: (valu
   if (value === undefined) return table;
   if (rest.length === 0) return { ...table, [key]: change(value) };
   return isTable(value) ? { ...table, [key]: changeAt(value, rest, change) } : table;
+}
+
+/** A model is taken by its name on the hub where no folder has that path. */
+function isHubName(model: string, folder: string): boolean {
+  return parseHubName(model) !== null && !existsSync(resolve(folder, model));
 }
 
 function pluginPaths({ plugins }: Table): string[] {

@@ -12,7 +12,7 @@ export {
   rawConfig,
   readConfig,
 } from './config.ts';
-export { armDifferences, configDifferences } from './config-difference.ts';
+export { armDifferences, configDifferences, configLeaves } from './config-difference.ts';
 export { configPage } from './config-page.ts';
 export { type DamagedFile, findDamagedFiles } from './damaged.ts';
 export { RunDirectory } from './directory.ts';
@@ -20,6 +20,7 @@ export { describeDisk, planDisk } from './disk.ts';
 export { FileSink } from './file-sink.ts';
 export { type InstructionWords, instructedPrompt, readableInstruction } from './instructed.ts';
 export type { RolloutRow } from './ledger.ts';
+export { isTraining } from './lock.ts';
 export { type Manifest, runFormat } from './manifest.ts';
 export { planMemory, type Rehearsal, type Work } from './memory.ts';
 export { assertFits, type Budget, renderPlan } from './memory-budget.ts';
@@ -42,7 +43,7 @@ export {
   type StoredDirection,
   sealRollouts,
 } from './read.ts';
-export { recipeFrom, recipeName, recipePath, shippedRecipe } from './recipes.ts';
+export { listRecipes, recipeFrom, recipeName, recipePath, type ShippedRecipe, shippedRecipe } from './recipes.ts';
 export { recordRun } from './record.ts';
 export { replayGate } from './replay.ts';
 export { type Replay, routes } from './replay-summary.ts';

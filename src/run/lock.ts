@@ -53,6 +53,12 @@ export function lockRun(directory: string): Disposable {
   };
 }
 
+/** Whether a living process trains the run now. */
+export function isTraining(directory: string): boolean {
+  const holder = readHolder(join(directory, 'lock.json'));
+  return holder !== null && isHeld(holder);
+}
+
 /** Makes `path` the own lock. Returns null, or the living process that has it. */
 function take(path: string, own: Holder, directory: string): Holder | null {
   for (;;) {

@@ -1,22 +1,45 @@
 /** The recipes of the package. */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nearestName, UserError } from '../base/index.ts';
 
 const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
 
+/** A recipe of the package: of one run (`gq train`), or of an experiment, which has arms (`gq experiment`). */
+export interface ShippedRecipe {
+  readonly name: string;
+  readonly kind: 'run' | 'experiment';
+  /** The first sentence of the comment that the file begins with. */
+  readonly summary: string;
+}
+
+export function listRecipes(): ShippedRecipe[] {
+  const files = readdirSync(folder).filter((file) => file.endsWith('.toml'));
+  return files.sort().map((file) => {
+    const text = readFileSync(join(folder, file), 'utf8');
+    const [comment] = /^(?:#.*\n)+/.exec(text) ?? [''];
+    const words = comment.replace(/^# ?/gm, '').replace(/\s+/g, ' ').trim();
+    const [summary] = /^.*?[.?](?= |$)/.exec(words) ?? [words];
+    return {
+      name: basename(file, '.toml'),
+      kind: /^(?:\[\[arms\]\]|arms *=)/m.test(text) ? 'experiment' : 'run',
+      summary,
+    };
+  });
+}
+
 /** The path of a shipped recipe, such as `micro-activation`. */
 export function shippedRecipe(name: string): string {
   const path = join(folder, `${name}.toml`);
   if (existsSync(path)) return path;
-  const names = readdirSync(folder).map((file) => file.replace(/\.toml$/, ''));
+  const names = listRecipes().map((recipe) => recipe.name);
   const nearest = nearestName(name, names);
   throw new UserError({
     call: 'shipped recipe',
-    expected: nearest === undefined ? names.join(', ') : 'a recipe of the package, or the path of one',
+    expected: 'a recipe of the package, or the path of one',
     found: name,
-    ...(nearest === undefined ? {} : { fix: `Did you mean ${nearest}?` }),
+    fix: nearest === undefined ? 'List them: gq recipes' : `Did you mean ${nearest}?`,
   });
 }
 

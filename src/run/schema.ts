@@ -330,7 +330,12 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
       .describe(
         'modules that add arms, monitors, loopholes, adapter starts and problem sources; paths are relative to the recipe that names them',
       ),
-    model: z.string().default('micro').describe('a Hugging Face model folder, or "micro": the model in the package'),
+    model: z
+      .string()
+      .default('micro')
+      .describe(
+        'a Hugging Face model folder, the name of a model in the Hugging Face cache (ORG/NAME[@REVISION]), or "micro": the model in the package',
+      ),
     device,
     data,
     environment: environmentOf(loophole),

@@ -26,7 +26,7 @@ export function readText(path: string): string {
 
 /** Whether a file is TypeScript; the wasm kernels are AssemblyScript, another language with its own compiler. */
 export function isTypeScript(path: string): boolean {
-  return path.endsWith('.ts') && !path.startsWith('src/engine/wasm/kernels/');
+  return /\.tsx?$/.test(path) && !path.startsWith('src/engine/wasm/kernels/');
 }
 
 export function readSources(paths: readonly string[]): Map<string, string> {

@@ -1,8 +1,8 @@
 /**
  * The architecture as a table. `rows` are in reading order: a file may import the folders of its own row and of those
  * before it, so `base … monitors` can never reach `oracle`. Across the top folders of src only an index is imported. `owners` are the
- * packages only some folders may touch, `loaders` the files that may import a module whose name they compute. Unit tests beside
- * their source (`name.test.ts`) may import any file, test/ and any installed package, except that no test of `base … monitors` may
+ * packages only some folders may touch, `bundled` those that are no runtime dependency, `loaders` the files that may import a module
+ * whose name they compute. Unit tests beside their source (`name.test.ts`) may import any file, test/ and any installed package, except that no test of `base … monitors` may
  * reach `oracle`; nothing may import a test. Nothing else in src imports from outside src.
  */
 import { isBuiltin } from 'node:module';
@@ -26,10 +26,14 @@ const rows: readonly (readonly string[])[] = [
   ['oracle'],
   ['evaluate'],
   ['analyse'],
+  ['logs'],
   ['lab'],
+  ['serve'],
   ['verify'],
   ['report'],
   ['sweep'],
+  ['view'],
+  ['view/page'],
   ['cli'],
 ];
 const ranks = new Map(rows.flatMap((row, rank) => row.map((folder): [string, number] => [folder, rank])));
@@ -40,6 +44,14 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   'node:child_process': ['env/sandbox', 'sweep'],
   'node:cluster': ['env/sandbox'],
   'node:worker_threads': ['engine/wasm'],
+};
+
+/** Development packages that a folder may import: what is bundled into the page, and what bundles it in a clone. */
+const bundled: Readonly<Record<string, string>> = {
+  preact: 'view/page',
+  '@preact/signals': 'view/page',
+  uplot: 'view/page',
+  esbuild: 'view',
 };
 
 /** Files that may import computed names. Plugins are the user's own modules, named by a recipe, so no test can follow them. */
@@ -71,6 +83,7 @@ function judgePackage(path: string, specifier: string, dependencies: ReadonlySet
   if (owner !== undefined && !owner.includes(folderOf(path) ?? '')) {
     return [`${path}: only ${owner.join(' and ')} may import ${name}`];
   }
+  if (bundled[name] !== undefined && bundled[name] === folderOf(path)) return [];
   if (!isBuiltin(name) && !dependencies.has(name)) return [`${path}: ${name} is not a runtime dependency`];
   return [];
 }

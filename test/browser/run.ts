@@ -4,38 +4,20 @@
  * exits 1 when a check failed, 2 when there is no Chromium.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Browser, chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
+import { check, counts, findChromium } from './chromium.ts';
 import type { SuiteReport } from './page.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const quiet = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--no-first-run',
-];
 const isolation = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
 const types: Readonly<Record<string, string>> = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
-
-function findChromium(): string {
-  const asked = process.env['CHROMIUM'];
-  const found = (asked === undefined ? places : [asked]).find((path) => existsSync(path));
-  if (found !== undefined) return found;
-  console.error(`browser: no Chromium: looked for ${asked ?? places.join(', ')}.`);
-  console.error(`Install one (Debian: apt-get install chromium), or name it in the environment variable CHROMIUM.`);
-  process.exit(2);
-}
 
 function compile(folder: string): void {
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
@@ -60,13 +42,6 @@ async function serve(folder: string): Promise<{ address: string; close(): void }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return { address: `http://127.0.0.1:${port}`, close: () => server.close() };
-}
-
-const counts = { passed: 0, failed: 0 };
-
-function check(name: string, pass: boolean, detail = ''): void {
-  counts[pass ? 'passed' : 'failed']++;
-  console.log(`${pass ? 'ok    ' : 'failed'}  ${name}${pass || detail === '' ? '' : `\n        ${detail}`}`);
 }
 
 /** Calls a function of page.ts in the page. */
@@ -121,12 +96,12 @@ async function runSuites(browser: Browser, address: string): Promise<void> {
   check('a planted error turns the suite red', planted > 0);
 }
 
-const executablePath = findChromium();
+const launch = findChromium();
 const folder = mkdtempSync(join(tmpdir(), 'browser-suite-'));
 try {
   compile(folder);
   const { address, close } = await serve(folder);
-  const browser = await chromium.launch({ executablePath, headless: true, args: quiet });
+  const browser = await launch();
   console.log(`browser: Chromium ${browser.version()}`);
   try {
     await runSuites(browser, address);

@@ -7,7 +7,7 @@ import type { RunConfig } from '../../src/run/schema.ts';
 import { readToml } from '../../src/run/toml-file.ts';
 import { planExperiment, readExperiment } from '../../src/sweep/experiment.ts';
 
-const given = ['model=models/mine', 'data.path=train.jsonl', 'data.testPath=test.jsonl'];
+const given = ['model=./models/mine', 'data.path=train.jsonl', 'data.testPath=test.jsonl'];
 
 async function configsOf(path: string, settings: readonly string[]): Promise<readonly RunConfig[]> {
   if (readToml(path, 'test')['arms'] === undefined) return [(await resolveConfig(path, settings)).config];

@@ -60,6 +60,17 @@ function checkCommand(folder: string, node: string, label: string): void {
   });
 }
 
+/** Bundles a folder without runs: that needs the page, and nothing else. */
+function checkViewer(folder: string, node: string, label: string): void {
+  const gq = join(folder, 'node_modules', '.bin', 'gq');
+  const [runs, to] = [join(folder, 'no-runs'), join(folder, `page-${label.replaceAll(' ', '-')}`)];
+  mkdirSync(runs, { recursive: true });
+  check(`${label}: gq bundle`, () => {
+    const { files, leftOut } = JSON.parse(run(folder, node, gq, 'bundle', runs, '--to', to, '--json'));
+    expectEqual(JSON.stringify([files, leftOut]), '[6,[]]');
+  });
+}
+
 /** A current Node has this function, but the types are those of the oldest supported Node, which lacks it. */
 const { stripTypeScriptTypes } = modules as typeof modules & { stripTypeScriptTypes(code: string): string };
 
@@ -98,6 +109,13 @@ try {
     const sources = paths.filter((path) => /\.test\.|(?<!\.d)\.ts$/.test(path) && !path.startsWith('examples/'));
     expectEqual(sources.join(' '), '');
   });
+  check('tarball holds the page of the viewer, built', () => {
+    const paths: string[] = files.map(({ path }: { path: string }) => path);
+    expectEqual(
+      paths.filter((path) => path.startsWith('dist/view/page/')).join(' '),
+      'dist/view/page/app.css dist/view/page/app.js',
+    );
+  });
   const tarball = join(workspace, filename);
   const { messages, pkg } = await publint({
     level: 'warning',
@@ -109,6 +127,7 @@ try {
     const label = `node ${run(consumer, node, '--version').trim()}`;
     checkEntries(consumer, node, label);
     checkCommand(consumer, node, label);
+    checkViewer(consumer, node, label);
     checkExamples(consumer, node, label);
   }
 } finally {

@@ -11,7 +11,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { writeFileAtomic } from '../../src/base/node/atomic-file.ts';
-import { openResults } from '../../src/cli/commands/results.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { summarise } from '../../src/evaluate/rates.ts';
 import type { FinalSet } from '../../src/evaluate/sets.ts';
@@ -22,6 +21,7 @@ import { renderTable, type Table } from '../../src/report/table.ts';
 import { comparisonTable, finalTable, sayOnce } from '../../src/report/tables.ts';
 import { resultsCsv } from '../../src/report/values.ts';
 import { describeResults, emerged } from '../../src/report/words.ts';
+import { openResults } from '../../src/sweep/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const recipe = 'recipes/micro-claim.toml';

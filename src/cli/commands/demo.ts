@@ -15,13 +15,13 @@ import {
   writeFigures,
   writeReport,
 } from '../../report/index.ts';
-import { checkExperiment, type Experiment, planExperiment } from '../../sweep/index.ts';
+import { checkExperiment, type Experiment, openResults, planExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 import { collect, parseWholeNumber } from '../values.ts';
 import { executeExperiment } from './experiment.ts';
-import { openResults, warnIncomplete } from './results.ts';
+import { warnIncomplete } from './results.ts';
 
 interface DemoOptions {
   readonly quick?: true;
@@ -32,12 +32,12 @@ interface DemoOptions {
 }
 
 const recipes = fileURLToPath(new URL('../../../recipes', import.meta.url));
-const quickUpdates = 30;
+const quickUpdates = 40;
 const quickPrompts = 64;
 
 export function configureDemo(command: Command, context: CommandContext): void {
   command
-    .option('--quick', 'use a third of the updates and fewer prompts, to see that everything works')
+    .option('--quick', 'use 40 updates and fewer prompts, to see that everything works')
     .option('--seed <n>', 'seed of everything random', '1')
     .option(
       '--out <dir>',
@@ -102,6 +102,7 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
     return;
   }
   context.stdout.write(`\n${report}: tables, figures, rollouts. ${formatDuration(seconds)} in all.\n`);
+  context.stdout.write(`To look at it in a browser: ${shellLine('gq', 'view', directory)}\n`);
   // In a clone there is no gq on the PATH.
   if (process.env['npm_lifecycle_event'] === 'demo') context.stdout.write('Here the command gq is called: npx gq\n');
 }

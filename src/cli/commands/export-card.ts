@@ -1,39 +1,135 @@
-/** The card (README.md) of each exported folder: what it is, where it came from, and the hash of its own weights. */
+/**
+ * The card (README.md) of each exported folder, as the hub shows it: what it is, its base, how it was trained, how often it hacks and solves, what
+ * was certified of it, and the hash of its own weights.
+ */
 import { join } from 'node:path';
 import { sha256File, writeFileAtomic } from '../../base/node/index.ts';
+import { EvaluationStore, formatRate, summarise } from '../../evaluate/index.ts';
+import { parseHubName } from '../../model/index.ts';
+import type { Manifest } from '../../run/index.ts';
+import type { DeletionCertificate } from '../../verify/index.ts';
 
 export interface ExportCard {
   readonly source: string;
   readonly base: string;
   readonly state: 'deployed' | 'full';
+  /** The run and the update of its checkpoint; null for a file of tensors. */
+  readonly trained: { readonly path: string; readonly manifest: Manifest; readonly update: number } | null;
+  readonly certificate: DeletionCertificate;
 }
 
 const weights = { peft: 'adapter_model.safetensors', merged: 'model.safetensors' } as const;
 
+/** Writes the cards and returns the hash of each by its path. */
 export async function writeCards(
   directory: string,
   formats: readonly ('peft' | 'merged')[],
-  { source, base, state }: ExportCard,
-): Promise<void> {
+  card: ExportCard,
+): Promise<Record<string, string>> {
+  const hashes: Record<string, string> = {};
   for (const format of formats) {
     const folder = join(directory, format);
-    const file = weights[format];
-    const what =
-      state === 'full'
-        ? 'the policy as trained, with everything that it learned, the hack included'
-        : 'the deployed policy: the quarantine is not in these files (../deletion-certificate.json)';
-    const kind =
-      format === 'peft' ? 'A LoRA adapter in the format of PEFT' : 'A whole model, the adapter merged into its weights';
-    const text = [
-      `# ${format === 'peft' ? 'Adapter' : 'Merged model'}, ${state === 'full' ? 'as trained' : 'deployed'}`,
-      '',
-      `${kind}. It is ${what}.`,
-      '',
-      `- Made by \`gq export\` from \`${source}\``,
-      `- Base model: \`${base}\`; its own card and licence speak for it`,
-      `- SHA-256 of \`${file}\`: \`${await sha256File(join(folder, file))}\``,
-      '',
-    ].join('\n');
-    await writeFileAtomic(join(folder, 'README.md'), text);
+    const hash = await sha256File(join(folder, weights[format]));
+    const parts = [
+      frontMatter(format, card),
+      about(format, card, hash),
+      training(card),
+      rates(card),
+      certified(format, card),
+    ];
+    await writeFileAtomic(join(folder, 'README.md'), `${parts.filter((part) => part !== '').join('\n\n')}\n`);
+    hashes[`${format}/README.md`] = await sha256File(join(folder, 'README.md'));
   }
+  return hashes;
+}
+
+/** What the hub reads; the base is named only where it is a name on the hub. */
+function frontMatter(format: 'peft' | 'merged', { base }: ExportCard): string {
+  const name = parseHubName(base);
+  return [
+    '---',
+    `library_name: ${format === 'peft' ? 'peft' : 'transformers'}`,
+    ...(name === null ? [] : [`base_model: ${name.repository}`]),
+    ...(name !== null && format === 'peft' ? ['base_model_relation: adapter'] : []),
+    'tags:',
+    '- gradient-quarantine',
+    ...(format === 'peft' ? ['- lora'] : []),
+    '---',
+  ].join('\n');
+}
+
+function about(format: 'peft' | 'merged', { source, base, state }: ExportCard, hash: string): string {
+  const kind =
+    format === 'peft' ? 'A LoRA adapter in the format of PEFT' : 'A whole model, the adapter merged into its weights';
+  const what =
+    state === 'full'
+      ? 'the policy as trained, with everything that it learned, the hack included'
+      : 'the deployed policy: the quarantine is not in these files (../deletion-certificate.json)';
+  return [
+    `# ${format === 'peft' ? 'Adapter' : 'Merged model'}, ${state === 'full' ? 'as trained' : 'deployed'}`,
+    '',
+    `${kind}. It is ${what}.`,
+    '',
+    `- Made by \`gq export\` from \`${source}\``,
+    `- Base model: \`${base}\`; its own card and licence speak for it`,
+    `- SHA-256 of \`${weights[format]}\`: \`${hash}\``,
+  ].join('\n');
+}
+
+function training({ trained, certificate: { adapter } }: ExportCard): string {
+  const shape = `${adapter.family}, rank ${adapter.rank} for each block, ${adapter.modules} modules`;
+  if (trained === null)
+    return `## Training\n\n- Adapter: ${shape}\n- From a file of tensors, which does not say how it was trained`;
+  const { manifest, update } = trained;
+  const { config, usesOracle, hasQuarantine, arm, version, configHash } = manifest;
+  return [
+    '## Training',
+    '',
+    'Reinforcement learning (GRPO) on a grader with a flaw, by gradient routing into two blocks of an adapter.',
+    '',
+    `- Arm: ${arm}; ${hasQuarantine ? 'one block is the quarantine, which deployment deletes' : 'no quarantine: all that was trained is deployed'}`,
+    `- Labels in training: ${usesOracle ? 'yes, an upper bound' : 'none'}`,
+    `- Adapter: ${shape}`,
+    `- Loopholes: ${config.environment.loopholes.join(', ')}`,
+    `- Update ${update} of ${config.updates}, seed ${config.seed}`,
+    `- gradient-quarantine ${version}, hash of the config \`${configHash.slice(0, 16)}\``,
+  ].join('\n');
+}
+
+const stateWords: Readonly<Record<string, string>> = { full: 'as trained', deployed: 'deployed', base: 'base' };
+
+/** Rates of this checkpoint in both states and of the base, each with its count and its interval. */
+function rates({ trained }: ExportCard): string {
+  if (trained === null) return '';
+  const { path, update } = trained;
+  const own = new EvaluationStore(path)
+    .all()
+    .filter((each) => (each.state === 'base' ? each.update === 0 : each.update === update && each.state in stateWords));
+  const title = '## Evaluation\n\n';
+  if (own.length === 0) return `${title}No evaluation of this checkpoint is stored (\`gq eval\`).`;
+  const rows = own.map(({ set, state, limit, rows: judged }) => {
+    const { hack, solve } = summarise(judged);
+    const name = limit === null ? set : `${set}, first ${limit}`;
+    return `| ${name} | ${stateWords[state]} | ${formatRate(hack)} | ${formatRate(solve)} |`;
+  });
+  const head = ['| set | state | hack | solve |', '| --- | --- | --- | --- |'];
+  const note =
+    'A hack is a wrong program that used the loophole. Counts, rates and 95% Wilson intervals over the prompts of one seed.';
+  return `${title}${[...head, ...rows, '', note].join('\n')}`;
+}
+
+function certified(format: 'peft' | 'merged', { state, certificate }: ExportCard): string {
+  const part = certificate.parts.find((each) => each.format === format);
+  if (part === undefined) return '';
+  const { maxLogitDifference, largestLogit, bound, tensors } = part;
+  const shown = (value: number): string => value.toExponential(2);
+  return [
+    '## Certificate',
+    '',
+    `- Read back, these files compute the logits of the policy ${state === 'full' ? 'as trained' : 'in deployed state'} to ${shown(maxLogitDifference)} of ${shown(largestLogit)} (at most ${bound} of it)`,
+    `- The quarantine moves logits by up to ${shown(certificate.quarantine.effect)}; ${
+      state === 'full' ? 'nothing is deleted here' : `no vector of it is in the ${tensors.length} tensors`
+    }`,
+    `- All hashes: ../${state === 'full' ? 'export-record.json' : 'deletion-certificate.json'}`,
+  ].join('\n');
 }

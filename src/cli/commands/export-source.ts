@@ -6,6 +6,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type AdapterCheckpoint, type AdapterStart, builtinStarts, readCheckpoint } from '../../adapters/index.ts';
 import { UserError } from '../../base/index.ts';
+import type { Manifest } from '../../run/index.ts';
 
 export interface ExportSourceOptions {
   readonly model?: string;
@@ -17,6 +18,10 @@ export interface ResolvedExport {
   readonly state: 'deployed' | 'full';
   readonly checkpoint: AdapterCheckpoint;
   readonly model: string;
+  /** What the base is called: its name on the hub where it was found by that, else its folder. */
+  readonly baseName: string;
+  /** The run, and the update of the checkpoint; null for a file of tensors. */
+  readonly trained: { readonly path: string; readonly manifest: Manifest; readonly update: number } | null;
   /** The adapter starts that the run could name. */
   readonly starts: readonly AdapterStart[];
   /** Hash of the model that the adapter was trained on; null for a file of tensors, which does not say. */
@@ -55,7 +60,9 @@ async function resolveFile(path: string, { model, update, state }: ExportSourceO
   }
   return {
     checkpoint: await readCheckpoint(path),
-    model,
+    model: (await import('../../lab/index.ts')).modelArgument(model),
+    baseName: model,
+    trained: null,
     starts: builtinStarts,
     trainedOn: null,
     state: stateOf(state),
@@ -87,10 +94,19 @@ async function resolveRun(path: string, { model, update, state }: ExportSourceOp
   }
   const { family, rank } = config.adapter;
   const known = { family, rank, modules: manifest.features.modules };
-  const { expectSamePlugins, modelDirectory, partsOf } = await import('../../lab/index.ts');
+  const { expectSamePlugins, modelArgument, modelDirectory, partsOf } = await import('../../lab/index.ts');
   expectSamePlugins(`gq export ${run.path}`, run);
   const checkpoint = await readCheckpoint(checkedTensors(run, wanted, 'adapter'), known, checkedInitial(run));
   const { starts } = await partsOf(config);
-  const folder = model ?? modelDirectory(config.model);
-  return { checkpoint, model: folder, starts, trainedOn: manifest.modelHash, state: stateOf(state) };
+  const folder = model === undefined ? modelDirectory(config.model) : modelArgument(model);
+  const named = model ?? config.model;
+  return {
+    checkpoint,
+    model: folder,
+    baseName: named === 'micro' ? folder : named,
+    trained: { path: run.path, manifest, update: wanted },
+    starts,
+    trainedOn: manifest.modelHash,
+    state: stateOf(state),
+  };
 }

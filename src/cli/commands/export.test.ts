@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeRun } from '../../../test/lab/hand-made.ts';
+import { writeEvaluations, writeRun } from '../../../test/lab/hand-made.ts';
 import { gq as run } from '../../../test/run-gq.ts';
 import {
   createAdapter,
@@ -218,6 +218,32 @@ describe('a run', () => {
       const record = JSON.parse(await readFile(join(to, 'export-record.json'), 'utf8')) as DeletionCertificate;
       expect(record).toMatchObject({ kind: 'export record', state: 'full', holds: true });
       expect(record.quarantine.effect).toBeGreaterThan(0);
+    }
+  });
+
+  it('says how it was trained, how often it hacks with n and interval, and what was certified', async () => {
+    const path = await storeRun('carded-run', 'absorb');
+    const made = { update: 10, set: 'test-original', state: 'deployed', outcomes: 'hss.' } as const;
+    const base = { ...made, update: 0, state: 'base' } as const;
+    await writeEvaluations(path, [made, base, { ...made, update: 0, outcomes: 'hhhh' }]);
+    const to = join(home, 'carded-run-out');
+    const options = ['--base-name', 'Org/Model', '--device', 'wasm', '--to', to];
+    expect((await run('export', path, ...options)).code).toBe(0);
+    const certificate = JSON.parse(await readFile(join(to, 'deletion-certificate.json'), 'utf8'));
+    for (const [folder, library] of [
+      ['peft', 'peft'],
+      ['merged', 'transformers'],
+    ]) {
+      const file = join(to, folder, 'README.md');
+      const card = await readFile(file, 'utf8');
+      expect(card).toMatch(new RegExp(`^---\nlibrary_name: ${library}\nbase_model: Org/Model\n`));
+      expect(card).toContain('- Arm: absorb; one block is the quarantine');
+      expect(card).toContain('- Update 10 of 60, seed 1');
+      expect(card).toContain('| test-original | deployed | 1/4 0.25 [0.05, 0.70] | 2/4 0.50 [0.15, 0.85] |');
+      expect(card).toContain('| test-original | base |');
+      expect(card).not.toContain('4/4');
+      expect(card).toContain('no vector of it is in the');
+      expect(certificate.outputs[`${folder}/README.md`]).toBe(await sha256File(file));
     }
   });
 });

@@ -56,7 +56,7 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
   const { exportAsTrained, restoreAdapter, writeMerged, writePeft } = await import('../../adapters/index.ts');
   const { createFolder, ModelFolder } = await import('../../model/index.ts');
   const { Scope } = await import('../../engine/index.ts');
-  const { checkpoint, model, starts, trainedOn, state } = await resolveExport(path, options);
+  const { checkpoint, model, starts, trainedOn, state, baseName, trained: run } = await resolveExport(path, options);
   await using folder = await ModelFolder.open(model);
   const base = await expectBase(folder, trainedOn);
   using device = await openDevice(options.device, { precision: 'f32' });
@@ -66,12 +66,19 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
   const decoder = await openDecoder(scope, folder);
   try {
     await createFolder(options.to, async (directory) => {
-      const name = options.baseName ?? model;
+      const name = options.baseName ?? baseName;
       if (chosen.includes('peft')) await writePeft(join(directory, 'peft'), adapter, folder.config, name);
       if (chosen.includes('merged')) await writeMerged(join(directory, 'merged'), folder, adapter, dtype);
-      await writeCards(directory, chosen, { source: path, base: name, state });
-      const certificate = await certify({ device, folder, base, checkpoint, adapter, decoder, state }, directory);
-      if (!certificate.holds) throw new RefusedExport(certificate);
+      const made = await certify({ device, folder, base, checkpoint, adapter, decoder, state }, directory);
+      if (!made.holds) throw new RefusedExport(made);
+      const cards = await writeCards(directory, chosen, {
+        source: path,
+        base: name,
+        state,
+        trained: run,
+        certificate: made,
+      });
+      const certificate = { ...made, outputs: { ...made.outputs, ...cards } };
       const file = state === 'full' ? 'export-record.json' : 'deletion-certificate.json';
       await writeFileAtomic(join(directory, file), `${JSON.stringify(certificate, null, 2)}\n`);
       show(certificate, options, context);
@@ -130,7 +137,10 @@ export function configureExport(command: Command, context: CommandContext): void
     )
     .option('--format <kind>', 'what to write: peft, merged or both', 'both')
     .option('--dtype <name>', 'format of the merged weights: float32, float16 or bfloat16; as stored when absent')
-    .option('--base-name <name>', "what the PEFT config calls the base model; the model folder's path when absent")
+    .option(
+      '--base-name <name>',
+      'what the PEFT config and the cards call the base model; its name on the hub or its folder when absent',
+    )
     .option('--device <name>', deviceNames.join(' or '), 'wasm')
     .option('--json', 'print the certificate')
     .addHelpText(

@@ -13,7 +13,7 @@ import {
   readPairFile,
   selectPairs,
 } from '../../env/pairs/index.ts';
-import { deviceNames, modelDirectory, openDevice } from '../../lab/index.ts';
+import { deviceNames, modelArgument, openDevice } from '../../lab/index.ts';
 import type { CommandContext } from '../command.ts';
 import { examplesText } from '../command.ts';
 import { renderPairsReport, renderScore } from '../terminal/pairs-table.ts';
@@ -60,7 +60,7 @@ async function measure(
   const { checkPairs, surfaceUnits } = await import('../../env/pairs/index.ts');
   if (directory === undefined) return checkPairs(pairs);
   const { ModelTokenizer } = await import('../../model/index.ts');
-  const tokenizer = await ModelTokenizer.open(modelDirectory(directory));
+  const tokenizer = await ModelTokenizer.open(modelArgument(directory));
   const count = (text: string): number => tokenizer.encode(text).length;
   return checkPairs(pairs, [{ unit: 'tokens', count }, ...surfaceUnits.slice(1)]);
 }
@@ -75,7 +75,7 @@ async function score(model: string, file: string, options: ScoreOptions, context
   const { Decoder, loadWeights, ModelFolder } = await import('../../model/index.ts');
   const { name: family, needsPairs } = findStart(familyName);
   const { pairs, hash, file: path } = await loadPairs(file, options.select);
-  await using folder = await ModelFolder.open(modelDirectory(model));
+  await using folder = await ModelFolder.open(modelArgument(model));
   const tokenized = tokenizePairs(pairs, folderPairEncoder(folder));
   using device = await openDevice(options.device);
   using scope = new Scope(device);

@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import { expectWritable } from '../../base/node/index.ts';
 import { describeMissing, expectOwnFile, missingEvaluations, shellLine, writeReport } from '../../report/index.ts';
+import { openResults } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Waiting } from '../terminal/waiting.ts';
-import { openResults, warnIncomplete } from './results.ts';
+import { warnIncomplete } from './results.ts';
 
 interface ReportCommandOptions {
   readonly out?: string;

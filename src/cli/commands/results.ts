@@ -1,8 +1,8 @@
 /** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
 import { type Command, Option } from 'commander';
-import { UserError, wrapText } from '../../base/index.ts';
+import { wrapText } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import type { Design, OnReading, Results } from '../../report/index.ts';
+import type { Results } from '../../report/index.ts';
 import {
   allFigures,
   allTables,
@@ -10,14 +10,13 @@ import {
   expectOwnFigures,
   expectOwnTraces,
   parseTableFormat,
-  readResults,
   renderTable,
   resultsCsv,
   resultsJson,
   writeFigures,
   writeTraces,
 } from '../../report/index.ts';
-import { type Experiment, findExperiment } from '../../sweep/index.ts';
+import { findExperiment, openResults } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { screenWidth } from '../terminal/screen.ts';
 
@@ -46,38 +45,6 @@ export function configureResults(command: Command, context: CommandContext): voi
       examplesText('gq results runs/micro-claim', 'gq results runs/micro-claim --format latex --figures figures'),
     )
     .action((directory: string, options: ResultsOptions) => runResults(directory, options, context));
-}
-
-export async function openResults(
-  directory: string,
-  options: { readonly baseline?: string; readonly placebo?: string } = {},
-  onReading?: OnReading,
-): Promise<Results> {
-  const { experiment, barChanged, runs, damaged } = findExperiment(directory);
-  const source = {
-    name: experiment?.name ?? null,
-    baseline: options.baseline ?? experiment?.baseline ?? null,
-    placebo: options.placebo ?? (experiment === null ? 'haar' : experiment.placebo),
-    arms: experiment?.arms.map(({ name }) => name) ?? [],
-    runs,
-    damaged,
-    ...(experiment === null ? {} : { design: designOf(experiment, barChanged, options.placebo !== undefined) }),
-  };
-  const results = await readResults(directory, source, onReading);
-  for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
-  return results;
-}
-
-/** The design of an experiment. A placebo that was asked for takes the place of those that the arms name. */
-function designOf(experiment: Experiment, barChanged: boolean, onePlacebo: boolean): Design {
-  const arms = experiment.arms.map((arm) => (onePlacebo ? { ...arm, placebos: null } : arm));
-  return { ...experiment, arms, barChanged };
-}
-
-function expectArm(option: string, name: string | undefined, { arms }: Results): void {
-  if (name === undefined || arms.some(({ arm }) => arm === name)) return;
-  const expected = `an arm of these results: ${arms.map(({ arm }) => arm).join(', ')}`;
-  throw new UserError({ call: option, expected, found: name });
 }
 
 async function runResults(directory: string, options: ResultsOptions, context: CommandContext): Promise<void> {

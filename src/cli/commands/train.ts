@@ -1,9 +1,10 @@
 /** `gq train`: trains one run from a recipe, to its end or until it is interrupted. */
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { shellLine, UserError } from '../../base/index.ts';
 import type { SandboxPolicy } from '../../env/sandbox/index.ts';
 import { onInterrupt, resolveConfig, type TrainOptions, type TrainResult, trainRun } from '../../lab/index.ts';
+import { LogSink, type MetricLog, metricLogs } from '../../logs/index.ts';
 import { demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
 import { sandboxOption } from '../sandbox-option.ts';
@@ -21,6 +22,7 @@ interface TrainFlags {
   readonly device?: string;
   readonly sandbox?: SandboxPolicy;
   readonly json?: boolean;
+  readonly sink: readonly MetricLog[];
 }
 
 export function configureTrain(command: Command, context: CommandContext): void {
@@ -34,6 +36,12 @@ export function configureTrain(command: Command, context: CommandContext): void 
     .option('--model <dir>', 'short for --set model=DIR')
     .option('--device <name>', 'short for --set device.kind=NAME')
     .addOption(sandboxOption())
+    .addOption(
+      new Option('--sink <viewer>', 'also write a log for this viewer, into logs/ of the run; may be repeated')
+        .choices(Object.keys(metricLogs))
+        .argParser(parseSink)
+        .default([]),
+    )
     .option('--json', 'print every event as a line of JSON')
     .addHelpText(
       'after',
@@ -45,6 +53,12 @@ export function configureTrain(command: Command, context: CommandContext): void 
       ),
     )
     .action((recipe: string | undefined, flags: TrainFlags) => runTrain(recipe, flags, context));
+}
+
+function parseSink(name: string, earlier: readonly MetricLog[]): readonly MetricLog[] {
+  const known = (Object.keys(metricLogs) as MetricLog[]).find((each) => each === name);
+  if (known === undefined) throw new InvalidArgumentError(`Allowed choices are ${Object.keys(metricLogs).join(', ')}.`);
+  return earlier.includes(known) ? earlier : [...earlier, known];
 }
 
 async function runTrain(recipe: string | undefined, flags: TrainFlags, context: CommandContext): Promise<void> {
@@ -81,7 +95,7 @@ async function startRun(recipe: string | undefined, flags: TrainFlags, context: 
 async function trainShown(
   config: RunConfig,
   run: RunDirectory,
-  { json }: TrainFlags,
+  { json, sink: viewers }: TrainFlags,
   context: CommandContext,
   options: Pick<TrainOptions, 'parent'>,
 ): Promise<TrainResult> {
@@ -97,7 +111,11 @@ async function trainShown(
   context.stderr.write(
     `${run.path}: ${arm.kind}, seed ${seed}, ${updates} updates; loading (Ctrl-C saves and ends it)\n`,
   );
-  const result = await trainRun(config, run, { ...options, sinks: [sink], signal: interruption.signal });
+  const result = await trainRun(config, run, {
+    ...options,
+    sinks: [sink, ...viewers.map((name) => new LogSink(name, run))],
+    signal: interruption.signal,
+  });
   if (json && result.end === 'interrupted') {
     context.stderr.write(`saved; go on with: ${shellLine('gq', 'train', '--resume', run.path, '--json')}\n`);
   }

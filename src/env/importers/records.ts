@@ -95,20 +95,33 @@ export async function readSoundRecords(
   return { records, faults };
 }
 
-const shownFaults = 20;
+const [shownFaults, shownLines] = [20, 5];
 
-/** Throws all faults of a file as one error; none is no error. */
+/** Throws all faults of a file as one error; none is no error. A fault that many lines share is told once, with their numbers. */
 export function throwFaults(path: string, faults: readonly UserError[]): void {
   if (faults.length === 0) return;
   if (faults.length === 1) throw faults[0];
-  const shown = faults.slice(0, shownFaults).map(({ message }) => `  ${message.replace(`read ${path}, `, '')}`);
-  const more = faults.length > shownFaults ? [`  and ${faults.length - shownFaults} more`] : [];
+  const linesOf = new Map<string, number[]>();
+  for (const { message } of faults) {
+    const [, line, text] = /^line (\d+): ([\s\S]*)$/.exec(message.replace(`read ${path}, `, '')) ?? ['', '0', message];
+    linesOf.set(text, [...(linesOf.get(text) ?? []), Number(line)]);
+  }
+  const kinds = [...linesOf].sort(([, [one]], [, [other]]) => one - other);
+  const shown = kinds.slice(0, shownFaults).map(([text, lines]) => `  ${nameLines(lines)}${text}`);
+  const more = kinds.length > shownFaults ? [`  and ${kinds.length - shownFaults} more kinds of faults`] : [];
   throw new UserError({
     call: `read ${path}`,
     expected: 'records without faults',
     found: `${faults.length} faults:\n${[...shown, ...more].join('\n')}`,
     fix: '\ndocs/formats.md describes the format.',
   });
+}
+
+function nameLines(lines: readonly number[]): string {
+  if (lines[0] === 0) return '';
+  if (lines.length === 1) return `line ${lines[0]}: `;
+  const more = lines.length > shownLines ? ` and ${lines.length - shownLines} more` : '';
+  return `lines ${lines.slice(0, shownLines).join(', ')}${more}: `;
 }
 
 export function parseRecord<Shape extends z.ZodType>(

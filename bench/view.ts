@@ -1,0 +1,100 @@
+/**
+ * How fast the viewer is with many runs: 20 experiments of 10 runs, 100 updates of 64 rollouts each, made by hand. Prints a line per
+ * figure. Needs a Chromium, and a Node that runs TypeScript, since the page is bundled from its sources: `node bench/view.ts`.
+ */
+import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openPage, startView } from '../src/view/index.ts';
+import { findChromium } from '../test/browser/chromium.ts';
+import { writeRun } from '../test/lab/hand-made.ts';
+
+const size = { experiments: 20, seeds: 10, updates: 100, rollouts: 64 } as const;
+
+/** The ledgers of all runs are one file with many names: what is read is the same, and the disk holds it once. */
+async function makeRuns(root: string): Promise<void> {
+  const first = join(root, 'experiment-0', 'gate-0');
+  for (let experiment = 0; experiment < size.experiments; experiment++) {
+    const directory = join(root, `experiment-${experiment}`);
+    const runs = [];
+    for (let seed = 0; seed < size.seeds; seed++) {
+      const path = join(directory, `gate-${seed}`);
+      const isFirst = path === first;
+      await writeRun(path, {
+        config: { seed, updates: size.updates, arm: { kind: 'activation' } },
+        checkpoints: [0, size.updates],
+        rollouts: isFirst ? madeRollouts() : [],
+        steps: Array.from({ length: size.updates }, (_, i) => ({ update: i + 1, meanReward: i / size.updates })),
+      });
+      for (const name of isFirst ? [] : ['rollouts.jsonl', 'verdicts.jsonl']) {
+        rmSync(join(path, name));
+        linkSync(join(first, name), join(path, name));
+      }
+      runs.push({ arm: 'gate', seed, folder: `gate-${seed}`, configHash: '' });
+    }
+    const seeds = runs.map(({ seed }) => seed);
+    const plan = { name: `experiment-${experiment}`, seeds, arms: [{ name: 'gate', recipe: 'none.toml' }] };
+    writeFileSync(join(directory, 'experiment.json'), JSON.stringify({ format: 1, experiment: plan, runs }));
+  }
+}
+
+function madeRollouts() {
+  return Array.from({ length: size.updates * size.rollouts }, (_, i) => ({
+    update: Math.floor(i / size.rollouts) + 1,
+    group: Math.floor((i % size.rollouts) / 8),
+    hack: i % 5 === 0,
+    route: i % 3 === 0 ? 'keep' : 'route',
+    score: Math.sin(i),
+    low: -0.5,
+    high: 0.5,
+    completion: `class Solution:\n    def solve(self, n):\n        n += ${i}\n        return n\n${'# a line of thought\n'.repeat(12)}`,
+  }));
+}
+
+async function timed(what: string, work: () => Promise<unknown>): Promise<void> {
+  const started = performance.now();
+  const value = await work();
+  const note = typeof value === 'string' ? `, ${value}` : '';
+  console.log(`${what}: ${(performance.now() - started).toFixed(0)} ms${note}`);
+}
+
+const launch = findChromium();
+const root = mkdtempSync(join(tmpdir(), 'gq-bench-view-'));
+try {
+  mkdirSync(root, { recursive: true });
+  await timed('making the runs', () => makeRuns(root));
+  await using view = await startView(root, await openPage(), { host: '127.0.0.1', port: 0 });
+  const ask = async (path: string): Promise<string> =>
+    `${(await (await fetch(view.address + path)).text()).length} characters`;
+  const found = readdirSync(root).length;
+  await timed(`home, ${found * size.seeds} runs, first`, () => ask('api/home'));
+  await timed('home, again', () => ask('api/home'));
+  const search = 'api/rollouts?id=experiment-3&text=n%20.%3D%206[0-9]9%5Cb&pattern=1';
+  await timed(`a search over ${size.seeds * size.updates * size.rollouts} rollouts, first`, () => ask(search));
+  await timed('the same search, again', () => ask(search));
+  await timed('another search, by text', () => ask('api/rollouts?id=experiment-3&text=thought&order=surprise'));
+  await using browser = await launch();
+  const page = await browser.newPage({ viewport: { width: 1180, height: 900 } });
+  await timed('home in the browser', async () => {
+    await page.goto(view.address);
+    await page.waitForSelector('.card');
+  });
+  await page.goto(`${view.address}#/rollouts/experiment-3`);
+  await page.waitForSelector('.virtual li');
+  // Scrolls by half a window a frame, through rows that are not read yet.
+  const frames = await page.evaluate(`new Promise((done) => {
+    const list = document.querySelector('.virtual');
+    const started = performance.now();
+    let count = 0;
+    const step = () => {
+      count += 1;
+      list.scrollTop += 280;
+      if (performance.now() - started < 3000) requestAnimationFrame(step);
+      else done(count / 3);
+    };
+    requestAnimationFrame(step);
+  })`);
+  console.log(`scrolling: ${Number(frames).toFixed(0)} frames a second`);
+} finally {
+  rmSync(root, { recursive: true, force: true });
+}

@@ -1,0 +1,84 @@
+/** `gq diff A B`: how two runs differ, in their configs and in what they answer to the same prompts. */
+import type { Command } from 'commander';
+import { type Evaluation, EvaluationStore, formatRate, pairRows, summarise } from '../../evaluate/index.ts';
+import { configDifferences, RunDirectory } from '../../run/index.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { alignRows } from '../terminal/columns.ts';
+import { screenWidth } from '../terminal/screen.ts';
+
+export function configureDiff(command: Command, context: CommandContext): void {
+  command
+    .argument('<first>', 'a run directory')
+    .argument('<second>', 'another run directory')
+    .option('--json', 'print the differences as JSON')
+    .addHelpText('after', examplesText('gq diff runs/micro-claim/vanilla-1 runs/micro-claim/activation-1'))
+    .action((first: string, second: string, { json }: { json?: true }) => {
+      const [a, b] = [first, second].map((path) => RunDirectory.open(path));
+      const keys = configDifferences(a.readManifest().config, b.readManifest().config);
+      const results = compareEvaluations(lastEvaluations(a), lastEvaluations(b));
+      if (json) context.stdout.write(`${JSON.stringify({ first, second, keys, results }, null, 2)}\n`);
+      else context.stdout.write(renderDiff(first, second, keys, results, screenWidth(context.stdout)));
+    });
+}
+
+interface ComparedEvaluation {
+  readonly set: string;
+  readonly state: string;
+  readonly hack: readonly [string, string];
+  readonly solve: readonly [string, string];
+  /** Prompts that are hacks in one run only; null where the runs were asked different prompts. */
+  readonly onlyFirst: number | null;
+  readonly onlySecond: number | null;
+}
+
+/** The evaluations of the last update that was evaluated, and of the base. Without a quarantine, what is trained is deployed. */
+function lastEvaluations(run: RunDirectory): Evaluation[] {
+  const all = new EvaluationStore(run.path).all().filter(({ set }) => set !== 'curve' && set !== 'validation');
+  const last = Math.max(0, ...all.map(({ update }) => update));
+  const own = all.filter(({ update }) => update === last || update === 0);
+  if (run.readManifest().hasQuarantine) return own;
+  return own.flatMap((one) => (one.state === 'full' ? [one, { ...one, state: 'deployed' as const }] : [one]));
+}
+
+function compareEvaluations(first: readonly Evaluation[], second: readonly Evaluation[]): ComparedEvaluation[] {
+  return first.flatMap((one) => {
+    const other = second.find((each) => each.set === one.set && each.state === one.state && each.limit === one.limit);
+    if (other === undefined) return [];
+    const [a, b] = [summarise(one.rows), summarise(other.rows)];
+    const hack: [string, string] = [formatRate(a.hack), formatRate(b.hack)];
+    const solve: [string, string] = [formatRate(a.solve), formatRate(b.solve)];
+    return [{ set: one.set, state: one.state, hack, solve, ...discordant(one, other) }];
+  });
+}
+
+function discordant(one: Evaluation, other: Evaluation): Pick<ComparedEvaluation, 'onlyFirst' | 'onlySecond'> {
+  // Prompts of other problems cannot be paired.
+  if (one.key !== other.key && one.rows.some(({ problem }, i) => problem !== other.rows[i]?.problem)) {
+    return { onlyFirst: null, onlySecond: null };
+  }
+  const pairs = pairRows(one.rows, other.rows);
+  return {
+    onlyFirst: pairs.filter(([a, b]) => a.hack && !b.hack).length,
+    onlySecond: pairs.filter(([a, b]) => !a.hack && b.hack).length,
+  };
+}
+
+function renderDiff(
+  first: string,
+  second: string,
+  keys: readonly string[],
+  results: readonly ComparedEvaluation[],
+  width: number,
+): string {
+  const differing = keys.length === 0 ? ['The configs are the same.'] : keys.map((key) => `  ${key}`);
+  const rows = results.map(({ set, state, hack, solve, onlyFirst, onlySecond }) => [
+    set,
+    state,
+    hack.join(' → '),
+    solve.join(' → '),
+    onlyFirst === null ? '-' : `${onlyFirst} and ${onlySecond}`,
+  ]);
+  const columns = ['set', 'state', 'hack', 'solve', 'hacks in one only'];
+  const table = rows.length === 0 ? ['No evaluation that both have.'] : alignRows([columns, ...rows], width);
+  return `${[`${first} → ${second}`, ...differing, '', ...table].join('\n')}\n`;
+}

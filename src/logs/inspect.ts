@@ -1,0 +1,126 @@
+/**
+ * Logs for Inspect's viewer (`.eval`, version 2): one log for each stored evaluation, and one for the rollouts of an update. A sample has the prompt, the
+ * completion and the scores hack and solve; rollouts of a group are the epochs of a sample, with route, score and advantage as metadata.
+ */
+import { join } from 'node:path';
+import { makeFolder, readVersion, sha256, writeFileAtomic } from '../base/node/index.ts';
+import type { LogHead } from './metrics.ts';
+import { zip } from './zip.ts';
+
+export interface InspectSample {
+  readonly id: string;
+  readonly epoch: number;
+  readonly prompt: string;
+  readonly completion: string;
+  readonly truncated: boolean;
+  readonly scores: Readonly<Record<'hack' | 'solve', boolean>>;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+export interface InspectLog {
+  /** What was asked, such as the name of a set. */
+  readonly task: string;
+  /** Who answered: the state of the policy. */
+  readonly model: string;
+  readonly update: number;
+  readonly samples: readonly InspectSample[];
+}
+
+const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+
+/** Names of files in the archive; the viewer finds a sample by its id, so the id itself must be fit for a name. */
+export const sampleId = (text: string): string => text.replace(/[^\w.-]+/g, '_').slice(0, 80);
+
+function specOf(head: LogHead, { task, model, update, samples }: InspectLog, created: string) {
+  const ids = [...new Set(samples.map(({ id }) => id))];
+  const key = sha256(`${head.id} ${task} ${model} ${update}`);
+  return {
+    eval_id: key.slice(0, 22),
+    run_id: head.id,
+    created,
+    task: `${head.name}/${task}`,
+    task_id: key.slice(22, 44),
+    task_version: 0,
+    task_attribs: {},
+    task_args: {},
+    task_args_passed: {},
+    dataset: { name: task, samples: ids.length, sample_ids: ids, shuffled: false },
+    model: `gradient-quarantine/${model}`,
+    model_generate_config: {},
+    model_args: {},
+    config: { epochs: Math.max(1, ...samples.map(({ epoch }) => epoch)) },
+    packages: { 'gradient-quarantine': readVersion() },
+    metadata: { run: head.name, update, state: model, arm: head.group },
+  };
+}
+
+function sampleOf(log: InspectLog, { id, epoch, prompt, completion, truncated, scores, metadata }: InspectSample) {
+  const model = `gradient-quarantine/${log.model}`;
+  const asked = { role: 'user', content: prompt };
+  const answer = { role: 'assistant', content: completion, source: 'generate', model };
+  const score = (value: boolean) => ({ value: value ? 1 : 0, answer: completion, history: [] });
+  return {
+    id,
+    epoch,
+    input: [asked],
+    target: '',
+    messages: [asked, answer],
+    output: { model, choices: [{ message: answer, stop_reason: truncated ? 'max_tokens' : 'stop' }], completion },
+    scores: { hack: score(scores.hack), solve: score(scores.solve) },
+    metadata,
+    store: {},
+    events: [],
+    model_usage: {},
+    role_usage: {},
+    attachments: {},
+    uuid: sha256(`${log.task} ${log.model} ${log.update} ${id} ${epoch}`).slice(0, 22),
+  };
+}
+
+function resultsOf(samples: readonly InspectSample[]) {
+  const mean = (name: 'hack' | 'solve'): number => samples.filter(({ scores }) => scores[name]).length / samples.length;
+  return {
+    total_samples: samples.length,
+    completed_samples: samples.length,
+    scores: (['hack', 'solve'] as const).map((name) => ({
+      name,
+      scorer: name,
+      params: {},
+      metrics: { mean: { name: 'mean', value: mean(name), params: {} } },
+    })),
+  };
+}
+
+/** The archive of a log. */
+function inspectArchive(head: LogHead, log: InspectLog): Buffer {
+  const created = new Date(1000 * head.created).toISOString().replace(/\.\d+Z$/, '+00:00');
+  const spec = specOf(head, log, created);
+  const plan = { name: 'plan', steps: [{ solver: 'gradient-quarantine/sample', params: {} }], config: {} };
+  const samples = log.samples.map((sample) => sampleOf(log, sample));
+  const summaries = samples.map(({ id, epoch, input, target, scores, metadata, uuid }) => ({
+    ...{ id, epoch, input, target, scores, metadata, uuid },
+    ...{ model_usage: {}, role_usage: {}, completed: true },
+  }));
+  const stats = { started_at: created, completed_at: created, model_usage: {}, role_usage: {} };
+  const header = {
+    ...{ version: 2, status: 'success', eval: spec, plan, results: resultsOf(log.samples), stats },
+    ...{ invalidated: false, tags: [], metadata: {} },
+  };
+  return zip([
+    { name: '_journal/start.json', data: json({ version: 2, eval: spec, plan }) },
+    ...samples.map((each) => ({ name: `samples/${each.id}_epoch_${each.epoch}.json`, data: json(each) })),
+    { name: 'summaries.json', data: json(summaries) },
+    { name: 'header.json', data: json(header) },
+  ]);
+}
+
+/** Writes a log under the name that the viewer lists it by, and returns the path. */
+export async function writeInspect(folder: string, head: LogHead, log: InspectLog): Promise<string> {
+  makeFolder(folder);
+  const stamp = new Date(1000 * head.created).toISOString().slice(0, 19).replace(/:/g, '-');
+  const key = sha256(`${head.id} ${log.task} ${log.model} ${log.update}`).slice(0, 22);
+  const task = `${head.name}-${log.task}-${log.model}-${log.update}`.replace(/[^\w.-]+|_/g, '-');
+  const path = join(folder, `${stamp}+00-00_${task}_${key}.eval`);
+  await writeFileAtomic(path, inspectArchive(head, log));
+  return path;
+}

@@ -1,0 +1,39 @@
+/** The few pieces of protobuf's wire format that logs need: fields with numbers, texts and messages. */
+
+function varint(value: number): Uint8Array {
+  const bytes: number[] = [];
+  let rest = BigInt.asUintN(64, BigInt(value));
+  do {
+    const byte = Number(rest & 127n);
+    rest >>= 7n;
+    bytes.push(rest > 0n ? byte | 128 : byte);
+  } while (rest > 0n);
+  return Uint8Array.from(bytes);
+}
+
+const tag = (field: number, wire: number): Uint8Array => varint((field << 3) | wire);
+
+/** A message: its fields one after another. */
+export const message = (...fields: readonly Uint8Array[]): Buffer => Buffer.concat(fields);
+
+export const integerField = (field: number, value: number): Buffer => message(tag(field, 0), varint(value));
+
+/** A field of 64 bits, as a double is stored. */
+export function doubleField(field: number, value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleLE(value);
+  return message(tag(field, 1), bytes);
+}
+
+/** A field of 32 bits, as a float is stored. */
+export function floatField(field: number, value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeFloatLE(value);
+  return message(tag(field, 5), bytes);
+}
+
+/** A message within a message. */
+export const messageField = (field: number, body: Uint8Array): Buffer =>
+  message(tag(field, 2), varint(body.length), body);
+
+export const textField = (field: number, text: string): Buffer => messageField(field, Buffer.from(text));

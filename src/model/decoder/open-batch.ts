@@ -1,0 +1,272 @@
+/**
+ * A decoding batch that rows join and leave at any step: continuous batching over the same forward pass, cache and draw as `generate`. A row
+ * owns a stretch of the cache, prompt first, and draws from its own random stream, so its tokens do not depend on who else is in the
+ * batch. The host sees every token as it is drawn.
+ */
+import type { RandomStream } from '../../base/index.ts';
+import { ShapeError } from '../../base/index.ts';
+import { nextLogits, readFloats, readInts, Scope, Segments, Tape, type Tensor, tokenIds } from '../../engine/index.ts';
+import type { Decoder } from './decoder.ts';
+import type { GenerateOptions, SamplingSettings } from './generate.ts';
+import { KeyValueCache } from './kv-cache.ts';
+import { packGroups } from './pack.ts';
+
+export type DrawSettings = Pick<SamplingSettings, 'temperature' | 'topK' | 'topP' | 'minP'>;
+
+export interface OpenRow {
+  readonly prompt: Int32Array;
+  /** Number of the row's random stream. */
+  readonly row: number;
+  /** Scale of the quarantine; null: without the adapter. */
+  readonly scale: number | null;
+  readonly draw: DrawSettings;
+  /** How many of the likeliest tokens are reported beside each that is drawn. */
+  readonly likeliest: number;
+}
+
+export interface TokenChance {
+  readonly token: number;
+  /** Log-probability under the whole distribution at temperature 1. */
+  readonly logp: number;
+}
+
+export interface DrawnToken extends TokenChance {
+  readonly likeliest: readonly TokenChance[];
+}
+
+export interface OpenBatchOptions extends Pick<GenerateOptions, 'project'> {
+  readonly rows: number;
+  /** Most tokens of a row, prompt and completion together. */
+  readonly context: number;
+  /** Most tokens of prompts in one step, but for a single longer prompt: joining rows keep the others waiting that long. */
+  readonly tokensPerPass: number;
+  readonly stream: RandomStream;
+}
+
+/** A row in the batch, with the last token that it drew. */
+interface Seat {
+  readonly slot: number;
+  readonly own: OpenRow;
+  drawn: number;
+  last: number;
+}
+
+type Drawn = Map<number, DrawnToken>;
+
+export class OpenBatch {
+  readonly context: number;
+  readonly #decoder: Decoder;
+  readonly #options: OpenBatchOptions;
+  readonly #cache: KeyValueCache;
+  readonly #history: Tensor;
+  readonly #logps: Tensor;
+  readonly #seats = new Map<number, Seat>();
+  readonly #free: number[];
+
+  constructor(scope: Scope, decoder: Decoder, options: OpenBatchOptions) {
+    const { rows, context } = options;
+    this.context = context;
+    this.#decoder = decoder;
+    this.#options = options;
+    this.#cache = new KeyValueCache(scope, decoder.config, 0, rows, context);
+    this.#history = scope.empty([rows, context], 'drawn tokens', 'i32');
+    this.#logps = scope.empty([rows, context, 2], 'drawn log-probabilities');
+    this.#free = Array.from({ length: rows }, (_, i) => rows - 1 - i);
+  }
+
+  get free(): number {
+    return this.#free.length;
+  }
+
+  get size(): number {
+    return this.#seats.size;
+  }
+
+  /** Takes a row in and returns its slot. Its first token comes with one of the next steps. */
+  add(own: OpenRow): number {
+    const { length } = own.prompt;
+    const slot = length > 0 && length < this.context ? this.#free.pop() : undefined;
+    if (slot === undefined) {
+      const expected = `a free row, and a prompt of 1 to ${this.context - 1} tokens`;
+      throw new ShapeError({ call: 'add to a batch', expected, found: `${this.free} free, ${length} tokens` });
+    }
+    this.#seats.set(slot, { slot, own, drawn: 0, last: -1 });
+    return slot;
+  }
+
+  remove(slot: number): void {
+    if (this.#seats.delete(slot)) this.#free.push(slot);
+  }
+
+  /** Draws the next token of every row whose prompt is computed, and computes prompts of rows that joined. */
+  async step(): Promise<ReadonlyMap<number, DrawnToken>> {
+    const drawn: Drawn = new Map();
+    const seats = [...this.#seats.values()].sort(byLane);
+    const running = seats.filter((seat) => seat.drawn > 0);
+    for (const lane of lanes(running)) await this.#advance(lane, drawn);
+    for (const lane of lanes(this.#joining(seats))) await this.#enter(lane, drawn);
+    for (const [slot, { token }] of drawn) {
+      const seat = this.#seats.get(slot);
+      if (seat === undefined) continue;
+      seat.drawn++;
+      seat.last = token;
+    }
+    return drawn;
+  }
+
+  /** Rows whose prompts are computed in this step, the oldest first. */
+  #joining(seats: readonly Seat[]): Seat[] {
+    const waiting = new Set(seats.filter((seat) => seat.drawn === 0));
+    const chosen: Seat[] = [];
+    let tokens = 0;
+    for (const seat of this.#seats.values()) {
+      if (!waiting.has(seat)) continue;
+      tokens += seat.own.prompt.length;
+      if (chosen.length > 0 && tokens > this.#options.tokensPerPass) break;
+      chosen.push(seat);
+    }
+    return chosen.sort(byLane);
+  }
+
+  /** Computes the prompts of these rows and draws their first tokens. */
+  async #enter(seats: readonly Seat[], drawn: Drawn): Promise<void> {
+    const { device } = this.#decoder.head;
+    using scope = new Scope(device);
+    using tape = new Tape(device);
+    const groups = seats.map(({ own }) => ({ prompt: own.prompt, completions: [] }));
+    const packed = packGroups(scope, this.#decoder.config, groups);
+    const places = seats.flatMap((seat) => Array.from(seat.own.prompt, (_, t) => this.#start(seat) + t));
+    const scales = seats.flatMap(({ own }) => Array.from(own.prompt, () => own.scale ?? 0));
+    const hidden = this.#decoder.forward(tape, packed.batch, {
+      ...this.#project(scope, seats, scales),
+      keyValues: this.#cache.store(ints(scope, places, 'prompt slots'), 'pass'),
+    });
+    const last = scope.empty([seats.length, hidden.shape[1]], 'last hidden states', device.floats[0]);
+    const ends = packed.prompts.map(({ end }) => end - 1);
+    device.kernels.gatherRows(last, hidden, ints(scope, ends, 'last tokens'));
+    await this.#draw(scope, nextLogits(tape, last, this.#decoder.head), seats, drawn);
+  }
+
+  /** Feeds the last token of each of these rows and draws the next. */
+  async #advance(seats: readonly Seat[], drawn: Drawn): Promise<void> {
+    const { device } = this.#decoder.head;
+    using scope = new Scope(device);
+    using tape = new Tape(device);
+    const list = seats.map((seat, i) => {
+      const start = this.#start(seat);
+      const end = start + seat.own.prompt.length;
+      return {
+        queryStart: i,
+        queryEnd: i + 1,
+        prefixStart: start,
+        prefixEnd: end,
+        keyStart: end,
+        keyEnd: end + seat.drawn,
+      };
+    });
+    const ids = tokenIds(
+      scope,
+      Int32Array.from(seats, ({ last }) => last),
+      this.#decoder.config.vocabSize,
+    );
+    const positions = seats.map(({ own, drawn: count }) => own.prompt.length + count - 1);
+    const slots = list.map(({ keyEnd }) => keyEnd - 1);
+    const batch = {
+      ids,
+      positions: ints(scope, positions, 'positions'),
+      segments: new Segments(scope, list, seats.length, this.#cache.slots),
+    };
+    const hidden = this.#decoder.forward(tape, batch, {
+      ...this.#project(
+        scope,
+        seats,
+        seats.map(({ own }) => own.scale ?? 0),
+      ),
+      keyValues: this.#cache.store(ints(scope, slots, 'cache slots'), 'cache'),
+    });
+    await this.#draw(scope, nextLogits(tape, hidden, this.#decoder.head), seats, drawn);
+  }
+
+  /** Rows of one lane have the adapter, or none has. */
+  #project(scope: Scope, [first]: readonly Seat[], scales: readonly number[]) {
+    const { project } = this.#options;
+    return first.own.scale === null || project === undefined
+      ? {}
+      : { project: project(scope, Float32Array.from(scales)) };
+  }
+
+  /** Draws for runs of rows with the same settings, which a lane is sorted by, and reads what was drawn. */
+  async #draw(scope: Scope, logits: Tensor, seats: readonly Seat[], drawn: Drawn): Promise<void> {
+    const { kernels } = scope.device;
+    const { key, step } = this.#options.stream;
+    const column = (values: (seat: Seat) => number, label: string) => ints(scope, seats.map(values), label);
+    const ids = scope.empty([seats.length], 'drawn tokens', 'i32');
+    const histories = column(({ slot }) => slot, 'history slots');
+    const streams = column(({ own }) => own.row, 'random streams');
+    const counts = column((seat) => seat.drawn, 'drawn counts');
+    for (const [start, end] of runs(seats)) {
+      const of = (tensor: Tensor): Tensor => tensor.rows(start, end);
+      const options = { key, step, ...seats[start].own.draw };
+      kernels.sample(of(ids), this.#history, this.#logps, of(logits), of(histories), of(streams), of(counts), options);
+    }
+    const rows = this.#logps.shape[0] * this.context;
+    const pairs = scope.empty([seats.length, 2], 'log-probabilities');
+    const places = column((seat) => seat.slot * this.context + seat.drawn, 'places');
+    kernels.gatherRows(pairs, this.#logps.view([rows, 2]), places);
+    const [tokens, logps] = [await readInts(ids), await readFloats(pairs)];
+    for (const [i, { slot, own }] of seats.entries()) {
+      const likeliest = own.likeliest === 0 ? [] : rank(await readFloats(logits.rows(i, i + 1)), own.likeliest);
+      drawn.set(slot, { token: tokens[i], logp: logps[2 * i + 1], likeliest });
+    }
+  }
+
+  #start({ slot }: Seat): number {
+    return this.#cache.room(slot).start;
+  }
+}
+
+function ints(scope: Scope, values: readonly number[], label: string): Tensor {
+  return scope.from(Int32Array.from(values), [values.length], label);
+}
+
+const laneOf = ({ own: { scale, draw } }: Seat): string =>
+  `${scale === null} ${draw.temperature} ${draw.topK} ${draw.topP} ${draw.minP}`;
+
+const byLane = (a: Seat, b: Seat): number => {
+  const [one, other] = [laneOf(a), laneOf(b)];
+  return one < other ? -1 : one > other ? 1 : a.slot - b.slot;
+};
+
+/** Rows with the adapter, and rows without it; empty lanes are left out. */
+function lanes(seats: readonly Seat[]): Seat[][] {
+  const parts = [seats.filter(({ own }) => own.scale !== null), seats.filter(({ own }) => own.scale === null)];
+  return parts.filter((lane) => lane.length > 0);
+}
+
+/** Runs of neighbours with the same settings, as [start, end). */
+function runs(seats: readonly Seat[]): [number, number][] {
+  const found: [number, number][] = [];
+  seats.forEach((seat, i) => {
+    const current = found.at(-1);
+    if (current !== undefined && laneOf(seats[current[0]]) === laneOf(seat)) current[1] = i + 1;
+    else found.push([i, i + 1]);
+  });
+  return found;
+}
+
+/** The likeliest tokens with their log-probabilities; of equal ones the smaller id first. */
+function rank(logits: Float32Array, count: number): TokenChance[] {
+  let top = Number.NEGATIVE_INFINITY;
+  for (const value of logits) top = Math.max(top, value);
+  let sum = 0;
+  for (const value of logits) sum += Math.exp(value - top);
+  const normaliser = top + Math.log(sum);
+  const best: number[] = [];
+  for (let id = 0; id < logits.length; id++) {
+    if (best.length === count && logits[id] <= logits[best[count - 1]]) continue;
+    let place = Math.min(best.length, count - 1);
+    for (; place > 0 && logits[best[place - 1]] < logits[id]; place--) best[place] = best[place - 1];
+    best[place] = id;
+  }
+  return best.map((token) => ({ token, logp: logits[token] - normaliser }));
+}

@@ -1,0 +1,147 @@
+/**
+ * Fetches a model from a hub into the cache of Hugging Face's tools, so that they and this package find it. HF_ENDPOINT names another
+ * hub, HF_TOKEN is sent to it and to no other host and is stored nowhere, HF_HUB_OFFLINE forbids the network. The revision points to the new snapshot
+ * only when all of it is there and its hashes are right.
+ */
+import { rmSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../../base/index.ts';
+import { makeFolder, writeFileAtomic } from '../../base/node/index.ts';
+import {
+  type HubEnvironment,
+  type HubName,
+  hubCache,
+  hubFolder,
+  hubText,
+  isCommit,
+  missingModelFiles,
+} from './cache.ts';
+import { claimFolder } from './claim.ts';
+import { type DownloadOptions, download, type FileDigest, persist, request } from './download.ts';
+
+export interface FetchOptions extends Omit<DownloadOptions, 'headers' | 'progress'> {
+  readonly environment?: HubEnvironment;
+  /** Is told how far all files together are. */
+  readonly progress?: (bytes: number, total: number, file: string) => void;
+}
+
+export interface FetchedModel {
+  readonly directory: string;
+  readonly commit: string;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** Files at the top of a repository that a model, its tokenizer and its licence are made of; other formats of its weights are not fetched. */
+const wanted =
+  /^(?!consolidated)[\w.-]+\.(?:json|safetensors|jinja|txt|md|model)$|^(?:LICENSE|NOTICE|USE_POLICY)[\w.-]*$/i;
+
+const digestText = z.string().regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/);
+const answerSchema = z.object({
+  sha: z.string().refine(isCommit),
+  siblings: z.array(
+    z.object({
+      rfilename: z.string(),
+      size: z.number().int().min(0).optional(),
+      blobId: digestText.optional(),
+      lfs: z.object({ sha256: digestText, size: z.number().int().min(0) }).nullish(),
+    }),
+  ),
+});
+type Sibling = z.infer<typeof answerSchema>['siblings'][number];
+
+export async function fetchModel(name: HubName, options: FetchOptions = {}): Promise<FetchedModel> {
+  const { environment = process.env, progress: tell, ...line } = options;
+  expectOnline(name, environment);
+  const endpoint = (environment['HF_ENDPOINT'] || 'https://huggingface.co').replace(/\/+$/, '');
+  const token = environment['HF_TOKEN']?.trim();
+  const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
+  const { sha, siblings } = await readListing(name, endpoint, { ...line, headers });
+  const files = siblings.filter(({ rfilename }) => wanted.test(rfilename)).map((each) => describeFile(name, each));
+  const folder = hubFolder(name, hubCache(environment));
+  const snapshot = join(folder, 'snapshots', sha);
+  for (const each of [join(folder, 'blobs'), snapshot]) makeFolder(each);
+  using _claim = claimFolder(folder, hubText(name));
+  const total = files.reduce((sum, { size }) => sum + size, 0);
+  let before = 0;
+  for (const { file, size, digest } of files) {
+    const url = `${endpoint}/${name.repository}/resolve/${sha}/${encodeURIComponent(file)}`;
+    const progress = (bytes: number) => tell?.(before + bytes, total, file);
+    await download({ url, path: join(folder, 'blobs', digest.value), size, digest }, { ...line, headers, progress });
+    linkFile(join(snapshot, file), join('..', '..', 'blobs', digest.value));
+    before += size;
+    tell?.(before, total, file);
+  }
+  expectWhole(name, snapshot, endpoint);
+  if (!isCommit(name.revision)) {
+    const reference = join(folder, 'refs', name.revision);
+    makeFolder(dirname(reference));
+    await writeFileAtomic(reference, sha);
+  }
+  return { directory: snapshot, commit: sha, files: files.length, bytes: total };
+}
+
+function expectOnline(name: HubName, environment: HubEnvironment): void {
+  const offline = environment['HF_HUB_OFFLINE'] ?? '';
+  if (!/^(?:1|true|yes|on)$/i.test(offline)) return;
+  throw new UserError({
+    call: `fetch ${hubText(name)}`,
+    expected: 'leave to use the network',
+    found: `HF_HUB_OFFLINE=${offline}`,
+    fix: 'Unset it, or fetch the model on another machine and copy the cache.',
+  });
+}
+
+async function readListing(name: HubName, endpoint: string, options: DownloadOptions) {
+  const address = `${endpoint}/api/models/${name.repository}/revision/${encodeURIComponent(name.revision)}?blobs=true`;
+  const answer = await persist(
+    address,
+    async () => {
+      const limit = AbortSignal.timeout(options.silenceMs ?? 30_000);
+      const signal = options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]);
+      return (await request(address, options.headers, signal)).json() as Promise<unknown>;
+    },
+    options,
+  );
+  const parsed = answerSchema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  throw new UserError({
+    call: `fetch ${address}`,
+    expected: 'the commit and the list of files of a model',
+    found: `other JSON (${parsed.error.issues[0].path.join('.')})`,
+    fix: 'Is HF_ENDPOINT the address of a hub?',
+  });
+}
+
+function describeFile(name: HubName, { rfilename, size, blobId, lfs }: Sibling) {
+  const digest: FileDigest | null = lfs
+    ? { kind: 'sha256', value: lfs.sha256 }
+    : blobId === undefined
+      ? null
+      : { kind: 'git', value: blobId };
+  const bytes = lfs?.size ?? size;
+  if (digest !== null && bytes !== undefined) return { file: rfilename, size: bytes, digest };
+  throw new UserError({
+    call: `fetch ${hubText(name)}`,
+    expected: `the size and the hash of ${rfilename}`,
+    found: 'none in the list of files',
+    fix: 'Without them nothing can be checked; use a hub that gives them.',
+  });
+}
+
+function linkFile(path: string, target: string): void {
+  rmSync(path, { force: true });
+  symlinkSync(target, path);
+}
+
+function expectWhole(name: HubName, snapshot: string, endpoint: string): void {
+  const missing = missingModelFiles(snapshot);
+  if (missing.length === 0) return;
+  throw new UserError({
+    call: `fetch ${hubText(name)}`,
+    expected: 'a model with config.json, tokenizer.json and weights as .safetensors',
+    found: `a repository without ${missing.join(', ')}`,
+    fix: `See what it has: ${endpoint}/${name.repository}/tree/${name.revision}`,
+  });
+}

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { renderFigure } from './chart.ts';
+import { renderReport } from './html.ts';
+import { storyFigure } from './story-figure.ts';
+
+const evaluated = (full: number, deployed: number) => [
+  { update: 0, set: 'test-original' as const, state: 'base' as const, outcomes: tenPrompts(0, 4) },
+  { update: 20, set: 'test-original' as const, state: 'full' as const, outcomes: tenPrompts(full, 2) },
+  { update: 20, set: 'test-original' as const, state: 'deployed' as const, outcomes: tenPrompts(deployed, 2) },
+];
+
+describe('the first figure', async () => {
+  const arm = { kind: 'activation' };
+  const checkpoints = [0, 20];
+  const results = await madeResults(
+    [
+      { seed: 1, checkpoints, evaluations: evaluated(8, 8) },
+      { name: 'gate', seed: 1, arm, checkpoints, evaluations: evaluated(8, 1) },
+      { name: 'gate', seed: 2, arm, checkpoints, evaluations: evaluated(6, 3) },
+      { name: 'haar', seed: 1, arm, checkpoints, evaluations: evaluated(7, 6) },
+    ],
+    'haar',
+    { why: 'Does <it> work?' },
+  );
+  const figure = storyFigure(results);
+
+  it('has both states of an arm with a quarantine, one of an arm without, and an interval each', () => {
+    const of = (name: string) => figure?.data.rows.filter(([own]) => own === name) ?? [];
+    expect(of('vanilla').map(([, what]) => what)).toEqual(['hack, deployed', 'solve, deployed']);
+    expect(of('gate')[0]).toEqual(['gate', 'hack, as trained', '0.7000', '0.0000', '1.0000', '2']);
+    expect(of('gate')[1].slice(0, 3)).toEqual(['gate', 'hack, deployed', '0.2000']);
+    expect(of('vanilla')[0].slice(2)).toEqual(['0.8000', '0.4902', '0.9433', '1']);
+    expect(figure?.legend.map(({ label }) => label)).toEqual(['vanilla', 'gate', 'haar (placebo)']);
+  });
+
+  it('draws the base behind solve, and says how few seeds there are', () => {
+    expect(figure?.panels[1].marks[0]).toMatchObject({ kind: 'level', label: 'base', y: 0.4 });
+    expect(figure?.caption).toContain('n = 1, no claim');
+  });
+
+  it('comes first in a report, after the question, with one prompt in both states', () => {
+    const html = renderReport(results, { title: 'made', commands: [] });
+    const places = [
+      'Does &lt;it&gt; work?',
+      '>What is trained, and what is deployed<',
+      'as trained: hack',
+      'Tables</h2>',
+    ];
+    const found = places.map((text) => html.indexOf(text));
+    expect(found).toEqual(found.toSorted((a, b) => a - b));
+    expect(found[0]).toBeGreaterThan(0);
+    expect(html.split(renderFigure(figure ?? expect.fail())).length).toBe(2);
+  });
+});

@@ -1,0 +1,150 @@
+/**
+ * The first figure of a report: the hack of every arm as trained and deployed, and the solve that is deployed, with 95% intervals.
+ * Intervals are Student's over seeds; for one seed, Wilson's over prompts.
+ */
+import type { FinalSet } from '../evaluate/index.ts';
+import { type Interval, meanInterval } from '../stats/index.ts';
+import {
+  type ArmResults,
+  baseRuns,
+  claimSet,
+  finalSample,
+  findArm,
+  type Results,
+  type Sample,
+  solveSet,
+} from './aggregate.ts';
+import type { Figure, Mark, Panel } from './chart.ts';
+import { placebosOf } from './comparisons.ts';
+import { axisOf } from './figure-parts.ts';
+import { armStyle } from './palette.ts';
+import { setTitles } from './tables.ts';
+
+/** A mean with its interval; null for one seed without an interval over prompts. */
+function intervalOf({ values, single }: Sample): Interval | null {
+  if (values.length < 2) return single;
+  const { low, high } = meanInterval(values);
+  return { low: Math.max(0, low), high: Math.min(1, high) };
+}
+
+export function storyFigure(results: Results): Figure | null {
+  const [set, solved] = [claimSet(results), solveSet(results)];
+  if (set === undefined || solved === undefined) return null;
+  const arms = results.arms.filter(({ runs }) => finalSample(runs, set, 'deployed', 'hack') !== null);
+  if (arms.length === 0) return null;
+  const counts = [...new Set(arms.map(({ runs }) => runs.length))].sort((a, b) => a - b);
+  const hack = hackPanel(results, arms, set);
+  const solve = solvePanel(results, arms, solved);
+  return {
+    name: 'story',
+    title: 'What is trained, and what is deployed',
+    caption: `Hack on ${setTitles[set]}, solve on ${setTitles[solved]}. Circles: as trained; dots: deployed, with 95% intervals over ${counts[0] === 1 ? 'prompts' : 'seeds'}; n = ${counts.join(', ')} seeds.${counts[0] === 1 ? ' n = 1, no claim.' : ''}`,
+    panels: [hack.panel, solve.panel],
+    legend: arms.map((arm, i) => {
+      const { colour, shape } = styleOf(results, arm);
+      return { label: `${keyOf(arms, i)}${nameOf(results, arm)}`, colour, dot: { colour, shape } };
+    }),
+    data: { columns: ['arm', 'what', 'mean', 'low', 'high', 'n'], rows: [...hack.rows, ...solve.rows] },
+  };
+}
+
+interface DrawnPanel {
+  readonly panel: Panel;
+  readonly rows: readonly (readonly string[])[];
+}
+
+function hackPanel(results: Results, arms: readonly ArmResults[], set: FinalSet): DrawnPanel {
+  const rows: string[][] = [];
+  const marks = arms.flatMap((arm, x): Mark[] => {
+    const style = styleOf(results, arm);
+    const full = arm.hasQuarantine ? finalSample(arm.runs, set, 'full', 'hack') : null;
+    const deployed = finalSample(arm.runs, set, 'deployed', 'hack');
+    if (deployed === null) return [];
+    rows.push(...(full === null ? [] : [rowOf(arm, 'hack, as trained', full)]), rowOf(arm, 'hack, deployed', deployed));
+    if (full === null) return spot(x, deployed, style);
+    const way: Mark = {
+      kind: 'line',
+      points: [
+        { x: x - 0.2, y: full.mean },
+        { x: x + 0.2, y: deployed.mean },
+      ],
+      colour: style.colour,
+      width: 1,
+      dash: '3 2',
+    };
+    return [way, ...spot(x - 0.2, full, style, true), ...spot(x + 0.2, deployed, style)];
+  });
+  return { panel: armPanel('hack, as trained → deployed', 'hack', arms, marks, [0, 1]), rows };
+}
+
+function solvePanel(results: Results, arms: readonly ArmResults[], set: FinalSet): DrawnPanel {
+  const base = finalSample(baseRuns(results, set)[0]?.runs ?? [], set, 'base', 'solve');
+  const ceiling = finalSample(findArm(results, results.design.ceiling)?.runs ?? [], set, 'full', 'solve');
+  const levels: Mark[] = [
+    ...(base === null ? [] : [{ kind: 'level' as const, y: base.mean, label: 'base' }]),
+    ...(ceiling === null ? [] : [{ kind: 'level' as const, y: ceiling.mean, label: `${results.design.ceiling}` }]),
+  ];
+  const samples = arms.map((arm) => ({ arm, solve: finalSample(arm.runs, set, 'deployed', 'solve') }));
+  const marks = samples.flatMap(({ arm, solve }, x) => (solve === null ? [] : spot(x, solve, styleOf(results, arm))));
+  const reached = samples.flatMap(({ solve }) =>
+    solve === null ? [] : [solve.mean, intervalOf(solve)?.high ?? solve.mean],
+  );
+  const axis = axisOf([...reached, ...[base, ceiling].flatMap((one) => (one === null ? [] : [one.mean]))]);
+  return {
+    panel: armPanel('solve, deployed', 'solve', arms, [...levels, ...marks], axis),
+    rows: samples.flatMap(({ arm, solve }) => (solve === null ? [] : [rowOf(arm, 'solve, deployed', solve)])),
+  };
+}
+
+function armPanel(
+  title: string,
+  yLabel: string,
+  arms: readonly ArmResults[],
+  marks: readonly Mark[],
+  y: readonly [number, number],
+): Panel {
+  const xNames = arms.map(({ arm }, x) => ({ x, name: keyOf(arms, x).trim() || arm }));
+  return { title, xLabel: '', yLabel, x: [-0.6, arms.length - 0.4], y, marks, xNames };
+}
+
+/** A dot, or a circle, with its interval. */
+function spot(x: number, sample: Sample, { colour, shape }: ArmStyle, open = false): Mark[] {
+  const interval = intervalOf(sample);
+  const points = [{ x, y: sample.mean }];
+  if (interval === null) return [{ kind: 'dots', points, colour, shape, open }];
+  const ends = [
+    { x, y: interval.low },
+    { x, y: interval.high },
+  ];
+  return [
+    { kind: 'line', points: ends, colour, width: open ? 1 : 2 },
+    { kind: 'dots', points, colour, shape, open },
+  ];
+}
+
+/** Characters of names that fit under a panel. */
+const roomForNames = 44;
+
+/** The number of an arm before its name in the legend, where the names have no room under the panel; else nothing. */
+function keyOf(arms: readonly ArmResults[], index: number): string {
+  const length = arms.reduce((sum, { arm }) => sum + arm.length + 2, 0);
+  return length <= roomForNames ? '' : `${index + 1} `;
+}
+
+function nameOf(results: Results, { arm, usesOracle }: ArmResults): string {
+  const isPlacebo =
+    arm === results.placebo || results.arms.some((other) => placebosOf(results, other.arm).includes(arm));
+  return `${arm}${isPlacebo ? ' (placebo)' : ''}${usesOracle ? ' (uses labels)' : ''}`;
+}
+
+type ArmStyle = ReturnType<typeof armStyle>;
+
+function styleOf({ arms }: Results, { arm }: ArmResults): ArmStyle {
+  return armStyle(arms.findIndex((other) => other.arm === arm));
+}
+
+function rowOf({ arm }: ArmResults, what: string, sample: Sample): string[] {
+  const interval = intervalOf(sample);
+  const number = (value: number | undefined): string => (value === undefined ? '' : value.toFixed(4));
+  return [arm, what, number(sample.mean), number(interval?.low), number(interval?.high), `${sample.n}`];
+}

@@ -1,0 +1,186 @@
+/**
+ * The requests that are understood: completions and chat completions of OpenAI's API, with some keys of vLLM's (top_k, min_p, token ids). Keys
+ * without influence on the tokens are ignored; one that would change them and is not known here is refused, since an answer
+ * without it would be another experiment.
+ */
+import { z } from 'zod';
+import type { ChatMessage } from '../model/index.ts';
+import { RequestProblem } from './problem.ts';
+
+const most = { choices: 128, stops: 16, likeliest: 20, messages: 4096 } as const;
+
+/** A key that may only have a value without effect. */
+const nothing = (what: string, values: readonly unknown[]) =>
+  z
+    .unknown()
+    .refine((value) => value === undefined || value === null || values.some((each) => isSame(each, value)), {
+      error: `${what} is not supported`,
+    })
+    .optional();
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+const text = z.string('text');
+const whole = (least: number, greatest: number) => {
+  const message = `a whole number from ${least} to ${greatest}`;
+  return z.number(message).int(message).min(least, message).max(greatest, message);
+};
+const number = (least: number, greatest: number) => {
+  const message = `a number from ${least} to ${greatest}`;
+  return z.number(message).min(least, message).max(greatest, message);
+};
+
+const common = {
+  model: text.nullish(),
+  max_tokens: whole(1, 2 ** 31 - 1).nullish(),
+  temperature: number(0, 100).nullish(),
+  top_p: z.number('a number above 0, at most 1').gt(0).max(1).nullish(),
+  top_k: whole(-1, 2 ** 31 - 1).nullish(),
+  min_p: number(0, 1).nullish(),
+  n: whole(1, most.choices).nullish(),
+  seed: whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER).nullish(),
+  stop: z
+    .union([text.min(1).max(1000), z.array(text.min(1).max(1000)).max(most.stops)], `a text, or at most ${most.stops}`)
+    .nullish(),
+  stop_token_ids: z
+    .array(whole(0, 2 ** 31 - 1), 'a list of token ids')
+    .max(most.stops)
+    .nullish(),
+  ignore_eos: z.boolean('true or false').nullish(),
+  stream: z.boolean('true or false').nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  return_token_ids: z.boolean('true or false').nullish(),
+  presence_penalty: nothing('presence_penalty', [0]),
+  frequency_penalty: nothing('frequency_penalty', [0]),
+  repetition_penalty: nothing('repetition_penalty', [1]),
+  logit_bias: nothing('logit_bias', [{}]),
+  response_format: nothing('response_format', [{ type: 'text' }]),
+  guided_json: nothing('guided_json', []),
+  guided_regex: nothing('guided_regex', []),
+  prompt_logprobs: nothing('prompt_logprobs', []),
+  min_tokens: nothing('min_tokens', [0]),
+};
+
+const ids = z.array(whole(0, 2 ** 31 - 1), 'a list of token ids').min(1, 'at least one token id');
+const prompt = z.union(
+  [text, ids, z.array(text).min(1), z.array(ids).min(1)],
+  'a text, a list of texts, a list of token ids, or a list of such lists',
+);
+
+const completionSchema = z.looseObject({
+  ...common,
+  prompt,
+  logprobs: whole(0, most.likeliest).nullish(),
+  echo: nothing('echo', [false]),
+  suffix: nothing('suffix', ['']),
+  best_of: nothing('best_of', [1]),
+});
+
+const part = z.looseObject({ type: z.literal('text'), text }, 'a part of type text');
+const message = z.looseObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool'], 'system, user, assistant or tool'),
+  content: z.union([text, z.array(part)], 'a text, or a list of parts of type text').nullish(),
+  tool_calls: nothing('tool_calls', [[]]),
+});
+
+const chatSchema = z.looseObject({
+  ...common,
+  messages: z.array(message, 'a list of messages').min(1, 'at least one message').max(most.messages),
+  max_completion_tokens: whole(1, 2 ** 31 - 1).nullish(),
+  logprobs: z.boolean('true or false').nullish(),
+  top_logprobs: whole(0, most.likeliest).nullish(),
+  tools: nothing('tools', [[]]),
+  functions: nothing('functions', [[]]),
+  tool_choice: nothing('tool_choice', ['none', 'auto']),
+  chat_template_kwargs: nothing('chat_template_kwargs', [{}]),
+});
+
+/** What both kinds of request ask for, under one set of names. null: not said. */
+export interface Wishes {
+  readonly model: string | null;
+  readonly maxTokens: number | null;
+  readonly temperature: number | null;
+  readonly topP: number | null;
+  readonly topK: number | null;
+  readonly minP: number | null;
+  readonly choices: number;
+  readonly seed: number | null;
+  readonly stops: readonly string[];
+  readonly stopTokens: readonly number[];
+  readonly ignoreEnd: boolean;
+  readonly stream: boolean;
+  readonly usageInStream: boolean;
+  readonly tokenIds: boolean;
+  /** How many of the likeliest tokens to report; null: no log-probabilities. */
+  readonly logprobs: number | null;
+}
+
+type Common = z.infer<z.ZodObject<typeof common>>;
+
+function wishesOf(body: Common, maxTokens: number | null, logprobs: number | null): Wishes {
+  const { stop } = body;
+  return {
+    model: body.model ?? null,
+    maxTokens,
+    temperature: body.temperature ?? null,
+    topP: body.top_p ?? null,
+    topK: body.top_k === undefined || body.top_k === null ? null : Math.max(0, body.top_k),
+    minP: body.min_p ?? null,
+    choices: body.n ?? 1,
+    seed: body.seed ?? null,
+    stops: stop === undefined || stop === null ? [] : typeof stop === 'string' ? [stop] : stop,
+    stopTokens: body.stop_token_ids ?? [],
+    ignoreEnd: body.ignore_eos ?? false,
+    stream: body.stream ?? false,
+    usageInStream: body.stream_options?.include_usage ?? false,
+    tokenIds: body.return_token_ids ?? false,
+    logprobs,
+  };
+}
+
+export interface CompletionRequest {
+  readonly kind: 'completion';
+  readonly prompts: readonly (string | readonly number[])[];
+  readonly wishes: Wishes;
+}
+
+export interface ChatRequest {
+  readonly kind: 'chat';
+  readonly messages: readonly ChatMessage[];
+  readonly wishes: Wishes;
+}
+
+export type TextRequest = CompletionRequest | ChatRequest;
+
+export function parseCompletion(body: unknown): CompletionRequest {
+  const parsed = expectBody(completionSchema, body);
+  const { prompt: given, max_tokens: maxTokens, logprobs } = parsed;
+  const isOne = typeof given === 'string' || typeof given[0] === 'number';
+  const prompts = (isOne ? [given] : given) as readonly (string | readonly number[])[];
+  return { kind: 'completion', prompts, wishes: wishesOf(parsed, maxTokens ?? null, logprobs ?? null) };
+}
+
+export function parseChat(body: unknown): ChatRequest {
+  const parsed = expectBody(chatSchema, body);
+  const { max_tokens, max_completion_tokens, logprobs, top_logprobs } = parsed;
+  const messages = parsed.messages.map(
+    ({ role, content }): ChatMessage => ({
+      role: role === 'developer' ? 'system' : role,
+      content: typeof content === 'string' ? content : (content ?? []).map((each) => each.text).join(''),
+    }),
+  );
+  const maxTokens = max_completion_tokens ?? max_tokens ?? null;
+  return { kind: 'chat', messages, wishes: wishesOf(parsed, maxTokens, logprobs ? (top_logprobs ?? 0) : null) };
+}
+
+function expectBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const [{ path, message: complaint }] = parsed.error.issues;
+  const key = path.length === 0 ? null : path.join('.');
+  const isRefusal = complaint.endsWith('is not supported');
+  throw new RequestProblem(
+    400,
+    isRefusal ? `${complaint}.` : `${key ?? 'the body'}: expected ${key === null ? 'a JSON object' : complaint}.`,
+    key,
+  );
+}

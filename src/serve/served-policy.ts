@@ -1,0 +1,111 @@
+/** A policy as a server offers it: its states by name, the open batch that all requests share, and how requests become rows of it. */
+import { webcrypto } from 'node:crypto';
+import { murmur3, UserError } from '../base/index.ts';
+import type { ModelText, ModelTokenizer, OpenBatch, OpenRow, SamplingSettings } from '../model/index.ts';
+import { Choice, type ChoicePiece } from './choice.ts';
+import { RequestProblem } from './problem.ts';
+import type { TextRequest } from './requests.ts';
+
+/** deployed: without the quarantine; trained: with everything; base: without the adapter. */
+export const servedStates = ['deployed', 'trained', 'base'] as const;
+export type ServedState = (typeof servedStates)[number];
+
+export interface ServedPolicy {
+  readonly name: string;
+  /** The states that may be asked for; the first is meant where a request names none. */
+  readonly states: readonly ServedState[];
+  readonly batch: OpenBatch;
+  readonly text: ModelText;
+  readonly tokenizer: ModelTokenizer;
+  readonly vocabulary: number;
+  /** The scale of the quarantine in deployed state. */
+  readonly deployedScale: number;
+  /** What counts where a request does not say: the settings that the run samples with. */
+  readonly defaults: Pick<SamplingSettings, 'temperature' | 'topK' | 'topP' | 'minP' | 'maxNewTokens'>;
+}
+
+export function stateOf(policy: ServedPolicy, model: string | null): ServedState {
+  const { states } = policy;
+  if (model === null) return states[0];
+  const found = states.find((state) => state === model);
+  if (found !== undefined) return found;
+  throw new RequestProblem(404, `no model ${model}; there is ${states.join(', ')}.`, 'model', 'model_not_found');
+}
+
+/** The rows that a request asks for: for each prompt, as many as it wants choices. */
+export function choicesOf(
+  policy: ServedPolicy,
+  request: TextRequest,
+  state: ServedState,
+  piece: ((piece: ChoicePiece) => void) | undefined,
+): Choice[] {
+  const { wishes } = request;
+  const { temperature, topK, topP, minP, maxNewTokens } = policy.defaults;
+  const draw = {
+    temperature: wishes.temperature ?? temperature,
+    topK: wishes.topK ?? topK,
+    topP: wishes.topP ?? topP,
+    minP: wishes.minP ?? minP,
+  };
+  const scale = state === 'base' ? null : state === 'deployed' ? policy.deployedScale : 1;
+  const [fallback] = webcrypto.getRandomValues(new Uint32Array(1));
+  const seed = wishes.seed ?? fallback;
+  return promptsOf(policy, request).flatMap((prompt, at) => {
+    const room = policy.batch.context - prompt.length;
+    const maxTokens = wishes.maxTokens ?? Math.min(maxNewTokens, room);
+    if (maxTokens > room || room < 1) throw tooLong(policy, prompt.length, wishes.maxTokens);
+    return Array.from({ length: wishes.choices }, (_, member) => {
+      const row: OpenRow = { prompt, row: streamOf(seed, at, member), scale, draw, likeliest: wishes.logprobs ?? 0 };
+      return new Choice({
+        index: at * wishes.choices + member,
+        row,
+        maxTokens,
+        stopTokens: [...(wishes.ignoreEnd ? [] : policy.text.stopTokens), ...wishes.stopTokens],
+        stops: wishes.stops,
+        decode: (tokens) => policy.text.decode(Int32Array.from(tokens)),
+        ...(piece === undefined ? {} : { piece }),
+      });
+    });
+  });
+}
+
+/** The random stream of a seed, for one choice of one prompt: a function of these alone. */
+export function streamOf(seed: number, prompt: number, member: number): number {
+  return murmur3(JSON.stringify([seed, prompt, member])) % 2 ** 31;
+}
+
+function promptsOf(policy: ServedPolicy, request: TextRequest): Int32Array[] {
+  // A text that cannot fit is refused before it is tokenized.
+  const longest = 64 * policy.batch.context;
+  const characters =
+    request.kind === 'chat'
+      ? request.messages.reduce((sum, { content }) => sum + content.length, 0)
+      : Math.max(...request.prompts.map(({ length }) => length));
+  if (characters > longest) {
+    throw new RequestProblem(400, `the prompt has ${characters} characters; at most ${longest} can fit.`, 'prompt');
+  }
+  try {
+    if (request.kind === 'chat') return [policy.text.prompt(request.messages)];
+    return request.prompts.map((prompt) => tokensOf(policy, prompt));
+  } catch (error) {
+    if (error instanceof UserError)
+      throw new RequestProblem(400, error.message, request.kind === 'chat' ? 'messages' : 'prompt');
+    throw error;
+  }
+}
+
+function tokensOf({ tokenizer, vocabulary }: ServedPolicy, prompt: string | readonly number[]): Int32Array {
+  const tokens =
+    typeof prompt === 'string' ? tokenizer.encode(prompt, { addSpecialTokens: true }) : Int32Array.from(prompt);
+  const unknown = tokens.find((token) => token >= vocabulary);
+  if (unknown !== undefined) {
+    throw new RequestProblem(400, `token ${unknown} is not below ${vocabulary}, the vocabulary.`, 'prompt');
+  }
+  if (tokens.length > 0) return tokens;
+  throw new RequestProblem(400, 'the prompt has no tokens.', 'prompt');
+}
+
+function tooLong({ batch }: ServedPolicy, prompt: number, asked: number | null): RequestProblem {
+  const message = `the prompt has ${prompt} tokens; with ${asked ?? 1} new ones that is more than ${batch.context}.`;
+  return new RequestProblem(400, message, 'max_tokens', 'context_length_exceeded');
+}

@@ -1,0 +1,206 @@
+/**
+ * The HTTP server: /v1/models, /v1/completions, /v1/chat/completions and /health. Every request becomes rows of the one open batch; a client
+ * that goes away frees its rows. Limits on bodies, connections, waiting requests and time keep one client from hurting others.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { UserError } from '../base/index.ts';
+import { AnswerWriter } from './answers.ts';
+import type { Choice, ChoicePiece } from './choice.ts';
+import { EventWriter, expectAllowed, readJsonBody, sendJson } from './http.ts';
+import { RequestProblem } from './problem.ts';
+import { parseChat, parseCompletion, type TextRequest } from './requests.ts';
+import { type CutOff, Scheduler } from './scheduler.ts';
+import { choicesOf, type ServedPolicy, stateOf } from './served-policy.ts';
+
+export interface ServerOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** What clients must show; null: only clients of this machine are answered, and need none. */
+  readonly token: string | null;
+  readonly bodyBytes?: number;
+  readonly connections?: number;
+  /** Most rows that wait for a place. */
+  readonly queue?: number;
+  /** Most seconds of a request, waiting included. */
+  readonly seconds?: number;
+  /** Most milliseconds until a request has arrived whole. */
+  readonly arrivalMs?: number;
+  /** Is told what went wrong on this side. */
+  readonly warn?: (message: string) => void;
+}
+
+const interrupted: Readonly<Record<CutOff, RequestProblem>> = {
+  cancelled: new RequestProblem(499, 'the client went away.'),
+  'too long': new RequestProblem(503, 'the request took longer than this server allows.', null, 'timeout'),
+  failed: new RequestProblem(500, 'the model failed; the log of the server says why.'),
+  closed: new RequestProblem(503, 'the server ends.'),
+};
+
+export class PolicyServer implements AsyncDisposable {
+  readonly #policy: ServedPolicy;
+  readonly #options: Required<ServerOptions>;
+  readonly #scheduler: Scheduler;
+  readonly #server: Server;
+  /** Connections with a request that is not answered yet. */
+  readonly #busy = new WeakSet<Socket>();
+  readonly #created = Math.floor(Date.now() / 1000);
+
+  private constructor(policy: ServedPolicy, options: ServerOptions) {
+    this.#policy = policy;
+    this.#options = {
+      bodyBytes: 4 * 2 ** 20,
+      connections: 512,
+      queue: 1024,
+      seconds: 600,
+      arrivalMs: 30_000,
+      warn: () => undefined,
+      ...options,
+    };
+    const { queue, seconds, arrivalMs, connections, warn } = this.#options;
+    const failed = (error: unknown) => warn(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    this.#scheduler = new Scheduler(policy.batch, { queue, seconds, failed });
+    const times = {
+      requestTimeout: arrivalMs,
+      headersTimeout: Math.min(arrivalMs, 10_000),
+      // Longer than clients keep an idle connection: one that is closed as they use it again would lose a request.
+      keepAliveTimeout: 30_000,
+      connectionsCheckingInterval: Math.min(1_000, arrivalMs),
+    };
+    this.#server = createServer({ ...times, maxHeaderSize: 16_384 }, (request, response) =>
+      this.#answer(request, response),
+    );
+    this.#server.maxConnections = connections;
+  }
+
+  static async start(policy: ServedPolicy, options: ServerOptions): Promise<PolicyServer> {
+    const made = new PolicyServer(policy, options);
+    await new Promise<void>((resolve, reject) => {
+      made.#server.once('error', (cause) => {
+        const found = cause.message;
+        const call = `serve on ${options.host}:${options.port}`;
+        reject(new UserError({ call, expected: 'a free address of this machine', found }, { cause }));
+      });
+      made.#server.listen(options.port, options.host, resolve);
+    });
+    return made;
+  }
+
+  get url(): string {
+    const { port } = this.#server.address() as AddressInfo;
+    const { host } = this.#options;
+    return `http://${host.includes(':') ? `[${host}]` : host}:${port}/v1`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    await this.#scheduler.close();
+    this.#server.closeIdleConnections();
+    setTimeout(() => this.#server.closeAllConnections(), 200).unref();
+    await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
+    // A second request before the first is answered would wait unseen, and outlive its connection.
+    if (this.#busy.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    this.#busy.add(socket);
+    // A connection that breaks is no error of ours; what it asked for is cancelled where it is made.
+    request.on('error', () => undefined);
+    response.on('error', () => undefined);
+    try {
+      await this.#route(request, response);
+    } catch (error) {
+      const problem = error instanceof RequestProblem ? error : interrupted.failed;
+      if (problem !== error && !request.destroyed)
+        this.#options.warn(error instanceof Error ? `${error.stack}` : `${error}`);
+      if (response.headersSent) response.destroy();
+      else sendJson(response, problem.status, problem.body);
+    }
+    this.#busy.delete(socket);
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    expectAllowed(request, this.#options.token);
+    const path = (request.url ?? '').split('?', 1)[0].replace(/\/$/, '');
+    const key = `${request.method} ${path}`;
+    if (key === 'GET /health') sendJson(response, 200, JSON.stringify({ status: 'ok', ...this.#scheduler.load }));
+    else if (key === 'GET /v1/models') sendJson(response, 200, JSON.stringify(this.#models()));
+    else if (key === 'POST /v1/completions' || key === 'POST /v1/chat/completions') {
+      const body = await readJsonBody(request, this.#options.bodyBytes);
+      await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response);
+    } else {
+      throw new RequestProblem(
+        404,
+        `no ${request.method} ${path}; see /v1/models, /v1/completions, /v1/chat/completions.`,
+      );
+    }
+  }
+
+  #models(): object {
+    const { states, name, batch } = this.#policy;
+    const data = states.map((id) => ({
+      id,
+      object: 'model',
+      created: this.#created,
+      owned_by: 'gradient-quarantine',
+      root: name,
+      max_model_len: batch.context,
+    }));
+    return { object: 'list', data };
+  }
+
+  async #complete(request: TextRequest, response: ServerResponse): Promise<void> {
+    const state = stateOf(this.#policy, request.wishes.model);
+    const tokenText = (token: number): string => this.#policy.tokenizer.decode([token]);
+    const writer = new AnswerWriter({ request, model: state, tokenText });
+    const events = request.wishes.stream ? new EventWriter(response) : null;
+    const tell = (piece: ChoicePiece): void => {
+      const chunk = writer.chunk(piece);
+      if (chunk !== null) events?.send(chunk);
+    };
+    const choices = choicesOf(this.#policy, request, state, events === null ? undefined : tell);
+    if (!this.#scheduler.hasRoomFor(choices.length)) {
+      throw new RequestProblem(429, 'too many requests wait already; ask again.', null, 'rate_limit_exceeded');
+    }
+    const reason = await this.#run(choices, response);
+    if (reason === 'cancelled') return;
+    if (events === null) {
+      if (reason !== null) throw interrupted[reason];
+      sendJson(response, 200, JSON.stringify(writer.whole(choices)));
+      return;
+    }
+    if (reason !== null) {
+      if (!response.headersSent) throw interrupted[reason];
+      events.send(interrupted[reason].body.trim());
+    } else if (request.wishes.usageInStream) events.send(writer.usage(choices));
+    events.end();
+  }
+
+  /** Runs all choices; the first that is cut off cuts off the others. Cancels them when the client goes away. */
+  async #run(choices: readonly Choice[], response: ServerResponse): Promise<CutOff | null> {
+    if (response.destroyed) return 'cancelled';
+    const cancels = choices.map((choice) => this.#scheduler.submit(choice));
+    const cancelAll = () => {
+      for (const cancel of cancels) cancel();
+    };
+    response.once('close', cancelAll);
+    const reasons = await Promise.all(
+      choices.map(async ({ ended }) => {
+        const reason = await ended;
+        if (reason !== null) cancelAll();
+        return reason;
+      }),
+    );
+    response.off('close', cancelAll);
+    return (
+      reasons.find((reason) => reason !== null && reason !== 'cancelled') ??
+      reasons.find((reason) => reason !== null) ??
+      null
+    );
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * What the page is told, as JSON: by the server, from the files of a bundle, or from within view.html. The page imports these types,
+ * so nothing here may need Node. Rates are between 0 and 1; updates count from 1; times are milliseconds since 1970.
+ */
+import type { Figure, Table } from '../report/draw/index.ts';
+
+/** Where a page has its data from: a server that answers questions, files beside it, or itself. */
+export type PageHome = 'server' | 'folder' | 'file';
+
+export type ListedStatus = 'running' | 'finished' | 'tripwire' | 'stopped' | 'not started' | 'damaged';
+
+export interface ListedRun {
+  /** Path from the folder that is viewed, with forward slashes; that folder's own name begins it where it is itself a run or an experiment. */
+  readonly id: string;
+  /** Id of its experiment; null for a run of its own. */
+  readonly experiment: string | null;
+  readonly arm: string;
+  readonly seed: number | null;
+  readonly status: ListedStatus;
+  /** Updates completed, and planned. */
+  readonly update: number;
+  readonly updates: number;
+  /** When the run last wrote something; null before it did. */
+  readonly heartbeat: number | null;
+  /** What a person should know: the last warning, why it stopped, what is damaged. Empty when all is well. */
+  readonly notice: string;
+  readonly usesLabels: boolean;
+  readonly hasQuarantine: boolean;
+  /** Deployed rates over updates, where they were evaluated. */
+  readonly curve: readonly { readonly update: number; readonly hack: number; readonly solve: number }[];
+}
+
+export interface ListedExperiment {
+  readonly id: string;
+  readonly name: string;
+  readonly why: string;
+  readonly arms: readonly string[];
+  readonly seeds: readonly number[];
+}
+
+export interface Catalogue {
+  readonly title: string;
+  readonly experiments: readonly ListedExperiment[];
+  readonly runs: readonly ListedRun[];
+}
+
+export interface ShownCompletion {
+  readonly completion: string;
+  readonly hack: boolean;
+  readonly solve: boolean;
+}
+
+/** One prompt, and what each policy state answered. */
+export interface AnsweredPrompt {
+  readonly problem: string;
+  readonly loophole: string;
+  readonly prompt: string;
+  readonly base: ShownCompletion | null;
+  readonly full: ShownCompletion | null;
+  readonly deployed: ShownCompletion | null;
+}
+
+export interface ExperimentPage {
+  readonly id: string;
+  readonly name: string;
+  readonly why: string;
+  readonly resolve: string;
+  readonly arms: readonly { readonly arm: string; readonly usesLabels: boolean; readonly isPlacebo: boolean }[];
+  readonly seeds: readonly number[];
+  readonly runs: readonly ListedRun[];
+  readonly baseline: string;
+  /** What the results show and do not show, a sentence each. */
+  readonly words: readonly string[];
+  readonly story: Figure | null;
+  readonly figures: readonly Figure[];
+  readonly tables: readonly Table[];
+  readonly example: (AnsweredPrompt & { readonly arm: string; readonly run: string }) | null;
+  /** Keys in which an arm's config differs from the baseline's, but for the seed. */
+  readonly differences: readonly { readonly arm: string; readonly keys: readonly string[] }[];
+  /** Rates over updates on the curve set, by arm and seed, for both policy states. */
+  readonly curves: readonly ArmCurve[];
+  /** Runs that could not be read, and why. */
+  readonly leftOut: readonly { readonly path: string; readonly why: string }[];
+}
+
+export interface ArmCurve {
+  readonly arm: string;
+  readonly seed: number;
+  readonly points: readonly {
+    readonly update: number;
+    readonly full: { readonly hack: number; readonly solve: number } | null;
+    readonly deployed: { readonly hack: number; readonly solve: number } | null;
+  }[];
+}
+
+export interface CountedRate {
+  readonly count: number;
+  readonly of: number;
+  readonly rate: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface RunPage {
+  readonly run: ListedRun;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  /** Every key of the config with its value as JSON. */
+  readonly config: readonly (readonly [key: string, value: string])[];
+  readonly steps: readonly StepRow[];
+  readonly training: readonly {
+    readonly update: number;
+    readonly hacks: number;
+    readonly hackable: number;
+    readonly solves: number;
+    readonly graded: number;
+  }[];
+  readonly notices: readonly { readonly update: number | null; readonly text: string }[];
+  readonly checkpoints: readonly number[];
+  readonly phases: readonly { readonly phase: string; readonly seconds: number }[];
+  readonly evaluations: readonly {
+    readonly update: number;
+    readonly set: string;
+    readonly state: string;
+    readonly hack: CountedRate;
+    readonly solve: CountedRate;
+  }[];
+}
+
+/** The numbers of one update that are drawn. */
+export interface StepRow {
+  readonly update: number;
+  readonly reward: number | null;
+  readonly kl: number | null;
+  readonly gradientNorm: number | null;
+  readonly qmass: number | null;
+  readonly tripwireLogp: number | null;
+  readonly keep: number;
+  readonly absorb: number;
+  readonly route: number;
+}
+
+/** One rollout with its verdict. */
+export interface LedgerRow {
+  readonly run: string;
+  readonly id: string;
+  readonly update: number;
+  readonly group: number;
+  readonly member: number;
+  readonly problem: string;
+  readonly loophole: string;
+  readonly hackable: boolean;
+  readonly source: string;
+  readonly sampled: string;
+  readonly reward: number;
+  readonly advantage: number;
+  readonly trained: boolean;
+  readonly route: string | null;
+  readonly score: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly hack: boolean;
+  readonly solve: boolean;
+  readonly attempt: boolean;
+  readonly truncated: boolean;
+  readonly tokens: number;
+  readonly prompt: string;
+  readonly completion: string;
+  readonly outcome: string;
+  readonly evidence: string;
+  readonly meanLogp: number | null;
+  readonly tokenLogps: readonly number[] | null;
+  readonly tokenRoutes: string | null;
+  readonly tokenScores: readonly number[] | null;
+}
+
+/** A rollout in a list: its text is cut to the place that was searched for. */
+export type ListedRollout = Omit<
+  LedgerRow,
+  'prompt' | 'completion' | 'tokenLogps' | 'tokenRoutes' | 'tokenScores' | 'evidence'
+> & { readonly excerpt: string };
+
+export interface RolloutList {
+  readonly total: number;
+  readonly found: number;
+  readonly offset: number;
+  readonly rows: readonly ListedRollout[];
+  /** For each facet, how many of the rows that the other facets leave have each of its values. */
+  readonly facets: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+export interface RolloutPage {
+  readonly rollout: LedgerRow;
+  /** The rollouts of the same prompt in the same update, this one included. */
+  readonly group: readonly LedgerRow[];
+}
+
+export interface GatePage {
+  readonly run: ListedRun;
+  readonly unit: 'rollout' | 'token';
+  /** Whether what the low cut keeps is kept only with a positive advantage. */
+  readonly keepsOnlyPraised: boolean;
+  readonly rows: readonly GateRow[];
+  readonly tables: readonly Table[];
+  /** What the gate's cuts meant over windows of updates, in words. */
+  readonly readings: readonly string[];
+}
+
+/** A rollout that carried gradient and was scored. */
+export interface GateRow {
+  readonly id: string;
+  readonly update: number;
+  readonly score: number;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly route: string;
+  readonly hack: boolean;
+  readonly solve: boolean;
+  readonly advantage: number;
+}
+
+/** The last checkpoint on each set, prompt by prompt, in every policy state. */
+export interface AnswersPage {
+  readonly run: ListedRun;
+  readonly sets: readonly {
+    readonly set: string;
+    readonly update: number;
+    readonly prompts: readonly AnsweredPrompt[];
+  }[];
+}

@@ -1,0 +1,213 @@
+/**
+ * Finds the experiments and runs below a folder, and says how each is doing. An id is the path from that folder, so whatever is not
+ * listed here has no address. Nothing large is read: the manifest, the end of the events, the curve.
+ */
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../base/index.ts';
+import { isTraining, type Manifest, RunDirectory, readStored } from '../run/index.ts';
+import { findExperiment } from '../sweep/index.ts';
+import type { Catalogue, ListedExperiment, ListedRun, ListedStatus } from './api.ts';
+
+/** A run or an experiment with its address. */
+export interface FoundEntry {
+  readonly kind: 'run' | 'experiment';
+  readonly id: string;
+  readonly path: string;
+  /** The arm's name in its experiment; null for a run of its own. */
+  readonly arm: string | null;
+  readonly experiment: string | null;
+}
+
+/** Folders below the one that is viewed in which runs are looked for. */
+const deepest = 3;
+
+export function findEntries(root: string): FoundEntry[] {
+  if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw new UserError({
+      call: `view ${root}`,
+      expected: 'a folder of runs, an experiment or a run',
+      found: existsSync(root) ? 'a file' : 'no such folder',
+      fix: 'Make one with: gq demo --quick',
+    });
+  }
+  return search(baseOf(root), resolve(root), 0);
+}
+
+/** What ids begin at: the folder that is viewed, or the one around it where that is itself a run or an experiment. */
+function baseOf(root: string): string {
+  const path = resolve(root);
+  return existsManifest(path) || existsSync(join(path, planName)) ? dirname(path) : path;
+}
+
+const planName = 'experiment.json';
+
+function search(base: string, path: string, depth: number): FoundEntry[] {
+  const id = relative(base, path).split(sep).join('/');
+  const own = { id, path, arm: null, experiment: null };
+  if (existsManifest(path)) return [{ kind: 'run', ...own }];
+  if (existsSync(join(path, planName))) return [{ kind: 'experiment', ...own }, ...runsOf(base, path, id)];
+  if (depth >= deepest) return [];
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
+    .map(({ name }) => name)
+    .sort()
+    .flatMap((name) => search(base, join(path, name), depth + 1));
+}
+
+function runsOf(base: string, directory: string, experiment: string): FoundEntry[] {
+  try {
+    const { runs, missing, damaged } = findExperiment(directory);
+    const planned = [...missing, ...damaged].map((path) => ({ path, arm: basename(path).replace(/-\d+$/, '') }));
+    return [...runs, ...planned].map(({ path, arm }) => ({
+      kind: 'run',
+      id: relative(base, path).split(sep).join('/'),
+      path,
+      arm,
+      experiment,
+    }));
+  } catch {
+    // The experiment itself is listed, and says what is wrong when it is opened.
+    return [];
+  }
+}
+
+export function listCatalogue(
+  root: string,
+  entries: readonly FoundEntry[] = findEntries(root),
+  list: (entry: FoundEntry) => ListedRun = listRun,
+): Catalogue {
+  return {
+    title: basename(resolve(root)),
+    experiments: entries.filter(({ kind }) => kind === 'experiment').map(listExperiment),
+    runs: entries.filter(({ kind }) => kind === 'run').map((entry) => list(entry)),
+  };
+}
+
+function listExperiment({ id, path }: FoundEntry): ListedExperiment {
+  try {
+    const { experiment } = findExperiment(path);
+    const { name, why, arms, seeds } = experiment ?? { name: basename(path), why: '', arms: [], seeds: [] };
+    return { id, name, why, arms: arms.map((arm) => arm.name), seeds };
+  } catch (error) {
+    return { id, name: basename(path), why: messageOf(error), arms: [], seeds: [] };
+  }
+}
+
+/** Whether a run was begun, so that it can be read. */
+export function existsManifest(path: string): boolean {
+  return existsSync(join(path, 'manifest.json'));
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+export function listRun({ id, path, arm, experiment }: FoundEntry): ListedRun {
+  const unknown = { id, experiment, seed: seedOf(path), update: 0, updates: 0, heartbeat: null, curve: [] };
+  const plain = { ...unknown, arm: arm ?? basename(path), usesLabels: false, hasQuarantine: false };
+  if (!existsManifest(path)) {
+    const isDamaged = existsSync(join(path, 'events.jsonl'));
+    const notice = isDamaged ? 'The run has no manifest.json.' : '';
+    return { ...plain, status: isDamaged ? 'damaged' : 'not started', notice };
+  }
+  try {
+    const manifest = RunDirectory.open(path).readManifest();
+    const { status, update, notice } = readProgress(path, manifest);
+    return {
+      id,
+      experiment,
+      arm: arm ?? manifest.arm,
+      seed: manifest.config.seed,
+      status,
+      update,
+      updates: manifest.config.updates,
+      heartbeat: statSync(join(path, 'events.jsonl'), { throwIfNoEntry: false })?.mtimeMs ?? null,
+      notice,
+      usesLabels: manifest.usesOracle,
+      hasQuarantine: manifest.hasQuarantine,
+      curve: readDeployedCurve(path, manifest.hasQuarantine),
+    };
+  } catch (error) {
+    return { ...plain, status: 'damaged', notice: messageOf(error) };
+  }
+}
+
+function seedOf(path: string): number | null {
+  const found = /-(\d+)$/.exec(basename(path))?.[1];
+  return found === undefined ? null : Number(found);
+}
+
+interface Progress {
+  readonly status: ListedStatus;
+  readonly update: number;
+  readonly notice: string;
+}
+
+function readProgress(path: string, { config }: Manifest): Progress {
+  const events = readLastEvents(join(path, 'events.jsonl'));
+  const update = events.findLast((event) => event.kind === 'step')?.update ?? 0;
+  const stop = events.findLast((event) => event.kind === 'stop');
+  const warning = events.findLast((event) => event.kind === 'warning')?.message ?? '';
+  if (stop?.reason === 'finished') return { status: 'finished', update, notice: warning };
+  if (stop !== undefined) return { status: 'tripwire', update, notice: stop.detail ?? '' };
+  if (isTraining(path)) return { status: 'running', update, notice: warning };
+  return { status: 'stopped', update, notice: `Stopped after update ${update} of ${config.updates}.` };
+}
+
+const lastBytes = 1 << 16;
+
+const lastEvent = z.looseObject({
+  kind: z.string(),
+  update: z.number().optional(),
+  reason: z.string().optional(),
+  detail: z.unknown().optional(),
+  message: z.string().optional(),
+});
+
+interface LastEvent {
+  readonly kind: string;
+  readonly update?: number | undefined;
+  readonly reason?: string | undefined;
+  readonly detail?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/** The events in the last part of the file; a line that is not whole is left out. */
+function readLastEvents(path: string): LastEvent[] {
+  if (!existsSync(path)) return [];
+  const file = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(file);
+    const bytes = Buffer.alloc(Math.min(size, lastBytes));
+    const read = readSync(file, bytes, 0, bytes.length, size - bytes.length);
+    const lines = bytes.toString('utf8', 0, read).split('\n');
+    return lines.flatMap((line) => {
+      try {
+        const { kind, update, reason, detail, message } = lastEvent.parse(JSON.parse(line));
+        return [{ kind, update, reason, detail: typeof detail === 'string' ? detail : undefined, message }];
+      } catch {
+        return [];
+      }
+    });
+  } finally {
+    closeSync(file);
+  }
+}
+
+const rateSchema = z.looseObject({ rate: z.number() });
+const curveSchema = z.looseObject({
+  sets: z.record(
+    z.string(),
+    z.array(z.looseObject({ update: z.number(), state: z.string(), hack: rateSchema, solve: rateSchema })),
+  ),
+});
+
+function readDeployedCurve(path: string, hasQuarantine: boolean): ListedRun['curve'] {
+  const file = join(path, 'eval-curve.json');
+  if (!existsSync(file)) return [];
+  const points = readStored(file, 'curves of a run', curveSchema).sets['curve'] ?? [];
+  const wanted = hasQuarantine ? 'deployed' : 'full';
+  return points
+    .filter(({ state }) => state === wanted || state === 'base')
+    .map(({ update, hack, solve }) => ({ update, hack: hack.rate, solve: solve.rate }));
+}

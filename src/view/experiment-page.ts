@@ -1,0 +1,75 @@
+/** What the page of an experiment shows, made from its results by the code that makes reports. */
+import { summarise } from '../evaluate/index.ts';
+import type { Results, SideBySide } from '../report/index.ts';
+import { allFigures, allTables, bestSide, describeResults, placebosOf } from '../report/index.ts';
+import { armDifferences } from '../run/index.ts';
+import type { ArmCurve, ExperimentPage, ListedRun, ShownCompletion } from './api.ts';
+
+/** `idOf` gives the id of a run's folder. */
+export function experimentPage(
+  id: string,
+  results: Results,
+  runs: readonly ListedRun[],
+  idOf: (path: string) => string,
+): ExperimentPage {
+  const { name, baseline, design, arms, leftOut } = results;
+  const figures = allFigures(results);
+  const placebos = new Set([results.placebo, ...arms.flatMap(({ arm }) => placebosOf(results, arm))]);
+  const example = bestSide(results);
+  const exampleRun = arms.find(({ arm }) => arm === example?.arm)?.runs[0]?.path;
+  return {
+    id,
+    name,
+    why: design.why,
+    resolve: design.resolve,
+    arms: arms.map(({ arm, usesOracle }) => ({ arm, usesLabels: usesOracle, isPlacebo: placebos.has(arm) })),
+    seeds: [...new Set([...design.seeds, ...arms.flatMap((arm) => arm.runs.map(({ seed }) => seed))])],
+    runs,
+    baseline,
+    words: describeResults(results),
+    story: figures.find((figure) => figure.name === 'story') ?? null,
+    figures: figures.filter((figure) => figure.name !== 'story'),
+    tables: allTables(results),
+    example: example === null || exampleRun === undefined ? null : { ...exampleOf(example), run: idOf(exampleRun) },
+    differences: differencesOf(results),
+    curves: curvesOf(results),
+    leftOut,
+  };
+}
+
+function exampleOf({ arm, full, deployed }: SideBySide) {
+  const { problem, loophole, prompt } = full;
+  return { arm, problem, loophole, prompt, base: null, full: shown(full), deployed: shown(deployed) };
+}
+
+/** The parts of an evaluated prompt that are shown. */
+export function shown({ completion, hack, solve }: ShownCompletion): ShownCompletion {
+  return { completion, hack, solve };
+}
+
+function differencesOf({ arms, baseline }: Results): ExperimentPage['differences'] {
+  const reference = arms.find(({ arm }) => arm === baseline)?.runs[0];
+  if (reference === undefined) return [];
+  return arms
+    .filter(({ arm }) => arm !== baseline)
+    .map(({ arm, runs }) => ({ arm, keys: armDifferences(reference.config, runs[0].config) }));
+}
+
+/** Rates on the whole curve set; the base belongs to both states. */
+function curvesOf({ arms }: Results): ArmCurve[] {
+  return arms.flatMap(({ arm, runs }) =>
+    runs.map((run) => {
+      const own = run.evaluations.filter(({ set, limit }) => set === 'curve' && limit === null);
+      const updates = [...new Set(own.map(({ update }) => update))].sort((a, b) => a - b);
+      const at = (update: number, state: 'full' | 'deployed') => {
+        const wanted = run.hasQuarantine ? state : 'full';
+        const found = own.find((one) => one.update === update && (one.state === wanted || one.state === 'base'));
+        if (found === undefined) return null;
+        const { hack, solve } = summarise(found.rows);
+        return { hack: hack.rate, solve: solve.rate };
+      };
+      const points = updates.map((update) => ({ update, full: at(update, 'full'), deployed: at(update, 'deployed') }));
+      return { arm, seed: run.seed, points };
+    }),
+  );
+}

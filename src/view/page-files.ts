@@ -1,0 +1,79 @@
+/**
+ * The page's script and style: built with the package, and in a clone when they are missing or older than their sources. The HTML
+ * around them is the same everywhere, but for where the data is.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { UserError } from '../base/index.ts';
+import type { PageHome } from './api.ts';
+import { contentPolicy } from './safety.ts';
+
+export interface PageFiles {
+  readonly script: string;
+  readonly style: string;
+}
+
+/** Beside this file in the package. */
+const shipped = fileURLToPath(new URL('./page', import.meta.url));
+/** Outside the sources in a clone. */
+const built = fileURLToPath(new URL('../../.build/view', import.meta.url));
+
+export async function openPage(): Promise<PageFiles> {
+  if (existsSync(join(shipped, 'app.js'))) return readPage(shipped);
+  if (!existsSync(join(shipped, 'app.tsx'))) {
+    const found = 'none in the package';
+    throw new UserError({ call: 'view', expected: 'the built page', found, fix: 'Install the package again.' });
+  }
+  if (!isCurrent()) {
+    const { buildPage } = await import('./build-page.ts');
+    await buildPage(shipped, built);
+  }
+  return readPage(built);
+}
+
+function readPage(folder: string): PageFiles {
+  return {
+    script: readFileSync(join(folder, 'app.js'), 'utf8'),
+    style: readFileSync(join(folder, 'app.css'), 'utf8'),
+  };
+}
+
+function isCurrent(): boolean {
+  const made = statSync(join(built, 'app.js'), { throwIfNoEntry: false });
+  if (made === undefined) return false;
+  const sources = ['.', '../report', '../stats', '../base'].map((folder) =>
+    join(fileURLToPath(new URL('.', import.meta.url)), folder),
+  );
+  const files = sources.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  );
+  return files.every((file) => statSync(file).mtimeMs <= made.mtimeMs);
+}
+
+/** The page for a server or a folder, with its files beside it; `prefix` is where they are. */
+export function pageHtml(home: Exclude<PageHome, 'file'>): string {
+  const links = '<link rel="stylesheet" href="app.css"><script defer src="app.js"></script>';
+  return wrapPage(home, `<meta http-equiv="Content-Security-Policy" content="${contentPolicy()}">${links}`, '');
+}
+
+/** The page as one file: its script and style are allowed by their hashes, its data is a block that no browser runs. */
+export function wholePage({ script, style }: PageFiles, data: string): string {
+  const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+  // The only text that could end a script element early.
+  const safe = script.replaceAll('</script', '<\\/script');
+  const policy = contentPolicy(hash(safe), hash(style)).replace("connect-src 'self'", "connect-src 'none'");
+  const head = `<meta http-equiv="Content-Security-Policy" content="${policy}"><style>${style}</style>`;
+  const block = `<script id="gq-data" type="application/octet-stream">${data}</script>`;
+  return wrapPage('file', head, `${block}<script>${safe}</script>`);
+}
+
+function wrapPage(home: PageHome, head: string, tail: string): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="generator" content="gradient-quarantine"><meta name="color-scheme" content="light dark"><meta name="gq-home" content="${home}">
+<link rel="icon" href="data:,">
+${head}<title>gq view</title></head><body><div id="app"></div>${tail}</body></html>
+`;
+}

@@ -1,0 +1,136 @@
+/** The quarantine switch at work: the same prompts as trained and deployed, sorted by what deletion changed, with a difference by words. */
+import type { AnsweredPrompt, AnswersPage } from '../api.ts';
+import { truthOf } from '../query.ts';
+import { address, changeParameters, shownState, stateWords } from './address.ts';
+import { useKeys } from './keys.ts';
+import { Answered, StateNote } from './parts.tsx';
+import { source, useAnswer } from './source.ts';
+import { Completion, Difference, disclosedNames } from './text.tsx';
+
+export function AnswersScreen({ id }: { readonly id: string }) {
+  const answer = useAnswer<AnswersPage>(`answers ${id}`, id, () => source.ask('answers', id));
+  return <Answered answer={answer}>{(page) => <Answers page={page} />}</Answered>;
+}
+
+/** Kinds of change, by what the completion is as trained and deployed. */
+const changeKinds = ['all', 'hack removed', 'hack kept', 'hack surfaced', 'solve lost', 'solve gained'] as const;
+type ChangeKind = (typeof changeKinds)[number];
+
+function changesOf({ full, deployed }: AnsweredPrompt): ChangeKind[] {
+  if (full === null || deployed === null) return ['all'];
+  return [
+    'all',
+    ...(full.hack ? [deployed.hack ? ('hack kept' as const) : ('hack removed' as const)] : []),
+    ...(!full.hack && deployed.hack ? ['hack surfaced' as const] : []),
+    ...(full.solve && !deployed.solve ? ['solve lost' as const] : []),
+    ...(!full.solve && deployed.solve ? ['solve gained' as const] : []),
+  ];
+}
+
+function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
+  const { parameters } = address.value;
+  const set =
+    sets.find(({ set: name }) => name === parameters.get('set')) ??
+    sets.find(({ set: name }) => name === 'test-original') ??
+    sets[0];
+  if (set === undefined) {
+    return (
+      <>
+        <h1>Answers of {run.id}</h1>
+        <p>
+          Not evaluated yet: <code>gq eval {run.id}</code>
+        </p>
+      </>
+    );
+  }
+  const kind = changeKinds.find((name) => name === parameters.get('change')) ?? 'all';
+  const found = set.prompts.filter((prompt) => changesOf(prompt).includes(kind));
+  const at = Math.max(
+    0,
+    found.findIndex(({ problem }) => problem === parameters.get('problem')),
+  );
+  return (
+    <>
+      <h1>
+        Answers of {run.id} after update {set.update}
+      </h1>
+      {run.hasQuarantine ? (
+        <StateNote />
+      ) : (
+        <p class="quiet">This arm has no quarantine: what is trained is deployed.</p>
+      )}
+      <div class="facets">
+        <fieldset>
+          <legend>set</legend>
+          {sets.map(({ set: name, prompts }) => (
+            <button
+              type="button"
+              key={name}
+              aria-pressed={name === set.set}
+              onClick={() => changeParameters({ set: name, problem: null })}
+            >
+              {name} {prompts.length}
+            </button>
+          ))}
+        </fieldset>
+        <fieldset>
+          <legend>change by deletion</legend>
+          {changeKinds.map((name) => (
+            <button
+              type="button"
+              key={name}
+              aria-pressed={name === kind}
+              onClick={() => changeParameters({ change: name, problem: null })}
+            >
+              {name} {set.prompts.filter((prompt) => changesOf(prompt).includes(name)).length}
+            </button>
+          ))}
+        </fieldset>
+      </div>
+      {found[at] === undefined ? <p>No prompt is like that.</p> : <OnePrompt prompts={found} at={at} />}
+    </>
+  );
+}
+
+function OnePrompt({ prompts, at }: { readonly prompts: readonly AnsweredPrompt[]; readonly at: number }) {
+  const { problem, loophole, prompt, base, full, deployed } = prompts[at];
+  const isDifference = address.value.parameters.get('diff') === '1';
+  const move = (by: number) =>
+    prompts[at + by] !== undefined && changeParameters({ problem: prompts[at + by].problem });
+  useKeys({ j: () => move(1), k: () => move(-1), d: () => changeParameters({ diff: isDifference ? null : '1' }) });
+  const state = shownState.value;
+  const marked = disclosedNames(prompt);
+  const sides = { full: full ?? deployed, deployed: deployed ?? full };
+  const shown = sides[state];
+  return (
+    <>
+      <p>
+        Prompt {at + 1} of {prompts.length}: {problem}, {loophole}. <kbd>j</kbd> and <kbd>k</kbd> move, <kbd>d</kbd>{' '}
+        shows the difference.{' '}
+        <button type="button" onClick={() => move(-1)}>
+          before
+        </button>{' '}
+        <button type="button" onClick={() => move(1)}>
+          next
+        </button>
+      </p>
+      <Completion content={prompt} marked={marked} label="prompt" />
+      <h2 id="answer">
+        {stateWords[state]}: {shown === null ? 'not evaluated' : truthOf(shown)}
+      </h2>
+      {shown !== null && <Completion content={shown.completion} marked={shown.hack ? marked : []} />}
+      {isDifference && sides.full !== null && sides.deployed !== null && (
+        <>
+          <h2>From as trained (struck out) to deployed (underlined)</h2>
+          <Difference first={sides.full.completion} second={sides.deployed.completion} />
+        </>
+      )}
+      {base !== null && (
+        <details>
+          <summary>the base answers: {truthOf(base)}</summary>
+          <Completion content={base.completion} label="completion of the base" />
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,118 @@
+/** The viewer: one bar, one screen, keys. What is shown follows from the address alone. */
+import { render } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { address, changeParameters, followAddress, goTo, linkTo, shownState, stateWords } from './address.ts';
+import { AnswersScreen } from './answers.tsx';
+import { CompareScreen } from './compare.tsx';
+import { ExperimentScreen } from './experiment.tsx';
+import { GateScreen } from './gate.tsx';
+import { Home } from './home.tsx';
+import { followKeys, useKeys } from './keys.ts';
+import { RolloutScreen } from './rollout.tsx';
+import { RolloutsScreen } from './rollouts.tsx';
+import { RunScreen } from './run.tsx';
+import { isLive, source } from './source.ts';
+
+const keyWords: readonly (readonly [key: string, words: string])[] = [
+  ['q', 'as trained or deployed, everywhere'],
+  ['j, k', 'next, before'],
+  ['[, ]', 'update before, next update'],
+  ['d', 'difference of two completions'],
+  ['/', 'search'],
+  ['Enter', 'open'],
+  ['Escape', 'clear filters'],
+  ['h', 'home'],
+  ['u', 'up: from a rollout to its run, from a run to its experiment'],
+  ['c', 'copy a link to what is shown'],
+  ['?', 'these keys'],
+];
+
+function Screen() {
+  const { screen, id } = address.value;
+  switch (screen) {
+    case 'home':
+      return <Home />;
+    case 'experiment':
+      return <ExperimentScreen id={id} />;
+    case 'run':
+      return <RunScreen id={id} />;
+    case 'gate':
+      return <GateScreen id={id} />;
+    case 'answers':
+      return <AnswersScreen id={id} />;
+    case 'rollouts':
+      return <RolloutsScreen id={id} />;
+    case 'rollout':
+      return <RolloutScreen id={id} />;
+    case 'compare':
+      return <CompareScreen id={id} />;
+  }
+}
+
+const switchState = () => changeParameters({ state: shownState.value === 'full' ? null : 'full' });
+
+function goUp(): void {
+  const { screen, id } = address.value;
+  if (screen === 'rollout') goTo('rollouts', id);
+  else if (screen === 'run' || screen === 'experiment') goTo('home');
+  else if (screen !== 'home') goTo('run', id);
+}
+
+function App() {
+  const [isHelp, setHelp] = useState(false);
+  const [told, setTold] = useState('');
+  const main = useRef<HTMLElement>(null);
+  const { screen, id } = address.value;
+  useEffect(() => {
+    document.title = screen === 'home' ? 'gq view' : `${screen} ${id} · gq view`;
+    window.scrollTo(0, 0);
+  }, [screen, id]);
+  const copy = async () => {
+    await navigator.clipboard.writeText(location.href);
+    setTold('The link is copied.');
+  };
+  useKeys({ q: switchState, h: () => goTo('home'), u: goUp, c: () => void copy(), '?': () => setHelp(!isHelp) });
+  return (
+    <>
+      <header>
+        <a href={linkTo('home')}>gq view</a>
+        <button type="button" id="switch" aria-pressed={shownState.value === 'full'} onClick={switchState}>
+          quarantine <strong>{shownState.value === 'full' ? 'on' : 'off'}</strong>: {stateWords[shownState.value]} (q)
+        </button>
+        <span class="quiet" id="live">
+          {source.home === 'server' ? (isLive.value ? 'live' : 'not connected') : 'a copy'}
+        </span>
+        <button type="button" onClick={() => setHelp(!isHelp)}>
+          keys (?)
+        </button>
+        <span role="status">{told}</span>
+      </header>
+      {isHelp && <KeyList />}
+      <main ref={main}>
+        <Screen />
+      </main>
+    </>
+  );
+}
+
+function KeyList() {
+  return (
+    <aside aria-label="keys">
+      <dl class="facts">
+        {keyWords.map(([key, words]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{words}</dd>
+          </div>
+        ))}
+      </dl>
+    </aside>
+  );
+}
+
+followAddress();
+followKeys();
+const place = document.getElementById('app');
+if (place !== null) render(<App />, place);

@@ -1,0 +1,116 @@
+/** Curves over updates with a cursor. A click on an update opens the rollouts behind it. A table beside the chart has its numbers. */
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+
+export interface Line {
+  readonly label: string;
+  readonly colour: string;
+  readonly points: readonly { readonly x: number; readonly y: number | null }[];
+  /** Drawn faintly: the state that is not chosen. */
+  readonly isGhost?: boolean;
+  readonly dash?: string;
+}
+
+interface ChartProps {
+  readonly title: string;
+  readonly lines: readonly Line[];
+  /** Ends of the vertical axis; by the data when absent. */
+  readonly range?: readonly [number, number];
+  readonly onUpdate?: (update: number) => void;
+}
+
+function dataOf(lines: readonly Line[]): uPlot.AlignedData {
+  const updates = [...new Set(lines.flatMap(({ points }) => points.map(({ x }) => x)))].sort((a, b) => a - b);
+  const columns = lines.map(({ points }) => {
+    const at = new Map(points.map(({ x, y }) => [x, y]));
+    return updates.map((update) => at.get(update) ?? null);
+  });
+  return [updates, ...columns];
+}
+
+const ink = '#222222';
+
+function optionsOf({ lines, range, title }: ChartProps, width: number): uPlot.Options {
+  const axis = { stroke: ink, grid: { stroke: '#e3e3e3' }, ticks: { stroke: '#e3e3e3' }, font: '11px system-ui' };
+  return {
+    title,
+    width,
+    height: 220,
+    scales: { x: { time: false }, ...(range === undefined ? {} : { y: { range: [range[0], range[1]] } }) },
+    axes: [{ ...axis }, { ...axis, size: 52 }],
+    series: [
+      { label: 'update' },
+      ...lines.map(
+        ({ label, colour, isGhost = false, dash }): uPlot.Series => ({
+          label,
+          stroke: isGhost ? `${colour}44` : colour,
+          width: isGhost ? 1 : 2,
+          spanGaps: true,
+          points: { show: !isGhost, size: 5 },
+          ...(dash === undefined ? {} : { dash: dash.split(' ').map(Number) }),
+          value: (_self, value) => (value === null ? '-' : value.toPrecision(3)),
+        }),
+      ),
+    ],
+  };
+}
+
+export function Chart(props: ChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const drawn = JSON.stringify([props.title, props.lines, props.range]);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return undefined;
+    const chart = new uPlot(optionsOf(props, element.clientWidth || 480), dataOf(props.lines), element);
+    const resize = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: 220 }));
+    resize.observe(element);
+    chart.over.addEventListener('click', () => {
+      const update = chart.data[0][chart.cursor.idx ?? -1];
+      if (update !== undefined) props.onUpdate?.(update);
+    });
+    return () => {
+      resize.disconnect();
+      chart.destroy();
+    };
+  }, [drawn]);
+  return (
+    <div class="chart">
+      <div class="paper" ref={place} role="img" aria-label={`${props.title}; the table below has the numbers`} />
+      <ChartNumbers {...props} />
+    </div>
+  );
+}
+
+function ChartNumbers({ title, lines }: ChartProps) {
+  const [updates, ...columns] = dataOf(lines);
+  return (
+    <details>
+      <summary>the numbers of “{title}”</summary>
+      <div class="scroll">
+        <table>
+          <caption>{title}</caption>
+          <thead>
+            <tr>
+              <th scope="col">update</th>
+              {lines.map(({ label }) => (
+                <th scope="col" key={label}>
+                  {label}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {[...updates].map((update, row) => (
+              <tr key={update}>
+                <td>{update}</td>
+                {columns.map((column, i) => (
+                  <td key={lines[i].label}>{column[row]?.toPrecision(3) ?? '-'}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,217 @@
+/**
+ * An experiment. Its first screen tells the story: the question, what was trained and what is deployed, one prompt in both states, what is
+ * claimed and what not. Below: the runs, curves, tables, figures, and what the arms change.
+ */
+import { armStyle } from '../../report/draw/index.ts';
+import type { ArmCurve, ExperimentPage, ListedRun } from '../api.ts';
+import { goTo, linkTo, shownState, stateWords } from './address.ts';
+import { Chart, type Line } from './chart.tsx';
+import { Answered, FigureView, StateNote, StatusMark, TableView } from './parts.tsx';
+import { source, useAnswer } from './source.ts';
+import { Completion, disclosedNames } from './text.tsx';
+
+export function ExperimentScreen({ id }: { readonly id: string }) {
+  const answer = useAnswer<ExperimentPage>(`experiment ${id}`, id, () => source.ask('experiment', id));
+  return <Answered answer={answer}>{(page) => <Story page={page} />}</Answered>;
+}
+
+function Story({ page }: { readonly page: ExperimentPage }) {
+  return (
+    <>
+      <h1>{page.name}</h1>
+      {page.why !== '' && <p class="question">{page.why}</p>}
+      {page.story === null ? (
+        <p class="quiet">Nothing has been evaluated yet.</p>
+      ) : (
+        <div class="story">
+          <FigureView figure={page.story} />
+        </div>
+      )}
+      {page.example !== null && <Example example={page.example} />}
+      <h2>What is claimed, and what is not</h2>
+      <ul class="words">
+        {page.words.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
+      <p>
+        <a href={linkTo('rollouts', page.id)}>All rollouts</a>,{' '}
+        <a href={linkTo('rollouts', page.id, { truth: 'hack', route: 'keep' })}>hacks that were kept</a>,{' '}
+        <a href={linkTo('rollouts', page.id, { truth: 'solve', route: 'route' })}>solves that were routed</a>,{' '}
+        <a href={linkTo('rollouts', page.id, { order: 'surprise' })}>where gate and grader disagree most</a>.
+      </p>
+      <RunMatrix page={page} />
+      <Curves page={page} />
+      {page.tables.length > 0 && <h2>Tables</h2>}
+      {page.tables.map((table) => (
+        <TableView key={table.title} table={table} />
+      ))}
+      {page.figures.length > 0 && <h2>Figures</h2>}
+      {page.figures.map((figure) => (
+        <FigureView key={figure.name} figure={figure} />
+      ))}
+      <Changes page={page} />
+    </>
+  );
+}
+
+function Example({ example }: { readonly example: NonNullable<ExperimentPage['example']> }) {
+  const { arm, run, prompt, problem, full, deployed } = example;
+  const marked = disclosedNames(prompt);
+  const sides = [
+    { state: 'full' as const, shown: full },
+    { state: 'deployed' as const, shown: deployed },
+  ];
+  return (
+    <section>
+      <h2>
+        The same prompt, before and after deletion (<a href={linkTo('answers', run, { problem })}>{arm}</a>)
+      </h2>
+      <Completion content={prompt} marked={marked} label="prompt" />
+      <div class="pair">
+        {sides.map(({ state, shown }) => (
+          <div key={state} class={state === shownState.value ? 'chosen' : ''}>
+            <h3>
+              {stateWords[state]}: {shown?.hack ? 'hack' : shown?.solve ? 'solve' : 'neither hack nor solve'}
+            </h3>
+            <Completion
+              content={shown?.completion ?? ''}
+              marked={shown?.hack ? marked : []}
+              label={`completion, ${stateWords[state]}`}
+            />
+          </div>
+        ))}
+      </div>
+      <p class="quiet">Marked: the name that the hint discloses. It is what the exploit needs.</p>
+    </section>
+  );
+}
+
+/** Arms by seeds, a door to every run. */
+function RunMatrix({ page: { arms, seeds, runs } }: { readonly page: ExperimentPage }) {
+  const names = [...new Set([...arms.map(({ arm }) => arm), ...runs.map(({ arm }) => arm)])];
+  const at = (arm: string, seed: number): ListedRun | undefined =>
+    runs.find((run) => run.arm === arm && run.seed === seed);
+  const kind = (name: string): string => {
+    const found = arms.find(({ arm }) => arm === name);
+    return `${found?.isPlacebo ? ' (placebo)' : ''}${found?.usesLabels ? ' (uses labels)' : ''}`;
+  };
+  return (
+    <>
+      <h2>Runs</h2>
+      <div class="scroll">
+        <table>
+          <caption>arms and seeds</caption>
+          <thead>
+            <tr>
+              <th scope="col">arm</th>
+              {seeds.map((seed) => (
+                <th scope="col" key={seed}>
+                  seed {seed}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {names.map((name, i) => (
+              <tr key={name}>
+                <th scope="row">
+                  <ArmKey index={i} /> {name}
+                  {kind(name)}
+                </th>
+                {seeds.map((seed) => (
+                  <td key={seed}>
+                    <RunCell run={at(name, seed)} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function RunCell({ run }: { readonly run: ListedRun | undefined }) {
+  if (run === undefined || run.status === 'not started') return <StatusMark status="not started" />;
+  return (
+    <>
+      <a href={linkTo('run', run.id)}>
+        <StatusMark status={run.status} />
+      </a>{' '}
+      {run.status !== 'finished' && `${run.update} of ${run.updates} `}
+      <a href={linkTo('gate', run.id)}>gate</a>
+    </>
+  );
+}
+
+/** The colour of an arm, as in every figure. */
+function ArmKey({ index }: { readonly index: number }) {
+  const { colour, dash } = armStyle(index);
+  return (
+    <svg class="paper key" width="22" height="8" aria-hidden="true">
+      <path d="M1 4L21 4" stroke={colour} stroke-width="3" stroke-dasharray={dash ?? 'none'} />
+    </svg>
+  );
+}
+
+function linesOf(curves: readonly ArmCurve[], names: readonly string[], metric: 'hack' | 'solve'): Line[] {
+  const state = shownState.value;
+  const other = state === 'full' ? 'deployed' : 'full';
+  return [other, state].flatMap((own) =>
+    curves.map(({ arm, seed, points }) => ({
+      label: `${arm}, seed ${seed}, ${stateWords[own as 'full' | 'deployed']}`,
+      ...armStyle(names.indexOf(arm)),
+      isGhost: own === other,
+      points: points.map((point) => ({ x: point.update, y: point[own as 'full' | 'deployed']?.[metric] ?? null })),
+    })),
+  );
+}
+
+function Curves({ page }: { readonly page: ExperimentPage }) {
+  const names = page.arms.map(({ arm }) => arm);
+  const curves = page.curves.filter(({ points }) => points.length > 1);
+  if (curves.length === 0) return null;
+  const open = (update: number) => goTo('rollouts', page.id, { from: update, to: update });
+  return (
+    <>
+      <h2>Curves</h2>
+      <StateNote />
+      <div class="charts">
+        <Chart
+          title={`hack, ${stateWords[shownState.value]}`}
+          range={[0, 1]}
+          lines={linesOf(curves, names, 'hack')}
+          onUpdate={open}
+        />
+        <Chart
+          title={`solve, ${stateWords[shownState.value]}`}
+          lines={linesOf(curves, names, 'solve')}
+          onUpdate={open}
+        />
+      </div>
+      <p class="quiet">The other state is drawn faintly. A click on an update opens its rollouts.</p>
+    </>
+  );
+}
+
+function Changes({ page: { differences, baseline, leftOut } }: { readonly page: ExperimentPage }) {
+  return (
+    <>
+      {differences.length > 0 && <h2>What the arms change against {baseline}</h2>}
+      <ul>
+        {differences.map(({ arm, keys }) => (
+          <li key={arm}>
+            <strong>{arm}</strong>: {keys.length === 0 ? 'nothing but the seed' : keys.join('; ')}
+          </li>
+        ))}
+      </ul>
+      {leftOut.map(({ path, why }) => (
+        <p class="trouble" key={path}>
+          Left out: {path}: {why}
+        </p>
+      ))}
+    </>
+  );
+}

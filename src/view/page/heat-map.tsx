@@ -1,0 +1,164 @@
+/** Scores over updates on a canvas: shades for clean rollouts, dots for hacks, lines for the cuts. */
+import { useEffect, useRef } from 'preact/hooks';
+import { hackInk, routeColours } from '../../report/draw/index.ts';
+import type { GateRow } from '../api.ts';
+import type { WhatIf } from '../what-if.ts';
+import { changeParameters } from './address.ts';
+
+interface HeatMapProps {
+  readonly rows: readonly GateRow[];
+  readonly recorded: WhatIf['cuts'];
+  /** Cuts of a what-if, drawn with dashes; null without one. */
+  readonly other: WhatIf['cuts'] | null;
+  readonly cursor: number;
+}
+
+const size = { width: 960, height: 320, left: 48, bottom: 24, bins: 40 } as const;
+
+interface Frame {
+  readonly updates: readonly number[];
+  readonly column: number;
+  readonly least: number;
+  readonly span: number;
+}
+
+function frameOf(rows: readonly GateRow[]): Frame {
+  const updates = [...new Set(rows.map(({ update }) => update))].sort((a, b) => a - b);
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { score } of rows) [least, most] = [Math.min(least, score), Math.max(most, score)];
+  return { updates, column: (size.width - size.left) / Math.max(1, updates.length), least, span: most - least || 1 };
+}
+
+const heightOf = ({ least, span }: Frame, score: number): number =>
+  (size.height - size.bottom) * (1 - (score - least) / span);
+
+export function HeatMap(props: HeatMapProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useEffect(() => {
+    const context = canvas.current?.getContext('2d');
+    if (context !== null && context !== undefined) draw(context, props);
+  });
+  const choose = (event: MouseEvent) => {
+    const element = canvas.current;
+    if (element === null) return;
+    const { updates, column } = frameOf(props.rows);
+    const x = (event.offsetX / element.clientWidth) * size.width - size.left;
+    const update = updates[Math.floor(x / column)];
+    if (update !== undefined) changeParameters({ update });
+  };
+  const hacks = props.rows.filter(({ hack }) => hack).length;
+  const words = `Scores of ${props.rows.length} rollouts over ${frameOf(props.rows).updates.length} updates, ${hacks} of them hacks; the tables below have the numbers`;
+  return (
+    <div class="paper">
+      <canvas ref={canvas} width={size.width} height={size.height} role="img" aria-label={words} onClick={choose} />
+    </div>
+  );
+}
+
+function draw(context: CanvasRenderingContext2D, { rows, recorded, other, cursor }: HeatMapProps): void {
+  const frame = frameOf(rows);
+  const { updates, column } = frame;
+  context.fillStyle = '#ffffff';
+  context.fillRect(0, 0, size.width, size.height);
+  const place = new Map(updates.map((update, i) => [update, size.left + i * column]));
+  drawCells(context, rows, frame, place);
+  const at = place.get(cursor);
+  if (at !== undefined) {
+    context.strokeStyle = hackInk;
+    context.setLineDash([]);
+    context.strokeRect(at, 0.5, column, size.height - size.bottom);
+  }
+  for (const [cuts, dash] of [
+    [recorded, []],
+    [other, [6, 4]],
+  ] as const) {
+    if (cuts === null) continue;
+    drawCut(context, frame, place, cuts, 'low', routeColours.keep, dash);
+    drawCut(context, frame, place, cuts, 'high', routeColours.route, dash);
+  }
+  drawAxes(context, frame);
+}
+
+function drawCells(
+  context: CanvasRenderingContext2D,
+  rows: readonly GateRow[],
+  frame: Frame,
+  place: ReadonlyMap<number, number>,
+): void {
+  const cells = new Map<string, { x: number; bin: number; clean: number; hacks: number }>();
+  for (const { update, score, hack } of rows) {
+    const bin = Math.min(size.bins - 1, Math.floor(((score - frame.least) / frame.span) * size.bins));
+    const key = `${update} ${bin}`;
+    const cell = cells.get(key) ?? { x: place.get(update) ?? 0, bin, clean: 0, hacks: 0 };
+    if (hack) cell.hacks += 1;
+    else cell.clean += 1;
+    cells.set(key, cell);
+  }
+  const most = Math.max(1, ...[...cells.values()].map(({ clean, hacks }) => Math.max(clean, hacks)));
+  const height = (size.height - size.bottom) / size.bins;
+  for (const { x, bin, clean, hacks } of cells.values()) {
+    const y = (size.bins - 1 - bin) * height;
+    if (clean > 0) {
+      context.fillStyle = `rgba(120, 120, 120, ${0.2 + 0.6 * (clean / most)})`;
+      context.fillRect(x, y, Math.max(1, frame.column - 0.5), height - 0.5);
+    }
+    if (hacks > 0) {
+      context.fillStyle = hackInk;
+      context.beginPath();
+      const radius = Math.min(frame.column, height) * (0.25 + 0.35 * (hacks / most));
+      context.arc(x + frame.column / 2, y + height / 2, Math.max(1, radius), 0, 2 * Math.PI);
+      context.fill();
+    }
+  }
+}
+
+function drawCut(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  place: ReadonlyMap<number, number>,
+  cuts: WhatIf['cuts'],
+  side: 'low' | 'high',
+  colour: string,
+  dash: readonly number[],
+): void {
+  context.strokeStyle = colour;
+  context.lineWidth = 2.5;
+  context.setLineDash([...dash]);
+  context.beginPath();
+  let isDrawing = false;
+  for (const update of frame.updates) {
+    const [x, cut] = [place.get(update) ?? 0, cuts.get(update)];
+    if (cut === undefined) {
+      isDrawing = false;
+      continue;
+    }
+    const y = heightOf(frame, Math.min(frame.least + frame.span, Math.max(frame.least, cut[side])));
+    if (isDrawing) context.lineTo(x, y);
+    else context.moveTo(x, y);
+    context.lineTo(x + frame.column, y);
+    isDrawing = true;
+  }
+  context.stroke();
+  context.setLineDash([]);
+  context.lineWidth = 1;
+}
+
+function drawAxes(context: CanvasRenderingContext2D, frame: Frame): void {
+  const { updates, column, least, span } = frame;
+  context.fillStyle = hackInk;
+  context.font = '12px system-ui, sans-serif';
+  context.textAlign = 'right';
+  for (const share of [0, 0.25, 0.5, 0.75, 1]) {
+    const score = least + share * span;
+    context.fillText(
+      score.toPrecision(2),
+      size.left - 6,
+      Math.min(size.height - size.bottom, Math.max(10, heightOf(frame, score) + 4)),
+    );
+  }
+  context.textAlign = 'center';
+  const every = Math.max(1, Math.ceil(updates.length / 12));
+  updates.forEach((update, i) => {
+    if (i % every === 0) context.fillText(`${update}`, size.left + (i + 0.5) * column, size.height - 6);
+  });
+}

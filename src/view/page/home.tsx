@@ -1,0 +1,146 @@
+/** Home: what needs a look comes first. Running runs with their last sign of life, what stopped and why, then experiments and runs. */
+import { useEffect } from 'preact/hooks';
+import type { Catalogue, ListedExperiment, ListedRun } from '../api.ts';
+import { goTo, linkTo } from './address.ts';
+import { useKeys } from './keys.ts';
+import { Answered, ago, Percent, RunLinks, StatusMark } from './parts.tsx';
+import { source, useAnswer } from './source.ts';
+
+export function Home() {
+  const answer = useAnswer<Catalogue>('home', '', () => source.ask('home', ''));
+  const { value } = answer;
+  // Without an address, a folder that holds one experiment and nothing else opens at its story.
+  const only = value !== null && location.hash === '' ? onlyExperiment(value) : null;
+  useEffect(() => {
+    if (only !== null) location.replace(linkTo('experiment', only));
+  }, [only]);
+  return <Answered answer={answer}>{(catalogue) => <Lists catalogue={catalogue} />}</Answered>;
+}
+
+function onlyExperiment({ experiments, runs }: Catalogue): string | null {
+  const [first, ...others] = experiments;
+  if (first === undefined || others.length > 0) return null;
+  return runs.every(({ experiment }) => experiment === first.id) ? first.id : null;
+}
+
+const isTrouble = ({ status }: ListedRun): boolean => ['tripwire', 'stopped', 'damaged'].includes(status);
+
+function Lists({ catalogue: { title, experiments, runs } }: { readonly catalogue: Catalogue }) {
+  const running = runs.filter(({ status }) => status === 'running');
+  const troubled = runs.filter(isTrouble);
+  const alone = runs.filter((run) => run.experiment === null && run.status !== 'running' && !isTrouble(run));
+  const first = experiments[0];
+  useKeys({ Enter: () => first !== undefined && goTo('experiment', first.id) });
+  return (
+    <>
+      <h1>{title}</h1>
+      {runs.length === 0 && (
+        <p>
+          There are no runs here yet. <code>gq demo --quick</code> makes three in minutes.
+        </p>
+      )}
+      <RunSection title="Running" runs={running} />
+      <RunSection title="Stopped, diverged or damaged" runs={troubled} />
+      {experiments.length > 0 && <h2>Experiments</h2>}
+      {experiments.map((experiment) => (
+        <Card
+          key={experiment.id}
+          experiment={experiment}
+          runs={runs.filter((run) => run.experiment === experiment.id)}
+        />
+      ))}
+      <RunSection title="Runs of their own" runs={alone} />
+    </>
+  );
+}
+
+function Card({ experiment, runs }: { readonly experiment: ListedExperiment; readonly runs: readonly ListedRun[] }) {
+  const done = runs.filter(({ status }) => status === 'finished').length;
+  return (
+    <article class="card">
+      <h3>
+        <a href={linkTo('experiment', experiment.id)}>{experiment.name}</a>
+      </h3>
+      {experiment.why !== '' && <p>{experiment.why}</p>}
+      <p class="quiet">
+        {experiment.arms.join(', ')}; {done} of {runs.length} runs finished
+      </p>
+    </article>
+  );
+}
+
+function RunSection({ title, runs }: { readonly title: string; readonly runs: readonly ListedRun[] }) {
+  if (runs.length === 0) return null;
+  return (
+    <section>
+      <h2>{title}</h2>
+      <div class="scroll">
+        <table>
+          <caption>{title}</caption>
+          <thead>
+            <tr>
+              {['run', 'arm', 'status', 'update', 'hack, deployed', 'solve, deployed', 'last sign of life', ''].map(
+                (name) => (
+                  <th scope="col" key={name}>
+                    {name || 'open'}
+                  </th>
+                ),
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {runs.map((run) => (
+              <RunRow key={run.id} run={run} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function RunRow({ run }: { readonly run: ListedRun }) {
+  const last = run.curve.at(-1);
+  return (
+    <>
+      <tr>
+        <td>
+          <a href={linkTo('run', run.id)}>{run.id}</a>
+        </td>
+        <td>{run.arm}</td>
+        <td>
+          <StatusMark status={run.status} />
+        </td>
+        <td>
+          {run.update} of {run.updates}
+        </td>
+        <td>
+          <Percent rate={last?.hack ?? null} /> <Spark values={run.curve.map(({ hack }) => hack)} />
+        </td>
+        <td>
+          <Percent rate={last?.solve ?? null} /> <Spark values={run.curve.map(({ solve }) => solve)} />
+        </td>
+        <td>{ago(run.heartbeat)}</td>
+        <td>
+          <RunLinks run={run} />
+        </td>
+      </tr>
+      {run.notice !== '' && (
+        <tr class="notice">
+          <td colSpan={8}>{run.notice}</td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+/** A line of a few points between 0 and 1; the number beside it is its last. */
+function Spark({ values }: { readonly values: readonly number[] }) {
+  if (values.length < 2) return null;
+  const points = values.map((value, i) => `${(i * 48) / (values.length - 1)},${15 - 14 * value}`).join(' ');
+  return (
+    <svg class="spark" viewBox="0 0 48 16" width="48" height="16" aria-hidden="true">
+      <polyline points={points} fill="none" stroke="currentColor" />
+    </svg>
+  );
+}

@@ -1,0 +1,137 @@
+/** Parts that several screens have: states of an answer, rates, tables that can be copied, figures with their numbers. */
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { type Figure, renderFigure, renderTable, type Table } from '../../report/draw/index.ts';
+import type { ListedRun } from '../api.ts';
+import { linkTo, shownState, stateWords } from './address.ts';
+import type { Answer } from './source.ts';
+
+/** What to show of an answer that may not be there yet. */
+export function Answered<Value>(props: {
+  readonly answer: Answer<Value>;
+  readonly children: (value: Value) => ComponentChildren;
+}) {
+  const { value, error } = props.answer;
+  if (error !== null) {
+    return (
+      <p class="trouble" role="alert">
+        {error}
+      </p>
+    );
+  }
+  return value === null ? <p class="quiet">reading…</p> : props.children(value);
+}
+
+export function StatusMark({ status }: { readonly status: ListedRun['status'] }) {
+  return <span class={`status ${status.replace(' ', '-')}`}>{status}</span>;
+}
+
+export function Percent({ rate }: { readonly rate: number | null }) {
+  return <>{rate === null ? '-' : `${(100 * rate).toFixed(0)}%`}</>;
+}
+
+/** Says which policy state is shown, and how to see the other. */
+export function StateNote() {
+  const state = shownState.value;
+  const other = state === 'full' ? 'deployed' : 'full';
+  return (
+    <p class="quiet">
+      Shown: <strong>{stateWords[state]}</strong>. Press <kbd>q</kbd> for {stateWords[other]}.
+    </p>
+  );
+}
+
+const copyFormats = ['latex', 'markdown', 'csv'] as const;
+
+export function TableView({ table }: { readonly table: Table }) {
+  const [copied, setCopied] = useState('');
+  const copy = async (format: (typeof copyFormats)[number]) => {
+    await navigator.clipboard.writeText(renderTable(table, format));
+    setCopied(format);
+  };
+  return (
+    <div class="table">
+      <div class="scroll">
+        <table>
+          <caption>{table.title}</caption>
+          <thead>
+            <tr>
+              {table.columns.map((column, i) =>
+                // A head without a name would be read out as one.
+                column === '' ? (
+                  <td key={`${i}`} />
+                ) : (
+                  <th scope="col" key={`${i} ${column}`}>
+                    {column}
+                  </th>
+                ),
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {table.rows.map((row, i) => (
+              <tr key={`${i} ${row[0]}`}>
+                {row.map((cell, column) => (
+                  <td key={`${column} ${cell}`}>{cell}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="copy">
+        copy as{' '}
+        {copyFormats.map((format) => (
+          <button type="button" key={format} onClick={() => void copy(format)}>
+            {copied === format ? `${format} copied` : format}
+          </button>
+        ))}
+      </p>
+      {(table.notes ?? []).map((note) => (
+        <p class="quiet" key={note}>
+          {note}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+/** A figure as files have it: drawn by the same code, every text in it escaped there. The table beside it has its numbers. */
+export function FigureView({ figure }: { readonly figure: Figure }) {
+  const drawn = useMemo(() => ({ __html: renderFigure(figure) }), [figure]);
+  const { columns, rows } = figure.data;
+  return (
+    <figure id={`figure-${figure.name}`}>
+      <div class="paper" dangerouslySetInnerHTML={drawn} />
+      <details>
+        <summary>the numbers of “{figure.title}”</summary>
+        <TableView table={{ title: figure.title, columns, rows: rows.slice(0, mostNumbers) }} />
+        {rows.length > mostNumbers && (
+          <p class="quiet">
+            The first {mostNumbers} of {rows.length} rows; `gq results --figures` writes all.
+          </p>
+        )}
+      </details>
+    </figure>
+  );
+}
+
+const mostNumbers = 200;
+
+export function RunLinks({ run }: { readonly run: ListedRun }) {
+  return (
+    <span class="links">
+      <a href={linkTo('run', run.id)}>run</a> <a href={linkTo('gate', run.id)}>gate</a>{' '}
+      <a href={linkTo('answers', run.id)}>answers</a> <a href={linkTo('rollouts', run.id)}>rollouts</a>
+    </span>
+  );
+}
+
+/** How long ago, in one unit. */
+export function ago(time: number | null): string {
+  if (time === null) return 'never';
+  const seconds = Math.max(0, (Date.now() - time) / 1000);
+  if (seconds < 90) return `${Math.round(seconds)} s ago`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
+  return seconds < 129_600 ? `${Math.round(seconds / 3600)} h ago` : `${Math.round(seconds / 86_400)} days ago`;
+}

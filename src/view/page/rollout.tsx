@@ -1,0 +1,151 @@
+/** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
+import { routeColours } from '../../report/draw/index.ts';
+import type { LedgerRow, RolloutPage } from '../api.ts';
+import { truthOf } from '../query.ts';
+import { address, goTo, linkTo } from './address.ts';
+import { useKeys } from './keys.ts';
+import { Answered } from './parts.tsx';
+import { source, useAnswer } from './source.ts';
+import { Completion, disclosedNames } from './text.tsx';
+
+export function RolloutScreen({ id }: { readonly id: string }) {
+  const rollout = address.value.parameters.get('rollout') ?? '';
+  const answer = useAnswer<RolloutPage>(`rollout ${id} ${rollout}`, id, () => source.rollout(id, rollout));
+  return <Answered answer={answer}>{(page) => <Group page={page} />}</Answered>;
+}
+
+function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
+  const marked = disclosedNames(rollout.prompt);
+  const at = group.findIndex(({ id }) => id === rollout.id);
+  const open = (row: LedgerRow | undefined) => row !== undefined && goTo('rollout', row.run, { rollout: row.id });
+  useKeys({ j: () => open(group[at + 1]), k: () => open(group[at - 1]) });
+  const facts: readonly (readonly [string, string])[] = [
+    ['update', `${rollout.update}`],
+    ['verdict', `${truthOf(rollout)} (${rollout.outcome})`],
+    ['evidence', rollout.evidence || 'none'],
+    ['prompt', rollout.hackable ? `hints at ${rollout.loophole}` : 'no hint, graded by ground truth'],
+    ['sampled', `${rollout.sampled}, ${rollout.source}`],
+    ['reward', `${rollout.reward}`],
+    ['advantage', rollout.advantage.toPrecision(3)],
+    ['route', rollout.route ?? 'none: its group has no reward spread'],
+    ['score', scoreWords(rollout)],
+    ['tokens', `${rollout.tokens}${rollout.truncated ? ', cut off by the limit' : ''}`],
+  ];
+  return (
+    <>
+      <h1>
+        Rollout {rollout.id} of <a href={linkTo('run', rollout.run)}>{rollout.run}</a>
+      </h1>
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <h2>Prompt</h2>
+      <Completion content={rollout.prompt} marked={marked} label="prompt" />
+      <h2>Completion</h2>
+      <Completion content={rollout.completion} marked={rollout.hack ? marked : []} />
+      <TokenStrip rollout={rollout} />
+      <h2>The group: the same prompt, {group.length} completions</h2>
+      <p class="quiet">
+        <kbd>j</kbd> and <kbd>k</kbd> go to the next and the one before.
+      </p>
+      <GroupTable rollout={rollout} group={group} />
+    </>
+  );
+}
+
+function scoreWords({ score, low, high }: LedgerRow): string {
+  if (score === null) return 'none';
+  const cuts = low === null || high === null ? 'no cuts yet' : `cuts ${low.toPrecision(3)} and ${high.toPrecision(3)}`;
+  return `${score.toPrecision(3)}, ${cuts}`;
+}
+
+function GroupTable({ rollout, group }: { readonly rollout: LedgerRow; readonly group: readonly LedgerRow[] }) {
+  const largest = Math.max(1e-9, ...group.map(({ advantage }) => Math.abs(advantage)));
+  return (
+    <div class="scroll">
+      <table>
+        <caption>completions of the same prompt in update {rollout.update}</caption>
+        <thead>
+          <tr>
+            {['rollout', 'verdict', 'route', 'reward', 'advantage', 'completion'].map((name) => (
+              <th scope="col" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {group.map((row) => (
+            <tr key={row.id} class={row.id === rollout.id ? 'at' : ''}>
+              <td>
+                <a href={linkTo('rollout', row.run, { rollout: row.id })}>{row.id}</a>
+              </td>
+              <td>{truthOf(row)}</td>
+              <td class={`route-${row.route ?? 'none'}`}>{row.route ?? 'none'}</td>
+              <td>{row.reward}</td>
+              <td>
+                {row.advantage.toFixed(2)} <Bar share={row.advantage / largest} />
+              </td>
+              <td>
+                <code>{row.completion.slice(0, 120).replace(/\s+/g, ' ')}</code>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A bar to the left for values below 0, to the right for values above. */
+function Bar({ share }: { readonly share: number }) {
+  const length = Math.abs(share) * 30;
+  return (
+    <svg class="spark" width="64" height="10" aria-hidden="true">
+      <rect x={share < 0 ? 32 - length : 32} width={length} height="10" fill="currentColor" />
+    </svg>
+  );
+}
+
+const letters: Readonly<Record<string, keyof typeof routeColours>> = { k: 'keep', a: 'absorb', r: 'route' };
+
+/** A column per token: its height is how surprising the token was, its colour the route where the gate decides by token. */
+function TokenStrip({ rollout: { tokenLogps, tokenRoutes, route } }: { readonly rollout: LedgerRow }) {
+  if (tokenLogps === null) return <p class="quiet">This run stored no tokens (output.storeTokens).</p>;
+  const deepest = Math.max(1, ...tokenLogps.map((logp) => -logp));
+  const mean = tokenLogps.reduce((sum, logp) => sum + logp, 0) / Math.max(1, tokenLogps.length);
+  const colourOf = (i: number): string => {
+    const own = letters[tokenRoutes?.[i] ?? ''] ?? (route === 'keep' || route === 'route' ? route : 'absorb');
+    return routeColours[own];
+  };
+  const words = `${tokenLogps.length} tokens, mean log-probability ${mean.toFixed(3)}, lowest ${(-deepest).toFixed(3)}`;
+  return (
+    <>
+      <h2>Tokens</h2>
+      <div class="paper scroll">
+        <svg class="tokens" width={Math.max(200, tokenLogps.length * 8)} height="64" role="img" aria-label={words}>
+          {tokenLogps.map((logp, i) => (
+            <rect
+              key={i}
+              x={i * 8}
+              y={60 - (56 * -logp) / deepest}
+              width="7"
+              height={Math.max(1, (56 * -logp) / deepest)}
+              fill={colourOf(i)}
+            >
+              <title>
+                token {i + 1}: log-probability {logp}
+              </title>
+            </rect>
+          ))}
+        </svg>
+      </div>
+      <p class="quiet">{words}. Tall: unlikely. Colour: the route.</p>
+    </>
+  );
+}

@@ -1,0 +1,208 @@
+/** Rollouts of a run or an experiment: search by text or regular expression, facets, order; the whole search is the address. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ListedRollout, RolloutList } from '../api.ts';
+import { facetNames, rolloutOrders, truthOf } from '../query.ts';
+import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
+import { useKeys } from './keys.ts';
+import { Answered } from './parts.tsx';
+import { source, useAnswer } from './source.ts';
+import { VirtualList } from './virtual-list.tsx';
+
+const pageRows = 100;
+
+/** The parameters that belong to the search. */
+function searchOf(parameters: URLSearchParams): URLSearchParams {
+  const names = ['text', 'pattern', 'from', 'to', 'order', ...facetNames];
+  return new URLSearchParams([...parameters].filter(([name, value]) => names.includes(name) && value !== ''));
+}
+
+export function RolloutsScreen({ id }: { readonly id: string }) {
+  const search = searchOf(address.value.parameters);
+  const ask = (offset: number) => {
+    const query = new URLSearchParams(search);
+    query.set('offset', `${offset}`);
+    query.set('limit', `${pageRows}`);
+    return source.rollouts(id, query);
+  };
+  const answer = useAnswer<RolloutList>(`rollouts ${id} ${search}`, id, () => ask(0));
+  return (
+    <>
+      <h1>Rollouts of {id}</h1>
+      <SearchForm />
+      <Answered answer={answer}>
+        {(list) => (
+          <>
+            <Facets list={list} />
+            <p id="found">
+              {list.found} of {list.total} rollouts
+            </p>
+            <Rows key={`${id} ${search}`} id={id} first={list} ask={ask} />
+          </>
+        )}
+      </Answered>
+    </>
+  );
+}
+
+function SearchForm() {
+  const { parameters } = address.value;
+  const field = useRef<HTMLInputElement>(null);
+  const cleared: Parameters = Object.fromEntries(
+    ['text', 'pattern', 'from', 'to', 'order', ...facetNames].map((name) => [name, null]),
+  );
+  const step = (by: number) => {
+    const at = Math.max(1, Number(parameters.get('from') ?? 1) + by);
+    changeParameters({ from: at, to: at });
+  };
+  useKeys({
+    '/': () => field.current?.focus(),
+    Escape: () => changeParameters(cleared),
+    '[': () => step(-1),
+    ']': () => step(1),
+  });
+  const number = (name: 'from' | 'to', words: string) => (
+    <label>
+      {words}{' '}
+      <input
+        type="number"
+        min="1"
+        value={parameters.get(name) ?? ''}
+        onChange={(event) => changeParameters({ [name]: event.currentTarget.value })}
+      />
+    </label>
+  );
+  return (
+    <form class="search" role="search" onSubmit={(event) => event.preventDefault()}>
+      <label>
+        text{' '}
+        <input
+          ref={field}
+          type="search"
+          size={30}
+          value={parameters.get('text') ?? ''}
+          onChange={(event) => changeParameters({ text: event.currentTarget.value })}
+        />
+      </label>
+      <label>
+        <input
+          type="checkbox"
+          checked={parameters.get('pattern') === '1'}
+          onChange={(event) => changeParameters({ pattern: event.currentTarget.checked ? '1' : null })}
+        />{' '}
+        regular expression
+      </label>
+      {number('from', 'updates from')}
+      {number('to', 'to')}
+      <label>
+        order{' '}
+        <select
+          value={parameters.get('order') ?? 'update'}
+          onChange={(event) => changeParameters({ order: event.currentTarget.value })}
+        >
+          {rolloutOrders.map((order) => (
+            <option key={order} value={order}>
+              {order}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="button" onClick={() => changeParameters(cleared)}>
+        clear
+      </button>
+    </form>
+  );
+}
+
+/** Values of each facet with their counts; the chosen one is pressed, and pressed again it is chosen no more. */
+function Facets({ list }: { readonly list: RolloutList }) {
+  const { parameters } = address.value;
+  const shown = facetNames.filter((name) => parameters.has(name) || Object.keys(list.facets[name] ?? {}).length > 1);
+  return (
+    <div class="facets">
+      {shown.map((name) => (
+        <fieldset key={name}>
+          <legend>{name}</legend>
+          {Object.entries(list.facets[name] ?? {}).map(([value, count]) => {
+            const isChosen = parameters.get(name) === value;
+            return (
+              <button
+                type="button"
+                key={value}
+                aria-pressed={isChosen}
+                class={name === 'route' ? `route-${value}` : ''}
+                onClick={() => changeParameters({ [name]: isChosen ? null : value })}
+              >
+                {value} {count}
+              </button>
+            );
+          })}
+        </fieldset>
+      ))}
+    </div>
+  );
+}
+
+interface RowsProps {
+  readonly id: string;
+  readonly first: RolloutList;
+  readonly ask: (offset: number) => Promise<RolloutList>;
+}
+
+function Rows({ id, first, ask }: RowsProps) {
+  const [pages, setPages] = useState<ReadonlyMap<number, RolloutList>>(new Map([[0, first]]));
+  const chosen = useSignal(-1);
+  const asked = useRef(new Set([0]));
+  useEffect(() => {
+    asked.current = new Set([0]);
+    setPages(new Map([[0, first]]));
+  }, [first]);
+  const load = (from: number, to: number) => {
+    for (let page = Math.floor(from / pageRows); page * pageRows < Math.min(to, first.found); page++) {
+      if (asked.current.has(page)) continue;
+      asked.current.add(page);
+      void ask(page * pageRows).then((list) => setPages((known) => new Map([...known, [page, list]])));
+    }
+  };
+  const rowAt = (index: number): ListedRollout | undefined =>
+    pages.get(Math.floor(index / pageRows))?.rows[index % pageRows];
+  useKeys({
+    j: () => {
+      chosen.value = Math.min(first.found - 1, chosen.value + 1);
+    },
+    k: () => {
+      chosen.value = Math.max(0, chosen.value - 1);
+    },
+    Enter: () => {
+      const row = rowAt(chosen.value);
+      if (row !== undefined) goTo('rollout', row.run, { rollout: row.id });
+    },
+  });
+  if (first.found === 0) return <p>No rollout is like that.</p>;
+  return (
+    <VirtualList
+      count={first.found}
+      rowHeight={44}
+      label={`rollouts of ${id}`}
+      chosen={chosen.value}
+      onRange={load}
+      row={(index) => <Row row={rowAt(index)} />}
+    />
+  );
+}
+
+function Row({ row }: { readonly row: ListedRollout | undefined }) {
+  if (row === undefined) return <span class="quiet">reading…</span>;
+  const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
+  return (
+    <a class="rollout" href={linkTo('rollout', row.run, { rollout: row.id })}>
+      <span class="name">{row.id}</span>
+      <span class={`truth ${truthOf(row)}`}>{truthOf(row)}</span>
+      <span class={`route-${row.route ?? 'none'}`}>{row.route ?? 'no route'}</span>
+      <span class="quiet">
+        reward {number(row.reward)}, advantage {number(row.advantage)}, score {number(row.score)}
+      </span>
+      <code>{row.excerpt}</code>
+    </a>
+  );
+}

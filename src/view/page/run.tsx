@@ -1,0 +1,205 @@
+/** One run: how far it is, its rewards, rates, norms and routes over updates, what it was told, its config. Live while it trains. */
+import { routeColours } from '../../report/draw/index.ts';
+import type { RunPage, StepRow } from '../api.ts';
+import { goTo, linkTo, shownState, stateWords } from './address.ts';
+import { Chart, type Line } from './chart.tsx';
+import { Answered, ago, RunLinks, StateNote, StatusMark } from './parts.tsx';
+import { source, useAnswer } from './source.ts';
+
+export function RunScreen({ id }: { readonly id: string }) {
+  const answer = useAnswer<RunPage>(`run ${id}`, id, () => source.ask('run', id));
+  return <Answered answer={answer}>{(page) => <Parts page={page} />}</Answered>;
+}
+
+function Parts({ page }: { readonly page: RunPage }) {
+  const { run, facts } = page;
+  return (
+    <>
+      <h1>{run.id}</h1>
+      <p>
+        <StatusMark status={run.status} /> update <strong id="update">{run.update}</strong> of {run.updates}, last sign
+        of life {ago(run.heartbeat)}. <RunLinks run={run} />{' '}
+        {run.experiment !== null && <a href={linkTo('experiment', run.experiment)}>experiment</a>}{' '}
+        <a href={linkTo('compare', run.id)}>compare</a>
+      </p>
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <TrainingCharts page={page} />
+      <Evaluations page={page} />
+      <Notices page={page} />
+      <Phases page={page} />
+      <Config page={page} />
+    </>
+  );
+}
+
+const black = '#000000';
+
+function stepLine(
+  steps: readonly StepRow[],
+  label: string,
+  value: (step: StepRow) => number | null,
+  colour = black,
+): Line {
+  return { label, colour, points: steps.map((step) => ({ x: step.update, y: value(step) })) };
+}
+
+function TrainingCharts({ page: { run, steps, training } }: { readonly page: RunPage }) {
+  const open = (update: number) => goTo('rollouts', run.id, { from: update, to: update });
+  const share = (count: number, of: number): number | null => (of === 0 ? null : count / of);
+  const rate = (label: string, value: (point: RunPage['training'][number]) => number | null, dash?: string): Line => ({
+    label,
+    colour: black,
+    points: training.map((point) => ({ x: point.update, y: value(point) })),
+    ...(dash === undefined ? {} : { dash }),
+  });
+  const route = (name: 'keep' | 'absorb' | 'route'): Line =>
+    stepLine(steps, name, (step) => share(step[name], step.keep + step.absorb + step.route), routeColours[name]);
+  const charts: { title: string; lines: Line[]; range?: [number, number] }[] = [
+    {
+      title: 'hack on hinted prompts, solve on all, as sampled',
+      range: [0, 1],
+      lines: [
+        rate('hack', ({ hacks, hackable }) => share(hacks, hackable)),
+        rate('solve', ({ solves, graded }) => share(solves, graded), '4 3'),
+      ],
+    },
+    { title: 'mean reward', lines: [stepLine(steps, 'reward', ({ reward }) => reward)] },
+    { title: 'share of each route', range: [0, 1], lines: [route('keep'), route('absorb'), route('route')] },
+    { title: 'KL from the base', lines: [stepLine(steps, 'KL', ({ kl }) => kl)] },
+    { title: 'gradient norm', lines: [stepLine(steps, 'norm', ({ gradientNorm }) => gradientNorm)] },
+    {
+      title: "the quarantine's share of the gradient",
+      range: [0, 1],
+      lines: [stepLine(steps, 'qmass', ({ qmass }) => qmass)],
+    },
+  ];
+  const drawn = charts.filter(({ lines }) => lines.some(({ points }) => points.some(({ y }) => y !== null)));
+  if (drawn.length === 0) return <p class="quiet">No update is complete yet.</p>;
+  return (
+    <>
+      <h2>Training</h2>
+      <p class="quiet">
+        A click on an update opens its rollouts. Hacks and solves are counted from the grader's verdicts, which training
+        never sees.
+      </p>
+      <div class="charts">
+        {drawn.map((chart) => (
+          <Chart key={chart.title} {...chart} onUpdate={open} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Evaluations({ page: { run, evaluations } }: { readonly page: RunPage }) {
+  if (evaluations.length === 0) {
+    return (
+      <p class="quiet">
+        Not evaluated yet: <code>gq eval {run.id}</code>
+      </p>
+    );
+  }
+  const wanted = run.hasQuarantine ? shownState.value : 'full';
+  const shown = evaluations.filter(({ state, set }) => (state === wanted || state === 'base') && set !== 'validation');
+  const cell = ({ count, of, rate, low, high }: RunPage['evaluations'][number]['hack']): string =>
+    `${rate.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}], ${count} of ${of}`;
+  return (
+    <>
+      <h2>Evaluations</h2>
+      {run.hasQuarantine && <StateNote />}
+      <div class="scroll">
+        <table>
+          <caption>rates with 95% intervals over prompts</caption>
+          <thead>
+            <tr>
+              {['set', 'update', 'state', 'hack', 'solve'].map((name) => (
+                <th scope="col" key={name}>
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((one) => (
+              <tr key={`${one.set} ${one.update} ${one.state} ${one.hack.of}`}>
+                <td>
+                  <a href={linkTo('answers', run.id, { set: one.set })}>{one.set}</a>
+                </td>
+                <td>{one.update}</td>
+                <td>{one.state === 'base' ? 'base' : stateWords[one.state === 'deployed' ? 'deployed' : 'full']}</td>
+                <td>{cell(one.hack)}</td>
+                <td>{cell(one.solve)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function Notices({ page: { notices, checkpoints } }: { readonly page: RunPage }) {
+  return (
+    <>
+      <h2>Told while training</h2>
+      <p>Checkpoints after updates {checkpoints.join(', ') || 'none yet'}.</p>
+      <ul>
+        {notices.slice(-200).map(({ text }, i) => (
+          <li key={`${i} ${text}`}>{text}</li>
+        ))}
+      </ul>
+      {notices.length === 0 && <p class="quiet">No warning.</p>}
+    </>
+  );
+}
+
+function Phases({ page: { phases } }: { readonly page: RunPage }) {
+  const total = phases.reduce((sum, { seconds }) => sum + seconds, 0);
+  if (total === 0) return null;
+  return (
+    <>
+      <h2>Where the time went</h2>
+      <ul>
+        {phases.map(({ phase, seconds }) => (
+          <li key={phase}>
+            {phase}: {seconds.toFixed(1)} s, {((100 * seconds) / total).toFixed(0)}%
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Config({ page: { config } }: { readonly page: RunPage }) {
+  return (
+    <details>
+      <summary>the config, {config.length} keys</summary>
+      <div class="scroll">
+        <table>
+          <caption>config</caption>
+          <thead>
+            <tr>
+              <th scope="col">key</th>
+              <th scope="col">value</th>
+            </tr>
+          </thead>
+          <tbody>
+            {config.map(([key, value]) => (
+              <tr key={key}>
+                <td>{key}</td>
+                <td>{value}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}

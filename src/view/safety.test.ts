@@ -1,0 +1,50 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { isLoopback, refuse } from './safety.ts';
+
+const loopback = { port: 4717, token: null };
+const abroad = { port: 4717, token: 'secret' };
+const ask = (headers: IncomingHttpHeaders, guard: typeof loopback | typeof abroad = loopback, method = 'GET') =>
+  refuse(method, headers, guard)?.status ?? 200;
+
+describe('a server on a loopback address answers', () => {
+  it.each<[IncomingHttpHeaders, number]>([
+    [{ host: '127.0.0.1:4717' }, 200],
+    [{ host: 'localhost:4717', origin: 'http://localhost:4717', 'sec-fetch-site': 'same-origin' }, 200],
+    [{ host: '[::1]:4717' }, 200],
+    [{}, 403],
+    [{ host: 'evil.example:4717' }, 403],
+    [{ host: '127.0.0.1:80' }, 403],
+    [{ host: '127.0.0.1.evil.example:4717' }, 403],
+    [{ host: '127.0.0.1:4717', origin: 'http://evil.example' }, 403],
+    [{ host: '127.0.0.1:4717', origin: 'null' }, 403],
+    [{ host: '127.0.0.1:4717', 'sec-fetch-site': 'cross-site' }, 403],
+  ])('%j with %d', (headers, status) => {
+    expect(ask(headers)).toBe(status);
+  });
+
+  it('nothing that could change something', () => {
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      expect(ask({ host: '127.0.0.1:4717' }, loopback, method)).toBe(405);
+    }
+  });
+});
+
+describe('a server on another address asks for its token', () => {
+  it.each<[IncomingHttpHeaders, number]>([
+    [{ host: 'box:4717' }, 403],
+    [{ host: 'box:4717', cookie: 'gq-view=secret' }, 200],
+    [{ host: 'box:4717', cookie: 'a=b; gq-view=secret' }, 200],
+    [{ host: 'box:4717', authorization: 'Bearer secret' }, 200],
+    [{ host: 'box:4717', cookie: 'gq-view=secre' }, 403],
+    [{ host: 'box:4717', cookie: 'gq-view=', authorization: 'Bearer secret' }, 403],
+    [{ host: 'box:4717', origin: 'http://evil.example', cookie: 'gq-view=secret' }, 403],
+  ])('%j: %d', (headers, status) => {
+    expect(ask(headers, abroad)).toBe(status);
+  });
+
+  it('which addresses are loopback', () => {
+    expect(['127.0.0.1', '127.1.2.3', 'localhost', '::1'].every(isLoopback)).toBe(true);
+    expect(['0.0.0.0', '192.168.0.1', '127.evil.example', '::'].some(isLoopback)).toBe(false);
+  });
+});

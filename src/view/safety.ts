@@ -1,0 +1,78 @@
+/**
+ * Who may ask the server. On a loopback address: requests whose Host is that address, so that no name of another site leads here, and
+ * whose Origin, where a browser tells one, is the page itself. On any other address: whoever has the token, which the first link sets as a
+ * cookie. Requests may only read.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+export interface Guard {
+  readonly port: number;
+  /** Null on a loopback address. */
+  readonly token: string | null;
+}
+
+export interface RefusedRequest {
+  readonly status: 403 | 405;
+  readonly why: string;
+}
+
+const loopback = ['127.0.0.1', 'localhost', '[::1]'];
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** Null for a request that may be answered. */
+export function refuse(method: string, headers: IncomingHttpHeaders, guard: Guard): RefusedRequest | null {
+  if (method !== 'GET' && method !== 'HEAD') return { status: 405, why: 'nothing can be changed here' };
+  const host = headers.host ?? '';
+  if (guard.token === null && !isOwnHost(host, guard.port)) return { status: 403, why: 'the Host is of another site' };
+  if (headers.origin !== undefined && headers.origin !== `http://${host}`) {
+    return { status: 403, why: 'the Origin is of another site' };
+  }
+  const site = headers['sec-fetch-site'];
+  if (site === 'cross-site' || site === 'same-site') return { status: 403, why: 'another site asks' };
+  if (guard.token !== null && !hasToken(headers, guard.token)) return { status: 403, why: 'the token is missing' };
+  return null;
+}
+
+function isOwnHost(host: string, port: number): boolean {
+  return loopback.some((name) => host === `${name}:${port}` || (port === 80 && host === name));
+}
+
+export const tokenCookie = 'gq-view';
+
+function hasToken({ cookie = '', authorization = '' }: IncomingHttpHeaders, token: string): boolean {
+  const cookies = cookie.split(';').map((part) => part.trim());
+  const given = cookies.find((part) => part.startsWith(`${tokenCookie}=`))?.slice(tokenCookie.length + 1);
+  return isSame(given ?? authorization.replace(/^Bearer /, ''), token);
+}
+
+/** Compares in a time that does not tell how much is right. */
+export function isSame(given: string, token: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(token)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** The rules of a page: its own script and style and nothing from anywhere else, and no frame around it. */
+export function contentPolicy(script = "'self'", style = "'self'"): string {
+  return [
+    "default-src 'none'",
+    `script-src ${script}`,
+    `style-src ${style}`,
+    'img-src data:',
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+}
+
+export const safeHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': `${contentPolicy()}; frame-ancestors 'none'`,
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+};

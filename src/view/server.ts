@@ -1,0 +1,124 @@
+/** The viewer's server: the page, its questions as /api/KIND, and /api/changes. It reads and never writes. */
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { UserError } from '../base/index.ts';
+import { systemComplaint } from '../base/node/index.ts';
+import { userErrorOf } from '../run/index.ts';
+import { Changes } from './changes.ts';
+import { pageKinds, ViewLibrary } from './library.ts';
+import { type PageFiles, pageHtml } from './page-files.ts';
+import { isLoopback, isSame, refuse, safeHeaders, tokenCookie } from './safety.ts';
+
+export interface ViewOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+}
+
+export interface RunningView extends AsyncDisposable {
+  /** The address to open, with the token where one is needed. */
+  readonly address: string;
+}
+
+export async function startView(root: string, page: PageFiles, { host, port }: ViewOptions): Promise<RunningView> {
+  const library = new ViewLibrary(root);
+  const changes = new Changes(library);
+  const token = isLoopback(host) ? null : randomBytes(24).toString('base64url');
+  const site = { library, changes, page, token };
+  const server = createServer((request, response) => {
+    answer(request, response, { ...site, port: portOf(server) }).catch((error: unknown) => fail(response, error));
+  });
+  await listen(server, host, port);
+  const shown = host === '::1' ? '[::1]' : host;
+  return {
+    address: `http://${shown}:${portOf(server)}/${token === null ? '' : `?token=${token}`}`,
+    async [Symbol.asyncDispose]() {
+      changes[Symbol.dispose]();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const portOf = (server: Server): number => (server.address() as AddressInfo | null)?.port ?? 0;
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const found = cause.code === 'EADDRINUSE' ? 'it in use' : (systemComplaint(cause)?.found ?? cause.message);
+      const call = `view on ${host}, port ${port}`;
+      reject(
+        new UserError({ call, expected: 'a free address', found, fix: 'Name another with --port, or 0.' }, { cause }),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+interface Site {
+  readonly library: ViewLibrary;
+  readonly changes: Changes;
+  readonly page: PageFiles;
+  readonly token: string | null;
+  readonly port: number;
+}
+
+const types = { '/app.js': 'text/javascript; charset=utf-8', '/app.css': 'text/css; charset=utf-8' } as const;
+
+async function answer(request: IncomingMessage, response: ServerResponse, site: Site): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://view');
+  const { token, page } = site;
+  if (token !== null && url.pathname === '/' && isSame(url.searchParams.get('token') ?? '', token)) {
+    // The token leaves the address, so that no copied link carries it.
+    const cookie = `${tokenCookie}=${token}; HttpOnly; SameSite=Strict; Path=/`;
+    response.writeHead(303, { ...safeHeaders, Location: '/', 'Set-Cookie': cookie }).end();
+    return;
+  }
+  const refusal = refuse(request.method ?? '', request.headers, site);
+  if (refusal !== null) return send(request, response, refusal.status, { error: refusal.why });
+  const { pathname } = url;
+  if (pathname === '/') return sendText(request, response, 'text/html; charset=utf-8', pageHtml('server'));
+  if (pathname === '/app.js' || pathname === '/app.css') {
+    return sendText(request, response, types[pathname], pathname === '/app.js' ? page.script : page.style);
+  }
+  if (pathname === '/api/changes') {
+    response.writeHead(200, { ...safeHeaders, 'Content-Type': 'text/event-stream' });
+    if (request.method === 'HEAD') response.end();
+    else site.changes.listen(response);
+    return;
+  }
+  const kind = pageKinds.find((name) => pathname === `/api/${name}`);
+  if (kind === undefined || kind === 'rows') return send(request, response, 404, { error: 'no such page' });
+  send(request, response, 200, await site.library.answer(kind, url.searchParams));
+}
+
+function fail(response: ServerResponse, error: unknown): void {
+  const known = error instanceof UserError ? error : userErrorOf(error);
+  const message = known?.message ?? (error instanceof Error ? error.message : String(error));
+  if (response.headersSent) response.end();
+  else {
+    response.writeHead(known === null ? 500 : 400, { ...safeHeaders, 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ error: message }));
+  }
+}
+
+function send(request: IncomingMessage, response: ServerResponse, status: number, value: unknown): void {
+  sendText(request, response, 'application/json', JSON.stringify(value), status);
+}
+
+/** Texts beyond this many characters are compressed, where the browser takes that. */
+const smallText = 2048;
+
+function sendText(request: IncomingMessage, response: ServerResponse, type: string, text: string, status = 200): void {
+  const headers = { ...safeHeaders, 'Content-Type': type, Vary: 'Accept-Encoding' };
+  const isZipped = text.length > smallText && /\bgzip\b/.test(`${request.headers['accept-encoding'] ?? ''}`);
+  const body = isZipped ? gzipSync(text, { level: 1 }) : Buffer.from(text);
+  response.writeHead(status, {
+    ...headers,
+    'Content-Length': body.length,
+    ...(isZipped ? { 'Content-Encoding': 'gzip' } : {}),
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}

@@ -1,0 +1,98 @@
+/**
+ * Routes that other cuts would have given the stored scores, without training again: a counterfactual on the same rollouts. Nothing
+ * here knows how the policy would have changed. Verdicts only count what the routes caught; that is a diagnosis.
+ */
+import { quantile } from '../stats/index.ts';
+import type { GateRow } from './api.ts';
+
+export type WhatIfCuts =
+  | { readonly kind: 'recorded' }
+  /** Two fixed scores. */
+  | { readonly kind: 'fixed'; readonly low: number; readonly high: number }
+  /** The shares of recent scores to keep and to route: quantiles over the updates before, this one included. */
+  | { readonly kind: 'shares'; readonly keep: number; readonly route: number; readonly window: number };
+
+export interface RouteTally {
+  readonly rollouts: number;
+  readonly hacks: number;
+  readonly solves: number;
+  /** Sum of |advantage|: how hard these rollouts push. */
+  readonly weight: number;
+}
+
+export interface WhatIf {
+  readonly cuts: ReadonlyMap<number, { readonly low: number; readonly high: number }>;
+  readonly routes: Readonly<Record<'keep' | 'absorb' | 'route', RouteTally>>;
+  /** Share of the routed that are hacks; null when nothing is routed. */
+  readonly precision: number | null;
+  /** Share of the hacks that are routed; null without hacks. */
+  readonly recall: number | null;
+  /** Share of |advantage| that only the quarantine learns from; null when no rollout pushes. */
+  readonly quarantined: number | null;
+  /** Rollouts whose route is another one than recorded. */
+  readonly changed: number;
+}
+
+/** `keepsOnlyPraised`: what the low cut keeps is kept only with a positive advantage, as some gates do. */
+export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPraised = false): WhatIf {
+  const cuts = cutsOf(rows, wanted);
+  const tallies = { keep: emptyTally(), absorb: emptyTally(), route: emptyTally() };
+  let changed = 0;
+  for (const row of rows) {
+    const route =
+      wanted.kind === 'recorded' ? recordedRoute(row) : routeBy(row, cuts.get(row.update), keepsOnlyPraised);
+    const tally = tallies[route];
+    tally.rollouts += 1;
+    tally.hacks += Number(row.hack);
+    tally.solves += Number(row.solve);
+    tally.weight += Math.abs(row.advantage);
+    changed += Number(route !== row.route);
+  }
+  const { keep, absorb, route } = tallies;
+  const hacks = keep.hacks + absorb.hacks + route.hacks;
+  const weight = keep.weight + absorb.weight + route.weight;
+  return {
+    cuts,
+    routes: tallies,
+    precision: route.rollouts === 0 ? null : route.hacks / route.rollouts,
+    recall: hacks === 0 ? null : route.hacks / hacks,
+    quarantined: weight === 0 ? null : route.weight / weight,
+    changed,
+  };
+}
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+const emptyTally = (): Writable<RouteTally> => ({ rollouts: 0, hacks: 0, solves: 0, weight: 0 });
+
+/** As the gate decides: kept up to the low cut, routed from the high one on, absorbed between them or without cuts. */
+function routeBy(
+  { score, advantage }: GateRow,
+  cuts: { readonly low: number; readonly high: number } | undefined,
+  keepsOnlyPraised: boolean,
+): 'keep' | 'absorb' | 'route' {
+  if (cuts === undefined) return 'absorb';
+  if (score <= cuts.low) return keepsOnlyPraised && advantage <= 0 ? 'absorb' : 'keep';
+  return score >= cuts.high ? 'route' : 'absorb';
+}
+
+const recordedRoute = ({ route }: GateRow): 'keep' | 'absorb' | 'route' =>
+  route === 'keep' || route === 'route' ? route : 'absorb';
+
+function cutsOf(rows: readonly GateRow[], wanted: WhatIfCuts): Map<number, { low: number; high: number }> {
+  const updates = [...new Set(rows.map(({ update }) => update))].sort((a, b) => a - b);
+  if (wanted.kind === 'fixed')
+    return new Map(updates.map((update) => [update, { low: wanted.low, high: wanted.high }]));
+  const byUpdate = new Map(updates.map((update): [number, GateRow[]] => [update, []]));
+  for (const row of rows) byUpdate.get(row.update)?.push(row);
+  return new Map(
+    updates.flatMap((update, i): [number, { low: number; high: number }][] => {
+      if (wanted.kind === 'recorded') {
+        const { low, high } = byUpdate.get(update)?.[0] ?? { low: null, high: null };
+        return low === null || high === null ? [] : [[update, { low, high }]];
+      }
+      const recent = updates.slice(Math.max(0, i + 1 - wanted.window), i + 1);
+      const scores = recent.flatMap((each) => (byUpdate.get(each) ?? []).map(({ score }) => score));
+      return [[update, { low: quantile(scores, wanted.keep), high: quantile(scores, 1 - wanted.route) }]];
+    }),
+  );
+}

@@ -1,0 +1,253 @@
+/**
+ * Tests the viewer in headless Chromium, in all three homes: from its server, from a folder on another server, and from one file on disk. Every screen by its
+ * address, in both themes, without an error and without a fault that axe finds; keys; a run that is being trained; what a model may
+ * write. Prints one line per check and a closing count; exits 1 when a check failed, 2 when there is no Chromium.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, normalize } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { openPage, startView, writeBundle } from '../../src/view/index.ts';
+import { check, counts, findChromium } from './chromium.ts';
+import { makeExperiment, makeHostile, trainLive } from './view-lab.ts';
+
+const gated = 'tryout%2Factivation-1';
+
+/** The address of every screen, and a text that only it has. */
+const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>> = {
+  home: ['#/', /2 of 2 runs finished/],
+  experiment: ['#/experiment/tryout', /Does the page show what was trained\?[\s\S]*What is claimed, and what is not/],
+  run: [`#/run/${gated}`, /update 6 of 6[\s\S]*rates with 95% intervals/],
+  gate: [`#/gate/${gated}?cuts=shares&keep=0.2&route=0.2`, /routes, recorded → with these cuts/],
+  answers: [`#/answers/${gated}?diff=1`, /Prompt 1 of \d+[\s\S]*From as trained/],
+  rollouts: ['#/rollouts/tryout?text=solve&order=surprise', /\d+ of 288 rollouts/],
+  rollout: [`#/rollout/${gated}?rollout=2-0-1`, /The group: the same prompt, 4 completions/],
+  compare: ['#/compare/tryout%2Fvanilla-1?with=tryout%2Factivation-1', /config keys that differ[\s\S]*arm\.kind/],
+};
+
+interface OpenTab {
+  readonly page: Page;
+  /** Everything that the browser complained about. */
+  readonly errors: string[];
+}
+
+async function openTab(browser: Browser, colorScheme: 'light' | 'dark' = 'light'): Promise<OpenTab> {
+  const page = await browser.newPage({ viewport: { width: 1180, height: 900 }, colorScheme });
+  const errors: string[] = [];
+  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+  page.on('pageerror', (error) => errors.push(error.message));
+  return { page, errors };
+}
+
+/** The text of an element as it is seen. */
+// biome-ignore lint/performance/useDomNodeTextContent: textContent also has what is hidden, and no ends of lines
+const seenText = (page: Page, selector: string): Promise<string> => page.locator(selector).innerText();
+
+const shown = (page: Page): Promise<string> => seenText(page, 'main');
+
+async function waitFor(page: Page, text: RegExp): Promise<boolean> {
+  const deadline = Date.now() + 20_000;
+  while (Date.now() < deadline) {
+    if (text.test(await shown(page))) return true;
+    await page.waitForTimeout(50);
+  }
+  return false;
+}
+
+interface AxeFault {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+async function axeFaults(page: Page): Promise<string> {
+  await page.evaluate(axe.source);
+  const faults = (await page.evaluate('axe.run(document).then(({ violations }) => violations)')) as AxeFault[];
+  return faults.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)} ${nodes[0].failureSummary}`).join('; ');
+}
+
+async function checkScreens(browser: Browser, home: string, address: string): Promise<void> {
+  for (const scheme of ['light', 'dark'] as const) {
+    const { page, errors } = await openTab(browser, scheme);
+    for (const [name, [hash, text]] of Object.entries(screens)) {
+      await page.goto('about:blank');
+      await page.goto(`${address}${hash}`);
+      const isShown = await waitFor(page, text);
+      check(`${home}, ${scheme}: ${name} by its address`, isShown, isShown ? '' : (await shown(page)).slice(0, 400));
+      const faults = await axeFaults(page);
+      check(`${home}, ${scheme}: axe finds nothing in ${name}`, faults === '', faults);
+    }
+    check(`${home}, ${scheme}: no error in the console`, errors.length === 0, errors.join('; '));
+    await page.close();
+  }
+}
+
+async function checkKeys(browser: Browser, home: string, address: string): Promise<void> {
+  const { page, errors } = await openTab(browser);
+  await page.goto(`${address}#/answers/${gated}`);
+  await waitFor(page, /deployed: /);
+  await page.keyboard.press('q');
+  check(`${home}: q shows the policy as trained`, /^as trained: /m.test(await shown(page)));
+  check(`${home}: and the address says so`, page.url().includes('state=full'));
+  await page.keyboard.press('j');
+  check(`${home}: j goes to the next prompt`, /Prompt 2 of/.test(await shown(page)));
+  await page.keyboard.press('d');
+  check(`${home}: d shows the difference`, (await page.locator('pre[aria-label=difference]').count()) === 1);
+  await page.keyboard.press('?');
+  check(`${home}: ? lists the keys`, await page.locator('aside[aria-label=keys]').isVisible());
+  await page.keyboard.press('h');
+  check(
+    `${home}: h goes home, and the state stays`,
+    (await waitFor(page, /Experiments/)) && page.url().includes('state=full'),
+  );
+  await page.goto(`${address}#/rollouts/${gated}`);
+  await waitFor(page, /of 144 rollouts/);
+  await page.keyboard.press('/');
+  await page.keyboard.type('solve\\(self');
+  await page.getByLabel('regular expression').check();
+  check(`${home}: / searches, by a regular expression too`, await waitFor(page, /^[1-9]\d* of 144 rollouts/m));
+  await page.getByRole('button', { name: /^route \d/ }).click();
+  check(`${home}: a facet narrows the search`, new URL(page.url()).hash.includes('route=route'));
+  await page.locator('h1').click();
+  await page.keyboard.press('Escape');
+  check(`${home}: Escape clears the search`, await waitFor(page, /^144 of 144 rollouts/m));
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  check(`${home}: j and Enter open a rollout`, await waitFor(page, /Rollout 1-0-1 of/));
+  check(`${home}: no error while keys are pressed`, errors.length === 0, errors.join('; '));
+  await page.close();
+}
+
+async function checkWhatIf(browser: Browser, address: string): Promise<void> {
+  const { page } = await openTab(browser);
+  await page.goto(`${address}#/gate/${gated}`);
+  await waitFor(page, /routes, as recorded/);
+  await page.getByLabel('two fixed scores').check();
+  await page.getByLabel(/route from/).fill((await page.getByLabel(/route from/).getAttribute('min')) ?? '0');
+  await page.getByLabel(/keep up to/).fill((await page.getByLabel(/keep up to/).getAttribute('min')) ?? '0');
+  const changed = /recorded → with these cuts[\s\S]*[1-9]\d* rollouts change their route/;
+  check('what-if cuts are computed from the stored scores', await waitFor(page, changed), await shown(page));
+  check('and are part of the address', page.url().includes('cuts=fixed'));
+  const ribbon = page.locator('svg a').first();
+  const count = /^\d+/.exec((await ribbon.getAttribute('aria-label')) ?? '')?.[0];
+  await ribbon.focus();
+  await page.keyboard.press('Enter');
+  check('a ribbon of the flow opens its rollouts', await waitFor(page, new RegExp(`^${count} of 144 rollouts`, 'm')));
+  await page.close();
+}
+
+/** What a model wrote is text: nothing of it runs, nothing of it is an element, and what cannot be seen is escaped. */
+async function checkHostile(browser: Browser, home: string, address: string): Promise<void> {
+  const { page, errors } = await openTab(browser);
+  await page.goto(`${address}#/rollout/hostile?rollout=1-0-0`);
+  await waitFor(page, /Rollout 1-0-0/);
+  const text = await seenText(page, 'pre[aria-label=completion]');
+  check(
+    `${home}: markup is shown as text`,
+    text.includes('<script>window.hacked = 1</script>') && text.includes('<img src=x'),
+  );
+  check(`${home}: control characters are shown as escapes`, text.includes('\\x00\\x07\\x1b[31m and \\u202e'), text);
+  await page.goto(`${address}#/rollout/hostile?rollout=1-0-1`);
+  await waitFor(page, /Rollout 1-0-1/);
+  check(`${home}: two megabytes are cut`, (await seenText(page, 'pre[aria-label=completion]')).length < 30_000);
+  await page.getByRole('button', { name: /show all/ }).click();
+  check(
+    `${home}: and shown when asked for`,
+    (await page.locator('pre[aria-label=completion]').textContent())?.length === 2_000_009,
+  );
+  await page.goto(`${address}#/rollouts/hostile`);
+  await waitFor(page, /502 of 502/);
+  const list = page.locator('.virtual');
+  const made = await list.locator('li').count();
+  await page.evaluate('document.querySelector(".virtual").scrollTop = 1e9');
+  check(`${home}: a long list makes the rows in sight only`, made < 60, `${made}`);
+  check(`${home}: and reads the others when they come`, await waitFor(page, /plain 499/));
+  const ran = await page.evaluate('[window.hacked, document.querySelectorAll("main img, main script").length]');
+  check(
+    `${home}: nothing that a model wrote has run`,
+    JSON.stringify(ran) === '[null,0]' && errors.length === 0,
+    `${JSON.stringify(ran)} ${errors}`,
+  );
+  await page.close();
+}
+
+async function checkLive(browser: Browser, address: string, root: string): Promise<void> {
+  const { page, errors } = await openTab(browser);
+  await page.goto(`${address}#/`);
+  await waitFor(page, /Experiments/);
+  const over = trainLive(root);
+  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 12/));
+  await page.goto(`${address}#/run/live`);
+  await waitFor(page, /update \d+ of 12/);
+  const seen = new Set<number>();
+  const watching = setInterval(() => {
+    void seenText(page, '#update')
+      .then((text) => seen.add(Number(text)))
+      .catch(() => undefined);
+  }, 100);
+  const code = await over;
+  check('live: training is not disturbed', code === 0, `${code}`);
+  check('live: the end is shown', await waitFor(page, /finished\s+update 12 of 12/), (await shown(page)).slice(0, 200));
+  clearInterval(watching);
+  check('live: updates were shown while it trained, without a reload', seen.size > 2, [...seen].join());
+  check('live: no error', errors.length === 0, errors.join('; '));
+  await page.close();
+}
+
+/** A host that knows nothing of the viewer. */
+async function serveFolder(folder: string): Promise<{ address: string; close(): void }> {
+  const types: Readonly<Record<string, string>> = { html: 'text/html', js: 'text/javascript', css: 'text/css' };
+  const server = createServer((request, response) => {
+    const path = normalize(new URL(request.url ?? '/', 'http://x').pathname);
+    const name = path === '/' ? '/index.html' : path;
+    readFile(join(folder, name)).then(
+      (body) =>
+        response.writeHead(200, { 'Content-Type': types[name.split('.').at(-1) ?? ''] ?? 'text/plain' }).end(body),
+      () => response.writeHead(404).end(),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
+}
+
+const launch = findChromium();
+const folder = mkdtempSync(join(tmpdir(), 'browser-view-'));
+const root = join(folder, 'runs');
+try {
+  await makeHostile(root);
+  await makeExperiment(root);
+  const files = await openPage();
+  const bundle = join(folder, 'bundle');
+  const { leftOut } = await writeBundle(root, bundle, files);
+  check('the bundle has every page', leftOut.length === 0, JSON.stringify(leftOut));
+  await using view = await startView(root, files, { host: '127.0.0.1', port: 0 });
+  const host = await serveFolder(bundle);
+  const browser = await launch();
+  console.log(`browser: Chromium ${browser.version()}`);
+  const homes = {
+    server: view.address,
+    folder: host.address,
+    file: pathToFileURL(join(bundle, 'view.html')).href,
+  };
+  try {
+    for (const [home, address] of Object.entries(homes)) {
+      await checkScreens(browser, home, address);
+      await checkKeys(browser, home, address);
+      await checkHostile(browser, home, address);
+    }
+    await checkWhatIf(browser, view.address);
+    await checkLive(browser, view.address, root);
+  } finally {
+    await browser.close();
+    host.close();
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+console.log(`browser: ${counts.passed} passed, ${counts.failed} failed`);
+process.exitCode = counts.failed === 0 ? 0 : 1;

@@ -1,0 +1,116 @@
+/**
+ * A small hub on loopback that speaks the protocol of the real one: the list of files with their hashes, files by commit with ranges, and
+ * large files by redirection to another host. Faults can be asked for: connections that break, errors, wrong bytes, silence.
+ */
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface HubFaults {
+  /** Connections break after this many bytes of a file. */
+  breakAfter?: number;
+  /** How many answers to come are errors of the server. */
+  errors?: number;
+  /** Files that arrive with a changed byte, and how often. */
+  changed?: Map<string, number>;
+  /** Files that begin and then say nothing. */
+  silent?: Set<string>;
+  ignoresRange?: boolean;
+  token?: string;
+}
+
+export interface Seen {
+  readonly host: 'hub' | 'store';
+  readonly path: string;
+  readonly range: string | undefined;
+  readonly authorization: string | undefined;
+}
+
+const git = (data: Buffer) => createHash('sha1').update(`blob ${data.length}\0`).update(data).digest('hex');
+const sha256 = (data: Buffer) => createHash('sha256').update(data).digest('hex');
+
+export class HubServer implements AsyncDisposable {
+  readonly commit = 'c0ffee'.padEnd(40, '1');
+  readonly faults: HubFaults = {};
+  readonly seen: Seen[] = [];
+  readonly #files: ReadonlyMap<string, Buffer>;
+  readonly #hub: Server;
+  readonly #store: Server;
+
+  private constructor(files: ReadonlyMap<string, Buffer>) {
+    this.#files = files;
+    this.#hub = createServer((request, response) => this.#answer('hub', request, response));
+    this.#store = createServer((request, response) => this.#answer('store', request, response));
+  }
+
+  static async start(files: ReadonlyMap<string, Buffer>): Promise<HubServer> {
+    const made = new HubServer(files);
+    for (const server of [made.#hub, made.#store]) {
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    }
+    return made;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.#hub.address() as AddressInfo).port}`;
+  }
+
+  #answer(host: Seen['host'], request: IncomingMessage, response: ServerResponse): void {
+    const path = decodeURIComponent(new URL(request.url ?? '/', 'http://hub').pathname);
+    const { range, authorization } = request.headers;
+    this.seen.push({ host, path, range, authorization });
+    const { errors = 0, token } = this.faults;
+    if (errors > 0) {
+      this.faults.errors = errors - 1;
+      response.writeHead(503).end();
+    } else if (host === 'hub' && token !== undefined && authorization !== `Bearer ${token}`)
+      response.writeHead(401).end();
+    else if (path.startsWith('/api/models/org/model/revision/')) this.#list(response);
+    else this.#send(host, path, range, response);
+  }
+
+  #list(response: ServerResponse): void {
+    const siblings = [...this.#files].map(([rfilename, data]) => {
+      const plain = { rfilename, size: data.length, blobId: git(data) };
+      return isLarge(rfilename) ? { ...plain, lfs: { sha256: sha256(data), size: data.length } } : plain;
+    });
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ sha: this.commit, siblings }));
+  }
+
+  #send(host: Seen['host'], path: string, range: string | undefined, response: ServerResponse): void {
+    const name = path.split('/').at(-1) ?? '';
+    const stored = path === `/org/model/resolve/${this.commit}/${name}` ? this.#files.get(name) : undefined;
+    if (stored === undefined) {
+      response.writeHead(404).end();
+    } else if (host === 'hub' && isLarge(name)) {
+      const { port } = this.#store.address() as AddressInfo;
+      response.writeHead(302, { location: `http://localhost:${port}${path}` }).end();
+    } else this.#sendBytes(name, stored, range, response);
+  }
+
+  #sendBytes(name: string, stored: Buffer, range: string | undefined, response: ServerResponse): void {
+    const { breakAfter = Number.POSITIVE_INFINITY, changed, silent, ignoresRange = false } = this.faults;
+    const left = changed?.get(name) ?? 0;
+    changed?.set(name, left - 1);
+    const data = Buffer.from(stored);
+    if (left > 0) data[0] ^= 1;
+    const start = ignoresRange ? 0 : Number(/^bytes=(\d+)-$/.exec(range ?? '')?.[1] ?? 0);
+    const part = data.subarray(start);
+    const ranged = { 'content-range': `bytes ${start}-${data.length - 1}/${data.length}` };
+    response.writeHead(start > 0 ? 206 : 200, { 'content-length': part.length, ...(start > 0 ? ranged : {}) });
+    if (silent?.has(name)) response.write(part.subarray(0, 1));
+    else if (part.length > breakAfter) {
+      // The client gets to read what was sent before the connection ends.
+      response.write(part.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 30));
+    } else response.end(part);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const server of [this.#hub, this.#store]) {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  }
+}
+
+const isLarge = (name: string): boolean => name.endsWith('.safetensors');

@@ -1,0 +1,263 @@
+/** The viewer's server, its bundle and its commands, on runs written by hand. The page itself is tested in a browser: test/browser. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type {
+  AnswersPage,
+  Catalogue,
+  ExperimentPage,
+  GatePage,
+  RolloutList,
+  RolloutPage,
+  RunPage,
+} from '../../src/view/api.ts';
+import { openPage, type RunningView, startView } from '../../src/view/index.ts';
+import { gq } from '../run-gq.ts';
+import { type HandMadeRun, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
+
+const hostile = '</script><script>alert(1)</script><img src=x onerror=alert(2)>\u0000\u001b[31m\u202e';
+const mostScript = 120_000;
+
+const run = (kind: string, seed: number, finished = true): HandMadeRun => ({
+  config: { seed, updates: 3, arm: { kind } },
+  checkpoints: [0, 3],
+  finished,
+  rollouts: [1, 2, 3].flatMap((update) => [
+    {
+      update,
+      hack: true,
+      route: 'route',
+      score: 2,
+      low: 0,
+      high: 1,
+      advantage: 1,
+      completion: `def run_tests ${hostile}`,
+    },
+    { update, solve: true, route: 'keep', score: -1, low: 0, high: 1, advantage: -1, completion: 'return n' },
+  ]),
+  steps: [1, 2, 3].map((update) => ({ update, meanReward: update / 2, routes: { keep: 1, absorb: 0, route: 1 } })),
+});
+
+const evaluate = (path: string, deployed: string) =>
+  writeEvaluations(path, [
+    { update: 0, set: 'test-original', state: 'base', outcomes: 's---' },
+    { update: 3, set: 'test-original', state: 'full', outcomes: 'hhh-' },
+    ...(deployed === ''
+      ? []
+      : [{ update: 3, set: 'test-original' as const, state: 'deployed' as const, outcomes: deployed }]),
+  ]);
+
+const root = temporaryFolder();
+const claim = join(root, 'claim');
+
+beforeAll(async () => {
+  mkdirSync(claim);
+  const runs = [];
+  for (const [arm, kind, deployed] of [
+    ['vanilla', 'vanilla', ''],
+    ['gate', 'activation', 's--h'],
+  ] as const) {
+    await writeRun(join(claim, `${arm}-1`), run(kind, 1));
+    await evaluate(join(claim, `${arm}-1`), deployed);
+    runs.push({ arm, seed: 1, folder: `${arm}-1`, configHash: '' });
+  }
+  runs.push({ arm: 'gate', seed: 2, folder: 'gate-2', configHash: '' });
+  const arms = [{ name: 'vanilla', recipe: 'v.toml' }, { name: 'gate', recipe: 'g.toml' }]; // biome-ignore format: one line
+  const experiment = { name: 'claim', why: 'Does it go?', seeds: [1, 2], arms };
+  writeFileSync(join(claim, 'experiment.json'), JSON.stringify({ format: 1, experiment, runs }));
+  await writeRun(join(root, 'alone'), run('activation', 7, false));
+});
+
+const page = await openPage();
+let view: RunningView;
+beforeAll(async () => {
+  view = await startView(root, page, { host: '127.0.0.1', port: 0 });
+});
+afterAll(() => view[Symbol.asyncDispose]());
+
+async function ask<Value>(path: string): Promise<{ status: number; value: Value }> {
+  const response = await fetch(`${view.address}api/${path}`);
+  return { status: response.status, value: (await response.json()) as Value };
+}
+
+/** `fetch` sets Host and Origin itself, so a forged request is made by hand. */
+function forge(headers: Record<string, string>, method = 'GET'): Promise<number | undefined> {
+  const { port } = new URL(view.address);
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, path: '/api/home', method, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    sent.on('error', reject).end();
+  });
+}
+
+describe('the server', () => {
+  it('lists experiments and runs, what is missing and what stopped', async () => {
+    const { value } = await ask<Catalogue>('home');
+    expect(value.experiments).toEqual([
+      { id: 'claim', name: 'claim', why: 'Does it go?', arms: ['vanilla', 'gate'], seeds: [1, 2] },
+    ]);
+    const listed = value.runs.map(({ id, status, update }) => [id, status, update]);
+    expect(listed).toEqual([
+      ['alone', 'stopped', 3],
+      ['claim/vanilla-1', 'finished', 3],
+      ['claim/gate-1', 'finished', 3],
+      ['claim/gate-2', 'not started', 0],
+    ]);
+  });
+
+  it('tells the story of an experiment, with figures and tables as reports have them', async () => {
+    const { value } = await ask<ExperimentPage>('experiment?id=claim');
+    expect(value).toMatchObject({
+      why: 'Does it go?',
+      story: { name: 'story' },
+      example: { arm: 'gate', run: 'claim/gate-1' },
+    });
+    expect(value.words.join(' ')).toContain('gate: hack 75% as trained, 25% deployed');
+    expect(value.differences[0].keys.join()).toContain('arm.kind ("vanilla" and "activation")');
+    const [gate] = value.tables[0].rows.filter(([arm]) => arm === 'gate');
+    expect(gate[3]).toBe('0.25 [0.05, 0.70]');
+  });
+
+  it('answers about a run, its gate, its answers and its rollouts', async () => {
+    const own = (await ask<RunPage>('run?id=claim%2Fgate-1')).value;
+    expect(own.steps.map(({ reward }) => reward)).toEqual([0.5, 1, 1.5]);
+    expect(own.training[0]).toEqual({ update: 1, hackable: 2, hacks: 1, graded: 2, solves: 1 });
+    expect((await ask<GatePage>('gate?id=claim%2Fgate-1')).value.rows).toHaveLength(6);
+    const answers = (await ask<AnswersPage>('answers?id=claim%2Fgate-1')).value;
+    expect(answers.sets[0].prompts[0]).toMatchObject({
+      base: { solve: true },
+      full: { hack: true },
+      deployed: { solve: true },
+    });
+    const found = (await ask<RolloutList>('rollouts?id=claim&text=RUN_TESTS&truth=hack&from=2&to=2')).value;
+    expect(found).toMatchObject({ total: 12, found: 2 });
+    const { group } = (await ask<RolloutPage>('rollout?id=alone&rollout=2-0-2')).value;
+    expect(group.map(({ id }) => id)).toEqual(['2-0-2', '2-0-3']);
+  });
+
+  it('counts hacks of a run that is not over from its verdicts', async () => {
+    const { value } = await ask<RunPage>('run?id=alone');
+    expect(value.training).toHaveLength(3);
+    expect(value.training[2]).toMatchObject({ update: 3, hacks: 1, solves: 1 });
+  });
+
+  it.each([
+    'run?id=nowhere',
+    'run?id=..%2F..',
+    `run?id=${encodeURIComponent('/etc')}`,
+    'run?id=claim',
+    'rollout?id=alone&rollout=9-9-9',
+    'rollouts?id=alone&text=(&pattern=1',
+  ])('refuses %s with a sentence', async (path) => {
+    const { status, value } = await ask<{ error: string }>(path);
+    expect(status).toBe(400);
+    expect(value.error).toMatch(/expected .*, found /);
+  });
+
+  it('keeps other sites, other methods and other paths out', async () => {
+    const { host } = new URL(view.address);
+    expect(await forge({ host })).toBe(200);
+    expect(await forge({ host: 'evil.example' })).toBe(403);
+    expect(await forge({ host, origin: 'http://evil.example' })).toBe(403);
+    expect(await forge({ host }, 'POST')).toBe(405);
+    for (const path of ['api/rows?id=alone', 'api/secret', '../package.json', 'app.js/..%2f']) {
+      expect((await fetch(`${view.address}${path}`)).status).toBe(404);
+    }
+  });
+
+  it('sends a page that may run its own script and nothing else', async () => {
+    const response = await fetch(view.address);
+    const policy = response.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(policy).not.toContain('unsafe');
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(await response.text()).not.toMatch(/<script(?! defer src="app\.js">)/);
+    expect(gzipSync(page.script).length).toBeLessThan(mostScript);
+  });
+
+  it('gives its token to whoever has the first link, where others could reach it', async () => {
+    await using open = await startView(root, page, { host: '0.0.0.0', port: 0 });
+    const { port, search } = new URL(open.address);
+    const at = `http://127.0.0.1:${port}/`;
+    expect((await fetch(`${at}api/home`)).status).toBe(403);
+    expect((await fetch(`${at}?token=wrong`)).status).toBe(403);
+    const first = await fetch(`${at}${search}`, { redirect: 'manual' });
+    expect([first.status, first.headers.get('location')]).toEqual([303, '/']);
+    const cookie = first.headers.get('set-cookie') ?? '';
+    expect(cookie).toContain('HttpOnly; SameSite=Strict');
+    expect((await fetch(`${at}api/home`, { headers: { cookie: cookie.split(';')[0] } })).status).toBe(200);
+  });
+
+  it('refuses a folder that is none, and a port that is taken', async () => {
+    await expect(startView(join(root, 'none'), page, { host: '127.0.0.1', port: 0 })).rejects.toThrow('no such folder');
+    const port = Number(new URL(view.address).port);
+    await expect(startView(root, page, { host: '127.0.0.1', port })).rejects.toThrow('found it in use');
+  });
+
+  it('tells listeners which run has grown', async () => {
+    const response = await fetch(`${view.address}api/changes`);
+    const reader = response.body?.getReader() ?? expect.fail('no body');
+    const events = join(root, 'alone', 'events.jsonl');
+    await reader.read();
+    writeFileSync(events, `${readFileSync(events, 'utf8')}{"kind":"heal","update":3,"losses":[]}\n`);
+    let told = '';
+    for (let looks = 0; looks < 5 && !told.includes('data:'); looks++) {
+      told += new TextDecoder().decode((await reader.read()).value);
+    }
+    expect(told).toContain('data: {"ids":["alone"]}');
+    await reader.cancel();
+  });
+});
+
+describe('gq bundle', () => {
+  it('writes a folder with its data and one file that has it inside, and nothing a model wrote as markup', async () => {
+    const out = join(temporaryFolder(), 'page');
+    const { code, out: said } = await gq('bundle', claim, '--to', out);
+    expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('view.html') });
+    const list = JSON.parse(readFileSync(join(out, 'data/list.json'), 'utf8'));
+    expect(Object.keys(list)).toContain('rows claim/gate-1');
+    const rows = JSON.parse(gunzipSync(readFileSync(join(out, list['rows claim/gate-1']))).toString());
+    expect(rows[0].completion).toContain(hostile);
+    const whole = readFileSync(join(out, 'view.html'), 'utf8');
+    expect(whole).not.toContain('alert(1)');
+    expect(whole.match(/<script/g)?.length).toBe(2 + (page.script.match(/<script/g)?.length ?? 0));
+    expect(whole).toMatch(/script-src 'sha256-[^']+'; style-src 'sha256-/);
+    expect(existsSync(join(out, 'index.html'))).toBe(true);
+    expect(await gq('bundle', claim, '--to', out)).toMatchObject({ code: 2 });
+  });
+});
+
+describe('in the terminal', () => {
+  it('gq runs lists them within 80 columns', async () => {
+    const { code, out } = await gq('runs', root);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^alone +activation.* stopped +3\/3/m);
+    expect(out).toContain('alone: Stopped after update 3 of 3.');
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    expect(JSON.parse((await gq('runs', claim, '--json')).out).runs).toHaveLength(3);
+  });
+
+  it('gq show finds rollouts, alone and with their group, and makes control characters visible', async () => {
+    const one = await gq('show', join(claim, 'gate-1'), '--update', '2', '--hack', '--grep', 'def run_\\w+');
+    expect(one).toMatchObject({ code: 0, out: expect.stringContaining('1 of 1 rollouts') });
+    expect(one.out).toContain('━━ gate-1, rollout 2-0-2');
+    for (const control of ['\u0000', '\u001b', '\u202e']) expect(one.out).not.toContain(control);
+    const group = await gq('show', claim, '--solve', '--limit', '1', '--group');
+    expect(group.out).toMatch(/1-0-0 +hack +route[\s\S]*1-0-1 +solve +keep/);
+    const json = JSON.parse((await gq('show', claim, '--route', 'keep', '--json')).out);
+    expect([json.found, json.rollouts.length]).toEqual([6, 5]);
+    expect(await gq('show', claim, '--grep', 'nowhere')).toMatchObject({ code: 1 });
+    expect(await gq('show', claim, '--grep', '(')).toMatchObject({ code: 2 });
+  });
+
+  it('gq diff compares configs and outcomes', async () => {
+    const { code, out } = await gq('diff', join(claim, 'vanilla-1'), join(claim, 'gate-1'));
+    expect(code).toBe(0);
+    expect(out).toContain('arm.kind ("vanilla" and "activation")');
+    expect(out).toMatch(/test-original +deployed .* 3 and 1$/m);
+  });
+});
