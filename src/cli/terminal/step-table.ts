@@ -70,7 +70,9 @@ const explanations: readonly (readonly [columns: readonly string[], text: string
 /** What the columns mean, and which ones the window is too narrow for. */
 export function tableLegend(isWatched: boolean, width = Number.POSITIVE_INFINITY): string {
   const shown = shownColumns(width, isWatched).map(({ name }) => name);
-  const hidden = columnsOf(isWatched).map(({ name }) => name).filter((name) => !shown.includes(name));
+  const hidden = columnsOf(isWatched)
+    .map(({ name }) => name)
+    .filter((name) => !shown.includes(name));
   const explained = explanations
     .filter(([names]) => names.some((name) => shown.includes(name)))
     .map(([, text]) => text);
