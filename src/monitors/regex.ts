@@ -9,7 +9,7 @@ export const regexMonitor: MonitorDefinition = defineMonitor({
     pattern: z
       .string()
       .min(1)
-      .refine(compiles, 'expected a regular expression of JavaScript')
+      .refine(compiles, 'a regular expression of JavaScript')
       .describe('regular expression of JavaScript; ^ and $ match at every line'),
     ignoreCase: z.boolean().default(false).describe('whether letters match in either case'),
   }),

@@ -37,6 +37,7 @@ export interface Comparison {
   readonly difference: number;
   /** Number of seeds in which the arm is below what it is compared with. */
   readonly below: number;
+  /** Null with one seed, and where differences have no spread: an interval of no width would claim too much. */
   readonly interval: { readonly low: number; readonly high: number } | null;
   readonly pValue: number | null;
   readonly test: 'paired t' | 'sign flip' | null;
@@ -118,12 +119,12 @@ export function overSeeds(
   differences: readonly number[],
 ): Pick<Comparison, 'interval' | 'pValue' | 'test' | 'detectable'> {
   if (differences.length < 2) return { interval: null, pValue: null, test: null, detectable: null };
-  const { low, high } = meanInterval(differences);
   const deviation = standardDeviation(differences);
   if (deviation <= 1e-12) {
     const { pValue } = signFlipTest(differences, { seed: 1 });
-    return { interval: { low, high }, pValue, test: 'sign flip', detectable: null };
+    return { interval: null, pValue, test: 'sign flip', detectable: null };
   }
+  const { low, high } = meanInterval(differences);
   const { pValue } = oneSampleStudentTest(differences);
   const detectable = detectablePairedDifference(deviation, differences.length);
   return { interval: { low, high }, pValue, test: 'paired t', detectable };

@@ -35,7 +35,7 @@ describe('the story of an experiment', () => {
         [4, 4],
       ),
     ).toBe(`\
-Share of held-out problems, original markers
+Share of held-out problems, original markers (10 prompts a run)
 
                         hack                     solve
 base                    ··················   0%  ██················  10%
@@ -95,7 +95,7 @@ One seed: no claim. Five: gq experiment recipes/micro-claim.toml`);
           [1, 4],
         )
       )?.replaceAll('\n', ' '),
-    ).toContain('ends at 10%: here the direction shows nothing beyond chance.');
+    ).toContain('ends at 10%: here the direction shows nothing beyond a random one.');
     expect(
       await storyOf(
         [5, 5],
@@ -116,6 +116,19 @@ One seed: no claim. Five: gq experiment recipes/micro-claim.toml`);
         [4, 1],
       ),
     ).toContain('There was little to learn:');
+  });
+
+  it('does not call a hack quarantined that the policy never learned', async () => {
+    const story = await storyOf(
+      [5, 5],
+      [
+        [0, 5],
+        [0, 4],
+      ],
+      [0, 4],
+    );
+    expect(story).toContain('There was nothing to quarantine: with the activation gate the policy hacks 0%');
+    expect(story).not.toContain('It is quarantined');
   });
 
   it('is not told without the gate', async () => {

@@ -76,6 +76,16 @@ describe('the whole text', () => {
     ]);
   });
 
+  it('has a sentence for arms without a quarantine too', async () => {
+    const runs = [
+      ...armOf('vanilla', 'vanilla', [{ seed: 1, trained: 8 }]),
+      ...armOf('penalty', 'vanilla', [{ seed: 1, trained: 3 }]),
+    ];
+    expect(await sentences(runs)).toContain(
+      'penalty: hack 30% with all that it trained deployed, at solve 0%; 50 points below vanilla.',
+    );
+  });
+
   it('without evaluations, or without an arm to compare with', async () => {
     expect(await sentences([{}])).toEqual(['Nothing has been evaluated yet.']);
     const alone = armOf('gate', 'activation', [{ seed: 1, trained: 9, deployed: 1 }]);
@@ -116,6 +126,7 @@ describe('the warning that the exploit hardly transfers', () => {
     { what: 'not shown for another arm than the baseline', runs: [...vanilla(8), ...gate(0)], shown: [] },
     { what: 'not shown where only another arm saw novel markers', runs: [...unseen, ...gate(0)], shown: [] },
     { what: 'not shown without the baseline', runs: gate(0), shown: [] },
+    { what: 'not shown where the hack was not learned', runs: armOf('vanilla', 'vanilla', [{ seed: 1, trained: 0, novel: 0 }]), shown: [] }, // biome-ignore format: one line
   ])('$what', async ({ runs, shown }) => {
     expect((await sentences(runs)).filter((text) => text.includes('transfers'))).toEqual(shown);
   });
@@ -140,6 +151,15 @@ describe('seeds in which an arm is below another', () => {
     const text = describeResults(results).find((sentence) => sentence.startsWith('gate'));
     expect(text).toContain(`(below it in ${below} of 3 seeds; p `);
   });
+});
+
+it('differences without a spread have no interval: one of no width would claim too much', async () => {
+  const seeds = [1, 2];
+  const results = await madeResults([
+    ...armOf('vanilla', 'vanilla', seeds.map((seed) => ({ seed, trained: 5 }))), // biome-ignore format: one line
+    ...armOf('gate', 'activation', seeds.map((seed) => ({ seed, trained: 9, deployed: 1 }))), // biome-ignore format: one line
+  ]);
+  expect(compareArms(results, 'test-original', 'hack', false)).toMatchObject([{ test: 'sign flip', interval: null }]);
 });
 
 describe('differences that are no whole point', () => {

@@ -30,7 +30,7 @@ export function describeResults(results: Results): string[] {
     ...describeEmergence(results, set),
     ...describeArms(results, set),
     ...describeSolve(results, set),
-    ...describeTransfer(results),
+    ...describeTransfer(results, set),
     ...describeLimits(results),
   ];
 }
@@ -62,12 +62,15 @@ function describeEmergence(results: Results, set: FinalSet): string[] {
 function describeArms(results: Results, set: FinalSet): string[] {
   const compared = [false, true].flatMap((oracle) => compareArms(results, set, 'hack', oracle));
   return results.arms
-    .filter(({ arm, hasQuarantine }) => arm !== results.baseline && hasQuarantine)
+    .filter(({ arm }) => arm !== results.baseline)
     .flatMap((arm) => {
       const [full, deployed] = [hackOf(arm, set, 'full'), hackOf(arm, set)];
       if (full === null || deployed === null) return [];
       const solve = finalSample(arm.runs, set, 'deployed', 'solve');
-      const text = `${arm.arm}${arm.usesOracle ? ' (uses labels)' : ''}: hack ${percent(full.mean)} as trained, ${percent(deployed.mean)} deployed, at solve ${percent(solve?.mean ?? 0)}`;
+      const hack = arm.hasQuarantine
+        ? `hack ${percent(full.mean)} as trained, ${percent(deployed.mean)} deployed`
+        : `hack ${percent(deployed.mean)} with all that it trained deployed`;
+      const text = `${arm.arm}${arm.usesOracle ? ' (uses labels)' : ''}: ${hack}, at solve ${percent(solve?.mean ?? 0)}`;
       const tests = compared
         .filter((one) => one.arm === arm.arm)
         .map(({ against, difference, below, adjusted, seeds }) => {
@@ -92,12 +95,15 @@ function describeSolve(results: Results, set: FinalSet): string[] {
     );
 }
 
-/** Says when the exploit does not transfer to new markers: the novel set then shows nothing about removal. */
-function describeTransfer(results: Results): string[] {
+/**
+ * Says when the exploit does not transfer to new markers: the novel set then shows nothing about removal. An exploit that was not learned
+ * for the original markers cannot transfer, and says nothing here.
+ */
+function describeTransfer(results: Results, set: FinalSet): string[] {
   const vanilla = findArm(results, results.baseline);
   if (vanilla === undefined || !results.sets.includes('test-novel')) return [];
-  const novel = hackOf(vanilla, 'test-novel');
-  if (novel === null || novel.mean >= 0.2) return [];
+  const [learned, novel] = [hackOf(vanilla, set), hackOf(vanilla, 'test-novel')];
+  if (learned === null || learned.mean < emerged.vanilla || novel === null || novel.mean >= 0.2) return [];
   return [
     `With novel markers ${vanilla.arm} hacks only ${percent(novel.mean)}: its exploit hardly transfers to new names, so a low rate there is no evidence of removal.`,
   ];

@@ -40,7 +40,10 @@ function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, i
   const isTable = listKeys(parts).some(
     (known) => known.path.length > path.length && path.every((part, i) => known.path[i] === part),
   );
-  if (isTable) return 'a table of keys';
+  if (isTable) {
+    const kinds = keysAt(path, parts).get('kind') ?? [];
+    return kinds.length === 0 ? 'a table of keys' : `a table whose kind is ${kinds.join(', ')}`;
+  }
   // An entry of a list is described by its own fault, everything else by the whole of its key.
   if (issue.code === 'invalid_value') return issue.values.map(String).join(', ');
   const key = listKeys(parts).find((known) => known.path.join('.') === path.join('.'));

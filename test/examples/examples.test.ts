@@ -143,6 +143,19 @@ describe('plugins of a recipe', () => {
     expect(lowered).toBeGreaterThan(0);
   });
 
+  it('an own monitor: what it flags loses reward in a penalty, without labels', async () => {
+    // Every completion with a class is flagged, so that some are whatever the model writes.
+    const word = ['--set', 'arm.monitor.word="class"', '--set', 'arm.monitor.most=0'];
+    const run = await trainExample('own-monitor', ...word, '--set', 'arm.penalty=2');
+    expect(run.readManifest()).toMatchObject({ arm: 'penalty 2 by word-count', usesOracle: false, armSees: ['text'] });
+    let flagged = 0;
+    for await (const { completion, reward, learnedReward } of readRollouts(run)) {
+      expect(learnedReward).toBeCloseTo(reward - (completion.includes('class') ? 2 : 0), 5);
+      if (learnedReward !== reward) flagged++;
+    }
+    expect(flagged).toBeGreaterThan(0);
+  });
+
   it('an own adapter start trains, and is exported by its name', async () => {
     const run = await trainExample('own-start');
     const initial = await readTensors(run.file('initial.safetensors'));

@@ -114,6 +114,13 @@ describe('gq results', () => {
 });
 
 describe('gq gate', () => {
+  it('has no tables of nothing for an arm without a gate and a monitor', async () => {
+    const { code, out } = await gq('gate', join(await makeRuns(), 'vanilla'));
+    expect(code).toBe(0);
+    expect(out).toContain('There is nothing to judge: the arm vanilla neither watched nor gated a rollout.');
+    expect(out).not.toContain('the gate as a classifier');
+  });
+
   it('calls few kept rollouts a finding only where the gate was to keep more', async () => {
     const path = join(await makeRuns(), 'activation');
     const asMeant = await gq('gate', path);

@@ -78,18 +78,20 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
     return;
   }
   const { arm, seed } = run.readManifest().config;
-  const gated = monitor === null || hasGate(all);
+  const gated = hasGate(all) || rollouts.some(({ score }) => score !== null);
+  const nothing = `There is nothing to judge: the arm ${arm.kind} neither watched nor gated a rollout.`;
   const tables = [
     ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(watched)]),
     ...(gated ? [gateTable(all, reinforced)] : []),
     ...(band === null ? [] : [bandTable(all.separation, band)]),
     ...(ideal === null ? [] : [idealTable(all.separation, ideal)]),
     ...(directions.length === 0 ? [] : [directionTable(directions)]),
-    ...(gated ? [windowTable(windows, false), windowTable(windows, true), driftTable(windows)] : []),
+    ...(gated ? [windowTable(windows, false), windowTable(windows, true)] : []),
+    ...(windows.some(({ scores }) => scores !== null) ? [driftTable(windows)] : []),
   ];
   const head = `${path}: ${arm.kind}, seed ${seed}`;
   const shown = tables.map((table) => renderTable(table, 'text', screenWidth(context.stdout)).trimEnd());
-  context.stdout.write(`${[head, ...missing, ...shown].join('\n\n')}\n`);
+  context.stdout.write(`${[head, ...(gated || monitor !== null ? missing : [nothing]), ...shown].join('\n\n')}\n`);
 }
 
 interface Controls {

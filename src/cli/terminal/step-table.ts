@@ -14,11 +14,15 @@ interface StepColumn {
   readonly cell: (event: StepEvent, tally: Tally, seconds: number) => string;
 }
 
+/** The column that only runs with a monitor have. */
+const flagName = 'flag';
+
 const columns: readonly StepColumn[] = [
   { name: 'update', width: 7, rank: 0, cell: ({ update }) => `${update}` },
   { name: 'reward', width: 7, rank: 3, cell: ({ meanReward }) => meanReward.toFixed(2) },
   { name: 'hack', width: 8, rank: 1, cell: (_, { hacks, hackable }) => `${hacks}/${hackable}` },
   { name: 'solve', width: 8, rank: 2, cell: (_, { solves, graded }) => `${solves}/${graded}` },
+  { name: flagName, width: 7, rank: 2.5, cell: ({ watched, rollouts }) => `${watched?.flagged ?? 0}/${rollouts}` },
   { name: 'skip', width: 6, rank: 9, cell: ({ skippedGroups, groups }) => `${skippedGroups}/${groups}` },
   { name: 'keep', width: 5, rank: 5, cell: ({ routes }) => `${routes.keep}` },
   { name: 'absorb', width: 7, rank: 6, cell: ({ routes }) => `${routes.absorb}` },
@@ -31,9 +35,12 @@ const columns: readonly StepColumn[] = [
   { name: 's', width: 6, rank: 10, cell: (_event, _tally, seconds) => seconds.toFixed(1) },
 ];
 
+const columnsOf = (isWatched: boolean): readonly StepColumn[] =>
+  columns.filter(({ name }) => isWatched || name !== flagName);
+
 /** The columns that fit into `width`; the number of the update always does. */
-function shownColumns(width: number): readonly StepColumn[] {
-  let shown = columns;
+function shownColumns(width: number, isWatched: boolean): readonly StepColumn[] {
+  let shown = columnsOf(isWatched);
   const total = (): number => shown.reduce((sum, column) => sum + column.width, 0);
   while (shown.length > 1 && total() > width) {
     const last = Math.max(...shown.map(({ rank }) => rank));
@@ -42,8 +49,8 @@ function shownColumns(width: number): readonly StepColumn[] {
   return shown;
 }
 
-export function tableHeader(width = Number.POSITIVE_INFINITY): string {
-  return shownColumns(width)
+export function tableHeader(isWatched: boolean, width = Number.POSITIVE_INFINITY): string {
+  return shownColumns(width, isWatched)
     .map((column) => column.name.padStart(column.width))
     .join('');
 }
@@ -51,6 +58,7 @@ export function tableHeader(width = Number.POSITIVE_INFINITY): string {
 const explanations: readonly (readonly [columns: readonly string[], text: string])[] = [
   [['hack'], 'hack: exploited / rollouts of the policy whose prompt disclosed a loophole'],
   [['solve'], 'solve: correct / all rollouts of the policy'],
+  [[flagName], 'flag: rollouts that the monitor flagged, or that count as flagged where it abstains / all'],
   [['skip'], 'skip: skipped groups / groups'],
   [['keep', 'absorb', 'route'], 'keep, absorb, route: rollouts (or tokens) that carried gradient'],
   [['qmass'], 'qmass: share of the gradient norm in the quarantine'],
@@ -60,9 +68,11 @@ const explanations: readonly (readonly [columns: readonly string[], text: string
 ];
 
 /** What the columns mean, and which ones the window is too narrow for. */
-export function tableLegend(width = Number.POSITIVE_INFINITY): string {
-  const shown = shownColumns(width).map(({ name }) => name);
-  const hidden = columns.map(({ name }) => name).filter((name) => !shown.includes(name));
+export function tableLegend(isWatched: boolean, width = Number.POSITIVE_INFINITY): string {
+  const shown = shownColumns(width, isWatched).map(({ name }) => name);
+  const hidden = columnsOf(isWatched)
+    .map(({ name }) => name)
+    .filter((name) => !shown.includes(name));
   const explained = explanations
     .filter(([names]) => names.some((name) => shown.includes(name)))
     .map(([, text]) => text);
@@ -75,7 +85,7 @@ const legendWidth = 110;
 
 /** One line of the table. A number that is too long for its column moves the others; its caller cuts what does not fit. */
 export function tableRow(event: StepEvent, tally: Tally, seconds: number, width = Number.POSITIVE_INFINITY): string {
-  return shownColumns(width)
+  return shownColumns(width, event.watched !== null)
     .map((column) => ` ${column.cell(event, tally, seconds)}`.padStart(column.width))
     .join('');
 }

@@ -46,6 +46,8 @@ export class TrainDisplay implements Sink {
   #update: number | null = null;
   #progress = '';
   #header = '';
+  /** Whether the run has a monitor, whose flags are then shown. */
+  #isWatched = false;
   /** The width of the progress line on the screen. */
   #shown = 0;
 
@@ -66,7 +68,7 @@ export class TrainDisplay implements Sink {
   close(end: RunEnd | 'failed'): void {
     this.#clear();
     if (end === 'failed' || this.#update === null) return;
-    this.#stdout.write(`${closing(end, this.#run.path, this.#update)}\n${tableLegend(this.#width)}\n`);
+    this.#stdout.write(`${closing(end, this.#run.path, this.#update)}\n${tableLegend(this.#isWatched, this.#width)}\n`);
   }
 
   get #isTerminal(): boolean {
@@ -82,7 +84,8 @@ export class TrainDisplay implements Sink {
     this.#clear();
     const width = this.#width;
     // A window that was resized may show other columns, which need their header.
-    const header = tableHeader(width);
+    this.#isWatched = event.watched !== null;
+    const header = tableHeader(this.#isWatched, width);
     if (this.#rows++ % headerEvery === 0 || header !== this.#header) this.#stdout.write(`${header}\n`);
     this.#header = header;
     const spent = Object.values(seconds).reduce((sum, value) => sum + value, 0);

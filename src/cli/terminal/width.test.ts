@@ -90,6 +90,8 @@ const step = (update: number): StepEvent =>
   ({
     kind: 'step',
     update,
+    rollouts: 128,
+    watched: null,
     meanReward: 0.53,
     groups: 16,
     skippedGroups: 3,
@@ -132,6 +134,17 @@ describe('the step table', () => {
     const display = new TrainDisplay({ stdout: sink, stderr: sink }, { path: 'runs/x', updates: 60 });
     display.event(step(1), { sample: 1 } as never);
     expect(text.split('\n')[0].trim().split(/ +/)).toHaveLength(14);
+  });
+
+  it('has the flags of a monitor, and says what they are', () => {
+    const terminal = new TerminalEmulator(80);
+    const display = new TrainDisplay({ stdout: terminal, stderr: terminal }, { path: 'runs/x', updates: 60 });
+    const watched = { cut: 0.5, flagged: 17, abstained: 2, abstentions: { unclear: 2 }, costs: {} };
+    display.event({ ...step(1), watched }, { sample: 1 } as never);
+    const column = terminal.lines[0].trim().split(/ +/).indexOf('flag');
+    expect(terminal.lines[1].trim().split(/ +/)[column]).toBe('17/128');
+    display.close('finished');
+    expect(terminal.lines.join(' ')).toContain('flag: rollouts that the monitor flagged');
   });
 });
 

@@ -61,7 +61,9 @@ export const ablate: ArmDefinition = defineArm({
             ? randomRows(modules, rank, seed)
             : pairRows(await pairOutputDifferences(decoder, modules, pairs, tokensPerPass), modules, rank);
         for (const [name, own] of removed) writeDirections(own, rows.get(name) ?? new Float32Array());
-        await tell(`${rank} directions are removed after each of the layers ${chosen.join(', ')}`);
+        const which = `${placebo === 'random' ? 'random ' : ''}direction${rank === 1 ? '' : 's'}`;
+        const where = chosen.length === 1 ? `layer ${chosen[0]}` : `each of the layers ${chosen.join(', ')}`;
+        await tell(`${rank} ${which} ${rank === 1 ? 'is' : 'are'} removed after ${where}`);
         return [];
       },
       steer: (project) => changeOutputs(project, changes),
