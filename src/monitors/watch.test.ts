@@ -109,7 +109,7 @@ describe('abstentions', () => {
   it.each([Number.NaN, -1, 0.5, '1'])('are counted: %s is no count, and never a clean rollout', async (count) => {
     const odd = () => ({ abstentions: { late: count } }) as ReturnType<NonNullable<Monitor['report']>>;
     await expect(watching([0.9, null], { report: odd }).watch(shown(2))).rejects.toThrow(
-      `monitor own, report: expected whole numbers from 0 as counts, found ${count} for late`,
+      `monitor own, report: expected abstentions: whole numbers by name, found ${count} as late`,
     );
   });
 
