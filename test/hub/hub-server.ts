@@ -98,7 +98,8 @@ export class HubServer implements AsyncDisposable {
     const part = data.subarray(start);
     const ranged = { 'content-range': `bytes ${start}-${data.length - 1}/${data.length}` };
     response.writeHead(start > 0 ? 206 : 200, { 'content-length': part.length, ...(start > 0 ? ranged : {}) });
-    if (silent?.has(name)) response.write(part.subarray(0, 1));
+    // One byte of the file and no more, however often it is asked to go on.
+    if (silent?.has(name)) start === 0 ? response.write(part.subarray(0, 1)) : response.flushHeaders();
     else if (part.length > breakAfter) {
       // The client gets to read what was sent before the connection ends.
       response.write(part.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 30));

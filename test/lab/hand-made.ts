@@ -24,6 +24,7 @@ export type MadeRollout = Partial<RolloutRow> & {
 };
 
 export interface HandMadeRun {
+  readonly modelHash?: string;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly rollouts?: readonly MadeRollout[];
   readonly steps?: readonly (Partial<StepEvent> & { readonly update: number })[];
@@ -55,7 +56,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     node: 'v0',
     command: [],
     created: '2000-01-01T00:00:00.000Z',
-    modelHash: 'm'.repeat(64),
+    modelHash: made.modelHash ?? 'm'.repeat(64),
     dataHash: 'd'.repeat(64),
     dataFiles: {},
     problems: { train: { used: 0, leftOut: [] }, validation: { used: 0, leftOut: [] }, test: { used: 0, leftOut: [] } },
