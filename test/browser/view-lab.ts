@@ -75,7 +75,7 @@ export async function trainLive(root: string): Promise<number | null> {
     resolve('recipes', 'micro-vanilla.toml'),
     '--out',
     join(root, 'live'),
-    ...flags(model, 'updates=12'),
+    ...flags(model, 'updates=60'),
   ];
   const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' });
   return new Promise((done) => {

@@ -181,9 +181,9 @@ async function checkLive(browser: Browser, address: string, root: string): Promi
   await page.goto(`${address}#/`);
   await waitFor(page, /Experiments/);
   const over = trainLive(root);
-  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 12/));
+  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 60/));
   await page.goto(`${address}#/run/live`);
-  await waitFor(page, /update \d+ of 12/);
+  await waitFor(page, /update \d+ of 60/);
   const seen = new Set<number>();
   const watching = setInterval(() => {
     void seenText(page, '#update')
@@ -192,7 +192,7 @@ async function checkLive(browser: Browser, address: string, root: string): Promi
   }, 100);
   const code = await over;
   check('live: training is not disturbed', code === 0, `${code}`);
-  check('live: the end is shown', await waitFor(page, /finished\s+update 12 of 12/), (await shown(page)).slice(0, 200));
+  check('live: the end is shown', await waitFor(page, /finished\s+update 60 of 60/), (await shown(page)).slice(0, 200));
   clearInterval(watching);
   check('live: updates were shown while it trained, without a reload', seen.size > 2, [...seen].join());
   check('live: no error', errors.length === 0, errors.join('; '));
