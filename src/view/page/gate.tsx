@@ -8,7 +8,7 @@ import { type WhatIf, type WhatIfCuts, whatIf } from '../what-if.ts';
 import { address, changeParameters, goTo, linkTo } from './address.ts';
 import { HeatMap } from './heat-map.tsx';
 import { useKeys } from './keys.ts';
-import { Answered, TableView } from './parts.tsx';
+import { Answered, HeadRow, TableView } from './parts.tsx';
 import { RouteFlow } from './route-flow.tsx';
 import { ScoreHistogram } from './score-histogram.tsx';
 import { source, useAnswer } from './source.ts';
@@ -183,15 +183,7 @@ function WhatIfTable({ run, recorded, other, isOther }: WhatIfProps) {
     <div class="scroll">
       <table id="what-if">
         <caption>{isOther ? 'routes, recorded → with these cuts' : 'routes, as recorded'}</caption>
-        <thead>
-          <tr>
-            {['route', 'rollouts', 'hacks among them', 'solves among them', 'sum of |advantage|'].map((name) => (
-              <th scope="col" key={name}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <HeadRow names={['route', 'rollouts', 'hacks among them', 'solves among them', 'sum of |advantage|']} />
         <tbody>
           {names.map((name) => (
             <tr key={name}>

@@ -30,6 +30,35 @@ export function Percent({ rate }: { readonly rate: number | null }) {
   return <>{rate === null ? '-' : `${(100 * rate).toFixed(0)}%`}</>;
 }
 
+/** What is known of a run or a rollout, by name. */
+export function Facts({ facts }: { readonly facts: readonly (readonly [string, string])[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The head of a table whose columns have fixed names. */
+export function HeadRow({ names }: { readonly names: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {names.map((name) => (
+          <th scope="col" key={name}>
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
 /** Says which policy state is shown, and how to see the other. */
 export function StateNote() {
   const state = shownState.value;

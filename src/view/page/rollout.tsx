@@ -4,7 +4,7 @@ import type { LedgerRow, RolloutPage } from '../api.ts';
 import { truthOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
 import { useKeys } from './keys.ts';
-import { Answered } from './parts.tsx';
+import { Answered, Facts, HeadRow } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
 
@@ -36,14 +36,7 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
       <h1>
         Rollout {rollout.id} of <a href={linkTo('run', rollout.run)}>{rollout.run}</a>
       </h1>
-      <dl class="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <h2>Prompt</h2>
       <Completion content={rollout.prompt} marked={marked} label="prompt" />
       <h2>Completion</h2>
@@ -70,15 +63,7 @@ function GroupTable({ rollout, group }: { readonly rollout: LedgerRow; readonly 
     <div class="scroll">
       <table>
         <caption>completions of the same prompt in update {rollout.update}</caption>
-        <thead>
-          <tr>
-            {['rollout', 'verdict', 'route', 'reward', 'advantage', 'completion'].map((name) => (
-              <th scope="col" key={name}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <HeadRow names={['rollout', 'verdict', 'route', 'reward', 'advantage', 'completion']} />
         <tbody>
           {group.map((row) => (
             <tr key={row.id} class={row.id === rollout.id ? 'at' : ''}>

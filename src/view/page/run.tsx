@@ -3,7 +3,7 @@ import { routeColours } from '../../report/draw/index.ts';
 import type { RunPage, StepRow } from '../api.ts';
 import { goTo, linkTo, shownState, stateWords } from './address.ts';
 import { Chart, type Line } from './chart.tsx';
-import { Answered, ago, RunLinks, StateNote, StatusMark } from './parts.tsx';
+import { Answered, ago, Facts, HeadRow, RunLinks, StateNote, StatusMark } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 
 export function RunScreen({ id }: { readonly id: string }) {
@@ -22,14 +22,7 @@ function Parts({ page }: { readonly page: RunPage }) {
         {run.experiment !== null && <a href={linkTo('experiment', run.experiment)}>experiment</a>}{' '}
         <a href={linkTo('compare', run.id)}>compare</a>
       </p>
-      <dl class="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <TrainingCharts page={page} />
       <Evaluations page={page} />
       <Notices page={page} />
@@ -117,15 +110,7 @@ function Evaluations({ page: { run, evaluations } }: { readonly page: RunPage })
       <div class="scroll">
         <table>
           <caption>rates with 95% intervals over prompts</caption>
-          <thead>
-            <tr>
-              {['set', 'update', 'state', 'hack', 'solve'].map((name) => (
-                <th scope="col" key={name}>
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <HeadRow names={['set', 'update', 'state', 'hack', 'solve']} />
           <tbody>
             {shown.map((one) => (
               <tr key={`${one.set} ${one.update} ${one.state} ${one.hack.of}`}>
