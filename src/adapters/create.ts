@@ -35,8 +35,8 @@ export interface AdapterOptions {
   /** Is given one sentence for each kept file that is damaged; it is computed again. */
   readonly tell?: (message: string) => void;
   /** Is told how many modules of how many have their factors. */
-  readonly progress?: (done: number, modules: number) => void;
-  /** Ends the computation between two modules, with its reason. */
+  readonly progress?: (done: number, modules: number) => void | Promise<void>;
+  /** Ends the computation between two modules, with its reason, for the starts that compute much. */
   readonly signal?: AbortSignal;
 }
 
@@ -53,11 +53,13 @@ export async function createAdapter(scope: Scope, decoder: Decoder, options: Ada
   const modules = targetModules(decoder.config, targets);
   const factors = new Map<string, InitialFactors>();
   for (const module of modules) {
-    // Signals of the process are delivered between tasks.
-    await pause();
-    options.signal?.throwIfAborted();
+    if (start.needsWeight) {
+      // Signals of the process are delivered between tasks.
+      await pause();
+      options.signal?.throwIfAborted();
+    }
     factors.set(module.name, await moduleFactors(start, decoder, module, options));
-    options.progress?.(factors.size, modules.length);
+    await options.progress?.(factors.size, modules.length);
   }
   return assembleAdapter(scope, start, rank, modules, factors);
 }

@@ -3,7 +3,7 @@ import { Matrix } from 'ml-matrix';
 import { describe, expect, test } from 'vitest';
 import { randomStream } from '../base/rng.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
-import { leadingSvd, type SvdSource, toMatrix } from './basis.ts';
+import { covarianceRoot, fullSvd, leadingSvd, type SvdSource, toMatrix } from './basis.ts';
 import { iterativeSvd } from './iterative-svd.ts';
 
 const device = createReferenceDevice({ arenaBytes: 2 ** 26 });
@@ -53,6 +53,18 @@ describe.each(cases)('a matrix that is %s', (_name, matrix, count) => {
     expect(error).toBeLessThan(Matrix.sub(matrix, best).norm('frobenius') + 1e-5 * full.S[0]);
     expect(device.arena.used).toBe(0);
   });
+});
+
+test('directions far below those of a few pairs are singular vectors too', async () => {
+  const [weight, pairs] = [source(gaussian('weight', 150, 90)), gaussian('pairs', 5, 90)];
+  const rooted = { ...weight, root: covarianceRoot(pairs, 1e-5) };
+  const [found, full] = [await iterativeSvd(device, rooted, 9), fullSvd(rooted, 9)];
+  expect(full.S[5] / full.S[0]).toBeLessThan(5e-3);
+  found.S.forEach((value, i) => {
+    expect(Math.abs(value / full.S[i] - 1)).toBeLessThan(1e-3);
+  });
+  const outside = Matrix.sub(full.V, full.V.mmul(found.V.transpose()).mmul(found.V));
+  for (let i = 0; i < 8; i++) expect(Math.hypot(...outside.getRow(i))).toBeLessThan(0.05);
 });
 
 test('the same matrix gives the same bytes', async () => {

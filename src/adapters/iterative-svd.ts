@@ -1,7 +1,7 @@
 /**
  * The leading singular triplets of a large matrix M: subspace iteration on G = MᵀM (or MMᵀ, whichever is smaller), each
  * round filtered by a Chebyshev polynomial of G that is small on [0, θ] and grows beyond, θ being the smallest Ritz value
- * of the block (Zhou and Saad 2007). A vector v is found when ‖G v − σ² v‖ ≤ 3e-5 · σ², or 1e-6 · σ₁², which is what float32
+ * of the block (Zhou and Saad 2007). A vector v is found when ‖G v − σ² v‖ ≤ 3e-5 · σ², or 1e-7 · σ₁², which is what float32
  * resolves; it is then projected out of G, so that the small directions of a spectrum that falls steeply are found as well as
  * the large ones. Everything as long as a vector stays on the device in float32; what has the size of the block is computed
  * in float64 on the host. The start is a fixed stream: same matrix and device, same result.
@@ -12,11 +12,11 @@ import { DeviceError, randomStream } from '../base/index.ts';
 import { type Device, readFloats, Scope, type Tensor } from '../engine/index.ts';
 import type { Basis, SvdSource } from './basis.ts';
 import { orthonormalise } from './orthonormal.ts';
-import { mixRows, innerProducts, readMatrix, stackRows, writeMatrix } from './row-blocks.ts';
+import { innerProducts, mixRows, readMatrix, stackRows, writeMatrix } from './row-blocks.ts';
 
 const residualBound = 3e-5;
 /** Residuals below this share of the largest value are rounding errors. */
-const noise = 1e-6;
+const noise = 1e-7;
 const mostRounds = 60;
 const highestDegree = 20;
 /** How much a filter may favour the largest direction over the last wanted one: float32 must still resolve both. */
@@ -78,7 +78,8 @@ async function leadingVectors(scope: Scope, gram: Tensor, count: number): Promis
     }
     if (missing === 0) {
       block.scope[Symbol.dispose]();
-      return stackRows(scope, found);
+      // Rounding errors along the first vectors would outweigh what is far smaller.
+      return await orthonormalise(scope, stackRows(scope, found));
     }
     using last = block.scope;
     const rest = block.vectors.rows(good, block.values.length);

@@ -6,7 +6,7 @@
 import { Matrix } from 'ml-matrix';
 import { DeviceError } from '../base/index.ts';
 import type { Scope, Tensor } from '../engine/index.ts';
-import { mixRows, innerProducts, readMatrix } from './row-blocks.ts';
+import { innerProducts, mixRows, readMatrix } from './row-blocks.ts';
 
 const mostPasses = 8;
 /** What float32 leaves of the innerProducts products of orthonormal rows. */
