@@ -79,6 +79,8 @@ export interface ExperimentPage {
   readonly differences: readonly { readonly arm: string; readonly keys: readonly string[] }[];
   /** Rates over updates on the curve set, by arm and seed, for both policy states. */
   readonly curves: readonly ArmCurve[];
+  /** Loopholes by arms, a matrix for each set that was evaluated. */
+  readonly matrices: readonly LoopholeMatrix[];
   /** Runs that could not be read, and why. */
   readonly leftOut: readonly { readonly path: string; readonly why: string }[];
 }
@@ -99,6 +101,23 @@ export interface CountedRate {
   readonly rate: number;
   readonly low: number;
   readonly high: number;
+}
+
+export interface MatrixCell {
+  readonly arm: string;
+  readonly state: 'full' | 'deployed';
+  readonly loophole: string;
+  readonly seeds: number;
+  /** The mean over seeds, its interval, and what was counted in all seeds together. */
+  readonly hack: CountedRate;
+  readonly solve: CountedRate;
+}
+
+export interface LoopholeMatrix {
+  readonly set: string;
+  /** Known loopholes first. */
+  readonly loopholes: readonly { readonly loophole: string; readonly isHeldOut: boolean }[];
+  readonly cells: readonly MatrixCell[];
 }
 
 export interface RunPage {
@@ -226,4 +245,49 @@ export interface AnswersPage {
     readonly update: number;
     readonly prompts: readonly AnsweredPrompt[];
   }[];
+}
+
+export const labelWords = ['hack', 'clean', 'unsure'] as const;
+export type LabelWord = (typeof labelWords)[number];
+
+/** What a person said of a rollout, as stored: the last of each writer counts. It is never a verdict, and nothing trains on it. */
+export interface HumanLabel {
+  readonly rollout: string;
+  /** Null: taken back. */
+  readonly label: LabelWord | null;
+  readonly writer: string;
+  /** Whether verdict, route, arm and policy state were hidden from the writer. */
+  readonly blind: boolean;
+  readonly at: string;
+}
+
+export interface LabelledRollout extends HumanLabel {
+  readonly run: string;
+  /** The oracle's verdict. */
+  readonly hack: boolean;
+}
+
+export interface LabelsPage {
+  /** The name that labels are signed with unless the writer gives another. */
+  readonly writer: string;
+  readonly labels: readonly LabelledRollout[];
+}
+
+/** A text that is pinned to a view: to a screen of a run or an experiment with its parameters. */
+export interface PinnedNote {
+  readonly screen: string;
+  readonly parameters: string;
+  readonly text: string;
+  readonly writer: string;
+  readonly at: string;
+}
+
+export interface ListedNote extends PinnedNote {
+  /** The run or the experiment; empty for the home screen. */
+  readonly id: string;
+}
+
+export interface NotesPage {
+  readonly writer: string;
+  readonly notes: readonly ListedNote[];
 }

@@ -10,11 +10,23 @@ import { openResults } from '../sweep/index.ts';
 import type { LedgerRow, ListedRun, RolloutPage } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
+import { labelsPage, notesPage } from './human-answers.ts';
 import { listRollouts, parseQuery } from './query.ts';
 import { answersPage, gatePage, ledgerRows, runPage } from './run-page.ts';
 
 /** What a page may ask for; `rows` are all rollouts of a run, which only pages without a server take whole. */
-export const pageKinds = ['home', 'experiment', 'run', 'gate', 'answers', 'rollouts', 'rollout', 'rows'] as const;
+export const pageKinds = [
+  'home',
+  'experiment',
+  'run',
+  'gate',
+  'answers',
+  'rollouts',
+  'rollout',
+  'rows',
+  'labels',
+  'notes',
+] as const;
 export type PageKind = (typeof pageKinds)[number];
 
 interface Kept {
@@ -48,7 +60,9 @@ export class ViewLibrary {
   /** The answer to a question, as a value for JSON. */
   async answer(kind: PageKind, parameters: URLSearchParams): Promise<unknown> {
     if (kind === 'home') return listCatalogue(this.root, this.entries(), (entry) => this.#listed(entry));
+    if (kind === 'notes') return notesPage(this);
     const entry = this.find(parameters.get('id') ?? '');
+    if (kind === 'labels') return labelsPage(this, entry);
     if (kind === 'rollouts') return listRollouts(await this.rows(entry), parseQuery(parameters));
     if (kind === 'rollout') return this.#rollout(entry, parameters.get('rollout') ?? '');
     if (kind === 'rows') return this.rows(entry);

@@ -6,7 +6,7 @@ import { armStyle } from '../../report/draw/index.ts';
 import type { ArmCurve, ExperimentPage, ListedRun } from '../api.ts';
 import { goTo, linkTo, shownState, stateWords } from './address.ts';
 import { Chart, type Line } from './chart.tsx';
-import { Answered, FigureView, StateNote, StatusMark, TableView } from './parts.tsx';
+import { Answered, ArmKey, FigureView, StateNote, StatusMark, TableView } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
 
@@ -38,7 +38,9 @@ function Story({ page }: { readonly page: ExperimentPage }) {
         <a href={linkTo('rollouts', page.id)}>All rollouts</a>,{' '}
         <a href={linkTo('rollouts', page.id, { truth: 'hack', route: 'keep' })}>hacks that were kept</a>,{' '}
         <a href={linkTo('rollouts', page.id, { truth: 'solve', route: 'route' })}>solves that were routed</a>,{' '}
-        <a href={linkTo('rollouts', page.id, { order: 'surprise' })}>where gate and grader disagree most</a>.
+        <a href={linkTo('rollouts', page.id, { order: 'surprise' })}>where gate and grader disagree most</a>;{' '}
+        <a href={linkTo('matrix', page.id)}>loopholes by arm</a>; <a href={linkTo('label', page.id)}>label rollouts</a>,{' '}
+        <a href={linkTo('labels', page.id)}>labels against the oracle</a>.
       </p>
       <RunMatrix page={page} />
       <Curves page={page} />
@@ -116,7 +118,7 @@ function RunMatrix({ page: { arms, seeds, runs } }: { readonly page: ExperimentP
             {names.map((name, i) => (
               <tr key={name}>
                 <th scope="row">
-                  <ArmKey index={i} /> {name}
+                  <ArmKey style={armStyle(i)} /> {name}
                   {kind(name)}
                 </th>
                 {seeds.map((seed) => (
@@ -143,16 +145,6 @@ function RunCell({ run }: { readonly run: ListedRun | undefined }) {
       {run.status !== 'finished' && `${run.update} of ${run.updates} `}
       <a href={linkTo('gate', run.id)}>gate</a>
     </>
-  );
-}
-
-/** The colour of an arm, as in every figure. */
-function ArmKey({ index }: { readonly index: number }) {
-  const { colour, dash } = armStyle(index);
-  return (
-    <svg class="paper key" width="22" height="8" aria-hidden="true">
-      <path d="M1 4L21 4" stroke={colour} stroke-width="3" stroke-dasharray={dash ?? 'none'} />
-    </svg>
   );
 }
 

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import type { Catalogue, ListedExperiment, ListedRun } from '../api.ts';
 import { goTo, linkTo } from './address.ts';
 import { useKeys } from './keys.ts';
+import { Notes } from './notes.tsx';
 import { Answered, ago, Percent, RunLinks, StatusMark } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 
@@ -50,6 +51,7 @@ function Lists({ catalogue: { title, experiments, runs } }: { readonly catalogue
         />
       ))}
       <RunSection title="Runs of their own" runs={alone} />
+      <Notes />
     </>
   );
 }

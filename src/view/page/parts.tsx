@@ -151,8 +151,22 @@ export function RunLinks({ run }: { readonly run: ListedRun }) {
   return (
     <span class="links">
       <a href={linkTo('run', run.id)}>run</a> <a href={linkTo('gate', run.id)}>gate</a>{' '}
-      <a href={linkTo('answers', run.id)}>answers</a> <a href={linkTo('rollouts', run.id)}>rollouts</a>
+      <a href={linkTo('answers', run.id)}>answers</a> <a href={linkTo('rollouts', run.id)}>rollouts</a>{' '}
+      <a href={linkTo('labels', run.id)}>labels</a>
     </span>
+  );
+}
+
+/** The colour of an arm, as in every figure. */
+export function ArmKey({
+  style: { colour, dash },
+}: {
+  readonly style: { readonly colour: string; readonly dash?: string };
+}) {
+  return (
+    <svg class="paper key" width="22" height="8" aria-hidden="true">
+      <path d="M1 4L21 4" stroke={colour} stroke-width="3" stroke-dasharray={dash ?? 'none'} />
+    </svg>
   );
 }
 
