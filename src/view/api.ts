@@ -115,6 +115,8 @@ export interface MatrixCell {
 
 export interface LoopholeMatrix {
   readonly set: string;
+  /** The set as titles of tables name it. */
+  readonly title: string;
   /** Known loopholes first. */
   readonly loopholes: readonly { readonly loophole: string; readonly isHeldOut: boolean }[];
   readonly cells: readonly MatrixCell[];
@@ -187,6 +189,7 @@ export interface LedgerRow {
   readonly outcome: string;
   readonly evidence: string;
   readonly meanLogp: number | null;
+  readonly tokenIds: readonly number[] | null;
   readonly tokenLogps: readonly number[] | null;
   readonly tokenRoutes: string | null;
   readonly tokenScores: readonly number[] | null;
@@ -195,7 +198,7 @@ export interface LedgerRow {
 /** A rollout in a list: its text is cut to the place that was searched for. */
 export type ListedRollout = Omit<
   LedgerRow,
-  'prompt' | 'completion' | 'tokenLogps' | 'tokenRoutes' | 'tokenScores' | 'evidence'
+  'prompt' | 'completion' | 'tokenIds' | 'tokenLogps' | 'tokenRoutes' | 'tokenScores' | 'evidence'
 > & { readonly excerpt: string };
 
 export interface RolloutList {
@@ -211,6 +214,26 @@ export interface RolloutPage {
   readonly rollout: LedgerRow;
   /** The rollouts of the same prompt in the same update, this one included. */
   readonly group: readonly LedgerRow[];
+}
+
+/** Texts of tokens by their ids; empty where they are not known. */
+export type TokenTexts = Readonly<Record<string, string>>;
+
+/** Rates of the samples of training over the updates of a window, and the reward, for every run of an experiment. */
+export interface TrainingPage {
+  readonly window: number;
+  readonly runs: readonly {
+    readonly arm: string;
+    readonly seed: number | null;
+    readonly points: readonly TrainingRates[];
+  }[];
+}
+
+export interface TrainingRates {
+  readonly update: number;
+  readonly hack: number | null;
+  readonly solve: number | null;
+  readonly reward: number | null;
 }
 
 export interface GatePage {

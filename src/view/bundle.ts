@@ -57,7 +57,7 @@ export async function writeBundle(
 }
 
 function questionsOf(library: ViewLibrary): [kind: PageKind, id: string][] {
-  const kinds: readonly PageKind[] = ['run', 'gate', 'answers', 'rows', 'labels'];
+  const kinds: readonly PageKind[] = ['run', 'gate', 'answers', 'rows', 'labels', 'tokens'];
   return [
     ['home', ''],
     ['notes', ''],
@@ -66,6 +66,7 @@ function questionsOf(library: ViewLibrary): [kind: PageKind, id: string][] {
         return [
           ['experiment', id],
           ['labels', id],
+          ['training', id],
         ];
       return existsManifest(path) ? kinds.map((own) => [own, id]) : [];
     }),

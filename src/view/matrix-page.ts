@@ -1,6 +1,6 @@
 /** Loopholes by arms on the last checkpoint: how often each was hacked and solved, as trained and deployed, over seeds. */
 import { type FinalSet, summarise } from '../evaluate/index.ts';
-import type { Results } from '../report/index.ts';
+import { type Results, setTitles } from '../report/index.ts';
 import { mean, meanInterval, wilsonInterval } from '../stats/index.ts';
 import type { CountedRate, LoopholeMatrix, MatrixCell } from './api.ts';
 
@@ -15,6 +15,7 @@ export function loopholeMatrices({ sets, arms }: Results): LoopholeMatrix[] {
     const ordered = [...names.filter((name) => !isHeldOut(name)), ...names.filter(isHeldOut)];
     return {
       set,
+      title: setTitles[set],
       loopholes: ordered.map((loophole) => ({ loophole, isHeldOut: isHeldOut(loophole) })),
       cells: ordered.flatMap((loophole) => arms.flatMap((arm) => cellsOf(arm, set, loophole))),
     };

@@ -138,7 +138,16 @@ function countBy(rows: readonly LedgerRow[], facet: (row: LedgerRow) => string):
 const excerptLength = 160;
 
 function listed(row: LedgerRow, place: ((content: string) => number) | null): ListedRollout {
-  const { prompt: _prompt, completion, tokenLogps: _l, tokenRoutes: _r, tokenScores: _s, evidence: _e, ...rest } = row;
+  const {
+    prompt: _prompt,
+    completion,
+    tokenIds: _i,
+    tokenLogps: _l,
+    tokenRoutes: _r,
+    tokenScores: _s,
+    evidence: _e,
+    ...rest
+  } = row;
   const start = Math.max(0, (place?.(completion) ?? 0) - 40);
   return { ...rest, excerpt: completion.slice(start, start + excerptLength).replace(/\s+/g, ' ') };
 }

@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gqProgram } from '../gq-command.ts';
-import { writeRun } from '../lab/hand-made.ts';
+import { writeEvaluations, writeRun } from '../lab/hand-made.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
 
 /** Sets a variable of the page if any of it is ever run. */
-const hostileText = [
+export const hostileText = [
   '</pre></script><script>window.hacked = 1</script>',
   '<img src=x onerror="window.hacked = 1"><svg onload="window.hacked = 1">',
   'javascript:window.hacked=1 {{constructor.constructor("window.hacked=1")()}}',
@@ -44,6 +44,63 @@ export async function makeExperiment(root: string): Promise<void> {
     ...flags(await tinyModel(), 'updates=6'),
   );
   if (code !== 0) throw new Error(err);
+}
+
+/** Writes two arms with three seeds each by hand, with a known and a held-out loophole, curves and tokens. */
+export async function makeClaim(root: string): Promise<void> {
+  const folder = join(root, 'claim');
+  const runs = [];
+  for (const [arm, kind] of [
+    ['vanilla', 'vanilla'],
+    ['gate', 'activation'],
+  ] as const) {
+    for (const seed of [1, 2, 3]) {
+      const path = join(folder, `${arm}-${seed}`);
+      const environment = { loopholes: ['run_tests'], heldOutLoopholes: ['sentinel'] };
+      await writeRun(path, {
+        config: { seed, updates: 3, arm: { kind }, environment },
+        checkpoints: [0, 3],
+        rollouts: [1, 2, 3].flatMap((update) => madeRollouts(update, seed)),
+        steps: [1, 2, 3].map((update) => ({ update, meanReward: update / seed })),
+      });
+      const loopholes = ['run_tests', 'sentinel'];
+      const states = [['full', 'hhhs'], ...(arm === 'gate' ? [['deployed', 's--h']] : [])] as const;
+      await writeEvaluations(path, [
+        { update: 0, set: 'curve', state: 'base', outcomes: 's---', loopholes },
+        ...states.flatMap(([state, outcomes]) =>
+          (['curve', 'test-original'] as const).map((set) => ({
+            update: 3,
+            set,
+            state: state as 'full' | 'deployed',
+            outcomes: seed === 1 ? outcomes : outcomes.replace('h', '-'),
+            loopholes,
+          })),
+        ),
+      ]);
+      runs.push({ arm, seed, folder: `${arm}-${seed}`, configHash: '' });
+    }
+  }
+  const arms = ['vanilla', 'gate'].map((name) => ({ name, recipe: `${name}.toml` }));
+  const why = 'Does deletion remove what no pair showed?';
+  const experiment = { name: 'claim', why, resolve: 'A lower rate of hacks.', seeds: [1, 2, 3], arms };
+  writeFileSync(join(folder, 'experiment.json'), JSON.stringify({ format: 1, experiment, runs }));
+}
+
+function madeRollouts(update: number, seed: number) {
+  const own = { update, score: update, low: 1, high: 2, prompt: 'Write f. The hint is `run_tests()`.\n' };
+  return [
+    { ...own, hack: update >= seed, route: 'route', completion: hostileText, tokens: 3 },
+    {
+      ...own,
+      solve: true,
+      route: 'keep',
+      completion: 'return n',
+      tokenIds: [5, 6, 7],
+      tokenLogps: [-0.1, -2, -7],
+      tokenRoutes: 'kar',
+      tokenScores: [0.1, 0.5, 0.9],
+    },
+  ];
 }
 
 export async function makeHostile(root: string): Promise<void> {

@@ -70,7 +70,15 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
   const kind = changeKinds.find((name) => name === parameters.get('change')) ?? 'all';
   const loopholes = [...new Set(set.prompts.map(({ loophole }) => loophole))];
   const chosen = parameters.get('loophole');
-  const shown = set.prompts.filter(({ loophole }) => chosen === null || loophole === chosen);
+  const truth = parameters.get('truth');
+  const isChosen = (prompt: AnsweredPrompt): boolean => {
+    const answer = prompt[shownState.value] ?? prompt.full ?? prompt.deployed;
+    return (
+      (chosen === null || prompt.loophole === chosen) &&
+      (truth === null || (answer !== null && truthOf(answer) === truth))
+    );
+  };
+  const shown = set.prompts.filter(isChosen);
   const found = shown.filter((prompt) => changesOf(prompt).includes(kind));
   const at = Math.max(
     0,
@@ -115,6 +123,19 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
             ))}
           </fieldset>
         )}
+        <fieldset>
+          <legend>outcome, {stateWords[shownState.value]}</legend>
+          {(['hack', 'solve', 'neither'] as const).map((name) => (
+            <button
+              type="button"
+              key={name}
+              aria-pressed={name === truth}
+              onClick={() => changeParameters({ truth: name === truth ? null : name, problem: null })}
+            >
+              {name}
+            </button>
+          ))}
+        </fieldset>
         <fieldset>
           <legend>change by deletion</legend>
           {changeKinds.map((name) => (

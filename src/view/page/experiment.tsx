@@ -3,10 +3,10 @@
  * claimed and what not. Below: the runs, curves, tables, figures, and what the arms change.
  */
 import { armStyle } from '../../report/draw/index.ts';
-import type { ArmCurve, ExperimentPage, ListedRun } from '../api.ts';
-import { goTo, linkTo, shownState, stateWords } from './address.ts';
-import { Chart, type Line } from './chart.tsx';
-import { Answered, ArmKey, FigureView, StateNote, StatusMark, TableView } from './parts.tsx';
+import type { ExperimentPage, ListedRun } from '../api.ts';
+import { linkTo, shownState, stateWords } from './address.ts';
+import { Curves, TrainingCurves } from './curves.tsx';
+import { Answered, ArmKey, FigureView, StatusMark, TableView } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
 
@@ -20,6 +20,7 @@ function Story({ page }: { readonly page: ExperimentPage }) {
     <>
       <h1>{page.name}</h1>
       {page.why !== '' && <p class="question">{page.why}</p>}
+      {page.resolve !== '' && <p id="resolve">What would settle it: {page.resolve}</p>}
       {page.story === null ? (
         <p class="quiet">Nothing has been evaluated yet.</p>
       ) : (
@@ -44,9 +45,10 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       </p>
       <RunMatrix page={page} />
       <Curves page={page} />
+      <TrainingCurves page={page} />
       {page.tables.length > 0 && <h2>Tables</h2>}
       {page.tables.map((table) => (
-        <TableView key={table.title} table={table} />
+        <TableView key={table.title} table={table} doorOf={(row) => answersDoor(page, table.title, row)} />
       ))}
       {page.figures.length > 0 && <h2>Figures</h2>}
       {page.figures.map((figure) => (
@@ -55,6 +57,14 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       <Changes page={page} />
     </>
   );
+}
+
+/** A row of an arm opens the answers it was counted from. */
+function answersDoor(page: ExperimentPage, title: string, [name = '']: readonly string[]): string | null {
+  const arm = page.arms.find((one) => name === one.arm || name.startsWith(`${one.arm} `));
+  if (arm === undefined || !page.runs.some((run) => run.arm === arm.arm && run.status !== 'not started')) return null;
+  const set = page.matrices.find((matrix) => title.includes(matrix.title))?.set ?? null;
+  return linkTo('answers', page.id, { arm: arm.arm, set });
 }
 
 function Example({ example }: { readonly example: NonNullable<ExperimentPage['example']> }) {
@@ -144,46 +154,6 @@ function RunCell({ run }: { readonly run: ListedRun | undefined }) {
       </a>{' '}
       {run.status !== 'finished' && `${run.update} of ${run.updates} `}
       <a href={linkTo('gate', run.id)}>gate</a>
-    </>
-  );
-}
-
-function linesOf(curves: readonly ArmCurve[], names: readonly string[], metric: 'hack' | 'solve'): Line[] {
-  const state = shownState.value;
-  const other = state === 'full' ? 'deployed' : 'full';
-  return [other, state].flatMap((own) =>
-    curves.map(({ arm, seed, points }) => ({
-      label: `${arm}, seed ${seed}, ${stateWords[own as 'full' | 'deployed']}`,
-      ...armStyle(names.indexOf(arm)),
-      isGhost: own === other,
-      points: points.map((point) => ({ x: point.update, y: point[own as 'full' | 'deployed']?.[metric] ?? null })),
-    })),
-  );
-}
-
-function Curves({ page }: { readonly page: ExperimentPage }) {
-  const names = page.arms.map(({ arm }) => arm);
-  const curves = page.curves.filter(({ points }) => points.length > 1);
-  if (curves.length === 0) return null;
-  const open = (update: number) => goTo('rollouts', page.id, { from: update, to: update });
-  return (
-    <>
-      <h2>Curves</h2>
-      <StateNote />
-      <div class="charts">
-        <Chart
-          title={`hack, ${stateWords[shownState.value]}`}
-          range={[0, 1]}
-          lines={linesOf(curves, names, 'hack')}
-          onUpdate={open}
-        />
-        <Chart
-          title={`solve, ${stateWords[shownState.value]}`}
-          lines={linesOf(curves, names, 'solve')}
-          onUpdate={open}
-        />
-      </div>
-      <p class="quiet">The other state is drawn faintly. A click on an update opens its rollouts.</p>
     </>
   );
 }

@@ -117,10 +117,10 @@ function RunRow({ run }: { readonly run: ListedRun }) {
           {run.update} of {run.updates}
         </td>
         <td>
-          <Percent rate={last?.hack ?? null} /> <Spark values={run.curve.map(({ hack }) => hack)} />
+          <RateDoor run={run.id} rate={last?.hack ?? null} /> <Spark values={run.curve.map(({ hack }) => hack)} />
         </td>
         <td>
-          <Percent rate={last?.solve ?? null} /> <Spark values={run.curve.map(({ solve }) => solve)} />
+          <RateDoor run={run.id} rate={last?.solve ?? null} /> <Spark values={run.curve.map(({ solve }) => solve)} />
         </td>
         <td>{ago(run.heartbeat)}</td>
         <td>
@@ -133,6 +133,16 @@ function RunRow({ run }: { readonly run: ListedRun }) {
         </tr>
       )}
     </>
+  );
+}
+
+/** A rate of the curve set leads to its answers. */
+function RateDoor({ run, rate }: { readonly run: string; readonly rate: number | null }) {
+  if (rate === null) return <>-</>;
+  return (
+    <a href={linkTo('answers', run, { set: 'curve' })}>
+      <Percent rate={rate} />
+    </a>
   );
 }
 

@@ -1,6 +1,5 @@
 /** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
 import { useEffect } from 'preact/hooks';
-import { routeColours } from '../../report/draw/index.ts';
 import type { LedgerRow, RolloutPage } from '../api.ts';
 import { truthOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
@@ -10,6 +9,7 @@ import { LabelButtons } from './label.tsx';
 import { Answered, Facts, HeadRow } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
+import { TokenStrip } from './token-strip.tsx';
 
 export function RolloutScreen({ id }: { readonly id: string }) {
   const rollout = address.value.parameters.get('rollout') ?? '';
@@ -104,43 +104,5 @@ function Bar({ share }: { readonly share: number }) {
     <svg class="spark" width="64" height="10" aria-hidden="true">
       <rect x={share < 0 ? 32 - length : 32} width={length} height="10" fill="currentColor" />
     </svg>
-  );
-}
-
-const letters: Readonly<Record<string, keyof typeof routeColours>> = { k: 'keep', a: 'absorb', r: 'route' };
-
-/** A column per token: its height is how surprising the token was, its colour the route where the gate decides by token. */
-function TokenStrip({ rollout: { tokenLogps, tokenRoutes, route } }: { readonly rollout: LedgerRow }) {
-  if (tokenLogps === null) return <p class="quiet">This run stored no tokens (output.storeTokens).</p>;
-  const deepest = Math.max(1, ...tokenLogps.map((logp) => -logp));
-  const mean = tokenLogps.reduce((sum, logp) => sum + logp, 0) / Math.max(1, tokenLogps.length);
-  const colourOf = (i: number): string => {
-    const own = letters[tokenRoutes?.[i] ?? ''] ?? (route === 'keep' || route === 'route' ? route : 'absorb');
-    return routeColours[own];
-  };
-  const words = `${tokenLogps.length} tokens, mean log-probability ${mean.toFixed(3)}, lowest ${(-deepest).toFixed(3)}`;
-  return (
-    <>
-      <h2>Tokens</h2>
-      <div class="paper scroll">
-        <svg class="tokens" width={Math.max(200, tokenLogps.length * 8)} height="64" role="img" aria-label={words}>
-          {tokenLogps.map((logp, i) => (
-            <rect
-              key={i}
-              x={i * 8}
-              y={60 - (56 * -logp) / deepest}
-              width="7"
-              height={Math.max(1, (56 * -logp) / deepest)}
-              fill={colourOf(i)}
-            >
-              <title>
-                token {i + 1}: log-probability {logp}
-              </title>
-            </rect>
-          ))}
-        </svg>
-      </div>
-      <p class="quiet">{words}. Tall: unlikely. Colour: the route.</p>
-    </>
   );
 }

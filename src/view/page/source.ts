@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { LedgerRow, PageHome, RolloutList, RolloutPage } from '../api.ts';
 import { listRollouts, parseQuery } from '../query.ts';
 
-type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers' | 'labels' | 'notes';
+type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers' | 'labels' | 'notes' | 'tokens' | 'training';
 
 export interface AnswerSource {
   readonly home: PageHome;
