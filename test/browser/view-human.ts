@@ -13,10 +13,14 @@ export async function checkMatrix(browser: Browser, home: string, address: strin
     await waitFor(page, /run_tests known[\s\S]*sentinel held out/),
   );
   const cell = page.locator('#matrix tr.held-out a.cell').last();
-  const deployed = await cell.innerText();
+  const deployed = await cell.textContent();
   await page.keyboard.press('q');
-  const trained = await cell.innerText();
-  check(`${home}: q flips its cells`, deployed !== trained && trained.includes('deployed'), `${deployed} / ${trained}`);
+  const trained = await cell.textContent();
+  check(
+    `${home}: q flips its cells`,
+    deployed !== trained && trained?.includes('deployed') === true,
+    `${deployed} / ${trained}`,
+  );
   await page.getByRole('button', { name: /difference/ }).click();
   check(`${home}: it shows differences, by its address`, page.url().includes('show=difference'));
   await cell.click();

@@ -1,5 +1,5 @@
 /** What the viewer is shown in a browser: a real small experiment, a run in training, and a run with whatever a model may write. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gqProgram } from '../gq-command.ts';
@@ -124,6 +124,23 @@ export async function makeHostile(root: string): Promise<void> {
   });
 }
 
+/** Trains three seeds of one arm in a process of its own, without an evaluation. */
+export async function trainSeeds(root: string): Promise<number | null> {
+  const recipe = join(root, '.seeds.toml');
+  const arm = `[[arms]]\nname = "vanilla"\nrecipe = "${resolve('recipes', 'micro-vanilla.toml')}"\n`;
+  const head =
+    'name = "seeds"\nwhy = "Does the band grow?"\nseeds = [1, 2, 3]\n[evaluation]\nlimit = 4\nsets = ["test-original"]\n';
+  writeFileSync(recipe, head + arm);
+  const words = ['experiment', recipe, '--out', join(root, 'seeds'), ...flags(await tinyModel(), 'updates=12')];
+  return over(spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' }));
+}
+
+function over(child: ChildProcess): Promise<number | null> {
+  return new Promise((done) => {
+    child.on('close', done);
+  });
+}
+
 /** Trains a run in a process of its own; it is over when the promise is. */
 export async function trainLive(root: string): Promise<number | null> {
   const model = await tinyModel();
@@ -134,8 +151,5 @@ export async function trainLive(root: string): Promise<number | null> {
     join(root, 'live'),
     ...flags(model, 'updates=60'),
   ];
-  const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' });
-  return new Promise((done) => {
-    child.on('close', done);
-  });
+  return over(spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' }));
 }

@@ -14,7 +14,8 @@ import type { Browser } from 'playwright-core';
 import { openPage, startView, writeBundle } from '../../src/view/index.ts';
 import { check, counts, findChromium } from './chromium.ts';
 import { checkDownload, checkLabels, checkMatrix, checkNotes } from './view-human.ts';
-import { makeClaim, makeExperiment, makeHostile, trainLive } from './view-lab.ts';
+import { makeClaim, makeExperiment, makeHostile } from './view-lab.ts';
+import { checkLive, checkLiveExperiment } from './view-live.ts';
 import { axeFaults, openTab, seenText, shown, waitFor } from './view-tab.ts';
 
 const gated = 'tryout%2Factivation-1';
@@ -142,29 +143,6 @@ async function checkHostile(browser: Browser, home: string, address: string): Pr
   await page.close();
 }
 
-async function checkLive(browser: Browser, address: string, root: string): Promise<void> {
-  const { page, errors } = await openTab(browser);
-  await page.goto(`${address}#/`);
-  await waitFor(page, /Experiments/);
-  const over = trainLive(root);
-  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 60/));
-  await page.goto(`${address}#/run/live`);
-  await waitFor(page, /update \d+ of 60/);
-  const seen = new Set<number>();
-  const watching = setInterval(() => {
-    void seenText(page, '#update')
-      .then((text) => seen.add(Number(text)))
-      .catch(() => undefined);
-  }, 100);
-  const code = await over;
-  check('live: training is not disturbed', code === 0, `${code}`);
-  check('live: the end is shown', await waitFor(page, /finished\s+update 60 of 60/), (await shown(page)).slice(0, 200));
-  clearInterval(watching);
-  check('live: updates were shown while it trained, without a reload', seen.size > 2, [...seen].join());
-  check('live: no error', errors.length === 0, errors.join('; '));
-  await page.close();
-}
-
 /** What was labelled through the server lies beside the run; no other file of it has changed. */
 function checkStored(folder: string): void {
   const claim = join(folder, 'claim');
@@ -173,7 +151,7 @@ function checkStored(folder: string): void {
   const names = [...new Set(found.map((name) => basename(name)))].sort().join();
   check('labels and notes have files of their own', names === 'human-labels.jsonl,notes.jsonl', found.join());
   const writers = lines.map((line): string => JSON.parse(line).writer);
-  check('every line names its writer', lines.length === 4 && writers.every((writer) => writer === 'Ann'), lines.join());
+  check('every line names its writer', lines.length === 5 && writers.every((writer) => writer === 'Ann'), lines.join());
 }
 
 /** A host that knows nothing of the viewer. */
@@ -225,6 +203,7 @@ try {
     checkStored(root);
     await checkWhatIf(browser, view.address);
     await checkLive(browser, view.address, root);
+    await checkLiveExperiment(browser, view.address, root);
   } finally {
     await browser.close();
     host.close();
