@@ -258,6 +258,9 @@ export interface GateRow {
   readonly hack: boolean;
   readonly solve: boolean;
   readonly advantage: number;
+  /** How hard it pulled on each block; null where that was not recorded. */
+  readonly deployedNorm: number | null;
+  readonly quarantineNorm: number | null;
 }
 
 /** The last checkpoint on each set, prompt by prompt, in every policy state. */

@@ -27,6 +27,7 @@ import type {
   AnsweredPrompt,
   AnswersPage,
   GatePage,
+  GateRow,
   LedgerRow,
   ListedRun,
   RunPage,
@@ -184,11 +185,11 @@ export async function ledgerRows(run: RunDirectory, id: string): Promise<LedgerR
 export async function gatePage(run: RunDirectory, listed: ListedRun): Promise<GatePage> {
   const { arm } = run.readManifest().config;
   const rollouts = (await readJudged(run)).filter(({ source }) => source === 'student');
-  const rows = rollouts.flatMap(({ id, update, score, low, high, route, hack, solve, advantage, trained }) =>
-    score === null || route === null || !trained
-      ? []
-      : [{ id, update, score, low, high, route, hack, solve, advantage }],
-  );
+  const rows = rollouts.flatMap((row): GateRow[] => {
+    const { id, update, score, low, high, route, hack, solve, advantage, trained, deployedNorm, quarantineNorm } = row;
+    if (score === null || route === null || !trained) return [];
+    return [{ id, update, score, low, high, route, hack, solve, advantage, deployedNorm, quarantineNorm }];
+  });
   const windows = gateWindows(rollouts, gateWindow, gateTailsOf(arm));
   return {
     run: listed,

@@ -39,7 +39,7 @@ function armLines(series: readonly SeedSeries[], names: readonly string[], suffi
 
 const bandWords = `With ${bandSeeds} seeds and more: the mean where every seed has the update, its band ± SEM, and each seed faintly.`;
 
-export function Curves({ page }: { readonly page: ExperimentPage }) {
+export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
   const names = page.arms.map(({ arm }) => arm);
   const curves = page.curves.filter(({ points }) => points.length > 1);
   if (curves.length === 0) return null;

@@ -5,7 +5,7 @@
 import { armStyle } from '../../report/draw/index.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
 import { linkTo, shownState, stateWords } from './address.ts';
-import { Curves, TrainingCurves } from './curves.tsx';
+import { EvaluatedCurves, TrainingCurves } from './curves.tsx';
 import { Answered, ArmKey, FigureView, StatusMark, TableView } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
@@ -44,7 +44,7 @@ function Story({ page }: { readonly page: ExperimentPage }) {
         <a href={linkTo('labels', page.id)}>labels against the oracle</a>.
       </p>
       <RunMatrix page={page} />
-      <Curves page={page} />
+      <EvaluatedCurves page={page} />
       <TrainingCurves page={page} />
       {page.tables.length > 0 && <h2>Tables</h2>}
       {page.tables.map((table) => (
