@@ -19,7 +19,7 @@ export async function makeManifest(
   inputs: RunInputs,
   identity: RunIdentity,
   parent: Manifest['parent'],
-  { generated, sees }: Pick<Assembly, 'generated' | 'sees'>,
+  { generated, arm: { sees } }: Pick<Assembly, 'generated' | 'arm'>,
 ): Promise<Manifest> {
   const { files, use } = inputs;
   const parts = await partsOf(config);
