@@ -48,6 +48,7 @@ export async function makeManifest(
     poolHash: identity.pool,
     partitionHash: identity.partition,
     armModels: identity.armModels,
+    armRuns: identity.armRuns,
     arm: labelOf(arm, settings),
     usesOracle: usesLabels(config, parts, inputs) || inheritsLabels(parent),
     armSees: sightOf(sees, arm.usesLabels(settings)),
