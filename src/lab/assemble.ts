@@ -7,6 +7,7 @@ import { AdamW, Scope } from '../engine/index.ts';
 import { createGrader, type Problem } from '../env/index.ts';
 import type { Splits } from '../env/sources/index.ts';
 import {
+  type Arm,
   type ArmDefinition,
   type ArmTools,
   type DemonstrationPool,
@@ -14,7 +15,6 @@ import {
   openArm,
   type Policy,
   type Sampler,
-  type Sight,
   type StepContext,
   steerPolicy,
   type Task,
@@ -94,8 +94,7 @@ export interface Assembly {
   readonly clock: PhaseClock;
   /** The pairs that the policy wrote itself; null for an arm that asked for none. */
   readonly generated: GeneratedPairs | null;
-  /** What the arm is shown of rollouts. */
-  readonly sees: Sight;
+  readonly arm: Arm;
 }
 
 export interface AssembleOptions {
@@ -176,7 +175,7 @@ export async function assemble(
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated, sees: arm.sees };
+  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated, arm };
 }
 
 interface ArmSurroundings {
