@@ -2,6 +2,8 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createWasmDevice } from '../../src/engine/wasm/index.ts';
+import { modelDirectory } from '../../src/lab/index.ts';
+import { ModelFolder } from '../../src/model/index.ts';
 import { PolicyServer, type ServedState, type ServerOptions } from '../../src/serve/index.ts';
 import { type MadePolicy, makeServed } from './served.ts';
 
@@ -270,6 +272,24 @@ describe('requests that cannot be answered', () => {
     expect(response.status).toBe(status);
     expect(((await response.json()) as Answer).error.message).toMatch(message);
     expect(warnings).toEqual([]);
+  });
+
+  it('are told why, but no name of a file of the server', async () => {
+    await using folder = await ModelFolder.open(modelDirectory('micro'));
+    const options = { host: '127.0.0.1', port: 0, token: null };
+    server = await PolicyServer.start({ ...made.served, tokenizer: folder.tokenizer }, options);
+    const { error } = await ask('/completions', { prompt: 'unheard-of words' });
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/^prompt: expected text made of tokens/),
+      param: 'prompt',
+    });
+    expect(error.message).not.toContain('tokenizer.json');
+  });
+
+  it('ask for more rows than can ever wait', async () => {
+    await start({ queue: 8 });
+    const response = await post('/completions', { prompt: Array.from({ length: 20_000 }, () => [5]), n: 128 });
+    expect(response.status).toBe(429);
   });
 
   it('come from pages of the web, from strangers, or to no place', async () => {
