@@ -95,7 +95,11 @@ function resultsOf(samples: readonly InspectSample[]) {
 function inspectArchive(head: LogHead, log: InspectLog): Buffer {
   const created = new Date(1000 * head.created).toISOString().replace(/\.\d+Z$/, '+00:00');
   const spec = specOf(head, log, created);
-  const plan = { name: 'plan', steps: [{ solver: 'gradient-quarantine/sample', params: {}, params_passed: {} }], config: {} };
+  const plan = {
+    name: 'plan',
+    steps: [{ solver: 'gradient-quarantine/sample', params: {}, params_passed: {} }],
+    config: {},
+  };
   const samples = log.samples.map((sample) => sampleOf(log, sample));
   const summaries = samples.map(({ id, epoch, input, target, scores, metadata, uuid }) => ({
     ...{ id, epoch, input, target, scores, metadata, uuid },

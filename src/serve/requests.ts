@@ -154,7 +154,7 @@ export interface ChatRequest {
 export type TextRequest = CompletionRequest | ChatRequest;
 
 /** How many rows a request asks for. */
-export function rowsOf(request: TextRequest): number {
+export function countRows(request: TextRequest): number {
   return request.wishes.choices * (request.kind === 'chat' ? 1 : request.prompts.length);
 }
 

@@ -9,7 +9,7 @@ import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
 import { EventWriter, expectAllowed, readJsonBody, sendJson } from './http.ts';
 import { RequestProblem } from './problem.ts';
-import { parseChat, parseCompletion, rowsOf, type TextRequest } from './requests.ts';
+import { countRows, parseChat, parseCompletion, type TextRequest } from './requests.ts';
 import { type CutOff, Scheduler } from './scheduler.ts';
 import { choicesOf, type ServedPolicy, stateOf } from './served-policy.ts';
 
@@ -164,7 +164,7 @@ export class PolicyServer implements AsyncDisposable {
       if (chunk !== null) events?.send(chunk);
     };
     // Before anything is made for it: a short request can ask for very many rows.
-    if (!this.#scheduler.hasRoomFor(rowsOf(request))) {
+    if (!this.#scheduler.hasRoomFor(countRows(request))) {
       throw new RequestProblem(429, 'too many requests wait already; ask again.', null, 'rate_limit_exceeded');
     }
     const choices = choicesOf(this.#policy, request, state, events === null ? undefined : tell);
