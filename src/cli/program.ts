@@ -108,6 +108,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/gate.ts')).configureGate,
   },
   {
+    name: 'evasion',
+    summary: "split a monitor's scores: the same texts on the base and on the trained policy",
+    load: async () => (await import('./commands/evasion.ts')).configureEvasion,
+  },
+  {
     name: 'traces',
     summary: 'read rollouts of a run in full, loophole by loophole',
     load: async () => (await import('./commands/traces.ts')).configureTraces,

@@ -10,6 +10,7 @@ export {
   scaleTable,
   surfacedTable,
 } from './evaluation-tables.ts';
+export { evasionTable } from './evasion-tables.ts';
 export { allFigures } from './figures.ts';
 export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTable } from './gate-tables.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
