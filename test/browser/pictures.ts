@@ -21,7 +21,7 @@ const baseline = encodeURIComponent(`${name}/vanilla-${seed}`);
 const pictures: Readonly<Record<string, readonly [hash: string, text: RegExp, from?: string]>> = {
   home: ['#/?', /Experiments/],
   experiment: [`#/experiment/${name}`, /While training/],
-  curves: [`#/experiment/${name}`, /While training/, 'Curves'],
+  curves: [`#/experiment/${name}`, /While training/, 'While training'],
   matrix: [`#/matrix/${name}`, /known/],
   run: [`#/run/${run}`, /Evaluations/],
   gate: [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/],
