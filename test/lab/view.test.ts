@@ -232,7 +232,7 @@ async function post(path: string, body: unknown, headers: Record<string, string>
     headers: sent,
     body: JSON.stringify(body),
   });
-  return { status: response.status, value: await response.json() };
+  return { status: response.status, value: (await response.json()) as { error?: string } };
 }
 
 describe('what people write', () => {
