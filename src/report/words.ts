@@ -90,8 +90,8 @@ function describeSolve(results: Results, set: FinalSet): string[] {
   return matchSolve(results, solveSet(results) ?? set)
     .filter(({ arm, verdict }) => verdict === 'lower' && isBelow(arm))
     .map(
-      ({ arm, reference, difference }) =>
-        `${arm}: the deployed policy also solves less: ${pointsText(difference)} ${reference}, outside the band of ${percent(results.design.matchedSolve)}; its drop in hacking is not at matched solve.`,
+      ({ arm, reference, difference, n }) =>
+        `${arm}: the deployed policy also solves less: ${pointsText(difference)} ${reference} over ${n} seeds, below the band of ${percent(results.design.matchedSolve)} by a one-sided t-test at 5%; its drop in hacking is not at matched solve.`,
     );
 }
 
