@@ -93,6 +93,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/show.ts')).configureShow,
   },
   {
+    name: 'labels',
+    summary: 'compare what people said of rollouts with the oracle',
+    load: async () => (await import('./commands/labels.ts')).configureLabels,
+  },
+  {
     name: 'diff',
     summary: 'show how two runs differ, in config and results',
     load: async () => (await import('./commands/diff.ts')).configureDiff,

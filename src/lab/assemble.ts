@@ -103,6 +103,8 @@ export interface AssembleOptions {
   readonly initial?: string | null;
   /** The folder of the run, for what its arm keeps there; null where nothing is recorded. */
   readonly folder?: string | null;
+  /** Ends the making of the adapter's factors, with its reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export async function assemble(
@@ -110,7 +112,7 @@ export async function assemble(
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  { warn = silent, initial = null, folder = null }: AssembleOptions = {},
+  { warn = silent, initial = null, folder = null, signal }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
   const parts = await partsOf(config);
@@ -119,7 +121,7 @@ export async function assemble(
   const settings = grpoSettings(config);
   const model = await loadModel(config, files, resources);
   const { text } = model;
-  const adapter = await openAdapter(config, model, pairs, initial, warn);
+  const adapter = await openAdapter(config, model, pairs, initial, warn, signal);
   await tellDisk(config, adapter, warn);
   const { recompute } = settings.compute;
   const unsteered: Policy = {

@@ -87,12 +87,17 @@ function describeSolve(results: Results, set: FinalSet): string[] {
   const hacks = [false, true].flatMap((oracle) => compareArms(results, set, 'hack', oracle));
   const isBelow = (arm: string): boolean =>
     hacks.some((one) => one.arm === arm && one.against === results.baseline && one.difference < 0);
-  return matchSolve(results, solveSet(results) ?? set)
-    .filter(({ arm, verdict }) => verdict === 'lower' && isBelow(arm))
-    .map(
-      ({ arm, reference, difference, n }) =>
-        `${arm}: the deployed policy also solves less: ${pointsText(difference)} ${reference} over ${n} seeds, below the band of ${percent(results.design.matchedSolve)} by a one-sided t-test at 5%; its drop in hacking is not at matched solve.`,
-    );
+  const lower = matchSolve(results, solveSet(results) ?? set).filter(
+    ({ arm, verdict }) => verdict === 'lower' && isBelow(arm),
+  );
+  if (lower.length === 0) return [];
+  const arms = lower.map(
+    ({ arm, reference, difference, n }) => `${arm} (${pointsText(difference)} ${reference}, ${n} seeds)`,
+  );
+  const band = percent(results.design.matchedSolve);
+  return [
+    `The deployed policy also solves less, below the band of ${band} by one-sided t-tests at 5%, so that the drop in hacking is not at matched solve: ${arms.join(', ')}.`,
+  ];
 }
 
 /**

@@ -26,6 +26,7 @@ export interface InfoEvent {
   readonly name:
     | 'memory-plan'
     | 'disk-plan'
+    | 'making-factors'
     | 'damaged-factors'
     | 'already-finished'
     | 'generated-pairs'
