@@ -75,7 +75,7 @@ function openProbe(own: ProbeSettings, tools: ArmTools): Monitor {
   const { refreshEvery, layers } = own;
   const { modules, rank } = tools.policy.adapter;
   const ranges = layerRanges(modules, rank, layers);
-  const ruled = { ...own, ranges };
+  const layered: Layered = { own, ranges };
   let fit: LayerProbes = noProbes;
   let clean: Float64Array = new Float64Array();
   return {
@@ -83,10 +83,10 @@ function openProbe(own: ProbeSettings, tools: ArmTools): Monitor {
     cut: cutRule(own),
     async refresh(step, policy) {
       if (fit.probes.length > 0 && (refreshEvery === 0 || step % refreshEvery !== 0)) return null;
-      ({ fit, clean } = await fitted(ruled, tools, policy));
+      ({ fit, clean } = await fitted(layered, tools, policy));
       return null;
     },
-    score: ({ features }) => (features === null ? [] : rowsOf(features).map(scoreBy(fit, ruled))),
+    score: ({ features }) => (features === null ? [] : rowsOf(features).map(scoreBy(fit, layered))),
     cleanScores: () => clean,
     save: () => ({
       json: null,
@@ -108,7 +108,10 @@ function openProbe(own: ProbeSettings, tools: ArmTools): Monitor {
 const asTensor = (data: Float32Array) => ({ shape: [data.length], data });
 
 /** The settings, with the columns of each layer. */
-type RuledSettings = ProbeSettings & { readonly ranges: readonly LayerRange[] };
+interface Layered {
+  readonly own: ProbeSettings;
+  readonly ranges: readonly LayerRange[];
+}
 
 interface Fitted {
   readonly fit: LayerProbes;
@@ -116,40 +119,45 @@ interface Fitted {
   readonly clean: Float64Array;
 }
 
-async function fitted(own: RuledSettings, tools: ArmTools, policy: Policy): Promise<Fitted> {
+async function fitted(layered: Layered, tools: ArmTools, policy: Policy): Promise<Fitted> {
+  const { own } = layered;
   const { seed, pairs, tokensPerPass } = tools;
   const needsPairs = own.labelledRun === null || own.cut === 'fpr';
   const sides = needsPairs ? await pairFeatures(policy, pairs, { kind: 'activation', tokensPerPass }) : null;
   const rows = sides === null ? null : { hack: rowsOf(sides.hack), clean: rowsOf(sides.clean) };
   const fitPairs = ({ hack, clean }: PairRows): LayerProbes =>
-    fitRows([...hack, ...clean], [...hack.map(() => 1), ...clean.map(() => 0)], own, seed);
+    fitRows([...hack, ...clean], [...hack.map(() => 1), ...clean.map(() => 0)], layered, seed);
   if (own.labelledRun !== null) {
-    const fit = await fitLabelled(own.labelledRun, own, tools, policy);
-    return { fit, clean: Float64Array.from(rows?.clean ?? [], scoreBy(fit, own)) };
+    const fit = await fitLabelled(own.labelledRun, layered, tools, policy);
+    return { fit, clean: Float64Array.from(rows?.clean ?? [], scoreBy(fit, layered)) };
   }
   if (rows === null) throw new RangeError('a probe without labels is fitted on pairs');
-  const held = own.cut === 'fpr' ? heldOutClean(rows, (others) => scoreBy(fitPairs(others), own)) : new Float64Array();
+  const held =
+    own.cut === 'fpr' ? heldOutClean(rows, (others) => scoreBy(fitPairs(others), layered)) : new Float64Array();
   return { fit: fitPairs(rows), clean: held };
 }
 
 function fitRows(
   rows: readonly Float32Array[],
   targets: readonly number[],
-  { steps, learningRate, batch, layers, ranges }: RuledSettings,
+  { own: { steps, learningRate, batch, layers }, ranges }: Layered,
   seed: number,
 ): LayerProbes {
   return fitLayers(rows, targets, ranges, layers, { steps, learningRate, batch, seed });
 }
 
 const scoreBy =
-  (fit: LayerProbes, { ranges, layers }: RuledSettings) =>
+  (fit: LayerProbes, { ranges, own: { layers } }: Layered) =>
   (row: Float32Array) =>
     layeredProbability(fit, ranges, layers, row);
 
-async function fitLabelled(run: string, own: RuledSettings, tools: ArmTools, policy: Policy): Promise<LayerProbes> {
+async function fitLabelled(run: string, layered: Layered, tools: ArmTools, policy: Policy): Promise<LayerProbes> {
   const { labelled, tokensPerPass, seed } = tools;
   const all = (await labelled?.(run)) ?? [];
-  const chosen = randomStream(seed, 'labelled rollouts').permutation(all.length).slice(0, own.labelledRollouts).sort();
+  const chosen = randomStream(seed, 'labelled rollouts')
+    .permutation(all.length)
+    .slice(0, layered.own.labelledRollouts)
+    .sort();
   const some = Array.from(chosen, (i) => all[i]);
   const hacks = some.filter(({ exploited }) => exploited).length;
   if (hacks === 0 || hacks === some.length) {
@@ -164,7 +172,7 @@ async function fitLabelled(run: string, own: RuledSettings, tools: ArmTools, pol
   return fitRows(
     rows,
     some.map(({ exploited }) => (exploited ? 1 : 0)),
-    own,
+    layered,
     seed,
   );
 }
