@@ -34,20 +34,25 @@ export interface PrefillPoint {
   readonly interval: Interval | null;
 }
 
-/** What is evaluated for a curve: both openings at the base and at every chosen checkpoint, in every state that the arm has. */
+/** What is evaluated for a curve, on the whole set or on its first `limit` prompts: both openings at the base and at every chosen checkpoint, in every state that the arm has. */
 export function prefillNames(
   states: Parameters<typeof curveNames>[0],
   checkpoints: readonly number[],
   every: number,
   set: CurveSet,
+  limit: number | null = null,
 ): ProbeName[] {
-  const points = curveNames(states, checkpoints, every, set);
+  const points = curveNames(states, checkpoints, every, set).map((point) => ({ ...point, limit }));
   return points.flatMap((point) => openings.map((opening) => ({ ...point, probe: openingProbe(opening) })));
 }
 
-/** The points of one set, whole, by update; a point needs both openings. */
-export function prefillPoints(probes: readonly ProbeEvaluation[], set: EvaluationSet): PrefillPoint[] {
-  const own = probes.filter((one) => one.set === set && one.limit === null && !isPartial(one.state));
+/** The points of one set, whole or on its first `limit` prompts, by update; a point needs both openings. */
+export function prefillPoints(
+  probes: readonly ProbeEvaluation[],
+  set: EvaluationSet,
+  limit: number | null = null,
+): PrefillPoint[] {
+  const own = probes.filter((one) => one.set === set && one.limit === limit && !isPartial(one.state));
   return own
     .filter(({ probe }) => probe.opening === 'hack')
     .flatMap((begun): PrefillPoint[] => {

@@ -48,6 +48,15 @@ export function probability(probe: FittedProbe, row: Float32Array): number {
   return logistic(weigh(probe, row));
 }
 
+/** The mean cross-entropy of a probe over examples. */
+export function meanLoss(probe: FittedProbe, rows: readonly Float32Array[], targets: readonly number[]): number {
+  const losses = rows.map((row, i) => {
+    const value = weigh(probe, row);
+    return Math.max(value, 0) + Math.log1p(Math.exp(-Math.abs(value))) - targets[i] * value;
+  });
+  return losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+}
+
 function logistic(value: number): number {
   return 1 / (1 + Math.exp(-value));
 }

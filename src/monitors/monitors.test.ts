@@ -89,6 +89,17 @@ describe('the probe', () => {
     expect(monitor.save?.()).toEqual(before);
   });
 
+  it.each(['mean', 'least'])('by layer gives probabilities, and is the same after a resume: %s', async (layers) => {
+    const settings = { layers, steps: 100, learningRate: 0.05 };
+    const { hack, clean, sides, monitor } = await scoresOf(probeMonitor, settings);
+    expect(hack.every((score, i) => score > clean[i])).toBe(true);
+    const resumed = await probeMonitor.open(settings, toolsOf(lab.policy));
+    const saved = monitor.save?.();
+    if (saved !== undefined) resumed.restore?.(saved);
+    expect(await resumed.score({ features: sides.hack } as SeenRollouts)).toEqual(hack);
+    expect(resumed.save?.()).toEqual(saved);
+  });
+
   it('on a labelled run follows its labels, and refuses one that has only one side', async () => {
     // The labels are turned around, so that the probe must contradict the pairs.
     const labelled = pairs.flatMap(({ prompt, hack, clean }, i) => [

@@ -9,7 +9,17 @@ import { randomStream, UserError } from '../base/index.ts';
 import { type ArmTools, completionFeatures, type Policy, pairFeatures } from '../grpo/index.ts';
 import { cutKeys, cutRule, cutWords } from './cut.ts';
 import { heldOutClean, type PairRows, rowsOf } from './held-out.ts';
-import { type FitOptions, type FittedProbe, fitProbe, probability } from './logistic.ts';
+import {
+  fitLayers,
+  joinProbes,
+  type LayerProbes,
+  type LayerRange,
+  layeredProbability,
+  layerRanges,
+  layerRules,
+  noProbes,
+  splitProbes,
+} from './layers.ts';
 import { defineMonitor, type Monitor, type MonitorDefinition } from './monitor.ts';
 
 const settings = z.strictObject({
@@ -28,6 +38,12 @@ const settings = z.strictObject({
     .max(65_536)
     .default(512)
     .describe('most rollouts of arm.monitor.labelledRun, drawn by the seed'),
+  layers: z
+    .enum(layerRules)
+    .default('together')
+    .describe(
+      'together: one probe reads all modules; mean: a probe a layer, the mean of those whose loss is below 0.6; least: a probe a layer, the least of all',
+    ),
   refreshEvery: z
     .number()
     .int()
@@ -47,75 +63,101 @@ export const probeMonitor: MonitorDefinition = defineMonitor({
   summary: 'a linear probe on pooled activations, fitted to the pairs or to a labelled run',
   settings,
   usesLabels: ({ labelledRun }) => labelledRun !== null,
-  label: (own) => `${own.labelledRun === null ? 'probe' : 'labelled probe'}${cutWords(own, 'fpr')}`,
+  label: (own) => {
+    const layers = own.layers === 'together' ? '' : ` by layer, ${own.layers},`;
+    return `${own.labelledRun === null ? 'probe' : 'labelled probe'}${layers}${cutWords(own, 'fpr')}`;
+  },
   runs: ({ labelledRun }) => (labelledRun === null ? [] : [labelledRun]),
   open: (own, tools) => openProbe(own, tools),
 });
 
 function openProbe(own: ProbeSettings, tools: ArmTools): Monitor {
-  const { refreshEvery } = own;
-  let probe: FittedProbe = new Float32Array();
+  const { refreshEvery, layers } = own;
+  const { modules, rank } = tools.policy.adapter;
+  const ranges = layerRanges(modules, rank, layers);
+  const layered: Layered = { own, ranges };
+  let fit: LayerProbes = noProbes;
   let clean: Float64Array = new Float64Array();
   return {
     sees: { features: { kind: 'activation', granularity: 'rollout' }, text: false },
     cut: cutRule(own),
     async refresh(step, policy) {
-      if (probe.length > 0 && (refreshEvery === 0 || step % refreshEvery !== 0)) return null;
-      ({ probe, clean } = await fitted(own, tools, policy));
+      if (fit.probes.length > 0 && (refreshEvery === 0 || step % refreshEvery !== 0)) return null;
+      ({ fit, clean } = await fitted(layered, tools, policy));
       return null;
     },
-    score: ({ features }) => (features === null ? [] : rowsOf(features).map((row) => probability(probe, row))),
+    score: ({ features }) => (features === null ? [] : rowsOf(features).map(scoreBy(fit, layered))),
     cleanScores: () => clean,
     save: () => ({
       json: null,
       tensors: new Map([
-        ['probe', { shape: [probe.length], data: probe }],
-        ['clean', { shape: [clean.length], data: Float32Array.from(clean) }],
+        ['probe', asTensor(joinProbes(fit))],
+        ...(layers === 'together' ? [] : [['layers', asTensor(Float32Array.from(fit.counts, Number))] as const]),
+        ['clean', asTensor(Float32Array.from(clean))],
       ]),
     }),
     restore({ tensors }) {
-      probe = tensors.get('probe')?.data ?? new Float32Array();
+      const counts = tensors.get('layers')?.data;
+      const flags = counts === undefined ? null : Array.from(counts, (count) => count === 1);
+      fit = splitProbes(tensors.get('probe')?.data ?? new Float32Array(), flags, ranges);
       clean = Float64Array.from(tensors.get('clean')?.data ?? []);
     },
   };
 }
 
+const asTensor = (data: Float32Array) => ({ shape: [data.length], data });
+
+/** The settings, with the columns of each layer. */
+interface Layered {
+  readonly own: ProbeSettings;
+  readonly ranges: readonly LayerRange[];
+}
+
 interface Fitted {
-  readonly probe: FittedProbe;
+  readonly fit: LayerProbes;
   /** Scores of the clean sides of the pairs, for the cut `fpr`; empty with another cut. */
   readonly clean: Float64Array;
 }
 
-async function fitted(own: ProbeSettings, tools: ArmTools, policy: Policy): Promise<Fitted> {
+async function fitted(layered: Layered, tools: ArmTools, policy: Policy): Promise<Fitted> {
+  const { own } = layered;
   const { seed, pairs, tokensPerPass } = tools;
-  const options = fitOptions(own, seed);
   const needsPairs = own.labelledRun === null || own.cut === 'fpr';
   const sides = needsPairs ? await pairFeatures(policy, pairs, { kind: 'activation', tokensPerPass }) : null;
   const rows = sides === null ? null : { hack: rowsOf(sides.hack), clean: rowsOf(sides.clean) };
-  const fitPairs = ({ hack, clean }: PairRows): FittedProbe =>
-    fitProbe([...hack, ...clean], [...hack.map(() => 1), ...clean.map(() => 0)], options);
+  const fitPairs = ({ hack, clean }: PairRows): LayerProbes =>
+    fitRows([...hack, ...clean], [...hack.map(() => 1), ...clean.map(() => 0)], layered, seed);
   if (own.labelledRun !== null) {
-    const probe = await fitLabelled(own.labelledRun, own, tools, policy);
-    return { probe, clean: Float64Array.from(rows?.clean ?? [], (row) => probability(probe, row)) };
+    const fit = await fitLabelled(own.labelledRun, layered, tools, policy);
+    return { fit, clean: Float64Array.from(rows?.clean ?? [], scoreBy(fit, layered)) };
   }
   if (rows === null) throw new RangeError('a probe without labels is fitted on pairs');
-  const held = own.cut === 'fpr' ? heldOutClean(rows, (others) => scoreBy(fitPairs(others))) : new Float64Array();
-  return { probe: fitPairs(rows), clean: held };
+  const held =
+    own.cut === 'fpr' ? heldOutClean(rows, (others) => scoreBy(fitPairs(others), layered)) : new Float64Array();
+  return { fit: fitPairs(rows), clean: held };
 }
 
-const fitOptions = ({ steps, learningRate, batch }: ProbeSettings, seed: number): FitOptions => ({
-  steps,
-  learningRate,
-  batch,
-  seed,
-});
+function fitRows(
+  rows: readonly Float32Array[],
+  targets: readonly number[],
+  { own: { steps, learningRate, batch, layers }, ranges }: Layered,
+  seed: number,
+): LayerProbes {
+  return fitLayers(rows, targets, ranges, layers, { steps, learningRate, batch, seed });
+}
 
-const scoreBy = (probe: FittedProbe) => (row: Float32Array) => probability(probe, row);
+const scoreBy =
+  (fit: LayerProbes, { ranges, own: { layers } }: Layered) =>
+  (row: Float32Array) =>
+    layeredProbability(fit, ranges, layers, row);
 
-async function fitLabelled(run: string, own: ProbeSettings, tools: ArmTools, policy: Policy): Promise<FittedProbe> {
+async function fitLabelled(run: string, layered: Layered, tools: ArmTools, policy: Policy): Promise<LayerProbes> {
   const { labelled, tokensPerPass, seed } = tools;
   const all = (await labelled?.(run)) ?? [];
-  const chosen = randomStream(seed, 'labelled rollouts').permutation(all.length).slice(0, own.labelledRollouts).sort();
+  const chosen = randomStream(seed, 'labelled rollouts')
+    .permutation(all.length)
+    .slice(0, layered.own.labelledRollouts)
+    .sort();
   const some = Array.from(chosen, (i) => all[i]);
   const hacks = some.filter(({ exploited }) => exploited).length;
   if (hacks === 0 || hacks === some.length) {
@@ -127,9 +169,10 @@ async function fitLabelled(run: string, own: ProbeSettings, tools: ArmTools, pol
     });
   }
   const rows = await completionFeatures(policy, some, { kind: 'activation', granularity: 'rollout', tokensPerPass });
-  return fitProbe(
+  return fitRows(
     rows,
     some.map(({ exploited }) => (exploited ? 1 : 0)),
-    fitOptions(own, seed),
+    layered,
+    seed,
   );
 }

@@ -15,7 +15,7 @@ export interface MatchedSolve {
   readonly n: number;
   /** Null with one seed. */
   readonly test: EquivalenceTest | null;
-  /** Kept: shown to be inside the band. Lower, higher: the mean is outside it. Otherwise nothing is shown. */
+  /** Kept: shown to be inside the band. Lower, higher: shown to be outside it. Otherwise nothing is shown. */
   readonly verdict: 'kept' | 'lower' | 'higher' | 'not shown';
 }
 
@@ -39,11 +39,18 @@ export function matchSolve(results: Results, set: FinalSet): MatchedSolve[] {
       const differences = pairs.map(({ first, second }) => first - second);
       const difference = mean(differences);
       const test = pairs.length < 2 ? null : equivalenceTest(differences, margin);
-      const isKept = test !== null && test.pValue < level;
-      const outside = difference < -margin ? 'lower' : difference > margin ? 'higher' : 'not shown';
-      const verdict = isKept ? 'kept' : outside;
+      const verdict = verdictOf(test, margin);
       return [{ arm, usesOracle, reference, difference, n: pairs.length, test, verdict }];
     });
+}
+
+/** The 90% interval has one-sided tests at the level of 5% on either side: all of it must lie in the band, or beyond it. */
+function verdictOf(test: EquivalenceTest | null, margin: number): MatchedSolve['verdict'] {
+  if (test === null) return 'not shown';
+  if (test.pValue < level) return 'kept';
+  const { low, high } = test.interval;
+  if (high < -margin) return 'lower';
+  return low > margin ? 'higher' : 'not shown';
 }
 
 export function matchedSolveTable(results: Results): Table {
@@ -63,7 +70,7 @@ export function matchedSolveTable(results: Results): Table {
       verdict,
     ]),
     notes: [
-      `Two one-sided t-tests over seeds at level ${level}. kept: the difference is inside ±${matchedSolve}. lower, higher: the mean is outside that. not shown: these seeds cannot tell.`,
+      `Two one-sided t-tests over seeds at level ${level}. kept: the difference is inside ±${matchedSolve}. lower, higher: the whole interval is outside that. not shown: these seeds cannot tell.`,
       ...(found.some(({ n }) => n === 1) ? [`${noClaim}.`] : []),
     ],
   };

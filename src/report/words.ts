@@ -91,10 +91,12 @@ function describeSolve(results: Results, set: FinalSet): string[] {
     ({ arm, verdict }) => verdict === 'lower' && isBelow(arm),
   );
   if (lower.length === 0) return [];
-  const arms = lower.map(({ arm, reference, difference }) => `${arm} (${pointsText(difference)} ${reference})`);
+  const arms = lower.map(
+    ({ arm, reference, difference, n }) => `${arm} (${pointsText(difference)} ${reference}, ${n} seeds)`,
+  );
   const band = percent(results.design.matchedSolve);
   return [
-    `The deployed policy also solves less, outside the band of ${band}, so that the drop in hacking is not at matched solve: ${arms.join(', ')}.`,
+    `The deployed policy also solves less, below the band of ${band} by one-sided t-tests at 5%, so that the drop in hacking is not at matched solve: ${arms.join(', ')}.`,
   ];
 }
 

@@ -80,6 +80,9 @@ describe('gq prefill-curve', () => {
     const { sets } = JSON.parse(readFileSync(join(run, 'prefill-curve.json'), 'utf8'));
     expect(sets.train.map(({ update }: { update: number }) => update)).toEqual([0, 4]);
     expect((await gq('results', run)).out).toContain('prefill sensitivity over updates, train');
+    const few = await gq('prefill-curve', run, '--set', 'train', '--every', '4', '--limit', '2');
+    expect(few.out).toMatch(/recontextualised: recontextualisation .*, seed 1\n\nprefill .*first 2 prompts of train;/s);
+    expect(JSON.parse(readFileSync(join(run, 'prefill-curve.json'), 'utf8')).sets).toEqual(sets);
   });
 });
 

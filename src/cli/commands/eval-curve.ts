@@ -77,7 +77,7 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
     context.stdout.write(`${JSON.stringify({ run: path, set, curve: choice, points }, null, 2)}\n`);
     return;
   }
-  const head = `${path}: ${config.arm.kind}, seed ${config.seed}\n${choice === null ? '' : `${choiceText(choice)}\n`}`;
+  const head = `${path}: ${run.readManifest().arm}, seed ${config.seed}\n${choice === null ? '' : `${choiceText(choice)}\n`}`;
   const table = renderTable(curveTable(points, set, hasQuarantine), 'text', screenWidth(context.stdout));
   context.stdout.write(`${head}\n${table}`);
 }

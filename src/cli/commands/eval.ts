@@ -82,14 +82,14 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
 }
 
 function evaluationText(run: RunDirectory, update: number, found: readonly Evaluation[], width: number): string {
-  const { config, hasQuarantine } = run.readManifest();
+  const { arm, config, hasQuarantine } = run.readManifest();
   const tables = [
     finalEvaluationTable(found, hasQuarantine),
     loopholeEvaluationTable(found, config.environment.heldOutLoopholes),
     scaleTable(found),
     surfacedTable(found),
   ].filter(({ rows }) => rows.length > 0);
-  const head = `${run.path}: ${config.arm.kind}, seed ${config.seed}, after ${update} updates`;
+  const head = `${run.path}: ${arm}, seed ${config.seed}, after ${update} updates`;
   return `${[head, ...tables.map((table) => renderTable(table, 'text', width).trimEnd())].join('\n\n')}\n`;
 }
 

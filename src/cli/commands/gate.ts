@@ -77,9 +77,9 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
     context.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
     return;
   }
-  const { arm, seed } = run.readManifest().config;
+  const { arm, config } = run.readManifest();
   const gated = hasGate(all) || rollouts.some(({ score }) => score !== null);
-  const nothing = `There is nothing to judge: the arm ${arm.kind} neither watched nor gated a rollout.`;
+  const nothing = `There is nothing to judge: the arm ${arm} neither watched nor gated a rollout.`;
   const tables = [
     ...(monitor === null ? [] : [monitorTable(monitor), monitorWindowTable(watched)]),
     ...(gated ? [gateTable(all, reinforced)] : []),
@@ -89,7 +89,7 @@ async function runGate(path: string, options: GateOptions, context: CommandConte
     ...(gated ? [windowTable(windows, false), windowTable(windows, true)] : []),
     ...(windows.some(({ scores }) => scores !== null) ? [driftTable(windows)] : []),
   ];
-  const head = `${path}: ${arm.kind}, seed ${seed}`;
+  const head = `${path}: ${arm}, seed ${config.seed}`;
   const shown = tables.map((table) => renderTable(table, 'text', screenWidth(context.stdout)).trimEnd());
   context.stdout.write(`${[head, ...(gated || monitor !== null ? missing : [nothing]), ...shown].join('\n\n')}\n`);
 }

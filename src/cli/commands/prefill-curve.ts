@@ -1,7 +1,14 @@
 /** `gq prefill-curve RUN`: prefill sensitivity at the base and at the chosen checkpoints, in every state that the arm has. */
 import type { Command } from 'commander';
 import { shellLine } from '../../base/index.ts';
-import { parsePrefillSet, prefillNames, prefillSets, statesOf, writePrefillCurve } from '../../evaluate/index.ts';
+import {
+  parsePrefillSet,
+  prefillNames,
+  prefillPoints,
+  prefillSets,
+  statesOf,
+  writePrefillCurve,
+} from '../../evaluate/index.ts';
 import { openRun, probeTokens, Resources } from '../../lab/index.ts';
 import { prefillTable, renderTable } from '../../report/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -13,6 +20,7 @@ import { parseWholeNumber } from '../values.ts';
 interface PrefillOptions {
   readonly set: string;
   readonly every: string;
+  readonly limit?: string;
   readonly device?: string;
   readonly json?: true;
 }
@@ -26,6 +34,7 @@ export function configurePrefillCurve(command: Command, context: CommandContext)
       'least updates between points, in multiples of it; every point is a checkpoint, and the last one is always included',
       '1',
     )
+    .option('--limit <n>', 'use only the first n prompts of the set; such points are printed and belong to no curve')
     .option('--device <name>', 'device to compute on; the one the run was trained on when absent')
     .option('--json', 'print the points as JSON')
     .addHelpText(
@@ -38,21 +47,24 @@ export function configurePrefillCurve(command: Command, context: CommandContext)
 async function runPrefill(path: string, options: PrefillOptions, context: CommandContext): Promise<void> {
   const every = parseWholeNumber(options.every, '--every', 1);
   const set = parsePrefillSet(options.set);
+  const limit = options.limit === undefined ? null : parseWholeNumber(options.limit, '--limit', 1);
   await using resources = new Resources();
   const { run, config, evaluator, hasQuarantine } = await openRun(path, resources, {
     ...(options.device === undefined ? {} : { device: options.device }),
     longerBy: probeTokens,
     warn: tellOn(context),
   });
-  const names = prefillNames(statesOf({ hasQuarantine }), run.listCheckpoints(), every, set);
+  const names = prefillNames(statesOf({ hasQuarantine }), run.listCheckpoints(), every, set, limit);
   evaluator.expectPossible(names);
   const found = await probeUnderBar(evaluator, names, shellLine('gq', 'prefill-curve', path), context);
-  const { [set]: points = [] } = await writePrefillCurve(path);
+  const { [set]: whole = [] } = await writePrefillCurve(path);
   if (found === null) return;
+  const points = limit === null ? whole : prefillPoints(found, set, limit);
   if (options.json) {
-    context.stdout.write(`${JSON.stringify({ run: path, set, points }, null, 2)}\n`);
+    context.stdout.write(`${JSON.stringify({ run: path, set, limit, points }, null, 2)}\n`);
     return;
   }
-  const table = renderTable(prefillTable(points, set, hasQuarantine), 'text', screenWidth(context.stdout));
-  context.stdout.write(`${path}: ${config.arm.kind}, seed ${config.seed}\n\n${table}`);
+  const prompts = limit === null ? set : `the first ${limit} prompts of ${set}`;
+  const table = renderTable(prefillTable(points, prompts, hasQuarantine), 'text', screenWidth(context.stdout));
+  context.stdout.write(`${path}: ${run.readManifest().arm}, seed ${config.seed}\n\n${table}`);
 }

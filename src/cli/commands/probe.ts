@@ -64,7 +64,7 @@ async function runProbe(path: string, options: ProbeOptions, context: CommandCon
     context.stdout.write(`${JSON.stringify({ run: path, arm: config.arm.kind, update, categories }, null, 2)}\n`);
     return;
   }
-  const head = `${path}: ${config.arm.kind}, seed ${config.seed}, after ${update} updates`;
+  const head = `${path}: ${run.readManifest().arm}, seed ${config.seed}, after ${update} updates`;
   const table = renderTable(leakTable(leaks, found, hasQuarantine), 'text', screenWidth(context.stdout));
   context.stdout.write(`${head}\n\n${table}`);
 }

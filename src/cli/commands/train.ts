@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { shellLine, UserError } from '../../base/index.ts';
 import type { SandboxPolicy } from '../../env/sandbox/index.ts';
-import { onInterrupt, resolveConfig, type TrainOptions, type TrainResult, trainRun } from '../../lab/index.ts';
+import {
+  armOf,
+  onInterrupt,
+  partsOf,
+  resolveConfig,
+  type TrainOptions,
+  type TrainResult,
+  trainRun,
+} from '../../lab/index.ts';
 import { LogSink, type MetricLog, metricLogs } from '../../logs/index.ts';
 import { demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
@@ -100,16 +108,19 @@ async function trainShown(
   options: Pick<TrainOptions, 'parent'>,
 ): Promise<TrainResult> {
   using interruption = onInterrupt(context.stderr, 'finishing this update, then saving');
+  const definition = armOf(config, await partsOf(config));
+  const { kind: _kind, ...settings } = config.arm;
   const sink = json
     ? new JsonLines(context.stdout)
     : new TrainDisplay(context, {
         path: run.path,
         updates: config.updates,
         isDemonstration: demonstrationTest(config),
+        hasQuarantine: definition.quarantine,
       });
-  const { arm, seed, updates } = config;
+  const { seed, updates } = config;
   context.stderr.write(
-    `${run.path}: ${arm.kind}, seed ${seed}, ${updates} updates; loading (Ctrl-C saves and ends it)\n`,
+    `${run.path}: ${definition.label(settings)}, seed ${seed}, ${updates} updates; loading (Ctrl-C saves and ends it)\n`,
   );
   const result = await trainRun(config, run, {
     ...options,

@@ -31,6 +31,8 @@ export interface DisplayedRun {
   readonly updates: number;
   /** Tells demonstrations, which are not counted; absent for a run without any. */
   readonly isDemonstration?: DemonstrationTest;
+  /** Whether deployment deletes a block, whose share of the gradient is then shown; default: it does. */
+  readonly hasQuarantine?: boolean;
 }
 
 export class TrainDisplay implements Sink {
@@ -90,10 +92,11 @@ export class TrainDisplay implements Sink {
     this.#header = header;
     const spent = Object.values(seconds).reduce((sum, value) => sum + value, 0);
     this.#spent += spent;
-    const { updates } = this.#run;
+    const { updates, hasQuarantine = true } = this.#run;
     const left = (this.#spent / this.#rows) * (updates - event.update);
     this.#progress = `${event.update}/${updates}, ${formatDuration(left)} left`;
-    const row = cutText(tableRow(event, this.#verdicts.at(event.update), spent, width), width);
+    const shown = hasQuarantine ? event : { ...event, qmass: null };
+    const row = cutText(tableRow(shown, this.#verdicts.at(event.update), spent, width), width);
     this.#stdout.write(this.#isTerminal ? `${row}\n` : `${row}   ${this.#progress}\n`);
     this.#showProgress();
   }

@@ -136,6 +136,18 @@ describe('the step table', () => {
     expect(text.split('\n')[0].trim().split(/ +/)).toHaveLength(14);
   });
 
+  it.each([
+    [true, '0.31'],
+    [false, '-'],
+  ])('has the share of the gradient in the quarantine, where there is one: %s', (hasQuarantine, cell) => {
+    let text = '';
+    const sink = { write: (part: string) => (text += part) };
+    const display = new TrainDisplay({ stdout: sink, stderr: sink }, { path: 'runs/x', updates: 60, hasQuarantine });
+    display.event(step(1), { sample: 1 } as never);
+    const [header, row] = text.split('\n').map((line) => line.trim().split(/ +/));
+    expect(row[header.indexOf('qmass')]).toBe(cell);
+  });
+
   it('has the flags of a monitor, and says what they are', () => {
     const terminal = new TerminalEmulator(80);
     const display = new TrainDisplay({ stdout: terminal, stderr: terminal }, { path: 'runs/x', updates: 60 });
