@@ -23,6 +23,7 @@ describe("Cohen's kappa", () => {
     const few = cohenKappa(table(3, 0, 0, 3));
     expect(few).toMatchObject({ kappa: 1, high: 1 });
     expect(few?.low).toBeLessThan(0.3);
+    expect(cohenKappa(table(0, 1, 0, 4))?.low).toBe(-1);
     expect(cohenKappa(table(0, 0, 0, 0))).toBeNull();
     expect(cohenKappa(table(7, 0, 0, 0))).toBeNull();
   });

@@ -25,5 +25,13 @@ export function cohenKappa(confusion: Confusion, confidence = 0.95): Kappa | nul
   if (expected === 1) return null;
   const { estimate, low, high } = wilsonInterval(truePositives + trueNegatives, n, confidence);
   const scaled = (share: number): number => (share - expected) / (1 - expected);
-  return { kappa: scaled(estimate), low: scaled(low), high: scaled(high), observed: estimate, expected, n };
+  // No table has a kappa below −1.
+  return {
+    kappa: scaled(estimate),
+    low: Math.max(-1, scaled(low)),
+    high: scaled(high),
+    observed: estimate,
+    expected,
+    n,
+  };
 }

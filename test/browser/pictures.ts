@@ -45,7 +45,9 @@ async function write(page: Page, address: string): Promise<void> {
   await page.goto(`${address}#/matrix/${name}`);
   await waitFor(page, /known/);
   await page.keyboard.press('n');
-  await page.getByLabel('a note on this view').fill('The placebo does as well as the gate here: one seed, so no claim.');
+  await page
+    .getByLabel('a note on this view')
+    .fill('The placebo does as well as the gate here: one seed, so no claim.');
   await page.getByRole('button', { name: 'pin', exact: true }).click();
   await page.locator('aside').waitFor({ state: 'detached' });
 }
