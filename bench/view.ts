@@ -5,6 +5,8 @@
 import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sealRun } from '../src/oracle/index.ts';
+import { writeSeal } from '../src/run/index.ts';
 import { openPage, startView } from '../src/view/index.ts';
 import { findChromium } from '../test/browser/chromium.ts';
 import { writeRun } from '../test/lab/hand-made.ts';
@@ -20,15 +22,18 @@ async function makeRuns(root: string): Promise<void> {
     for (let seed = 0; seed < size.seeds; seed++) {
       const path = join(directory, `gate-${seed}`);
       const isFirst = path === first;
-      await writeRun(path, {
+      const run = await writeRun(path, {
         config: { seed, updates: size.updates, arm: { kind: 'activation' } },
         checkpoints: [0, size.updates],
         rollouts: isFirst ? madeRollouts() : [],
         steps: Array.from({ length: size.updates }, (_, i) => ({ update: i + 1, meanReward: i / size.updates })),
       });
-      for (const name of isFirst ? [] : ['rollouts.jsonl', 'verdicts.jsonl']) {
-        rmSync(join(path, name));
-        linkSync(join(first, name), join(path, name));
+      if (isFirst) await sealRun(run);
+      else {
+        const tables = ['rollouts', 'verdicts'];
+        for (const name of tables) rmSync(join(path, `${name}.jsonl`));
+        for (const name of tables) linkSync(join(first, `${name}.parquet`), join(path, `${name}.parquet`));
+        await writeSeal(path, size.updates);
       }
       runs.push({ arm: 'gate', seed, folder: `gate-${seed}`, configHash: '' });
     }
@@ -47,6 +52,8 @@ function madeRollouts() {
     score: Math.sin(i),
     low: -0.5,
     high: 0.5,
+    problem: `problem-${Math.floor(i / 8) % 97}`,
+    prompt: `Problem ${Math.floor(i / 8) % 97}\n${'A sentence of the task that is to be solved. '.repeat(12)}`,
     completion: `class Solution:\n    def solve(self, n):\n        n += ${i}\n        return n\n${'# a line of thought\n'.repeat(12)}`,
   }));
 }

@@ -35,6 +35,7 @@ export {
 export { type ConfigOutline, type OutlinedKey, outlineConfig } from './outline.ts';
 export {
   dropRolloutLines,
+  followRollouts,
   readDirections,
   readEvents,
   readFeatures,
@@ -52,7 +53,7 @@ export { expectAllSealed, writeSeal } from './seal.ts';
 export { computeTable, grpoSettings } from './settings.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
 export { readStored } from './stored.ts';
-export { dropLines, readTable, sealTable, type TableColumns } from './table.ts';
+export { type ColumnBlock, dropLines, readColumns, readTable, sealTable, type TableColumns } from './table.ts';
 export {
   assertPromptsFit,
   makeTask,

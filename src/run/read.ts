@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { readJsonl } from '../base/node/index.ts';
+import { followJsonl, type JsonlFollower, readJsonl } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { expectGrownFile } from './checkpoint-files.ts';
 import type { RunDirectory } from './directory.ts';
@@ -57,6 +57,12 @@ async function* readChecked<Schema extends z.ZodType>(
 export async function* readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
   if (!run.isSealed()) expectGrownFile(run, 'rollouts.jsonl');
   yield* readTable<RolloutRow>(run.file('rollouts'));
+}
+
+/** The rollouts of a run that is not over, as they are written. */
+export function followRollouts(run: RunDirectory): JsonlFollower {
+  expectGrownFile(run, 'rollouts.jsonl');
+  return followJsonl(run.ledger('rollouts'));
 }
 
 const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()) });

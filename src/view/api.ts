@@ -173,11 +173,14 @@ export interface LedgerRow {
   readonly tokenScores: readonly number[] | null;
 }
 
+/** What only the page of one rollout shows. */
+export const rolloutDetails = ['evidence', 'tokenLogps', 'tokenRoutes', 'tokenScores'] as const;
+
+/** A rollout as a search needs it. */
+export type SearchRow = Omit<LedgerRow, (typeof rolloutDetails)[number]>;
+
 /** A rollout in a list: its text is cut to the place that was searched for. */
-export type ListedRollout = Omit<
-  LedgerRow,
-  'prompt' | 'completion' | 'tokenLogps' | 'tokenRoutes' | 'tokenScores' | 'evidence'
-> & { readonly excerpt: string };
+export type ListedRollout = Omit<SearchRow, 'prompt' | 'completion'> & { readonly excerpt: string };
 
 export interface RolloutList {
   readonly total: number;

@@ -6,3 +6,4 @@ export { ViewLibrary } from './library.ts';
 export { openPage } from './page-files.ts';
 export { facetNames, findRollouts, parseQuery, rolloutOrders, truthOf } from './query.ts';
 export { type RunningView, startView } from './server.ts';
+export { withinLimit } from './time-limit.ts';

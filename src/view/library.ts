@@ -7,11 +7,13 @@ import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../sweep/index.ts';
-import type { LedgerRow, ListedRun, RolloutPage } from './api.ts';
+import type { LedgerRow, ListedRun, RolloutList, RolloutPage, SearchRow } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
-import { listRollouts, parseQuery } from './query.ts';
-import { answersPage, gatePage, ledgerRows, runPage } from './run-page.ts';
+import { type FoundRollouts, findRollouts, listRollouts, parseQuery, type RolloutQuery } from './query.ts';
+import { answersPage, gatePage, gateUnit, ledgerRows, runPage } from './run-page.ts';
+import { GrowingRows, sealedRows } from './search-rows.ts';
+import { withinLimit } from './time-limit.ts';
 
 /** What a page may ask for; `rows` are all rollouts of a run, which only pages without a server take whole. */
 export const pageKinds = ['home', 'experiment', 'run', 'gate', 'answers', 'rollouts', 'rollout', 'rows'] as const;
@@ -22,8 +24,8 @@ interface Kept {
   readonly value: Promise<unknown>;
 }
 
-/** Runs whose rollouts are kept. */
-const mostRuns = 64;
+/** How many answers of a kind are kept: rollouts without their details, with them, and what searches found. */
+const most: Readonly<Record<string, number>> = { rows: 64, whole: 2, search: 8 };
 /** How long a list of what is there counts, in milliseconds: a page asks for several things at once. */
 const entriesFor = 1000;
 
@@ -31,6 +33,7 @@ export class ViewLibrary {
   readonly root: string;
   readonly #kept = new Map<string, Kept>();
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
+  readonly #growing = new Map<string, GrowingRows>();
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
 
   constructor(root: string) {
@@ -49,15 +52,15 @@ export class ViewLibrary {
   async answer(kind: PageKind, parameters: URLSearchParams): Promise<unknown> {
     if (kind === 'home') return listCatalogue(this.root, this.entries(), (entry) => this.#listed(entry));
     const entry = this.find(parameters.get('id') ?? '');
-    if (kind === 'rollouts') return listRollouts(await this.rows(entry), parseQuery(parameters));
+    if (kind === 'rollouts') return this.#rollouts(entry, parseQuery(parameters));
     if (kind === 'rollout') return this.#rollout(entry, parameters.get('rollout') ?? '');
-    if (kind === 'rows') return this.rows(entry);
+    if (kind === 'rows') return this.wholeRows(entry);
     if (kind === 'experiment') return this.#experiment(entry);
     if (entry.kind !== 'run') throw unknownEntry(entry.id, 'a run');
     const run = RunDirectory.open(entry.path);
     const listed = this.#listed(entry);
     const keep = (read: () => Promise<unknown>) => this.#keep(`${kind} ${entry.id}`, entry.path, read);
-    if (kind === 'gate') return keep(() => gatePage(run, listed));
+    if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.#gateRows(entry, run)));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
     return keep(async () => runPage(run, listed, run.isSealed() ? await this.rows(entry) : null));
   }
@@ -68,29 +71,73 @@ export class ViewLibrary {
     return found;
   }
 
-  /** The rollouts of a run, or of all runs of an experiment. */
-  async rows(entry: FoundEntry): Promise<readonly LedgerRow[]> {
-    if (entry.kind === 'experiment') {
-      const own = this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
-      const all: LedgerRow[][] = [];
-      for (const run of own) all.push(await this.#ownRows(run));
-      return all.flat();
-    }
-    return this.#ownRows(entry);
+  /** The rollouts of a run, or of all runs of an experiment, as a search needs them. */
+  async rows(entry: FoundEntry): Promise<readonly SearchRow[]> {
+    const all: (readonly SearchRow[])[] = [];
+    for (const run of this.#begun(entry)) all.push(await this.#ownRows(run));
+    return all.length === 1 ? all[0] : all.flat();
   }
 
-  #ownRows({ id, path }: FoundEntry): Promise<LedgerRow[]> {
-    return this.#keep(`rows ${id}`, path, () => ledgerRows(RunDirectory.open(path), id));
+  /** The rollouts of a run, or of all runs of an experiment, with all that is known about them. */
+  async wholeRows(entry: FoundEntry): Promise<readonly LedgerRow[]> {
+    const all: LedgerRow[][] = [];
+    for (const { id, path } of this.#begun(entry)) {
+      all.push(await this.#keep(`whole ${id}`, path, () => ledgerRows(RunDirectory.open(path), id)));
+    }
+    return all.flat();
+  }
+
+  /** What a query finds; one that takes too long is stopped. */
+  async search(entry: FoundEntry, query: RolloutQuery): Promise<FoundRollouts> {
+    const { offset: _offset, limit: _limit, ...rest } = query;
+    const stamp = this.#begun(entry).map(({ path }) => stampOf(path)).join(' '); // biome-ignore format: one line
+    const find = async (): Promise<FoundRollouts> => {
+      const rows = await this.rows(entry);
+      return withinLimit(() => findRollouts(rows, query));
+    };
+    return this.#keep(`search ${entry.id} ${JSON.stringify(rest)}`, entry.path, find, stamp);
+  }
+
+  async #rollouts(entry: FoundEntry, query: RolloutQuery): Promise<RolloutList> {
+    const found = await this.search(entry, query);
+    return withinLimit(() => listRollouts(found, query));
+  }
+
+  #begun(entry: FoundEntry): readonly FoundEntry[] {
+    if (entry.kind === 'run') return [entry];
+    return this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
+  }
+
+  #ownRows({ id, path }: FoundEntry): Promise<readonly SearchRow[]> {
+    return this.#keep(`rows ${id}`, path, async () => {
+      const run = RunDirectory.open(path);
+      if (run.isSealed()) {
+        this.#growing.delete(id);
+        return sealedRows(run, id);
+      }
+      const growing = this.#growing.get(id) ?? new GrowingRows(run, id);
+      this.#growing.delete(id);
+      const rows = growing.read();
+      // One that could not be read is read from its beginning the next time.
+      this.#growing.set(id, growing);
+      return rows;
+    });
+  }
+
+  /** Where a gate decides by token, its report needs the tokens. */
+  #gateRows(entry: FoundEntry, run: RunDirectory): Promise<readonly (SearchRow | LedgerRow)[]> {
+    return gateUnit(run) === 'token' ? this.wholeRows(entry) : this.rows(entry);
   }
 
   async #rollout(entry: FoundEntry, id: string): Promise<RolloutPage> {
-    const rows = await this.rows(entry);
+    const rows = await this.wholeRows(entry);
     const rollout = rows.find((row) => row.id === id);
     if (rollout === undefined) {
       throw new UserError({ call: `rollout ${id}`, expected: `the id of a rollout of ${entry.id}`, found: 'none' });
     }
-    const group = rows.filter(({ update, group: own }) => update === rollout.update && own === rollout.group);
-    return { rollout, group };
+    const isOfGroup = ({ run, update, group }: LedgerRow): boolean =>
+      run === rollout.run && update === rollout.update && group === rollout.group;
+    return { rollout, group: rows.filter(isOfGroup) };
   }
 
   #experiment(entry: FoundEntry): Promise<unknown> {
@@ -123,8 +170,11 @@ export class ViewLibrary {
     const kept = known?.stamp === stamp ? known : { stamp, value: read() };
     this.#kept.set(key, kept);
     kept.value.catch(() => this.#kept.delete(key));
-    const rows = [...this.#kept.keys()].filter((each) => each.startsWith('rows '));
-    for (const old of rows.slice(0, Math.max(0, rows.length - mostRuns))) this.#kept.delete(old);
+    const kind = key.slice(0, key.indexOf(' '));
+    const like = [...this.#kept.keys()].filter((each) => each.startsWith(`${kind} `));
+    for (const old of like.slice(0, Math.max(0, like.length - (most[kind] ?? Number.POSITIVE_INFINITY)))) {
+      this.#kept.delete(old);
+    }
     return kept.value as Promise<Value>;
   }
 }

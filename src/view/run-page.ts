@@ -14,7 +14,16 @@ import {
   type RunDirectory,
   readEvents,
 } from '../run/index.ts';
-import type { AnsweredPrompt, AnswersPage, GatePage, LedgerRow, ListedRun, RunPage, StepRow } from './api.ts';
+import type {
+  AnsweredPrompt,
+  AnswersPage,
+  GatePage,
+  LedgerRow,
+  ListedRun,
+  RunPage,
+  SearchRow,
+  StepRow,
+} from './api.ts';
 import { shown } from './experiment-page.ts';
 
 /** Updates of a window in the tables of a gate. */
@@ -23,7 +32,7 @@ const gateWindow = 10;
 export async function runPage(
   run: RunDirectory,
   listed: ListedRun,
-  rows: readonly LedgerRow[] | null,
+  rows: readonly SearchRow[] | null,
 ): Promise<RunPage> {
   const manifest = run.readManifest();
   const steps: StepEvent[] = [];
@@ -144,9 +153,14 @@ export async function ledgerRows(run: RunDirectory, id: string): Promise<LedgerR
   }));
 }
 
-export async function gatePage(run: RunDirectory, listed: ListedRun): Promise<GatePage> {
+/** What the gate of a run decides about. */
+export function gateUnit(run: RunDirectory): GatePage['unit'] {
+  return gateSettingsOf(run.readManifest().config.arm)?.granularity === 'token' ? 'token' : 'rollout';
+}
+
+export function gatePage(run: RunDirectory, listed: ListedRun, all: readonly (SearchRow | LedgerRow)[]): GatePage {
   const { arm } = run.readManifest().config;
-  const rollouts = (await readJudged(run)).filter(({ source }) => source === 'student');
+  const rollouts = all.filter(({ source }) => source === 'student');
   const rows = rollouts.flatMap(({ id, update, score, low, high, route, hack, solve, advantage, trained }) =>
     score === null || route === null || !trained
       ? []
@@ -155,7 +169,7 @@ export async function gatePage(run: RunDirectory, listed: ListedRun): Promise<Ga
   const windows = gateWindows(rollouts, gateWindow, gateTailsOf(arm));
   return {
     run: listed,
-    unit: gateSettingsOf(arm)?.granularity === 'token' ? 'token' : 'rollout',
+    unit: gateUnit(run),
     keepsOnlyPraised: gateSettingsOf(arm)?.keepOnly === 'praised',
     rows,
     tables: [

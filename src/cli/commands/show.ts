@@ -1,7 +1,15 @@
 /** `gq show RUN`: prints rollouts of a run or an experiment that a search finds, one after another or with the others of their prompt. */
 import type { Command } from 'commander';
 import { visibleLine } from '../../base/index.ts';
-import { findRollouts, type LedgerRow, parseQuery, rolloutOrders, truthOf, ViewLibrary } from '../../view/index.ts';
+import {
+  findRollouts,
+  type LedgerRow,
+  parseQuery,
+  rolloutOrders,
+  truthOf,
+  ViewLibrary,
+  withinLimit,
+} from '../../view/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { alignRows } from '../terminal/columns.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -44,9 +52,9 @@ export function configureShow(command: Command, context: CommandContext): void {
 }
 
 async function runShow(directory: string, options: ShowOptions, context: CommandContext): Promise<void> {
-  const library = new ViewLibrary(directory);
-  const rows = await allRows(library);
-  const found = findRollouts(rows, parseQuery(parametersOf(options)));
+  const rows = await allRows(new ViewLibrary(directory));
+  const query = parseQuery(parametersOf(options));
+  const { rows: found } = withinLimit(() => findRollouts(rows, query));
   const shown = found.slice(0, options.limit);
   if (options.json) {
     context.stdout.write(`${JSON.stringify({ found: found.length, rollouts: shown }, null, 2)}\n`);
@@ -62,7 +70,7 @@ async function runShow(directory: string, options: ShowOptions, context: Command
 async function allRows(library: ViewLibrary): Promise<readonly LedgerRow[]> {
   const own = library.entries().filter(({ experiment }) => experiment === null);
   const rows: LedgerRow[] = [];
-  for (const entry of own) rows.push(...(await library.rows(entry)));
+  for (const entry of own) for (const row of await library.wholeRows(entry)) rows.push(row);
   return rows;
 }
 

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import type { LedgerRow, PageHome, RolloutList, RolloutPage } from '../api.ts';
-import { listRollouts, parseQuery } from '../query.ts';
+import { findRollouts, listRollouts, parseQuery } from '../query.ts';
 
 type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers';
 
@@ -115,7 +115,10 @@ function withoutServer(home: PageHome, read: (key: string) => Promise<unknown>):
   return {
     home,
     ask,
-    rollouts: async (id, query) => listRollouts(await rowsOf(id), parseQuery(query)),
+    rollouts: async (id, parameters) => {
+      const query = parseQuery(parameters);
+      return listRollouts(findRollouts(await rowsOf(id), query), query);
+    },
     rollout: async (id, rollout) => {
       const rows = await rowsOf(id);
       const found = rows.find((row) => row.id === rollout);
