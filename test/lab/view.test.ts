@@ -220,8 +220,9 @@ describe('gq bundle', () => {
     expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('view.html') });
     const list = JSON.parse(readFileSync(join(out, 'data/list.json'), 'utf8'));
     expect(Object.keys(list)).toContain('rows claim/gate-1');
-    const rows = JSON.parse(gunzipSync(readFileSync(join(out, list['rows claim/gate-1']))).toString());
-    expect(rows[0].completion).toContain(hostile);
+    const { parquet, bytes } = list['rows claim/gate-1'];
+    expect(readFileSync(join(out, parquet)).length).toBe(bytes);
+    expect(gunzipSync(readFileSync(join(out, list['run claim/gate-1']))).toString()).toContain('"steps"');
     const whole = readFileSync(join(out, 'view.html'), 'utf8');
     expect(whole).not.toContain('alert(1)');
     expect(whole.match(/<script/g)?.length).toBe(2 + (page.script.match(/<script/g)?.length ?? 0));

@@ -8,6 +8,7 @@ import { ExperimentScreen } from './experiment.tsx';
 import { GateScreen } from './gate.tsx';
 import { Home } from './home.tsx';
 import { followKeys, useKeys } from './keys.ts';
+import { serverNotice } from './range-file.ts';
 import { RolloutScreen } from './rollout.tsx';
 import { RolloutsScreen } from './rollouts.tsx';
 import { RunScreen } from './run.tsx';
@@ -86,6 +87,7 @@ function App() {
           keys (?)
         </button>
         <span role="status">{told}</span>
+        {serverNotice.value !== '' && <span class="quiet">{serverNotice.value}</span>}
       </header>
       {isHelp && <KeyList />}
       <main ref={main}>

@@ -186,10 +186,13 @@ function Rows({ id, first, ask }: RowsProps) {
       label={`rollouts of ${id}`}
       chosen={chosen.value}
       onRange={load}
-      row={(index) => <Row row={rowAt(index)} />}
+      itemAt={rowAt}
+      show={showRow}
     />
   );
 }
+
+const showRow = (row: ListedRollout | undefined) => <Row row={row} />;
 
 function Row({ row }: { readonly row: ListedRollout | undefined }) {
   if (row === undefined) return <span class="quiet">reading…</span>;
