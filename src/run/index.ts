@@ -34,8 +34,10 @@ export {
 } from './notices.ts';
 export { type ConfigOutline, type OutlinedKey, outlineConfig } from './outline.ts';
 export {
+  checkEvent,
   dropRolloutLines,
   followRollouts,
+  type RunEvent,
   readDirections,
   readEvents,
   readFeatures,

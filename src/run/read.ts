@@ -42,6 +42,11 @@ export async function* readEvents(run: RunDirectory): AsyncGenerator<RunEvent> {
   }
 }
 
+/** One value of events.jsonl; `call` says where it was read. */
+export function checkEvent(value: unknown, call: string): RunEvent {
+  return checkStored(value, call, 'an event', eventSchema) as unknown as RunEvent;
+}
+
 async function* readChecked<Schema extends z.ZodType>(
   path: string,
   what: string,

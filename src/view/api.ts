@@ -189,6 +189,8 @@ export interface RolloutList {
   readonly rows: readonly ListedRollout[];
   /** For each facet, how many of the rows that the other facets leave have each of its values. */
   readonly facets: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** Runs of an experiment that could not be read, and why. */
+  readonly leftOut: readonly { readonly run: string; readonly why: string }[];
 }
 
 export interface RolloutPage {

@@ -2,18 +2,28 @@
  * Answers the page's questions about one folder. What was read is kept as long as its files stay the same; of the rollouts, those of the
  * runs that were looked at last. It reads and never writes.
  */
-import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../sweep/index.ts';
-import type { LedgerRow, ListedRun, RolloutList, RolloutPage, SearchRow } from './api.ts';
+import type { LedgerRow, ListedRun, RolloutList, RolloutPage, RunPage, SearchRow } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
+import { GrowingRun } from './growing-run.ts';
 import { type FoundRollouts, findRollouts, listRollouts, parseQuery, type RolloutQuery } from './query.ts';
-import { answersPage, gatePage, gateUnit, ledgerRows, runPage } from './run-page.ts';
+import {
+  answersPage,
+  evaluatedRates,
+  finishedProgress,
+  gatePage,
+  gateUnit,
+  ledgerRows,
+  type RunProgress,
+  runPage,
+} from './run-page.ts';
 import { GrowingRows, sealedRows } from './search-rows.ts';
-import { withinLimit } from './time-limit.ts';
+import { fileStamp, stampOf } from './stamp.ts';
+import { mostSearchMs, withinLimit } from './time-limit.ts';
 
 /** What a page may ask for; `rows` are all rollouts of a run, which only pages without a server take whole. */
 export const pageKinds = ['home', 'experiment', 'run', 'gate', 'answers', 'rollouts', 'rollout', 'rows'] as const;
@@ -26,18 +36,23 @@ interface Kept {
 
 /** How many answers of a kind are kept: rollouts without their details, with them, and what searches found. */
 const most: Readonly<Record<string, number>> = { rows: 64, whole: 2, search: 8 };
+const mostOthers = 64;
 /** How long a list of what is there counts, in milliseconds: a page asks for several things at once. */
 const entriesFor = 1000;
 
 export class ViewLibrary {
   readonly root: string;
+  readonly #searchMs: number;
   readonly #kept = new Map<string, Kept>();
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
   readonly #growing = new Map<string, GrowingRows>();
+  readonly #growingRuns = new Map<string, GrowingRun>();
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
 
-  constructor(root: string) {
+  /** `searchMs`: how long a search may take. */
+  constructor(root: string, searchMs = mostSearchMs) {
     this.root = root;
+    this.#searchMs = searchMs;
     this.entries();
   }
 
@@ -62,20 +77,13 @@ export class ViewLibrary {
     const keep = (read: () => Promise<unknown>) => this.#keep(`${kind} ${entry.id}`, entry.path, read);
     if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.#gateRows(entry, run)));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
-    return keep(async () => runPage(run, listed, run.isSealed() ? await this.rows(entry) : null));
+    return keep(async () => runPage(run, listed, await this.#progress(entry, run), await this.#rates(entry)));
   }
 
   find(id: string): FoundEntry {
     const found = this.entries().find((entry) => entry.id === id);
     if (found === undefined) throw unknownEntry(id, 'the id of a run or an experiment in this folder');
     return found;
-  }
-
-  /** The rollouts of a run, or of all runs of an experiment, as a search needs them. */
-  async rows(entry: FoundEntry): Promise<readonly SearchRow[]> {
-    const all: (readonly SearchRow[])[] = [];
-    for (const run of this.#begun(entry)) all.push(await this.#ownRows(run));
-    return all.length === 1 ? all[0] : all.flat();
   }
 
   /** The rollouts of a run, or of all runs of an experiment, with all that is known about them. */
@@ -92,15 +100,30 @@ export class ViewLibrary {
     const { offset: _offset, limit: _limit, ...rest } = query;
     const stamp = this.#begun(entry).map(({ path }) => stampOf(path)).join(' '); // biome-ignore format: one line
     const find = async (): Promise<FoundRollouts> => {
-      const rows = await this.rows(entry);
-      return withinLimit(() => findRollouts(rows, query));
+      const { rows, leftOut } = await this.#readable(entry);
+      return { ...withinLimit(() => findRollouts(rows, query), this.#searchMs), leftOut };
     };
     return this.#keep(`search ${entry.id} ${JSON.stringify(rest)}`, entry.path, find, stamp);
   }
 
+  /** A run that is damaged does not hide the others of its experiment. */
+  async #readable(entry: FoundEntry): Promise<{ rows: readonly SearchRow[]; leftOut: RolloutList['leftOut'] }> {
+    if (entry.kind === 'run') return { rows: await this.#ownRows(entry), leftOut: [] };
+    const rows: (readonly SearchRow[])[] = [];
+    const leftOut: { run: string; why: string }[] = [];
+    for (const run of this.#begun(entry)) {
+      try {
+        rows.push(await this.#ownRows(run));
+      } catch (error) {
+        leftOut.push({ run: run.id, why: error instanceof Error ? error.message : String(error) });
+      }
+    }
+    return { rows: rows.flat(), leftOut };
+  }
+
   async #rollouts(entry: FoundEntry, query: RolloutQuery): Promise<RolloutList> {
     const found = await this.search(entry, query);
-    return withinLimit(() => listRollouts(found, query));
+    return withinLimit(() => listRollouts(found, query), this.#searchMs);
   }
 
   #begun(entry: FoundEntry): readonly FoundEntry[] {
@@ -124,9 +147,24 @@ export class ViewLibrary {
     });
   }
 
+  async #progress(entry: FoundEntry, run: RunDirectory): Promise<RunProgress> {
+    const growing = this.#growingRuns.get(entry.id);
+    this.#growingRuns.delete(entry.id);
+    if (run.isSealed()) return finishedProgress(run, await this.#ownRows(entry));
+    const own = growing ?? new GrowingRun(run);
+    const progress = own.read();
+    this.#growingRuns.set(entry.id, own);
+    return progress;
+  }
+
+  /** Evaluations are large, and change seldom: while a run is trained they are read when their folder has changed. */
+  #rates({ id, path }: FoundEntry): Promise<RunPage['evaluations']> {
+    return this.#keep(`rates ${id}`, path, async () => evaluatedRates(path), fileStamp(join(path, 'evaluations')));
+  }
+
   /** Where a gate decides by token, its report needs the tokens. */
   #gateRows(entry: FoundEntry, run: RunDirectory): Promise<readonly (SearchRow | LedgerRow)[]> {
-    return gateUnit(run) === 'token' ? this.wholeRows(entry) : this.rows(entry);
+    return gateUnit(run) === 'token' ? this.wholeRows(entry) : this.#ownRows(entry);
   }
 
   async #rollout(entry: FoundEntry, id: string): Promise<RolloutPage> {
@@ -172,7 +210,7 @@ export class ViewLibrary {
     kept.value.catch(() => this.#kept.delete(key));
     const kind = key.slice(0, key.indexOf(' '));
     const like = [...this.#kept.keys()].filter((each) => each.startsWith(`${kind} `));
-    for (const old of like.slice(0, Math.max(0, like.length - (most[kind] ?? Number.POSITIVE_INFINITY)))) {
+    for (const old of like.slice(0, Math.max(0, like.length - (most[kind] ?? mostOthers)))) {
       this.#kept.delete(old);
     }
     return kept.value as Promise<Value>;
@@ -181,24 +219,4 @@ export class ViewLibrary {
 
 function unknownEntry(id: string, expected: string): UserError {
   return new UserError({ call: `view ${id}`, expected, found: 'none of that name' });
-}
-
-/** Changes whenever a file of a run or an experiment does that a page is made from. */
-function stampOf(path: string): string {
-  const names = [
-    'manifest.json',
-    'eval-curve.json',
-    'experiment.json',
-    'events.jsonl',
-    'seal.json',
-    'evaluations',
-    'lock.json',
-    'relearn',
-  ];
-  return names
-    .map((name) => {
-      const found = statSync(join(path, name), { throwIfNoEntry: false });
-      return found === undefined ? '-' : `${found.mtimeMs}/${found.size}`;
-    })
-    .join(',');
 }

@@ -91,6 +91,7 @@ export interface FoundRollouts<Row extends SearchRow = SearchRow> {
   readonly total: number;
   readonly rows: readonly Row[];
   readonly facets: RolloutList['facets'];
+  readonly leftOut: RolloutList['leftOut'];
 }
 
 export function findRollouts<Row extends SearchRow>(rows: readonly Row[], query: RolloutQuery): FoundRollouts<Row> {
@@ -120,7 +121,7 @@ export function findRollouts<Row extends SearchRow>(rows: readonly Row[], query:
     name,
     Object.fromEntries([...counts].sort(([, a], [, b]) => b - a)),
   ]);
-  return { total: rows.length, rows: inOrder(found, query.order), facets: Object.fromEntries(sorted) };
+  return { total: rows.length, rows: inOrder(found, query.order), facets: Object.fromEntries(sorted), leftOut: [] };
 }
 
 function matchOf(query: RolloutQuery): (row: SearchRow) => boolean {
@@ -139,10 +140,18 @@ function matchOf(query: RolloutQuery): (row: SearchRow) => boolean {
 }
 
 /** A page of what was found, with the place in each text that was searched for. */
-export function listRollouts({ total, rows, facets }: FoundRollouts, query: RolloutQuery): RolloutList {
+export function listRollouts(all: FoundRollouts, query: RolloutQuery): RolloutList {
+  const { total, rows, facets, leftOut: missing } = all;
   const place = matcherOf(query);
   const page = rows.slice(query.offset, query.offset + query.limit);
-  return { total, found: rows.length, offset: query.offset, rows: page.map((row) => listed(row, place)), facets };
+  return {
+    total,
+    found: rows.length,
+    offset: query.offset,
+    rows: page.map((row) => listed(row, place)),
+    facets,
+    leftOut: missing,
+  };
 }
 
 const excerptLength = 160;

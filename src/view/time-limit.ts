@@ -2,10 +2,11 @@
 import { runInNewContext } from 'node:vm';
 import { UserError } from '../base/index.ts';
 
-const mostMs = 3000;
+/** Nothing else is answered meanwhile, not even Ctrl-C. */
+export const mostSearchMs = 1500;
 
 /** The value of `work`, which nothing may wait in. */
-export function withinLimit<Value>(work: () => Value, limitMs = mostMs): Value {
+export function withinLimit<Value>(work: () => Value, limitMs = mostSearchMs): Value {
   const context: { work: () => Value; value?: Value } = { work };
   try {
     runInNewContext('value = work()', context, { timeout: limitMs });

@@ -8,11 +8,12 @@ import { ExperimentScreen } from './experiment.tsx';
 import { GateScreen } from './gate.tsx';
 import { Home } from './home.tsx';
 import { followKeys, useKeys } from './keys.ts';
+import { isLive } from './live.ts';
 import { serverNotice } from './range-file.ts';
 import { RolloutScreen } from './rollout.tsx';
 import { RolloutsScreen } from './rollouts.tsx';
 import { RunScreen } from './run.tsx';
-import { isLive, source } from './source.ts';
+import { source } from './source.ts';
 
 const keyWords: readonly (readonly [key: string, words: string])[] = [
   ['q', 'as trained or deployed, everywhere'],

@@ -37,6 +37,11 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
             <p id="found">
               {list.found} of {list.total} rollouts
             </p>
+            {list.leftOut.map(({ run, why }) => (
+              <p key={run}>
+                Not searched: {run}. {why}
+              </p>
+            ))}
             <Rows key={`${id} ${search}`} id={id} first={list} ask={ask} />
           </>
         )}

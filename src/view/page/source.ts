@@ -1,10 +1,10 @@
 /** Where the page has its answers from: a server, files beside it, or itself. The screens cannot tell which. */
-import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import type { LedgerRow, PageHome, RolloutList, RolloutPage } from '../api.ts';
 import type { ListedLedger } from '../ledger-columns.ts';
 import { BundledLedger } from './bundled-ledger.ts';
 import { openRollout, type RunLedger, searchLedgers, wholeLedger } from './ledgers.ts';
+import { changed, listenForChanges } from './live.ts';
 
 type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers';
 
@@ -14,10 +14,6 @@ export interface AnswerSource {
   rollouts(id: string, query: URLSearchParams): Promise<RolloutList>;
   rollout(id: string, rollout: string): Promise<RolloutPage>;
 }
-
-/** The ids that changed last, and how many changes there were. */
-const changed = signal<{ readonly ids: readonly string[]; readonly count: number }>({ ids: [], count: 0 });
-export const isLive = signal(false);
 
 function homeOfPage(): PageHome {
   const found = document.querySelector('meta[name="gq-home"]')?.getAttribute('content');
@@ -80,23 +76,6 @@ function openServer(): AnswerSource {
       return (await get('rollouts', parameters)) as RolloutList;
     },
     rollout: async (id, rollout) => (await get('rollout', new URLSearchParams({ id, rollout }))) as RolloutPage,
-  };
-}
-
-function listenForChanges(): void {
-  const events = new EventSource('api/changes');
-  events.onopen = () => {
-    // After an interruption nobody knows what was missed.
-    if (changed.value.count > 0) changed.value = { ids: ['*'], count: changed.value.count + 1 };
-    isLive.value = true;
-  };
-  events.onerror = () => {
-    isLive.value = false;
-    changed.value = { ids: [], count: Math.max(1, changed.value.count) };
-  };
-  events.onmessage = ({ data }: MessageEvent<string>) => {
-    const { ids }: { ids: string[] } = JSON.parse(data);
-    changed.value = { ids, count: changed.value.count + 1 };
   };
 }
 
