@@ -96,18 +96,18 @@ export class ViewLibrary {
   }
 
   /** What a query finds; one that takes too long is stopped. */
-  async search(entry: FoundEntry, query: RolloutQuery): Promise<FoundRollouts> {
+  async #search(entry: FoundEntry, query: RolloutQuery): Promise<FoundRollouts> {
     const { offset: _offset, limit: _limit, ...rest } = query;
     const stamp = this.#begun(entry).map(({ path }) => stampOf(path)).join(' '); // biome-ignore format: one line
     const find = async (): Promise<FoundRollouts> => {
-      const { rows, leftOut } = await this.#readable(entry);
+      const { rows, leftOut } = await this.readable(entry);
       return { ...withinLimit(() => findRollouts(rows, query), this.#searchMs), leftOut };
     };
     return this.#keep(`search ${entry.id} ${JSON.stringify(rest)}`, entry.path, find, stamp);
   }
 
-  /** A run that is damaged does not hide the others of its experiment. */
-  async #readable(entry: FoundEntry): Promise<{ rows: readonly SearchRow[]; leftOut: RolloutList['leftOut'] }> {
+  /** The rollouts of a run, or of those runs of an experiment that can be read: one that is damaged does not hide the others. */
+  async readable(entry: FoundEntry): Promise<{ rows: readonly SearchRow[]; leftOut: RolloutList['leftOut'] }> {
     if (entry.kind === 'run') return { rows: await this.#ownRows(entry), leftOut: [] };
     const rows: (readonly SearchRow[])[] = [];
     const leftOut: { run: string; why: string }[] = [];
@@ -122,7 +122,7 @@ export class ViewLibrary {
   }
 
   async #rollouts(entry: FoundEntry, query: RolloutQuery): Promise<RolloutList> {
-    const found = await this.search(entry, query);
+    const found = await this.#search(entry, query);
     return withinLimit(() => listRollouts(found, query), this.#searchMs);
   }
 
