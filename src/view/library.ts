@@ -6,10 +6,11 @@ import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../sweep/index.ts';
-import type { LedgerRow, ListedRun, RolloutList, RolloutPage, RunPage, SearchRow } from './api.ts';
+import type { LedgerRow, ListedRun, RolloutList, RolloutPage, RunPage, SearchRow, TrainingPage } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
 import { GrowingRun } from './growing-run.ts';
+import { labelsPage, notesPage } from './human-answers.ts';
 import { type FoundRollouts, findRollouts, listRollouts, parseQuery, type RolloutQuery } from './query.ts';
 import {
   answersPage,
@@ -20,13 +21,28 @@ import {
   ledgerRows,
   type RunProgress,
   runPage,
+  trainingPage,
 } from './run-page.ts';
 import { GrowingRows, sealedRows } from './search-rows.ts';
 import { fileStamp, stampOf } from './stamp.ts';
 import { mostSearchMs, withinLimit } from './time-limit.ts';
+import { tokenTexts } from './token-texts.ts';
 
 /** What a page may ask for; `rows` are all rollouts of a run, which only pages without a server take whole. */
-export const pageKinds = ['home', 'experiment', 'run', 'gate', 'answers', 'rollouts', 'rollout', 'rows'] as const;
+export const pageKinds = [
+  'home',
+  'experiment',
+  'run',
+  'gate',
+  'answers',
+  'rollouts',
+  'rollout',
+  'rows',
+  'labels',
+  'notes',
+  'tokens',
+  'training',
+] as const;
 export type PageKind = (typeof pageKinds)[number];
 
 interface Kept {
@@ -66,17 +82,21 @@ export class ViewLibrary {
   /** The answer to a question, as a value for JSON. */
   async answer(kind: PageKind, parameters: URLSearchParams): Promise<unknown> {
     if (kind === 'home') return listCatalogue(this.root, this.entries(), (entry) => this.#listed(entry));
+    if (kind === 'notes') return notesPage(this);
     const entry = this.find(parameters.get('id') ?? '');
+    if (kind === 'labels') return labelsPage(this, entry);
     if (kind === 'rollouts') return this.#rollouts(entry, parseQuery(parameters));
     if (kind === 'rollout') return this.#rollout(entry, parameters.get('rollout') ?? '');
     if (kind === 'rows') return this.wholeRows(entry);
     if (kind === 'experiment') return this.#experiment(entry);
+    if (kind === 'training') return this.#training(entry);
     if (entry.kind !== 'run') throw unknownEntry(entry.id, 'a run');
     const run = RunDirectory.open(entry.path);
     const listed = this.#listed(entry);
     const keep = (read: () => Promise<unknown>) => this.#keep(`${kind} ${entry.id}`, entry.path, read);
     if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.#gateRows(entry, run)));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
+    if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.wholeRows(entry)));
     return keep(async () => runPage(run, listed, await this.#progress(entry, run), await this.#rates(entry)));
   }
 
@@ -108,12 +128,12 @@ export class ViewLibrary {
 
   /** The rollouts of a run, or of those runs of an experiment that can be read: one that is damaged does not hide the others. */
   async readable(entry: FoundEntry): Promise<{ rows: readonly SearchRow[]; leftOut: RolloutList['leftOut'] }> {
-    if (entry.kind === 'run') return { rows: await this.#ownRows(entry), leftOut: [] };
+    if (entry.kind === 'run') return { rows: await this.rows(entry), leftOut: [] };
     const rows: (readonly SearchRow[])[] = [];
     const leftOut: { run: string; why: string }[] = [];
     for (const run of this.#begun(entry)) {
       try {
-        rows.push(await this.#ownRows(run));
+        rows.push(await this.rows(run));
       } catch (error) {
         leftOut.push({ run: run.id, why: error instanceof Error ? error.message : String(error) });
       }
@@ -131,7 +151,8 @@ export class ViewLibrary {
     return this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
   }
 
-  #ownRows({ id, path }: FoundEntry): Promise<readonly SearchRow[]> {
+  /** The rollouts of a run, as a search needs them. */
+  rows({ id, path }: FoundEntry): Promise<readonly SearchRow[]> {
     return this.#keep(`rows ${id}`, path, async () => {
       const run = RunDirectory.open(path);
       if (run.isSealed()) {
@@ -150,7 +171,7 @@ export class ViewLibrary {
   async #progress(entry: FoundEntry, run: RunDirectory): Promise<RunProgress> {
     const growing = this.#growingRuns.get(entry.id);
     this.#growingRuns.delete(entry.id);
-    if (run.isSealed()) return finishedProgress(run, await this.#ownRows(entry));
+    if (run.isSealed()) return finishedProgress(run, await this.rows(entry));
     const own = growing ?? new GrowingRun(run);
     const progress = own.read();
     this.#growingRuns.set(entry.id, own);
@@ -164,7 +185,7 @@ export class ViewLibrary {
 
   /** Where a gate decides by token, its report needs the tokens. */
   #gateRows(entry: FoundEntry, run: RunDirectory): Promise<readonly (SearchRow | LedgerRow)[]> {
-    return gateUnit(run) === 'token' ? this.wholeRows(entry) : this.#ownRows(entry);
+    return gateUnit(run) === 'token' ? this.wholeRows(entry) : this.rows(entry);
   }
 
   async #rollout(entry: FoundEntry, id: string): Promise<RolloutPage> {
@@ -176,6 +197,14 @@ export class ViewLibrary {
     const isOfGroup = ({ run, update, group }: LedgerRow): boolean =>
       run === rollout.run && update === rollout.update && group === rollout.group;
     return { rollout, group: rows.filter(isOfGroup) };
+  }
+
+  /** From the pages of the runs, which are kept: only a run that has changed is read again. */
+  async #training(entry: FoundEntry): Promise<TrainingPage> {
+    const own = this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
+    const pages: RunPage[] = [];
+    for (const { id } of own) pages.push((await this.answer('run', new URLSearchParams({ id }))) as RunPage);
+    return trainingPage(pages);
   }
 
   #experiment(entry: FoundEntry): Promise<unknown> {

@@ -2,7 +2,7 @@
  * Searches rollouts: text or a regular expression, facets, order, pages. The same code answers in the server, in a page without one,
  * and in the terminal. A query is written as parameters of an address, so every search is a link.
  */
-import { UserError } from '../base/index.ts';
+import { murmur3, UserError } from '../base/index.ts';
 import { type ListedRollout, type RolloutList, rolloutDetails, type SearchRow } from './api.ts';
 
 /** Facets: a value of a row as text, by which rows are chosen and counted. */
@@ -23,7 +23,7 @@ export function truthOf({ hack, solve }: Pick<SearchRow, 'hack' | 'solve'>): 'ha
 }
 
 export const facetNames: readonly string[] = Object.keys(facetValues);
-export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens'] as const;
+export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
 export type RolloutOrder = (typeof rolloutOrders)[number];
 
 export interface RolloutQuery {
@@ -182,7 +182,11 @@ export function surpriseOf({
 
 function inOrder<Row extends SearchRow>(rows: readonly Row[], order: RolloutOrder): readonly Row[] {
   if (order === 'update') return rows;
-  const rank = (row: Row): number | null => (order === 'surprise' ? surpriseOf(row) : row[order]);
+  const rank = (row: Row): number | null => {
+    if (order === 'surprise') return surpriseOf(row);
+    // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
+    return order === 'shuffled' ? murmur3(`${row.run} ${row.id}`) : row[order];
+  };
   return rows
     .map((row) => ({ row, value: rank(row) ?? Number.NEGATIVE_INFINITY }))
     .sort((a, b) => b.value - a.value)

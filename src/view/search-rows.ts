@@ -31,6 +31,8 @@ const rolloutNames = [
   'prompt',
   'completion',
   'meanLogp',
+  'deployedNorm',
+  'quarantineNorm',
 ] as const;
 
 type RolloutPart = Pick<RolloutRow, (typeof rolloutNames)[number]>;
@@ -81,6 +83,8 @@ export async function sealedRows(run: RunDirectory, id: string): Promise<SearchR
         prompt: values.prompt[i],
         completion: values.completion[i],
         meanLogp: values.meanLogp[i],
+        deployedNorm: values.deployedNorm[i],
+        quarantineNorm: values.quarantineNorm[i],
       };
       found.push(searchRow(run, id, row, verdicts));
     }
@@ -147,6 +151,8 @@ function searchRow(run: RunDirectory, id: string, row: RolloutPart, verdicts: Re
     prompt: row.prompt,
     completion: row.completion,
     meanLogp: row.meanLogp,
+    deployedNorm: row.deployedNorm,
+    quarantineNorm: row.quarantineNorm,
     hack: verdict.hack,
     solve: verdict.solve,
     attempt: verdict.attempt,

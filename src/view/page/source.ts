@@ -6,13 +6,15 @@ import { BundledLedger } from './bundled-ledger.ts';
 import { openRollout, type RunLedger, searchLedgers, wholeLedger } from './ledgers.ts';
 import { changed, listenForChanges } from './live.ts';
 
-type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers';
+type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers' | 'labels' | 'notes' | 'tokens' | 'training';
 
 export interface AnswerSource {
   readonly home: PageHome;
   ask(kind: Question, id: string): Promise<unknown>;
   rollouts(id: string, query: URLSearchParams): Promise<RolloutList>;
   rollout(id: string, rollout: string): Promise<RolloutPage>;
+  /** Stores what a person wrote; only a server can. */
+  save(kind: 'labels' | 'notes', id: string, value: unknown): Promise<unknown>;
 }
 
 function homeOfPage(): PageHome {
@@ -60,8 +62,8 @@ function openFile(): AnswerSource {
 }
 
 function openServer(): AnswerSource {
-  const get = async (path: string, parameters: URLSearchParams): Promise<unknown> => {
-    const response = await fetch(`api/${path}?${parameters}`);
+  const get = async (path: string, parameters: URLSearchParams, sent?: RequestInit): Promise<unknown> => {
+    const response = await fetch(`api/${path}?${parameters}`, sent);
     const value: { error?: string } = await response.json();
     if (!response.ok) throw new Error(value.error ?? `The server answered ${response.status}.`);
     return value;
@@ -76,6 +78,12 @@ function openServer(): AnswerSource {
       return (await get('rollouts', parameters)) as RolloutList;
     },
     rollout: async (id, rollout) => (await get('rollout', new URLSearchParams({ id, rollout }))) as RolloutPage,
+    save: (kind, id, value) =>
+      get(kind, new URLSearchParams({ id }), {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(value),
+      }),
   };
 }
 
@@ -114,6 +122,7 @@ function withoutServer(home: PageHome, { read, ledger }: CopiedAnswers): AnswerS
     ask,
     rollouts: async (id, parameters) => searchLedgers(await ledgersOf(id), parameters),
     rollout: async (id, rollout) => openRollout(await ledgersOf(id), rollout),
+    save: () => Promise.reject(new Error('Nothing can be stored here.')),
   };
 }
 
