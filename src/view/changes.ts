@@ -6,19 +6,27 @@ import type { Writable } from 'node:stream';
 import type { ViewLibrary } from './library.ts';
 import { stampOf } from './stamp.ts';
 
+/** How long a change of the same run waits after the last, in milliseconds: what a page shows costs the machine that trains. */
+const usualRestMs = 3000;
+/** How old the list of runs may be, in milliseconds. */
+const listedMs = 5000;
 /** Bytes that a page may leave unread before it is cut off; when it comes back it asks for everything again. */
 const mostWaiting = 1 << 16;
 
 export class Changes implements Disposable {
   readonly #library: ViewLibrary;
   readonly #everyMs: number;
+  readonly #restMs: number;
+  /** When each id was told last. */
+  readonly #told = new Map<string, number>();
   readonly #listeners = new Set<Writable>();
   #seen = new Map<string, string>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(library: ViewLibrary, everyMs = 1000) {
+  constructor(library: ViewLibrary, everyMs = 1000, restMs = usualRestMs) {
     this.#library = library;
     this.#everyMs = everyMs;
+    this.#restMs = restMs;
   }
 
   listen(response: Writable): void {
@@ -41,7 +49,7 @@ export class Changes implements Disposable {
 
   #entries(): ReturnType<ViewLibrary['entries']> {
     try {
-      return this.#library.entries();
+      return this.#library.entries(listedMs);
     } catch {
       return [];
     }
@@ -49,10 +57,16 @@ export class Changes implements Disposable {
 
   #tell(): void {
     const now = this.#look();
+    const time = performance.now();
     const changed = [...now].filter(([id, stamp]) => this.#seen.get(id) !== stamp).map(([id]) => id);
+    for (const id of changed) {
+      // One that was told a moment ago waits: it counts as seen as it was, so a later look finds it changed.
+      if (time - (this.#told.get(id) ?? Number.NEGATIVE_INFINITY) >= this.#restMs) this.#told.set(id, time);
+      else now.set(id, this.#seen.get(id) ?? '');
+    }
     const gone = [...this.#seen.keys()].filter((id) => !now.has(id));
     this.#seen = now;
-    const ids = [...changed, ...gone];
+    const ids = [...changed.filter((id) => this.#told.get(id) === time), ...gone];
     // A comment keeps proxies from closing a quiet connection.
     const text = ids.length === 0 ? ':\n\n' : `data: ${JSON.stringify({ ids })}\n\n`;
     for (const listener of this.#listeners) {

@@ -72,8 +72,9 @@ export class ViewLibrary {
     this.entries();
   }
 
-  entries(): readonly FoundEntry[] {
-    if (this.#entries === null || Date.now() - this.#entries.at > entriesFor) {
+  /** What is there; the list may be as old as `forMs`. */
+  entries(forMs = entriesFor): readonly FoundEntry[] {
+    if (this.#entries === null || Date.now() - this.#entries.at > forMs) {
       this.#entries = { at: Date.now(), found: findEntries(this.root) };
     }
     return this.#entries.found;

@@ -103,6 +103,30 @@ describe('pages that listen', () => {
   });
 });
 
+describe('a run that grows all the time', () => {
+  it('is told at once, then not again before a rest is over', async () => {
+    const path = join(root, 'growing');
+    await writeRun(path, made);
+    using changes = new Changes(new ViewLibrary(root), 10, 100);
+    const page = new PassThrough({ encoding: 'utf8' });
+    let told = '';
+    page.on('data', (text: string) => {
+      told += text;
+    });
+    changes.listen(page);
+    const grow = () => appendFileSync(join(path, 'events.jsonl'), '{"kind":"heal","update":1,"losses":[]}\n');
+    const count = () => told.split('"growing"').length - 1;
+    for (let i = 0; i < 3; i++) {
+      grow();
+      await wait(20);
+    }
+    expect(count()).toBe(1);
+    await wait(120);
+    expect(count()).toBe(2);
+    rmSync(path, { recursive: true });
+  });
+});
+
 describe('a run that is watched', () => {
   const path = join(root, 'watched');
   it('is read on as it grows', async () => {
