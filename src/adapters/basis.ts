@@ -42,7 +42,8 @@ export type LeadingSvd = (source: SvdSource, count: number) => Basis | Promise<B
 
 export function toMatrix(data: Float32Array, rows: number, columns: number): Matrix {
   const matrix = new Matrix(rows, columns);
-  for (let row = 0; row < rows; row++) matrix.setRow(row, [...data.subarray(row * columns, (row + 1) * columns)]);
+  for (let row = 0, at = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) matrix.set(row, column, data[at++]);
   return matrix;
 }
 

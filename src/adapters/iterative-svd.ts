@@ -199,11 +199,27 @@ function startBlock(scope: Scope, width: number, count: number): Tensor {
 async function triplets(scope: Scope, matrix: Tensor, found: Tensor, isTall: boolean): Promise<Basis> {
   const across = scope.empty([found.shape[0], matrix.shape[isTall ? 0 : 1]], 'product across');
   scope.device.kernels.matmul(across, found, matrix, { transposeA: false, transposeB: isTall, accumulate: false });
-  const [own, other] = [await readMatrix(found), await readMatrix(across)];
-  const sizes = other.to2DArray().map((row) => Math.sqrt(row.reduce((sum, value) => sum + value * value, 0)));
+  const [own, other] = [await readFloats(found), await readFloats(across)];
+  const sizes = Array.from({ length: found.shape[0] }, (_, row) => length(other, row, across.shape[1]));
   const order = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a]);
-  const vectors = new Matrix(order.map((i) => own.getRow(i)));
-  const others = new Matrix(order.map((i) => other.getRow(i).map((value) => (sizes[i] > 0 ? value / sizes[i] : 0))));
+  const vectors = pickRows(own, order, found.shape[1], () => 1);
+  const others = pickRows(other, order, across.shape[1], (row) => sizes[row]);
   const [V, outputs] = isTall ? [vectors, others] : [others, vectors];
   return { U: outputs.transpose(), S: order.map((i) => sizes[i]), V };
+}
+
+function length(data: Float32Array, row: number, width: number): number {
+  let sum = 0;
+  for (let at = row * width; at < (row + 1) * width; at++) sum += data[at] * data[at];
+  return Math.sqrt(sum);
+}
+
+/** The rows in this order, each divided by its size. */
+function pickRows(data: Float32Array, order: readonly number[], width: number, size: (row: number) => number): Matrix {
+  const matrix = new Matrix(order.length, width);
+  order.forEach((row, i) => {
+    const factor = size(row) > 0 ? size(row) : 1;
+    for (let column = 0; column < width; column++) matrix.set(i, column, data[row * width + column] / factor);
+  });
+  return matrix;
 }

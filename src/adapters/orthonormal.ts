@@ -36,20 +36,23 @@ function distanceFromIdentity(products: Matrix): number {
 function inverseFactor(products: Matrix): Matrix {
   const size = products.rows;
   const lengths = products.diagonal().map(Math.sqrt);
-  const factor = new Matrix(size, size);
-  const inverse = new Matrix(size, size);
+  const factor = Array.from({ length: size }, () => new Float64Array(size));
+  const inverse = Array.from({ length: size }, () => new Float64Array(size));
   for (let i = 0; i < size; i++) {
+    const row = factor[i];
     for (let j = 0; j <= i; j++) {
+      const other = factor[j];
       let sum = i === j ? 1 + shiftPerRow * size : products.get(i, j) / (lengths[i] * lengths[j]);
-      for (let k = 0; k < j; k++) sum -= factor.get(i, k) * factor.get(j, k);
-      factor.set(i, j, i === j ? Math.sqrt(Math.max(sum, shiftPerRow)) : sum / factor.get(j, j));
+      for (let k = 0; k < j; k++) sum -= row[k] * other[k];
+      row[j] = i === j ? Math.sqrt(Math.max(sum, shiftPerRow)) : sum / other[j];
     }
-    for (let j = 0; j <= i; j++) {
-      let sum = i === j ? 1 : 0;
-      for (let k = j; k < i; k++) sum -= factor.get(i, k) * inverse.get(k, j);
-      inverse.set(i, j, sum / factor.get(i, i));
+    const out = inverse[i];
+    out[i] = 1;
+    for (let k = 0; k < i; k++) {
+      const earlier = inverse[k];
+      for (let j = 0; j <= k; j++) out[j] -= row[k] * earlier[j];
     }
+    for (let j = 0; j <= i; j++) out[j] /= row[i];
   }
-  for (let j = 0; j < size; j++) for (let i = j; i < size; i++) inverse.set(i, j, inverse.get(i, j) / lengths[j]);
-  return inverse;
+  return new Matrix(inverse.map((row) => Array.from(row, (value, j) => value / lengths[j])));
 }

@@ -1,13 +1,11 @@
 /** Blocks of vectors, one a row, on a device, and the small matrices that mix them, on the host. */
-import { Matrix } from 'ml-matrix';
+import type { Matrix } from 'ml-matrix';
 import { readFloats, type Scope, type Tensor } from '../engine/index.ts';
+import { toMatrix } from './basis.ts';
 
 export async function readMatrix(tensor: Tensor): Promise<Matrix> {
-  const data = await readFloats(tensor);
   const [rows, columns] = tensor.shape;
-  return new Matrix(
-    Array.from({ length: rows }, (_, row) => Array.from(data.subarray(row * columns, (row + 1) * columns))),
-  );
+  return toMatrix(await readFloats(tensor), rows, columns);
 }
 
 export function writeMatrix(scope: Scope, matrix: Matrix): Tensor {

@@ -95,13 +95,18 @@ function resultsOf(samples: readonly InspectSample[]) {
 function inspectArchive(head: LogHead, log: InspectLog): Buffer {
   const created = new Date(1000 * head.created).toISOString().replace(/\.\d+Z$/, '+00:00');
   const spec = specOf(head, log, created);
-  const plan = { name: 'plan', steps: [{ solver: 'gradient-quarantine/sample', params: {} }], config: {} };
+  const plan = {
+    name: 'plan',
+    steps: [{ solver: 'gradient-quarantine/sample', params: {}, params_passed: {} }],
+    config: {},
+  };
   const samples = log.samples.map((sample) => sampleOf(log, sample));
   const summaries = samples.map(({ id, epoch, input, target, scores, metadata, uuid }) => ({
     ...{ id, epoch, input, target, scores, metadata, uuid },
     ...{ model_usage: {}, role_usage: {}, completed: true },
   }));
-  const stats = { started_at: created, completed_at: created, model_usage: {}, role_usage: {} };
+  const usage = { model_usage: {}, role_usage: {}, connection_limit_history: [] };
+  const stats = { started_at: created, completed_at: created, ...usage };
   const header = {
     ...{ version: 2, status: 'success', eval: spec, plan, results: resultsOf(log.samples), stats },
     ...{ invalidated: false, tags: [], metadata: {} },

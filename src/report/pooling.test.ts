@@ -165,7 +165,7 @@ describe('bases', () => {
     expect((await rows())[0]).toEqual(['base', '1', '0.00']);
     expect(await rows()).toHaveLength(3);
     await make(join(directory, 'c'), { seed: 1, arm: { kind: 'absorb' }, sampling: { deployedSampling: 0 } }, gate);
-    expect((await rows()).map(([name]) => name)).toEqual(['base', 'vanilla', 'absorb', 'activation']);
+    expect((await rows()).map(([name]) => name)).toEqual(['base', 'vanilla', 'activation', 'absorb']);
     const run = RunDirectory.open(join(directory, 'b'));
     await run.writeManifest({ ...run.readManifest(), modelHash: 'x'.repeat(64) });
     expect((await rows()).slice(0, 2)).toEqual([

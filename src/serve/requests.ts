@@ -153,6 +153,11 @@ export interface ChatRequest {
 
 export type TextRequest = CompletionRequest | ChatRequest;
 
+/** How many rows a request asks for. */
+export function countRows(request: TextRequest): number {
+  return request.wishes.choices * (request.kind === 'chat' ? 1 : request.prompts.length);
+}
+
 export function parseCompletion(body: unknown): CompletionRequest {
   const parsed = expectBody(completionSchema, body);
   const { prompt: given } = parsed;

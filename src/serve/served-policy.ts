@@ -89,9 +89,11 @@ function promptsOf(policy: ServedPolicy, request: TextRequest): Int32Array[] {
     if (request.kind === 'chat') return [policy.text.prompt(request.messages)];
     return request.prompts.map((prompt) => tokensOf(policy, prompt));
   } catch (error) {
-    if (error instanceof UserError)
-      throw new RequestProblem(400, error.message, request.kind === 'chat' ? 'messages' : 'prompt');
-    throw error;
+    if (!(error instanceof UserError)) throw error;
+    // The call names a file of this machine, which is no business of a client.
+    const { expected, found } = error.complaint;
+    const key = request.kind === 'chat' ? 'messages' : 'prompt';
+    throw new RequestProblem(400, `${key}: expected ${expected}, found ${found}.`, key);
   }
 }
 

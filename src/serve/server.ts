@@ -9,7 +9,7 @@ import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
 import { EventWriter, expectAllowed, readJsonBody, sendJson } from './http.ts';
 import { RequestProblem } from './problem.ts';
-import { parseChat, parseCompletion, type TextRequest } from './requests.ts';
+import { countRows, parseChat, parseCompletion, type TextRequest } from './requests.ts';
 import { type CutOff, Scheduler } from './scheduler.ts';
 import { choicesOf, type ServedPolicy, stateOf } from './served-policy.ts';
 
@@ -163,10 +163,11 @@ export class PolicyServer implements AsyncDisposable {
       const chunk = writer.chunk(piece);
       if (chunk !== null) events?.send(chunk);
     };
-    const choices = choicesOf(this.#policy, request, state, events === null ? undefined : tell);
-    if (!this.#scheduler.hasRoomFor(choices.length)) {
+    // Before anything is made for it: a short request can ask for very many rows.
+    if (!this.#scheduler.hasRoomFor(countRows(request))) {
       throw new RequestProblem(429, 'too many requests wait already; ask again.', null, 'rate_limit_exceeded');
     }
+    const choices = choicesOf(this.#policy, request, state, events === null ? undefined : tell);
     const reason = await this.#run(choices, response);
     if (reason === 'cancelled') return;
     if (events === null) {

@@ -21,7 +21,7 @@ const baseline = encodeURIComponent(`${name}/vanilla-${seed}`);
 const pictures: Readonly<Record<string, readonly [hash: string, text: RegExp, from?: string]>> = {
   home: ['#/?', /Experiments/],
   experiment: [`#/experiment/${name}`, /While training/],
-  curves: [`#/experiment/${name}`, /While training/, 'Curves'],
+  curves: [`#/experiment/${name}`, /While training/, 'While training'],
   matrix: [`#/matrix/${name}`, /known/],
   run: [`#/run/${run}`, /Evaluations/],
   gate: [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/],
@@ -45,7 +45,7 @@ async function write(page: Page, address: string): Promise<void> {
   await page.goto(`${address}#/matrix/${name}`);
   await waitFor(page, /known/);
   await page.keyboard.press('n');
-  await page.getByLabel('a note on this view').fill('Deployed, the gate is below its placebo here.');
+  await page.getByLabel('a note on this view').fill('The placebo does as well as the gate here: one seed, so no claim.');
   await page.getByRole('button', { name: 'pin', exact: true }).click();
   await page.locator('aside').waitFor({ state: 'detached' });
 }
@@ -57,7 +57,7 @@ await write(writing.page, view.address);
 await writing.page.close();
 for (const scheme of ['light', 'dark'] as const) {
   const { page } = await openTab(browser, scheme);
-  await page.setViewportSize({ width: 1000, height: 680 });
+  await page.setViewportSize({ width: 900, height: 560 });
   for (const [picture, [hash, text, from]] of Object.entries(pictures)) {
     await page.goto('about:blank');
     await page.goto(`${view.address}${hash}`);

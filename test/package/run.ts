@@ -4,7 +4,7 @@
  * a closing count; exits 1 when a check failed. Needs dist/ (npm run build).
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import * as modules from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,6 +57,38 @@ function checkCommand(folder: string, node: string, label: string): void {
     expectEqual(healthy, true);
     const named = findings.find(({ name }: { name: string }) => name === 'node');
     expectEqual(named.values.version, run(folder, node, '--version').trim().slice(1));
+  });
+}
+
+/** Recipes by name, from a folder that has none. */
+function checkRecipes(folder: string, node: string, label: string): void {
+  const gq = join(folder, 'node_modules', '.bin', 'gq');
+  check(`${label}: gq recipes`, () => {
+    const out = run(folder, node, gq, 'recipes');
+    if (!out.includes('micro-activation')) throw new Error(out);
+  });
+  check(`${label}: gq train micro-activation`, () => {
+    const to = `run-${label.replaceAll(' ', '-')}`;
+    const out = run(folder, node, gq, 'train', 'micro-activation', '--set', 'updates=2', '--out', to);
+    if (!out.includes('finished: 2 updates')) throw new Error(out);
+  });
+}
+
+/** Every relative link of every page in the package leads to a file of the package. */
+function checkLinks(folder: string): void {
+  const home = join(folder, 'node_modules', manifest.name);
+  const pages = readdirSync(home, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => path.endsWith('.md') && !path.startsWith('node_modules'),
+  );
+  check(`links of ${pages.length} pages in the package`, () => {
+    const broken = pages.flatMap((page) => {
+      const text = readFileSync(join(home, page), 'utf8').replace(/^(`{3,})[^]*?^\1/gm, '');
+      const targets = [...text.matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)[^)]*\)/g)].map(([, target]) => target);
+      return targets
+        .filter((target) => !existsSync(join(home, page, '..', target)))
+        .map((target) => `${page}: ${target}`);
+    });
+    expectEqual(broken.join('\n'), '');
   });
 }
 
@@ -123,10 +155,12 @@ try {
   });
   check('publint', () => expectEqual(messages.map((message) => formatMessage(message, pkg)).join('\n'), ''));
   run(consumer, 'npm', 'install', tarball);
+  checkLinks(consumer);
   for (const node of [process.execPath, ...process.argv.slice(2)]) {
     const label = `node ${run(consumer, node, '--version').trim()}`;
     checkEntries(consumer, node, label);
     checkCommand(consumer, node, label);
+    checkRecipes(consumer, node, label);
     checkViewer(consumer, node, label);
     checkExamples(consumer, node, label);
   }

@@ -2,11 +2,14 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createWasmDevice } from '../../src/engine/wasm/index.ts';
+import { modelDirectory } from '../../src/lab/index.ts';
+import { ModelFolder } from '../../src/model/index.ts';
 import { PolicyServer, type ServedState, type ServerOptions } from '../../src/serve/index.ts';
 import { type MadePolicy, makeServed } from './served.ts';
 
 interface Answer {
   readonly choices: readonly {
+    readonly index: number;
     readonly text: string;
     readonly message: { readonly content: string };
     readonly finish_reason: string;
@@ -193,6 +196,54 @@ describe('prompts that are told again', () => {
   });
 });
 
+describe('the requests of harnesses', () => {
+  it('of lm-eval: several prompts of ids with an echo, and texts with stops and its end token', async () => {
+    await start();
+    const asked = { model: 'trained', temperature: 0, max_tokens: 1, logprobs: 1, seed: 1234, echo: true };
+    const scored = await ask('/completions', { ...asked, prompt: [prompt, [9, 10, 11, 12, 13]] });
+    for (const { index, logprobs } of scored.choices) {
+      // It sums these from the end of the context to the last token but one, and calls them greedy where none is below its likeliest.
+      const [own, tops] = [logprobs.token_logprobs.slice(2, -1), logprobs.top_logprobs.slice(2, -1)];
+      expect([own.length, tops.length]).toEqual([index + 2, index + 2]);
+      own.forEach((logp, i) => {
+        expect(Math.max(...Object.values(tops[i]))).toBeGreaterThanOrEqual(logp);
+      });
+    }
+    const until = { prompt: ['one', 'two'], model: 'base', max_tokens: 4, temperature: 0, seed: 1234 };
+    const { choices } = await ask('/completions', { ...until, stop: ['\n\n', '<|im_end|>'] });
+    expect(choices.map(({ index, text }) => [index, typeof text])).toEqual([
+      [0, 'string'],
+      [1, 'string'],
+    ]);
+  });
+
+  it('of Inspect: a chat with parts, choices, stops and log-probabilities', async () => {
+    await start();
+    const content = [{ type: 'text', text: 'hi' }];
+    const system = { role: 'system', content: 'short' };
+    const settings = { max_tokens: 4, stop: ['zz'], seed: 1, temperature: 0.5, top_p: 0.9, n: 2 };
+    const answer = await ask('/chat/completions', {
+      ...{ model: 'deployed', messages: [system, { role: 'user', content }], ...settings },
+      ...{ logprobs: true, top_logprobs: 2, parallel_tool_calls: false },
+    });
+    expect(answer).toMatchObject({
+      object: 'chat.completion',
+      model: 'deployed',
+      id: expect.stringMatching(/^chatcmpl-/),
+    });
+    expect(answer.choices).toHaveLength(2);
+    for (const { message, finish_reason: finish, logprobs } of answer.choices) {
+      expect([message, ['stop', 'length'].includes(finish)]).toEqual([
+        { role: 'assistant', content: expect.any(String) },
+        true,
+      ]);
+      for (const each of logprobs.content) {
+        expect(each).toMatchObject({ token: expect.any(String), logprob: expect.any(Number) });
+      }
+    }
+  });
+});
+
 describe('requests that cannot be answered', () => {
   it.each([
     ['no JSON', '{', 400, /no JSON/],
@@ -205,6 +256,15 @@ describe('requests that cannot be answered', () => {
     ['a text that cannot fit', { prompt: 'x'.repeat(200_000) }, 400, /characters/],
     ['what would change the answer', { ...plain, frequency_penalty: 1 }, 400, /frequency_penalty is not supported/],
     ['an echo in a stream', { ...plain, echo: true, stream: true }, 400, /echo is not supported in a stream/],
+    ['ten thousand stops', { ...plain, stop: Array.from({ length: 10_000 }, String) }, 400, /^stop: expected/],
+    ['a stop without text', { ...plain, stop: [''] }, 400, /^stop/],
+    ['a negative number of choices', { ...plain, n: -1 }, 400, /^n: expected a whole number from 1/],
+    ['fewer than no tokens', { ...plain, max_tokens: -1 }, 400, /^max_tokens: expected a whole number from 0/],
+    ['a number that is none', '{"prompt": [5], "temperature": NaN}', 400, /no JSON/],
+    ['a number beyond all', '{"prompt": [5], "temperature": 1e999}', 400, /^temperature: expected/],
+    ['a path for a model', { ...plain, model: '../../etc/passwd' }, 404, /there is deployed/],
+    ['a name that objects have', { ...plain, model: '__proto__' }, 404, /there is deployed/],
+    ['a token below zero', { prompt: [-1] }, 400, /^prompt/],
     ['a long body', { prompt: 'x'.repeat(270_000) }, 413, /bytes/],
   ])('%s', async (_what, body, status, message) => {
     await start({ bodyBytes: 262_144 });
@@ -212,6 +272,24 @@ describe('requests that cannot be answered', () => {
     expect(response.status).toBe(status);
     expect(((await response.json()) as Answer).error.message).toMatch(message);
     expect(warnings).toEqual([]);
+  });
+
+  it('are told why, but no name of a file of the server', async () => {
+    await using folder = await ModelFolder.open(modelDirectory('micro'));
+    const options = { host: '127.0.0.1', port: 0, token: null };
+    server = await PolicyServer.start({ ...made.served, tokenizer: folder.tokenizer }, options);
+    const { error } = await ask('/completions', { prompt: 'unheard-of words' });
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/^prompt: expected text made of tokens/),
+      param: 'prompt',
+    });
+    expect(error.message).not.toContain('tokenizer.json');
+  });
+
+  it('ask for more rows than can ever wait', async () => {
+    await start({ queue: 8 });
+    const response = await post('/completions', { prompt: Array.from({ length: 20_000 }, () => [5]), n: 128 });
+    expect(response.status).toBe(429);
   });
 
   it('come from pages of the web, from strangers, or to no place', async () => {

@@ -54,6 +54,9 @@ function checkTarget(source: string, target: string, force: boolean | undefined)
       found: 'the same',
     });
   }
+  if (/\.parquet$/i.test(target)) {
+    throw new UserError({ call: `--write ${target}`, expected: 'a .jsonl or .jsonl.gz file', found: '.parquet' });
+  }
   expectNewFile(target, '--write', force);
   expectNewFile(`${target}.manifest.json`, '--write', force);
 }

@@ -49,7 +49,7 @@ export function LabelScreen({ id }: { readonly id: string }) {
 }
 
 /** Who writes, and what they said of a rollout so far. */
-export function labelOf(page: LabelsPage, { run, id }: { run: string; id: string }): LabelWord | null {
+function labelOf(page: LabelsPage, { run, id }: { run: string; id: string }): LabelWord | null {
   const writer = writerOf(page);
   const own = lastLabels(page.labels).find(
     (label) => label.run === run && label.rollout === id && label.writer === writer,
