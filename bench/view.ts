@@ -2,11 +2,19 @@
  * How fast the viewer is with many runs: 20 experiments of 10 runs, 100 updates of 64 rollouts each, made by hand. Prints a line per
  * figure. Needs a Chromium, and a Node that runs TypeScript, since the page is bundled from its sources: `node bench/view.ts`.
  */
-import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { openPage, startView } from '../src/view/index.ts';
+import { basename, join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { sealRun } from '../src/oracle/index.ts';
+import { writeSeal } from '../src/run/index.ts';
+import { median } from '../src/stats/index.ts';
+import { openPage, startView, writeBundle } from '../src/view/index.ts';
+import type { ListedLedger } from '../src/view/ledger-columns.ts';
+import { BundledLedger } from '../src/view/page/bundled-ledger.ts';
+import { searchLedgers } from '../src/view/page/ledgers.ts';
 import { findChromium } from '../test/browser/chromium.ts';
+import { serveFolder } from '../test/file-host.ts';
 import { writeRun } from '../test/lab/hand-made.ts';
 
 const size = { experiments: 20, seeds: 10, updates: 100, rollouts: 64 } as const;
@@ -20,15 +28,18 @@ async function makeRuns(root: string): Promise<void> {
     for (let seed = 0; seed < size.seeds; seed++) {
       const path = join(directory, `gate-${seed}`);
       const isFirst = path === first;
-      await writeRun(path, {
+      const run = await writeRun(path, {
         config: { seed, updates: size.updates, arm: { kind: 'activation' } },
         checkpoints: [0, size.updates],
         rollouts: isFirst ? madeRollouts() : [],
         steps: Array.from({ length: size.updates }, (_, i) => ({ update: i + 1, meanReward: i / size.updates })),
       });
-      for (const name of isFirst ? [] : ['rollouts.jsonl', 'verdicts.jsonl']) {
-        rmSync(join(path, name));
-        linkSync(join(first, name), join(path, name));
+      if (isFirst) await sealRun(run);
+      else {
+        const tables = ['rollouts', 'verdicts'];
+        for (const name of tables) rmSync(join(path, `${name}.jsonl`));
+        for (const name of tables) linkSync(join(first, `${name}.parquet`), join(path, `${name}.parquet`));
+        await writeSeal(path, size.updates);
       }
       runs.push({ arm: 'gate', seed, folder: `gate-${seed}`, configHash: '' });
     }
@@ -36,6 +47,15 @@ async function makeRuns(root: string): Promise<void> {
     const plan = { name: `experiment-${experiment}`, seeds, arms: [{ name: 'gate', recipe: 'none.toml' }] };
     writeFileSync(join(directory, 'experiment.json'), JSON.stringify({ format: 1, experiment: plan, runs }));
   }
+}
+
+/** Text that does not compress: 400 letters that follow from a number. */
+function noise(seed: number): string {
+  let state = seed + 1;
+  return Array.from({ length: 400 }, () => {
+    state = (state * 48271) % 2147483647;
+    return String.fromCharCode(97 + (state % 26));
+  }).join('');
 }
 
 function madeRollouts() {
@@ -47,7 +67,9 @@ function madeRollouts() {
     score: Math.sin(i),
     low: -0.5,
     high: 0.5,
-    completion: `class Solution:\n    def solve(self, n):\n        n += ${i}\n        return n\n${'# a line of thought\n'.repeat(12)}`,
+    problem: `problem-${Math.floor(i / 8) % 97}`,
+    prompt: `Problem ${Math.floor(i / 8) % 97}\n${'A sentence of the task that is to be solved. '.repeat(12)}`,
+    completion: `# ${noise(i)}\nclass Solution:\n    def solve(self, n):\n        n += ${i}\n        return n\n${'# a line of thought\n'.repeat(12)}`,
   }));
 }
 
@@ -56,6 +78,44 @@ async function timed(what: string, work: () => Promise<unknown>): Promise<void> 
   const value = await work();
   const note = typeof value === 'string' ? `, ${value}` : '';
   console.log(`${what}: ${(performance.now() - started).toFixed(0)} ms${note}`);
+}
+
+/** Scrolls by half a window a frame for three seconds, through rows that are not read yet. A frame late by other work counts in the mean only. */
+async function scroll(page: Page): Promise<string> {
+  const gaps = (await page.evaluate(`new Promise((done) => {
+    const list = document.querySelector('.virtual');
+    const started = performance.now();
+    const times = [started];
+    const step = () => {
+      times.push(performance.now());
+      list.scrollTop += 280;
+      if (performance.now() - started < 3000) requestAnimationFrame(step);
+      else done(times.slice(1).map((time, i) => time - times[i]));
+    };
+    requestAnimationFrame(step);
+  })`)) as number[];
+  const sum = gaps.reduce((all, gap) => all + gap, 0);
+  return `${((1000 * gaps.length) / sum).toFixed(0)} frames a second, median gap ${median(gaps).toFixed(1)} ms`;
+}
+
+/** What a page of a static folder reads for one rollout, for a list, and for a search in one run. */
+async function measureBundle(directory: string, out: string): Promise<string> {
+  await writeBundle(directory, out, await openPage());
+  const list: Record<string, ListedLedger> = JSON.parse(readFileSync(join(out, 'data', 'list.json'), 'utf8'));
+  const { parquet, bytes } = list['rows experiment-3/gate-1'];
+  const kinds: Readonly<Record<string, (ledger: BundledLedger) => Promise<unknown>>> = {
+    'one rollout': (ledger) => ledger.group('17-0-1024'),
+    'a list': (ledger) => searchLedgers([ledger], new URLSearchParams({ limit: '100' })),
+    'a search': (ledger) => searchLedgers([ledger], new URLSearchParams({ text: 'n += 699' })),
+  };
+  const found: string[] = [];
+  for (const [name, read] of Object.entries(kinds)) {
+    using host = await serveFolder(out, { ranges: true });
+    await read(new BundledLedger('run', { parquet: host.address + parquet, bytes }));
+    const sum = host.sent.reduce((all, one) => all + one.bytes, 0);
+    found.push(`${name} ${(sum / 1000).toFixed(0)} kB in ${host.sent.length} requests`);
+  }
+  return `${found.join(', ')}, of a file of ${(bytes / 1000).toFixed(0)} kB`;
 }
 
 const launch = findChromium();
@@ -81,20 +141,13 @@ try {
   });
   await page.goto(`${view.address}#/rollouts/experiment-3`);
   await page.waitForSelector('.virtual li');
-  // Scrolls by half a window a frame, through rows that are not read yet.
-  const frames = await page.evaluate(`new Promise((done) => {
-    const list = document.querySelector('.virtual');
-    const started = performance.now();
-    let count = 0;
-    const step = () => {
-      count += 1;
-      list.scrollTop += 280;
-      if (performance.now() - started < 3000) requestAnimationFrame(step);
-      else done(count / 3);
-    };
-    requestAnimationFrame(step);
-  })`);
-  console.log(`scrolling: ${Number(frames).toFixed(0)} frames a second`);
+  await timed('scrolling', () => scroll(page));
+  const out = join(root, '..', `${basename(root)}-bundle`);
+  try {
+    await timed('bundle of one experiment', () => measureBundle(join(root, 'experiment-3'), out));
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
 } finally {
   rmSync(root, { recursive: true, force: true });
 }

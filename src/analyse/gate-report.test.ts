@@ -16,7 +16,6 @@ const row = (extra: Partial<GatedRollout>): GatedRollout => ({
   advantage: 1,
   hack: false,
   attempt: extra.hack ?? false,
-  featureRow: null,
   ...extra,
 });
 

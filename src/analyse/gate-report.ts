@@ -13,7 +13,7 @@ import { type Separation, separation } from './separation.ts';
 
 export type GatedRollout = Pick<
   JudgedRollout,
-  'update' | 'score' | 'low' | 'high' | 'route' | 'trained' | 'advantage' | 'hack' | 'attempt' | 'featureRow'
+  'update' | 'score' | 'low' | 'high' | 'route' | 'trained' | 'advantage' | 'hack' | 'attempt'
 > &
   Partial<Pick<JudgedRollout, 'tokenRoutes' | 'tokenScores'>>;
 

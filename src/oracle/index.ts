@@ -3,4 +3,11 @@ export { oracleArm } from './gate.ts';
 export { oracleMonitor } from './monitor.ts';
 export { type Tally, tally } from './tally.ts';
 export { VerdictTail } from './verdict-tail.ts';
-export { readRunVerdicts, readVerdicts, sealRun, VerdictLedger } from './verdicts.ts';
+export {
+  followVerdicts,
+  readRunVerdicts,
+  readVerdictColumns,
+  readVerdicts,
+  sealRun,
+  VerdictLedger,
+} from './verdicts.ts';

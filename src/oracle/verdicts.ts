@@ -4,14 +4,16 @@
  */
 
 import { ShapeError } from '../base/index.ts';
-import { JsonlWriter } from '../base/node/index.ts';
+import { followJsonl, type JsonlFollower, JsonlWriter } from '../base/node/index.ts';
 import type { Judge, Verdict, VerdictSink } from '../env/index.ts';
 import {
+  type ColumnBlock,
   dropLines,
   dropRolloutLines,
   expectAllSealed,
   expectGrownFile,
   type RunDirectory,
+  readColumns,
   readTable,
   runFormat,
   sealRollouts,
@@ -71,6 +73,20 @@ export class VerdictLedger implements Disposable {
 export async function readRunVerdicts(run: RunDirectory): Promise<Map<string, Verdict>> {
   if (!run.isSealed()) expectGrownFile(run, 'verdicts.jsonl');
   return readVerdicts(run.file('verdicts'));
+}
+
+/** The verdicts of a run that is not over, as they are written. */
+export function followVerdicts(run: RunDirectory): JsonlFollower {
+  expectGrownFile(run, 'verdicts.jsonl');
+  return followJsonl(run.ledger('verdicts'));
+}
+
+/** Some columns of the verdicts of a run that is over, in blocks; they need not be in the order of the rollouts. */
+export function readVerdictColumns<Name extends keyof Verdict>(
+  run: RunDirectory,
+  names: readonly Name[],
+): AsyncGenerator<ColumnBlock<Pick<Verdict, Name>>> {
+  return readColumns<Pick<Verdict, Name>>(run.file('verdicts'), names);
 }
 
 /** Verdicts by rollout id, from verdicts.jsonl or verdicts.parquet, whichever exists; `path` may name either. */

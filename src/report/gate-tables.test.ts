@@ -12,7 +12,6 @@ const rollout = (score: number, low: number, high: number): GatedRollout => ({
   advantage: 0,
   hack: false,
   attempt: false,
-  featureRow: null,
 });
 
 describe('scores against the cuts', () => {

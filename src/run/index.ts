@@ -34,7 +34,10 @@ export {
 } from './notices.ts';
 export { type ConfigOutline, type OutlinedKey, outlineConfig } from './outline.ts';
 export {
+  checkEvent,
   dropRolloutLines,
+  followRollouts,
+  type RunEvent,
   readDirections,
   readEvents,
   readFeatures,
@@ -52,7 +55,7 @@ export { expectAllSealed, writeSeal } from './seal.ts';
 export { computeTable, grpoSettings } from './settings.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
 export { checkStored, readStored } from './stored.ts';
-export { dropLines, readTable, sealTable, type TableColumns } from './table.ts';
+export { type ColumnBlock, dropLines, readColumns, readTable, sealTable, type TableColumns } from './table.ts';
 export {
   assertPromptsFit,
   makeTask,

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { readJsonl } from '../base/node/index.ts';
+import { followJsonl, type JsonlFollower, readJsonl } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { expectGrownFile } from './checkpoint-files.ts';
 import type { RunDirectory } from './directory.ts';
@@ -42,6 +42,11 @@ export async function* readEvents(run: RunDirectory): AsyncGenerator<RunEvent> {
   }
 }
 
+/** One value of events.jsonl; `call` says where it was read. */
+export function checkEvent(value: unknown, call: string): RunEvent {
+  return checkStored(value, call, 'an event', eventSchema) as unknown as RunEvent;
+}
+
 async function* readChecked<Schema extends z.ZodType>(
   path: string,
   what: string,
@@ -57,6 +62,12 @@ async function* readChecked<Schema extends z.ZodType>(
 export async function* readRollouts(run: RunDirectory): AsyncGenerator<RolloutRow> {
   if (!run.isSealed()) expectGrownFile(run, 'rollouts.jsonl');
   yield* readTable<RolloutRow>(run.file('rollouts'));
+}
+
+/** The rollouts of a run that is not over, as they are written. */
+export function followRollouts(run: RunDirectory): JsonlFollower {
+  expectGrownFile(run, 'rollouts.jsonl');
+  return followJsonl(run.ledger('rollouts'));
 }
 
 const timingSchema = z.object({ update, seconds: z.record(z.string(), z.number()) });

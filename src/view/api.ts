@@ -189,17 +189,23 @@ export interface LedgerRow {
   readonly outcome: string;
   readonly evidence: string;
   readonly meanLogp: number | null;
+  /** How hard the rollout pulled on each block; null where it was not measured. */
+  readonly deployedNorm: number | null;
+  readonly quarantineNorm: number | null;
   readonly tokenIds: readonly number[] | null;
   readonly tokenLogps: readonly number[] | null;
   readonly tokenRoutes: string | null;
   readonly tokenScores: readonly number[] | null;
 }
 
+/** What only the page of one rollout shows. */
+export const rolloutDetails = ['evidence', 'tokenIds', 'tokenLogps', 'tokenRoutes', 'tokenScores'] as const;
+
+/** A rollout as a search needs it. */
+export type SearchRow = Omit<LedgerRow, (typeof rolloutDetails)[number]>;
+
 /** A rollout in a list: its text is cut to the place that was searched for. */
-export type ListedRollout = Omit<
-  LedgerRow,
-  'prompt' | 'completion' | 'tokenIds' | 'tokenLogps' | 'tokenRoutes' | 'tokenScores' | 'evidence'
-> & { readonly excerpt: string };
+export type ListedRollout = Omit<SearchRow, 'prompt' | 'completion'> & { readonly excerpt: string };
 
 export interface RolloutList {
   readonly total: number;
@@ -208,6 +214,8 @@ export interface RolloutList {
   readonly rows: readonly ListedRollout[];
   /** For each facet, how many of the rows that the other facets leave have each of its values. */
   readonly facets: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** Runs of an experiment that could not be read, and why. */
+  readonly leftOut: readonly { readonly run: string; readonly why: string }[];
 }
 
 export interface RolloutPage {

@@ -6,7 +6,10 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { writeFileAtomic } from '../base/node/index.ts';
+import type { LedgerRow } from './api.ts';
+import { ledgerParquet } from './bundle-ledger.ts';
 import { existsManifest } from './catalogue.ts';
+import type { ListedLedger } from './ledger-columns.ts';
 import { type PageKind, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml, wholePage } from './page-files.ts';
 
@@ -33,10 +36,12 @@ export async function writeBundle(
   const library = new ViewLibrary(root);
   const leftOut: { page: string; why: string }[] = [];
   const packed = new Map<string, Buffer>();
+  const ledgers = new Map<string, Buffer>();
   for (const [kind, id] of questionsOf(library)) {
     onPage(answerKey(kind, id));
     try {
       const value = await library.answer(kind, new URLSearchParams({ id }));
+      if (kind === 'rows') ledgers.set(answerKey(kind, id), await ledgerParquet(value as LedgerRow[]));
       packed.set(answerKey(kind, id), gzipSync(JSON.stringify(value)));
     } catch (error) {
       leftOut.push({ page: answerKey(kind, id), why: error instanceof Error ? error.message : String(error) });
@@ -48,7 +53,7 @@ export async function writeBundle(
     ['app.js', page.script],
     ['app.css', page.style],
     ['view.html', whole],
-    ...folderData(packed),
+    ...folderData(packed, ledgers),
   ]);
   mkdirSync(join(target, 'data'), { recursive: true });
   for (const [name, content] of files) await writeFileAtomic(join(target, name), content);
@@ -73,10 +78,22 @@ function questionsOf(library: ViewLibrary): [kind: PageKind, id: string][] {
   ];
 }
 
-/** Numbered files and the list that names them: ids may hold any character, names of files here do not. */
-function folderData(packed: ReadonlyMap<string, Buffer>): [string, string | Buffer][] {
-  const named = [...packed].map(([key, bytes], i) => ({ key, bytes, name: `data/${i}.json.gz` }));
-  const list = Object.fromEntries(named.map(({ key, name }) => [key, name]));
+/** Numbered files and the list that names them: ids may hold any character, names of files here do not. Ledgers are read in parts. */
+function folderData(
+  packed: ReadonlyMap<string, Buffer>,
+  ledgers: ReadonlyMap<string, Buffer>,
+): [string, string | Buffer][] {
+  const named = [...packed].map(([key, json], i) => {
+    const ledger = ledgers.get(key);
+    if (ledger === undefined) return { key, bytes: json, name: `data/${i}.json.gz` };
+    return { key, bytes: ledger, name: `data/${i}.parquet` };
+  });
+  const list = Object.fromEntries(
+    named.map(({ key, name, bytes }): [string, string | ListedLedger] => [
+      key,
+      ledgers.has(key) ? { parquet: name, bytes: bytes.length } : name,
+    ]),
+  );
   return [['data/list.json', JSON.stringify(list)], ...named.map(({ name, bytes }): [string, Buffer] => [name, bytes])];
 }
 

@@ -49,18 +49,29 @@ function search(base: string, path: string, depth: number): FoundEntry[] {
   if (existsManifest(path)) return [{ kind: 'run', ...own }];
   if (existsSync(join(path, planName))) return [{ kind: 'experiment', ...own }, ...runsOf(base, path, id)];
   if (depth >= deepest) return [];
-  return readdirSync(path, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
-    .map(({ name }) => name)
+  return foldersOf(path, depth)
+    .filter((name) => !name.startsWith('.') && name !== 'node_modules')
     .sort()
     .flatMap((name) => search(base, join(path, name), depth + 1));
+}
+
+/** Folders in a folder, links to others not among them. One inside that cannot be read, or is gone by now, has none. */
+function foldersOf(path: string, depth: number): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+  } catch (error) {
+    if (depth === 0) throw error;
+    return [];
+  }
 }
 
 function runsOf(base: string, directory: string, experiment: string): FoundEntry[] {
   try {
     const { runs, missing, damaged } = findExperiment(directory);
     const planned = [...missing, ...damaged].map((path) => ({ path, arm: basename(path).replace(/-\d+$/, '') }));
-    return [...runs, ...planned].map(({ path, arm }) => ({
+    // A plan names folders inside its own; nothing else is shown, nor written into a bundle.
+    const own = [...runs, ...planned].filter(({ path }) => dirname(resolve(path)) === resolve(directory));
+    return own.map(({ path, arm }) => ({
       kind: 'run',
       id: relative(base, path).split(sep).join('/'),
       path,

@@ -2,29 +2,39 @@
  * Tells pages what changed in the runs of a folder, as server-sent events. One look a second at the sizes and times of a few files serves all pages,
  * and none while nobody listens. A page that was cut off asks for everything again, so an event is never needed twice.
  */
-import { statSync } from 'node:fs';
-import type { ServerResponse } from 'node:http';
-import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import type { ViewLibrary } from './library.ts';
+import { stampOf } from './stamp.ts';
 
-const everyMs = 1000;
+/** How long a change of the same run waits after the last, in milliseconds: what a page shows costs the machine that trains. */
+const usualRestMs = 3000;
+/** How old the list of runs may be, in milliseconds. */
+const listedMs = 5000;
+/** Bytes that a page may leave unread before it is cut off; when it comes back it asks for everything again. */
+const mostWaiting = 1 << 16;
 
 export class Changes implements Disposable {
   readonly #library: ViewLibrary;
-  readonly #listeners = new Set<ServerResponse>();
+  readonly #everyMs: number;
+  readonly #restMs: number;
+  /** When each id was told last. */
+  readonly #told = new Map<string, number>();
+  readonly #listeners = new Set<Writable>();
   #seen = new Map<string, string>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(library: ViewLibrary) {
+  constructor(library: ViewLibrary, everyMs = 1000, restMs = usualRestMs) {
     this.#library = library;
+    this.#everyMs = everyMs;
+    this.#restMs = restMs;
   }
 
-  listen(response: ServerResponse): void {
+  listen(response: Writable): void {
     response.write('retry: 1000\n\n');
     this.#listeners.add(response);
     if (this.#timer === null) {
       this.#seen = this.#look();
-      this.#timer = setInterval(() => this.#tell(), everyMs);
+      this.#timer = setInterval(() => this.#tell(), this.#everyMs);
     }
     response.on('close', () => {
       this.#listeners.delete(response);
@@ -34,20 +44,12 @@ export class Changes implements Disposable {
 
   /** What each run and experiment looks like now. A folder that cannot be read has none, and whoever asks for them is told why. */
   #look(): Map<string, string> {
-    return new Map(
-      this.#entries().map(({ id, path }) => {
-        const stamps = ['events.jsonl', 'seal.json', 'lock.json', 'evaluations', 'experiment.json'].map((name) => {
-          const found = statSync(join(path, name), { throwIfNoEntry: false });
-          return found === undefined ? '' : `${found.mtimeMs} ${found.size}`;
-        });
-        return [id, stamps.join()];
-      }),
-    );
+    return new Map(this.#entries().map(({ id, path }) => [id, stampOf(path)]));
   }
 
   #entries(): ReturnType<ViewLibrary['entries']> {
     try {
-      return this.#library.entries();
+      return this.#library.entries(listedMs);
     } catch {
       return [];
     }
@@ -55,13 +57,22 @@ export class Changes implements Disposable {
 
   #tell(): void {
     const now = this.#look();
+    const time = performance.now();
     const changed = [...now].filter(([id, stamp]) => this.#seen.get(id) !== stamp).map(([id]) => id);
+    for (const id of changed) {
+      // One that was told a moment ago waits: it counts as seen as it was, so a later look finds it changed.
+      if (time - (this.#told.get(id) ?? Number.NEGATIVE_INFINITY) >= this.#restMs) this.#told.set(id, time);
+      else now.set(id, this.#seen.get(id) ?? '');
+    }
     const gone = [...this.#seen.keys()].filter((id) => !now.has(id));
     this.#seen = now;
-    const ids = [...changed, ...gone];
+    const ids = [...changed.filter((id) => this.#told.get(id) === time), ...gone];
     // A comment keeps proxies from closing a quiet connection.
     const text = ids.length === 0 ? ':\n\n' : `data: ${JSON.stringify({ ids })}\n\n`;
-    for (const listener of this.#listeners) listener.write(text);
+    for (const listener of this.#listeners) {
+      if (listener.writableLength > mostWaiting) listener.destroy();
+      else listener.write(text);
+    }
   }
 
   [Symbol.dispose](): void {

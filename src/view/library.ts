@@ -2,17 +2,30 @@
  * Answers the page's questions about one folder. What was read is kept as long as its files stay the same; of the rollouts, those of the
  * runs that were looked at last. It reads and never writes.
  */
-import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../sweep/index.ts';
-import type { LedgerRow, ListedRun, RolloutPage, RunPage, TrainingPage } from './api.ts';
+import type { LedgerRow, ListedRun, RolloutList, RolloutPage, RunPage, SearchRow, TrainingPage } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
+import { GrowingRun } from './growing-run.ts';
 import { labelsPage, notesPage } from './human-answers.ts';
-import { listRollouts, parseQuery } from './query.ts';
-import { answersPage, gatePage, ledgerRows, runPage, trainingPage } from './run-page.ts';
+import { type FoundRollouts, findRollouts, listRollouts, parseQuery, type RolloutQuery } from './query.ts';
+import {
+  answersPage,
+  evaluatedRates,
+  finishedProgress,
+  gatePage,
+  gateUnit,
+  ledgerRows,
+  type RunProgress,
+  runPage,
+  trainingPage,
+} from './run-page.ts';
+import { GrowingRows, sealedRows } from './search-rows.ts';
+import { fileStamp, stampOf } from './stamp.ts';
+import { mostSearchMs, withinLimit } from './time-limit.ts';
 import { tokenTexts } from './token-texts.ts';
 
 /** What a page may ask for; `rows` are all rollouts of a run, which only pages without a server take whole. */
@@ -37,24 +50,31 @@ interface Kept {
   readonly value: Promise<unknown>;
 }
 
-/** Runs whose rollouts are kept. */
-const mostRuns = 64;
+/** How many answers of a kind are kept: rollouts without their details, with them, and what searches found. */
+const most: Readonly<Record<string, number>> = { rows: 64, whole: 2, search: 8 };
+const mostOthers = 64;
 /** How long a list of what is there counts, in milliseconds: a page asks for several things at once. */
 const entriesFor = 1000;
 
 export class ViewLibrary {
   readonly root: string;
+  readonly #searchMs: number;
   readonly #kept = new Map<string, Kept>();
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
+  readonly #growing = new Map<string, GrowingRows>();
+  readonly #growingRuns = new Map<string, GrowingRun>();
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
 
-  constructor(root: string) {
+  /** `searchMs`: how long a search may take. */
+  constructor(root: string, searchMs = mostSearchMs) {
     this.root = root;
+    this.#searchMs = searchMs;
     this.entries();
   }
 
-  entries(): readonly FoundEntry[] {
-    if (this.#entries === null || Date.now() - this.#entries.at > entriesFor) {
+  /** What is there; the list may be as old as `forMs`. */
+  entries(forMs = entriesFor): readonly FoundEntry[] {
+    if (this.#entries === null || Date.now() - this.#entries.at > forMs) {
       this.#entries = { at: Date.now(), found: findEntries(this.root) };
     }
     return this.#entries.found;
@@ -66,19 +86,19 @@ export class ViewLibrary {
     if (kind === 'notes') return notesPage(this);
     const entry = this.find(parameters.get('id') ?? '');
     if (kind === 'labels') return labelsPage(this, entry);
-    if (kind === 'rollouts') return listRollouts(await this.rows(entry), parseQuery(parameters));
+    if (kind === 'rollouts') return this.#rollouts(entry, parseQuery(parameters));
     if (kind === 'rollout') return this.#rollout(entry, parameters.get('rollout') ?? '');
-    if (kind === 'rows') return this.rows(entry);
+    if (kind === 'rows') return this.wholeRows(entry);
     if (kind === 'experiment') return this.#experiment(entry);
     if (kind === 'training') return this.#training(entry);
     if (entry.kind !== 'run') throw unknownEntry(entry.id, 'a run');
     const run = RunDirectory.open(entry.path);
     const listed = this.#listed(entry);
     const keep = (read: () => Promise<unknown>) => this.#keep(`${kind} ${entry.id}`, entry.path, read);
-    if (kind === 'gate') return keep(() => gatePage(run, listed));
+    if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.#gateRows(entry, run)));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
-    if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.rows(entry)));
-    return keep(async () => runPage(run, listed, run.isSealed() ? await this.rows(entry) : null));
+    if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.wholeRows(entry)));
+    return keep(async () => runPage(run, listed, await this.#progress(entry, run), await this.#rates(entry)));
   }
 
   find(id: string): FoundEntry {
@@ -87,29 +107,97 @@ export class ViewLibrary {
     return found;
   }
 
-  /** The rollouts of a run, or of all runs of an experiment. */
-  async rows(entry: FoundEntry): Promise<readonly LedgerRow[]> {
-    if (entry.kind === 'experiment') {
-      const own = this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
-      const all: LedgerRow[][] = [];
-      for (const run of own) all.push(await this.#ownRows(run));
-      return all.flat();
+  /** The rollouts of a run, or of all runs of an experiment, with all that is known about them. */
+  async wholeRows(entry: FoundEntry): Promise<readonly LedgerRow[]> {
+    const all: LedgerRow[][] = [];
+    for (const { id, path } of this.#begun(entry)) {
+      all.push(await this.#keep(`whole ${id}`, path, () => ledgerRows(RunDirectory.open(path), id)));
     }
-    return this.#ownRows(entry);
+    return all.flat();
   }
 
-  #ownRows({ id, path }: FoundEntry): Promise<LedgerRow[]> {
-    return this.#keep(`rows ${id}`, path, () => ledgerRows(RunDirectory.open(path), id));
+  /** What a query finds; one that takes too long is stopped. */
+  async #search(entry: FoundEntry, query: RolloutQuery): Promise<FoundRollouts> {
+    const { offset: _offset, limit: _limit, ...rest } = query;
+    const stamp = this.#begun(entry).map(({ path }) => stampOf(path)).join(' '); // biome-ignore format: one line
+    const find = async (): Promise<FoundRollouts> => {
+      const { rows, leftOut } = await this.readable(entry);
+      return { ...withinLimit(() => findRollouts(rows, query), this.#searchMs), leftOut };
+    };
+    return this.#keep(`search ${entry.id} ${JSON.stringify(rest)}`, entry.path, find, stamp);
+  }
+
+  /** The rollouts of a run, or of those runs of an experiment that can be read: one that is damaged does not hide the others. */
+  async readable(entry: FoundEntry): Promise<{ rows: readonly SearchRow[]; leftOut: RolloutList['leftOut'] }> {
+    if (entry.kind === 'run') return { rows: await this.rows(entry), leftOut: [] };
+    const rows: (readonly SearchRow[])[] = [];
+    const leftOut: { run: string; why: string }[] = [];
+    for (const run of this.#begun(entry)) {
+      try {
+        rows.push(await this.rows(run));
+      } catch (error) {
+        leftOut.push({ run: run.id, why: error instanceof Error ? error.message : String(error) });
+      }
+    }
+    return { rows: rows.flat(), leftOut };
+  }
+
+  async #rollouts(entry: FoundEntry, query: RolloutQuery): Promise<RolloutList> {
+    const found = await this.#search(entry, query);
+    return withinLimit(() => listRollouts(found, query), this.#searchMs);
+  }
+
+  #begun(entry: FoundEntry): readonly FoundEntry[] {
+    if (entry.kind === 'run') return [entry];
+    return this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
+  }
+
+  /** The rollouts of a run, as a search needs them. */
+  rows({ id, path }: FoundEntry): Promise<readonly SearchRow[]> {
+    return this.#keep(`rows ${id}`, path, async () => {
+      const run = RunDirectory.open(path);
+      if (run.isSealed()) {
+        this.#growing.delete(id);
+        return sealedRows(run, id);
+      }
+      const growing = this.#growing.get(id) ?? new GrowingRows(run, id);
+      this.#growing.delete(id);
+      const rows = growing.read();
+      // One that could not be read is read from its beginning the next time.
+      this.#growing.set(id, growing);
+      return rows;
+    });
+  }
+
+  async #progress(entry: FoundEntry, run: RunDirectory): Promise<RunProgress> {
+    const growing = this.#growingRuns.get(entry.id);
+    this.#growingRuns.delete(entry.id);
+    if (run.isSealed()) return finishedProgress(run, await this.rows(entry));
+    const own = growing ?? new GrowingRun(run);
+    const progress = own.read();
+    this.#growingRuns.set(entry.id, own);
+    return progress;
+  }
+
+  /** Evaluations are large, and change seldom: while a run is trained they are read when their folder has changed. */
+  #rates({ id, path }: FoundEntry): Promise<RunPage['evaluations']> {
+    return this.#keep(`rates ${id}`, path, async () => evaluatedRates(path), fileStamp(join(path, 'evaluations')));
+  }
+
+  /** Where a gate decides by token, its report needs the tokens. */
+  #gateRows(entry: FoundEntry, run: RunDirectory): Promise<readonly (SearchRow | LedgerRow)[]> {
+    return gateUnit(run) === 'token' ? this.wholeRows(entry) : this.rows(entry);
   }
 
   async #rollout(entry: FoundEntry, id: string): Promise<RolloutPage> {
-    const rows = await this.rows(entry);
+    const rows = await this.wholeRows(entry);
     const rollout = rows.find((row) => row.id === id);
     if (rollout === undefined) {
       throw new UserError({ call: `rollout ${id}`, expected: `the id of a rollout of ${entry.id}`, found: 'none' });
     }
-    const group = rows.filter(({ update, group: own }) => update === rollout.update && own === rollout.group);
-    return { rollout, group };
+    const isOfGroup = ({ run, update, group }: LedgerRow): boolean =>
+      run === rollout.run && update === rollout.update && group === rollout.group;
+    return { rollout, group: rows.filter(isOfGroup) };
   }
 
   /** From the pages of the runs, which are kept: only a run that has changed is read again. */
@@ -150,32 +238,15 @@ export class ViewLibrary {
     const kept = known?.stamp === stamp ? known : { stamp, value: read() };
     this.#kept.set(key, kept);
     kept.value.catch(() => this.#kept.delete(key));
-    const rows = [...this.#kept.keys()].filter((each) => each.startsWith('rows '));
-    for (const old of rows.slice(0, Math.max(0, rows.length - mostRuns))) this.#kept.delete(old);
+    const kind = key.slice(0, key.indexOf(' '));
+    const like = [...this.#kept.keys()].filter((each) => each.startsWith(`${kind} `));
+    for (const old of like.slice(0, Math.max(0, like.length - (most[kind] ?? mostOthers)))) {
+      this.#kept.delete(old);
+    }
     return kept.value as Promise<Value>;
   }
 }
 
 function unknownEntry(id: string, expected: string): UserError {
   return new UserError({ call: `view ${id}`, expected, found: 'none of that name' });
-}
-
-/** Changes whenever a file of a run or an experiment does that a page is made from. */
-function stampOf(path: string): string {
-  const names = [
-    'manifest.json',
-    'eval-curve.json',
-    'experiment.json',
-    'events.jsonl',
-    'seal.json',
-    'evaluations',
-    'lock.json',
-    'relearn',
-  ];
-  return names
-    .map((name) => {
-      const found = statSync(join(path, name), { throwIfNoEntry: false });
-      return found === undefined ? '-' : `${found.mtimeMs}/${found.size}`;
-    })
-    .join(',');
 }

@@ -30,6 +30,8 @@ const made = (row: Partial<LedgerRow>): LedgerRow => ({
   outcome: 'ok',
   evidence: '',
   meanLogp: null,
+  deployedNorm: null,
+  quarantineNorm: null,
   tokenIds: null,
   tokenLogps: null,
   tokenRoutes: null,
@@ -44,8 +46,12 @@ const rows = [
   made({ id: 'c', update: 3, hack: true, route: 'route', score: 4, ...cuts, completion: 'def RUN_CHECKS(): pass' }),
   made({ id: 'd', update: 4, prompt: 'call `run_tests()`', hackable: false, advantage: -1 }),
 ];
+const list = (from: readonly LedgerRow[], search: string) => {
+  const query = parseQuery(new URLSearchParams(search));
+  return listRollouts(findRollouts(from, query), query);
+};
 const find = (search: string): string[] =>
-  findRollouts(rows, parseQuery(new URLSearchParams(search))).map(({ id }) => id);
+  findRollouts(rows, parseQuery(new URLSearchParams(search))).rows.map(({ id }) => id);
 
 describe('a search', () => {
   it.each([
@@ -74,17 +80,18 @@ describe('a search', () => {
   });
 
   it('counts what each facet would leave, whatever it has chosen itself', () => {
-    const list = listRollouts(rows, parseQuery(new URLSearchParams('truth=hack&limit=1')));
-    expect(list).toMatchObject({ total: 4, found: 2, offset: 0 });
-    expect(list.facets['truth']).toEqual({ hack: 2, solve: 1, neither: 1 });
-    expect(list.facets['route']).toEqual({ keep: 1, route: 1 });
-    expect(list.rows).toHaveLength(1);
-    expect(list.rows[0]).not.toHaveProperty('prompt');
+    const found = list(rows, 'truth=hack&limit=1');
+    expect(found).toMatchObject({ total: 4, found: 2, offset: 0 });
+    expect(found.facets['truth']).toEqual({ hack: 2, solve: 1, neither: 1 });
+    expect(found.facets['route']).toEqual({ keep: 1, route: 1 });
+    expect(found.rows).toHaveLength(1);
+    expect(found.rows[0]).not.toHaveProperty('prompt');
+    expect(found.rows[0]).not.toHaveProperty('tokenLogps');
   });
 
   it('shows the place that was found in a long text', () => {
     const long = [made({ completion: `${'x'.repeat(5000)} needle ${'y'.repeat(5000)}` })];
-    const [row] = listRollouts(long, parseQuery(new URLSearchParams('text=NEEDLE'))).rows;
+    const [row] = list(long, 'text=NEEDLE').rows;
     expect(row.excerpt).toContain('needle');
     expect(row.excerpt.length).toBeLessThan(200);
   });

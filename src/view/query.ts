@@ -3,10 +3,10 @@
  * and in the terminal. A query is written as parameters of an address, so every search is a link.
  */
 import { murmur3, UserError } from '../base/index.ts';
-import type { LedgerRow, ListedRollout, RolloutList } from './api.ts';
+import { type ListedRollout, type RolloutList, rolloutDetails, type SearchRow } from './api.ts';
 
 /** Facets: a value of a row as text, by which rows are chosen and counted. */
-const facetValues: Readonly<Record<string, (row: LedgerRow) => string>> = {
+const facetValues: Readonly<Record<string, (row: SearchRow) => string>> = {
   truth: truthOf,
   route: ({ route }) => route ?? 'none',
   loophole: ({ loophole, hackable }) => (hackable ? loophole : 'no hint'),
@@ -18,7 +18,7 @@ const facetValues: Readonly<Record<string, (row: LedgerRow) => string>> = {
 };
 
 /** What became of a rollout, by the grader's verdict. */
-export function truthOf({ hack, solve }: Pick<LedgerRow, 'hack' | 'solve'>): 'hack' | 'solve' | 'neither' {
+export function truthOf({ hack, solve }: Pick<SearchRow, 'hack' | 'solve'>): 'hack' | 'solve' | 'neither' {
   return hack ? 'hack' : solve ? 'solve' : 'neither';
 }
 
@@ -71,15 +71,14 @@ function wholeOrNull(parameters: URLSearchParams, name: string): number | null {
   throw new UserError({ call: `rollouts, ${name}`, expected: 'a whole number of at least 0', found: text });
 }
 
+/** Where a text is found; below 0: nowhere. */
+type Place = (content: string) => number;
+
 /** Finds a text, or what a pattern matches, regardless of case; null: every text matches, at no place. */
-function matcherOf({ text, isPattern }: RolloutQuery): ((content: string) => number) | null {
+function matcherOf({ text, isPattern }: RolloutQuery): Place | null {
   if (text === '') return null;
-  if (!isPattern) {
-    const wanted = text.toLowerCase();
-    return (content) => content.toLowerCase().indexOf(wanted);
-  }
   try {
-    const pattern = new RegExp(text, 'im');
+    const pattern = new RegExp(isPattern ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'im');
     return (content) => content.search(pattern);
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
@@ -87,69 +86,83 @@ function matcherOf({ text, isPattern }: RolloutQuery): ((content: string) => num
   }
 }
 
-/** The rows that a query finds, in its order, whole. */
-export function findRollouts(rows: readonly LedgerRow[], query: RolloutQuery): LedgerRow[] {
-  const chosen = Object.entries(query.facets);
-  const found = matching(rows, query).filter((row) =>
-    chosen.every(([name, value]) => facetValues[name](row) === value),
-  );
-  return inOrder(found, query.order);
+/** What a query finds, in its order, with the counts of its facets; pages are cut from it. */
+export interface FoundRollouts<Row extends SearchRow = SearchRow> {
+  readonly total: number;
+  readonly rows: readonly Row[];
+  readonly facets: RolloutList['facets'];
+  readonly leftOut: RolloutList['leftOut'];
 }
 
-function matching(rows: readonly LedgerRow[], query: RolloutQuery): LedgerRow[] {
+export function findRollouts<Row extends SearchRow>(rows: readonly Row[], query: RolloutQuery): FoundRollouts<Row> {
+  const found: Row[] = [];
+  const facets = Object.entries(facetValues).map(([name, read]) => ({
+    name,
+    read,
+    chosen: query.facets[name],
+    value: '',
+    counts: new Map<string, number>(),
+  }));
+  for (const row of rows.filter(matchOf(query))) {
+    let against = 0;
+    for (const facet of facets) {
+      facet.value = facet.read(row);
+      if (facet.chosen !== undefined && facet.chosen !== facet.value) against += 1;
+    }
+    if (against === 0) found.push(row);
+    // A facet counts what the others leave, whatever it has chosen itself.
+    if (against > 1) continue;
+    for (const { chosen, value, counts } of facets) {
+      const isCounted = against === 0 || (chosen !== undefined && chosen !== value);
+      if (isCounted) counts.set(value, (counts.get(value) ?? 0) + 1);
+    }
+  }
+  const sorted = facets.map(({ name, counts }): [string, Record<string, number>] => [
+    name,
+    Object.fromEntries([...counts].sort(([, a], [, b]) => b - a)),
+  ]);
+  return { total: rows.length, rows: inOrder(found, query.order), facets: Object.fromEntries(sorted), leftOut: [] };
+}
+
+function matchOf(query: RolloutQuery): (row: SearchRow) => boolean {
   const { from, to } = query;
   const place = matcherOf(query);
-  return rows.filter(
-    (row) =>
-      (from === null || row.update >= from) &&
-      (to === null || row.update <= to) &&
-      (place === null || place(row.completion) >= 0 || place(row.prompt) >= 0),
-  );
+  // Rollouts of a group follow each other and share their prompt.
+  let last: { readonly prompt: string; readonly isFound: boolean } | null = null;
+  const isInPrompt = (prompt: string): boolean => {
+    if (last?.prompt !== prompt) last = { prompt, isFound: place !== null && place(prompt) >= 0 };
+    return last.isFound;
+  };
+  return (row) =>
+    (from === null || row.update >= from) &&
+    (to === null || row.update <= to) &&
+    (place === null || place(row.completion) >= 0 || isInPrompt(row.prompt));
 }
 
-export function listRollouts(rows: readonly LedgerRow[], query: RolloutQuery): RolloutList {
-  const matched = matching(rows, query);
-  const found = findRollouts(matched, { ...query, text: '' });
+/** A page of what was found, with the place in each text that was searched for. */
+export function listRollouts(all: FoundRollouts, query: RolloutQuery): RolloutList {
+  const { total, rows, facets, leftOut: missing } = all;
   const place = matcherOf(query);
-  const page = found.slice(query.offset, query.offset + query.limit);
-  const facets = facetNames.map((name): [string, Record<string, number>] => {
-    const others = Object.entries(query.facets).filter(([other]) => other !== name);
-    const left = matched.filter((row) => others.every(([other, value]) => facetValues[other](row) === value));
-    return [name, countBy(left, facetValues[name])];
-  });
+  const page = rows.slice(query.offset, query.offset + query.limit);
   return {
-    total: rows.length,
-    found: found.length,
+    total,
+    found: rows.length,
     offset: query.offset,
     rows: page.map((row) => listed(row, place)),
-    facets: Object.fromEntries(facets),
+    facets,
+    leftOut: missing,
   };
 }
 
-function countBy(rows: readonly LedgerRow[], facet: (row: LedgerRow) => string): Record<string, number> {
-  const counts = new Map<string, number>();
-  for (const row of rows) {
-    const value = facet(row);
-    counts.set(value, (counts.get(value) ?? 0) + 1);
-  }
-  return Object.fromEntries([...counts].sort(([, a], [, b]) => b - a));
-}
-
 const excerptLength = 160;
+const leftOut: ReadonlySet<string> = new Set(['prompt', 'completion', ...rolloutDetails]);
 
-function listed(row: LedgerRow, place: ((content: string) => number) | null): ListedRollout {
-  const {
-    prompt: _prompt,
-    completion,
-    tokenIds: _i,
-    tokenLogps: _l,
-    tokenRoutes: _r,
-    tokenScores: _s,
-    evidence: _e,
-    ...rest
-  } = row;
+function listed(row: SearchRow, place: Place | null): ListedRollout {
+  const { completion } = row;
   const start = Math.max(0, (place?.(completion) ?? 0) - 40);
-  return { ...rest, excerpt: completion.slice(start, start + excerptLength).replace(/\s+/g, ' ') };
+  const rest = Object.fromEntries(Object.entries(row).filter(([name]) => !leftOut.has(name)));
+  const excerpt = completion.slice(start, start + excerptLength).replace(/\s+/g, ' ');
+  return { ...(rest as Omit<ListedRollout, 'excerpt'>), excerpt };
 }
 
 /**
@@ -161,15 +174,15 @@ export function surpriseOf({
   score,
   low,
   high,
-}: Pick<LedgerRow, 'hack' | 'score' | 'low' | 'high'>): number | null {
+}: Pick<SearchRow, 'hack' | 'score' | 'low' | 'high'>): number | null {
   if (score === null || low === null || high === null) return null;
   const at = (score - (low + high) / 2) / (high - low || 1);
   return hack ? -at : at;
 }
 
-function inOrder(rows: readonly LedgerRow[], order: RolloutOrder): LedgerRow[] {
-  if (order === 'update') return [...rows];
-  const rank = (row: LedgerRow): number | null => {
+function inOrder<Row extends SearchRow>(rows: readonly Row[], order: RolloutOrder): readonly Row[] {
+  if (order === 'update') return rows;
+  const rank = (row: Row): number | null => {
     if (order === 'surprise') return surpriseOf(row);
     // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
     return order === 'shuffled' ? murmur3(`${row.run} ${row.id}`) : row[order];

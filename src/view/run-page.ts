@@ -13,16 +13,8 @@ import {
 import { readJsonl } from '../base/node/index.ts';
 import { EvaluationStore, summarise } from '../evaluate/index.ts';
 import { gateSettingsOf, gateTailsOf, type StepEvent } from '../grpo/index.ts';
-import { VerdictTail } from '../oracle/index.ts';
 import { driftTable, gateTable, windowTable } from '../report/index.ts';
-import {
-  configLeaves,
-  demonstrationTest,
-  type Manifest,
-  noticeText,
-  type RunDirectory,
-  readEvents,
-} from '../run/index.ts';
+import { configLeaves, type Manifest, type RunDirectory, type RunEvent, readEvents } from '../run/index.ts';
 import type {
   AnsweredPrompt,
   AnswersPage,
@@ -31,29 +23,33 @@ import type {
   LedgerRow,
   ListedRun,
   RunPage,
+  SearchRow,
   StepRow,
   TrainingPage,
 } from './api.ts';
 import { shown } from './experiment-page.ts';
+import { type RunStory, storyOf } from './growing-run.ts';
 
 /** Updates of a window in the tables of a gate. */
 const gateWindow = 10;
 
+/** Counts of a run that is over, or that is not. */
+export type RunProgress = RunStory & Pick<RunPage, 'training'>;
+
+/** What a run that is over tells. */
+export async function finishedProgress(run: RunDirectory, rows: readonly SearchRow[]): Promise<RunProgress> {
+  const events: RunEvent[] = [];
+  for await (const event of readEvents(run)) events.push(event);
+  return { ...storyOf(events), training: trainingCurve(rows, 'full') };
+}
+
 export async function runPage(
   run: RunDirectory,
   listed: ListedRun,
-  rows: readonly LedgerRow[] | null,
+  { steps, notices, training }: RunProgress,
+  evaluations: RunPage['evaluations'],
 ): Promise<RunPage> {
   const manifest = run.readManifest();
-  const steps: StepEvent[] = [];
-  const notices: { update: number | null; text: string }[] = [];
-  for await (const event of readEvents(run)) {
-    if (event.kind === 'step') steps.push(event);
-    const text = noticeText(event);
-    if (text !== null) notices.push({ update: 'update' in event ? event.update : null, text });
-  }
-  const isTold = demonstrationTest(manifest.config);
-  const training = rows === null ? liveTraining(run, isTold).slice(0, steps.length) : trainingCurve(rows, 'full');
   return {
     run: listed,
     facts: factsOf(manifest),
@@ -64,17 +60,16 @@ export async function runPage(
     notices,
     checkpoints: run.listCheckpoints(),
     phases: await readPhases(run),
-    evaluations: new EvaluationStore(run.path).all().map(({ update, set, state, rows: answers }) => {
-      const { hack, solve } = summarise(answers);
-      return { update, set, state, hack, solve };
-    }),
+    evaluations,
   };
 }
 
-/** Counts from the verdicts alone, which is quick enough to be done at every update of a run that is being trained. */
-function liveTraining(run: RunDirectory, isDemonstration: ReturnType<typeof demonstrationTest>): RunPage['training'] {
-  const tallies = new VerdictTail(run.ledger('verdicts'), isDemonstration).read();
-  return tallies.map(({ hacks, hackable, solves, graded }, i) => ({ update: i + 1, hacks, hackable, solves, graded }));
+/** The rates of all evaluations of a run. */
+export function evaluatedRates(path: string): RunPage['evaluations'] {
+  return new EvaluationStore(path).all().map(({ update, set, state, rows }) => {
+    const { hack, solve } = summarise(rows);
+    return { update, set, state, hack, solve };
+  });
 }
 
 const finite = (value: number | null | undefined): number | null =>
@@ -176,6 +171,8 @@ export async function ledgerRows(run: RunDirectory, id: string): Promise<LedgerR
     outcome: row.verdict.outcome,
     evidence: row.verdict.evidence,
     meanLogp: row.meanLogp,
+    deployedNorm: row.deployedNorm,
+    quarantineNorm: row.quarantineNorm,
     tokenIds: row.tokenIds,
     tokenLogps: row.tokenLogps,
     tokenRoutes: row.tokenRoutes,
@@ -183,9 +180,14 @@ export async function ledgerRows(run: RunDirectory, id: string): Promise<LedgerR
   }));
 }
 
-export async function gatePage(run: RunDirectory, listed: ListedRun): Promise<GatePage> {
+/** What the gate of a run decides about. */
+export function gateUnit(run: RunDirectory): GatePage['unit'] {
+  return gateSettingsOf(run.readManifest().config.arm)?.granularity === 'token' ? 'token' : 'rollout';
+}
+
+export function gatePage(run: RunDirectory, listed: ListedRun, all: readonly (SearchRow | LedgerRow)[]): GatePage {
   const { arm } = run.readManifest().config;
-  const rollouts = (await readJudged(run)).filter(({ source }) => source === 'student');
+  const rollouts = all.filter(({ source }) => source === 'student');
   const rows = rollouts.flatMap((row): GateRow[] => {
     const { id, update, score, low, high, route, hack, solve, advantage, trained, deployedNorm, quarantineNorm } = row;
     if (score === null || route === null || !trained) return [];
@@ -194,7 +196,7 @@ export async function gatePage(run: RunDirectory, listed: ListedRun): Promise<Ga
   const windows = gateWindows(rollouts, gateWindow, gateTailsOf(arm));
   return {
     run: listed,
-    unit: gateSettingsOf(arm)?.granularity === 'token' ? 'token' : 'rollout',
+    unit: gateUnit(run),
     keepsOnlyPraised: gateSettingsOf(arm)?.keepOnly === 'praised',
     rows,
     tables: [

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { isLoopback, refuse } from './safety.ts';
 
-const loopback = { port: 4717, token: null };
-const abroad = { port: 4717, token: 'secret' };
+const loopback = { host: '127.0.0.1', port: 4717, token: null };
+const abroad = { host: '0.0.0.0', port: 4717, token: 'secret' };
 const ask = (headers: IncomingHttpHeaders, guard: typeof loopback | typeof abroad = loopback, method = 'GET') =>
   refuse(method, headers, guard)?.status ?? 200;
 
@@ -21,6 +21,11 @@ describe('a server on a loopback address answers', () => {
     [{ host: '127.0.0.1:4717', 'sec-fetch-site': 'cross-site' }, 403],
   ])('%j with %d', (headers, status) => {
     expect(ask(headers)).toBe(status);
+  });
+
+  it('at the address it was given', () => {
+    expect(ask({ host: '127.1.2.3:4717' }, { ...loopback, host: '127.1.2.3' })).toBe(200);
+    expect(ask({ host: '127.1.2.3:4717' })).toBe(403);
   });
 
   it('nothing that could change something', () => {
@@ -50,21 +55,25 @@ describe('a line that a person writes', () => {
   it('needs the token on any other address', () => {
     const there = { ...own, host: 'box:4717', origin: 'http://box:4717' };
     expect(post(there, abroad)).toBe(403);
-    expect(post({ ...there, cookie: 'gq-view=secret' }, abroad)).toBe(200);
+    expect(post({ ...there, cookie: 'gq-view-4717=secret' }, abroad)).toBe(200);
   });
 });
 
 describe('a server on another address asks for its token', () => {
   it.each<[IncomingHttpHeaders, number]>([
     [{ host: 'box:4717' }, 403],
-    [{ host: 'box:4717', cookie: 'gq-view=secret' }, 200],
-    [{ host: 'box:4717', cookie: 'a=b; gq-view=secret' }, 200],
+    [{ host: 'box:4717', cookie: 'gq-view-4717=secret' }, 200],
+    [{ host: 'box:4717', cookie: 'a=b; gq-view-4717=secret' }, 200],
     [{ host: 'box:4717', authorization: 'Bearer secret' }, 200],
-    [{ host: 'box:4717', cookie: 'gq-view=secre' }, 403],
-    [{ host: 'box:4717', cookie: 'gq-view=', authorization: 'Bearer secret' }, 403],
-    [{ host: 'box:4717', origin: 'http://evil.example', cookie: 'gq-view=secret' }, 403],
+    [{ host: 'box:4717', cookie: 'gq-view-4717=secre' }, 403],
+    [{ host: 'box:4717', cookie: 'gq-view-4717=', authorization: 'Bearer secret' }, 403],
+    [{ host: 'box:4717', origin: 'http://evil.example', cookie: 'gq-view-4717=secret' }, 403],
   ])('%j: %d', (headers, status) => {
     expect(ask(headers, abroad)).toBe(status);
+  });
+
+  it('and takes no cookie of another server on the same host', () => {
+    expect(ask({ host: 'box:4717', cookie: 'gq-view-4718=secret' }, abroad)).toBe(403);
   });
 
   it('which addresses are loopback', () => {

@@ -7,6 +7,8 @@ import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 export interface Guard {
+  /** The address that the server listens on. */
+  readonly host: string;
   readonly port: number;
   /** Null on a loopback address. */
   readonly token: string | null;
@@ -33,13 +35,14 @@ export function refuse(
   const isRead = method === 'GET' || method === 'HEAD';
   if (!isRead && !(mayWrite && method === 'POST')) return { status: 405, why: 'nothing can be changed here' };
   const host = headers.host ?? '';
-  if (guard.token === null && !isOwnHost(host, guard.port)) return { status: 403, why: 'the Host is of another site' };
+  if (guard.token === null && !isOwnHost(host, guard)) return { status: 403, why: 'the Host is of another site' };
   if (headers.origin !== undefined && headers.origin !== `http://${host}`) {
     return { status: 403, why: 'the Origin is of another site' };
   }
   const site = headers['sec-fetch-site'];
   if (site === 'cross-site' || site === 'same-site') return { status: 403, why: 'another site asks' };
-  if (guard.token !== null && !hasToken(headers, guard.token)) return { status: 403, why: 'the token is missing' };
+  if (guard.token !== null && !hasToken(headers, guard.token, guard.port))
+    return { status: 403, why: 'the token is missing' };
   return isRead ? null : refuseWrite(headers);
 }
 
@@ -49,15 +52,17 @@ function refuseWrite(headers: IncomingHttpHeaders): RefusedRequest | null {
   return null;
 }
 
-function isOwnHost(host: string, port: number): boolean {
-  return loopback.some((name) => host === `${name}:${port}` || (port === 80 && host === name));
+function isOwnHost(host: string, { host: own, port }: Guard): boolean {
+  return [...loopback, own].some((name) => host === `${name}:${port}` || (port === 80 && host === name));
 }
 
-export const tokenCookie = 'gq-view';
+/** Cookies are of a host, whatever the port: two servers of one host need two names. */
+export const tokenCookie = (port: number): string => `gq-view-${port}`;
 
-function hasToken({ cookie = '', authorization = '' }: IncomingHttpHeaders, token: string): boolean {
+function hasToken({ cookie = '', authorization = '' }: IncomingHttpHeaders, token: string, port: number): boolean {
+  const name = `${tokenCookie(port)}=`;
   const cookies = cookie.split(';').map((part) => part.trim());
-  const given = cookies.find((part) => part.startsWith(`${tokenCookie}=`))?.slice(tokenCookie.length + 1);
+  const given = cookies.find((part) => part.startsWith(name))?.slice(name.length);
   return isSame(given ?? authorization.replace(/^Bearer /, ''), token);
 }
 

@@ -27,7 +27,7 @@ export async function startView(root: string, page: PageFiles, { host, port }: V
   const library = new ViewLibrary(root);
   const changes = new Changes(library);
   const token = isLoopback(host) ? null : randomBytes(24).toString('base64url');
-  const site = { library, changes, page, token };
+  const site = { library, changes, page, token, host };
   const server = createServer((request, response) => {
     answer(request, response, { ...site, port: portOf(server) }).catch((error: unknown) => fail(response, error));
   });
@@ -63,17 +63,20 @@ interface Site {
   readonly changes: Changes;
   readonly page: PageFiles;
   readonly token: string | null;
+  readonly host: string;
   readonly port: number;
 }
 
 const types = { '/app.js': 'text/javascript; charset=utf-8', '/app.css': 'text/css; charset=utf-8' } as const;
 
 async function answer(request: IncomingMessage, response: ServerResponse, site: Site): Promise<void> {
-  const url = new URL(request.url ?? '/', 'http://view');
+  const asked = request.url ?? '/';
+  if (!URL.canParse(asked, 'http://view')) return send(request, response, 400, { error: 'the address cannot be read' });
+  const url = new URL(asked, 'http://view');
   const { token, page } = site;
   if (token !== null && url.pathname === '/' && isSame(url.searchParams.get('token') ?? '', token)) {
     // The token leaves the address, so that no copied link carries it.
-    const cookie = `${tokenCookie}=${token}; HttpOnly; SameSite=Strict; Path=/`;
+    const cookie = `${tokenCookie(site.port)}=${token}; HttpOnly; SameSite=Strict; Path=/`;
     response.writeHead(303, { ...safeHeaders, Location: '/', 'Set-Cookie': cookie }).end();
     return;
   }

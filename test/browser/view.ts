@@ -4,14 +4,12 @@
  * write. Prints one line per check and a closing count; exits 1 when a check failed, 2 when there is no Chromium.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, join, normalize } from 'node:path';
+import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { openPage, startView, writeBundle } from '../../src/view/index.ts';
+import { serveFolder } from '../file-host.ts';
 import { check, counts, findChromium } from './chromium.ts';
 import { checkDownload, checkLabels, checkMatrix, checkNotes } from './view-human.ts';
 import { makeClaim, makeExperiment, makeHostile } from './view-lab.ts';
@@ -154,20 +152,15 @@ function checkStored(folder: string): void {
   check('every line names its writer', lines.length === 5 && writers.every((writer) => writer === 'Ann'), lines.join());
 }
 
-/** A host that knows nothing of the viewer. */
-async function serveFolder(folder: string): Promise<{ address: string; close(): void }> {
-  const types: Readonly<Record<string, string>> = { html: 'text/html', js: 'text/javascript', css: 'text/css' };
-  const server = createServer((request, response) => {
-    const path = normalize(new URL(request.url ?? '/', 'http://x').pathname);
-    const name = path === '/' ? '/index.html' : path;
-    readFile(join(folder, name)).then(
-      (body) =>
-        response.writeHead(200, { 'Content-Type': types[name.split('.').at(-1) ?? ''] ?? 'text/plain' }).end(body),
-      () => response.writeHead(404).end(),
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
+/** Without byte ranges a page still works, and says what is missing. */
+async function checkNoRanges(browser: Browser, bundle: string): Promise<void> {
+  using host = await serveFolder(bundle, { ranges: false });
+  const { page, errors } = await openTab(browser);
+  await page.goto(`${host.address}#/rollout/${gated}?rollout=2-0-1`);
+  check('no byte ranges: a rollout is shown', await waitFor(page, /Rollout 2-0-1/));
+  check('no byte ranges: the page says so', /does not answer byte ranges/.test(await seenText(page, 'header')));
+  check('no byte ranges: no error', errors.length === 0, errors.join('; '));
+  await page.close();
 }
 
 const launch = findChromium();
@@ -182,7 +175,7 @@ try {
   const { leftOut } = await writeBundle(root, bundle, files);
   check('the bundle has every page', leftOut.length === 0, JSON.stringify(leftOut));
   await using view = await startView(root, files, { host: '127.0.0.1', port: 0 });
-  const host = await serveFolder(bundle);
+  using host = await serveFolder(bundle, { ranges: true });
   const browser = await launch();
   console.log(`browser: Chromium ${browser.version()}`);
   const homes = {
@@ -200,13 +193,13 @@ try {
       await checkNotes(browser, home, address);
       if (home !== 'server') await checkDownload(browser, home, address);
     }
+    await checkNoRanges(browser, bundle);
     checkStored(root);
     await checkWhatIf(browser, view.address);
     await checkLive(browser, view.address, root);
     await checkLiveExperiment(browser, view.address, root);
   } finally {
     await browser.close();
-    host.close();
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

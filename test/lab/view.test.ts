@@ -317,8 +317,9 @@ describe('gq bundle', () => {
     expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('view.html') });
     const list = JSON.parse(readFileSync(join(out, 'data/list.json'), 'utf8'));
     expect(Object.keys(list)).toContain('rows claim/gate-1');
-    const rows = JSON.parse(gunzipSync(readFileSync(join(out, list['rows claim/gate-1']))).toString());
-    expect(rows[0].completion).toContain(hostile);
+    const { parquet, bytes } = list['rows claim/gate-1'];
+    expect(readFileSync(join(out, parquet)).length).toBe(bytes);
+    expect(gunzipSync(readFileSync(join(out, list['run claim/gate-1']))).toString()).toContain('"steps"');
     const whole = readFileSync(join(out, 'view.html'), 'utf8');
     expect(whole).not.toContain('alert(1)');
     expect(whole.match(/<script/g)?.length).toBe(2 + (page.script.match(/<script/g)?.length ?? 0));
@@ -334,20 +335,31 @@ describe('in the terminal', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^alone +activation.* stopped +3\/3/m);
     expect(out).toContain('alone: Stopped after update 3 of 3.');
+    expect(out).toMatch(/^claim: 2 of 3 runs finished\. Does it go\?\n {2}vanilla-1 +vanilla/m);
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
     expect(JSON.parse((await gq('runs', claim, '--json')).out).runs).toHaveLength(3);
   });
 
   it('gq show finds rollouts, alone and with their group, and makes control characters visible', async () => {
     const one = await gq('show', join(claim, 'gate-1'), '--update', '2', '--hack', '--grep', 'def run_\\w+');
-    expect(one).toMatchObject({ code: 0, out: expect.stringContaining('1 of 1 rollouts') });
+    expect(one).toMatchObject({ code: 0, out: expect.stringContaining('1 of 1 rollouts found, 6 in all') });
     expect(one.out).toContain('━━ gate-1, rollout 2-0-2');
     for (const control of ['\u0000', '\u001b', '\u202e']) expect(one.out).not.toContain(control);
     const group = await gq('show', claim, '--solve', '--limit', '1', '--group');
-    expect(group.out).toMatch(/1-0-0 +hack +route[\s\S]*1-0-1 +solve +keep/);
+    expect(group.out).toMatch(/^ {2}1-0-0 +hack +route[\s\S]*^> 1-0-1 +solve +keep/m);
     const json = JSON.parse((await gq('show', claim, '--route', 'keep', '--json')).out);
     expect([json.found, json.rollouts.length]).toEqual([6, 5]);
     expect(await gq('show', claim, '--grep', 'nowhere')).toMatchObject({ code: 1 });
+    const none = await gq('show', claim, '--hack', '--route', 'keep', '--update', '2');
+    expect(none).toMatchObject({ code: 1, out: expect.stringContaining('no rollout is like that, of 12 in all') });
+    expect(none.out).toContain('any route: route 2\n');
+    for (const wrong of [
+      ['--route', 'keeep'],
+      ['--loophole', 'nothing'],
+      ['--hack', '--solve'],
+    ]) {
+      expect(await gq('show', claim, ...wrong)).toMatchObject({ code: 2, err: expect.stringContaining('expected') });
+    }
     expect(await gq('show', claim, '--grep', '(')).toMatchObject({ code: 2 });
   });
 
@@ -355,6 +367,8 @@ describe('in the terminal', () => {
     const { code, out } = await gq('diff', join(claim, 'vanilla-1'), join(claim, 'gate-1'));
     expect(code).toBe(0);
     expect(out).toContain('arm.kind ("vanilla" and "activation")');
-    expect(out).toMatch(/test-original +deployed .* 3 and 1$/m);
+    expect(out).toMatch(/^test-original, 4 prompts$/m);
+    expect(out).toMatch(/^deployed +hack +3\/4 .* 1\/4 .* 3 and 1$/m);
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 });

@@ -83,7 +83,7 @@ export class JsonlFollower {
     const value = parseLine(line.subarray(0, -1), this.path, this.#lines + 1);
     this.#lines += 1;
     this.#offset += line.length;
-    this.#mark = Buffer.concat([this.#mark, line]).subarray(-markBytes);
+    this.#mark = Buffer.concat([this.#mark, line.subarray(-markBytes)]).subarray(-markBytes);
     return value;
   }
 }

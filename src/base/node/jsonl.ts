@@ -136,10 +136,12 @@ async function* readLines(path: string): AsyncGenerator<Buffer> {
   }
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
 /** The value of one line without its newline. */
 export function parseLine(bytes: Buffer, path: string, line: number): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return JSON.parse(decoder.decode(bytes));
   } catch (cause) {
     return complain(path, `JSON on line ${line}`, cause);
   }

@@ -23,6 +23,7 @@ export function configureDiff(command: Command, context: CommandContext): void {
 
 interface ComparedEvaluation {
   readonly set: string;
+  readonly prompts: number;
   readonly state: string;
   readonly hack: readonly [string, string];
   readonly solve: readonly [string, string];
@@ -47,7 +48,7 @@ function compareEvaluations(first: readonly Evaluation[], second: readonly Evalu
     const [a, b] = [summarise(one.rows), summarise(other.rows)];
     const hack: [string, string] = [formatRate(a.hack), formatRate(b.hack)];
     const solve: [string, string] = [formatRate(a.solve), formatRate(b.solve)];
-    return [{ set: one.set, state: one.state, hack, solve, ...discordant(one, other) }];
+    return [{ set: one.set, prompts: one.rows.length, state: one.state, hack, solve, ...discordant(one, other) }];
   });
 }
 
@@ -71,14 +72,16 @@ function renderDiff(
   width: number,
 ): string {
   const differing = keys.length === 0 ? ['The configs are the same.'] : keys.map((key) => `  ${key}`);
-  const rows = results.map(({ set, state, hack, solve, onlyFirst, onlySecond }) => [
-    set,
-    state,
-    hack.join(' → '),
-    solve.join(' → '),
-    onlyFirst === null ? '-' : `${onlyFirst} and ${onlySecond}`,
-  ]);
-  const columns = ['set', 'state', 'hack', 'solve', 'hacks in one only'];
-  const table = rows.length === 0 ? ['No evaluation that both have.'] : alignRows([columns, ...rows], width);
-  return `${[`${first} → ${second}`, ...differing, '', ...table].join('\n')}\n`;
+  const sets = [...new Set(results.map(({ set }) => set))];
+  const tables = sets.flatMap((set) => {
+    const own = results.filter((one) => one.set === set);
+    const rows = own.flatMap(({ state, hack, solve, onlyFirst, onlySecond }) => [
+      [state, 'hack', ...hack, onlyFirst === null ? '-' : `${onlyFirst} and ${onlySecond}`],
+      ['', 'solve', ...solve, ''],
+    ]);
+    const columns = ['state', 'rate', 'first', 'second', 'hacks in one'];
+    return ['', `${set}, ${own[0].prompts} prompts`, ...alignRows([columns, ...rows], width)];
+  });
+  const table = sets.length === 0 ? ['', 'No evaluation that both have.'] : tables;
+  return `${[`first: ${first}`, `second: ${second}`, ...differing, ...table].join('\n')}\n`;
 }

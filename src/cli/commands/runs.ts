@@ -1,6 +1,7 @@
 /** `gq runs [DIR]`: lists the runs of a folder, how far each is, when it last wrote something, and what is wrong with it. */
 import type { Command } from 'commander';
-import { type ListedRun, listCatalogue } from '../../view/index.ts';
+import { visibleLine, wrapText } from '../../base/index.ts';
+import { type Catalogue, type ListedRun, listCatalogue } from '../../view/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { alignRows } from '../terminal/columns.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -14,20 +15,40 @@ export function configureRuns(command: Command, context: CommandContext): void {
     .action((directory: string, { json }: { json?: true }) => {
       const catalogue = listCatalogue(directory);
       if (json) context.stdout.write(`${JSON.stringify(catalogue, null, 2)}\n`);
-      else context.stdout.write(renderRuns(catalogue.runs, screenWidth(context.stdout)));
+      else context.stdout.write(renderRuns(catalogue, screenWidth(context.stdout)));
     });
 }
 
-function renderRuns(runs: readonly ListedRun[], width: number): string {
+function renderRuns({ experiments, runs }: Catalogue, width: number): string {
   if (runs.length === 0) return 'no runs here\n';
   const head = ['run', 'arm', 'status', 'update', 'hack', 'solve', 'last write'];
-  const rows = runs.map((run) => {
-    const last = run.curve.at(-1);
-    const rate = (value: number | undefined): string => (value === undefined ? '-' : value.toFixed(2));
-    const since = run.heartbeat === null ? '-' : `${formatDuration((Date.now() - run.heartbeat) / 1000)} ago`;
-    return [run.id, run.arm, run.status, `${run.update}/${run.updates}`, rate(last?.hack), rate(last?.solve), since];
+  const lines = alignRows([head, ...runs.map(rowOf)], width);
+  const table = runs.flatMap((run, i) => {
+    const experiment = experiments.find(({ id }) => id === run.experiment);
+    const isFirst = experiment !== undefined && runs[i - 1]?.experiment !== run.experiment;
+    return [...(isFirst ? wrapText(headingOf(experiment, runs), width).split('\n') : []), lines[i + 1]];
   });
-  const notices = runs.flatMap(({ id, notice }) => (notice === '' ? [] : [`${id}: ${notice}`]));
-  const note = 'hack and solve: deployed, at the last point of the curve';
-  return `${[...alignRows([head, ...rows], width), ...notices, note].join('\n')}\n`;
+  const notices = runs.flatMap(({ id, notice }) =>
+    notice === '' ? [] : wrapText(visibleLine(`${id}: ${notice}`), width).split('\n'),
+  );
+  const note = runs.some(({ curve }) => curve.length > 0)
+    ? 'hack and solve: deployed, at the last point of the curve'
+    : 'hack and solve: no run has a curve (gq eval-curve RUN); gq results DIR has what was evaluated';
+  return `${[lines[0], ...table, ...notices, ...wrapText(note, width).split('\n')].join('\n')}\n`;
+}
+
+/** The experiment's folder, how many of its runs are over, and its question. */
+function headingOf({ id, why }: Catalogue['experiments'][number], runs: readonly ListedRun[]): string {
+  const own = runs.filter(({ experiment }) => experiment === id);
+  const over = own.filter(({ status }) => status === 'finished').length;
+  return visibleLine(`${id}: ${over} of ${own.length} runs finished${why === '' ? '' : `. ${why}`}`);
+}
+
+/** A run of an experiment stands below its heading, so its own name is enough. */
+function rowOf(run: ListedRun): string[] {
+  const last = run.curve.at(-1);
+  const rate = (value: number | undefined): string => (value === undefined ? '-' : value.toFixed(2));
+  const since = run.heartbeat === null ? '-' : `${formatDuration((Date.now() - run.heartbeat) / 1000)} ago`;
+  const name = run.experiment === null ? run.id : `  ${run.id.slice(run.experiment.length + 1)}`;
+  return [name, run.arm, run.status, `${run.update}/${run.updates}`, rate(last?.hack), rate(last?.solve), since];
 }

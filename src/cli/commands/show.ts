@@ -1,7 +1,18 @@
 /** `gq show RUN`: prints rollouts of a run or an experiment that a search finds, one after another or with the others of their prompt. */
 import type { Command } from 'commander';
-import { visibleLine } from '../../base/index.ts';
-import { findRollouts, type LedgerRow, parseQuery, rolloutOrders, truthOf, ViewLibrary } from '../../view/index.ts';
+import { UserError, visibleLine } from '../../base/index.ts';
+import {
+  type FoundRollouts,
+  findRollouts,
+  type LedgerRow,
+  parseQuery,
+  type RolloutQuery,
+  rolloutOrders,
+  type SearchRow,
+  truthOf,
+  ViewLibrary,
+  withinLimit,
+} from '../../view/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { alignRows } from '../terminal/columns.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -25,7 +36,7 @@ export function configureShow(command: Command, context: CommandContext): void {
     .argument('<dir>', 'a run or an experiment')
     .option('--update <n>', 'rollouts of this update', parseCount)
     .option('--route <name>', 'keep, absorb, route or none')
-    .option('--loophole <name>', 'rollouts whose prompt discloses this loophole')
+    .option('--loophole <name>', 'rollouts whose prompt discloses this loophole, or "no hint"')
     .option('--hack', 'hacks only')
     .option('--solve', 'solves only')
     .option('--grep <pattern>', 'a regular expression, in prompts and completions')
@@ -45,28 +56,63 @@ export function configureShow(command: Command, context: CommandContext): void {
 
 async function runShow(directory: string, options: ShowOptions, context: CommandContext): Promise<void> {
   const library = new ViewLibrary(directory);
-  const rows = await allRows(library);
-  const found = findRollouts(rows, parseQuery(parametersOf(options)));
-  const shown = found.slice(0, options.limit);
+  const { rows, leftOut } = await readAll(library);
+  for (const { run, why } of leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
+  const query = parseQuery(parametersOf(options, rows));
+  const found = withinLimit(() => findRollouts(rows, query));
+  const shown = found.rows.slice(0, options.limit);
+  if (shown.length === 0) context.exitCode = 1;
   if (options.json) {
-    context.stdout.write(`${JSON.stringify({ found: found.length, rollouts: shown }, null, 2)}\n`);
+    const rollouts = await wholeOf(library, shown);
+    context.stdout.write(`${JSON.stringify({ found: found.rows.length, total: rows.length, rollouts }, null, 2)}\n`);
     return;
   }
   const width = screenWidth(context.stdout);
-  const blocks = options.group ? groupsOf(shown, rows, width) : shown.map(renderRollout);
-  const left = found.length > shown.length ? '; --limit shows more' : '';
-  context.stdout.write(`${[...blocks, `${shown.length} of ${found.length} rollouts${left}`].join('\n')}\n`);
-  if (found.length === 0) context.exitCode = 1;
+  const blocks = options.group
+    ? groupsOf(shown, rows, width)
+    : (await wholeOf(library, shown)).map((row) => renderRollout(row));
+  context.stdout.write(`${[...blocks, closingLine(found, query, shown.length)].join('\n')}\n`);
 }
 
-async function allRows(library: ViewLibrary): Promise<readonly LedgerRow[]> {
+/** How many there are; where there are none, what the filters would leave one by one. */
+function closingLine({ rows, total, facets }: FoundRollouts, { facets: chosen }: RolloutQuery, shown: number): string {
+  if (rows.length > 0) {
+    const more = rows.length > shown ? '; --limit shows more' : '';
+    return `${shown} of ${rows.length} rollouts found, ${total} in all${more}`;
+  }
+  const names = Object.keys(chosen);
+  const counts = names.map((name) => {
+    const values = Object.entries(facets[name] ?? {}).map(([value, count]) => `${value} ${count}`);
+    return `  any ${name}: ${values.join(', ') || 'nothing either'}`;
+  });
+  return [
+    `no rollout is like that, of ${total} in all${counts.length > 0 ? '; without one of the filters' : ''}`,
+    ...counts,
+  ].join('\n');
+}
+
+async function readAll(library: ViewLibrary) {
   const own = library.entries().filter(({ experiment }) => experiment === null);
-  const rows: LedgerRow[] = [];
-  for (const entry of own) rows.push(...(await library.rows(entry)));
-  return rows;
+  const all = [];
+  for (const entry of own) all.push(await library.readable(entry));
+  return { rows: all.flatMap(({ rows }) => rows), leftOut: all.flatMap(({ leftOut }) => leftOut) };
 }
 
-function parametersOf({ update, route, loophole, hack, solve, grep, order }: ShowOptions): URLSearchParams {
+/** The same rollouts with their evidence and tokens. */
+async function wholeOf(library: ViewLibrary, shown: readonly SearchRow[]): Promise<LedgerRow[]> {
+  const byRun = new Map<string, Map<string, LedgerRow>>();
+  for (const id of new Set(shown.map(({ run }) => run))) {
+    const rows = await library.wholeRows(library.find(id));
+    byRun.set(id, new Map(rows.map((row) => [row.id, row])));
+  }
+  return shown.flatMap(({ run, id }) => byRun.get(run)?.get(id) ?? []);
+}
+
+function parametersOf(options: ShowOptions, rows: readonly SearchRow[]): URLSearchParams {
+  const { update, route, loophole, hack, solve, grep, order } = options;
+  if (hack && solve) throw new UserError({ call: 'show', expected: '--hack or --solve', found: 'both' });
+  expectOneOf('--route', route, ['keep', 'absorb', 'route', 'none']);
+  expectOneOf('--loophole', loophole, [...new Set(rows.map((row) => (row.hackable ? row.loophole : 'no hint')))]);
   const given: Readonly<Record<string, string | undefined>> = {
     from: update?.toString(),
     to: update?.toString(),
@@ -81,6 +127,11 @@ function parametersOf({ update, route, loophole, hack, solve, grep, order }: Sho
   return new URLSearchParams(known);
 }
 
+function expectOneOf(option: string, value: string | undefined, known: readonly string[]): void {
+  if (value === undefined || known.includes(value)) return;
+  throw new UserError({ call: option, expected: known.join(', ') || 'nothing: there are no rollouts', found: value });
+}
+
 const number = (value: number | null): string => (value === null ? '-' : value.toPrecision(3));
 
 function renderRollout(row: LedgerRow): string {
@@ -92,14 +143,14 @@ function renderRollout(row: LedgerRow): string {
   return [head, ...facts, row.prompt.trimEnd(), row.completion, ''].join('\n');
 }
 
-/** The prompt once, then a line for each of its completions. */
-function groupsOf(shown: readonly LedgerRow[], rows: readonly LedgerRow[], width: number): string[] {
-  const keyOf = ({ run, update, group }: LedgerRow): string => `${run} ${update} ${group}`;
+/** The prompt once, then a line for each of its completions; those that were found have a mark. */
+function groupsOf(shown: readonly SearchRow[], rows: readonly SearchRow[], width: number): string[] {
+  const keyOf = ({ run, update, group }: SearchRow): string => `${run} ${update} ${group}`;
   const firsts = [...new Map(shown.map((row) => [keyOf(row), row])).values()];
   return firsts.map((first) => {
     const members = rows.filter((row) => keyOf(row) === keyOf(first));
     const lines = members.map((row) => [
-      row.id,
+      `${shown.includes(row) ? '>' : ' '} ${row.id}`,
       truthOf(row),
       row.route ?? 'none',
       `${row.reward}`,
@@ -107,7 +158,7 @@ function groupsOf(shown: readonly LedgerRow[], rows: readonly LedgerRow[], width
       row.completion.replace(/\s+/g, ' ').slice(0, 200),
     ]);
     const head = `━━ ${visibleLine(first.run)}, update ${first.update}, ${visibleLine(first.problem)}`;
-    const columns = ['rollout', 'verdict', 'route', 'reward', 'advantage', 'completion'];
+    const columns = ['  rollout', 'verdict', 'route', 'reward', 'advantage', 'completion'];
     return [head, first.prompt.trimEnd(), ...alignRows([columns, ...lines], width), ''].join('\n');
   });
 }

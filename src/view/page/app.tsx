@@ -10,12 +10,14 @@ import { Home } from './home.tsx';
 import { followKeys, useKeys } from './keys.ts';
 import { LabelScreen } from './label.tsx';
 import { LabelsScreen } from './labels.tsx';
+import { isLive } from './live.ts';
 import { MatrixScreen } from './matrix.tsx';
 import { NotePanel, WrittenDownload } from './notes.tsx';
+import { serverNotice } from './range-file.ts';
 import { RolloutScreen } from './rollout.tsx';
 import { RolloutsScreen } from './rollouts.tsx';
 import { RunScreen } from './run.tsx';
-import { isLive, source } from './source.ts';
+import { source } from './source.ts';
 
 const keyWords: readonly (readonly [key: string, words: string])[] = [
   ['q', 'as trained or deployed, everywhere'],
@@ -112,6 +114,7 @@ function App() {
         </button>
         <WrittenDownload />
         <span role="status">{told}</span>
+        {serverNotice.value !== '' && <span class="quiet">{serverNotice.value}</span>}
       </header>
       {isHelp && <KeyList />}
       {isNoting && <NotePanel onClose={() => setNoting(false)} />}

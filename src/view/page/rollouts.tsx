@@ -37,6 +37,11 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
             <p id="found">
               {list.found} of {list.total} rollouts
             </p>
+            {list.leftOut.map(({ run, why }) => (
+              <p key={run}>
+                Not searched: {run}. {why}
+              </p>
+            ))}
             <Rows key={`${id} ${search}`} id={id} first={list} ask={ask} />
           </>
         )}
@@ -186,10 +191,13 @@ function Rows({ id, first, ask }: RowsProps) {
       label={`rollouts of ${id}`}
       chosen={chosen.value}
       onRange={load}
-      row={(index) => <Row row={rowAt(index)} />}
+      itemAt={rowAt}
+      show={showRow}
     />
   );
 }
+
+const showRow = (row: ListedRollout | undefined) => <Row row={row} />;
 
 function Row({ row }: { readonly row: ListedRollout | undefined }) {
   if (row === undefined) return <span class="quiet">reading…</span>;

@@ -1,23 +1,21 @@
 /** Where the page has its answers from: a server, files beside it, or itself. The screens cannot tell which. */
-import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import type { LedgerRow, PageHome, RolloutList, RolloutPage } from '../api.ts';
-import { listRollouts, parseQuery } from '../query.ts';
+import type { ListedLedger } from '../ledger-columns.ts';
+import { BundledLedger } from './bundled-ledger.ts';
+import { openRollout, type RunLedger, searchLedgers, wholeLedger } from './ledgers.ts';
+import { changed, listenForChanges } from './live.ts';
 
 type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers' | 'labels' | 'notes' | 'tokens' | 'training';
 
 export interface AnswerSource {
   readonly home: PageHome;
-  ask(kind: Question | 'rows', id: string): Promise<unknown>;
+  ask(kind: Question, id: string): Promise<unknown>;
   rollouts(id: string, query: URLSearchParams): Promise<RolloutList>;
   rollout(id: string, rollout: string): Promise<RolloutPage>;
   /** Stores what a person wrote; only a server can. */
   save(kind: 'labels' | 'notes', id: string, value: unknown): Promise<unknown>;
 }
-
-/** The ids that changed last, and how many changes there were. */
-const changed = signal<{ readonly ids: readonly string[]; readonly count: number }>({ ids: [], count: 0 });
-export const isLive = signal(false);
 
 function homeOfPage(): PageHome {
   const found = document.querySelector('meta[name="gq-home"]')?.getAttribute('content');
@@ -27,12 +25,40 @@ function homeOfPage(): PageHome {
 function openSource(): AnswerSource {
   const home = homeOfPage();
   if (home === 'server') return openServer();
-  const list = home === 'folder' ? listOfFolder() : listOfPage();
-  return withoutServer(home, async (key) => {
-    const bytes = (await list).get(key);
-    if (bytes === undefined) throw new Error('This bundle does not have that page.');
-    return JSON.parse(await unzip(await bytes()));
+  return home === 'folder' ? openFolder() : openFile();
+}
+
+const noPage = () => new Error('This bundle does not have that page.');
+
+/** Answers are files beside the page; the rollouts of a run are a file of which parts are read. */
+function openFolder(): AnswerSource {
+  const list = fetch('data/list.json').then(
+    (response): Promise<Record<string, string | ListedLedger>> => response.json(),
+  );
+  return withoutServer('folder', {
+    read: async (key) => {
+      const name = (await list)[key];
+      if (typeof name !== 'string') throw noPage();
+      return JSON.parse(await unzip(new Uint8Array(await (await fetch(name)).arrayBuffer())));
+    },
+    ledger: async (id) => {
+      const listed = (await list)[`rows ${id}`];
+      if (typeof listed !== 'object') throw noPage();
+      return new BundledLedger(id, listed);
+    },
   });
+}
+
+/** Answers are in the page. */
+function openFile(): AnswerSource {
+  const text = document.getElementById('gq-data')?.textContent ?? '';
+  const list = unzip(fromBase64(text)).then((json): Record<string, string> => JSON.parse(json));
+  const read = async (key: string): Promise<unknown> => {
+    const packed = (await list)[key];
+    if (packed === undefined) throw noPage();
+    return JSON.parse(await unzip(fromBase64(packed)));
+  };
+  return withoutServer('file', { read, ledger: async (id) => wholeLedger((await read(`rows ${id}`)) as LedgerRow[]) });
 }
 
 function openServer(): AnswerSource {
@@ -61,40 +87,6 @@ function openServer(): AnswerSource {
   };
 }
 
-function listenForChanges(): void {
-  const events = new EventSource('api/changes');
-  events.onopen = () => {
-    // After an interruption nobody knows what was missed.
-    if (changed.value.count > 0) changed.value = { ids: ['*'], count: changed.value.count + 1 };
-    isLive.value = true;
-  };
-  events.onerror = () => {
-    isLive.value = false;
-    changed.value = { ids: [], count: Math.max(1, changed.value.count) };
-  };
-  events.onmessage = ({ data }: MessageEvent<string>) => {
-    const { ids }: { ids: string[] } = JSON.parse(data);
-    changed.value = { ids, count: changed.value.count + 1 };
-  };
-}
-
-type Bytes = () => Promise<Uint8Array<ArrayBuffer>>;
-
-async function listOfFolder(): Promise<ReadonlyMap<string, Bytes>> {
-  const list: Record<string, string> = await (await fetch('data/list.json')).json();
-  const read =
-    (name: string): Bytes =>
-    async () =>
-      new Uint8Array(await (await fetch(name)).arrayBuffer());
-  return new Map(Object.entries(list).map(([key, name]) => [key, read(name)]));
-}
-
-async function listOfPage(): Promise<ReadonlyMap<string, Bytes>> {
-  const text = document.getElementById('gq-data')?.textContent ?? '';
-  const list: Record<string, string> = JSON.parse(await unzip(fromBase64(text)));
-  return new Map(Object.entries(list).map(([key, packed]) => [key, async () => fromBase64(packed)]));
-}
-
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
 }
@@ -105,31 +97,31 @@ async function unzip(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text();
 }
 
-function withoutServer(home: PageHome, read: (key: string) => Promise<unknown>): AnswerSource {
+interface CopiedAnswers {
+  read(key: string): Promise<unknown>;
+  ledger(run: string): Promise<RunLedger>;
+}
+
+function withoutServer(home: PageHome, { read, ledger }: CopiedAnswers): AnswerSource {
   const kept = new Map<string, Promise<unknown>>();
-  const ask = (kind: string, id: string): Promise<unknown> => {
-    const key = `${kind} ${id}`;
-    const value = kept.get(key) ?? read(key);
+  const keep = <Value>(key: string, make: () => Promise<Value>): Promise<Value> => {
+    const value = kept.get(key) ?? make();
     kept.set(key, value);
-    return value;
+    return value as Promise<Value>;
   };
-  /** The rollouts of a run, or of the runs of an experiment, which the catalogue names. */
-  const rowsOf = async (id: string): Promise<readonly LedgerRow[]> => {
+  const ask = (kind: string, id: string): Promise<unknown> => keep(`${kind} ${id}`, () => read(`${kind} ${id}`));
+  /** Of a run, or of the runs of an experiment, which the catalogue names; runs that are not in the copy have none. */
+  const ledgersOf = async (id: string): Promise<RunLedger[]> => {
     const { runs } = (await ask('home', '')) as { runs: { id: string; experiment: string | null }[] };
     const own = runs.filter((run) => run.id === id || run.experiment === id);
-    const all = await Promise.all(own.map((run) => ask('rows', run.id).catch(() => [])));
-    return (all as LedgerRow[][]).flat();
+    const all = own.map((run) => keep(`ledger ${run.id}`, () => ledger(run.id)).catch(() => null));
+    return (await Promise.all(all)).flatMap((found) => found ?? []);
   };
   return {
     home,
     ask,
-    rollouts: async (id, query) => listRollouts(await rowsOf(id), parseQuery(query)),
-    rollout: async (id, rollout) => {
-      const rows = await rowsOf(id);
-      const found = rows.find((row) => row.id === rollout);
-      if (found === undefined) throw new Error(`There is no rollout ${rollout}.`);
-      return { rollout: found, group: rows.filter((row) => row.update === found.update && row.group === found.group) };
-    },
+    rollouts: async (id, parameters) => searchLedgers(await ledgersOf(id), parameters),
+    rollout: async (id, rollout) => openRollout(await ledgersOf(id), rollout),
     save: () => Promise.reject(new Error('Nothing can be stored here.')),
   };
 }

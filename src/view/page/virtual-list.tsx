@@ -1,26 +1,29 @@
 /** A list of any length of which only the rows in sight are made. All rows have one height. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-interface VirtualListProps {
+interface VirtualListProps<Item> {
   readonly count: number;
   readonly rowHeight: number;
   readonly label: string;
   /** The row that the keyboard is at; it is kept in sight. */
   readonly chosen: number;
   readonly onRange: (first: number, last: number) => void;
-  readonly row: (index: number) => ComponentChildren;
+  readonly itemAt: (index: number) => Item | undefined;
+  /** What an item looks like; it may depend on nothing else, since a row whose item stays is not made again. */
+  readonly show: (item: Item | undefined) => ComponentChildren;
 }
 
 /** Rows that are made beyond those in sight, on both sides. */
-const beyond = 10;
+const beyond = 6;
 const viewHeight = 560;
 
-export function VirtualList({ count, rowHeight, label, chosen, onRange, row }: VirtualListProps) {
+export function VirtualList<Item>(props: VirtualListProps<Item>) {
+  const { count, rowHeight, label, chosen, onRange, itemAt, show } = props;
   const place = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
-  const first = Math.max(0, Math.floor(top / rowHeight) - beyond);
-  const last = Math.min(count, Math.ceil((top + viewHeight) / rowHeight) + beyond);
+  const first = Math.max(0, top - beyond);
+  const last = Math.min(count, top + Math.ceil(viewHeight / rowHeight) + 1 + beyond);
   useEffect(() => onRange(first, last));
   useEffect(() => {
     const element = place.current;
@@ -38,21 +41,46 @@ export function VirtualList({ count, rowHeight, label, chosen, onRange, row }: V
       tabIndex={0}
       role="region"
       aria-label={label}
-      onScroll={() => setTop(place.current?.scrollTop ?? 0)}
+      onScroll={() => setTop(Math.floor((place.current?.scrollTop ?? 0) / rowHeight))}
     >
       <ol style={{ height: `${count * rowHeight}px` }}>
         {indices.map((index) => (
-          <li
+          <ListRow
             key={index}
-            class={index === chosen ? 'at' : ''}
-            style={{ top: `${index * rowHeight}px`, height: `${rowHeight}px` }}
-            aria-setsize={count}
-            aria-posinset={index + 1}
-          >
-            {row(index)}
-          </li>
+            index={index}
+            count={count}
+            height={rowHeight}
+            isChosen={index === chosen}
+            item={itemAt(index)}
+            show={show}
+          />
         ))}
       </ol>
     </div>
+  );
+}
+
+interface ListRowProps<Item> {
+  readonly index: number;
+  readonly count: number;
+  readonly height: number;
+  readonly isChosen: boolean;
+  readonly item: Item | undefined;
+  readonly show: (item: Item | undefined) => ComponentChildren;
+}
+
+function ListRow<Item>({ index, count, height, isChosen, item, show }: ListRowProps<Item>) {
+  return useMemo(
+    () => (
+      <li
+        class={isChosen ? 'at' : ''}
+        style={{ top: `${index * height}px`, height: `${height}px` }}
+        aria-setsize={count}
+        aria-posinset={index + 1}
+      >
+        {show(item)}
+      </li>
+    ),
+    [index, count, height, isChosen, item, show],
   );
 }

@@ -1,0 +1,58 @@
+/** Searches the rollouts of a page without a server. Of a ledger in parts no more is read than the answer needs. */
+import type { LedgerRow, RolloutList, RolloutPage, SearchRow } from '../api.ts';
+import { findRollouts, listRollouts, parseQuery } from '../query.ts';
+
+/** The rollouts of one run. */
+export interface RunLedger {
+  /** All rollouts; their texts may be empty. */
+  shortRows(): Promise<readonly SearchRow[]>;
+  /** All rollouts with their texts. */
+  searchedRows(): Promise<readonly SearchRow[]>;
+  /** Some rollouts with their texts, by their ids. */
+  textRows(ids: ReadonlySet<string>): Promise<readonly SearchRow[]>;
+  /** The rollouts of the group of one, whole; null without such a rollout. */
+  group(id: string): Promise<readonly LedgerRow[] | null>;
+}
+
+/** A ledger that is in memory. */
+export function wholeLedger(rows: readonly LedgerRow[]): RunLedger {
+  return {
+    shortRows: async () => rows,
+    searchedRows: async () => rows,
+    textRows: async (ids) => rows.filter(({ id }) => ids.has(id)),
+    group: async (id) => {
+      const found = rows.find((row) => row.id === id);
+      if (found === undefined) return null;
+      return rows.filter(({ update, group }) => update === found.update && group === found.group);
+    },
+  };
+}
+
+export async function searchLedgers(ledgers: readonly RunLedger[], parameters: URLSearchParams): Promise<RolloutList> {
+  const query = parseQuery(parameters);
+  const read = (ledger: RunLedger) => (query.text === '' ? ledger.shortRows() : ledger.searchedRows());
+  const found = findRollouts((await Promise.all(ledgers.map(read))).flat(), query);
+  if (query.text !== '') return listRollouts(found, query);
+  const shown = found.rows.slice(query.offset, query.offset + query.limit);
+  const withTexts = await Promise.all(ledgers.map((ledger) => textsOf(ledger, shown)));
+  const byId = new Map(withTexts.flat().map((row) => [keyOf(row), row]));
+  const rows = found.rows.map((row) => byId.get(keyOf(row)) ?? row);
+  return listRollouts({ ...found, rows }, query);
+}
+
+const keyOf = ({ run, id }: SearchRow): string => `${id} ${run}`;
+
+async function textsOf(ledger: RunLedger, shown: readonly SearchRow[]): Promise<readonly SearchRow[]> {
+  const run = (await ledger.shortRows())[0]?.run;
+  const ids = new Set(shown.filter((row) => row.run === run).map(({ id }) => id));
+  return ids.size === 0 ? [] : ledger.textRows(ids);
+}
+
+export async function openRollout(ledgers: readonly RunLedger[], id: string): Promise<RolloutPage> {
+  for (const ledger of ledgers) {
+    const group = await ledger.group(id);
+    const rollout = group?.find((row) => row.id === id);
+    if (group !== null && rollout !== undefined) return { rollout, group };
+  }
+  throw new Error(`There is no rollout ${id}.`);
+}
