@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { shellLine, UserError } from '../../base/index.ts';
+import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { coresEach, coresVariable, keepSandboxes, onInterrupt } from '../../lab/index.ts';
 import { recipePath } from '../../run/index.ts';
@@ -20,7 +20,7 @@ import {
   runSideBySide,
   writeExperiment,
 } from '../../sweep/index.ts';
-import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
+import { type CommandContext, examplesText } from '../command.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
 import { collect, parseWholeNumber } from '../values.ts';
 
@@ -106,7 +106,7 @@ export async function executeExperiment(
   if (end === 'interrupted' || failed.length > 0) {
     const what = end === 'interrupted' ? end : `${failed.length} of ${plan.runs.length} runs failed`;
     context.stdout.write(`${what}; what is finished is kept; go on with: ${again}\n`);
-    context.exitCode = end === 'interrupted' ? interruptedCode : 1;
+    context.exitCode = end === 'interrupted' ? exitCodes.interrupted : 1;
     return false;
   }
   context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);
