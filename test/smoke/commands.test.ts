@@ -96,7 +96,10 @@ describe('gq train', () => {
       err: expect.stringContaining('is finished'),
     });
     expect(await fingerprint(whole)).toEqual(before);
-    expect(await gq([...train, '--out', whole])).toMatchObject({ code: 2, err: expect.stringContaining('--resume') });
+    expect(await gq([...train, '--set', 'seed=9', '--out', whole])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--resume'),
+    });
     const changed = await gq(['train', '--resume', whole, '--set', 'seed=3']);
     expect(changed).toMatchObject({ code: 2, err: expect.stringContaining('--fork RUN@UPDATE') });
     expect(await gq(['train', '--fork', whole])).toMatchObject({ code: 2, err: expect.stringContaining('RUN@UPDATE') });
