@@ -63,6 +63,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/experiment.ts')).configureExperiment,
   },
   {
+    name: 'task',
+    summary: 'do one run of a planned experiment: what the jobs of a cluster call',
+    load: async () => (await import('./commands/task.ts')).configureTask,
+  },
+  {
     name: 'results',
     summary: 'print tables over seeds and comparisons, and draw figures',
     load: async () => (await import('./commands/results.ts')).configureResults,

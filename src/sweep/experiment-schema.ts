@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { finalSets } from '../evaluate/index.ts';
 import { gridSchema } from './grid.ts';
+import { slurmSchema } from './slurm/table.ts';
 
 const whole = (least: number) => {
   const message = `a whole number of at least ${least}`;
@@ -132,6 +133,7 @@ export type EvaluationPlan = Experiment['evaluation'];
 /** An experiment as it is written: an arm that a grid names stands for one arm per combination. */
 export const writtenSchema = experimentSchema.extend({
   grid: z.array(gridSchema).default([]).describe('arms that stand for one arm per combination of values'),
+  slurm: slurmSchema.prefault({}).describe('what a Slurm cluster is asked for'),
 });
 
 /** The keys of each table of the file; those outside of all tables under the empty name. */
@@ -143,4 +145,5 @@ export const experimentKeys: Readonly<Record<string, readonly string[]>> = {
   evaluation: Object.keys(evaluationSchema.shape),
   arms: Object.keys(armSchema.shape),
   grid: Object.keys(gridSchema.shape),
+  slurm: Object.keys(slurmSchema.shape),
 };

@@ -3,12 +3,13 @@
  * config per run, seeds in the outer loop, so that paired comparisons exist as early as possible.
  */
 import { dirname, resolve } from 'node:path';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { armOf, expectIsolatedPairs, resolveConfig } from '../lab/index.ts';
 import { type RunConfig, readToml, recipeFrom, recipeName } from '../run/index.ts';
 import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
 import { expandGrids, gridFault } from './grid.ts';
+import { type SlurmTable, slurmSchema } from './slurm/table.ts';
 
 export interface PlannedRun {
   readonly arm: string;
@@ -43,6 +44,14 @@ function listGrids(file: unknown): unknown {
   return grid === undefined || Array.isArray(grid) ? file : { ...others, grid: [grid] };
 }
 
+/** What the `[slurm]` table of an experiment asks for; `flags` are keys that the command line changes. */
+export function readSlurmTable(path: string, flags: Readonly<Record<string, unknown>>): SlurmTable {
+  const raw = { slurm: { ...Object(readToml(path, `read experiment ${path}`)['slurm']), ...flags } };
+  const parsed = z.object({ slurm: slurmSchema }).safeParse(raw);
+  if (!parsed.success) throw schemaError(parsed.error.issues, raw, path);
+  return parsed.data.slurm;
+}
+
 export function checkExperiment(file: unknown, path: string): Experiment {
   const raw = listGrids(file);
   const parsed = writtenSchema.safeParse(raw);
@@ -50,7 +59,7 @@ export function checkExperiment(file: unknown, path: string): Experiment {
   const complain: Complain = (expected, found) => {
     throw new UserError({ call: `experiment ${path}`, expected, found });
   };
-  const { grid, ...written } = parsed.data;
+  const { grid, slurm: _cluster, ...written } = parsed.data;
   const writtenNames = written.arms.map(({ name }) => name);
   const fault = gridFault(grid, writtenNames);
   if (fault !== null) complain(fault.expected, fault.found);
