@@ -63,6 +63,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/experiment.ts')).configureExperiment,
   },
   {
+    name: 'queue',
+    summary: 'do commands one after another, or one on each GPU, without a terminal: add, list, follow, cancel',
+    load: async () => (await import('./commands/queue.ts')).configureQueue,
+  },
+  {
     name: 'task',
     summary: 'do one run of a planned experiment: what the jobs of a cluster call',
     load: async () => (await import('./commands/task.ts')).configureTask,

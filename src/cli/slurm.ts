@@ -6,6 +6,7 @@ import { exitCodes, shellLine, visibleLine } from '../base/index.ts';
 import { expectWritable } from '../base/node/index.ts';
 import { onInterrupt } from '../lab/index.ts';
 import {
+  cancelRuns,
   type ExperimentPlan,
   expectFilledSets,
   expectSlurm,
@@ -30,6 +31,7 @@ export interface SlurmFlags {
   readonly memory?: string;
   readonly sbatch: readonly string[];
   readonly follow: boolean;
+  readonly cancel?: true;
 }
 
 export function slurmOptions(): readonly Option[] {
@@ -44,6 +46,7 @@ export function slurmOptions(): readonly Option[] {
       .argParser(collect)
       .default([]),
     new Option('--no-follow', 'Slurm: submit, and do not wait for the end'),
+    new Option('--cancel', 'Slurm: cancel the jobs of the experiment that wait or run, and submit nothing'),
   ];
 }
 
@@ -69,7 +72,7 @@ function tableOf(recipe: string, flags: SlurmFlags) {
 }
 
 /** This very program, as a job calls it. Nodes of a cluster share the disk with the machine that submits. */
-const ownCommand = (): readonly string[] => [process.execPath, realpathSync(process.argv[1])];
+export const ownCommand = (): readonly string[] => [process.execPath, realpathSync(process.argv[1])];
 
 type SlurmOptions = SlurmFlags & { readonly jobs: number | null };
 
@@ -99,6 +102,11 @@ export async function executeOnSlurm(
   const directory = resolve(named);
   const submit = { table: tableOf(recipe, options), jobs: options.jobs, gq: ownCommand() };
   expectSlurm();
+  if (options.cancel) {
+    const jobs = cancelRuns(directory);
+    context.stdout.write(jobs.length === 0 ? 'no job waits or runs\n' : `cancelled: ${jobs.join(', ')}\n`);
+    return;
+  }
   expectWritable(`experiment in ${directory}`, directory);
   await expectFilledSets(plan);
   await writeExperiment(directory, plan);

@@ -56,7 +56,7 @@ export function lockRun(directory: string, { call, expected }: LockUse = trainin
   const own: Holder = {
     pid: process.pid,
     host: hostname(),
-    started: readProcess(process.pid)?.started ?? null,
+    started: startOf(process.pid),
     token: randomUUID(),
     attempt: ownAttempt(),
   };
@@ -155,9 +155,19 @@ function codeOf(error: unknown): unknown {
 function isHeld(holder: Holder): boolean {
   const { pid, host, started } = holder;
   if (host !== hostname()) return !isOfEarlierAttempt(holder);
+  return isSameProcess(pid, started);
+}
+
+/** Whether the process that had this number when it started at this time is still there. */
+export function isSameProcess(pid: number, started: string | null): boolean {
   if (!isAlive(pid)) return false;
   const found = readProcess(pid);
   return found === null ? started === null : found.started === started && !found.ended;
+}
+
+/** When a process started, in the system's own unit; null where the system does not tell. */
+export function startOf(pid: number): string | null {
+  return readProcess(pid)?.started ?? null;
 }
 
 function isAlive(pid: number): boolean {

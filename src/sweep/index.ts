@@ -9,6 +9,7 @@ export { openResults } from './open-results.ts';
 export { attackConfig, expectFinished, exportDeployed, openAttacked } from './relearn.ts';
 export { type ExperimentEnd, runExperiment, runOne, runSideBySide, trainedStatus } from './run-experiment.ts';
 export { expectSlurm } from './slurm/client.ts';
-export { followRuns, runsToSubmit } from './slurm/follow.ts';
+export { cancelRuns, followRuns, runsToSubmit } from './slurm/follow.ts';
+export { LogTail, lastLine } from './slurm/log-tail.ts';
 export { readArrays, submitRuns, writeScript } from './slurm/submission.ts';
 export { readPlan } from './stored-plan.ts';

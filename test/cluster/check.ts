@@ -14,7 +14,7 @@ import { tinyModel, tinySettings } from '../smoke/lab.ts';
 import { missingParts, SlurmDaemons } from './daemons.ts';
 
 const runs = ['vanilla-1', 'activation-1', 'vanilla-2', 'activation-2'];
-const updates = 150;
+const updates = 250;
 const patienceSeconds = 600;
 
 const failures: string[] = [];
@@ -88,7 +88,7 @@ async function disturb(slurm: SlurmDaemons, command: readonly string[], out: str
   slurm.run('scontrol', 'requeue', `${job()}_0`);
   await until('the requeue of the first run', () => /vanilla-1: job \d+_0 (PENDING|REQUEUED)/.test(first.said()));
   slurm.run('scontrol', 'update', 'nodename=localhost', 'state=drain', 'reason=check');
-  await until('a run that saves under a time limit', () => first.said().includes('the time limit is near'));
+  await until('a queue that waits for the node', () => /DRAIN/.test(slurm.run('squeue', '-h', '-t', 'PD', '-o', '%r')));
   slurm.run('scontrol', 'update', 'nodename=localhost', 'state=resume');
   await until('the third run', () => savedOf(out, runs[2]) > 0);
   slurm.run('scancel', `${job()}_2`);
@@ -98,6 +98,7 @@ async function disturb(slurm: SlurmDaemons, command: readonly string[], out: str
     'a cancelled job is named, and the command fails',
     code === 1 && /vanilla-2 failed: CANCELLED/.test(first.said()),
   );
+  expectThat('runs reached their time limit, and went on', first.said().includes('the time limit is near'));
   expectThat('the others are done', !/(vanilla-1|activation-\d) failed/.test(first.said()));
 }
 
@@ -130,6 +131,9 @@ if (missing.length > 0) {
   const home = mkdtempSync(join(tmpdir(), 'gq-cluster-'));
   try {
     await using slurm = await SlurmDaemons.start();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => void slurm[Symbol.asyncDispose]().finally(() => process.exit(75)));
+    }
     await check(home, slurm);
   } finally {
     rmSync(home, { recursive: true, force: true });

@@ -8,6 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ExperimentPlan } from '../experiment.ts';
 import { type ExperimentEnd, trainedStatus } from '../run-experiment.ts';
 import { runsLeft, savedWork } from '../work-left.ts';
+import { cancelJob } from './client.ts';
 import { LogTail, lastLine } from './log-tail.ts';
 import { latestTasks, logPath, type RunTask, type SubmitOptions, submitRuns } from './submission.ts';
 
@@ -30,6 +31,14 @@ export async function runsToSubmit(plan: ExperimentPlan, directory: string): Pro
     return task !== undefined && isActive(task);
   };
   return left.filter((index) => !isWorkedOn(index));
+}
+
+/** Cancels the tasks of an experiment that wait or run, and returns their numbers. */
+export function cancelRuns(directory: string): string[] {
+  const tasks = [...(latestTasks(directory)?.values() ?? [])].filter(isActive);
+  const names = tasks.map(({ job, index }) => `${job}_${index}`);
+  for (const name of names) cancelJob(name);
+  return names;
 }
 
 /** Tells what is new: states that changed, and the lines of the logs. */
