@@ -4,6 +4,7 @@ export { checkExperiment, type ExperimentPlan, planExperiment, readExperiment, r
 export type { Experiment } from './experiment-schema.ts';
 export { expectFilledSets } from './filled-sets.ts';
 export { jobProgram, runJob, type WorkReports } from './job.ts';
+export { kubernetesJob } from './kubernetes.ts';
 export { LabWorker } from './lab-worker.ts';
 export { openResults } from './open-results.ts';
 export { attackConfig, expectFinished, exportDeployed, openAttacked } from './relearn.ts';
@@ -12,4 +13,4 @@ export { expectSlurm } from './slurm/client.ts';
 export { cancelRuns, followRuns, runsToSubmit } from './slurm/follow.ts';
 export { LogTail, lastLine } from './slurm/log-tail.ts';
 export { readArrays, submitRuns, writeScript } from './slurm/submission.ts';
-export { readPlan } from './stored-plan.ts';
+export { readPlan, storePlan } from './stored-plan.ts';

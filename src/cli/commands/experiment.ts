@@ -20,8 +20,8 @@ import {
   runSideBySide,
   writeExperiment,
 } from '../../sweep/index.ts';
+import { executeOnSlurm, expectNoCluster, printManifest, type SlurmFlags, showScript, slurmOptions, slurmWords } from '../cluster.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { executeOnSlurm, type SlurmFlags, showScript, slurmOptions, slurmWords } from '../slurm.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
 import { collect, parseWholeNumber } from '../values.ts';
 
@@ -63,9 +63,14 @@ export function configureExperiment(command: Command, context: CommandContext): 
 
 async function runCommand(named: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
   const recipe = existsSync(named) ? named : recipePath(named);
+  if (options.on === 'local' && options.print === undefined) expectNoCluster(options);
   const jobs = options.jobs === undefined ? null : parseWholeNumber(options.jobs, '--jobs', 1);
   const plan = await planExperiment(narrow(readExperiment(recipe), options), recipe, options.set, seedsOf(options));
   const directory = options.out ?? join('runs', plan.experiment.name);
+  if (options.print !== undefined) {
+    await printManifest(plan, directory, recipe, { ...options, jobs }, context);
+    return;
+  }
   if (options.dryRun) {
     const lines = plan.runs.map(
       ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,

@@ -15,8 +15,8 @@ import {
 } from '../../queue/index.ts';
 import { isTraining, recipePath } from '../../run/index.ts';
 import { LogTail, lastLine, readExperiment } from '../../sweep/index.ts';
+import { ownCommand } from '../cluster.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { ownCommand } from '../slurm.ts';
 import { parseCount, parseWholeNumber } from '../values.ts';
 
 interface AddOptions {

@@ -1,8 +1,8 @@
-/** `gq experiment --on slurm`: submits what is left of an experiment as an array of jobs, and follows it. */
+/** `gq experiment` on a cluster: submits what is left to Slurm as an array of jobs, and follows it, or prints a manifest for Kubernetes. */
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Option } from 'commander';
-import { exitCodes, shellLine, visibleLine } from '../base/index.ts';
+import { exitCodes, shellLine, UserError, visibleLine } from '../base/index.ts';
 import { expectWritable } from '../base/node/index.ts';
 import { onInterrupt } from '../lab/index.ts';
 import {
@@ -11,15 +11,17 @@ import {
   expectFilledSets,
   expectSlurm,
   followRuns,
+  kubernetesJob,
   readArrays,
   readSlurmTable,
   runsToSubmit,
+  storePlan,
   submitRuns,
   writeExperiment,
   writeScript,
 } from '../sweep/index.ts';
 import type { CommandContext } from './command.ts';
-import { collect } from './values.ts';
+import { collect, parseWholeNumber } from './values.ts';
 
 /** Numbers come as text, and are checked with the table of the recipe. */
 export interface SlurmFlags {
@@ -32,6 +34,9 @@ export interface SlurmFlags {
   readonly sbatch: readonly string[];
   readonly follow: boolean;
   readonly cancel?: true;
+  readonly print?: 'k8s';
+  readonly image?: string;
+  readonly claim?: string;
 }
 
 export function slurmOptions(): readonly Option[] {
@@ -46,6 +51,9 @@ export function slurmOptions(): readonly Option[] {
       .argParser(collect)
       .default([]),
     new Option('--no-follow', 'Slurm: submit, and do not wait for the end'),
+    new Option('--print <what>', 'write the plan, print a manifest that does it, and stop').choices(['k8s']),
+    new Option('--image <name>', 'Kubernetes: the image, which has gq on its path'),
+    new Option('--claim <name>', "Kubernetes: the claim on the volume that is mounted at the experiment's directory"),
     new Option('--cancel', 'Slurm: cancel the jobs of the experiment that wait or run, and submit nothing'),
   ];
 }
@@ -63,10 +71,17 @@ export function slurmWords(flags: SlurmFlags): string[] {
   ];
 }
 
+/** Refuses what only a cluster understands where none is asked for. */
+export function expectNoCluster(flags: SlurmFlags): void {
+  const [first] = [...slurmWords(flags), ...(flags.cancel ? ['--cancel'] : []), ...(flags.follow ? [] : ['--no-follow'])];
+  if (first === undefined) return;
+  throw new UserError({ call: first, expected: '--on slurm or --print k8s beside it', found: 'neither' });
+}
+
 function tableOf(recipe: string, flags: SlurmFlags) {
   const changed: Record<string, unknown> = {};
   for (const name of names) if (flags[name] !== undefined) changed[name] = flags[name];
-  for (const name of numbers) if (flags[name] !== undefined) changed[name] = Number(flags[name]);
+  for (const name of numbers) if (flags[name] !== undefined) changed[name] = parseWholeNumber(flags[name], `--${name}`, 1);
   const table = readSlurmTable(recipe, changed);
   return readSlurmTable(recipe, { ...changed, options: [...table.options, ...flags.sbatch] });
 }
@@ -90,6 +105,28 @@ export async function showScript(
   const all = plan.runs.map((_, index) => index);
   const path = await writeScript(plan, directory, all, { table, jobs: options.jobs, gq: ownCommand() });
   stdout.write(`script: ${path}; submit it with: ${shellLine('sbatch', path)}\n`);
+}
+
+/** Prints an Indexed Job of Kubernetes, as JSON, which kubectl reads. */
+export async function printManifest(
+  plan: ExperimentPlan,
+  named: string,
+  recipe: string,
+  options: SlurmOptions,
+  { stdout }: CommandContext,
+): Promise<void> {
+  const { image, claim, jobs } = options;
+  if (image === undefined || claim === undefined) {
+    const found = image === undefined ? 'no --image' : 'no --claim';
+    throw new UserError({ call: '--print k8s', expected: '--image NAME and --claim NAME beside it', found });
+  }
+  const directory = resolve(named);
+  const { gpus, cpus, memory } = tableOf(recipe, options);
+  await writeExperiment(directory, plan);
+  const planPath = await storePlan(plan, directory);
+  const [name, runs] = [plan.experiment.name, plan.runs.length];
+  const job = kubernetesJob({ name, runs, jobs, image, claim, directory, planPath, gpus, cpus, memory });
+  stdout.write(`${JSON.stringify(job, null, 2)}\n`);
 }
 
 export async function executeOnSlurm(
