@@ -73,7 +73,11 @@ export function slurmWords(flags: SlurmFlags): string[] {
 
 /** Refuses what only a cluster understands where none is asked for. */
 export function expectNoCluster(flags: SlurmFlags): void {
-  const [first] = [...slurmWords(flags), ...(flags.cancel ? ['--cancel'] : []), ...(flags.follow ? [] : ['--no-follow'])];
+  const [first] = [
+    ...slurmWords(flags),
+    ...(flags.cancel ? ['--cancel'] : []),
+    ...(flags.follow ? [] : ['--no-follow']),
+  ];
   if (first === undefined) return;
   throw new UserError({ call: first, expected: '--on slurm or --print k8s beside it', found: 'neither' });
 }
@@ -81,7 +85,8 @@ export function expectNoCluster(flags: SlurmFlags): void {
 function tableOf(recipe: string, flags: SlurmFlags) {
   const changed: Record<string, unknown> = {};
   for (const name of names) if (flags[name] !== undefined) changed[name] = flags[name];
-  for (const name of numbers) if (flags[name] !== undefined) changed[name] = parseWholeNumber(flags[name], `--${name}`, 1);
+  for (const name of numbers)
+    if (flags[name] !== undefined) changed[name] = parseWholeNumber(flags[name], `--${name}`, 1);
   const table = readSlurmTable(recipe, changed);
   return readSlurmTable(recipe, { ...changed, options: [...table.options, ...flags.sbatch] });
 }

@@ -20,7 +20,15 @@ import {
   runSideBySide,
   writeExperiment,
 } from '../../sweep/index.ts';
-import { executeOnSlurm, expectNoCluster, printManifest, type SlurmFlags, showScript, slurmOptions, slurmWords } from '../cluster.ts';
+import {
+  executeOnSlurm,
+  expectNoCluster,
+  printManifest,
+  type SlurmFlags,
+  showScript,
+  slurmOptions,
+  slurmWords,
+} from '../cluster.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
 import { collect, parseWholeNumber } from '../values.ts';
