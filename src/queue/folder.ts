@@ -27,7 +27,7 @@ const jobSchema = z.object({
 });
 export type QueueJob = Readonly<z.infer<typeof jobSchema>>;
 
-export const jobStates = ['waiting', 'running', 'done', 'failed', 'refused', 'cancelled'] as const;
+const jobStates = ['waiting', 'running', 'done', 'failed', 'refused', 'cancelled'] as const;
 const stateSchema = z.object({
   state: z.enum(jobStates),
   attempts: z.number().int().min(0),
