@@ -100,12 +100,12 @@ describe('planted violations are caught', () => {
     [
       'src/env/grade.ts',
       `import { spawn } from 'node:child_process';`,
-      'only env/sandbox and sweep may import node:child_process',
+      'only env/sandbox and sweep and queue may import node:child_process',
     ],
     [
       'src/cli/doctor.ts',
       `import { spawn } from 'child_process';`,
-      'only env/sandbox and sweep may import node:child_process',
+      'only env/sandbox and sweep and queue may import node:child_process',
     ],
     ['src/run/pool.ts', `await import('node:worker_threads');`, 'only engine/wasm may import node:worker_threads'],
     ['src/view/server.ts', `import { render } from 'preact';`, 'preact is not a runtime dependency'],

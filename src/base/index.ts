@@ -9,6 +9,7 @@ export {
   ShapeError,
   UserError,
 } from './errors.ts';
+export { exitCodes, stopSignals } from './exit-codes.ts';
 export {
   bfloat16ToFloat,
   float16ToFloat,

@@ -1,8 +1,8 @@
 /**
  * The contract of a command file: it exports one `configure<Name>` function that declares arguments, options, help and
  * action on the Command it is given. The table in program.ts names the command and loads its file only when it is used.
- * An action writes to the context's streams, throws UserError for wrong input, and sets `exitCode` to 1 when it ran
- * without an error but its answer is no.
+ * An action writes to the context's streams, throws UserError for wrong input, and sets `exitCode` when it ran
+ * without an error but its answer is no, or was interrupted (`exitCodes` of src/base).
  */
 import type { Command } from 'commander';
 
@@ -20,9 +20,6 @@ export interface CommandContext extends Streams {
 }
 
 export type ConfigureCommand = (command: Command, context: CommandContext) => void;
-
-/** The exit code of a command that Ctrl-C ended, as shells count it. */
-export const interruptedCode = 130;
 
 /** Help text with examples of how a command is called, one per line. */
 export function examplesText(...lines: readonly string[]): string {

@@ -3,18 +3,18 @@
  * The `gq` executable: runs the program on this process's arguments and streams. When the reader of its output goes away
  * (`gq train … | head`), the work goes on without it: a run is ended by Ctrl-C, which saves, and by nothing else.
  */
+import { exitCodes, stopSignals } from '../base/index.ts';
 import { explainUncaught } from '../base/node/index.ts';
-import { interruptedCode } from './command.ts';
 import { reportError, runCli } from './program.ts';
 
 /** Whether the command has something to save, and listens for Ctrl-C itself. */
 const savesOnInterrupt = (): boolean => process.listenerCount('SIGINT') > 1;
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+for (const signal of stopSignals) {
   process.on(signal, () => {
     if (savesOnInterrupt()) return;
     process.stderr.write('\ninterrupted: what was finished is kept; call it again to go on\n');
-    process.exit(interruptedCode);
+    process.exit(exitCodes.interrupted);
   });
 }
 
@@ -36,7 +36,7 @@ let isDone = false;
 process.on('exit', (code) => {
   if (isDone || code !== 0) return;
   process.stderr.write('gq: ended before its work was done: a plugin ended the process. What was saved is kept.\n');
-  process.exitCode = 1;
+  process.exitCode = exitCodes.failed;
 });
 
 process.exitCode = await runCli(process.argv.slice(2), process);

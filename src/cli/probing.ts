@@ -1,4 +1,5 @@
 /** What the commands that probe a policy have in common: their options, and the bar over what is evaluated. */
+import { exitCodes } from '../base/index.ts';
 import { expectWritable } from '../base/node/index.ts';
 import {
   evaluateProbes,
@@ -9,7 +10,7 @@ import {
   summarise,
 } from '../evaluate/index.ts';
 import { onInterrupt } from '../lab/index.ts';
-import { type CommandContext, interruptedCode } from './command.ts';
+import type { CommandContext } from './command.ts';
 import { Progress } from './terminal/progress.ts';
 
 /** Evaluates the probes under a bar; null when it was interrupted, which is told with the command that goes on. */
@@ -28,7 +29,7 @@ export async function probeUnderBar(
   });
   if (end === 'finished') return found;
   context.stdout.write(`interrupted; finished probes are kept; go on with: ${again} and the same options\n`);
-  context.exitCode = interruptedCode;
+  context.exitCode = exitCodes.interrupted;
   return null;
 }
 

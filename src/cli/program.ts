@@ -1,11 +1,11 @@
 /**
- * The `gq` program: its commands, and how their outcomes become exit codes. 0: done. 1: the answer is no, or the program
- * itself failed (with its stack). 2: the call was wrong (a message, no stack). 130: it was interrupted. Only the files of the
+ * The `gq` program: its commands, and how their outcomes become exit codes. 0: done. 1: the answer is no, or it failed (with its
+ * stack, unless the machine is at fault). 2: the call was wrong (a message, no stack). 75: it was interrupted. Only the files of the
  * commands named in the call are loaded, so `gq --version` does not pay for an engine.
  */
 import { Command, CommanderError, type Option } from 'commander';
-import { UserError } from '../base/index.ts';
-import { readVersion } from '../base/node/index.ts';
+import { exitCodes, UserError } from '../base/index.ts';
+import { isPassing, readVersion } from '../base/node/index.ts';
 import type { CommandContext, ConfigureCommand, Streams } from './command.ts';
 import { examplesText } from './command.ts';
 import { Screen } from './terminal/screen.ts';
@@ -61,6 +61,16 @@ const commands: readonly CommandEntry[] = [
     name: 'experiment',
     summary: 'train and evaluate arms × seeds, resumed where they stopped',
     load: async () => (await import('./commands/experiment.ts')).configureExperiment,
+  },
+  {
+    name: 'queue',
+    summary: 'do commands one after another, or one on each GPU, without a terminal: add, list, follow, cancel',
+    load: async () => (await import('./commands/queue.ts')).configureQueue,
+  },
+  {
+    name: 'task',
+    summary: 'do one run of a planned experiment: what the jobs of a cluster call',
+    load: async () => (await import('./commands/task.ts')).configureTask,
   },
   {
     name: 'results',
@@ -242,16 +252,16 @@ function withHelp(argv: readonly string[]): readonly string[] {
 
 export async function reportError(error: unknown, { stderr }: Streams): Promise<number> {
   // Commander has already printed its own message, with the nearest name where there is one.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.refused;
   // The parser of errors belongs to the runs; a command that only said its version never loads it.
   const known = error instanceof UserError ? error : (await import('../run/index.ts')).userErrorOf(error);
   if (known !== null) {
     // Messages that begin with the name of the program would say it twice.
     stderr.write(`gq: ${known.message.replace(/^gq /, '')}\n`);
-    return 2;
+    return isPassing(known) ? exitCodes.failed : exitCodes.refused;
   }
   stderr.write(`${error instanceof Error ? error.stack : `gq: thrown: ${String(error)}`}\n`);
-  return 1;
+  return exitCodes.failed;
 }
 
 /** Runs a command; `words` has neither the interpreter nor the script. It never exits the process: gq.ts does that. */

@@ -1,4 +1,5 @@
-/** Turns Ctrl-C and SIGTERM into an AbortSignal, which work checks between its pieces. The second one ends the process at once. */
+/** Turns Ctrl-C, SIGTERM and SIGUSR1 into an AbortSignal, which work checks between its pieces. The second one ends the process at once. */
+import { exitCodes, stopSignals } from '../base/index.ts';
 
 interface Writable {
   write(text: string): unknown;
@@ -14,18 +15,16 @@ export function onInterrupt(stderr: Writable, promise: string, onSecond: () => v
   const interrupt = (): void => {
     if (stop.signal.aborted) {
       onSecond();
-      process.exit(130);
+      process.exit(exitCodes.interrupted);
     }
     stderr.write(`\ninterrupted: ${promise} (again to quit at once)\n`);
     stop.abort();
   };
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
+  for (const name of stopSignals) process.on(name, interrupt);
   return {
     signal: stop.signal,
     [Symbol.dispose]() {
-      process.off('SIGINT', interrupt);
-      process.off('SIGTERM', interrupt);
+      for (const name of stopSignals) process.off(name, interrupt);
     },
   };
 }

@@ -22,22 +22,49 @@ const holderSchema = z.object({
     .string()
     .regex(/^[\w-]+$/)
     .default('none'),
+  /** The attempt of a cluster's job that took the lock; null outside of one. */
+  attempt: z.object({ job: z.string(), restarts: z.number().int() }).nullable().default(null),
 });
 type Holder = Readonly<z.infer<typeof holderSchema>>;
 
-export function lockRun(directory: string): Disposable {
+/** The attempt of a Slurm job that this process belongs to. */
+function ownAttempt(): Holder['attempt'] {
+  const { SLURM_JOB_ID, SLURM_CLUSTER_NAME, SLURM_RESTART_COUNT } = process.env;
+  if (SLURM_JOB_ID === undefined) return null;
+  return { job: `${SLURM_CLUSTER_NAME ?? ''} ${SLURM_JOB_ID}`, restarts: Number(SLURM_RESTART_COUNT ?? 0) };
+}
+
+/** Whether a lock belongs to an earlier attempt of the job of this process: a cluster ends an attempt before it begins the next. */
+function isOfEarlierAttempt({ attempt }: Holder): boolean {
+  const own = ownAttempt();
+  return own !== null && attempt !== null && attempt.job === own.job && attempt.restarts < own.restarts;
+}
+
+/** The words of the message for a process that finds the lock held. */
+interface LockUse {
+  readonly call: string;
+  readonly expected: string;
+}
+
+const training = (directory: string): LockUse => ({
+  call: `train ${directory}`,
+  expected: 'a run that no other process trains',
+});
+
+export function lockRun(directory: string, { call, expected }: LockUse = training(directory)): Disposable {
   const path = join(directory, 'lock.json');
   const own: Holder = {
     pid: process.pid,
     host: hostname(),
-    started: readProcess(process.pid)?.started ?? null,
+    started: startOf(process.pid),
     token: randomUUID(),
+    attempt: ownAttempt(),
   };
   const other = take(path, own, directory);
   if (other !== null) {
     throw new UserError({
-      call: `train ${directory}`,
-      expected: 'a run that no other process trains',
+      call,
+      expected,
       found: `process ${other.pid} on ${other.host}`,
       fix: `If that process is gone, delete ${path}.`,
     });
@@ -124,12 +151,23 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-/** Whether the process of a lock is alive. A process of another host counts as alive, since we cannot tell. */
-function isHeld({ pid, host, started }: Holder): boolean {
-  if (host !== hostname()) return true;
+/** Whether the process of a lock is alive. A process of another host counts as alive, since we cannot tell, unless the cluster ended it. */
+function isHeld(holder: Holder): boolean {
+  const { pid, host, started } = holder;
+  if (host !== hostname()) return !isOfEarlierAttempt(holder);
+  return isSameProcess(pid, started);
+}
+
+/** Whether the process that had this number when it started at this time is still there. */
+export function isSameProcess(pid: number, started: string | null): boolean {
   if (!isAlive(pid)) return false;
   const found = readProcess(pid);
   return found === null ? started === null : found.started === started && !found.ended;
+}
+
+/** When a process started, in the system's own unit; null where the system does not tell. */
+export function startOf(pid: number): string | null {
+  return readProcess(pid)?.started ?? null;
 }
 
 function isAlive(pid: number): boolean {

@@ -11,6 +11,8 @@ const arms = [
 ];
 const bar = { what: 'Less.', arm: 'gate', reference: 'vanilla', metric: 'hack', atMost: -0.3, inSeeds: 2 };
 const check = (changes: object) => checkExperiment({ name: 'x', seeds: [1, 2], arms, ...changes }, 'x.toml');
+const tails = { 'arm.tail': [0.1, 0.25] };
+const many = Array.from({ length: 40 }, (_, i) => i);
 const withGate = (changes: object): object => ({ arms: [arms[0], { ...arms[1], ...changes }] });
 
 describe('keys of an experiment', () => {
@@ -18,15 +20,31 @@ describe('keys of an experiment', () => {
     [withGate({ placebos: 'haar' }), 'arms.1.placebos: a list of arms, found "haar"'],
     [withGate({ placebos: ['haar'] }), 'placebos of gate: one of vanilla, gate, found haar'],
     [withGate({ placebos: ['gate'] }), 'placebos of gate: other arms, found gate'],
-    [withGate({ sweep: { key: 'arm.tail', values: [] } }), 'arms.1.sweep.values: at least one value, found []'],
-    [withGate({ sweep: { key: 'arm.tail', values: [1, 1] } }), 'arms.1.sweep.values: different values, found [1,1]'],
+    [withGate({ sweep: { key: 'arm.tail', values: [1] } }), 'sweep of an arm, which is a [grid] now'],
+    [{ grid: { arms: ['gat'], keys: tails } }, 'grid.arms: one of vanilla, gate, found gat'],
+    [{ grid: { arms: [], keys: tails } }, 'grid.0.arms: at least one arm'],
+    [{ grid: { arms: ['gate', 'gate'], keys: tails } }, 'grid.arms: every arm once, found gate twice'],
     [
-      withGate({ sweep: { key: '', values: [1] } }),
-      'arms.1.sweep.key: a key of the config, such as "arm.recall", found ""',
+      {
+        grid: [
+          { arms: ['gate'], keys: tails },
+          { arms: ['gate'], keys: tails },
+        ],
+      },
+      'every arm once, found gate twice',
     ],
+    [{ grid: { arms: ['gate'] } }, 'grid.0.keys: a table of keys of the config'],
+    [{ grid: { arms: ['gate'], keys: {} } }, 'grid.0.keys: at least one key'],
+    [{ grid: { arms: ['gate'], keys: { 'arm.tail': [] } } }, 'grid.0.keys.arm.tail: at least one value, found []'],
+    [{ grid: { arms: ['gate'], keys: { 'arm.tail': [1, 1] } } }, 'grid.0.keys.arm.tail: different values, found [1,1]'],
+    [{ grid: { arms: ['gate'], keys: { 'arm.tail': 0.1 } } }, 'grid.0.keys.arm.tail: a list of different numbers'],
+    [{ grid: { arms: ['gate'], key: tails } }, 'unknown key grid.0.key, did you mean keys?'],
+    [{ grid: { arms: ['gate'], keys: { a: many, b: many } } }, 'a grid of at most 1000 arms, found 1600'],
+    [{ grid: { arms: ['gate'], keys: { 'notes.why': ['../elsewhere'] } } }, 'found gate-../elsewhere'],
+    [{ grid: { arms: ['gate'], keys: { a: { '../x': 1 } } } }, 'found gate-../x'],
     [
-      withGate({ sweep: { key: 'notes.why', values: ['fine', '../../elsewhere'] } }),
-      'lower-case letters, digits, dots, dashes, found gate-../../elsewhere',
+      { grid: { arms: ['gate'], keys: { 'a.x': ['1-x-1'], 'b.x': ['1'] } }, baseline: 'gate' },
+      'baseline: one of vanilla',
     ],
     [{ matchedSolve: 0 }, 'matchedSolve: a width between 0 and 1, such as 0.05, found 0'],
     [{ matchedSolve: 'all' }, 'matchedSolve: a width between 0 and 1, such as 0.05, found "all"'],
@@ -65,13 +83,25 @@ describe('keys of an experiment', () => {
     expect(check({ bar }).bar).toEqual({ ...bar, set: 'test-original' });
   });
 
-  it('a sweep stands for one arm per value', () => {
-    const swept = check(withGate({ set: ['updates=3'], sweep: { key: 'arm.tail', values: [0.1, 0.25] } }));
+  it('an arm of a grid stands for one arm per combination, with the placebo of the same one', () => {
+    const swept = check({ ...withGate({ set: ['updates=3'] }), grid: { arms: ['gate'], keys: tails } });
     expect(swept.arms.map(({ name, set }) => [name, ...set])).toEqual([
       ['vanilla'],
       ['gate-0.1', 'updates=3', 'arm.tail=0.1'],
       ['gate-0.25', 'updates=3', 'arm.tail=0.25'],
     ]);
+    const both = check({
+      ...withGate({ placebos: ['vanilla'] }),
+      baseline: 'gate-low-learning-rate-0.001',
+      grid: { arms: ['vanilla', 'gate'], keys: { 'arm.tail': { low: 0.1 }, 'optimiser.learningRate': [1e-3, 1e-7] } },
+    });
+    expect(both.arms.map(({ name, placebos }) => [name, ...(placebos ?? [])])).toEqual([
+      ['vanilla-low-learning-rate-0.001'],
+      ['vanilla-low-learning-rate-1e-7'],
+      ['gate-low-learning-rate-0.001', 'vanilla-low-learning-rate-0.001'],
+      ['gate-low-learning-rate-1e-7', 'vanilla-low-learning-rate-1e-7'],
+    ]);
+    expect(both.arms[3].set).toEqual(['arm.tail=0.1', 'optimiser.learningRate=1e-7']);
   });
 });
 

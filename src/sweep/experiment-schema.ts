@@ -1,6 +1,8 @@
 /** What an experiment's file may say. Messages of this schema follow the words "KEY: ". */
 import { z } from 'zod';
 import { finalSets } from '../evaluate/index.ts';
+import { gridSchema } from './grid.ts';
+import { slurmSchema } from './slurm/table.ts';
 
 const whole = (least: number) => {
   const message = `a whole number of at least ${least}`;
@@ -65,17 +67,9 @@ const relearnSchema = z.strictObject({
     .describe("updates of the attack; null: the run's own"),
 });
 
-const sweepSchema = z.strictObject({
-  key: text('a key of the config, such as "arm.recall"'),
-  values: z
-    .array(z.union([z.number(), z.string()], 'numbers or words'), 'a list of values')
-    .min(1, 'at least one value')
-    .refine((values) => new Set(values.map(String)).size === values.length, 'different values'),
-});
-
 const armPattern = /^[a-z0-9][a-z0-9.-]*$/;
 
-/** Sweeps make names out of values, which nobody has checked. */
+/** Grids make names out of values, which nobody has checked. */
 export function isArmName(name: string): boolean {
   return armPattern.test(name);
 }
@@ -136,37 +130,20 @@ export const experimentSchema = z.strictObject({
 export type Experiment = z.infer<typeof experimentSchema>;
 export type EvaluationPlan = Experiment['evaluation'];
 
-const writtenArmSchema = armSchema.extend({
-  sweep: sweepSchema.optional().describe('one arm per value of a key'),
-});
-
-/** An experiment as it is written: an arm may be a sweep, which stands for one arm per value. */
+/** An experiment as it is written: an arm that a grid names stands for one arm per combination. */
 export const writtenSchema = experimentSchema.extend({
-  arms: z
-    .array(writtenArmSchema, 'a list of tables')
-    .min(1, 'at least one arm')
-    .transform((arms) => arms.flatMap(expandSweep)),
+  grid: z.array(gridSchema).default([]).describe('arms that stand for one arm per combination of values'),
+  slurm: slurmSchema.prefault({}).describe('what a Slurm cluster is asked for'),
 });
 
 /** The keys of each table of the file; those outside of all tables under the empty name. */
 export const experimentKeys: Readonly<Record<string, readonly string[]>> = {
-  '': Object.keys(experimentSchema.shape),
+  '': Object.keys(writtenSchema.shape),
   bar: Object.keys(barSchema.shape),
   references: Object.keys(referenceSchema.shape),
   relearn: Object.keys(relearnSchema.shape),
   evaluation: Object.keys(evaluationSchema.shape),
-  arms: Object.keys(writtenArmSchema.shape),
-  sweep: Object.keys(sweepSchema.shape),
+  arms: Object.keys(armSchema.shape),
+  grid: Object.keys(gridSchema.shape),
+  slurm: Object.keys(slurmSchema.shape),
 };
-
-type WrittenArm = z.infer<typeof armSchema> & { readonly sweep?: z.infer<typeof sweepSchema> | undefined };
-
-function expandSweep({ sweep, ...arm }: WrittenArm): Experiment['arms'] {
-  if (sweep === undefined) return [arm];
-  const { key, values } = sweep;
-  return values.map((value) => ({
-    ...arm,
-    name: `${arm.name}-${value}`,
-    set: [...arm.set, `${key}=${JSON.stringify(value)}`],
-  }));
-}

@@ -3,11 +3,13 @@
  * config per run, seeds in the outer loop, so that paired comparisons exist as early as possible.
  */
 import { dirname, resolve } from 'node:path';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { armOf, expectIsolatedPairs, resolveConfig } from '../lab/index.ts';
 import { type RunConfig, readToml, recipeFrom, recipeName } from '../run/index.ts';
 import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
+import { expandGrids, gridFault } from './grid.ts';
+import { type SlurmTable, slurmSchema } from './slurm/table.ts';
 
 export interface PlannedRun {
   readonly arm: string;
@@ -36,17 +38,39 @@ export function readExperiment(path: string): Experiment {
   return checkExperiment(raw, path);
 }
 
-export function checkExperiment(raw: unknown, path: string): Experiment {
+/** One `[grid]` is a list of one. */
+function listGrids(file: unknown): unknown {
+  const { grid, ...others } = Object(file);
+  return grid === undefined || Array.isArray(grid) ? file : { ...others, grid: [grid] };
+}
+
+/** What the `[slurm]` table of an experiment asks for; `flags` are keys that the command line changes. */
+export function readSlurmTable(path: string, flags: Readonly<Record<string, unknown>>): SlurmTable {
+  const raw = { slurm: { ...Object(readToml(path, `read experiment ${path}`)['slurm']), ...flags } };
+  const parsed = z.object({ slurm: slurmSchema }).safeParse(raw);
+  if (!parsed.success) throw schemaError(parsed.error.issues, raw, path);
+  return parsed.data.slurm;
+}
+
+export function checkExperiment(file: unknown, path: string): Experiment {
+  const raw = listGrids(file);
   const parsed = writtenSchema.safeParse(raw);
   if (!parsed.success) throw schemaError(parsed.error.issues, raw, path);
-  const experiment = parsed.data;
   const complain: Complain = (expected, found) => {
     throw new UserError({ call: `experiment ${path}`, expected, found });
   };
+  const { grid, slurm: _cluster, ...written } = parsed.data;
+  const writtenNames = written.arms.map(({ name }) => name);
+  const fault = gridFault(grid, writtenNames);
+  if (fault !== null) complain(fault.expected, fault.found);
+  const experiment: Experiment = { ...written, arms: expandGrids(written.arms, grid) };
   const names = experiment.arms.map(({ name }) => name);
   const strange = names.find((name) => !isArmName(name));
   if (strange !== undefined) {
-    complain('values of a sweep that can end the name of a folder: lower-case letters, digits, dots, dashes', strange);
+    complain(
+      'values of a grid that can end the name of a folder: lower-case letters, digits, dots, dashes; or a table that names them',
+      strange,
+    );
   }
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) complain('arms of different names', `${twice} twice`);
@@ -98,6 +122,7 @@ function unknownKeys({ path, keys }: z.core.$ZodIssueUnrecognizedKeys): { expect
   const names = path.filter((key) => typeof key === 'string');
   const known = experimentKeys[names[names.length - 1] ?? ''] ?? [];
   const found = keys.map((key) => {
+    if (key === 'sweep') return 'sweep of an arm, which is a [grid] now: arms = [NAME] and keys = { KEY = [VALUES] }';
     const nearest = nearestName(key, known);
     return `unknown key ${[...path, key].map(String).join('.')}${nearest === undefined ? '' : `, did you mean ${nearest}?`}`;
   });

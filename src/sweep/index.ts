@@ -1,10 +1,16 @@
 export { findExperiment, writeExperiment } from './directory.ts';
 export { WorkEstimate } from './estimate.ts';
-export { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
+export { checkExperiment, type ExperimentPlan, planExperiment, readExperiment, readSlurmTable } from './experiment.ts';
 export type { Experiment } from './experiment-schema.ts';
 export { expectFilledSets } from './filled-sets.ts';
 export { jobProgram, runJob, type WorkReports } from './job.ts';
+export { kubernetesJob } from './kubernetes.ts';
 export { LabWorker } from './lab-worker.ts';
 export { openResults } from './open-results.ts';
 export { attackConfig, expectFinished, exportDeployed, openAttacked } from './relearn.ts';
-export { type ExperimentEnd, runExperiment, runSideBySide, trainedStatus } from './run-experiment.ts';
+export { type ExperimentEnd, runExperiment, runOne, runSideBySide, trainedStatus } from './run-experiment.ts';
+export { expectSlurm } from './slurm/client.ts';
+export { cancelRuns, followRuns, runsToSubmit } from './slurm/follow.ts';
+export { LogTail, lastLine } from './slurm/log-tail.ts';
+export { readArrays, submitRuns, writeScript } from './slurm/submission.ts';
+export { readPlan, storePlan } from './stored-plan.ts';

@@ -1,15 +1,7 @@
 /** Trains and evaluates a run of an experiment in this process. It only reports; its caller shows the reports. */
 import { resolve } from 'node:path';
 import { relearnFolders } from '../analyse/index.ts';
-import {
-  curveNames,
-  EvaluationStore,
-  evaluateAll,
-  finalNames,
-  lastCheckpoint,
-  statesOf,
-  writeCurve,
-} from '../evaluate/index.ts';
+import { evaluateAll, lastCheckpoint, writeCurve } from '../evaluate/index.ts';
 import { type Interruption, onInterrupt, openRun, Resources, train } from '../lab/index.ts';
 import type { RunEnd, Sink } from '../run/index.ts';
 import { isOfOneUpdate, noticeText, RunDirectory } from '../run/index.ts';
@@ -18,6 +10,7 @@ import type { EvaluationPlan } from './experiment-schema.ts';
 import type { WorkReports } from './job.ts';
 import { attackConfig, expectUpdates, exportDeployed, openAttacked } from './relearn.ts';
 import { type ExperimentWorker, trainedStatus } from './run-experiment.ts';
+import { evaluationsLeft } from './work-left.ts';
 
 export class LabWorker implements ExperimentWorker {
   readonly #reports: WorkReports;
@@ -60,15 +53,8 @@ export class LabWorker implements ExperimentWorker {
     siblings: readonly string[],
   ): Promise<'finished' | 'interrupted'> {
     const started = performance.now();
-    const run = RunDirectory.open(path);
-    const update = lastCheckpoint(run);
-    const states = statesOf(run.readManifest());
-    const names = [
-      ...finalNames(states, { update, sets: plan.sets, scales: plan.scales, limit: plan.limit }),
-      ...(plan.curveEvery === 0 ? [] : curveNames(states, run.listCheckpoints(), plan.curveEvery)),
-    ];
-    const store = new EvaluationStore(path);
-    const missing = names.filter((name) => !store.has(name));
+    const update = lastCheckpoint(RunDirectory.open(path));
+    const missing = evaluationsLeft(path, plan);
     if (missing.length > 0) {
       using interruption = this.#onInterrupt('finishing this evaluation');
       this.#reports.note(`making ${missing.length} evaluations`);

@@ -32,6 +32,7 @@ const rows: readonly (readonly string[])[] = [
   ['verify'],
   ['report'],
   ['sweep'],
+  ['queue'],
   ['view'],
   ['view/page'],
   ['cli'],
@@ -41,7 +42,7 @@ const ranks = new Map(rows.flatMap((row, rank) => row.map((folder): [string, num
 const owners: Readonly<Record<string, readonly string[]>> = {
   koffi: ['engine/cuda'],
   commander: ['cli'],
-  'node:child_process': ['env/sandbox', 'sweep'],
+  'node:child_process': ['env/sandbox', 'sweep', 'queue'],
   'node:cluster': ['env/sandbox'],
   'node:worker_threads': ['engine/wasm'],
 };

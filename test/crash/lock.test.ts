@@ -55,3 +55,25 @@ it.runIf(process.platform === 'linux')('a pipe in the place of a lock is refused
   expect(spawnSync('mkfifo', [join(directory, 'lock.json')]).status).toBe(0);
   expect(() => lockRun(directory)).toThrow(/lock\.json.*a pipe or a device/);
 });
+
+it('a lock on another machine holds, unless it is of an earlier attempt of the same job of a cluster', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gq-lock-'));
+  const holder = { pid: 1, host: 'elsewhere', started: null, token: 'dead', attempt: { job: 'lab 7', restarts: 1 } };
+  const before = { ...process.env };
+  try {
+    Object.assign(process.env, { SLURM_CLUSTER_NAME: 'lab', SLURM_JOB_ID: '7' });
+    for (const [job, restarts] of [
+      ['7', '1'],
+      ['8', '2'],
+    ]) {
+      Object.assign(process.env, { SLURM_JOB_ID: job, SLURM_RESTART_COUNT: restarts });
+      writeFileSync(join(folder, 'lock.json'), JSON.stringify(holder));
+      expect(() => lockRun(folder)).toThrow('process 1 on elsewhere');
+    }
+    Object.assign(process.env, { SLURM_JOB_ID: '7', SLURM_RESTART_COUNT: '2' });
+    lockRun(folder)[Symbol.dispose]();
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    process.env = before;
+  }
+});

@@ -121,7 +121,7 @@ describe('an experiment that is stopped', () => {
       .poll(() => runs.some((run) => existsSync(join(out, run, 'lock.json'))), { timeout: 60_000 })
       .toBe(false);
     const interrupted = await liveSideBySide(out, { signal: 'SIGINT', when: inTraining(out) });
-    expect(interrupted, interrupted.err).toMatchObject({ code: 130 });
+    expect(interrupted, interrupted.err).toMatchObject({ code: 75 });
     expect(interrupted.out).toContain(
       `interrupted; what is finished is kept; go on with: gq experiment ${recipe} --out ${out} --set 'model=`,
     );
@@ -136,7 +136,7 @@ describe('an experiment that is stopped', () => {
   it('goes on after an interruption while evaluating: what was evaluated is kept', async () => {
     const out = join(home, 'evaluating');
     const first = await liveHere(out, /making \d+ evaluations/);
-    expect(first, first.err).toMatchObject({ code: 130 });
+    expect(first, first.err).toMatchObject({ code: 75 });
     expect(first.err).toContain('interrupted: finishing this evaluation');
     expect(first.out).toContain('interrupted; what is finished is kept; go on with: gq experiment');
     expect(existsSync(join(out, 'activation-1'))).toBe(false);

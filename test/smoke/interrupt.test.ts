@@ -1,5 +1,5 @@
 /**
- * Ctrl-C in long commands: exit 130, a word on what is kept and how to go on, no lock, no child, no temporary folder. Others are
+ * Ctrl-C in long commands: exit 75, a word on what is kept and how to go on, no lock, no child, no temporary folder. Others are
  * interrupted elsewhere: train in commands.test.ts, experiments in test/resume, micro pretrain in test/lab/told.test.ts.
  */
 import { spawn } from 'node:child_process';
@@ -26,9 +26,9 @@ async function gq(...argv: readonly string[]): Promise<{ code: number; said: str
 }
 
 /** Interrupts the command as soon as it listens for it. */
-async function interrupted(...argv: readonly string[]): ReturnType<typeof gq> {
+async function interrupted(signal: NodeJS.Signals, ...argv: readonly string[]): ReturnType<typeof gq> {
   const press = (event: string | symbol): void => {
-    if (event === 'SIGINT') setImmediate(() => process.emit('SIGINT'));
+    if (event === signal) setImmediate(() => process.emit(signal));
   };
   process.on('newListener', press);
   try {
@@ -43,22 +43,49 @@ function filesBelow(folder: string): readonly string[] {
 }
 
 describe('a command that saves', () => {
-  it.each<[string, () => string[], RegExp]>([
-    ['train --json', () => ['train', ...settings, '--json', '--out', lab.path('json')], /saved; go on with: .* --json/],
-    ['eval', () => ['eval', lab.path('whole'), '--limit', '1'], /evaluations are kept; go on with: gq eval /],
-    ['eval-curve', () => ['eval-curve', lab.path('whole')], /evaluations are kept; go on with: gq eval-curve /],
-    ['probe', () => ['probe', lab.path('whole'), '--limit', '1'], /probes are kept; go on with: gq probe /],
+  it.each<[string, NodeJS.Signals, () => string[], RegExp]>([
+    [
+      'train --json',
+      'SIGUSR1',
+      () => ['train', ...settings, '--json', '--out', lab.path('json')],
+      /saved; go on with: .* --json/,
+    ],
+    [
+      'eval',
+      'SIGTERM',
+      () => ['eval', lab.path('whole'), '--limit', '1'],
+      /evaluations are kept; go on with: gq eval /,
+    ],
+    [
+      'eval-curve',
+      'SIGINT',
+      () => ['eval-curve', lab.path('whole')],
+      /evaluations are kept; go on with: gq eval-curve /,
+    ],
+    ['probe', 'SIGINT', () => ['probe', lab.path('whole'), '--limit', '1'], /probes are kept; go on with: gq probe /],
     [
       'relearn',
+      'SIGINT',
       () => ['relearn', lab.path('whole'), '--out', lab.path('again')],
       /saved in .*; go on with: gq relearn /,
     ],
-  ])('%s', async (_, argv, words) => {
-    const { code, said } = await interrupted(...argv());
-    expect({ code, said }).toEqual({ code: 130, said: expect.stringMatching(words) });
+  ])('%s, ended by %s', async (_, signal, argv, words) => {
+    const { code, said } = await interrupted(signal, ...argv());
+    expect({ code, said }).toEqual({ code: 75, said: expect.stringMatching(words) });
     expect(said).toContain('(again to quit at once)');
     expect(filesBelow(lab.path('.')).filter((file) => file.includes('lock'))).toEqual([]);
     expect(process.listenerCount('SIGINT')).toBe(0);
+  });
+});
+
+describe('the same command again', () => {
+  const train = () => ['train', ...settings, '--json', '--out', lab.path('json')];
+
+  it('goes on with the run that it began, is done with one that is finished, and refuses another', async () => {
+    expect(await gq(...train())).toMatchObject({ code: 0, said: expect.stringContaining('"finished"') });
+    expect(await gq(...train())).toMatchObject({ code: 0, said: expect.stringContaining('already-finished') });
+    const other = await gq(...train(), '--set', 'seed=7');
+    expect(other).toMatchObject({ code: 2, said: expect.stringContaining('a directory without a run') });
   });
 });
 
@@ -87,7 +114,7 @@ describe.runIf(process.platform === 'linux')('a command that has nothing to save
     const started = descendants(child.pid ?? 0);
     expect(started.length).toBeGreaterThan(0);
     child.kill('SIGINT');
-    expect({ code: await ended, said }).toMatchObject({ code: 130, said: expect.stringContaining('interrupted: ') });
+    expect({ code: await ended, said }).toMatchObject({ code: 75, said: expect.stringContaining('interrupted: ') });
     expect(readdirSync(temporary).filter((name) => name.startsWith('gq-arm-'))).toEqual([]);
     await expect.poll(() => started.filter((pid) => !isGone(pid)), { timeout: 5000 }).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { JsonlWriter } from './jsonl.ts';
-import { makeFolder, namePath, systemComplaint } from './system-error.ts';
+import { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-system-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -53,6 +53,12 @@ describe('systemComplaint', () => {
     expect(
       systemComplaint(Object.assign(new Error('x'), { error: new Error('end'), suppressed: inner })),
     ).not.toBeNull();
+  });
+
+  it('tells troubles of the machine, which may pass, from wrong paths', () => {
+    const full = Object.assign(new Error('no space'), { code: 'ENOSPC', syscall: 'write' });
+    expect(isPassing(new Error('save', { cause: full }))).toBe(true);
+    expect(isPassing(thrownBy(() => readFileSync(join(home, 'absent'))))).toBe(false);
   });
 
   it('gives an error of a descriptor the path of its file', () => {

@@ -68,6 +68,16 @@ export function systemComplaint(error: unknown): Complaint | null {
   };
 }
 
+/** Troubles of a machine that may be over, or absent elsewhere, when the same command is run again. */
+const passing: ReadonlySet<string> = new Set(
+  'ENOSPC EDQUOT EMFILE ENFILE EIO EBUSY ETXTBSY ESTALE ENOMEM EAGAIN EROFS'.split(' '),
+);
+
+/** Whether an error, or the one that it wraps, is a trouble of the machine and not of the call. */
+export function isPassing(error: unknown): boolean {
+  return passing.has(findSystemError(error, 0)?.code ?? '');
+}
+
 function verbOf(syscall: string): string {
   if (/^(mkdir|mkdtemp)/.test(syscall)) return 'make the folder';
   if (/^(scandir|opendir)/.test(syscall)) return 'read the folder';

@@ -1,5 +1,7 @@
 /** `gq eval-curve RUN`: evaluates a set at the base and at the chosen checkpoints, in every state that the arm has. */
+
 import type { Command } from 'commander';
+import { exitCodes } from '../../base/index.ts';
 import {
   type CurveChoice,
   curveNames,
@@ -13,7 +15,7 @@ import {
 } from '../../evaluate/index.ts';
 import { onInterrupt, openRun, Resources } from '../../lab/index.ts';
 import { curveTable, renderTable, shellLine } from '../../report/index.ts';
-import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
+import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { tellOn } from '../terminal/tell.ts';
@@ -69,7 +71,7 @@ async function runCurve(path: string, options: CurveOptions, context: CommandCon
     context.stdout.write(
       `interrupted; finished evaluations are kept; go on with: ${shellLine('gq', 'eval-curve', path)} and the same options\n`,
     );
-    context.exitCode = interruptedCode;
+    context.exitCode = exitCodes.interrupted;
     return;
   }
   const choice = set === 'curve' ? new EvaluationStore(path).curveChoice() : null;

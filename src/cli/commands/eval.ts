@@ -1,5 +1,7 @@
 /** `gq eval RUN`: evaluates a checkpoint, by default the last, on every set, in the base state and in every state of the arm. */
+
 import type { Command } from 'commander';
+import { exitCodes } from '../../base/index.ts';
 import { compareStates, type Evaluation, finalSets, parseSet, summarise } from '../../evaluate/index.ts';
 import { evaluateRun, onInterrupt } from '../../lab/index.ts';
 import {
@@ -11,7 +13,7 @@ import {
   surfacedTable,
 } from '../../report/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
+import { type CommandContext, examplesText } from '../command.ts';
 import { Progress } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { tellOn } from '../terminal/tell.ts';
@@ -71,7 +73,7 @@ async function runEval(path: string, options: EvalOptions, context: CommandConte
     context.stdout.write(
       `interrupted; finished evaluations are kept; go on with: ${shellLine('gq', 'eval', path)} and the same options\n`,
     );
-    context.exitCode = interruptedCode;
+    context.exitCode = exitCodes.interrupted;
     return;
   }
   context.stdout.write(

@@ -1,8 +1,8 @@
-/** `gq experiment RECIPE`: trains and evaluates arms × seeds on this machine; if interrupted, it goes on where it stopped. */
+/** `gq experiment RECIPE`: trains and evaluates arms × seeds on this machine or on a Slurm cluster; if interrupted, it goes on where it stopped. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
-import { shellLine, UserError } from '../../base/index.ts';
+import { type Command, Option } from 'commander';
+import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { coresEach, coresVariable, keepSandboxes, onInterrupt } from '../../lab/index.ts';
 import { recipePath } from '../../run/index.ts';
@@ -20,17 +20,27 @@ import {
   runSideBySide,
   writeExperiment,
 } from '../../sweep/index.ts';
-import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
+import {
+  executeOnSlurm,
+  expectNoCluster,
+  printManifest,
+  type SlurmFlags,
+  showScript,
+  slurmOptions,
+  slurmWords,
+} from '../cluster.ts';
+import { type CommandContext, examplesText } from '../command.ts';
 import { ExperimentPicture } from '../terminal/experiment-picture.ts';
 import { collect, parseWholeNumber } from '../values.ts';
 
-interface ExperimentOptions {
+interface ExperimentOptions extends SlurmFlags {
   readonly out?: string;
   readonly set: readonly string[];
   readonly seeds?: string;
   readonly arms?: string;
-  readonly jobs: string;
+  readonly jobs?: string;
   readonly dryRun?: true;
+  readonly on: 'local' | 'slurm';
 }
 
 export function configureExperiment(command: Command, context: CommandContext): void {
@@ -40,42 +50,61 @@ export function configureExperiment(command: Command, context: CommandContext): 
     .option('--set <key=value>', 'change one key of every config; may be repeated', collect, [])
     .option('--seeds <list>', "seeds to use in place of the recipe's, e.g. 1,2,3")
     .option('--arms <list>', 'use only these arms of the recipe, e.g. vanilla,haar')
-    .option('--jobs <n>', 'number of runs side by side, each in a process of its own with its share of the cores', '1')
-    .option('--dry-run', 'list the runs and stop')
+    .option(
+      '--jobs <n>',
+      'number of runs side by side: here 1 when absent, and each has its share of the cores; on Slurm all',
+    )
+    .option('--dry-run', 'list the runs and stop; with --on slurm, write the script of the jobs too')
+    .addOption(new Option('--on <where>', 'where the runs are done').choices(['local', 'slurm']).default('local'))
     .addHelpText(
       'after',
       examplesText(
         'gq experiment recipes/micro-claim.toml',
         'gq experiment recipes/micro-claim.toml --jobs 4',
+        'gq experiment recipes/micro-claim.toml --on slurm --jobs 20 --time 4:00:00 --gpus 1',
         'gq experiment recipes/micro-claim.toml --seeds 1 --arms vanilla,activation,haar --out runs/look',
       ),
     )
     .action((recipe: string, options: ExperimentOptions) => runCommand(recipe, options, context));
+  for (const option of slurmOptions()) command.addOption(option);
 }
 
 async function runCommand(named: string, options: ExperimentOptions, context: CommandContext): Promise<void> {
   const recipe = existsSync(named) ? named : recipePath(named);
-  const jobs = parseWholeNumber(options.jobs, '--jobs', 1);
+  if (options.on === 'local' && options.print === undefined) expectNoCluster(options);
+  const jobs = options.jobs === undefined ? null : parseWholeNumber(options.jobs, '--jobs', 1);
   const plan = await planExperiment(narrow(readExperiment(recipe), options), recipe, options.set, seedsOf(options));
   const directory = options.out ?? join('runs', plan.experiment.name);
+  if (options.print !== undefined) {
+    await printManifest(plan, directory, recipe, { ...options, jobs }, context);
+    return;
+  }
   if (options.dryRun) {
     const lines = plan.runs.map(
       ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
     );
     context.stdout.write(`${[directory, ...lines].join('\n')}\n`);
+    if (options.on === 'slurm') await showScript(plan, directory, recipe, { ...options, jobs }, context);
     return;
   }
-  await executeExperiment(plan, directory, { again: againCommand(recipe, directory, options), jobs }, context);
+  const again = againCommand(recipe, directory, options);
+  if (options.on === 'slurm') {
+    await executeOnSlurm(plan, directory, recipe, { ...options, jobs, again }, context);
+    return;
+  }
+  await executeExperiment(plan, directory, { again, jobs: jobs ?? 1 }, context);
 }
 
 /** The command that continues this one. */
-function againCommand(recipe: string, directory: string, { set, seeds, arms, jobs }: ExperimentOptions): string {
+function againCommand(recipe: string, directory: string, options: ExperimentOptions): string {
+  const { set, seeds, arms, jobs } = options;
   return [
     shellLine('gq', 'experiment', recipe, '--out', directory),
     ...set.map((setting) => `--set '${setting.replaceAll("'", "'\\''")}'`),
     ...(seeds === undefined ? [] : [shellLine('--seeds', seeds)]),
     ...(arms === undefined ? [] : [shellLine('--arms', arms)]),
-    ...(jobs === '1' ? [] : [shellLine('--jobs', jobs)]),
+    ...(jobs === undefined || jobs === '1' ? [] : [shellLine('--jobs', jobs)]),
+    ...(options.on === 'slurm' ? ['--on slurm', ...slurmWords(options)] : []),
   ].join(' ');
 }
 
@@ -106,7 +135,7 @@ export async function executeExperiment(
   if (end === 'interrupted' || failed.length > 0) {
     const what = end === 'interrupted' ? end : `${failed.length} of ${plan.runs.length} runs failed`;
     context.stdout.write(`${what}; what is finished is kept; go on with: ${again}\n`);
-    context.exitCode = end === 'interrupted' ? interruptedCode : 1;
+    context.exitCode = end === 'interrupted' ? exitCodes.interrupted : 1;
     return false;
   }
   context.stdout.write(`${plan.runs.length} runs in ${directory}; see: ${shellLine('gq', 'results', directory)}\n`);

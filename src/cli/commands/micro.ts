@@ -1,9 +1,11 @@
 /** `gq micro pretrain`: makes the micro base model from its documents. */
+
 import type { Command } from 'commander';
+import { exitCodes } from '../../base/index.ts';
 import { onInterrupt, openDevice } from '../../lab/index.ts';
 import { writeModelFolder } from '../../model/index.ts';
 import { type MicroRecipe, microRecipe, pretrainMicro } from '../../pretrain/index.ts';
-import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
+import { type CommandContext, examplesText } from '../command.ts';
 import { expectNewFolder } from '../outputs.ts';
 import { Progress } from '../terminal/progress.ts';
 import { parseCount, parseSeed } from '../values.ts';
@@ -62,7 +64,7 @@ async function runPretrain(options: PretrainOptions, context: CommandContext): P
   const last = losses.slice(-20);
   const loss = last.reduce((sum, value) => sum + value, 0) / last.length;
   const isWhole = losses.length === recipe.steps;
-  if (!isWhole) context.exitCode = interruptedCode;
+  if (!isWhole) context.exitCode = exitCodes.failed;
   if (options.json) {
     context.stdout.write(`${JSON.stringify({ recipe, losses, folder: options.to })}\n`);
     return;

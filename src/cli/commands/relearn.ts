@@ -11,7 +11,7 @@ import {
   type TrainingPoint,
   trainingCurve,
 } from '../../analyse/index.ts';
-import { shellLine, UserError } from '../../base/index.ts';
+import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { onInterrupt, train } from '../../lab/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
@@ -19,7 +19,7 @@ import { renderTable } from '../../report/index.ts';
 import type { RunConfig, Sink } from '../../run/index.ts';
 import { configDifferences, demonstrationTest, isOfOneUpdate, noticeText, RunDirectory } from '../../run/index.ts';
 import { attackConfig, expectFinished, exportDeployed, openAttacked } from '../../sweep/index.ts';
-import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
+import { type CommandContext, examplesText } from '../command.ts';
 import { LivePicture } from '../terminal/live-picture.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { parseWholeNumber } from '../values.ts';
@@ -70,7 +70,7 @@ async function runRelearn(path: string, options: RelearnOptions, context: Comman
   const base = given === null ? vanilla : trainingCurve(await readJudged(given), 'full');
   if (attack === null || base === null) {
     context.stdout.write(`interrupted; saved in ${out}; go on with: ${againCommand(path, options)}\n`);
-    context.exitCode = interruptedCode;
+    context.exitCode = exitCodes.interrupted;
     return;
   }
   const report = reportRelearning(base, attack);

@@ -1,8 +1,10 @@
 /** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
-import { basename } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { wrapText } from '../../base/index.ts';
+import { visibleLine, wrapText } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
+import { QueueFolder, queueFolder } from '../../queue/index.ts';
 import type { Results } from '../../report/index.ts';
 import {
   allFigures,
@@ -58,12 +60,23 @@ async function runResults(directory: string, options: ResultsOptions, context: C
   }
   const results = await openResults(directory, options);
   context.stdout.write(renderResults(results, format, screenWidth(context.stdout)));
+  if (format === 'text') tellQueued(directory, context);
   warnIncomplete(directory, results, context);
   if (figures === false) return;
   const { files, warnings } = await writeFigures(allFigures(results), figures, { force });
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
   const traces = await writeTraces(results, figures, force);
   context.stderr.write(`${files.length + traces.length} files in ${figures}\n`);
+}
+
+/** The questions of the jobs of the queue that made these results, and what was found. */
+function tellQueued(directory: string, { stdout }: CommandContext): void {
+  if (!existsSync(queueFolder())) return;
+  const jobs = new QueueFolder().all().filter(({ job }) => job.output === resolve(directory));
+  for (const { id, job } of jobs) {
+    if (job.why !== '') stdout.write(`why (job ${id}): ${visibleLine(job.why)}\n`);
+    if (job.resolve !== '') stdout.write(`resolved (job ${id}): ${visibleLine(job.resolve)}\n`);
+  }
 }
 
 /** Warns about runs that are not finished or not started yet; runs that could not be read make the answer a no. */

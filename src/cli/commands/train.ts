@@ -1,7 +1,9 @@
 /** `gq train`: trains one run from a recipe, to its end or until it is interrupted. */
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { shellLine, UserError } from '../../base/index.ts';
+import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import type { SandboxPolicy } from '../../env/sandbox/index.ts';
 import {
   armOf,
@@ -13,8 +15,8 @@ import {
   trainRun,
 } from '../../lab/index.ts';
 import { LogSink, type MetricLog, metricLogs } from '../../logs/index.ts';
-import { demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
-import { type CommandContext, examplesText, interruptedCode } from '../command.ts';
+import { configDifferences, demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
+import { type CommandContext, examplesText } from '../command.ts';
 import { sandboxOption } from '../sandbox-option.ts';
 import { JsonLines } from '../terminal/json-lines.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
@@ -74,7 +76,7 @@ async function runTrain(recipe: string | undefined, flags: TrainFlags, context: 
     flags.resume === undefined
       ? await startRun(recipe, flags, context)
       : await resumeRun(flags.resume, recipe, flags, context);
-  if (end === 'interrupted') context.exitCode = interruptedCode;
+  if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
   else if (end === 'tripwire' || !holds) context.exitCode = 1;
 }
 
@@ -95,8 +97,17 @@ async function startRun(recipe: string | undefined, flags: TrainFlags, context: 
   const base =
     parent === null ? null : { config: RunDirectory.open(parent.run).readManifest().config, source: flags.fork ?? '' };
   const { config } = await resolveConfig(recipe ?? null, shortcuts(flags), base);
-  const run = RunDirectory.create(flags.out ?? join('runs', `${config.arm.kind}-${config.seed}`));
+  const run = placeRun(flags.out ?? join('runs', `${config.arm.kind}-${config.seed}`), config, parent);
   return trainShown(config, run, flags, context, parent === null ? {} : { parent });
+}
+
+/** The same command again goes on with the run that it began; a folder with another run is refused. */
+function placeRun(path: string, config: RunConfig, parent: Manifest['parent']): RunDirectory {
+  if (!existsSync(join(path, 'manifest.json'))) return RunDirectory.create(path);
+  const begun = RunDirectory.open(path).readManifest();
+  const origin = parent === null ? null : { ...parent, run: resolve(parent.run) };
+  const isSame = configDifferences(begun.config, config).length === 0 && isDeepStrictEqual(begun.parent, origin);
+  return isSame ? RunDirectory.open(path) : RunDirectory.create(path);
 }
 
 /** Shows the run on the terminal, or as JSON; Ctrl-C ends it after the update in progress. */

@@ -1,0 +1,13 @@
+/** How a command ends, for programs that start it: queues, schedulers, scripts. docs/scale.md states the contract. */
+export const exitCodes = {
+  done: 0,
+  /** It failed, or its answer is no; another attempt may succeed. */
+  failed: 1,
+  /** The call was wrong or refused: the same command can only fail again. */
+  refused: 2,
+  /** It was asked to stop, and saved what it had: the same command goes on. The number is that of a temporary failure in sysexits.h. */
+  interrupted: 75,
+} as const;
+
+/** Signals that ask a command to save and stop. Schedulers send the last one some time before they kill. */
+export const stopSignals = ['SIGINT', 'SIGTERM', 'SIGUSR1'] as const;

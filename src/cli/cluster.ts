@@ -1,0 +1,185 @@
+/** `gq experiment` on a cluster: submits what is left to Slurm as an array of jobs, and follows it, or prints a manifest for Kubernetes. */
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Option } from 'commander';
+import { exitCodes, shellLine, UserError, visibleLine } from '../base/index.ts';
+import { expectWritable } from '../base/node/index.ts';
+import { onInterrupt } from '../lab/index.ts';
+import {
+  cancelRuns,
+  type ExperimentPlan,
+  expectFilledSets,
+  expectSlurm,
+  followRuns,
+  kubernetesJob,
+  readArrays,
+  readSlurmTable,
+  runsToSubmit,
+  storePlan,
+  submitRuns,
+  writeExperiment,
+  writeScript,
+} from '../sweep/index.ts';
+import type { CommandContext } from './command.ts';
+import { collect, parseWholeNumber } from './values.ts';
+
+/** Numbers come as text, and are checked with the table of the recipe. */
+export interface SlurmFlags {
+  readonly partition?: string;
+  readonly account?: string;
+  readonly time?: string;
+  readonly gpus?: string;
+  readonly cpus?: string;
+  readonly memory?: string;
+  readonly sbatch: readonly string[];
+  readonly follow: boolean;
+  readonly cancel?: true;
+  readonly print?: 'k8s';
+  readonly image?: string;
+  readonly claim?: string;
+}
+
+export function slurmOptions(): readonly Option[] {
+  return [
+    new Option('--partition <name>', "Slurm: the partition; the recipe's [slurm] table has this and the following too"),
+    new Option('--account <name>', 'Slurm: the account that is charged'),
+    new Option('--time <limit>', 'Slurm: the time limit of one attempt, e.g. 8:00:00; a run goes on after it'),
+    new Option('--gpus <n>', 'Slurm: GPUs of each run'),
+    new Option('--cpus <n>', 'Slurm: cores of each run'),
+    new Option('--memory <amount>', 'Slurm: memory of each run, e.g. 32G'),
+    new Option('--sbatch <option>', 'Slurm: a further option of sbatch, e.g. --sbatch=--qos=low; may be repeated')
+      .argParser(collect)
+      .default([]),
+    new Option('--no-follow', 'Slurm: submit, and do not wait for the end'),
+    new Option('--print <what>', 'write the plan, print a manifest that does it, and stop').choices(['k8s']),
+    new Option('--image <name>', 'Kubernetes: the image, which has gq on its path'),
+    new Option('--claim <name>', "Kubernetes: the claim on the volume that is mounted at the experiment's directory"),
+    new Option('--cancel', 'Slurm: cancel the jobs of the experiment that wait or run, and submit nothing'),
+  ];
+}
+
+const names = ['partition', 'account', 'time', 'memory'] as const;
+const numbers = ['gpus', 'cpus'] as const;
+
+/** The flags as they were typed. */
+export function slurmWords(flags: SlurmFlags): string[] {
+  return [
+    ...[...names, ...numbers].flatMap((name) =>
+      flags[name] === undefined ? [] : [shellLine(`--${name}`, flags[name])],
+    ),
+    ...flags.sbatch.map((option) => shellLine(`--sbatch=${option}`)),
+  ];
+}
+
+/** Refuses what only a cluster understands where none is asked for. */
+export function expectNoCluster(flags: SlurmFlags): void {
+  const [first] = [
+    ...slurmWords(flags),
+    ...(flags.cancel ? ['--cancel'] : []),
+    ...(flags.follow ? [] : ['--no-follow']),
+  ];
+  if (first === undefined) return;
+  throw new UserError({ call: first, expected: '--on slurm or --print k8s beside it', found: 'neither' });
+}
+
+function tableOf(recipe: string, flags: SlurmFlags) {
+  const changed: Record<string, unknown> = {};
+  for (const name of names) if (flags[name] !== undefined) changed[name] = flags[name];
+  for (const name of numbers)
+    if (flags[name] !== undefined) changed[name] = parseWholeNumber(flags[name], `--${name}`, 1);
+  const table = readSlurmTable(recipe, changed);
+  return readSlurmTable(recipe, { ...changed, options: [...table.options, ...flags.sbatch] });
+}
+
+/** This very program, as a job calls it. Nodes of a cluster share the disk with the machine that submits. */
+export const ownCommand = (): readonly string[] => [process.execPath, realpathSync(process.argv[1])];
+
+type SlurmOptions = SlurmFlags & { readonly jobs: number | null };
+
+/** Writes the script for all runs that are left, and submits nothing. */
+export async function showScript(
+  plan: ExperimentPlan,
+  named: string,
+  recipe: string,
+  options: SlurmOptions,
+  { stdout }: CommandContext,
+): Promise<void> {
+  const directory = resolve(named);
+  const table = tableOf(recipe, options);
+  await writeExperiment(directory, plan);
+  const all = plan.runs.map((_, index) => index);
+  const path = await writeScript(plan, directory, all, { table, jobs: options.jobs, gq: ownCommand() });
+  stdout.write(`script: ${path}; submit it with: ${shellLine('sbatch', path)}\n`);
+}
+
+/** Prints an Indexed Job of Kubernetes, as JSON, which kubectl reads. */
+export async function printManifest(
+  plan: ExperimentPlan,
+  named: string,
+  recipe: string,
+  options: SlurmOptions,
+  { stdout }: CommandContext,
+): Promise<void> {
+  const { image, claim, jobs } = options;
+  if (image === undefined || claim === undefined) {
+    const found = image === undefined ? 'no --image' : 'no --claim';
+    throw new UserError({ call: '--print k8s', expected: '--image NAME and --claim NAME beside it', found });
+  }
+  const directory = resolve(named);
+  const { gpus, cpus, memory } = tableOf(recipe, options);
+  await writeExperiment(directory, plan);
+  const planPath = await storePlan(plan, directory);
+  const [name, runs] = [plan.experiment.name, plan.runs.length];
+  const job = kubernetesJob({ name, runs, jobs, image, claim, directory, planPath, gpus, cpus, memory });
+  stdout.write(`${JSON.stringify(job, null, 2)}\n`);
+}
+
+export async function executeOnSlurm(
+  plan: ExperimentPlan,
+  named: string,
+  recipe: string,
+  options: SlurmOptions & { readonly again: string },
+  context: CommandContext,
+): Promise<void> {
+  const directory = resolve(named);
+  const submit = { table: tableOf(recipe, options), jobs: options.jobs, gq: ownCommand() };
+  expectSlurm();
+  if (options.cancel) {
+    const jobs = cancelRuns(directory);
+    context.stdout.write(jobs.length === 0 ? 'no job waits or runs\n' : `cancelled: ${jobs.join(', ')}\n`);
+    return;
+  }
+  expectWritable(`experiment in ${directory}`, directory);
+  await expectFilledSets(plan);
+  await writeExperiment(directory, plan);
+  const say = (text: string): void => void context.stderr.write(`${visibleLine(text)}\n`);
+  const indices = await runsToSubmit(plan, directory);
+  if (indices.length > 0) {
+    const job = await submitRuns(plan, directory, indices, submit);
+    say(
+      `${indices.length} of ${plan.runs.length} runs submitted as job ${job}${options.jobs === null ? '' : `, ${options.jobs} at a time`}`,
+    );
+  } else say('nothing to submit: every run is done, or a job works on it');
+  if (!options.follow) {
+    context.stdout.write(`follow with: ${options.again}\n`);
+    return;
+  }
+  using interruption = onInterrupt(context.stderr, 'the jobs go on without this command');
+  const { end, tripped, failed } = await followRuns(plan, directory, { ...submit, say, signal: interruption.signal });
+  for (const run of tripped) say(`${run} was stopped by the divergence tripwire`);
+  for (const { folder, detail } of failed) say(`${folder} failed: ${detail}`);
+  if (end === 'interrupted') {
+    const jobs = readArrays(directory).map(({ job }) => job);
+    context.stdout.write(
+      `the jobs go on; follow them with: ${options.again}; end them with: ${shellLine('scancel', ...jobs)}\n`,
+    );
+    context.exitCode = exitCodes.interrupted;
+  } else if (failed.length > 0) {
+    context.stdout.write(
+      `${failed.length} of ${plan.runs.length} runs failed; try them again with: ${options.again}\n`,
+    );
+    context.exitCode = exitCodes.failed;
+  } else {
+    context.stdout.write(`${plan.runs.length} runs in ${named}; see: ${shellLine('gq', 'results', named)}\n`);
+  }
+}

@@ -1,0 +1,263 @@
+/** `gq queue`: commands of gq that are done one after another, or as many at a time as there are GPUs, whatever becomes of the terminal. */
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { exitCodes, padText, shellLine, UserError, visibleLine } from '../../base/index.ts';
+import { onInterrupt } from '../../lab/index.ts';
+import {
+  type QueueEntry,
+  QueueFolder,
+  queueFolder,
+  queueVariable,
+  runDaemon,
+  startDetached,
+} from '../../queue/index.ts';
+import { isTraining, recipePath } from '../../run/index.ts';
+import { LogTail, lastLine, readExperiment } from '../../sweep/index.ts';
+import { ownCommand } from '../cluster.ts';
+import { type CommandContext, examplesText } from '../command.ts';
+import { parseCount, parseWholeNumber } from '../values.ts';
+
+interface AddOptions {
+  readonly why?: string;
+  readonly priority: string;
+  readonly gpus: number;
+}
+
+export function configureQueue(command: Command, context: CommandContext): void {
+  command
+    .enablePositionalOptions()
+    .addHelpText(
+      'after',
+      examplesText(
+        'gq queue add --why "Does a wider tail remove more?" experiment recipes/micro-claim.toml',
+        'gq queue add --priority 5 train recipes/micro-activation.toml --out runs/look',
+        'gq queue add experiment recipes/micro-claim.toml --on slurm --jobs 20',
+        'gq queue list',
+        'gq queue follow 3',
+        'gq queue resolve 3 "It does, in all seeds."',
+        `gq queue notify --command 'notify-send "$GQ_JOB_ID $GQ_JOB_STATE"'`,
+      ),
+    );
+  configureAdding(command, context);
+  configureLooking(command, context);
+  configureAsking(command, context);
+  configureSettings(command, context);
+}
+
+function configureAdding(command: Command, context: CommandContext): void {
+  command
+    .command('add')
+    .description('add a command of gq; it begins as soon as there is room')
+    .argument('<command...>', 'the command, without gq, as it would be typed in this folder')
+    .passThroughOptions()
+    .option('--why <text>', 'the question that it answers')
+    .option('--priority <n>', 'higher ones begin first', '0')
+    .option('--gpus <n>', 'slots that it takes', parseCount, 1)
+    .action((words: string[], options: AddOptions) => add(words, options, context));
+  command
+    .command('work')
+    .description('work through the queue in this process, until nothing is left; add starts one by itself')
+    .action(() => work(context));
+}
+
+function configureLooking(command: Command, context: CommandContext): void {
+  command
+    .command('list')
+    .description('list all jobs')
+    .option('--json', 'as JSON')
+    .action(({ json }: { readonly json?: true }) => list(json === true, context));
+  command
+    .command('follow')
+    .description('print the log of a job as it grows, until the job is over')
+    .argument('<id>', 'the number of the job', parseCount)
+    .action((id: number) => follow(id, context));
+}
+
+function configureAsking(command: Command, context: CommandContext): void {
+  for (const [what, description] of [
+    ['cancel', 'end a job, or take it out of the queue; what it has saved is kept'],
+    ['retry', 'do a job again that failed, was refused or was cancelled'],
+  ] as const) {
+    command
+      .command(what)
+      .description(description)
+      .argument('<id>', 'the number of the job', parseCount)
+      .action(async (id: number) => {
+        const queue = new QueueFolder();
+        expectAskable(queue.read(id), what);
+        await queue.ask(id, what);
+        await startDaemon(queue);
+        context.stdout.write(`job ${id}: ${what} is asked for\n`);
+      });
+  }
+  command
+    .command('priority')
+    .description('change the priority of a job that waits')
+    .argument('<id>', 'the number of the job', parseCount)
+    .argument('<n>', 'higher ones begin first')
+    .action(async (id: number, text: string) => {
+      const queue = new QueueFolder();
+      await queue.writeJob(id, { ...queue.read(id).job, priority: parsePriority(text) });
+    });
+  command
+    .command('resolve')
+    .description('write down what was found; gq results shows it beside the question')
+    .argument('<id>', 'the number of the job', parseCount)
+    .argument('<text>', 'the answer')
+    .action(async (id: number, text: string) => {
+      const queue = new QueueFolder();
+      await queue.writeJob(id, { ...queue.read(id).job, resolve: text });
+    });
+}
+
+function configureSettings(command: Command, context: CommandContext): void {
+  command
+    .command('notify')
+    .description('say where the end of every job is told; without an option, nowhere')
+    .option('--command <line>', 'a line for sh, with GQ_JOB_ID, _STATE, _CODE, _WHY, _COMMAND and _LAST_LINE')
+    .option('--webhook <url>', 'an address that gets the same as JSON')
+    .action(async (options: { readonly command?: string; readonly webhook?: string }) => {
+      const { command: line = null, webhook = null } = options;
+      if (webhook !== null && !/^https?:\/\/\S+$/.test(webhook)) {
+        throw new UserError({
+          call: '--webhook',
+          expected: 'an address that begins with http:// or https://',
+          found: webhook,
+        });
+      }
+      const queue = new QueueFolder();
+      await queue.writeSettings({ ...queue.readSettings(), command: line, webhook });
+    });
+  command
+    .command('slots')
+    .description(
+      'say how many jobs run at a time: GPUs by number (0,1), or a count without GPUs (cpu:2); auto: every GPU, or 1',
+    )
+    .argument('<slots>', '0,1,2 or cpu:2 or auto')
+    .action(async (text: string) => {
+      const queue = new QueueFolder();
+      await queue.writeSettings({ ...queue.readSettings(), slots: parseSlots(text) });
+      context.stdout.write(`slots: ${text}\n`);
+    });
+}
+
+function parseSlots(text: string): string[] | null {
+  if (text === 'auto') return null;
+  const cpus = /^cpu:([1-9]\d{0,2})$/.exec(text)?.[1];
+  if (cpus !== undefined) return Array.from({ length: Number(cpus) }, (_, i) => `cpu${i}`);
+  const gpus = text.split(',');
+  if (gpus.every((gpu) => /^\d{1,3}$/.test(gpu)) && new Set(gpus).size === gpus.length)
+    return gpus.map((gpu) => `gpu${gpu}`);
+  throw new UserError({ call: 'queue slots', expected: 'numbers of GPUs such as 0,1, or cpu:2, or auto', found: text });
+}
+
+function parsePriority(text: string): number {
+  return text.startsWith('-') ? -parseWholeNumber(text.slice(1), '--priority') : parseWholeNumber(text, '--priority');
+}
+
+function expectAskable({ id, state }: QueueEntry, what: 'cancel' | 'retry'): void {
+  const isActive = state.state === 'waiting' || state.state === 'running';
+  if (isActive === (what === 'cancel')) return;
+  const expected = what === 'cancel' ? 'a job that waits or runs' : 'a job that is over';
+  throw new UserError({ call: `queue ${what} ${id}`, expected, found: `one that is ${state.state}` });
+}
+
+/** The folder of results that the words name, if they do. */
+function outputOf(words: readonly string[]): string | null {
+  const place = words.findIndex((word) => word === '--out' || word.startsWith('--out='));
+  if (place >= 0) return resolve(words[place].startsWith('--out=') ? words[place].slice(6) : (words[place + 1] ?? ''));
+  if (words[0] !== 'experiment') return null;
+  const recipe = words.slice(1).find((word) => !word.startsWith('-')) ?? '';
+  return resolve(join('runs', readExperiment(existsSync(recipe) ? recipe : recipePath(recipe)).name));
+}
+
+async function add(
+  words: readonly string[],
+  { why = '', priority, gpus }: AddOptions,
+  context: CommandContext,
+): Promise<void> {
+  if (['queue', 'gq', 'view', 'serve'].includes(words[0])) {
+    const fix = words[0] === 'gq' ? 'Leave out gq itself.' : 'It would never end.';
+    throw new UserError({ call: 'queue add', expected: 'a command of gq that comes to an end', found: words[0], fix });
+  }
+  const queue = new QueueFolder();
+  const onCluster =
+    words.includes('--on=slurm') || words.some((word, i) => word === '--on' && words[i + 1] === 'slurm');
+  const id = await queue.add({
+    format: 1,
+    words: [...words],
+    folder: process.cwd(),
+    why,
+    resolve: '',
+    priority: parsePriority(priority),
+    slots: onCluster ? 0 : gpus,
+    output: outputOf(words),
+    added: new Date().toISOString(),
+  });
+  await startDaemon(queue);
+  context.stdout.write(`job ${id}; follow it with: gq queue follow ${id}\n`);
+}
+
+/** Starts a daemon unless one works: of several that start at once, one gets the lock, and the others end. */
+async function startDaemon(queue: QueueFolder): Promise<void> {
+  if (isTraining(queue.path)) return;
+  startDetached([...ownCommand(), 'queue', 'work'], join(queue.path, 'daemon.log'));
+}
+
+async function work(context: CommandContext): Promise<void> {
+  const say = (text: string): void => void context.stderr.write(`${new Date().toISOString()} ${visibleLine(text)}\n`);
+  using interruption = onInterrupt(context.stderr, 'the jobs go on; gq queue work takes them over');
+  await runDaemon(queueFolder(), { gq: ownCommand(), say, signal: interruption.signal });
+  if (interruption.signal.aborted) context.exitCode = exitCodes.interrupted;
+}
+
+function list(json: boolean, context: CommandContext): void {
+  const queue = new QueueFolder();
+  const entries = queue.all((message) => {
+    context.stderr.write(`${visibleLine(message)}\n`);
+    context.exitCode = exitCodes.failed;
+  });
+  if (json) {
+    context.stdout.write(
+      `${JSON.stringify(
+        entries.map(({ id, job, state }) => ({ id, ...job, ...state })),
+        null,
+        2,
+      )}\n`,
+    );
+    return;
+  }
+  if (entries.length === 0) context.stdout.write(`no jobs in ${queue.path} (${queueVariable} names another place)\n`);
+  for (const { id, job, state } of entries) {
+    const where = state.slots.length > 0 ? ` on ${state.slots.join(',')}` : '';
+    const priority = job.priority === 0 ? '' : ` priority ${job.priority}`;
+    const head = `${padText(`${id}`, 4)} ${padText(`${state.state}${where}`, 10)}${priority} `;
+    const lines = [
+      `${head} ${visibleLine(shellLine('gq', ...job.words))}`,
+      ...(job.why === '' ? [] : [`      why: ${visibleLine(job.why)}`]),
+      ...(job.resolve === '' ? [] : [`      resolved: ${visibleLine(job.resolve)}`]),
+      ...(state.state === 'failed' || state.state === 'refused'
+        ? [`      last line: ${visibleLine(lastLine(queue.file(id, 'log.txt')) ?? 'none')}`]
+        : []),
+    ];
+    context.stdout.write(`${lines.join('\n')}\n`);
+  }
+}
+
+async function follow(id: number, context: CommandContext): Promise<void> {
+  const queue = new QueueFolder();
+  queue.read(id);
+  const tail = new LogTail(queue.file(id, 'log.txt'));
+  for (;;) {
+    const { state } = queue.read(id);
+    for (const line of tail.read()) context.stdout.write(`${visibleLine(line)}\n`);
+    if (state.state !== 'waiting' && state.state !== 'running') {
+      context.stdout.write(`job ${id}: ${state.state}\n`);
+      context.exitCode = state.state === 'done' ? exitCodes.done : exitCodes.failed;
+      return;
+    }
+    await wait(500);
+  }
+}

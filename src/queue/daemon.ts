@@ -1,0 +1,174 @@
+/**
+ * The process that works through the queue. It holds the lock of the folder, so there is one. Jobs of a daemon that died go on, and the
+ * next daemon takes them over. It ends when nothing waits or runs; adding a job starts it again.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { exitCodes } from '../base/index.ts';
+import { coresEach, coresVariable } from '../lab/index.ts';
+import { isSameProcess, lockRun } from '../run/index.ts';
+import { lastLine } from '../sweep/index.ts';
+import { type JobState, type QueueEntry, QueueFolder } from './folder.ts';
+import { findGpus, launch, readCode, runBeside, signalGroup } from './launch.ts';
+import { notify } from './notify.ts';
+
+export interface DaemonOptions {
+  /** The command of gq itself. */
+  readonly gq: readonly string[];
+  readonly say: (text: string) => void;
+  /** Ends the daemon; its jobs go on. */
+  readonly signal: AbortSignal;
+  readonly pollSeconds?: number;
+}
+
+/** Attempts of a job that is interrupted again and again. */
+const mostAttempts = 1000;
+const now = (): string => new Date().toISOString();
+
+/** What an exit code makes of a job. */
+export function stateAfter(code: number | null, attempts: number, wasCancelled: boolean): JobState['state'] {
+  if (code === exitCodes.done) return 'done';
+  if (wasCancelled) return 'cancelled';
+  if (code === exitCodes.refused) return 'refused';
+  return code === exitCodes.interrupted && attempts < mostAttempts ? 'waiting' : 'failed';
+}
+
+/** The job to start now: the highest priority, then the oldest, if it fits into what is free. A large one is not overtaken. */
+export function nextJob(entries: readonly QueueEntry[], free: number): QueueEntry | null {
+  const waiting = entries.filter(({ state }) => state.state === 'waiting');
+  const order = waiting.sort((a, b) => b.job.priority - a.job.priority || a.id - b.id);
+  const follower = order.find(({ job }) => job.slots === 0);
+  const first = order.find(({ job }) => job.slots > 0);
+  return follower ?? (first !== undefined && first.job.slots <= free ? first : null);
+}
+
+class QueueDaemon {
+  readonly #queue: QueueFolder;
+  readonly #options: DaemonOptions;
+  readonly #cancelled = new Set<number>();
+  readonly #said = new Set<string>();
+  readonly #machine = gpuSlots();
+  /** Jobs that this process started: one that vanishes without a code was killed, and was not lost with a machine. */
+  readonly #own = new Set<number>();
+
+  constructor(queue: QueueFolder, options: DaemonOptions) {
+    this.#queue = queue;
+    this.#options = options;
+  }
+
+  /** One look at everything. Returns whether something waits or runs. */
+  async look(): Promise<boolean> {
+    for (const { id, job, state } of this.#queue.all((message) => this.sayOnce(message))) {
+      const asked = this.#queue.takeAsked(id);
+      if (asked === 'cancel') await this.#cancel({ id, job, state });
+      else if (asked === 'retry' && state.state !== 'running') {
+        await this.#queue.writeState(id, { ...state, state: 'waiting', code: null, ended: null });
+      }
+    }
+    for (const entry of this.#queue.all()) if (entry.state.state === 'running') await this.#watch(entry);
+    while (await this.#startNext());
+    return this.#queue.all().some(({ state }) => state.state === 'waiting' || state.state === 'running');
+  }
+
+  sayOnce(message: string): void {
+    if (this.#said.has(message)) return;
+    this.#said.add(message);
+    this.#options.say(message);
+  }
+
+  async #cancel({ id, job, state }: QueueEntry): Promise<void> {
+    if (state.state === 'waiting') await this.#end({ id, job, state }, 'cancelled', null);
+    if (state.state !== 'running' || state.pid === null) return;
+    this.#cancelled.add(id);
+    signalGroup(state.pid, 'SIGTERM');
+    if (job.slots === 0) this.#options.say(runBeside(this.#options.gq, [...job.words, '--cancel'], job.folder).trim());
+  }
+
+  async #watch(entry: QueueEntry): Promise<void> {
+    const { id, state } = entry;
+    if (state.pid !== null && isSameProcess(state.pid, state.processStart)) return;
+    const code = readCode(this.#queue, id);
+    const isLost = code === null && !this.#own.has(id);
+    await this.#end(entry, isLost ? 'waiting' : stateAfter(code, state.attempts, this.#cancelled.has(id)), code);
+  }
+
+  async #end({ id, job, state }: QueueEntry, next: JobState['state'], code: number | null): Promise<void> {
+    const ended = next === 'waiting' ? null : now();
+    const after: JobState = { ...state, state: next, pid: null, processStart: null, slots: [], code, ended };
+    await this.#queue.writeState(id, after);
+    this.#cancelled.delete(id);
+    this.#options.say(`job ${id}: ${next}`);
+    if (next === 'waiting') return;
+    const settings = this.#queue.readSettings();
+    void notify({ id, job, state: after }, lastLine(this.#queue.file(id, 'log.txt')), settings, this.#options.say);
+  }
+
+  async #startNext(): Promise<boolean> {
+    const entries = this.#queue.all();
+    const slots = this.#queue.readSettings().slots ?? this.#machine;
+    const taken = entries.filter(({ state }) => state.state === 'running').flatMap(({ state }) => state.slots);
+    const free = slots.filter((slot) => !taken.includes(slot));
+    // A job that wants more than there is gets all.
+    const asked = entries.map((entry) => ({
+      ...entry,
+      job: { ...entry.job, slots: Math.min(entry.job.slots, slots.length) },
+    }));
+    const entry = nextJob(asked, free.length);
+    if (entry === null) return false;
+    const { id, job, state } = entry;
+    const own = free.slice(0, job.slots);
+    const gpus = own.flatMap((slot) => (slot.startsWith('gpu') ? [slot.slice(3)] : []));
+    const cores = { [coresVariable]: `${coresEach(Math.max(1, slots.length)) * Math.max(1, own.length)}` };
+    const environment = gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: gpus.join(','), ...cores } : cores;
+    const running: JobState = {
+      ...state,
+      state: 'running',
+      attempts: state.attempts + 1,
+      slots: own,
+      began: now(),
+      code: null,
+    };
+    await this.#queue.writeState(id, running);
+    this.#own.add(id);
+    try {
+      const launched = launch(this.#queue, entry, this.#options.gq, environment);
+      await this.#queue.writeState(id, { ...running, ...launched });
+      this.#options.say(`job ${id}: running`);
+    } catch (error) {
+      this.#options.say(`job ${id}: ${error instanceof Error ? error.message : String(error)}`);
+      await this.#end({ id, job, state: running }, 'failed', null);
+    }
+    return true;
+  }
+}
+
+/** A slot for each GPU, or one for the whole machine. */
+function gpuSlots(): readonly string[] {
+  const gpus = findGpus().map((gpu) => `gpu${gpu}`);
+  return gpus.length > 0 ? gpus : ['cpu0'];
+}
+
+/** Works until nothing waits or runs; refused where another daemon works. */
+export async function runDaemon(path: string, options: DaemonOptions): Promise<void> {
+  const queue = new QueueFolder(path);
+  const use = { call: `queue ${path}`, expected: 'a queue that no other daemon works through' };
+  for (;;) {
+    {
+      using _lock = lockRun(path, use);
+      const daemon = new QueueDaemon(queue, options);
+      while (!options.signal.aborted) {
+        let isBusy = true;
+        try {
+          isBusy = await daemon.look();
+        } catch (error) {
+          // A full disk, for instance: jobs that run go on, and the next look tries again.
+          daemon.sayOnce(error instanceof Error ? error.message : String(error));
+        }
+        if (!isBusy) break;
+        await wait((options.pollSeconds ?? 1) * 1000, undefined, { signal: options.signal }).catch(() => undefined);
+      }
+    }
+    // A job may have been added after the last look, by somebody who saw the lock.
+    const isOver = !queue.all().some(({ state }) => state.state === 'waiting');
+    if (options.signal.aborted || isOver) return;
+  }
+}

@@ -1,0 +1,140 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/lab/hand-made.ts';
+import { lockRun } from '../run/lock.ts';
+import { nextJob, runDaemon, stateAfter } from './daemon.ts';
+import { newState, QueueFolder, type QueueJob } from './folder.ts';
+
+/** Jobs here are lines of a shell in place of words of gq. */
+const gq = ['sh', '-c', 'eval "$1"', 'sh'];
+const jobOf = (line: string, changes: Partial<QueueJob> = {}): QueueJob => ({
+  format: 1,
+  words: [line],
+  folder: '/',
+  why: '',
+  resolve: '',
+  priority: 0,
+  slots: 1,
+  output: null,
+  added: '2026-01-01T00:00:00Z',
+  ...changes,
+});
+
+async function work(queue: QueueFolder, signal = new AbortController().signal): Promise<string[]> {
+  const said: string[] = [];
+  await runDaemon(queue.path, { gq, say: (text) => said.push(text), signal, pollSeconds: 0.02 });
+  return said;
+}
+
+const statesOf = (queue: QueueFolder): string[] => queue.all().map(({ state }) => `${state.state} ${state.code}`);
+
+describe('a queue', () => {
+  it('starts the highest priority first, then the oldest; a large job is not overtaken, a follower of a cluster always fits', () => {
+    const entry = (id: number, changes: Partial<QueueJob>) => ({ id, job: jobOf('x', changes), state: newState });
+    const jobs = [entry(1, {}), entry(2, { priority: 3, slots: 2 }), entry(3, { priority: 3 })];
+    expect(nextJob(jobs, 2)?.id).toBe(2);
+    expect(nextJob(jobs, 1)).toBeNull();
+    expect(nextJob([...jobs, entry(4, { slots: 0 })], 0)?.id).toBe(4);
+  });
+
+  it('follows the contract of exit codes', () => {
+    expect([0, 1, 2, 75, null].map((code) => stateAfter(code, 1, false))).toEqual(['done', 'failed', 'refused', 'waiting', 'failed']); // biome-ignore format: one line
+    expect([0, 75, 1].map((code) => stateAfter(code, 1, true))).toEqual(['done', 'cancelled', 'cancelled']);
+    expect(stateAfter(75, 1000, false)).toBe('failed');
+  });
+
+  it('does its jobs, one on each GPU, and again those that were interrupted', async () => {
+    const folder = temporaryFolder();
+    const queue = new QueueFolder(join(folder, 'q'));
+    await queue.writeSettings({ slots: ['gpu3', 'gpu5'], command: null, webhook: null });
+    const [mark, gpus] = [join(folder, 'mark'), join(folder, 'gpus')];
+    await queue.add(jobOf(`test -e ${mark} || { touch ${mark}; exit 75; }`));
+    await queue.add(jobOf('exit 2'));
+    await queue.add(jobOf('exit 1'));
+    await queue.add(jobOf(`echo $CUDA_VISIBLE_DEVICES > ${gpus}`, { slots: 9 }));
+    await queue.add(jobOf('true', { folder: join(folder, 'absent') }));
+    await work(queue);
+    expect(statesOf(queue)).toEqual(['done 0', 'refused 2', 'failed 1', 'done 0', 'failed null']);
+    expect(queue.read(1).state.attempts).toBe(2);
+    expect(readFileSync(gpus, 'utf8')).toBe('3,5\n');
+    await queue.ask(3, 'retry');
+    await work(queue);
+    expect(queue.read(3).state).toMatchObject({ state: 'failed', attempts: 2 });
+  });
+
+  it('cancels what runs and what waits', async () => {
+    const queue = new QueueFolder(join(temporaryFolder(), 'q'));
+    await queue.add(jobOf('trap "exit 75" TERM; for i in $(seq 200); do sleep 0.05; done'));
+    await queue.add(jobOf('true'));
+    await queue.ask(2, 'cancel');
+    const done = work(queue);
+    await expect.poll(() => queue.read(1).state.pid).not.toBeNull();
+    await queue.ask(1, 'cancel');
+    await done;
+    expect(statesOf(queue)).toEqual(['cancelled 75', 'cancelled null']);
+  });
+
+  it('takes over the jobs of a daemon that is gone: those that run, those that ended, and those that were lost with the machine', async () => {
+    const folder = temporaryFolder();
+    const queue = new QueueFolder(join(folder, 'q'));
+    const stop = new AbortController();
+    await queue.add(jobOf(`sleep 0.4; echo once >> ${join(folder, 'ran')}`));
+    const first = work(queue, stop.signal);
+    await expect.poll(() => queue.read(1).state.pid).not.toBeNull();
+    stop.abort();
+    await first;
+    const lost = { ...newState, state: 'running', attempts: 1, pid: 2 ** 22 + 1 } as const;
+    await queue.add(jobOf(`echo twice >> ${join(folder, 'lost')}`));
+    await queue.writeState(2, lost);
+    await queue.add(jobOf('false'));
+    await queue.writeState(3, lost);
+    writeFileSync(queue.file(3, 'code'), '0\n');
+    await work(queue);
+    expect(statesOf(queue)).toEqual(['done 0', 'done 0', 'done 0']);
+    expect(readFileSync(join(folder, 'ran'), 'utf8')).toBe('once\n');
+    expect(readFileSync(join(folder, 'lost'), 'utf8')).toBe('twice\n');
+  });
+
+  it('has one daemon; names a damaged job once and does the others', async () => {
+    const queue = new QueueFolder(join(temporaryFolder(), 'q'));
+    await queue.add(jobOf('true'));
+    await queue.add(jobOf('sleep 0.1'));
+    appendFileSync(queue.file(1, 'job.json'), '}');
+    {
+      using _other = lockRun(queue.path);
+      await expect(work(queue)).rejects.toThrow('a queue that no other daemon works through');
+    }
+    const said = await work(queue);
+    expect(said.filter((line) => line.includes('jobs/1/job.json'))).toHaveLength(1);
+    expect(queue.read(2).state.state).toBe('done');
+  });
+
+  it('tells the end of a job to a command and a webhook; nothing in a why is obeyed, and no failure stops it', async () => {
+    const folder = temporaryFolder();
+    const heard: unknown[] = [];
+    const server = createServer(async (request, response) => {
+      let text = '';
+      for await (const chunk of request) text += chunk;
+      heard.push(JSON.parse(text));
+      response.writeHead(500).end();
+    });
+    await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    const queue = new QueueFolder(join(folder, 'q'));
+    const told = join(folder, 'told');
+    const command = `echo "$GQ_JOB_STATE $GQ_JOB_LAST_LINE $GQ_JOB_WHY" > ${told}; exit 3`;
+    await queue.writeSettings({ slots: null, command, webhook: `http://127.0.0.1:${port}/` });
+    const why = `$(touch ${folder}/obeyed) \`touch ${folder}/obeyed\``;
+    await queue.add(jobOf('echo no model; exit 1', { why }));
+    const said = await work(queue);
+    await expect.poll(() => said.length).toBe(4);
+    expect(readFileSync(told, 'utf8')).toBe(`failed no model ${why}\n`);
+    expect(heard).toMatchObject([{ id: 1, state: 'failed', code: 1, why, lastLine: 'no model' }]);
+    expect(said.slice(2)).toEqual(['notify command: it ended with 3', 'notify webhook: it answered 500']);
+    expect(existsSync(join(folder, 'obeyed'))).toBe(false);
+    server.close();
+  });
+});

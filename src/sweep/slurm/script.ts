@@ -1,0 +1,72 @@
+/**
+ * The script of a job array: each task does what is left of one run. Before its time limit a task is asked to save (SIGUSR1), and puts
+ * itself back into the queue; a task that was cancelled is not put back. Slurm itself requeues what it pre-empts or loses with a node.
+ */
+import { shellLine } from '../../base/index.ts';
+import { requestLines, type SlurmTable } from './table.ts';
+
+export interface ArrayScript {
+  readonly name: string;
+  /** Places of the runs in the plan. */
+  readonly indices: readonly number[];
+  /** Most tasks at a time; null: as many as the cluster gives. */
+  readonly jobs: number | null;
+  /** The command of a task, but for the place of its run. */
+  readonly command: readonly string[];
+  readonly workingFolder: string;
+  readonly logFolder: string;
+  readonly table: SlurmTable;
+}
+
+/** `0-3,7` of 0, 1, 2, 3, 7. */
+export function rangesOf(indices: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const index of indices) {
+    const last = ranges.at(-1);
+    if (last !== undefined && last[1] === index - 1) last[1] = index;
+    else ranges.push([index, index]);
+  }
+  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
+}
+
+/** Slurm reads `%` in a path as a pattern. */
+const plainPath = (path: string): string => path.replaceAll('%', '%%');
+/** Slurm splits the lines of options at spaces, and takes quotes off. */
+const quoted = (text: string): string => (/^[\w./%=:,@+-]+$/.test(text) ? text : `"${text.replaceAll('"', '\\"')}"`);
+
+const body = `
+# Exit codes of gq: 0 done, 1 failed, 2 do not retry, 75 interrupted (the same command goes on).
+task="\${SLURM_ARRAY_JOB_ID}_\${SLURM_ARRAY_TASK_ID}"
+echo "task $task on $(hostname), attempt $((\${SLURM_RESTART_COUNT:-0} + 1))"
+if [ -n "\${SLURM_CPUS_PER_TASK:-}" ]; then export GQ_CORES="$SLURM_CPUS_PER_TASK"; fi
+limit_is_near=
+trap 'limit_is_near=1; kill -USR1 "$child" 2>/dev/null' USR1
+# Whoever ends the job decides what becomes of it.
+trap 'limit_is_near=; kill -TERM "$child" 2>/dev/null' TERM
+COMMAND "$SLURM_ARRAY_TASK_ID" &
+child=$!
+wait "$child"; code=$?
+# A signal ends the waiting, not the run.
+while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
+if [ "$code" = 75 ] && [ -n "$limit_is_near" ]; then
+  echo "the time limit is near: back into the queue"
+  # The number of the job alone would stand for the whole array in its last task.
+  scontrol requeue "$task" && { sleep 600 >/dev/null 2>&1 & wait $!; kill $! 2>/dev/null; }
+fi
+exit "$code"
+`;
+
+export function arrayScript(script: ArrayScript): string {
+  const { name, indices, jobs, command, workingFolder, logFolder, table } = script;
+  const options = [
+    `--job-name=gq-${name}`,
+    `--array=${rangesOf(indices)}${jobs === null ? '' : `%${jobs}`}`,
+    `--chdir=${workingFolder}`,
+    `--output=${plainPath(logFolder)}/%A_%a.log`,
+    '--open-mode=append',
+    '--requeue',
+    ...requestLines(table),
+  ];
+  const head = options.map((option) => `#SBATCH ${quoted(option)}`);
+  return ['#!/bin/bash', ...head, body.replace('COMMAND', () => shellLine(...command))].join('\n');
+}

@@ -1,0 +1,100 @@
+/**
+ * The arrays that were submitted for an experiment: `.jobs/slurm.json` has a line for each, with the runs of its tasks. A run is
+ * submitted when it is not complete and no task of an earlier array waits or runs for it.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { makeFolder, writeFileAtomic } from '../../base/node/index.ts';
+import { readStored } from '../../run/index.ts';
+import type { ExperimentPlan } from '../experiment.ts';
+import { jobsFolder, storePlan } from '../stored-plan.ts';
+import { submitScript, taskStates } from './client.ts';
+import { arrayScript } from './script.ts';
+import type { TaskState } from './states.ts';
+import type { SlurmTable } from './table.ts';
+
+const arraySchema = z.object({
+  job: z.string().regex(/^\d+$/),
+  tasks: z.array(z.object({ index: z.number().int().min(0), folder: z.string() })),
+});
+const fileSchema = z.object({ format: z.literal(1), arrays: z.array(arraySchema) });
+type SubmittedArray = z.infer<typeof arraySchema>;
+
+const filePath = (directory: string): string => join(jobsFolder(directory), 'slurm.json');
+
+export function readArrays(directory: string): readonly SubmittedArray[] {
+  if (!existsSync(filePath(directory))) return [];
+  const fix = 'Delete it once no job of the experiment waits or runs (squeue): finished runs are known by their files.';
+  return readStored(filePath(directory), 'the list of submitted jobs', fileSchema, fix).arrays;
+}
+
+export interface SubmitOptions {
+  readonly table: SlurmTable;
+  /** Most tasks at a time; null: as many as the cluster gives. */
+  readonly jobs: number | null;
+  /** The command of gq itself: interpreter and program. */
+  readonly gq: readonly string[];
+}
+
+/** Writes the script of an array for these runs, and returns its path. */
+export async function writeScript(
+  plan: ExperimentPlan,
+  directory: string,
+  indices: readonly number[],
+  { table, jobs, gq }: SubmitOptions,
+): Promise<string> {
+  const planPath = await storePlan(plan, directory);
+  const folder = jobsFolder(directory);
+  makeFolder(join(folder, 'logs'));
+  const script = arrayScript({
+    name: plan.experiment.name,
+    indices,
+    jobs,
+    command: [...gq, 'task', planPath],
+    workingFolder: process.cwd(),
+    logFolder: join(folder, 'logs'),
+    table,
+  });
+  const path = join(folder, 'slurm.sh');
+  await writeFileAtomic(path, script);
+  return path;
+}
+
+/** Submits an array for these runs, and returns its number. */
+export async function submitRuns(
+  plan: ExperimentPlan,
+  directory: string,
+  indices: readonly number[],
+  options: SubmitOptions,
+): Promise<string> {
+  const earlier = readArrays(directory);
+  const job = submitScript(await writeScript(plan, directory, indices, options));
+  const tasks = indices.map((index) => ({ index, folder: plan.runs[index].folder }));
+  // The numbers of a cluster that was set up anew begin again; a number has one array, the last one.
+  const arrays = [...earlier.filter((array) => array.job !== job), { job, tasks }];
+  await writeFileAtomic(filePath(directory), `${JSON.stringify({ format: 1, arrays }, null, 1)}\n`);
+  return job;
+}
+
+export interface RunTask {
+  readonly job: string;
+  readonly index: number;
+  /** Null for a task that Slurm has forgotten. */
+  readonly state: TaskState | null;
+}
+
+/** The latest task of each run, by folder; null when Slurm does not answer now. */
+export function latestTasks(directory: string): Map<string, RunTask> | null {
+  const found = new Map<string, RunTask>();
+  for (const { job, tasks } of readArrays(directory)) {
+    const states = taskStates(job);
+    if (states === null) return null;
+    for (const { index, folder } of tasks) found.set(folder, { job, index, state: states.get(index) ?? null });
+  }
+  return found;
+}
+
+export function logPath(directory: string, { job, index }: RunTask): string {
+  return join(jobsFolder(directory), 'logs', `${job}_${index}.log`);
+}
