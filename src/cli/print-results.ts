@@ -20,7 +20,7 @@ import type { CommandContext } from './command.ts';
 
 const resultsFormats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
 
-export interface ResultsOptions {
+export interface PrintedResults {
   readonly format: string;
   readonly figures?: string | false;
   readonly force?: true;
@@ -31,7 +31,7 @@ export interface ResultsOptions {
 /** `width`: the columns of the screen that text is for. */
 export async function printResults(
   directory: string,
-  options: ResultsOptions,
+  options: PrintedResults,
   width: number,
   context: CommandContext,
 ): Promise<void> {

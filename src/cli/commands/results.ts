@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { type CommandContext, examplesText } from '../command.ts';
 import { answerOnce } from '../kept-answers.ts';
-import type { ResultsOptions } from '../print-results.ts';
+import type { PrintedResults } from '../print-results.ts';
 import { screenWidth } from '../terminal/screen.ts';
 
 export function configureResults(command: Command, context: CommandContext): void {
@@ -19,11 +19,11 @@ export function configureResults(command: Command, context: CommandContext): voi
       'after',
       examplesText('gq results runs/micro-claim', 'gq results runs/micro-claim --format latex --figures figures'),
     )
-    .action((directory: string, options: ResultsOptions) => runResults(directory, options, context));
+    .action((directory: string, options: PrintedResults) => runResults(directory, options, context));
 }
 
 /** What only prints is answered from the cache where nothing has changed; the readers of runs are loaded where it is not. */
-async function runResults(directory: string, options: ResultsOptions, context: CommandContext): Promise<void> {
+async function runResults(directory: string, options: PrintedResults, context: CommandContext): Promise<void> {
   const width = screenWidth(context.stdout);
   const print = async (own: CommandContext): Promise<void> =>
     (await import('../print-results.ts')).printResults(directory, options, width, own);
