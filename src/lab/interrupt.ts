@@ -1,4 +1,8 @@
-/** Turns Ctrl-C and SIGTERM into an AbortSignal, which work checks between its pieces. The second one ends the process at once. */
+/**
+ * Turns Ctrl-C and SIGTERM into an AbortSignal, which work checks between its pieces. The second one ends the process at once, and so
+ * does a piece that takes too long: what starts programs sends SIGKILL after a while, and everything on disk is whole at any moment.
+ */
+import { UserError } from '../base/index.ts';
 
 interface Writable {
   write(text: string): unknown;
@@ -8,15 +12,32 @@ export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** `promise` says what is still done before the process ends. `onSecond` is called when a second interrupt ends it at once. */
-export function onInterrupt(stderr: Writable, promise: string, onSecond: () => void = () => undefined): Interruption {
+const usualGraceSeconds = 8;
+const graceVariable = 'GQ_GRACE';
+
+/** Seconds that work has to come to its end; the environment may give it more, where an update takes longer. */
+function graceSeconds(): number {
+  const text = process.env[graceVariable];
+  if (text === undefined || text === '') return usualGraceSeconds;
+  const value = Number(text);
+  if (value > 0 && value <= 86_400) return value;
+  throw new UserError({ call: graceVariable, expected: 'seconds, more than 0 and at most 86400', found: text });
+}
+
+/** `promise` says what is still done before the process ends. */
+export function onInterrupt(stderr: Writable, promise: string): Interruption {
   const stop = new AbortController();
+  const seconds = graceSeconds();
+  let timer: NodeJS.Timeout | undefined;
   const interrupt = (): void => {
-    if (stop.signal.aborted) {
-      onSecond();
-      process.exit(130);
-    }
+    if (stop.signal.aborted) process.exit(130);
     stderr.write(`\ninterrupted: ${promise} (again to quit at once)\n`);
+    timer = setTimeout(() => {
+      const more = `${graceVariable}=SECONDS gives it longer`;
+      stderr.write(`ended: that took more than ${seconds} s (${more}); what was saved before is kept\n`);
+      process.exit(130);
+    }, 1000 * seconds);
+    timer.unref();
     stop.abort();
   };
   process.on('SIGINT', interrupt);
@@ -24,6 +45,7 @@ export function onInterrupt(stderr: Writable, promise: string, onSecond: () => v
   return {
     signal: stop.signal,
     [Symbol.dispose]() {
+      clearTimeout(timer);
       process.off('SIGINT', interrupt);
       process.off('SIGTERM', interrupt);
     },
