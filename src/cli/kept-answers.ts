@@ -53,7 +53,7 @@ function keyOf(directory: string, question: readonly unknown[]): string | null {
   const program = statsBelow(fileURLToPath(new URL('../', import.meta.url)));
   const files = statsBelow(directory);
   if (program === null || files === null) return null;
-  return sha256(JSON.stringify([resolve(directory), question, program, files]));
+  return sha256(JSON.stringify([directory, resolve(directory), question, program, files]));
 }
 
 function statsBelow(folder: string): readonly string[] | null {

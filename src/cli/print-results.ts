@@ -1,4 +1,5 @@
 /** Prints the results of a folder: tables over seeds and comparisons, what is not there yet, and figures where they are asked for. */
+import { basename } from 'node:path';
 import { wrapText } from '../base/index.ts';
 import { expectWritable } from '../base/node/index.ts';
 import type { Results } from '../report/index.ts';
@@ -60,7 +61,8 @@ export function warnIncomplete(directory: string, { arms, leftOut }: Results, co
   const unfinished = arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
   for (const { path, updates } of unfinished) stderr.write(`${path} is not finished (${updates} updates saved)\n`);
   const { missing } = findExperiment(directory);
-  if (missing.length > 0) stderr.write(`not started yet: ${missing.join(', ')}\n`);
+  const names = missing.map((path) => basename(path));
+  if (names.length > 0) stderr.write(`not started yet in ${directory}: ${names.join(', ')}\n`);
 }
 
 function renderResults(results: Results, format: (typeof resultsFormats)[number], width: number): string {

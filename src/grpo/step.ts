@@ -59,7 +59,7 @@ export interface StepOutcome {
 
 /** `index` counts updates from 0. */
 export async function step(context: StepContext, index: number): Promise<StepOutcome> {
-  const { policy, settings, grader, arm, enter } = context;
+  const { policy, settings, arm, enter } = context;
   const { tokensPerPass } = settings.compute;
 
   enter('sample');
@@ -67,9 +67,7 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const [hashSampled, rollouts] = await Promise.all([adapterHash(policy), sampleRollouts(drawn, index, context)]);
 
   enter('grade');
-  const rewards = await grader.grade(rollouts.map(forGrader));
-  if (looksEarly(arm)) enter('score');
-  const early = looksEarly(arm) ? await scoreOld(context, rollouts) : null;
+  const { rewards, early } = await gradeAndLook(context, rollouts);
   const seenEarly = look(context, index, rollouts, early);
   const count = rollouts.length;
   if (arm.watch !== undefined) enter('watch');
@@ -124,6 +122,19 @@ export async function step(context: StepContext, index: number): Promise<StepOut
 /** The problems that an update draws from: in the teacher phase, those that have their demonstrations. */
 function deckOf({ tasks, pool, settings: { teacher } }: StepContext, index: number): readonly Task[] {
   return pool === null || index >= teacher.offStep ? tasks : coveredTasks(tasks, pool, teacher.perGroup);
+}
+
+/** Has programs run while the policy reads the rollouts, where a hook before the advantages needs features. */
+async function gradeAndLook(context: StepContext, rollouts: readonly Rollout[]) {
+  const { grader, arm, enter } = context;
+  const grading = grader.grade(rollouts.map(forGrader));
+  if (!looksEarly(arm)) return { rewards: await grading, early: null };
+  // A grader that fails meanwhile is told of below, when the device is at rest.
+  grading.catch(() => undefined);
+  enter('score');
+  const early = await scoreOld(context, rollouts);
+  enter('grade');
+  return { rewards: await grading, early };
 }
 
 /** Whether a hook before the advantages needs features, which are then computed before it runs. */

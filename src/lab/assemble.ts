@@ -7,6 +7,7 @@ import { AdamW, Scope } from '../engine/index.ts';
 import { createGrader, type Problem } from '../env/index.ts';
 import type { Splits } from '../env/sources/index.ts';
 import {
+  type Arm,
   type ArmDefinition,
   type ArmTools,
   type DemonstrationPool,
@@ -14,7 +15,6 @@ import {
   openArm,
   type Policy,
   type Sampler,
-  type Sight,
   type StepContext,
   steerPolicy,
   type Task,
@@ -94,8 +94,7 @@ export interface Assembly {
   readonly clock: PhaseClock;
   /** The pairs that the policy wrote itself; null for an arm that asked for none. */
   readonly generated: GeneratedPairs | null;
-  /** What the arm is shown of rollouts. */
-  readonly sees: Sight;
+  readonly arm: Arm;
 }
 
 export interface AssembleOptions {
@@ -104,6 +103,8 @@ export interface AssembleOptions {
   readonly initial?: string | null;
   /** The folder of the run, for what its arm keeps there; null where nothing is recorded. */
   readonly folder?: string | null;
+  /** Ends the making of the adapter's factors, with its reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export async function assemble(
@@ -111,7 +112,7 @@ export async function assemble(
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  { warn = silent, initial = null, folder = null }: AssembleOptions = {},
+  { warn = silent, initial = null, folder = null, signal }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
   const parts = await partsOf(config);
@@ -120,7 +121,7 @@ export async function assemble(
   const settings = grpoSettings(config);
   const model = await loadModel(config, files, resources);
   const { text } = model;
-  const adapter = await openAdapter(config, model, pairs, initial, warn);
+  const adapter = await openAdapter(config, model, pairs, initial, warn, signal);
   await tellDisk(config, adapter, warn);
   const { recompute } = settings.compute;
   const unsteered: Policy = {
@@ -174,7 +175,7 @@ export async function assemble(
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated, sees: arm.sees };
+  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated, arm };
 }
 
 interface ArmSurroundings {

@@ -46,7 +46,7 @@ type Parent = NonNullable<Manifest['parent']>;
 export interface TrainOptions extends Replacements {
   /** Sinks that are told every event, beside the files of the run, and closed at the end, however the run ends. */
   readonly sinks?: readonly Sink[];
-  /** When aborted, the run saves and ends after the update in progress. */
+  /** When aborted, the run saves and ends after the update in progress; one that is still being prepared leaves nothing. */
   readonly signal?: AbortSignal;
   /** The checkpoint that a new run starts from; a resumed run uses the one in its manifest. */
   readonly parent?: ForkPoint;
@@ -69,8 +69,13 @@ export async function trainRun(config: RunConfig, run: RunDirectory, options: Tr
     return result;
   } catch (error) {
     if (existsSync(run.path)) run.removeStart();
+    if (options.signal?.aborted === true && isAbort(error)) return { end: 'interrupted', holds: true };
     throw refusedBySystem(error) ? unwritable(run, error) : error;
   }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
 
 function refusedBySystem(error: unknown): error is NodeJS.ErrnoException {
@@ -167,7 +172,10 @@ async function prepare(
   if (begun !== null) await compareDevices(begun, inputs.files.device, warn);
   const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
   const initial = checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run);
-  const assembly = await assemble(config, inputs, ledger, resources, { warn, initial, folder: run.path });
+  const assembly = await assemble(config, inputs, ledger, resources, {
+    ...{ warn, initial, folder: run.path },
+    signal: options.signal,
+  });
   if (own !== null) assembly.trainer.restore(own.state);
   else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
   // A run exists from here on: whatever was wrong before left nothing behind.

@@ -29,6 +29,10 @@ export interface TinyOptions {
   readonly pool?: DemonstrationPool | null;
   /** Wraps the policy's own sampler. */
   readonly through?: (sampler: Sampler) => Sampler;
+  /** Is told every phase that begins. */
+  readonly enter?: (phase: Phase) => void;
+  /** The grader waits for this, and fails if it does. */
+  readonly grading?: () => Promise<void>;
 }
 
 export interface TinyStep {
@@ -94,6 +98,7 @@ export class TinyLab {
       grader: {
         async grade(given) {
           submissions.push(...given);
+          await options.grading?.();
           return Float32Array.from(rewards);
         },
       },
@@ -102,7 +107,10 @@ export class TinyLab {
       vocabulary: tinyVocabulary,
       decode: (tokens) => `completion ${showTokens(tokens)}`,
       showPrompt: (tokens) => `prompt ${showTokens(tokens)}`,
-      enter: (phase) => clock.enter(phase),
+      enter: (phase) => {
+        clock.enter(phase);
+        options.enter?.(phase);
+      },
     };
     const undo = await this.#remember();
     try {
