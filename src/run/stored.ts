@@ -32,7 +32,7 @@ function keyText(path: readonly PropertyKey[]): string {
   return path.length === 0 ? 'the whole value' : `key ${path.map(String).join('.')}`;
 }
 
-export function readJson(path: string, call: string, what: string, fix?: string): unknown {
+function readJson(path: string, call: string, what: string, fix?: string): unknown {
   return readJsonText(path, call, what, fix).value;
 }
 
