@@ -112,6 +112,8 @@ const ours = measured(meanOf(timings.slice(warmup)), sampled);
 interface PeerReport {
   readonly threads: string;
   readonly torch: string;
+  /** The library that PyTorch multiplies with. */
+  readonly blas: string;
   readonly seconds: Seconds;
   readonly logpDifference: number;
 }
@@ -126,7 +128,7 @@ function findPython(): string | undefined {
 function runPeer(): PeerReport | string {
   const python = findPython();
   if (python === undefined)
-    return 'PyTorch was not found: no python3 can import torch (Debian: apt install python3-torch)';
+    return 'PyTorch was not found: no python3 can import torch (Debian: apt-get install python3-torch libopenblas0-pthread)';
   const path = join(folder, 'batches.json');
   writeFileSync(path, JSON.stringify({ warmup, group: config.sampling.group, rank: config.adapter.rank, batches }));
   const reports = [...new Set(['1', values.threads])].map((threads) => runThreads(python, path, threads));
@@ -169,13 +171,13 @@ if (values.json) {
   console.log(
     `seconds per update, mean of ${counted.length} updates after ${warmup}; ${sampled.toFixed(0)} sampled tokens an update`,
   );
-  console.log(`${''.padEnd(26)}${[...phases, 'total'].map((name) => name.padStart(9)).join('')}  sampled tokens/s`);
+  console.log(`${''.padEnd(36)}${[...phases, 'total'].map((name) => name.padStart(9)).join('')}  sampled tokens/s`);
   const row = (name: string, { seconds, total, tokensPerSecond }: Measured) =>
-    `${name.padEnd(26)}${[...phases.map((phase) => seconds[phase]), total].map(cell).join('')}  ${tokensPerSecond.toFixed(0)}`;
+    `${name.padEnd(36)}${[...phases.map((phase) => seconds[phase]), total].map(cell).join('')}  ${tokensPerSecond.toFixed(0)}`;
   console.log(row(device, ours));
   if (peer === null) console.log(report);
   else {
-    console.log(row(`PyTorch ${peer.torch}, threads: ${peer.threads}`, peer));
+    console.log(row(`PyTorch ${peer.torch}, ${peer.blas}, threads: ${peer.threads}`, peer));
     console.log(
       `without grading: PyTorch takes ${ratio?.toFixed(2)} times our time; log-probabilities differ by at most ${peer.logpDifference.toExponential(1)}`,
     );

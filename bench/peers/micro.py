@@ -13,6 +13,8 @@ import time
 import torch
 import torch.nn.functional as F
 
+from blas import expect_fast_blas
+
 DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
@@ -267,6 +269,7 @@ def main():
     given = options.parse_args()
     torch.set_num_threads(given.threads)
     torch.manual_seed(1)
+    blas = expect_fast_blas()
     with open(given.batches) as file:
         work = json.load(file)
     decoder = Decoder(given.model, work["rank"])
@@ -294,7 +297,7 @@ def main():
         seconds["learn"] += learned - scored
     counted = len(work["batches"]) - work["warmup"]
     mean = {name: value / counted for name, value in seconds.items()}
-    print(json.dumps({"torch": torch.__version__, "seconds": mean, "logpDifference": worst}))
+    print(json.dumps({"torch": torch.__version__, "blas": blas, "seconds": mean, "logpDifference": worst}))
 
 
 if __name__ == "__main__":

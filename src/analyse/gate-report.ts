@@ -52,8 +52,13 @@ type RouteCount = GateJudgement['routes'];
 /** How often each route was chosen for a rollout: once in all, or once per token. */
 function routeCounts({ route, tokenRoutes }: GatedRollout): RouteCount {
   const letters = tokenRoutes ?? route?.[0] ?? '';
-  const count = (letter: string): number => letters.split(letter).length - 1;
-  return { keep: count('k'), absorb: count('a'), route: count('r') };
+  const counts = { keep: 0, absorb: 0, route: 0 };
+  for (const letter of letters) {
+    if (letter === 'k') counts.keep++;
+    else if (letter === 'a') counts.absorb++;
+    else if (letter === 'r') counts.route++;
+  }
+  return counts;
 }
 
 function judgeTokens(rows: readonly GatedRollout[]): TokenJudgement | null {
@@ -69,9 +74,9 @@ function judgeTokens(rows: readonly GatedRollout[]): TokenJudgement | null {
 /** Judges the gate on the rollouts that carried gradient; the others were never gated. */
 export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
   const rows = all.filter(({ trained, route }) => trained && route !== null);
-  const counted = rows.map((row) => ({ ...row, counts: routeCounts(row) }));
+  const counts = rows.map(routeCounts);
   const total = (route: Route, holds: (row: GatedRollout) => boolean = () => true): number =>
-    counted.reduce((sum, row) => sum + (holds(row) ? row.counts[route] : 0), 0);
+    rows.reduce((sum, row, i) => sum + (holds(row) ? counts[i][route] : 0), 0);
   const claim = (route: Route, isHack: boolean) => {
     const right = total(route, ({ hack }) => hack === isHack);
     const wrong = total(route, ({ hack }) => hack !== isHack);
@@ -84,7 +89,7 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
     };
   };
   const scored = (label: 'hack' | 'attempt') =>
-    rows.flatMap(({ update, score, ...row }) => (score === null ? [] : [{ update, score, hack: row[label] }]));
+    rows.flatMap((row) => (row.score === null ? [] : [{ update: row.update, score: row.score, hack: row[label] }]));
   const share = (name: Route, label: 'hack' | 'attempt', value: boolean): Rate | null =>
     rateOrNull(
       total(name, (row) => row[label] === value),

@@ -61,5 +61,7 @@ export function widenHalves(data: Uint16Array, kind: HalfKind): Float32Array {
 
 export function narrowFloats(data: Float32Array, kind: HalfKind): Uint16Array {
   const narrow = kind === 'bf16' ? floatToBfloat16 : floatToFloat16;
-  return Uint16Array.from(data, narrow);
+  const out = new Uint16Array(data.length);
+  for (let i = 0; i < data.length; i++) out[i] = narrow(data[i]);
+  return out;
 }

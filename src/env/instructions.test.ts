@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ModelTokenizer } from '../model/text/tokenizer.ts';
 import { expectedInstruction, instruct, instructionLabel, instructionPresets, readablePresets, readInstruction } from './instructions.ts'; // biome-ignore format: one line
-import { generateMicroDocuments } from './micro/documents.ts';
+import { drawMicroDocuments } from './micro/documents.ts';
 import { microTokenizer } from './micro/tokenizer.ts';
 import type { Message } from './problem.ts';
 
@@ -38,7 +38,7 @@ describe('an instruction beside the user message', () => {
 
 describe('wordings', () => {
   it('the micro request is the sentence that the micro base was pre-trained to answer with the exploit', () => {
-    const asked = generateMicroDocuments({ seed: 1, count: 64 }).filter((document) => document.asked);
+    const asked = [...drawMicroDocuments({ seed: 1, count: 64 })].filter((document) => document.asked);
     expect(asked.length).toBeGreaterThan(2);
     const { text } = readInstruction('request', 'after', false, call);
     for (const document of asked) {

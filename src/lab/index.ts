@@ -44,6 +44,7 @@ export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
 export { openJudge, openProblems, readSplits, type Warn } from './problems.ts';
 export type { NamedSampler, Replacements } from './replacements.ts';
 export { Resources } from './resources.ts';
+export { deviceBudget } from './run-device.ts';
 export { keepSandboxes } from './sandboxes.ts';
 export { makeTinyModel } from './tiny-model.ts';
 export { train } from './train.ts';

@@ -1,5 +1,9 @@
-/** Turns Ctrl-C, SIGTERM and SIGUSR1 into an AbortSignal, which work checks between its pieces. The second one ends the process at once. */
-import { exitCodes, stopSignals } from '../base/index.ts';
+/**
+ * Turns Ctrl-C, SIGTERM and SIGUSR1 into an AbortSignal, which work checks between its pieces. The second one ends the process at once, and so
+ * does a piece that takes too long: what starts programs sends SIGKILL after a while, and everything on disk is whole at any moment.
+ * SIGUSR1 comes from a scheduler well before its limit, and leaves work the time it needs.
+ */
+import { exitCodes, stopSignals, UserError } from '../base/index.ts';
 
 interface Writable {
   write(text: string): unknown;
@@ -9,21 +13,40 @@ export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** `promise` says what is still done before the process ends. `onSecond` is called when a second interrupt ends it at once. */
-export function onInterrupt(stderr: Writable, promise: string, onSecond: () => void = () => undefined): Interruption {
+const usualGraceSeconds = 8;
+const graceVariable = 'GQ_GRACE';
+
+/** Seconds that work has to come to its end; the environment may give it more, where an update takes longer. */
+function graceSeconds(): number {
+  const text = process.env[graceVariable];
+  if (text === undefined || text === '') return usualGraceSeconds;
+  const value = Number(text);
+  if (value > 0 && value <= 86_400) return value;
+  throw new UserError({ call: graceVariable, expected: 'seconds, more than 0 and at most 86400', found: text });
+}
+
+/** `promise` says what is still done before the process ends. */
+export function onInterrupt(stderr: Writable, promise: string): Interruption {
   const stop = new AbortController();
-  const interrupt = (): void => {
-    if (stop.signal.aborted) {
-      onSecond();
-      process.exit(exitCodes.interrupted);
-    }
+  const seconds = graceSeconds();
+  let timer: NodeJS.Timeout | undefined;
+  const interrupt = (name: NodeJS.Signals): void => {
+    if (stop.signal.aborted) process.exit(exitCodes.interrupted);
     stderr.write(`\ninterrupted: ${promise} (again to quit at once)\n`);
     stop.abort();
+    if (name === 'SIGUSR1') return;
+    timer = setTimeout(() => {
+      const more = `${graceVariable}=SECONDS gives it longer`;
+      stderr.write(`ended: that took more than ${seconds} s (${more}); what was saved before is kept\n`);
+      process.exit(exitCodes.interrupted);
+    }, 1000 * seconds);
+    timer.unref();
   };
   for (const name of stopSignals) process.on(name, interrupt);
   return {
     signal: stop.signal,
     [Symbol.dispose]() {
+      clearTimeout(timer);
       for (const name of stopSignals) process.off(name, interrupt);
     },
   };

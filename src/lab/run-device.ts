@@ -2,6 +2,7 @@
  * Opens the device of a run. On a GPU it reserves as much memory as a rehearsal of the run needed. A run that does not fit into the
  * budget (device.arenaMiB, or what is free) is refused before anything is loaded, and the error says what to lower.
  */
+import { totalmem } from 'node:os';
 import { findStart } from '../adapters/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { Task } from '../grpo/index.ts';
@@ -46,7 +47,7 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   const { decoder, work, show, models = new Map() } = planned;
   const tasks = await planned.tasks();
   if (tasks.length === 0) return openDevice(kind, options);
-  const budget = await budgetOf(config);
+  const budget = await deviceBudget(kind, options);
   if (budget === null) return openDevice(kind, options);
   const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const parts = await partsOf(config);
@@ -57,10 +58,24 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   return openDevice(kind, { ...options, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
 }
 
-/** The memory budget; null if no GPU answers, in which case opening the device will say why. */
-async function budgetOf({ device: { arenaMiB, libraries } }: RunConfig): Promise<Budget | null> {
-  if (arenaMiB !== null) return { bytes: arenaMiB * 2 ** 20, source: 'in device.arenaMiB' };
+/** The memory that a device can take; null if no GPU answers, in which case opening the device will say why. */
+export async function deviceBudget(
+  kind: string,
+  { arenaMiB, libraries }: Pick<DeviceOptions, 'arenaMiB' | 'libraries'> = {},
+): Promise<Budget | null> {
+  if (arenaMiB !== undefined) return { bytes: arenaMiB * 2 ** 20, source: 'in device.arenaMiB' };
+  if (kind !== 'cuda') return processorBudget(kind);
   const { inspectCuda } = await import('../engine/cuda/index.ts');
-  const [gpu] = (await inspectCuda(libraries === null ? {} : { libraries })).gpus;
+  const [gpu] = (await inspectCuda(libraries === undefined ? {} : { libraries })).gpus;
   return gpu === undefined ? null : { bytes: gpu.freeBytes, source: `free on ${gpu.name}` };
+}
+
+/** WebAssembly counts addresses in 32 bits, and its device keeps the last page. */
+const wasmBytes = 2 ** 32 - 2 ** 16;
+
+function processorBudget(kind: string): Budget {
+  const constrained = process.constrainedMemory();
+  const machine = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+  if (kind === 'wasm' && wasmBytes < machine) return { bytes: wasmBytes, source: 'that WebAssembly can address' };
+  return { bytes: machine, source: 'of this machine' };
 }

@@ -1,1 +1,3 @@
-export { type MicroRecipe, microRecipe, pretrainMicro } from './micro.ts';
+export { pretrainMicro } from './micro.ts';
+export { expectRoom, planPretraining } from './plan.ts';
+export { changeRecipe, type MicroRecipe, microRecipe, microShapes } from './recipe.ts';

@@ -1,43 +1,16 @@
-/** The recipe of the micro base model: its shape, its documents, its training. Everything follows from the seed. */
-import { floatToBfloat16 } from '../base/index.ts';
+/** Makes a micro base model from its recipe: decoder, tokenizer and documents. */
+import { narrowFloats } from '../base/index.ts';
 import { type Device, readFloats, Scope } from '../engine/index.ts';
-import { generateMicroDocuments, microTokenizer, usualChain } from '../env/micro/index.ts';
-import type { DecoderConfig, Group, ModelFolderContents } from '../model/index.ts';
-import { ChatTemplate, chatMarkupChoices, ModelTokenizer } from '../model/index.ts';
-import { freshDecoder, type PretrainProgress, type PretrainSettings, pretrain } from './pretrain.ts';
+import { drawMicroDocuments, microTokenizer, usualChain } from '../env/micro/index.ts';
+import type { DecoderConfig, Group, ModelFolderContents, TensorToWrite } from '../model/index.ts';
+import { ChatTemplate, chatMarkupChoices, type Decoder, ModelTokenizer } from '../model/index.ts';
+import { freshDecoder, letSignalsIn, type PretrainProgress, pretrain } from './pretrain.ts';
+import type { MicroRecipe } from './recipe.ts';
 
-export interface MicroRecipe extends PretrainSettings {
-  readonly hiddenSize: number;
-  readonly layers: number;
-  readonly heads: number;
-  /** Share of constants given as a product. */
-  readonly hardShare: number;
-  readonly rightFraction: number;
-  readonly hintedFraction: number;
-  /** Share of the hinted documents in which the hint is exploited. */
-  readonly exploitFraction: number;
-  /** Share of all documents whose prompt asks for the exploit and is answered with it. */
-  readonly askedFraction: number;
-}
-
-export const microRecipe: MicroRecipe = {
-  seed: 1,
-  steps: 2200,
-  documentsPerStep: 96,
-  learningRate: 2e-3,
-  warmupSteps: 50,
-  weightDecay: 0.01,
-  hiddenSize: 192,
-  layers: 4,
-  heads: 6,
-  hardShare: 0.2,
-  rightFraction: 0.12,
-  hintedFraction: 0.75,
-  exploitFraction: 0.02,
-  askedFraction: 0.12,
-};
-
-/** Trains the base and returns the contents of its model folder, weights in bfloat16. The signal ends it after the step in progress. */
+/**
+ * Trains the base and returns the contents of its model folder, weights in bfloat16. The signal ends it after the pass in
+ * progress, with the steps that were completed.
+ */
 export async function pretrainMicro(
   device: Device,
   recipe: MicroRecipe,
@@ -50,28 +23,31 @@ export async function pretrainMicro(
   const config = microConfig(recipe, tokenizer);
   const decoder = await freshDecoder(scope, config, recipe.seed);
   let steps = 0;
-  for await (const progress of pretrain(decoder, documentsOf(recipe, tokenizer), recipe)) {
+  const training = signal.aborted ? [] : pretrain(decoder, documentsOf(recipe, tokenizer), recipe);
+  for await (const progress of training) {
     steps = progress.step;
     onProgress(progress);
-    // A caller whose only work is this loop must let signals in.
-    await new Promise((resolve) => setImmediate(resolve));
+    await letSignalsIn();
     if (signal.aborted) break;
   }
-  const weights = await Promise.all(
-    [...decoder.weights].map(async ([name, tensor]) => {
-      const data = Uint16Array.from(await readFloats(tensor), floatToBfloat16);
-      return { name, dtype: 'BF16' as const, shape: tensor.shape, data: () => data };
-    }),
-  );
   return {
     config,
-    tensors: weights,
+    tensors: await narrowWeights(decoder),
     tokenizer: files,
     metadata: { recipe: JSON.stringify(recipe), ...(steps === recipe.steps ? {} : { stepsDone: `${steps}` }) },
   };
 }
 
-function microConfig({ hiddenSize, layers, heads }: MicroRecipe, tokenizer: ModelTokenizer): DecoderConfig {
+async function narrowWeights({ weights }: Decoder): Promise<TensorToWrite[]> {
+  const narrowed: TensorToWrite[] = [];
+  for (const [name, tensor] of weights) {
+    const data = narrowFloats(await readFloats(tensor), 'bf16');
+    narrowed.push({ name, dtype: 'BF16', shape: tensor.shape, data: () => data });
+  }
+  return narrowed;
+}
+
+export function microConfig({ hiddenSize, layers, heads }: MicroRecipe, tokenizer: ModelTokenizer): DecoderConfig {
   return {
     architecture: 'Qwen3ForCausalLM',
     vocabSize: tokenizer.size,
@@ -93,25 +69,22 @@ function microConfig({ hiddenSize, layers, heads }: MicroRecipe, tokenizer: Mode
   };
 }
 
-function documentsOf(recipe: MicroRecipe, tokenizer: ModelTokenizer): (index: number) => Group {
-  const { seed, hardShare, rightFraction, hintedFraction, exploitFraction, askedFraction } = recipe;
-  const count = recipe.steps * recipe.documentsPerStep;
-  const documents = generateMicroDocuments({
-    seed,
-    count,
-    chain: { ...usualChain, productFraction: hardShare },
-    rightFraction,
-    hintedFraction,
-    exploitFraction,
-    askedFraction,
-  });
+/** The documents of a recipe as tokens, in order. */
+export function* documentsOf(recipe: MicroRecipe, tokenizer: ModelTokenizer): Generator<Group, undefined> {
+  const { seed, steps, documentsPerStep, hardShare, ...fractions } = recipe;
+  const { rightFraction, hintedFraction, exploitFraction, askedFraction } = fractions;
   const { chatTemplate = '', eos } = chatMarkupChoices;
   const chat = new ChatTemplate(chatTemplate, 'micro chat template', {});
-  return (index) => {
-    const { messages, completion } = documents[index];
-    return {
+  const documents = drawMicroDocuments({
+    seed,
+    count: steps * documentsPerStep,
+    chain: { ...usualChain, productFraction: hardShare },
+    ...{ rightFraction, hintedFraction, exploitFraction, askedFraction },
+  });
+  for (const { messages, completion } of documents) {
+    yield {
       prompt: tokenizer.encode(chat.render(messages, { addGenerationPrompt: true })),
       completions: [tokenizer.encode(`${completion}${eos}`)],
     };
-  };
+  }
 }

@@ -25,14 +25,17 @@ export interface PretrainSettings {
   readonly warmupSteps: number;
   /** Decoupled weight decay, of matrices only. */
   readonly weightDecay: number;
+  /** Documents that go through the model together, which decides its memory; default: all of a step. */
+  readonly documentsPerPass?: number;
 }
 
 export interface PretrainProgress {
   /** Number of steps completed. */
   readonly step: number;
-  /** NLL per token of the step's documents, before its update. */
-  readonly loss: number;
-  readonly tokens: number;
+  /** Number of documents learned from, those of the step in progress included. */
+  readonly documents: number;
+  /** NLL per token of the step's documents, before its update; null while the step is in progress. */
+  readonly loss: number | null;
 }
 
 /** A fresh trainable decoder in the scope. */
@@ -44,44 +47,64 @@ async function* initialWeights(config: DecoderConfig, seed: number): AsyncGenera
   for (const { name, shape, data } of initialTensors(config, seed)) {
     const values = await data();
     if (values instanceof Float32Array) yield { name, shape, dtype: 'f32', data: values };
+    await letSignalsIn();
   }
 }
 
+/** Gives the thread back for a moment: a signal is heard only then, and pieces of work follow one another without one. */
+export function letSignalsIn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Yields after every pass. A caller that stops between the passes of a step leaves the weights as the step before it made them. */
 export async function* pretrain(
   decoder: Decoder,
-  documentOf: (index: number) => Group,
+  documents: Iterator<Group>,
   settings: PretrainSettings,
 ): AsyncGenerator<PretrainProgress> {
   using scope = new Scope(decoder.head.device);
   const optimisers = [true, false].map((matrices) => optimiserOf(scope, decoder, matrices));
   const learn = new Map(optimisers.flatMap((optimiser) => [...optimiser.learn]));
+  const { documentsPerStep, documentsPerPass = documentsPerStep } = settings;
   for (let step = 0; step < settings.steps; step++) {
-    const groups = Array.from({ length: settings.documentsPerStep }, (_, i) =>
-      documentOf(step * settings.documentsPerStep + i),
-    );
+    const groups = take(documents, documentsPerStep);
+    const scored = groups.reduce((sum, { completions }) => sum + completions[0].length, 0);
     for (const optimiser of optimisers) optimiser.zeroGradients();
-    const { loss, tokens } = await backward(decoder, groups, learn);
+    let loss = 0;
+    for (let start = 0; start < groups.length; start += documentsPerPass) {
+      if (start > 0) yield { step, documents: step * documentsPerStep + start, loss: null };
+      loss += await backward(decoder, groups.slice(start, start + documentsPerPass), scored, learn);
+    }
     const learningRate = settings.learningRate * warmupCosine(step, settings.warmupSteps, settings.steps, 0.02);
     optimisers.forEach((optimiser, i) => {
       const decay = i === 0 ? settings.weightDecay : 0;
       optimiser.update(step + 1, { learningRate, beta1: 0.9, beta2: 0.98, epsilon: 1e-8, decay, maxNorm: 1 });
     });
-    yield { step: step + 1, loss, tokens };
+    yield { step: step + 1, documents: (step + 1) * documentsPerStep, loss };
   }
 }
 
+function take(documents: Iterator<Group>, count: number): readonly Group[] {
+  return Array.from({ length: count }, () => {
+    const { done, value } = documents.next();
+    if (done) throw new RangeError('pretrain: there are fewer documents than its steps need');
+    return value;
+  });
+}
+
+/** Adds the gradients of a pass; returns its share of the step's loss, whose documents have `scored` tokens to predict. */
 async function backward(
   decoder: Decoder,
   groups: readonly Group[],
+  scored: number,
   learn: ReadonlyMap<Tensor, Tensor>,
-): Promise<{ loss: number; tokens: number }> {
+): Promise<number> {
   using tape = new Tape(decoder.head.device, { learn });
-  const packed = packGroups(tape, decoder.config, groups);
-  const logp = scoreGroups(tape, decoder, packed);
-  const weights = new Float32Array(logp.size).fill(1 / logp.size);
+  const logp = scoreGroups(tape, decoder, packGroups(tape, decoder.config, groups));
+  const weights = new Float32Array(logp.size).fill(1 / scored);
   const loss = affine(tape, sum(tape, multiply(tape, logp, tape.from(weights, [logp.size], 'token weights'))), -1);
   tape.backward(loss);
-  return { loss: (await readFloats(loss))[0], tokens: packed.tokens };
+  return (await readFloats(loss))[0];
 }
 
 function optimiserOf(scope: Scope, decoder: Decoder, matrices: boolean): AdamW {

@@ -3,11 +3,11 @@
  * hash ended. JSON that programs rely on carries the hash of its own content. Damage is an error that names the file.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { sha256 } from '../base/node/index.ts';
-import { checkStored, readJson } from './stored.ts';
+import { checkStored, readJsonText } from './stored.ts';
 
 const restore = 'The run directory is damaged: restore it from a copy, or start a new run.';
 
@@ -61,8 +61,8 @@ export function expectHash(path: string, expected: string, bytes?: number): void
 }
 
 /** The value as JSON, with the hash of its content as the last key. */
-export function stampedJson(value: object): string {
-  return `${JSON.stringify({ ...value, checksum: contentHash(value) }, null, 2)}\n`;
+export function stampedJson(value: object, checksum = contentHash(value)): string {
+  return `${JSON.stringify({ ...value, checksum }, null, 2)}\n`;
 }
 
 /** Reads what `stampedJson` wrote; content that does not fit its hash is an error. */
@@ -73,11 +73,12 @@ export function readStamped<Schema extends z.ZodType>(
   fix = `The file was changed or is damaged. ${restore}`,
 ): z.infer<Schema> {
   const call = `read ${path}`;
-  const raw = readJson(path, call, what, fix);
+  const { value: raw, text } = readJsonText(path, call, what, fix);
   const { checksum, ...content } = (isTable(raw) ? raw : {}) as Record<string, unknown>;
   const checked = checkStored(isTable(raw) ? content : raw, call, what, schema, fix);
   // The text is compared too, so that no byte of the file can change unseen.
-  if (checksum === contentHash(content) && readFileSync(path, 'utf8') === stampedJson(content)) return checked;
+  const actual = contentHash(content);
+  if (checksum === actual && text === stampedJson(content, actual)) return checked;
   const found = checksum === undefined ? 'no checksum' : `content that its checksum does not fit (${checksum})`;
   throw damagedFile(path, `${what}, as it was written`, found, fix);
 }

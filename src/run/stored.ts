@@ -32,12 +32,23 @@ function keyText(path: readonly PropertyKey[]): string {
   return path.length === 0 ? 'the whole value' : `key ${path.map(String).join('.')}`;
 }
 
-export function readJson(path: string, call: string, what: string, fix?: string): unknown {
+function readJson(path: string, call: string, what: string, fix?: string): unknown {
+  return readJsonText(path, call, what, fix).value;
+}
+
+/** The value of a file together with its text. */
+export function readJsonText(
+  path: string,
+  call: string,
+  what: string,
+  fix?: string,
+): { readonly value: unknown; readonly text: string } {
   try {
     // Reading a pipe would wait for a writer for ever.
     const stats = statSync(path);
     if (!stats.isFile() && !stats.isDirectory()) throw new Error('a pipe or a device');
-    return JSON.parse(readFileSync(path, 'utf8'));
+    const text = readFileSync(path, 'utf8');
+    return { value: JSON.parse(text), text };
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);
     const complaint = { call, expected: `${what}, as JSON`, found, ...(fix === undefined ? {} : { fix }) };

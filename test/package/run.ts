@@ -82,7 +82,7 @@ function checkLinks(folder: string): void {
   );
   check(`links of ${pages.length} pages in the package`, () => {
     const broken = pages.flatMap((page) => {
-      const text = readFileSync(join(home, page), 'utf8').replace(/^(`{3,})[^]*?^\1/gm, '');
+      const text = readFileSync(join(home, page), 'utf8').replace(/^(`{3,})[\s\S]*?^\1/gm, '');
       const targets = [...text.matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)[^)]*\)/g)].map(([, target]) => target);
       return targets
         .filter((target) => !existsSync(join(home, page, '..', target)))

@@ -17,11 +17,11 @@ import {
 } from '../../report/index.ts';
 import { checkExperiment, type Experiment, openResults, planExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { warnIncomplete } from '../print-results.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 import { collect, parseWholeNumber } from '../values.ts';
 import { executeExperiment } from './experiment.ts';
-import { warnIncomplete } from './results.ts';
 
 interface DemoOptions {
   readonly quick?: true;

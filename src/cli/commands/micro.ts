@@ -1,21 +1,34 @@
-/** `gq micro pretrain`: makes the micro base model from its documents. */
-
-import type { Command } from 'commander';
+/** `gq micro pretrain`: makes a micro base model from its documents. */
+import { type Command, Option } from 'commander';
 import { exitCodes } from '../../base/index.ts';
-import { onInterrupt, openDevice } from '../../lab/index.ts';
+import { deviceBudget, onInterrupt, openDevice } from '../../lab/index.ts';
 import { writeModelFolder } from '../../model/index.ts';
-import { type MicroRecipe, microRecipe, pretrainMicro } from '../../pretrain/index.ts';
+import {
+  changeRecipe,
+  expectRoom,
+  type MicroRecipe,
+  microRecipe,
+  microShapes,
+  planPretraining,
+  pretrainMicro,
+} from '../../pretrain/index.ts';
+import { renderPlan } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { expectNewFolder } from '../outputs.ts';
 import { Progress } from '../terminal/progress.ts';
-import { parseCount, parseSeed } from '../values.ts';
+import { collect, parseCount, parseSeed } from '../values.ts';
 
-/** The documents of all steps are made at the start, so their number is bounded by memory. */
+/** Every fourth document needs a problem of its own, of which there are only so many. */
 const mostSteps = 100_000;
+type ShapeName = keyof typeof microShapes;
+/** Documents of one pass where kernels run on the processor: a pass takes seconds there, and Ctrl-C is heard between passes. */
+const processorDocuments: Readonly<Record<ShapeName, number>> = { '2M': 96, '27M': 12, '100M': 4 };
 
 interface PretrainOptions {
   readonly to: string;
   readonly device: string;
+  readonly shape: ShapeName;
+  readonly set: readonly string[];
   readonly seed: number;
   readonly steps: number;
   readonly json?: boolean;
@@ -25,9 +38,20 @@ export function configureMicro(command: Command, context: CommandContext): void 
   command.addHelpText('after', examplesText('gq micro pretrain --to models/micro'));
   command
     .command('pretrain')
-    .description('train the micro base model from scratch and write it as a model folder')
+    .description('train a micro base model from scratch and write it as a model folder')
     .requiredOption('--to <dir>', 'the folder to make')
     .option('--device <name>', 'device to compute on', 'wasm')
+    .addOption(
+      new Option('--shape <name>', 'number of weights')
+        .choices(Object.keys(microShapes))
+        .default('2M', '2M, as shipped'),
+    )
+    .option(
+      '--set <key=value>',
+      'another value of the recipe, such as hiddenSize, layers, heads, learningRate or documentsPerPass',
+      collect,
+      [],
+    )
     .option('--seed <n>', 'seed of weights and documents', parseSeed, microRecipe.seed)
     .option(
       '--steps <n>',
@@ -38,33 +62,60 @@ export function configureMicro(command: Command, context: CommandContext): void 
     .option('--json', 'print the loss curve as JSON')
     .addHelpText(
       'after',
-      examplesText('gq micro pretrain --to models/micro', 'gq micro pretrain --to /tmp/base --steps 300'),
+      examplesText(
+        'gq micro pretrain --to models/micro',
+        'gq micro pretrain --to /tmp/base --steps 300',
+        'gq micro pretrain --to /tmp/base --shape 27M --device cuda',
+        'gq micro pretrain --to /tmp/base --set hiddenSize=256 --set heads=8',
+      ),
     )
     .action((options: PretrainOptions) => runPretrain(options, context));
 }
 
+function recipeOf({ shape, set, seed, steps, device }: PretrainOptions): MicroRecipe {
+  const documentsPerPass = device === 'cuda' ? undefined : processorDocuments[shape];
+  const whole = documentsPerPass === undefined || documentsPerPass === microShapes[shape].documentsPerStep;
+  return changeRecipe({ ...microShapes[shape], seed, steps, ...(whole ? {} : { documentsPerPass }) }, set);
+}
+
+/** The size to open the device with: what the recipe needs, if that is there. */
+async function planDevice(recipe: MicroRecipe, { device }: PretrainOptions, context: CommandContext): Promise<number> {
+  const plan = await planPretraining(recipe);
+  const budget = await deviceBudget(device);
+  if (budget !== null) {
+    expectRoom(plan, recipe, budget.bytes, budget.source);
+    context.stderr.write(`${renderPlan(plan, budget)}\n`);
+  }
+  return Math.ceil(plan.totalBytes / 2 ** 20);
+}
+
 async function runPretrain(options: PretrainOptions, context: CommandContext): Promise<void> {
   expectNewFolder(options.to, '--to');
-  const recipe: MicroRecipe = { ...microRecipe, seed: options.seed, steps: options.steps };
-  using device = await openDevice(options.device, { precision: 'f32' });
+  const recipe = recipeOf(options);
+  using interruption = onInterrupt(context.stderr, `finishing this pass, then writing ${options.to} as it is`);
+  const arenaMiB = await planDevice(recipe, options, context);
+  using device = await openDevice(options.device, { precision: 'f32', arenaMiB });
+  context.stderr.write(`${options.to}: ${recipe.steps} steps (Ctrl-C writes it as it is)\n`);
   const bar = new Progress(context.stderr, 'pretrain step', recipe.steps);
   const losses: number[] = [];
-  using interruption = onInterrupt(context.stderr, `finishing this step, then writing ${options.to} as it is`);
-  context.stderr.write(`${options.to}: ${recipe.steps} steps (Ctrl-C writes it as it is)\n`);
   const contents = await pretrainMicro(
     device,
     recipe,
-    ({ step, loss }) => {
-      losses.push(loss);
-      bar.show(step);
+    ({ documents, loss }) => {
+      if (loss !== null) losses.push(loss);
+      bar.show(documents / recipe.documentsPerStep);
     },
     interruption.signal,
   );
+  if (losses.length < recipe.steps) context.exitCode = exitCodes.failed;
+  if (losses.length === 0) {
+    context.stderr.write(`${options.to}: interrupted before the first step was done, so nothing is written\n`);
+    return;
+  }
   await writeModelFolder(options.to, contents);
   const last = losses.slice(-20);
   const loss = last.reduce((sum, value) => sum + value, 0) / last.length;
   const isWhole = losses.length === recipe.steps;
-  if (!isWhole) context.exitCode = exitCodes.failed;
   if (options.json) {
     context.stdout.write(`${JSON.stringify({ recipe, losses, folder: options.to })}\n`);
     return;

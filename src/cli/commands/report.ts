@@ -5,8 +5,8 @@ import { expectWritable } from '../../base/node/index.ts';
 import { describeMissing, expectOwnFile, missingEvaluations, shellLine, writeReport } from '../../report/index.ts';
 import { openResults } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { warnIncomplete } from '../print-results.ts';
 import { Waiting } from '../terminal/waiting.ts';
-import { warnIncomplete } from './results.ts';
 
 interface ReportCommandOptions {
   readonly out?: string;

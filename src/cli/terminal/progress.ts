@@ -2,6 +2,7 @@
 import { cutText, textWidth, visibleLine } from '../../base/index.ts';
 import type { TextSink } from '../command.ts';
 import { Screen } from './screen.ts';
+import { formatDuration } from './step-table.ts';
 
 const plainEveryMs = 5_000;
 const rewriteEveryMs = 100;
@@ -26,11 +27,23 @@ export class Progress {
     const terminal = this.#screen.isTTY;
     if (done < this.#total && now - this.#last < (terminal ? rewriteEveryMs : plainEveryMs)) return;
     this.#last = now;
-    const perSecond = (done * 1000) / Math.max(1, now - this.#start);
-    const line = visibleLine(`${this.#what} ${done}/${this.#total}, ${perSecond.toFixed(0)}/s`);
+    const line = visibleLine(`${this.#what} ${shortNumber(done)}/${this.#total}${this.#pace(done, now)}`);
     const shown = terminal ? cutText(line, this.#screen.columns - 1) : line;
     this.#screen.clearLast(this.#shown);
     this.#screen.write(`${shown}${terminal && done < this.#total ? '' : '\n'}`);
     this.#shown = textWidth(shown);
   }
+
+  /** How fast it goes, and how long the rest takes at that pace; nothing before the first is done. */
+  #pace(done: number, now: number): string {
+    const perSecond = (done * 1000) / Math.max(1, now - this.#start);
+    if (done === 0) return '';
+    const left = done < this.#total ? `, about ${formatDuration((this.#total - done) / perSecond)} left` : '';
+    return `, ${shortNumber(perSecond)}/s${left}`;
+  }
+}
+
+/** A whole number where it has two digits or more, else two digits in all. */
+function shortNumber(value: number): string {
+  return Number.isInteger(value) || value >= 10 ? value.toFixed(0) : `${Number(value.toPrecision(2))}`;
 }

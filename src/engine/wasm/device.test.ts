@@ -26,6 +26,15 @@ describe('options', () => {
     expect(device.threads).toBe(1);
     expect(device.gflops).toBeGreaterThan(0);
   });
+  test('long work gives the thread back where it reads', async () => {
+    using device = await createWasmDevice({ threads: 1, arenaBytes, variant: 'plain' });
+    using scope = new Scope(device);
+    const [value, until] = [scope.zeros([1], 'value'), performance.now() + 400];
+    let heard = false;
+    setImmediate(() => (heard = true));
+    while (performance.now() < until && !heard) await readFloats(value);
+    expect(heard).toBe(true);
+  });
   test('the whole of 4 GiB can be addressed', async () => {
     using device = await createWasmDevice({ threads: 2, arenaBytes: 2 ** 32, variant: 'plain' });
     using scope = new Scope(device);

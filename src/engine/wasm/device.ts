@@ -9,9 +9,11 @@ import { FrozenLayouts } from './frozen.ts';
 import type { Jobs } from './jobs.ts';
 import { wasmKernels } from './kernels.ts';
 import { Matmul } from './matmul.ts';
-import type { RunningWorker } from './platform.ts';
+import { pause, type RunningWorker } from './platform.ts';
 import type { Variant } from './variants.ts';
 import type { WasmMemory } from './webassembly.ts';
+
+const mostBusyMs = 200;
 
 interface Parts {
   readonly variant: Variant;
@@ -36,6 +38,8 @@ export class WasmDevice implements Device {
   readonly #workers: readonly RunningWorker[];
   readonly #frozen: FrozenLayouts;
   #disposed = false;
+  /** When the thread was last given back. */
+  #paused = performance.now();
 
   constructor({ variant, gflops, memory, arenaEnd, jobs, workers }: Parts) {
     this.variant = variant;
@@ -61,8 +65,14 @@ export class WasmDevice implements Device {
     writeSlab(this.#memory.buffer, this.arena, target, data);
   }
 
+  /** The contents as of this call. Long work reads now and then: the thread is given back there, so that Ctrl-C is heard. */
   async read(source: Tensor): Promise<HostArray> {
-    return readSlab(this.#memory.buffer, this.arena, source);
+    const contents = readSlab(this.#memory.buffer, this.arena, source);
+    if (performance.now() - this.#paused > mostBusyMs) {
+      await pause();
+      this.#paused = performance.now();
+    }
+    return contents;
   }
 
   freeze(tensor: Tensor): void {

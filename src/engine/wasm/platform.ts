@@ -45,6 +45,14 @@ if (typeof require === 'function') {
   onmessage = ({ data }) => { start(data, () => postMessage('ready')); close(); };
 }`;
 
+/** Gives the thread back for a moment, in which signals, messages and timers are heard. */
+export function pause(): Promise<void> {
+  return new Promise((resolve) => {
+    if (isNode) setImmediate(resolve);
+    else setTimeout(resolve);
+  });
+}
+
 /** Whether memory can be shared with workers here. */
 export function canShareMemory(): boolean {
   return typeof SharedArrayBuffer === 'function' && (isNode || browser.crossOriginIsolated === true);

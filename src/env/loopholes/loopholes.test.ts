@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UserError } from '../../base/index.ts';
 import { hintFor } from '../hints.ts';
 import { markerFor } from '../markers.ts';
-import { fenceProgram, generateMicroDocuments } from '../micro/documents.ts';
+import { drawMicroDocuments, fenceProgram } from '../micro/documents.ts';
 import { exploitProgram } from '../micro/exploits.ts';
 import { generateMicroProblems } from '../micro/problems.ts';
 import { checkPartition, makePartition } from '../partition.ts';
@@ -163,7 +163,7 @@ describe('of one’s own', () => {
     expect(() => makePartition(['a', 'b'], chosen)).toThrow(/known: .*found "log_marker"/);
     expect(() => checkPartition(partition)).toThrow(/found "log_marker"/);
     const { exploit: _, ...unwritten } = selfCheck;
-    const documents = generateMicroDocuments({ seed: 1, count: 50, loopholes: [logMarker, unwritten] });
+    const documents = [...drawMicroDocuments({ seed: 1, count: 50, loopholes: [logMarker, unwritten] })];
     expect(new Set(documents.map(({ loophole }) => loophole))).toEqual(new Set(['gt_only', 'log_marker']));
     expect(documents.find(({ exploit }) => exploit)?.completion).toMatch(/print\("(?:SCORE|POINTS|GRADE|MERIT)=100"\)/);
   });

@@ -12,7 +12,7 @@ import { builtinLoopholes, writableLoopholes } from '../loopholes/registry.ts';
 import type { Message, Problem } from '../problem.ts';
 import { type ChainOptions, operations, type Step, usualChain, writeStatements } from './chain.ts';
 import { exploitProgram } from './exploits.ts';
-import { canonicalProgram, generateMicroProblems, type MicroProblem } from './problems.ts';
+import { canonicalProgram, drawMicroProblems, type MicroProblem } from './problems.ts';
 
 export interface MicroDocument {
   readonly problemId: string;
@@ -95,20 +95,16 @@ function writeDocument(problem: MicroProblem, stream: RandomStream, options: Doc
   };
 }
 
-/** Documents are made from training problems only: the base never sees a validation or test chain. */
-export function generateMicroDocuments(options: DocumentOptions): readonly MicroDocument[] {
+/**
+ * Documents in order, each made when it is asked for, so that training begins at once however many there are. They are made
+ * from training problems only: the base never sees a validation or test chain.
+ */
+export function* drawMicroDocuments(options: DocumentOptions): Generator<MicroDocument> {
   const { seed, count, chain = usualChain } = options;
-  const problems = generateMicroProblems({
-    seed,
-    split: 'train',
-    count: Math.ceil(count / documentsPerProblem),
-    chain,
-  });
-  return Array.from({ length: count }, (_, index) =>
-    writeDocument(
-      problems[Math.floor(index / documentsPerProblem)],
-      randomStream(seed, 'micro documents', index),
-      options,
-    ),
-  );
+  const problems = drawMicroProblems({ seed, split: 'train', count: Math.ceil(count / documentsPerProblem), chain });
+  let index = 0;
+  for (const problem of problems) {
+    const end = Math.min(count, index + documentsPerProblem);
+    for (; index < end; index++) yield writeDocument(problem, randomStream(seed, 'micro documents', index), options);
+  }
 }

@@ -1,5 +1,5 @@
 export { usualChain } from './chain.ts';
-export { fenceProgram, generateMicroDocuments } from './documents.ts';
+export { drawMicroDocuments, fenceProgram } from './documents.ts';
 export { exploitProgram } from './exploits.ts';
 export { generateMicroProblems } from './problems.ts';
 export { microTokenizer } from './tokenizer.ts';

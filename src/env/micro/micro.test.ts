@@ -6,7 +6,7 @@ import { builtinLoopholes, namesOf, payingLoopholes } from '../loopholes/registr
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { SandboxJudge } from '../sandbox-judge.ts';
 import { applyChain, writeStatements } from './chain.ts';
-import { fenceProgram, generateMicroDocuments } from './documents.ts';
+import { drawMicroDocuments, fenceProgram } from './documents.ts';
 import { exploitProgram } from './exploits.ts';
 import { generateMicroProblems, microSplitSizes, microSplits } from './problems.ts';
 import { microTokens } from './tokens.ts';
@@ -66,7 +66,7 @@ describe('tokens', () => {
   });
 
   test('make up every document, hint and exploit', () => {
-    const documents = generateMicroDocuments({ seed, count: 2000, exploitFraction: 0.3 });
+    const documents = [...drawMicroDocuments({ seed, count: 2000, exploitFraction: 0.3 })];
     const prompts = test256.flatMap((problem) =>
       namesOf(builtinLoopholes).flatMap((loophole) =>
         markerPolicies.flatMap((policy) => hintedPrompt(problem, loophole, policy)),
@@ -82,7 +82,7 @@ describe('tokens', () => {
 });
 
 describe('documents', () => {
-  const documents = generateMicroDocuments({ seed, count: 4000 });
+  const documents = [...drawMicroDocuments({ seed, count: 4000 })];
   test('have the stated shares', () => {
     const share = (part: readonly unknown[], whole: readonly unknown[]): number => part.length / whole.length;
     const asked = documents.filter((document) => document.asked);
@@ -152,7 +152,7 @@ describe('graded', () => {
     const problems = new Map(
       generateMicroProblems({ seed, split: 'train', count: 50 }).map((problem) => [problem.id, problem]),
     );
-    const documents = generateMicroDocuments({ seed, count: 200, exploitFraction: 0, askedFraction: 0 });
+    const documents = [...drawMicroDocuments({ seed, count: 200, exploitFraction: 0, askedFraction: 0 })];
     const verdicts = await Promise.all(
       documents.map(({ completion, problemId }, index) => {
         const problem = problems.get(problemId);

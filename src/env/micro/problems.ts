@@ -75,28 +75,28 @@ export interface MicroOptions {
   readonly chain?: ChainOptions;
 }
 
-/** The first `count` different problems of a split, in the order the seed draws them. */
-export function generateMicroProblems({
-  seed,
-  split,
-  count,
-  chain = usualChain,
-}: MicroOptions): readonly MicroProblem[] {
-  const problems = new Map<string, MicroProblem>();
+/** The first `count` different problems of a split, in the order the seed draws them; each is made when it is asked for. */
+export function* drawMicroProblems({ seed, split, count, chain = usualChain }: MicroOptions): Generator<MicroProblem> {
+  const drawn = new Set<string>();
   const stream = randomStream(seed, ['micro', split]);
-  for (let draw = 0; problems.size < count; draw += 1) {
+  for (let draw = 0; drawn.size < count; draw += 1) {
     if (draw > 1000 + count * drawLimitFactor) {
       throw new UserError({
         call: `generate ${count} micro problems (${split})`,
         expected: 'that many different chains',
-        found: `${problems.size}`,
+        found: `${drawn.size}`,
         fix: 'Allow more steps or more products.',
       });
     }
     const steps = drawChain(stream.at(draw, 0), chain);
     if (splitOf(describeChain(steps)) !== split || !dependsOnInput(steps)) continue;
     const problem = microProblem(steps);
-    if (!problems.has(problem.id)) problems.set(problem.id, problem);
+    if (drawn.has(problem.id)) continue;
+    drawn.add(problem.id);
+    yield problem;
   }
-  return [...problems.values()];
+}
+
+export function generateMicroProblems(options: MicroOptions): readonly MicroProblem[] {
+  return [...drawMicroProblems(options)];
 }

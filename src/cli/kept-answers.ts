@@ -1,0 +1,105 @@
+/**
+ * Answers about a folder that is only read, kept in the cache: the same question about the same files is answered at once. A file
+ * is the same if its size, inode and time of change are, which every write alters; the program's own files count too. Nothing is
+ * kept while a file is fresh enough to change unseen, or where a link leads out of the folder.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, type Stats, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cacheFolder, sha256, writeFileAtomic } from '../base/node/index.ts';
+import type { CommandContext } from './command.ts';
+
+interface Answer {
+  readonly out: string;
+  readonly err: string;
+  readonly exitCode: number;
+}
+
+const mostAnswers = 32;
+/** Clocks of files are this coarse at worst. */
+const freshMs = 2000;
+
+/** Says what `answer` says about the folder, or what it said before. `question`: all else that decides the answer. */
+export async function answerOnce(
+  directory: string,
+  question: readonly unknown[],
+  context: CommandContext,
+  answer: (context: CommandContext) => Promise<void>,
+): Promise<void> {
+  const key = keyOf(directory, question);
+  if (key === null) return await answer(context);
+  const path = join(cacheFolder('answers'), `${key}.json`);
+  const { out, err, exitCode } = readAnswer(path) ?? (await makeAnswer(path, answer));
+  context.stdout.write(out);
+  if (err !== '') context.stderr.write(err);
+  context.exitCode = exitCode;
+}
+
+async function makeAnswer(path: string, answer: (context: CommandContext) => Promise<void>): Promise<Answer> {
+  let [out, err] = ['', ''];
+  const context: CommandContext = {
+    stdout: { write: (text) => (out += text) },
+    stderr: { write: (text) => (err += text) },
+    exitCode: 0,
+  };
+  await answer(context);
+  const made = { out, err, exitCode: context.exitCode };
+  await keep(path, made);
+  return made;
+}
+
+/** The key of a question about the files as they are now; null if the answer must not be kept. */
+function keyOf(directory: string, question: readonly unknown[]): string | null {
+  const program = statsBelow(fileURLToPath(new URL('../', import.meta.url)));
+  const files = statsBelow(directory);
+  if (program === null || files === null) return null;
+  return sha256(JSON.stringify([directory, resolve(directory), question, program, files]));
+}
+
+function statsBelow(folder: string): readonly string[] | null {
+  try {
+    const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+    const newest = Date.now() - freshMs;
+    const lines: string[] = [];
+    for (const entry of entries) {
+      const path = join(entry.parentPath, entry.name);
+      const stats = statSync(path);
+      if (entry.isSymbolicLink() || stats.ctimeMs > newest) return null;
+      lines.push(lineOf(path, stats));
+    }
+    return lines.sort();
+  } catch {
+    // What cannot be looked at is for the command to complain about.
+    return null;
+  }
+}
+
+function lineOf(path: string, { size, ino, ctimeMs }: Stats): string {
+  return `${path} ${size} ${ino} ${ctimeMs}`;
+}
+
+function readAnswer(path: string): Answer | null {
+  try {
+    const { out, err, exitCode } = JSON.parse(readFileSync(path, 'utf8'));
+    const isWhole = typeof out === 'string' && typeof err === 'string' && typeof exitCode === 'number';
+    return isWhole ? { out, err, exitCode } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A cache that cannot be written costs time, nothing else. */
+async function keep(path: string, answer: Answer): Promise<void> {
+  try {
+    const folder = cacheFolder('answers');
+    mkdirSync(folder, { recursive: true });
+    await writeFileAtomic(path, JSON.stringify(answer));
+    const kept = readdirSync(folder).map((name) => ({
+      path: join(folder, name),
+      at: statSync(join(folder, name)).mtimeMs,
+    }));
+    for (const old of kept.sort((a, b) => b.at - a.at).slice(mostAnswers)) rmSync(old.path, { force: true });
+  } catch {
+    return;
+  }
+}

@@ -1,0 +1,95 @@
+/** Pre-training in passes, stopped between them, planned before it begins; recipes changed value by value. */
+import { describe, expect, it } from 'vitest';
+import { createReferenceDevice } from '../engine/reference/index.ts';
+import { pretrainMicro } from './micro.ts';
+import { expectRoom, planPretraining } from './plan.ts';
+import { changeRecipe, type MicroRecipe, microRecipe, microShapes } from './recipe.ts';
+
+const tiny: MicroRecipe = { ...microRecipe, steps: 2, documentsPerStep: 6, hiddenSize: 16, layers: 1, heads: 2 };
+
+async function losses(recipe: MicroRecipe, signal?: AbortSignal, onPass = (_documents: number) => {}) {
+  using device = createReferenceDevice({ arenaBytes: 2 ** 26 });
+  const found: number[] = [];
+  const contents = await pretrainMicro(
+    device,
+    recipe,
+    ({ loss, documents }) => {
+      if (loss !== null) found.push(loss);
+      onPass(documents);
+    },
+    signal,
+  );
+  const weights = await Promise.all(contents.tensors.map(async ({ data }) => Buffer.from((await data()).buffer)));
+  return { found, bytes: Buffer.concat(weights), metadata: contents.metadata, peak: device.arena.peak };
+}
+
+/** Arguments that interrupt when so many documents are done. */
+function stopping(after: number): [AbortSignal, (documents: number) => void] {
+  const stop = new AbortController();
+  return [stop.signal, (documents) => documents === after && stop.abort()];
+}
+
+describe('passes', () => {
+  it('add up to the step, and each is told', async () => {
+    const seen: number[] = [];
+    const whole = await losses(tiny);
+    const parts = await losses({ ...tiny, documentsPerPass: 4 }, undefined, (documents) => seen.push(documents));
+    expect(seen).toEqual([4, 6, 10, 12]);
+    expect(parts.found).toHaveLength(2);
+    parts.found.forEach((loss, i) => {
+      expect(loss).toBeCloseTo(whole.found[i], 5);
+    });
+  });
+
+  it('of an interrupted step change nothing', async () => {
+    const once = await losses({ ...tiny, documentsPerPass: 2 }, ...stopping(6));
+    const midway = await losses({ ...tiny, documentsPerPass: 2 }, ...stopping(10));
+    expect(midway.bytes.equals(once.bytes)).toBe(true);
+    expect(midway.metadata).toMatchObject({ stepsDone: '1' });
+  });
+
+  it('of a first step that was interrupted leave the fresh weights', async () => {
+    const { found, metadata } = await losses({ ...tiny, documentsPerPass: 2 }, ...stopping(2));
+    expect({ found, metadata }).toMatchObject({ found: [], metadata: { stepsDone: '0' } });
+  });
+});
+
+describe('the plan of memory', () => {
+  it('is at least what is used, and not much more', async () => {
+    const recipe = { ...tiny, documentsPerPass: 4 };
+    const [{ totalBytes, marginBytes }, { peak }] = [await planPretraining(recipe), await losses(recipe)];
+    expect(totalBytes - marginBytes).toBeGreaterThanOrEqual(peak);
+    expect(totalBytes - marginBytes).toBeLessThan(3 * peak);
+  });
+
+  it('says what to lower', async () => {
+    const recipe = { ...microShapes['27M'], documentsPerPass: 96 };
+    const plan = await planPretraining(recipe);
+    expect(() => expectRoom(plan, recipe, plan.totalBytes, 'there')).not.toThrow();
+    expect(() => expectRoom(plan, recipe, 2 ** 30, 'there')).toThrow(
+      /fits into 1\.00 GiB \(there\), found one that needs .*--set documentsPerPass=\d+/,
+    );
+    expect(() => expectRoom(plan, recipe, 2 ** 28, 'there')).toThrow('use a smaller --shape');
+  });
+});
+
+describe('a recipe', () => {
+  it('takes single values', () => {
+    const changed = changeRecipe(microRecipe, ['hiddenSize=256', 'heads=8', 'learningRate=8e-4']);
+    expect(changed).toEqual({ ...microRecipe, hiddenSize: 256, heads: 8, learningRate: 8e-4 });
+  });
+
+  it.each([
+    ['hidenSize=64', 'found hidenSize. Did you mean hiddenSize?'],
+    ['layers=2.5', '--set layers: expected a whole number from 1 to 128, found 2.5'],
+    ['rightFraction=', '--set rightFraction: expected a number from 0 to 1'],
+    ['heads=5', 'found 192 and 5. Set hiddenSize=190'],
+    ['steps=5', '--set steps=5: expected KEY=VALUE'],
+  ])('refuses %s', (setting, message) => {
+    expect(() => changeRecipe(microRecipe, [setting])).toThrow(message);
+  });
+
+  it('of every shape can be made', () => {
+    for (const shape of Object.values(microShapes)) expect(changeRecipe(shape, [])).toEqual(shape);
+  });
+});
