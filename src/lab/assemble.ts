@@ -16,12 +16,14 @@ import {
   type Sampler,
   type Sight,
   type StepContext,
+  shardedSampler,
   steerPolicy,
   type Task,
   Trainer,
 } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { VerdictLedger } from '../oracle/index.ts';
+import type { Shards } from '../parallel/index.ts';
 import {
   assertPromptsFit,
   grpoSettings,
@@ -44,6 +46,7 @@ import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model
 import { armOf, sourceOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
+import { shardedGrader } from './ranks.ts';
 import { openSampler, type Replacements } from './replacements.ts';
 import type { Resources } from './resources.ts';
 import { openRunDevice } from './run-device.ts';
@@ -104,6 +107,8 @@ export interface AssembleOptions {
   readonly initial?: string | null;
   /** The folder of the run, for what its arm keeps there; null where nothing is recorded. */
   readonly folder?: string | null;
+  /** How the run is divided among ranks; null for a run without shards. */
+  readonly shards?: Shards | null;
 }
 
 export async function assemble(
@@ -111,7 +116,7 @@ export async function assemble(
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  { warn = silent, initial = null, folder = null }: AssembleOptions = {},
+  { warn = silent, initial = null, folder = null, shards = null }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
   const parts = await partsOf(config);
@@ -157,8 +162,9 @@ export async function assemble(
     arm,
     settings,
     tasks,
-    sampler: samplerOf(policy),
-    grader: createGrader(judge, ledger.sink),
+    sampler: shards === null ? samplerOf(policy) : shardedSampler(samplerOf(policy), shards, settings),
+    grader: shards === null ? createGrader(judge, ledger.sink) : shardedGrader(judge, ledger, shards, config),
+    ...(shards === null ? {} : { shards }),
     pool,
     stopTokens: text.stopTokens,
     vocabulary,

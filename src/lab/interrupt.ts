@@ -1,4 +1,7 @@
-/** Turns Ctrl-C and SIGTERM into an AbortSignal, which work checks between its pieces. The second one ends the process at once. */
+/** Turns Ctrl-C, SIGTERM and SIGUSR2 into an AbortSignal, which work checks between its pieces. The second one ends the process at once. */
+
+/** mpirun passes SIGUSR2 on to its ranks; at SIGINT and SIGTERM it ends them before they can save. */
+const signals = ['SIGINT', 'SIGTERM', 'SIGUSR2'] as const;
 
 interface Writable {
   write(text: string): unknown;
@@ -19,13 +22,11 @@ export function onInterrupt(stderr: Writable, promise: string, onSecond: () => v
     stderr.write(`\ninterrupted: ${promise} (again to quit at once)\n`);
     stop.abort();
   };
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
+  for (const name of signals) process.on(name, interrupt);
   return {
     signal: stop.signal,
     [Symbol.dispose]() {
-      process.off('SIGINT', interrupt);
-      process.off('SIGTERM', interrupt);
+      for (const name of signals) process.off(name, interrupt);
     },
   };
 }

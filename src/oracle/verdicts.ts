@@ -21,18 +21,19 @@ import {
 } from '../run/index.ts';
 
 export class VerdictLedger implements Disposable {
-  readonly #writer: JsonlWriter;
+  readonly #writer: JsonlWriter | null;
   readonly #known = new Map<string, Verdict>();
 
-  constructor(path: string) {
-    this.#writer = new JsonlWriter(path);
+  /** Without a path nothing is written: a rank other than the first knows the verdicts of an update and keeps none. */
+  constructor(path: string | null) {
+    this.#writer = path === null ? null : new JsonlWriter(path);
   }
 
   /** The grader's half of the ledger; it has no way to read. */
   get sink(): VerdictSink {
     return {
       append: (verdict) => {
-        this.#writer.append(verdict);
+        this.#writer?.append(verdict);
         this.#known.set(verdict.id, verdict);
       },
     };
@@ -62,7 +63,7 @@ export class VerdictLedger implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#writer.close();
+    this.#writer?.close();
   }
 }
 
