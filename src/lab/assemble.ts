@@ -46,7 +46,7 @@ import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model
 import { armOf, sourceOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
-import { shardedGrader } from './ranks.ts';
+import { openShards, shardedGrader } from './ranks.ts';
 import { openSampler, type Replacements } from './replacements.ts';
 import type { Resources } from './resources.ts';
 import { openRunDevice } from './run-device.ts';
@@ -99,6 +99,8 @@ export interface Assembly {
   readonly generated: GeneratedPairs | null;
   /** What the arm is shown of rollouts. */
   readonly sees: Sight;
+  /** How the run is divided among ranks; null for a run without shards. */
+  readonly shards: Shards | null;
 }
 
 export interface AssembleOptions {
@@ -107,7 +109,7 @@ export interface AssembleOptions {
   readonly initial?: string | null;
   /** The folder of the run, for what its arm keeps there; null where nothing is recorded. */
   readonly folder?: string | null;
-  /** How the run is divided among ranks; null for a run without shards. */
+  /** How the run is divided among ranks; default: as the config says, in this process alone. */
   readonly shards?: Shards | null;
 }
 
@@ -116,7 +118,7 @@ export async function assemble(
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  { warn = silent, initial = null, folder = null, shards = null }: AssembleOptions = {},
+  { warn = silent, initial = null, folder = null, shards = openShards(config) }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
   const parts = await partsOf(config);
@@ -180,7 +182,8 @@ export async function assemble(
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated, sees: arm.sees };
+  const trainer = new Trainer({ context, tripwireSet, heal });
+  return { trainer, policy, text, clock, generated, sees: arm.sees, shards };
 }
 
 interface ArmSurroundings {

@@ -237,16 +237,14 @@ export interface DriveOptions {
   readonly signal?: AbortSignal;
   /** Warnings that were given before the files of the run were opened. */
   readonly earlier?: readonly WarningEvent[];
-  /** How the run is divided among ranks, of which the first records; default: not at all. */
-  readonly shards?: Shards | null;
 }
 
-/** Trains to the end, or until the signal, and records everything. */
+/** Trains to the end, or until the signal, and records everything; of several ranks, the first does. */
 export async function drive(
   config: RunConfig,
   run: RunDirectory,
-  { trainer, policy, text, clock }: Assembly,
-  { sinks = [], signal = new AbortController().signal, earlier = [], shards = null }: DriveOptions,
+  { trainer, policy, text, clock, shards }: Assembly,
+  { sinks = [], signal = new AbortController().signal, earlier = [] }: DriveOptions,
 ): Promise<TrainResult> {
   let holds = true;
   const expectations: Sink = {
