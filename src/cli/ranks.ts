@@ -74,9 +74,10 @@ async function joinAndWork(
     }
     const exitCode = error instanceof UserError ? 2 : 1;
     context.exitCode = exitCode;
-    const speaks = await communicator.abort(error instanceof Error ? error.message : String(error), exitCode);
-    if (!speaks) return;
-    context.stderr.write(`rank ${communicator.rank} of ${communicator.size} stopped all ranks\n`);
+    const reason = error instanceof Error ? error.message : String(error);
+    if (!(await communicator.abort(reason, exitCode))) return;
+    const own = `rank ${communicator.rank} of ${communicator.size}`;
+    if (!/^rank \d/.test(reason)) context.stderr.write(`${own} stopped all ranks:\n`);
     throw error;
   }
 }

@@ -99,7 +99,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
 }
 
 function shorten(value: string): string {
-  return value.length > 60 ? `${value.slice(0, 60)}…` : value;
+  return value.length > 24 ? `${value.slice(0, 24)}…` : value;
 }
 
 function expectDivision(ranks: number, shards: number): void {

@@ -3,8 +3,7 @@
  * each run. With STOP above 0, each run is ended after so many more updates, and goes on when the program is called again, on as many
  * ranks as it then has. Arguments: MODEL HOME STOP [NAME OF AN ARM].
  */
-import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { keepSandboxes, resolveBuiltin, trainRun } from '../../src/lab/index.ts';
 import { joinRanks, launchedRanks } from '../../src/parallel/index.ts';
@@ -12,6 +11,7 @@ import { RunDirectory } from '../../src/run/directory.ts';
 import type { Sink } from '../../src/run/sink.ts';
 import { blindArms, configValues, interventionArms, oracleArm, watchedArms, watchedByOracle } from '../smoke/arms.ts';
 import { tinySettings } from '../smoke/lab.ts';
+import { fingerprint } from './fingerprint.ts';
 
 const all: Readonly<Record<string, readonly string[]>> = {
   ...blindArms,
@@ -31,21 +31,6 @@ const settings = [
   'device.variant=plain',
   'output.checkpointEvery=2',
 ];
-
-/** Everything in a run that follows from its config. */
-function fingerprint({ path }: RunDirectory): string {
-  const hash = createHash('sha256');
-  const exact = ['rollouts.parquet', 'rollouts.jsonl', 'events.jsonl', 'features.f32', 'directions.f32'];
-  const files = [
-    ...exact.filter((name) => existsSync(join(path, name))),
-    ...readdirSync(join(path, 'checkpoints'), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.\w+$/.test(name))
-      .sort()
-      .map((name) => join('checkpoints', name)),
-  ];
-  for (const name of files) hash.update(name).update(readFileSync(join(path, name)));
-  return hash.digest('hex').slice(0, 16);
-}
 
 const [model, home, stop, only] = process.argv.slice(2);
 const launched = launchedRanks();
@@ -71,6 +56,6 @@ for (const [name, own] of Object.entries(all)) {
     },
   };
   const { end } = await trainRun(config, run, { communicator, sinks: writes ? [stopper] : [], signal: asked.signal });
-  if (writes) process.stdout.write(`${name}\t${end}\t${fingerprint(run)}\n`);
+  if (writes) process.stdout.write(`${name}\t${end}\t${fingerprint(path)}\n`);
 }
 await communicator.close();

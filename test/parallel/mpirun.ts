@@ -13,7 +13,9 @@ export function missingMpi(): string | null {
 
 /** The Node that runs TypeScript: that of the repository where this one is too old. */
 const runsTypes = Number(process.versions.node.split('.')[0]) >= 24;
-export const node = runsTypes ? process.execPath : fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
+export const node = runsTypes
+  ? process.execPath
+  : fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
 
 export interface Ended {
   readonly code: number | null;
@@ -29,20 +31,32 @@ export interface Ranks {
   pids(): Map<number, number>;
 }
 
-/** `program` is a file of this folder, or an absolute path. */
-export function startMpirun(
-  ranks: number,
-  program: string,
-  argv: readonly string[] = [],
-  environment: Readonly<Record<string, string>> = {},
-): Ranks {
+export interface Started {
+  readonly ranks: number;
+  /** A file of this folder, or an absolute path. */
+  readonly program: string;
+  readonly argv?: readonly string[];
+  /** Arguments of the last rank in place of `argv`: a rank that is not like the others. */
+  readonly lastArgv?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export function startMpirun({ ranks, program, argv = [], lastArgv, environment = {} }: Started): Ranks {
   const path = program.startsWith('/') ? program : fileURLToPath(new URL(program, import.meta.url));
-  const command = mpirunArguments(ranks, [node, path, ...argv], process.getuid?.() === 0);
+  const isRoot = process.getuid?.() === 0;
+  const command =
+    lastArgv === undefined
+      ? mpirunArguments(ranks, [node, path, ...argv], isRoot)
+      : [...mpirunArguments(ranks - 1, [node, path, ...argv], isRoot), ':', '-np', '1', node, path, ...lastArgv];
   const started = performance.now();
   const child = spawn('mpirun', command, { env: { ...process.env, ...environment } });
   const written = { out: '', err: '' };
-  child.stdout.on('data', (text) => (written.out += String(text)));
-  child.stderr.on('data', (text) => (written.err += String(text)));
+  child.stdout.on('data', (text) => {
+    written.out += String(text);
+  });
+  child.stderr.on('data', (text) => {
+    written.err += String(text);
+  });
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code) => resolve({ code, ...written, seconds: (performance.now() - started) / 1000 }));
@@ -50,8 +64,8 @@ export function startMpirun(
   return { child, ended, pids: () => ranksUnder(child.pid ?? -1) };
 }
 
-export function runMpirun(...given: Parameters<typeof startMpirun>): Promise<Ended> {
-  return startMpirun(...given).ended;
+export function runMpirun(started: Started): Promise<Ended> {
+  return startMpirun(started).ended;
 }
 
 /** Children of mpirun that have a rank, by what /proc says of them. */
