@@ -68,16 +68,21 @@ async function joinAndWork(
     await work(communicator);
     await communicator.close();
   } catch (error) {
-    if (error instanceof RankFailure) {
-      context.exitCode = error.exitCode;
-      return;
-    }
-    const exitCode = error instanceof UserError ? 2 : 1;
+    const exitCode = error instanceof RankFailure ? error.exitCode : error instanceof UserError ? 2 : 1;
     context.exitCode = exitCode;
     const reason = error instanceof Error ? error.message : String(error);
-    if (!(await communicator.abort(reason, exitCode))) return;
+    const speaks = !(error instanceof RankFailure) && (await communicator.abort(reason, exitCode));
+    if (!speaks) return await stayQuiet(exitCode);
     const own = `rank ${communicator.rank} of ${communicator.size}`;
     if (!/^rank \d/.test(reason)) context.stderr.write(`${own} stopped all ranks:\n`);
     throw error;
   }
+}
+
+/** How long a rank that has nothing to say waits for the one that has: the launcher ends all ranks as soon as one has ended. */
+const quietMs = 4000;
+
+async function stayQuiet(exitCode: number): Promise<void> {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(exitCode));
+  await new Promise((resolve) => setTimeout(resolve, quietMs));
 }
