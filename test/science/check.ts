@@ -25,7 +25,7 @@ import { openResults } from '../../src/sweep/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const recipe = 'recipes/micro-claim.toml';
-const otherExperiments = ['micro-heldout', 'micro-ablations', 'micro-recall'];
+const otherExperiments = ['micro-heldout', 'micro-ablations', 'micro-better', 'micro-recall', 'micro-baselines'];
 const set = 'test-original';
 const oracleShare = 1 / 3;
 const leastRoom = 0.35;
