@@ -19,7 +19,7 @@ export interface Launched {
 }
 
 /** The variable that says how many seconds a rank may give no sign of life. */
-export const patienceVariable = 'GQ_PATIENCE';
+const patienceVariable = 'GQ_PATIENCE';
 const usualPatience = 25;
 const installOpenMpi = 'Install Open MPI (Debian and Ubuntu: apt-get install openmpi-bin), or train without --ranks.';
 
