@@ -34,7 +34,7 @@ function runByOwnNode() {
   const child = spawn(node, [fileURLToPath(source), ...process.argv.slice(2)], { stdio: 'inherit' });
   // The terminal's Ctrl-C reaches the child by itself; a signal sent to this process is passed on.
   process.on('SIGINT', () => undefined);
-  for (const name of ['SIGTERM', 'SIGUSR2']) process.on(name, () => child.kill(name));
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
   child.on('close', (code) => {
     process.exitCode = code ?? 1;
   });

@@ -11,6 +11,7 @@ import {
   joinRanks,
   type Launched,
   launchedRanks,
+  onAskedToStop,
   RankFailure,
   startRanks,
 } from '../parallel/index.ts';
@@ -64,6 +65,7 @@ async function joinAndWork(
 ): Promise<void> {
   process.env[coresVariable] ??= `${coresEach(launched.localSize)}`;
   const communicator = await joinRanks(launched);
+  onAskedToStop(launched, () => process.emit('SIGTERM'));
   try {
     await work(communicator);
     await communicator.close();

@@ -1,7 +1,4 @@
-/** Turns Ctrl-C, SIGTERM and SIGUSR2 into an AbortSignal, which work checks between its pieces. The second one ends the process at once. */
-
-/** mpirun passes SIGUSR2 on to its ranks; at SIGINT and SIGTERM it ends them before they can save. */
-const signals = ['SIGINT', 'SIGTERM', 'SIGUSR2'] as const;
+/** Turns Ctrl-C and SIGTERM into an AbortSignal, which work checks between its pieces. The second one ends the process at once. */
 
 interface Writable {
   write(text: string): unknown;
@@ -22,11 +19,13 @@ export function onInterrupt(stderr: Writable, promise: string, onSecond: () => v
     stderr.write(`\ninterrupted: ${promise} (again to quit at once)\n`);
     stop.abort();
   };
-  for (const name of signals) process.on(name, interrupt);
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
   return {
     signal: stop.signal,
     [Symbol.dispose]() {
-      for (const name of signals) process.off(name, interrupt);
+      process.off('SIGINT', interrupt);
+      process.off('SIGTERM', interrupt);
     },
   };
 }

@@ -21,6 +21,8 @@ export interface Launched {
 /** The variable that says how many seconds a rank may give no sign of life. */
 const patienceVariable = 'GQ_PATIENCE';
 const usualPatience = 25;
+/** Is set for ranks that `startRanks` has started. */
+const parentVariable = 'GQ_RANKS_PARENT';
 const installOpenMpi = 'Install Open MPI (Debian and Ubuntu: apt-get install openmpi-bin), or train without --ranks.';
 
 /** What the launcher of this process says; null for a process that was started alone. */
@@ -82,7 +84,6 @@ export interface RanksToStart {
   readonly argv: readonly string[];
   /** When aborted, the ranks are asked to save and end. */
   readonly signal: AbortSignal;
-  readonly environment?: Environment;
 }
 
 /** The arguments of mpirun. Ranks are bound to no core, since each has threads of its own. */
@@ -92,15 +93,17 @@ export function mpirunArguments(ranks: number, command: readonly string[], isRoo
 }
 
 /** Runs a program on so many ranks of this machine, and resolves to the exit code. */
-export async function startRanks({ ranks, program, argv, signal, environment = {} }: RanksToStart): Promise<number> {
+export async function startRanks({ ranks, program, argv, signal }: RanksToStart): Promise<number> {
   const command = mpirunArguments(ranks, [program, ...argv], process.getuid?.() === 0);
   // A group of its own: Ctrl-C in the terminal would make mpirun end the ranks at once, before they could save.
   const child = spawn('mpirun', command, {
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['pipe', 'inherit', 'inherit'],
     detached: true,
-    env: { ...process.env, ...environment },
+    env: { ...process.env, [parentVariable]: `${process.pid}` },
   });
-  const ask = (): void => void child.kill('SIGUSR2');
+  // A signal to mpirun would reach the sandboxes of the ranks too, and end them; the end of its input reaches rank 0 alone.
+  const ask = (): void => void child.stdin.end();
+  child.stdin.on('error', () => undefined);
   const end = (): void => void child.kill('SIGTERM');
   signal.addEventListener('abort', ask);
   process.once('exit', end);
@@ -113,6 +116,14 @@ export async function startRanks({ ranks, program, argv, signal, environment = {
     signal.removeEventListener('abort', ask);
     process.off('exit', end);
   }
+}
+
+/** Calls `stop` on rank 0 when the process that started the ranks asks for it, or is gone; does nothing for ranks of another launcher. */
+export function onAskedToStop({ rank }: Launched, stop: () => void): void {
+  if (rank !== 0 || process.env[parentVariable] === undefined) return;
+  process.stdin.on('end', stop);
+  process.stdin.resume();
+  if ('unref' in process.stdin) process.stdin.unref();
 }
 
 function withoutMpirun(cause: Error): UserError {

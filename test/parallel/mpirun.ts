@@ -13,9 +13,7 @@ export function missingMpi(): string | null {
 
 /** The Node that runs TypeScript: that of the repository where this one is too old. */
 const runsTypes = Number(process.versions.node.split('.')[0]) >= 24;
-const node = runsTypes
-  ? process.execPath
-  : fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
+const node = runsTypes ? process.execPath : fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
 
 export interface Ended {
   readonly code: number | null;
