@@ -2,9 +2,10 @@
  * What a judge costs: seconds of an update with it and without it, in turns on one device, with a policy of a given folder. Prompts and
  * responses are Python of the asked lengths and rewards alternate, so that nothing is graded and every group is learned from.
  *   node bench/make-model.ts --to DIR --shape 4b
- *   node bench/judge.ts --model DIR [--judge base|DIR] [--answer probability|text] [--turns 3] [--prompts 8] [--group 8]
- *                       [--promptTokens 400] [--tokens 512] [--set key=value] [--json FILE]
- * The first turn of each warms up. `ratio` is the median with the judge over the median without it.
+ *   node bench/judge.ts --model DIR [--device cuda|wasm] [--judge base|DIR] [--answer probability|text] [--turns 3] [--prompts 8]
+ *                       [--group 8] [--promptTokens 400] [--tokens 512] [--set key=value] [--json FILE]
+ * On a GPU, the default, the arena is that of the memory plan, as in training; wasm holds a tiny model only. The first turn of each
+ * warms up. `ratio` is the median with the judge over the median without it.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -28,6 +29,7 @@ import { randomAdapter } from './qwen3-shapes.ts';
 const { values } = parseArgs({
   options: {
     model: { type: 'string' },
+    device: { type: 'string', default: 'cuda' },
     judge: { type: 'string', default: 'base' },
     answer: { type: 'string', default: 'probability' },
     turns: { type: 'string', default: '3' },
@@ -42,6 +44,7 @@ const { values } = parseArgs({
 if (values.model === undefined) throw new Error('judge: expected --model DIR, such as bench/make-model.ts writes');
 const { config } = resolveBuiltin(null, [
   `model=${JSON.stringify(values.model)}`,
+  `device.kind=${values.device}`,
   `sampling.promptsPerStep=${values.prompts}`,
   `sampling.group=${values.group}`,
   `sampling.maxNewTokens=${values.tokens}`,

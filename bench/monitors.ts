@@ -1,7 +1,8 @@
 /**
  * What a monitor costs in the micro lab: updates of vanilla and of penalties by a monitor, in turns in one process. With the usual learning
  * rate, next to nothing, all of them sample the same completions of the base. A penalty of 0 leaves rewards as they are, so that its
- * updates cost what watching costs; a penalty that is more than 0 gives groups a spread that had none, and more is learned from.
+ * updates cost what watching costs; a penalty that is more than 0 gives groups a spread that had none, and more is learned from. `equal`
+ * counts the learning of as many rollouts as vanilla learned from in the same turn.
  *
  * npm run bench monitors -- [--updates 12] [--threads 2] [--recipe recipes/micro-base.toml] [--monitors probe,direction]
  *                           [--learningRate 1e-9] [--json]
@@ -85,6 +86,12 @@ for (let update = 0; update < updates; update++) {
 }
 rmSync(folder, { recursive: true });
 
+/** The seconds of a turn if it had learned from as many rollouts as vanilla did, at its own pace; the rest stays as it was. */
+function atEqualLearning({ total, seconds, trained }: Turn, vanilla: Turn): number {
+  const learning = seconds['learn'] ?? 0;
+  return trained === 0 ? total : total - learning + (learning * vanilla.trained) / trained;
+}
+
 const phases = ['sample', 'grade', 'score', 'watch', 'route', 'learn', 'other'];
 const rows = arms.map(({ name, turns }) => {
   const counted = turns.slice(warmup);
@@ -95,6 +102,12 @@ const rows = arms.map(({ name, turns }) => {
     seconds: Object.fromEntries(phases.map((phase) => [phase, middle(({ seconds }) => seconds[phase] ?? 0)])),
     total: middle(({ total }) => total),
     ratio: median(counted.map(({ total }, i) => total / arms[0].turns[warmup + i].total)),
+    equal: median(
+      counted.map((turn, i) => {
+        const vanilla = arms[0].turns[warmup + i];
+        return atEqualLearning(turn, vanilla) / vanilla.total;
+      }),
+    ),
     processor: middle(({ processor }) => processor),
     processorRatio: median(counted.map(({ processor }, i) => processor / arms[0].turns[warmup + i].processor)),
     trained: counted.reduce((sum, { trained }) => sum + trained, 0) / counted.length,
@@ -108,17 +121,17 @@ else {
   const cell = (value: number, digits = 3) => value.toFixed(digits).padStart(8);
   console.log(`${machine}; ${values.threads} threads; learning rate ${values.learningRate}`);
   console.log(`seconds per update, medians of ${updates - warmup} updates in turns after ${warmup}`);
-  const head = [...phases, 'total', 'ratio', 'cpu', 'ratio', 'first', 'learned', 'flagged']
+  const head = [...phases, 'total', 'ratio', 'equal', 'cpu', 'ratio', 'first', 'learned', 'flagged']
     .map((word) => word.padStart(8))
     .join('');
   console.log(`${''.padEnd(22)}${head}`);
-  for (const { name, seconds, total, ratio, processor, processorRatio, first, trained, flagged } of rows) {
-    const cells = [...phases.map((phase) => seconds[phase]), total, ratio, processor, processorRatio, first]
+  for (const { name, seconds, total, ratio, equal, processor, processorRatio, first, trained, flagged } of rows) {
+    const cells = [...phases.map((phase) => seconds[phase]), total, ratio, equal, processor, processorRatio, first]
       .map((value) => cell(value))
       .join('');
     console.log(`${name.padEnd(22)}${cells}${cell(trained, 1)}${cell(flagged, 1)}`);
   }
   console.log(
-    'ratio: the median over updates of the time over that of vanilla in the same turn. cpu: processor seconds of this process, without the graders. first: the first update, which fits a monitor.',
+    'ratio: the median over updates of the time over that of vanilla in the same turn; equal: the same, if as many rollouts had been learned from as in vanilla. cpu: processor seconds of this process, without the graders. first: the first update, which fits a monitor.',
   );
 }

@@ -212,9 +212,10 @@ async function writeBasis(directory: string): Promise<void> {
     return toMatrix(data, rows, columns);
   };
   const [W, deltas, X] = [random('W', 9, 6), random('deltas', 8, 6), random('X', 2, 2)];
-  const [svd, corda] = [leadingSvd(W, 6), await cordaBasis(W, deltas, 0.02, 4)];
+  const weight = { data: Float32Array.from(W.to1DArray()), rows: W.rows, columns: W.columns };
+  const [svd, corda] = [leadingSvd(W, 6), await cordaBasis(weight, deltas, 0.02, 4)];
   const flip = Matrix.diag([1, -1, 1, -1]);
-  const { input, output } = signedDirection(W, deltas);
+  const { input, output } = signedDirection(weight, deltas);
   const matrix = (value: Matrix) => ({ shape: [value.rows, value.columns], data: value.to1DArray() });
   const vector = (data: readonly number[]) => ({ shape: [data.length], data });
   await writeValues(join(directory, 'io.safetensors'), {

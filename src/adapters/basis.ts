@@ -6,7 +6,7 @@
  * exactly; it is cheap where there are few pairs.
  */
 
-import { inverse, Matrix, SingularValueDecomposition } from 'ml-matrix';
+import { EigenvalueDecomposition, inverse, Matrix, SingularValueDecomposition } from 'ml-matrix';
 import { UserError } from '../base/index.ts';
 
 export interface Basis {
@@ -17,8 +17,28 @@ export interface Basis {
   readonly V: Matrix;
 }
 
+/** W, row major. */
+export interface WeightMatrix {
+  readonly data: Float32Array;
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/** C^½ = floor · I + Q diag(gains) Qᵀ. */
+export interface CovarianceRoot {
+  readonly floor: number;
+  /** The columns of Q as rows. */
+  readonly directions: Matrix;
+  readonly gains: readonly number[];
+}
+
+/** A matrix whose singular vectors are wanted: W, or W C^½ where there is a root. */
+export interface SvdSource extends WeightMatrix {
+  readonly root?: CovarianceRoot;
+}
+
 /** The leading singular triplets of a matrix, largest first. */
-export type LeadingSvd = (matrix: Matrix, count: number) => Basis | Promise<Basis>;
+export type LeadingSvd = (source: SvdSource, count: number) => Basis | Promise<Basis>;
 
 export function toMatrix(data: Float32Array, rows: number, columns: number): Matrix {
   const matrix = new Matrix(rows, columns);
@@ -37,28 +57,57 @@ export function leadingSvd(matrix: Matrix, count: number): Basis {
   };
 }
 
-/** The map matrix ↦ matrix · C^½ for paired input differences Δ [n, C]; the ridge is relative to the mean variance. */
-export function covarianceRoot(differences: Matrix, ridge: number): (matrix: Matrix) => Matrix {
-  const scaled = Matrix.div(differences, Math.sqrt(differences.rows));
-  const svd = new SingularValueDecomposition(scaled, { autoTranspose: true });
-  const variance = svd.diagonal.reduce((sum, s) => sum + s * s, 0) / differences.columns;
-  const floor = Math.sqrt(ridge * variance);
-  const Q = svd.rightSingularVectors.subMatrix(0, differences.columns - 1, 0, svd.diagonal.length - 1);
-  const gains = Matrix.diag(svd.diagonal.map((s) => Math.sqrt(s * s + floor * floor) - floor));
-  return (matrix) => Matrix.mul(matrix, floor).add(matrix.mmul(Q).mmul(gains).mmul(Q.transpose()));
+export const fullSvd = ({ data, rows, columns, root }: SvdSource, count: number): Basis => {
+  const weight = toMatrix(data, rows, columns);
+  return leadingSvd(root === undefined ? weight : timesRoot(weight, root), count);
+};
+
+/** Directions of the pairs whose variance is below this share of the largest are rounding errors. */
+const leastVariance = 1e-13;
+
+/**
+ * The root for paired input differences Δ [n, C]; the ridge is relative to the mean variance. s² and P are the eigenvalues and
+ * vectors of the small ΔΔᵀ/n, Q = Δᵀ P / (√n s).
+ */
+export function covarianceRoot(differences: Matrix, ridge: number): CovarianceRoot {
+  const pairs = differences.rows;
+  const rows = differences.to2DArray();
+  const products = new Matrix(pairs, pairs);
+  for (let i = 0; i < pairs; i++) {
+    for (let j = 0; j <= i; j++) {
+      const value = dot(rows[i], rows[j]) / pairs;
+      products.set(i, j, value);
+      products.set(j, i, value);
+    }
+  }
+  const { realEigenvalues: values, eigenvectorMatrix } = new EigenvalueDecomposition(products, {
+    assumeSymmetric: true,
+  });
+  const floor = Math.sqrt((ridge * products.trace()) / differences.columns);
+  const largest = Math.max(...values);
+  const kept = [...values.keys()].filter((i) => values[i] > leastVariance * largest).reverse();
+  const mix = new Matrix(kept.map((i) => eigenvectorMatrix.getColumn(i).map((v) => v / Math.sqrt(pairs * values[i]))));
+  const gains = kept.map((i) => Math.sqrt(values[i] + floor * floor) - floor);
+  return { floor, directions: mix.mmul(differences), gains };
+}
+
+/** matrix · C^½ */
+export function timesRoot(matrix: Matrix, { floor, directions, gains }: CovarianceRoot): Matrix {
+  const along = matrix.mmul(directions.transpose());
+  return Matrix.mul(matrix, floor).add(along.mmul(Matrix.diag([...gains])).mmul(directions));
 }
 
 /** U, S of W C^½, and its right singular vectors taken back through C^½. */
 export async function cordaBasis(
-  weight: Matrix,
+  weight: WeightMatrix,
   differences: Matrix,
   ridge: number,
   count: number,
-  svd: LeadingSvd = leadingSvd,
+  svd: LeadingSvd = fullSvd,
 ): Promise<Basis> {
-  const timesRoot = covarianceRoot(differences, ridge);
-  const { U, S, V } = await svd(timesRoot(weight), count);
-  return { U, S, V: timesRoot(V) };
+  const root = covarianceRoot(differences, ridge);
+  const { U, S, V } = await svd({ ...weight, root }, count);
+  return { U, S, V: timesRoot(V, root) };
 }
 
 export interface SignedDirection {
@@ -68,9 +117,21 @@ export interface SignedDirection {
   readonly output: number[];
 }
 
-export function signedDirection(weight: Matrix, differences: Matrix): SignedDirection {
+export function signedDirection({ data, rows, columns }: WeightMatrix, differences: Matrix): SignedDirection {
   const input = unit(differences.mean('column'));
-  return { input, output: unit(weight.mmul(Matrix.columnVector(input)).to1DArray()) };
+  const image = new Array<number>(rows);
+  for (let row = 0, at = 0; row < rows; row++) {
+    let sum = 0;
+    for (let column = 0; column < columns; column++) sum += data[at++] * input[column];
+    image[row] = sum;
+  }
+  return { input, output: unit(image) };
+}
+
+function dot(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
 }
 
 /** (I − X̂)(I + X̂)⁻¹ for X̂ = X − Xᵀ: a rotation for every X, the identity for X = 0. */

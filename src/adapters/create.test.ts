@@ -1,6 +1,6 @@
 /** Adapters from a decoder's weights: the pairs' differences, the cache, checkpoints, and what is refused. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Device, readFloats, Scope, Tape } from '../engine/index.ts';
@@ -11,6 +11,7 @@ import { readCheckpoint, restoreAdapter, restoreStart, writeCheckpoint } from '.
 import { createAdapter } from './create.ts';
 import { pairInputDifferences, type TokenPair } from './pair-inputs.ts';
 import { builtinStarts, families } from './starts/registry.ts';
+import type { AdapterStart } from './starts/start.ts';
 import { targetModules } from './targets.ts';
 
 const device: Device = createReferenceDevice({ arenaBytes: 2 ** 26 });
@@ -118,14 +119,54 @@ describe('cache', () => {
     expect(told).toHaveLength(smallLab.layers);
   });
 
-  test('several that compute the same at once leave one file each, and nothing half-written', async () => {
+  test('several that need the same at once wait for one computation, which leaves one file each', async () => {
     const cacheDirectory = join(home, 'crowd');
-    const make = async () => (await createAdapter(scope, lab.decoder, { ...options, cacheDirectory })).tensors();
+    let computed = 0;
+    const starts = builtinStarts.map((start) => ({
+      ...start,
+      factors: (...given: Parameters<typeof start.factors>) => {
+        computed++;
+        return start.factors(...given);
+      },
+    }));
+    const make = async () =>
+      (await createAdapter(scope, lab.decoder, { ...options, starts, cacheDirectory })).tensors();
     const [first, ...others] = await Promise.all(Array.from({ length: 4 }, make));
     for (const other of others) expect(other).toEqual(first);
+    expect(computed).toBe(smallLab.layers);
     const files = await readdir(cacheDirectory);
     expect(files.length).toBe(smallLab.layers);
     expect(files.every((file) => /^[0-9a-f]{64}\.safetensors$/.test(file))).toBe(true);
+  });
+
+  test('a computation that failed, or a process that died, holds nobody up', async () => {
+    const cacheDirectory = join(home, 'failed');
+    const broken = builtinStarts.map((start) => ({ ...start, factors: () => Promise.reject(new Error('broken')) }));
+    const make = (starts: readonly AdapterStart[]) =>
+      createAdapter(scope, lab.decoder, { ...options, starts, cacheDirectory });
+    await expect(make(broken)).rejects.toThrow('broken');
+    expect(await readdir(cacheDirectory)).toEqual([]);
+    await make(builtinStarts);
+    for (const name of await readdir(cacheDirectory)) {
+      await rename(join(cacheDirectory, name), join(cacheDirectory, name.replace('safetensors', 'lock')));
+    }
+    for (const name of await readdir(cacheDirectory)) {
+      await writeFile(join(cacheDirectory, name), `${hostname()} 2147483646`);
+    }
+    await make(builtinStarts);
+    expect((await readdir(cacheDirectory)).every((name) => name.endsWith('.safetensors'))).toBe(true);
+  });
+
+  test('the work is told of layer by layer, and ends between two of them', async () => {
+    const stop = new AbortController();
+    const told: string[] = [];
+    const progress = (done: number, modules: number): void => {
+      told.push(`${done}/${modules}`);
+      stop.abort();
+    };
+    const making = createAdapter(scope, lab.decoder, { ...options, progress, signal: stop.signal });
+    await expect(making).rejects.toThrow('aborted');
+    expect(told).toEqual([`1/${smallLab.layers}`]);
   });
 
   test('a folder that cannot be is refused before anything is computed, with the variable to set', async () => {

@@ -3,13 +3,14 @@
  * of matrices whose smaller side is at most 600 come from a full SVD, those of larger ones from an iteration on the device.
  * What was computed is kept on disk, keyed by everything it depends on.
  */
+import { setImmediate as pause } from 'node:timers/promises';
 import { ShapeError, UserError, widenHalves } from '../base/index.ts';
 import { sha256, sha256Json } from '../base/node/index.ts';
-import type { Device, Scope, Tensor } from '../engine/index.ts';
+import type { Device, HostArray, Scope, Tensor } from '../engine/index.ts';
 import type { Decoder } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';
 import { AntipastoAdapter } from './antipasto-adapter.ts';
-import { type LeadingSvd, leadingSvd } from './basis.ts';
+import { fullSvd, type LeadingSvd } from './basis.ts';
 import { FactorCache } from './factor-cache.ts';
 import { iterativeSvd } from './iterative-svd.ts';
 import { LinearAdapter } from './linear-adapter.ts';
@@ -33,9 +34,15 @@ export interface AdapterOptions {
   readonly cacheDirectory?: string;
   /** Is given one sentence for each kept file that is damaged; it is computed again. */
   readonly tell?: (message: string) => void;
+  /** Is told how many modules of how many have their factors. */
+  readonly progress?: (done: number, modules: number) => void | Promise<void>;
+  /** Ends the computation between two modules, with its reason, for the starts that compute much. */
+  readonly signal?: AbortSignal;
 }
 
 const largestFullSvd = 600;
+/** Raised with every change of the iteration. */
+const iterationVersion = 2;
 
 export async function createAdapter(scope: Scope, decoder: Decoder, options: AdapterOptions): Promise<Adapter> {
   const { family, rank, targets = defaultTargets, starts = builtinStarts } = options;
@@ -45,7 +52,15 @@ export async function createAdapter(scope: Scope, decoder: Decoder, options: Ada
   }
   const modules = targetModules(decoder.config, targets);
   const factors = new Map<string, InitialFactors>();
-  for (const module of modules) factors.set(module.name, await moduleFactors(start, decoder, module, options));
+  for (const module of modules) {
+    if (start.needsWeight) {
+      // Signals of the process are delivered between tasks.
+      await pause();
+      options.signal?.throwIfAborted();
+    }
+    factors.set(module.name, await moduleFactors(start, decoder, module, options));
+    await options.progress?.(factors.size, modules.length);
+  }
   return assembleAdapter(scope, start, rank, modules, factors);
 }
 
@@ -70,35 +85,41 @@ async function moduleFactors(
   start: AdapterStart,
   decoder: Decoder,
   module: TargetModule,
-  { rank, seed, differences: pairs, cacheDirectory, tell = () => undefined }: AdapterOptions,
+  { rank, seed, differences: pairs, cacheDirectory, tell = () => undefined, signal }: AdapterOptions,
 ): Promise<InitialFactors> {
   const { name, inputs, outputs } = module;
   const tensor = decoder.weight(`${name}.weight`);
-  const weight = start.needsWeight ? await readWeight(tensor) : new Float32Array();
+  const stored = start.needsWeight ? await tensor.device.read(tensor) : new Float32Array();
   const differences = start.needsPairs ? (pairs?.get(name) ?? null) : null;
-  const svd = svdOn(tensor.device);
-  const compute = (): Promise<InitialFactors> =>
-    computeFactors(start, { module: name, inputs, outputs, rank, seed, weight, differences }, svd);
+  const compute = (): Promise<InitialFactors> => {
+    const weight = toFloats(stored, tensor);
+    return computeFactors(
+      start,
+      { module: name, inputs, outputs, rank, seed, weight, differences },
+      svdOn(tensor.device),
+    );
+  };
   if (cacheDirectory === undefined || start.cacheVersion === undefined || !start.needsWeight) return compute();
   const key = sha256Json({
     start: start.name,
     // Two authors may have given the same name and version to different code.
     code: sha256(start.factors.toString()),
     version: start.cacheVersion,
-    svd: Math.min(outputs, inputs) <= largestFullSvd ? 'full' : describeArithmetic(tensor.device),
+    svd:
+      Math.min(outputs, inputs) <= largestFullSvd ? 'full' : `${iterationVersion} ${describeArithmetic(tensor.device)}`,
     rank,
-    weight: hashFloats(weight),
-    differences: differences === null ? null : hashFloats(differences),
+    weight: [tensor.dtype, hashNumbers(stored)],
+    differences: differences === null ? null : hashNumbers(differences),
     shape: [outputs, inputs],
   });
-  return new FactorCache(cacheDirectory, tell).get(key, { outputs, inputs, rank }, compute);
+  return new FactorCache(cacheDirectory, tell).get(key, { outputs, inputs, rank }, compute, signal);
 }
 
 function svdOn(device: Device): LeadingSvd {
-  return (matrix, count) =>
-    Math.min(matrix.rows, matrix.columns) <= largestFullSvd
-      ? leadingSvd(matrix, count)
-      : iterativeSvd(device, matrix, count);
+  return (source, count) =>
+    Math.min(source.rows, source.columns) <= largestFullSvd
+      ? fullSvd(source, count)
+      : iterativeSvd(device, source, count);
 }
 
 /** The device, its kernel variant and its GPU: the last bits of an iteration depend on them. */
@@ -107,12 +128,11 @@ function describeArithmetic(device: Device): string {
   return [name, variant, facts?.name].filter((part) => part !== undefined).join(' ');
 }
 
-function hashFloats(data: Float32Array): string {
+function hashNumbers(data: HostArray): string {
   return sha256(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
 }
 
-async function readWeight(tensor: Tensor): Promise<Float32Array> {
-  const data = await tensor.device.read(tensor);
-  if (data instanceof Uint16Array) return widenHalves(data, tensor.dtype === 'bf16' ? 'bf16' : 'f16');
-  return Float32Array.from(data);
+function toFloats(data: HostArray, { dtype }: Tensor): Float32Array {
+  if (data instanceof Uint16Array) return widenHalves(data, dtype === 'bf16' ? 'bf16' : 'f16');
+  return data instanceof Float32Array ? data : Float32Array.from(data);
 }

@@ -1,13 +1,15 @@
 /**
  * Initial factors on disk, one safetensors file per module, named by the hash of everything they depend on. A file is whole
- * or absent (it is renamed into place), so any number of processes may compute and write the same one. Its contents are hashed: a
- * damaged one is told of, computed again and replaced, never used.
+ * or absent (it is renamed into place), so any number of processes may compute and write the same one; those of one machine wait
+ * for the first. Its contents are hashed: a damaged one is told of, computed again and replaced, never used.
  */
 import { constants, existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../base/index.ts';
-import { makeFolder, sha256 } from '../base/node/index.ts';
+import { makeFolder, sha256, tryClaim } from '../base/node/index.ts';
 import { SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import type { InitialFactors } from './starts/start.ts';
 
@@ -16,6 +18,9 @@ interface FactorShape {
   readonly inputs: number;
   readonly rank: number;
 }
+
+/** How often it is looked whether another process is done. */
+const waitMs = 50;
 
 export class FactorCache {
   readonly #directory: string;
@@ -27,14 +32,28 @@ export class FactorCache {
     this.#tell = tell;
   }
 
-  async get(key: string, shape: FactorShape, compute: () => Promise<InitialFactors>): Promise<InitialFactors> {
+  /** The signal ends the waiting for another process. */
+  async get(
+    key: string,
+    shape: FactorShape,
+    compute: () => Promise<InitialFactors>,
+    signal?: AbortSignal,
+  ): Promise<InitialFactors> {
     const path = join(this.#directory, `${key}.safetensors`);
-    const kept = existsSync(path) ? await this.#read(path, key, shape) : null;
-    if (kept !== null) return kept;
-    await this.#prepare();
-    const factors = await compute();
-    await writeFactors(path, key, shape, factors);
-    return factors;
+    for (;;) {
+      const kept = existsSync(path) ? await this.#read(path, key, shape) : null;
+      if (kept !== null) return kept;
+      await this.#prepare();
+      const claim = tryClaim(join(this.#directory, `${key}.lock`));
+      if ('holder' in claim && claim.holder.startsWith(`${hostname()} `)) {
+        await sleep(waitMs, undefined, signal === undefined ? {} : { signal });
+        continue;
+      }
+      using _held = 'held' in claim ? claim.held : null;
+      const factors = await compute();
+      await writeFactors(path, key, shape, factors);
+      return factors;
+    }
   }
 
   /** Null for a file that is not what was written. */

@@ -1,115 +1,149 @@
 /**
  * The leading singular triplets of a large matrix M: subspace iteration on G = MᵀM (or MMᵀ, whichever is smaller), each
  * round filtered by a Chebyshev polynomial of G that is small on [0, θ] and grows beyond, θ being the smallest Ritz value
- * of the block (Zhou and Saad 2007). Products run on a device in float32, what has the size of the block in float64 on
- * the host. It ends when ‖G v − σ² v‖ ≤ 3e-5 · σ₁² for every wanted v, a little above what float32 products resolve.
- * The start is a fixed stream: same matrix and device, same result.
+ * of the block (Zhou and Saad 2007). A vector v is found when ‖G v − σ² v‖ ≤ 3e-5 · σ², or 1e-7 · σ₁², which is what float32
+ * resolves; it is then projected out of G, so that the small directions of a spectrum that falls steeply are found as well as
+ * the large ones. Everything as long as a vector stays on the device in float32; what has the size of the block is computed
+ * in float64 on the host. The start is a fixed stream: same matrix and device, same result.
  */
+import { setImmediate as pause } from 'node:timers/promises';
 import { EigenvalueDecomposition, Matrix } from 'ml-matrix';
 import { DeviceError, randomStream } from '../base/index.ts';
 import { type Device, readFloats, Scope, type Tensor } from '../engine/index.ts';
-import type { Basis } from './basis.ts';
+import type { Basis, SvdSource } from './basis.ts';
+import { orthonormalise } from './orthonormal.ts';
+import { innerProducts, mixRows, readMatrix, stackRows, writeMatrix } from './row-blocks.ts';
 
 const residualBound = 3e-5;
+/** Residuals below this share of the largest value are rounding errors. */
+const noise = 1e-7;
 const mostRounds = 60;
 const highestDegree = 20;
 /** How much a filter may favour the largest direction over the last wanted one: float32 must still resolve both. */
 const mostGrowth = 1e4;
+/** How much a filter may multiply a vector by: the square must stay a float32. */
+const mostSize = 1e12;
 
-/** Vectors as rows. */
-type Rows = Float64Array[];
-
-export async function iterativeSvd(device: Device, matrix: Matrix, count: number): Promise<Basis> {
+export async function iterativeSvd(device: Device, source: SvdSource, count: number): Promise<Basis> {
   using scope = new Scope(device);
-  const products = new Products(scope, matrix);
-  const size = Math.min(products.small, count + Math.max(8, Math.ceil(count / 4)));
-  let block = await improve(products, startBlock(products.small, size), count);
-  for (let round = 0; round < mostRounds; round++) {
-    if (block.residual <= residualBound) return triplets(products, block.vectors.slice(0, count));
-    const filtered = await products.filter(block.vectors, filterOf(block.values, count));
-    block = await improve(products, filtered, count);
-  }
+  const matrix = placeMatrix(scope, source);
+  const [rows, columns] = matrix.shape;
+  const isTall = rows >= columns;
+  const vectors = await leadingVectors(scope, gramMatrix(scope, matrix, isTall), count);
+  if (vectors !== null) return await triplets(scope, matrix, vectors, isTall);
   throw new DeviceError({
-    call: `leading singular vectors of [${matrix.rows}, ${matrix.columns}]`,
+    call: `leading singular vectors of [${rows}, ${columns}]`,
     expected: `a residual of ${residualBound} after ${mostRounds} rounds on ${device.name}`,
     found: 'a larger one',
   });
 }
 
-/** M and its products with blocks of rows, on the device. */
-class Products {
-  readonly small: number;
-  readonly #matrix: Tensor;
-  readonly #tall: boolean;
+/** M = W, or W C^½ = floor · W + (W Q diag(gains)) Qᵀ. */
+function placeMatrix(scope: Scope, { data, rows, columns, root }: SvdSource): Tensor {
+  const matrix = scope.from(data, [rows, columns], 'matrix of singular vectors');
+  if (root === undefined) return matrix;
+  const { kernels } = scope.device;
+  using inside = new Scope(scope.device);
+  const directions = writeMatrix(inside, root.directions);
+  const along = inside.empty([rows, root.gains.length], 'weight along the pairs');
+  const scaled = writeMatrix(inside, Matrix.diag([...root.gains]).mmul(root.directions));
+  kernels.matmul(along, matrix, directions, { transposeA: false, transposeB: true, accumulate: false });
+  kernels.affine(matrix, matrix, root.floor, 0);
+  kernels.matmul(matrix, along, scaled, { transposeA: false, transposeB: false, accumulate: true });
+  return matrix;
+}
 
-  constructor(scope: Scope, matrix: Matrix) {
-    const { rows, columns } = matrix;
-    const data = new Float32Array(rows * columns);
-    for (let row = 0; row < rows; row++) data.set(matrix.getRow(row), row * columns);
-    this.#matrix = scope.from(data, [rows, columns], 'matrix of singular vectors');
-    this.#tall = rows >= columns;
-    this.small = Math.min(rows, columns);
-  }
+function gramMatrix(scope: Scope, matrix: Tensor, isTall: boolean): Tensor {
+  const small = Math.min(...matrix.shape);
+  const gram = scope.empty([small, small], 'Gram matrix');
+  scope.device.kernels.matmul(gram, matrix, matrix, { transposeA: isTall, transposeB: !isTall, accumulate: false });
+  return gram;
+}
 
-  get tall(): boolean {
-    return this.#tall;
-  }
-
-  /** Each vector of the small side, multiplied by M (or Mᵀ): the large side. */
-  across(scope: Scope, block: Tensor): Tensor {
-    const [rows, columns] = this.#matrix.shape;
-    const out = scope.empty([block.shape[0], this.#tall ? rows : columns], 'product across');
-    const options = { transposeA: false, transposeB: this.#tall, accumulate: false };
-    scope.device.kernels.matmul(out, block, this.#matrix, options);
-    return out;
-  }
-
-  async acrossRows(block: Rows): Promise<Rows> {
-    using scope = new Scope(this.#matrix.device);
-    return fromTensor(this.across(scope, toTensor(scope, block)));
-  }
-
-  #gram(scope: Scope, block: Tensor): Tensor {
-    const across = this.across(scope, block);
-    const out = scope.empty([block.shape[0], this.small], 'Gram product');
-    const options = { transposeA: false, transposeB: !this.#tall, accumulate: false };
-    scope.device.kernels.matmul(out, across, this.#matrix, options);
-    return out;
-  }
-
-  /** G times each vector. */
-  async gram(block: Rows): Promise<Rows> {
-    using scope = new Scope(this.#matrix.device);
-    return await fromTensor(this.#gram(scope, toTensor(scope, block)));
-  }
-
-  /** T_degree(2 G / edge − 1) times each vector, by the recurrence of the Chebyshev polynomials. */
-  async filter(block: Rows, { degree, edge }: Filter): Promise<Rows> {
-    const { device } = this.#matrix;
-    using scope = new Scope(device);
-    let before = toTensor(scope, block);
-    let last = before;
-    const step = (scale: number, current: Tensor): Tensor => {
-      const out = scope.empty(current.shape, 'filtered block');
-      using inner = new Scope(device);
-      const minus = inner.empty(current.shape, 'shifted block');
-      device.kernels.affine(out, this.#gram(inner, current), (2 * scale) / edge, 0);
-      device.kernels.affine(minus, current, -scale, 0);
-      device.kernels.add(out, minus);
-      return out;
-    };
-    for (let power = 1; power <= degree; power++) {
-      const next = step(power === 1 ? 1 : 2, last);
-      if (power > 1) {
-        using inner = new Scope(device);
-        const minus = inner.empty(before.shape, 'earlier block');
-        device.kernels.affine(minus, before, -1, 0);
-        device.kernels.add(next, minus);
-      }
-      [before, last] = [last, next];
+/** The leading eigenvectors of G as rows; G is changed. Null where they are not found. */
+async function leadingVectors(scope: Scope, gram: Tensor, count: number): Promise<Tensor | null> {
+  const { device } = scope;
+  const [small] = gram.shape;
+  const size = Math.min(small, count + Math.max(8, Math.ceil(count / 2)));
+  const found: Tensor[] = [];
+  let [missing, largest] = [count, 0];
+  let block = await ritzBlock(new Scope(device), gram, startBlock(scope, small, size));
+  for (let round = 0; round < mostRounds; round++) {
+    await pause();
+    largest = Math.max(largest, block.values[0]);
+    const good = Math.min(missing, leadingGood(block, largest));
+    if (good > 0) {
+      found.push(...keep(scope, gram, block, good));
+      missing -= good;
     }
-    return await fromTensor(last);
+    if (missing === 0) {
+      block.scope[Symbol.dispose]();
+      // Rounding errors along the first vectors would outweigh what is far smaller.
+      return await orthonormalise(scope, stackRows(scope, found));
+    }
+    using last = block.scope;
+    const rest = block.vectors.rows(good, block.values.length);
+    const filtered = filter(last, gram, rest, filterOf(block.values.slice(good), missing));
+    block = await ritzBlock(new Scope(device), gram, filtered);
   }
+  block.scope[Symbol.dispose]();
+  return null;
+}
+
+interface RitzBlock {
+  /** Owns the vectors and images. */
+  readonly scope: Scope;
+  /** The Ritz vectors as rows, largest value first, and G times each. */
+  readonly vectors: Tensor;
+  readonly images: Tensor;
+  readonly values: readonly number[];
+  readonly residuals: readonly number[];
+}
+
+/** The Ritz vectors of the space that the rows of the block span. */
+async function ritzBlock(scope: Scope, gram: Tensor, block: Tensor): Promise<RitzBlock> {
+  const { kernels } = scope.device;
+  using inside = new Scope(scope.device);
+  const space = await orthonormalise(inside, block);
+  const products = inside.empty(space.shape, 'Gram product');
+  kernels.matmul(products, space, gram, { transposeA: false, transposeB: false, accumulate: false });
+  const projected = await readMatrix(innerProducts(inside, products, space));
+  const symmetric = Matrix.add(projected, projected.transpose()).mul(0.5);
+  const { eigenvectorMatrix, realEigenvalues } = new EigenvalueDecomposition(symmetric, { assumeSymmetric: true });
+  const order = [...realEigenvalues.keys()].sort((a, b) => realEigenvalues[b] - realEigenvalues[a]);
+  const values = order.map((i) => realEigenvalues[i]);
+  const weights = new Matrix(order.map((i) => eigenvectorMatrix.getColumn(i)));
+  const vectors = mixRows(scope, weights, space);
+  const images = mixRows(scope, weights, products);
+  const rest = mixRows(inside, Matrix.diag(values.map((value) => -value)).mmul(weights), space);
+  kernels.add(rest, images);
+  kernels.unary('square', rest, rest);
+  const squares = inside.empty([order.length], 'squared residuals');
+  kernels.sumLast(squares, rest);
+  const residuals = Array.from(await readFloats(squares), Math.sqrt);
+  return { scope, vectors, images, values, residuals };
+}
+
+/** How many of the first vectors are good enough. */
+function leadingGood({ values, residuals }: RitzBlock, largest: number): number {
+  const bad = residuals.findIndex((size, i) => size > Math.max(residualBound * values[i], noise * largest));
+  return bad < 0 ? residuals.length : bad;
+}
+
+/** Takes the first vectors L out of the block, and G becomes (I − LᵀL) G (I − LᵀL) = G − LᵀZ − ZᵀL, Z = L G − ½ Λ L. */
+function keep(scope: Scope, gram: Tensor, { vectors, images, values }: RitzBlock, count: number): Tensor[] {
+  const { kernels } = scope.device;
+  using inside = new Scope(scope.device);
+  const kept = scope.empty([count, vectors.shape[1]], 'found vectors');
+  kernels.copy(kept, vectors.rows(0, count));
+  const change = mixRows(inside, Matrix.diag(values.slice(0, count).map((value) => value / 2)), kept);
+  const minus = inside.empty(kept.shape, 'images of found vectors');
+  kernels.affine(minus, images.rows(0, count), -1, 0);
+  kernels.add(change, minus);
+  const options = { transposeA: true, transposeB: false, accumulate: true };
+  kernels.matmul(gram, kept, change, options);
+  kernels.matmul(gram, change, kept, options);
+  return [kept];
 }
 
 interface Filter {
@@ -123,117 +157,53 @@ function filterOf(values: readonly number[], count: number): Filter {
   const edge = Math.max(values[values.length - 1], values[0] * 1e-9);
   const growth = (value: number, degree: number): number =>
     Math.cosh(degree * Math.acosh(Math.max(1, (2 * value) / edge - 1)));
+  const fits = (degree: number): boolean => {
+    const largest = growth(values[0], degree);
+    return largest <= mostSize && largest / growth(values[count - 1], degree) <= mostGrowth;
+  };
   let degree = 1;
-  while (
-    degree < highestDegree &&
-    growth(values[0], degree + 1) / growth(values[count - 1], degree + 1) <= mostGrowth
-  ) {
-    degree++;
-  }
+  while (degree < highestDegree && fits(degree + 1)) degree++;
   return { degree, edge };
 }
 
-function toTensor(scope: Scope, rows: Rows): Tensor {
-  const data = new Float32Array(rows.length * rows[0].length);
-  rows.forEach((row, i) => {
-    data.set(row, i * row.length);
-  });
-  return scope.from(data, [rows.length, rows[0].length], 'block of vectors');
+/** T_degree(2 G / edge − 1) times each row, by the recurrence of the Chebyshev polynomials. */
+function filter(scope: Scope, gram: Tensor, block: Tensor, { degree, edge }: Filter): Tensor {
+  const { kernels } = scope.device;
+  const make = (): Tensor => scope.empty(block.shape, 'filtered block');
+  const [product, scaled] = [make(), make()];
+  let [before, last, next] = [make(), make(), make()];
+  kernels.copy(last, block);
+  for (let power = 1; power <= degree; power++) {
+    const scale = power === 1 ? 1 : 2;
+    kernels.matmul(product, last, gram, { transposeA: false, transposeB: false, accumulate: false });
+    kernels.affine(next, product, (2 * scale) / edge, 0);
+    kernels.affine(scaled, last, -scale, 0);
+    kernels.add(next, scaled);
+    if (power > 1) {
+      kernels.affine(scaled, before, -1, 0);
+      kernels.add(next, scaled);
+    }
+    [before, last, next] = [last, next, before];
+  }
+  return last;
 }
 
-async function fromTensor(tensor: Tensor): Promise<Rows> {
-  const data = await readFloats(tensor);
-  const [count, width] = tensor.shape;
-  return Array.from({ length: count }, (_, i) => Float64Array.from(data.subarray(i * width, (i + 1) * width)));
-}
-
-function startBlock(width: number, count: number): Rows {
+function startBlock(scope: Scope, width: number, count: number): Tensor {
   const stream = randomStream(0, 'singular vectors');
-  return Array.from({ length: count }, (_, row) => {
-    const values = new Float32Array(width);
-    stream.at(0, row).fillNormal(values);
-    return Float64Array.from(values);
-  });
+  const data = new Float32Array(count * width);
+  for (let row = 0; row < count; row++) stream.at(0, row).fillNormal(data.subarray(row * width, (row + 1) * width));
+  return scope.from(data, [count, width], 'block of vectors');
 }
 
-interface RitzBlock {
-  /** The Ritz vectors, largest value first. */
-  readonly vectors: Rows;
-  readonly values: readonly number[];
-  /** The largest residual of the wanted vectors, relative to the largest value. */
-  readonly residual: number;
-}
-
-/** The Ritz vectors of the space that the block spans. */
-async function improve(products: Products, block: Rows, count: number): Promise<RitzBlock> {
-  const space = orthonormalise(block);
-  const images = await products.gram(space);
-  const projected = new Matrix(space.length, space.length);
-  for (let i = 0; i < space.length; i++) {
-    for (let j = 0; j <= i; j++) {
-      const value = (dot(space[i], images[j]) + dot(space[j], images[i])) / 2;
-      projected.set(i, j, value);
-      projected.set(j, i, value);
-    }
-  }
-  const { eigenvectorMatrix, realEigenvalues } = new EigenvalueDecomposition(projected, { assumeSymmetric: true });
-  const order = [...realEigenvalues.keys()].sort((a, b) => realEigenvalues[b] - realEigenvalues[a]);
-  const values = order.map((i) => realEigenvalues[i]);
-  const vectors = order.map((i) => combine(space, eigenvectorMatrix.getColumn(i)));
-  let residual = 0;
-  order.slice(0, count).forEach((i, rank) => {
-    const image = combine(images, eigenvectorMatrix.getColumn(i));
-    const rest = image.map((value, at) => value - values[rank] * vectors[rank][at]);
-    residual = Math.max(residual, Math.sqrt(dot(rest, rest)) / values[0]);
-  });
-  return { vectors, values, residual };
-}
-
-/** Each row is swept twice. One that depends on the others becomes a random direction: the block keeps its size. */
-function orthonormalise(block: Rows): Rows {
-  const done: Rows = [];
-  const spare = startBlock(block[0].length, block.length);
-  for (const [i, source] of block.entries()) {
-    let row = Float64Array.from(source);
-    const before = Math.sqrt(dot(row, row));
-    sweep(row, done);
-    if (Math.sqrt(dot(row, row)) <= 1e-7 * before) {
-      row = Float64Array.from(spare[i]);
-      sweep(row, done);
-    }
-    const length = Math.sqrt(dot(row, row));
-    done.push(row.map((value) => value / length));
-  }
-  return done;
-}
-
-function sweep(row: Float64Array, others: Rows): void {
-  for (let time = 0; time < 2; time++) for (const other of others) subtractAlong(row, other);
-}
-
-function subtractAlong(row: Float64Array, direction: Float64Array): void {
-  const along = dot(row, direction);
-  for (let i = 0; i < row.length; i++) row[i] -= along * direction[i];
-}
-
-function dot(a: Float64Array, b: Float64Array): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
-  return sum;
-}
-
-function combine(rows: Rows, weights: readonly number[]): Float64Array {
-  const out = new Float64Array(rows[0].length);
-  rows.forEach((row, r) => {
-    for (let i = 0; i < out.length; i++) out[i] += weights[r] * row[i];
-  });
-  return out;
-}
-
-async function triplets(products: Products, vectors: Rows): Promise<Basis> {
-  const across = await products.acrossRows(vectors);
-  const S = across.map((row) => Math.sqrt(dot(row, row)));
-  const others = across.map((row, i) => row.map((value) => value / S[i]));
-  const [inputs, outputs] = products.tall ? [vectors, others] : [others, vectors];
-  return { U: new Matrix(outputs.map((row) => [...row])).transpose(), S, V: new Matrix(inputs.map((row) => [...row])) };
+/** σ and the other side's vectors from M v; a σ of zero has a vector of zeros. */
+async function triplets(scope: Scope, matrix: Tensor, found: Tensor, isTall: boolean): Promise<Basis> {
+  const across = scope.empty([found.shape[0], matrix.shape[isTall ? 0 : 1]], 'product across');
+  scope.device.kernels.matmul(across, found, matrix, { transposeA: false, transposeB: isTall, accumulate: false });
+  const [own, other] = [await readMatrix(found), await readMatrix(across)];
+  const sizes = other.to2DArray().map((row) => Math.sqrt(row.reduce((sum, value) => sum + value * value, 0)));
+  const order = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a]);
+  const vectors = new Matrix(order.map((i) => own.getRow(i)));
+  const others = new Matrix(order.map((i) => other.getRow(i).map((value) => (sizes[i] > 0 ? value / sizes[i] : 0))));
+  const [V, outputs] = isTall ? [vectors, others] : [others, vectors];
+  return { U: outputs.transpose(), S: order.map((i) => sizes[i]), V };
 }

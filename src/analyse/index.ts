@@ -12,6 +12,13 @@ export {
   trainingCurve,
 } from './emergence.ts';
 export {
+  type Evasion,
+  type EvasionRow,
+  readEvasion,
+  splitEvasion,
+  writeEvasion,
+} from './evasion.ts';
+export {
   type GateJudgement,
   type GateWindow,
   gateWindows,

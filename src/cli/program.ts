@@ -93,6 +93,11 @@ const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/show.ts')).configureShow,
   },
   {
+    name: 'labels',
+    summary: 'compare what people said of rollouts with the oracle',
+    load: async () => (await import('./commands/labels.ts')).configureLabels,
+  },
+  {
     name: 'diff',
     summary: 'show how two runs differ, in config and results',
     load: async () => (await import('./commands/diff.ts')).configureDiff,
@@ -101,6 +106,11 @@ const commands: readonly CommandEntry[] = [
     name: 'gate',
     summary: 'judge the gate of a run as a classifier',
     load: async () => (await import('./commands/gate.ts')).configureGate,
+  },
+  {
+    name: 'evasion',
+    summary: "split a monitor's scores: the same texts on the base and on the trained policy",
+    load: async () => (await import('./commands/evasion.ts')).configureEvasion,
   },
   {
     name: 'traces',

@@ -225,6 +225,8 @@ export interface ArmDefinition {
   label(settings: unknown): string;
   /** Names of the models that the arm opens beside the policy: folders, or `base`. */
   models(settings: unknown): readonly string[];
+  /** Paths of the runs whose rollouts and labels the arm learns from. */
+  runs(settings: unknown): readonly string[];
   open(settings: unknown, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -239,6 +241,8 @@ export interface ArmSource<Shape extends z.ZodRawShape> {
   label?(settings: z.infer<z.ZodObject<Shape>>): string;
   /** Default: none. */
   models?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
+  /** Default: none. */
+  runs?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Arm | Promise<Arm>;
 }
 
@@ -254,6 +258,7 @@ export function defineArm<Shape extends z.ZodRawShape>(source: ArmSource<Shape>)
     loopholes,
     label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
     models: (raw) => source.models?.(settings.parse(raw)) ?? [],
+    runs: (raw) => source.runs?.(settings.parse(raw)) ?? [],
     open: (raw, tools) => source.open(settings.parse(raw), tools),
   };
 }

@@ -62,16 +62,14 @@ export interface StepOutcome {
 
 /** `index` counts updates from 0. */
 export async function step(context: StepContext, index: number): Promise<StepOutcome> {
-  const { policy, settings, grader, arm, shards, enter } = context;
+  const { policy, settings, arm, shards, enter } = context;
 
   enter('sample');
   const drawn = drawTasks(deckOf(context, index), settings, index);
   const [hashSampled, rollouts] = await Promise.all([adapterHash(policy), sampleRollouts(drawn, index, context)]);
 
   enter('grade');
-  const rewards = await grader.grade(rollouts.map(forGrader));
-  if (looksEarly(arm)) enter('score');
-  const early = looksEarly(arm) ? await scoreOld(context, rollouts) : null;
+  const { rewards, early } = await gradeAndLook(context, rollouts);
   const seenEarly = look(context, index, rollouts, early);
   const count = rollouts.length;
   if (arm.watch !== undefined) enter('watch');
@@ -133,6 +131,23 @@ function deckOf({ tasks, pool, settings: { teacher } }: StepContext, index: numb
 /** Work that one rank does for all: a monitor may ask an endpoint, which must not be asked by every rank. */
 function once<Result>(shards: Shards | undefined, work: () => Promise<Result>): Promise<Result> {
   return shards === undefined ? work() : shards.fromFirst(work);
+}
+
+/**
+ * Has programs run while the policy reads the rollouts, where a hook before the advantages needs features; one after the other in a run
+ * with shards, whose ranks must gather both in the same order.
+ */
+async function gradeAndLook(context: StepContext, rollouts: readonly Rollout[]) {
+  const { grader, arm, shards, enter } = context;
+  const grading = grader.grade(rollouts.map(forGrader));
+  if (!looksEarly(arm)) return { rewards: await grading, early: null };
+  // A grader that fails meanwhile is told of below, when the device is at rest.
+  grading.catch(() => undefined);
+  if (shards !== undefined) await grading;
+  enter('score');
+  const early = await scoreOld(context, rollouts);
+  enter('grade');
+  return { rewards: await grading, early };
 }
 
 /** Whether a hook before the advantages needs features, which are then computed before it runs. */

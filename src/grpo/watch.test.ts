@@ -4,6 +4,7 @@ import { plainArm, TinyLab } from '../../test/grpo/tiny-lab.ts';
 import { checkWatched } from './answers.ts';
 import { type Arm, absorbAll, type GradedRollouts, type ScoredRollouts, type Watched } from './arm.ts';
 import { rolloutRecords, stepEvent } from './report.ts';
+import type { Phase } from './step.ts';
 
 let lab: TinyLab;
 beforeAll(async () => {
@@ -77,6 +78,28 @@ describe('what a watch hook says', () => {
     expect(outcome.scoringPasses).toBe(8 + 4 + 4);
     const plain = await lab.step(plainArm, { rewards, changes: states });
     expect(plain.outcome.scoringPasses).toBe(4 + 4);
+  });
+
+  it('is prepared while programs run: features are made before the grader has answered', async () => {
+    const arm: Arm = {
+      sees: { features: { kind: 'activation', granularity: 'rollout' }, text: false },
+      watch: () => said,
+    };
+    const phases: Phase[] = [];
+    let answer = (): void => undefined;
+    const graded = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const enter = (phase: Phase): void => {
+      phases.push(phase);
+      if (phase === 'score') answer();
+    };
+    const { outcome } = await lab.step(arm, { rewards, enter, grading: () => graded });
+    expect(phases.slice(0, 5)).toEqual(['sample', 'grade', 'score', 'grade', 'watch']);
+    expect(Array.from(outcome.rewards)).toEqual(rewards);
+    await expect(lab.step(arm, { grading: () => Promise.reject(new Error('no sandbox')) })).rejects.toThrow(
+      'no sandbox',
+    );
   });
 
   it.each<[string, unknown, string]>([

@@ -15,13 +15,20 @@ import { partsOf } from './config.ts';
 import type { OpenModel } from './model.ts';
 import { silent, type Warn } from './problems.ts';
 
-/** Makes the adapter at its start. Nothing is computed where `initial`, the stored initial values of a run, is given. */
+/** Milliseconds after which it is told that factors are computed, and between two such notices. */
+const [firstNoticeMs, nextNoticeMs] = [2_000, 15_000];
+
+/**
+ * Makes the adapter at its start. Nothing is computed where `initial`, the stored initial values of a run, is given. The signal
+ * ends the computation with its reason.
+ */
 export async function openAdapter(
   config: RunConfig,
   model: OpenModel,
   pairs: readonly TokenPair[],
   initial: string | null = null,
   warn: Warn = silent,
+  signal?: AbortSignal,
 ): Promise<Adapter> {
   const { family, rank, targets } = config.adapter;
   const { starts } = await partsOf(config);
@@ -33,6 +40,7 @@ export async function openAdapter(
   }
   const differences = needsPairs ? await pairInputDifferences(model.decoder, modules, pairs) : undefined;
   const damaged: string[] = [];
+  const progress = factorProgress(family, warn);
   const adapter = await createAdapter(model.scope, model.decoder, {
     family,
     starts,
@@ -41,10 +49,26 @@ export async function openAdapter(
     targets,
     cacheDirectory: cacheFolder('factors'),
     tell: (message) => damaged.push(message),
+    progress,
+    ...(signal === undefined ? {} : { signal }),
     ...(differences === undefined ? {} : { differences }),
   });
   for (const message of damaged) await warn({ kind: 'info', name: 'damaged-factors', message });
   return adapter;
+}
+
+/** Tells how far the factors are, where they take long. */
+function factorProgress(family: string, warn: Warn): (done: number, modules: number) => Promise<void> {
+  const start = performance.now();
+  let next = start + firstNoticeMs;
+  return async (done, modules) => {
+    const now = performance.now();
+    if (now < next || done === modules) return;
+    next = now + nextNoticeMs;
+    const left = Math.ceil((((now - start) / done) * (modules - done)) / 1000);
+    const message = `makes the ${family} factors of the adapter: ${done} of ${modules} layers, about ${left} s left`;
+    await warn({ kind: 'info', name: 'making-factors', message });
+  };
 }
 
 /** The room on disk from which on it is told. */

@@ -7,6 +7,7 @@ import { AdamW, Scope } from '../engine/index.ts';
 import { createGrader, type Problem } from '../env/index.ts';
 import type { Splits } from '../env/sources/index.ts';
 import {
+  type Arm,
   type ArmDefinition,
   type ArmTools,
   type DemonstrationPool,
@@ -14,7 +15,6 @@ import {
   openArm,
   type Policy,
   type Sampler,
-  type Sight,
   type StepContext,
   shardedSampler,
   steerPolicy,
@@ -97,8 +97,7 @@ export interface Assembly {
   readonly clock: PhaseClock;
   /** The pairs that the policy wrote itself; null for an arm that asked for none. */
   readonly generated: GeneratedPairs | null;
-  /** What the arm is shown of rollouts. */
-  readonly sees: Sight;
+  readonly arm: Arm;
   /** How the run is divided among ranks; null for a run without shards. */
   readonly shards: Shards | null;
 }
@@ -111,6 +110,8 @@ export interface AssembleOptions {
   readonly folder?: string | null;
   /** How the run is divided among ranks; default: as the config says, in this process alone. */
   readonly shards?: Shards | null;
+  /** Ends the making of the adapter's factors, with its reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export async function assemble(
@@ -118,7 +119,7 @@ export async function assemble(
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  { warn = silent, initial = null, folder = null, shards = openShards(config) }: AssembleOptions = {},
+  { warn = silent, initial = null, folder = null, shards = openShards(config), signal }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
   const parts = await partsOf(config);
@@ -127,7 +128,7 @@ export async function assemble(
   const settings = grpoSettings(config);
   const model = await loadModel(config, files, resources);
   const { text } = model;
-  const adapter = await openAdapter(config, model, pairs, initial, warn);
+  const adapter = await openAdapter(config, model, pairs, initial, warn, signal);
   await tellDisk(config, adapter, warn);
   const { recompute } = settings.compute;
   const unsteered: Policy = {
@@ -183,7 +184,7 @@ export async function assemble(
     tokens: text.completion(fence(task.problem)),
   }));
   const trainer = new Trainer({ context, tripwireSet, heal });
-  return { trainer, policy, text, clock, generated, sees: arm.sees, shards };
+  return { trainer, policy, text, clock, generated, arm, shards };
 }
 
 interface ArmSurroundings {

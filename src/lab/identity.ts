@@ -33,6 +33,8 @@ export interface RunIdentity {
   readonly pool: string | null;
   /** Hashes of the models that the arm opens beside the policy, by their names in the config. */
   readonly armModels: Readonly<Record<string, string>>;
+  /** Hashes of the runs that the arm learns from, by their paths; null in runs of earlier versions. */
+  readonly armRuns: Readonly<Record<string, string>> | null;
   /** Names of the caller's judge and sampler; null for the lab's own. */
   readonly judge: string | null;
   readonly sampler: string | null;
@@ -49,6 +51,7 @@ export const identityWords: Readonly<Record<keyof RunIdentity, string>> = {
   pairs: 'the pairs (key pairs)',
   pool: 'the demonstrations (key teacher.pool, or made-pool.jsonl of the run)',
   armModels: 'the models of the arm (key arm)',
+  armRuns: 'the run that the monitor learns from (key arm.monitor.labelledRun)',
   judge: 'the judge',
   sampler: 'the sampler',
 };
@@ -64,6 +67,7 @@ export function storedIdentity(manifest: Manifest): RunIdentity {
     pairs: manifest.pairsHash,
     pool: manifest.poolHash,
     armModels: manifest.armModels,
+    armRuns: manifest.armRuns,
     judge: manifest.judge,
     sampler: manifest.sampler,
   };
@@ -81,6 +85,7 @@ export async function identityOf(config: RunConfig, inputs: OpenedInputs): Promi
     pairs: inputs.pairsHash,
     pool: await hashInput(inputs.pool, 'teacher.pool'),
     armModels: Object.fromEntries([...inputs.armModels].map(([name, { hash }]) => [name, hash])),
+    armRuns: Object.fromEntries(inputs.armRuns),
     ...replacementNames(inputs.replaced),
   };
 }
@@ -116,7 +121,7 @@ export function expectIdentity(call: string, begun: Manifest, config: RunConfig,
   const stored = storedIdentity(begun);
   for (const key of Object.keys(identityWords) as (keyof RunIdentity)[]) {
     const value = now[key];
-    if (value === undefined) continue;
+    if (value === undefined || (key === 'armRuns' && stored.armRuns === null)) continue;
     if (hashText(value) === hashText(stored[key])) continue;
     const isCode = key === 'judge' || key === 'sampler';
     throw new UserError({
@@ -156,13 +161,17 @@ function changeOf(key: NamedInput, begun: Manifest, config: RunConfig): string {
     return `other content in one of ${keys.join(', ')}`;
   }
   if (key === 'armModels') return `other content in ${Object.keys(begun.armModels).join(', ')}`;
+  if (key === 'armRuns') return `other rollouts or labels in ${Object.keys(begun.armRuns ?? {}).join(', ')}`;
   const [before, after] = [placeOf[key](begun.config), placeOf[key](config)];
   return before === after ? `other content in ${after}` : `${after} in place of ${before}`;
 }
 
 /** Where an input comes from, for people. */
 const placeOf: Readonly<
-  Record<Exclude<NamedInput, 'config' | 'plugins' | 'dataFiles' | 'armModels'>, (config: RunConfig) => string>
+  Record<
+    Exclude<NamedInput, 'config' | 'plugins' | 'dataFiles' | 'armModels' | 'armRuns'>,
+    (config: RunConfig) => string
+  >
 > = {
   model: ({ model }) => model,
   problems: ({ data }) => (typeof data['path'] === 'string' ? data['path'] : `the problems of kind ${data.kind}`),
@@ -194,7 +203,7 @@ export async function openRunInputs(
   const inputs = withOwnPool(config, run, await readInputs(config, resources, warn, replaced ?? {}));
   // The caller may compute on another device than the run was trained on.
   const identity = await identityOf(config, inputs);
-  const { config: _config, judge: _judge, sampler: _sampler, armModels: _armModels, ...files } = identity;
+  const { config: _config, judge: _judge, sampler: _sampler, armModels: _models, armRuns: _runs, ...files } = identity;
   expectIdentity(call, begun, config, files);
   return inputs;
 }

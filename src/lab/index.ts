@@ -15,6 +15,7 @@ export { type LabConfig, parseRunConfig, partsOf, resolveBuiltin, resolveConfig 
 export { coresEach, coresVariable } from './cores.ts';
 export { deviceNames, findDevice, openDevice } from './devices.ts';
 export { type EvaluatedRun, type EvaluateOptions, evaluateRun } from './evaluate-run.ts';
+export { type EvasionOptions, measureEvasion } from './evasion.ts';
 export {
   expectSamePlugins,
   identityOf,

@@ -5,6 +5,7 @@ import { ModelFolder, modelText } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { checkRank, expectDataFiles, withModelHint } from './input-checks.ts';
+import { labelledHash } from './labelled.ts';
 import { hashModel, type ModelFiles, modelDirectory, openFolder } from './model.ts';
 import { type OpenedPairs, openPairs } from './pairs.ts';
 import { armOf } from './parts.ts';
@@ -24,6 +25,8 @@ export interface OpenedInputs extends OpenedPairs {
   readonly pool: string | null;
   /** The models that the arm opens beside the policy, by the names that the config has for them; only training opens them. */
   readonly armModels: ReadonlyMap<string, Omit<ModelFiles, 'device'>>;
+  /** Hashes of the runs that the arm learns from, by their paths; only training reads them. */
+  readonly armRuns: ReadonlyMap<string, string>;
 }
 
 export async function readInputs(
@@ -38,7 +41,17 @@ export async function readInputs(
   const pairs = await withModelHint(config, () => openPairs(config, files.text));
   const judge = replaced.judge ?? (await openJudge(config, resources));
   const { splits: problems, use } = await openProblems(config, judge, warn);
-  return { judge, replaced, problems, use, files, ...pairs, pool: config.teacher.pool, armModels: new Map() };
+  return {
+    judge,
+    replaced,
+    problems,
+    use,
+    files,
+    ...pairs,
+    pool: config.teacher.pool,
+    armModels: new Map(),
+    armRuns: new Map(),
+  };
 }
 
 /** The inputs of a run that will be trained: what `readInputs` reads, and the models of the arm. */
@@ -49,11 +62,13 @@ export async function readTrainingInputs(
   replaced: Replacements = {},
 ): Promise<OpenedInputs> {
   const { kind: _kind, ...settings } = config.arm;
-  const names = armOf(config, await partsOf(config)).models(settings);
+  const arm = armOf(config, await partsOf(config));
   const armModels = new Map<string, Omit<ModelFiles, 'device'>>();
-  for (const name of names.filter((each) => each !== 'base')) {
+  for (const name of arm.models(settings).filter((each) => each !== 'base')) {
     const folder = resources.use(await ModelFolder.open(modelDirectory(name)));
     armModels.set(name, { folder, text: modelText(folder, false), hash: await hashModel(folder) });
   }
-  return { ...(await readInputs(config, resources, warn, replaced)), armModels };
+  const armRuns = new Map<string, string>();
+  for (const path of arm.runs(settings)) armRuns.set(path, await labelledHash(path));
+  return { ...(await readInputs(config, resources, warn, replaced)), armModels, armRuns };
 }

@@ -1,8 +1,21 @@
 /** The rollouts of an earlier run with their labels, as a monitor that uses labels may learn from them. */
 import { UserError } from '../base/index.ts';
+import { sha256Json } from '../base/node/index.ts';
 import type { LabelledCompletion, Task } from '../grpo/index.ts';
-import type { VerdictLedger } from '../oracle/index.ts';
+import { readRunVerdicts, type VerdictLedger } from '../oracle/index.ts';
 import { RunDirectory, readRollouts } from '../run/index.ts';
+
+/** A hash of what a monitor may learn from a run: its rollouts with their labels, however the files are stored. */
+export async function labelledHash(path: string): Promise<string> {
+  const run = RunDirectory.open(path);
+  const verdicts = await readRunVerdicts(run);
+  let hash = '';
+  for await (const { id, problem, hackable, source, tokenIds } of readRollouts(run)) {
+    const exploited = verdicts.get(id)?.exploited ?? null;
+    hash = sha256Json([hash, id, problem, hackable, source, tokenIds, exploited]);
+  }
+  return hash;
+}
 
 /**
  * Takes the policy's own rollouts of problems that are among the tasks; their prompts are made anew, as this run shows them. Their tokens

@@ -19,7 +19,7 @@ export async function makeManifest(
   inputs: RunInputs,
   identity: RunIdentity,
   parent: Manifest['parent'],
-  { generated, sees }: Pick<Assembly, 'generated' | 'sees'>,
+  { generated, arm: { sees } }: Pick<Assembly, 'generated' | 'arm'>,
 ): Promise<Manifest> {
   const { files, use } = inputs;
   const parts = await partsOf(config);
@@ -48,6 +48,7 @@ export async function makeManifest(
     poolHash: identity.pool,
     partitionHash: identity.partition,
     armModels: identity.armModels,
+    armRuns: identity.armRuns,
     arm: labelOf(arm, settings),
     usesOracle: usesLabels(config, parts, inputs) || inheritsLabels(parent),
     armSees: sightOf(sees, arm.usesLabels(settings)),

@@ -74,7 +74,8 @@ export function lengthen(task: Task, by: number): Task {
 
 const kinds = ['wasm', 'reference', 'cuda'] as const;
 
-function withDevice(config: RunConfig, name: string | undefined): RunConfig {
+/** The config with another device, by its name; as it is without one. */
+export function withDevice(config: RunConfig, name: string | undefined): RunConfig {
   if (name === undefined) return config;
   const kind = kinds.find((each) => each === name);
   if (kind === undefined) throw new UserError({ call: '--device', expected: deviceNames.join(' or '), found: name });

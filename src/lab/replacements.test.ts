@@ -1,4 +1,5 @@
 /** A judge and a sampler of one's own, on a tiny model: what they answer is used, and what is no answer is refused. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
@@ -59,6 +60,10 @@ describe('a run with an own judge and sampler', () => {
     const stop = new AbortController();
     stop.abort();
     expect(await train(config(), begun, { judge, signal: stop.signal })).toMatchObject({ end: 'interrupted' });
+    const unbegun = join(home, 'unbegun');
+    const factored = config('adapter.family=pissa', 'adapter.rank=2');
+    expect(await train(factored, unbegun, { judge, signal: stop.signal })).toMatchObject({ end: 'interrupted' });
+    expect(existsSync(unbegun)).toBe(false);
     const other = { ...judge, name: 'dice' };
     await expect(train(config(), begun, { judge: other })).rejects.toThrow('began with (coin), found dice');
     expect(await train(config(), begun, { judge })).toMatchObject({ end: 'finished' });

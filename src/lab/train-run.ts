@@ -49,7 +49,7 @@ type Parent = NonNullable<Manifest['parent']>;
 export interface TrainOptions extends Replacements {
   /** Sinks that are told every event, beside the files of the run, and closed at the end, however the run ends. */
   readonly sinks?: readonly Sink[];
-  /** When aborted, the run saves and ends after the update in progress. */
+  /** When aborted, the run saves and ends after the update in progress; one that is still being prepared leaves nothing. */
   readonly signal?: AbortSignal;
   /** The checkpoint that a new run starts from; a resumed run uses the one in its manifest. */
   readonly parent?: ForkPoint;
@@ -78,8 +78,14 @@ export async function trainRun(config: RunConfig, run: RunDirectory, options: Tr
     return result;
   } catch (error) {
     if (writes && existsSync(run.path)) run.removeStart();
+    const isAlone = (options.communicator?.size ?? 1) === 1;
+    if (isAlone && options.signal?.aborted === true && isAbort(error)) return { end: 'interrupted', holds: true };
     throw refusedBySystem(error) ? unwritable(run, error) : error;
   }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
 
 function refusedBySystem(error: unknown): error is NodeJS.ErrnoException {
@@ -187,10 +193,8 @@ async function prepare(
   const ledger = resources.use(new VerdictLedger(writes ? run.ledger('verdicts') : null));
   const initial = checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run);
   const assembly = await assemble(config, inputs, ledger, resources, {
-    warn,
-    initial,
-    shards,
-    folder: writes ? run.path : null,
+    ...{ warn, initial, shards, folder: writes ? run.path : null },
+    signal: options.signal,
   });
   if (own !== null) assembly.trainer.restore(own.state);
   else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));

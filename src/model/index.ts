@@ -3,6 +3,8 @@
  * sampling defaults, presets). `hub/`: models by name, in the cache of Hugging Face's tools. `text/`: its tokenizer and chat template. `decoder/`: the network, packing of rows, scoring,
  * generation with a cache, open batches, fresh weights.
  */
+
+export type { RankedToken, TokenChance } from './decoder/chances.ts';
 export {
   Decoder,
   type ForwardOptions,
@@ -28,7 +30,6 @@ export {
   OpenBatch,
   type OpenBatchOptions,
   type OpenRow,
-  type TokenChance,
 } from './decoder/open-batch.ts';
 export { type Group, type PackedGroups, packGroups, packRows, type Span } from './decoder/pack.ts';
 export { scoreGroups } from './decoder/score.ts';

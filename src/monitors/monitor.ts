@@ -19,7 +19,7 @@ export interface Monitor extends Pick<Arm, 'refresh' | 'rehearse' | 'save' | 're
   readonly cut: CutRule;
   /** One score per rollout, higher is more suspicious; null: the monitor abstains. */
   score(seen: SeenRollouts): readonly (number | null)[] | Promise<readonly (number | null)[]>;
-  /** Most seconds that `score` may take, after which the run stops; default: an hour. */
+  /** Most seconds that `score` or `refresh` may take, after which the run stops; default: an hour. */
   readonly mostSeconds?: number;
   /** Scores of completions that are clean by construction, for the cut `fpr`; is called after `refresh`. */
   cleanScores?(): ArrayLike<number>;
@@ -47,6 +47,8 @@ export interface MonitorDefinition {
   label(settings: unknown): string;
   /** Names of the models that it opens beside the policy: folders, or `base`. */
   models(settings: unknown): readonly string[];
+  /** Paths of the runs whose rollouts and labels it learns from. */
+  runs(settings: unknown): readonly string[];
   open(settings: unknown, tools: ArmTools): Monitor | Promise<Monitor>;
 }
 
@@ -60,6 +62,8 @@ export interface MonitorSource<Shape extends z.ZodRawShape> {
   label?(settings: z.infer<z.ZodObject<Shape>>): string;
   /** Default: none. */
   models?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
+  /** Default: none. */
+  runs?(settings: z.infer<z.ZodObject<Shape>>): readonly string[];
   open(settings: z.infer<z.ZodObject<Shape>>, tools: ArmTools): Monitor | Promise<Monitor>;
 }
 
@@ -73,6 +77,7 @@ export function defineMonitor<Shape extends z.ZodRawShape>(source: MonitorSource
     usesLabels: (raw) => (typeof usesLabels === 'function' ? usesLabels(settings.parse(raw)) : usesLabels),
     label: (raw) => source.label?.(settings.parse(raw)) ?? kind,
     models: (raw) => source.models?.(settings.parse(raw)) ?? [],
+    runs: (raw) => source.runs?.(settings.parse(raw)) ?? [],
     open: (raw, tools) => source.open(settings.parse(raw), tools),
   };
 }

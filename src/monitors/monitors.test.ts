@@ -12,7 +12,7 @@ import { directionMonitor } from './direction.ts';
 import { heldOutClean } from './held-out.ts';
 import type { MonitorDefinition } from './monitor.ts';
 import { probeMonitor } from './probe.ts';
-import { regexMonitor } from './regex.ts';
+import { limitedSearch, regexMonitor } from './regex.ts';
 import { blindMonitors } from './registry.ts';
 
 let lab: TinyLab;
@@ -156,4 +156,14 @@ describe('a run that was resumed', () => {
       expect(Math.min(...flagged)).toBeLessThan(8);
     },
   );
+});
+
+it('a search that would take ages ends, and the next one is as good as new', () => {
+  const matches = limitedSearch(/(a+)+$/, 30);
+  expect([matches('baa'), matches(`${'a'.repeat(60)}b`), matches('aa'), matches('b')]).toEqual([
+    true,
+    null,
+    true,
+    false,
+  ]);
 });

@@ -48,6 +48,7 @@ export const probeMonitor: MonitorDefinition = defineMonitor({
   settings,
   usesLabels: ({ labelledRun }) => labelledRun !== null,
   label: (own) => `${own.labelledRun === null ? 'probe' : 'labelled probe'}${cutWords(own, 'fpr')}`,
+  runs: ({ labelledRun }) => (labelledRun === null ? [] : [labelledRun]),
   open: (own, tools) => openProbe(own, tools),
 });
 

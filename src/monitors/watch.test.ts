@@ -4,7 +4,7 @@ import type { GradedRollouts, Policy } from '../grpo/index.ts';
 import { seesNothing } from '../grpo/index.ts';
 import { fprCut, otsuCut } from './cut.ts';
 import type { CutRule, Monitor, MonitorReport } from './monitor.ts';
-import { type Abstain, watchHooks } from './watch.ts';
+import { type Abstain, openInTime, watchHooks } from './watch.ts';
 
 const shown = (count: number) => ({ rollouts: Array.from({ length: count }) }) as unknown as GradedRollouts;
 const fixed = (value: number): CutRule => ({ kind: 'fixed', value });
@@ -165,6 +165,7 @@ describe('a monitor', () => {
     [{ report: {} }, 'expected a function as report'],
     [{ score: undefined }, 'expected a function as score'],
     [{ mostSeconds: Number.NaN }, 'expected mostSeconds above 0, found NaN'],
+    [{ mostSeconds: '60' }, 'expected mostSeconds above 0, found 60'],
   ])('of which a part would be passed over is refused: %j', (extra, message) => {
     expect(() => watching([1], extra as unknown as Partial<Monitor>)).toThrow(message);
   });
@@ -174,6 +175,30 @@ describe('a monitor', () => {
     await expect(watching(null, never, 'clean').watch(shown(2))).rejects.toThrow(
       'monitor own: expected scores within 0.01 seconds, found none',
     );
+  });
+
+  it('that is never ready stops the run: refresh, and open', async () => {
+    const never = { refresh: () => new Promise<never>(() => undefined), mostSeconds: 0.01 };
+    await expect(watching([], never).refresh(0, {} as Policy)).rejects.toThrow(
+      'monitor own, refresh: expected an end within 0.01 seconds, found none',
+    );
+    await expect(openInTime(new Promise<never>(() => undefined), 'own', 0.01)).rejects.toThrow(
+      'monitor own, open: expected a monitor within 0.01 seconds, found none',
+    );
+  });
+
+  it.each([
+    [5, 'found 5'],
+    [{ direction: [1], quality: {}, pairCuts: null }, 'found ["direction","quality","pairCuts"]'],
+    [{ direction: Float32Array.of(Number.NaN), quality: {}, pairCuts: null }, 'of finite numbers'],
+  ])('that builds what cannot be recorded is refused: %j', async (built, message) => {
+    const refresh = (async () => built) as unknown as NonNullable<Monitor['refresh']>;
+    await expect(watching([], { refresh }).refresh(0, {} as Policy)).rejects.toThrow(message);
+  });
+
+  it('must report at once', async () => {
+    const report = (async () => ({ costs: { passes: 1 } })) as unknown as () => MonitorReport;
+    await expect(watching([1], { report }).watch(shown(1))).rejects.toThrow('at once, found a promise');
   });
 
   it('keeps its own state beside the scores', () => {

@@ -4,12 +4,14 @@
  * that a run that is resumed meets the same numbers.
  */
 import { UserError } from '../base/index.ts';
-import type { Arm, ArmState, Seen, Watched } from '../grpo/index.ts';
+import type { Arm, ArmState, NewDirection, Seen, Watched } from '../grpo/index.ts';
 import { cutSchema, fprCut, otsuCut } from './cut.ts';
-import type { Monitor } from './monitor.ts';
+import type { Monitor, MonitorReport } from './monitor.ts';
 
 export type Abstain = 'clean' | 'flag' | 'error';
 
+/** How long a monitor may take where it does not say. */
+const longestSeconds = 3600;
 /** The most scores that are remembered. */
 const mostScores = 8192;
 
@@ -26,12 +28,15 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
   };
   return {
     sees: monitor.sees,
-    refresh: async (step, policy) => (await monitor.refresh?.(step, policy)) ?? null,
+    async refresh(step, policy) {
+      const call = `monitor ${kind}, refresh`;
+      return checkBuilt(await inTime(monitor.refresh?.(step, policy), monitor, call, 'an end'), call);
+    },
     async watch({ rewards: _rewards, watched: _watched, ...seen }) {
       const { rollouts } = seen;
       // The monitor gets copies: one that sorts its list would otherwise change what the arm's other hooks are shown.
       const answer = monitor.score({ ...seen, rollouts: structuredClone(rollouts) });
-      const scores = checkScores(await inTime(answer, monitor, kind), rollouts, kind);
+      const scores = checkScores(await inTime(answer, monitor, `monitor ${kind}`, 'scores'), rollouts, kind);
       const { abstentions, costs } = reportOf(monitor, kind, scores);
       if (abstain === 'error') refuseAbstentions(kind, scores.length, abstentions);
       remember(scores);
@@ -51,17 +56,31 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
   };
 }
 
+/** What the monitor's definition opens; one that never opens is an error too. */
+export async function openInTime(
+  opening: Monitor | Promise<Monitor>,
+  kind: string,
+  mostSeconds = longestSeconds,
+): Promise<Monitor> {
+  return (await inTime(opening, { mostSeconds }, `monitor ${kind}, open`, 'a monitor')) as Monitor;
+}
+
 /** A longer timer would fire at once. */
 const longestTimer = 2 ** 31 - 1;
 
 /** What a monitor answers, or an error once it is late: a promise that is never kept would hold up the run without a word. */
-async function inTime(answer: unknown, { mostSeconds = 3600 }: Monitor, kind: string): Promise<unknown> {
+async function inTime(
+  answer: unknown,
+  { mostSeconds = longestSeconds }: Pick<Monitor, 'mostSeconds'>,
+  call: string,
+  expected: string,
+): Promise<unknown> {
   if (mostSeconds === Number.POSITIVE_INFINITY) return await answer;
   let clock: NodeJS.Timeout | undefined;
   const late = new Promise((_, reject) => {
     const error = new UserError({
-      call: `monitor ${kind}`,
-      expected: `scores within ${mostSeconds} seconds`,
+      call,
+      expected: `${expected} within ${mostSeconds} seconds`,
       found: 'none',
       fix: 'A monitor that needs longer says so in `mostSeconds`. The last checkpoint is from before this update.',
     });
@@ -72,6 +91,19 @@ async function inTime(answer: unknown, { mostSeconds = 3600 }: Monitor, kind: st
   } finally {
     clearTimeout(clock);
   }
+}
+
+/** Nothing, or a direction that can be recorded. */
+function checkBuilt(built: unknown, call: string): NewDirection | null {
+  if (built === undefined || built === null) return null;
+  const { quality, direction, pairCuts } = (typeof built === 'object' ? built : {}) as Partial<NewDirection>;
+  const whole = direction instanceof Float32Array && direction.every(Number.isFinite);
+  if (whole && typeof quality === 'object' && quality !== null && pairCuts !== undefined) return built as NewDirection;
+  throw new UserError({
+    call,
+    expected: 'nothing, or { quality, direction: a Float32Array of finite numbers, pairCuts }',
+    found: typeof built === 'object' ? JSON.stringify(Object.keys(built)) : String(built),
+  });
 }
 
 function checkScores(answer: unknown, rollouts: readonly Seen[], kind: string): (number | null)[] {
@@ -100,7 +132,12 @@ function reportOf(
   kind: string,
   scores: readonly (number | null)[],
 ): Pick<Watched, 'abstentions' | 'costs'> {
-  const { abstentions: reasons, costs } = monitor.report?.() ?? {};
+  const report: unknown = monitor.report?.() ?? {};
+  if (typeof report !== 'object' || report === null || report instanceof Promise) {
+    const found = report instanceof Promise ? 'a promise' : String(report);
+    throw new UserError({ call: `monitor ${kind}, report`, expected: '{ abstentions, costs } at once', found });
+  }
+  const { abstentions: reasons, costs } = report as MonitorReport;
   const abstentions = checkCounts(reasons, kind, 'abstentions');
   const abstained = scores.filter((score) => score === null).length;
   const rest = abstained - Object.values(abstentions).reduce((sum, count) => sum + count, 0);
@@ -165,7 +202,7 @@ function expectMonitor(monitor: Monitor, kind: string): void {
     refuse('save and restore together', monitor.save === undefined ? 'restore alone' : 'save alone');
   }
   const { mostSeconds = 1 } = monitor;
-  if (!(mostSeconds > 0)) refuse('mostSeconds above 0', String(mostSeconds));
+  if (typeof mostSeconds !== 'number' || !(mostSeconds > 0)) refuse('mostSeconds above 0', String(mostSeconds));
   if (cutSchema.safeParse(monitor.cut).success) return;
   refuse(
     "cut: { kind: 'fixed', value }, { kind: 'fpr', rate } from 0 to 1 or { kind: 'otsu', warmupRows, halfLife or null }",

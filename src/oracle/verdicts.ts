@@ -24,7 +24,7 @@ export class VerdictLedger implements Disposable {
   readonly #writer: JsonlWriter | null;
   readonly #known = new Map<string, Verdict>();
 
-  /** Without a path nothing is written: a rank other than the first knows the verdicts of an update and keeps none. */
+  /** `path`: the file that keeps the verdicts; null: nothing is kept, where nothing is trained or another rank writes. */
   constructor(path: string | null) {
     this.#writer = path === null ? null : new JsonlWriter(path);
   }

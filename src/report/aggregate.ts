@@ -7,6 +7,7 @@
 import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../analyse/index.ts';
 import { type FinalSet, finalSets, type Rate, summarise } from '../evaluate/index.ts';
+import { samplingSettings } from '../grpo/index.ts';
 import { mean, standardError } from '../stats/index.ts';
 import { type Design, noDesign } from './design.ts';
 import { onSamePrompts } from './final-states.ts';
@@ -159,7 +160,8 @@ export function baseRuns({ arms, baseline }: Results, set: FinalSet): BaseRuns[]
 
 /** What the evaluation of a base depends on, but for the seed. */
 function baseKey({ manifest: { modelHash, dataHash }, config: { environment, sampling } }: RunResults): string {
-  return JSON.stringify([modelHash, dataHash, environment, sampling]);
+  // How many completions an update draws, and in which state, is nothing to a base.
+  return JSON.stringify([modelHash, dataHash, environment, samplingSettings(sampling, [])]);
 }
 
 /** Formats a sample as `0.31 ± 0.04`, or for one seed as `0.31 [0.26, 0.37]`, with the interval over prompts. */

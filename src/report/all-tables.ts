@@ -3,6 +3,7 @@ import { ablationTable, settingsTable } from './ablations.ts';
 import { claimSet, type Results } from './aggregate.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { costTable } from './costs.ts';
+import { evasionsTable } from './evasion-tables.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable } from './kept.ts';
 import { matchedSolveTable } from './matched-solve.ts';
@@ -21,6 +22,7 @@ export function allTables(results: Results): Table[] {
   const tables = [
     ...blocks.flatMap((oracle) => blockTables(results, oracle)),
     monitorsTable(results),
+    evasionsTable(results),
     costTable(results),
     partOf('A3', ablationTable(results)),
     matchedSolveTable(results),

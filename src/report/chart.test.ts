@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { averageSeries } from './average-series.ts';
 import { type Figure, renderFigure } from './chart.ts';
-import { averageSeries, seriesMarks } from './series.ts';
+import { seriesMarks } from './series.ts';
 import { ticks } from './svg.ts';
 import { writeFigures } from './write-figures.ts';
 

@@ -1,9 +1,10 @@
 /** What the figures share: panels over updates, their numbers, and the words about seeds. */
 import type { ArmResults } from './aggregate.ts';
+import { averageSeries, bandSeeds } from './average-series.ts';
 import type { Figure, Panel, Point } from './chart.ts';
 import { armStyle } from './palette.ts';
 import type { RunResults } from './run-results.ts';
-import { averageSeries, bandSeeds, seriesMarks } from './series.ts';
+import { seriesMarks } from './series.ts';
 import { ticks } from './svg.ts';
 
 export function bandText(arms: readonly ArmResults[]): string {

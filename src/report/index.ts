@@ -10,6 +10,7 @@ export {
   scaleTable,
   surfacedTable,
 } from './evaluation-tables.ts';
+export { evasionTable } from './evasion-tables.ts';
 export { allFigures } from './figures.ts';
 export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTable } from './gate-tables.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
@@ -19,7 +20,7 @@ export { type OnReading, readResults } from './read-results.ts';
 export { bestSide, type SideBySide } from './samples.ts';
 export { tellStory } from './story.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';
-export { comparisonTable, finalTable, processTable, sayOnce } from './tables.ts';
+export { comparisonTable, finalTable, processTable, sayOnce, setTitles } from './tables.ts';
 export { resultsCsv, resultsJson } from './values.ts';
 export { describeResults } from './words.ts';
 export { expectOwnFigures, writeFigures } from './write-figures.ts';

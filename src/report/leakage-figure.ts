@@ -1,8 +1,8 @@
 /** Leakage: the deployed hack of gates on labels that miss some hacks, against their recall. What is missed is absorbed, or leaks. */
 import { claimSet, finalSample, findArm, type Results, type Sample } from './aggregate.ts';
+import { bandSeeds } from './average-series.ts';
 import type { Figure, Mark } from './chart.ts';
 import { armStyle } from './palette.ts';
-import { bandSeeds } from './series.ts';
 import { setTitles } from './tables.ts';
 
 interface RecallPoint {

@@ -164,12 +164,16 @@ describe('bases', () => {
       finalTable(await read(directory), set, false).rows.map(([name, n, , hack]) => [name, n, hack.slice(0, 4)]);
     expect((await rows())[0]).toEqual(['base', '1', '0.00']);
     expect(await rows()).toHaveLength(3);
+    await make(join(directory, 'c'), { seed: 1, arm: { kind: 'absorb' }, sampling: { deployedSampling: 0 } }, gate);
+    expect((await rows()).map(([name]) => name)).toEqual(['base', 'vanilla', 'absorb', 'activation']);
     const run = RunDirectory.open(join(directory, 'b'));
     await run.writeManifest({ ...run.readManifest(), modelHash: 'x'.repeat(64) });
     expect((await rows()).slice(0, 2)).toEqual([
-      ['base of vanilla', '1', '0.00'],
+      ['base of vanilla + 1', '1', '0.00'],
       ['base of activation', '1', '1.00'],
     ]);
+    const { notes } = finalTable(await read(directory), set, false);
+    expect(notes).toContain('base of vanilla + 1: vanilla, absorb.');
   });
 });
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import {
   type CountedRollout,
+  type Evasion,
   emergenceByLoophole,
   firstUpdateAt,
   type GateJudgement,
@@ -12,6 +13,7 @@ import {
   judgeReinforced,
   type MonitorJudgement,
   type RunStatus,
+  readEvasion,
   readJudged,
   readStatus,
   readSteps,
@@ -63,6 +65,8 @@ export interface RunResults {
   readonly gateReinforced: GateJudgement;
   /** The arm's monitor as a classifier; null for an arm without one. */
   readonly monitor: MonitorJudgement | null;
+  /** How its monitor scores the same texts on the base and on the policy; null where nobody asked. */
+  readonly evasion: Evasion | null;
   readonly costs: RunCosts;
   /** The curve of the relearning attack on the deployed policy; null when there was none, or it is not finished. */
   readonly attack: readonly TrainingPoint[] | null;
@@ -104,6 +108,7 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     gate: judgeGate(rollouts),
     gateReinforced: judgeReinforced(rollouts),
     monitor: judgeMonitor(rollouts),
+    evasion: readEvasion(path),
     costs: await readCosts(run, steps),
     attack: await readAttack(path),
     qmass: masses.length === 0 ? null : mean(masses),

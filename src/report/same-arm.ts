@@ -46,6 +46,7 @@ function inputDifferences(first: Manifest, second: Manifest): string[] {
     ['the problems', first.dataHash, second.dataHash],
     ['the pairs', first.pairsHash, second.pairsHash],
     ['the models of the arm', JSON.stringify(first.armModels), JSON.stringify(second.armModels)],
+    ['the run that the monitor learns from', runsOf(first, second), runsOf(second, first)],
     ['the file of loopholes', first.partitionHash, second.partitionHash],
     // Forks of one config may differ in what their parents learned from.
     ['the use of labels', first.usesOracle, second.usesOracle],
@@ -56,4 +57,9 @@ function inputDifferences(first: Manifest, second: Manifest): string[] {
     ['the update they were forked at', first.parent?.update ?? null, second.parent?.update ?? null],
   ];
   return compared.flatMap(([what, before, after]) => (before === after ? [] : [what]));
+}
+
+/** The runs that a run's arm learned from; where nobody noted them, those of the other. */
+function runsOf({ armRuns }: Manifest, other: Manifest): string {
+  return JSON.stringify(armRuns ?? other.armRuns);
 }

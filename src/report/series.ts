@@ -1,36 +1,16 @@
-/**
- * Values over updates, averaged over seeds. A point is averaged only where every seed has it, so runs of different length never
- * mix. A band (± SEM) needs three seeds; with fewer, each seed is a line of its own.
- */
+/** Rates of runs over updates, and how they are drawn: as a mean with a band, or a line for each seed. */
 import { trailingHackRate, trailingSolveRate } from '../analyse/index.ts';
 import { summarise } from '../evaluate/index.ts';
-import { mean, standardError } from '../stats/index.ts';
 import type { ArmResults } from './aggregate.ts';
+import { averageSeries, bandSeeds } from './average-series.ts';
 import type { LegendEntry, Mark, Point } from './chart.ts';
 import { armStyle } from './palette.ts';
 import type { RunResults } from './run-results.ts';
-
-export const bandSeeds = 3;
 
 export function armLegend(arms: readonly ArmResults[]): LegendEntry[] {
   return arms.map(({ arm, runs }, i) => {
     const { shape: _, ...style } = armStyle(i);
     return { label: `${arm} (n = ${runs.length})`, ...style };
-  });
-}
-
-export interface SeriesPoint extends Point {
-  readonly n: number;
-  readonly sem: number | null;
-}
-
-export function averageSeries(series: readonly (readonly Point[])[]): SeriesPoint[] {
-  const [first = [], ...others] = series;
-  return first.flatMap(({ x, y }) => {
-    const values = [y, ...others.flatMap((other) => other.filter((point) => point.x === x).map((point) => point.y))];
-    if (values.length !== series.length) return [];
-    const sem = values.length < 2 ? null : standardError(values);
-    return [{ x, y: mean(values), n: values.length, sem }];
   });
 }
 

@@ -54,11 +54,11 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
   const columns = ['arm', 'n', 'hack as trained', 'hack deployed', 'solve as trained', 'solve deployed', 'objective'];
   const cell = (runs: readonly RunResults[], state: State, metric: Metric): string =>
     formatSample(finalSample(runs, set, state, metric));
-  const bases = (oracle ? [] : baseRuns(results, set)).map(({ of, runs }) => {
+  const found = oracle ? [] : baseRuns(results, set);
+  const bases = found.map(({ of, runs }) => {
     const [hack, solve] = [cell(runs, 'base', 'hack'), cell(runs, 'base', 'solve')];
-    const name = of === null ? 'base' : `base of ${of.join(', ')}`;
     return [
-      name,
+      baseName(of),
       `${runs.length}`,
       '-',
       hack,
@@ -83,11 +83,18 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
     rows: rows.length === 0 ? [] : [...bases, ...rows, ...reported.map(reportedRow)],
     notes: [
       `${prompts} prompts a run; mean ± SEM over n seeds; for one seed, the rate with its 95% interval over prompts; objective = solve − hack, deployed. ${authorsNote}`,
+      ...found.flatMap(({ of }) => (of === null || of.length === 1 ? [] : [`${baseName(of)}: ${of.join(', ')}.`])),
       ...reported.map(({ name, source }) => `${name}: ${source}.`),
       ...unfinishedNotes(armsOf(results, oracle), set),
       ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
     ],
   };
+}
+
+/** A name short enough for a table; a note has all arms. */
+function baseName(of: readonly string[] | null): string {
+  if (of === null) return 'base';
+  return of.length === 1 ? `base of ${of[0]}` : `base of ${of[0]} + ${of.length - 1}`;
 }
 
 function reportedRow({ name, hack, solve }: ReportedRow): string[] {

@@ -13,6 +13,7 @@ import { type BarVerdict, judgeBar } from './bar.ts';
 import { type Comparison, compareArms, comparedMetrics } from './comparisons.ts';
 import { costValues } from './costs.ts';
 import type { Design } from './design.ts';
+import { evasionValues } from './evasion-tables.ts';
 import { type KeptAndRemoved, keptAndRemoved } from './kept.ts';
 import { type MatchedSolve, matchSolve } from './matched-solve.ts';
 import { monitorValues } from './monitor-metrics.ts';
@@ -46,6 +47,7 @@ function processValues(arm: ArmResults): ResultValue[] {
   const named: readonly (readonly [string, (run: RunResults) => number | null])[] = [
     ...processMetrics.map((metric) => [metric, processValue(arm, metric)] as const),
     ...Object.entries(monitorValues),
+    ...Object.entries(evasionValues),
     ...Object.entries(costValues),
   ];
   return named.flatMap(([metric, value]) => toValue(arm, 'training', 'full', metric, sampleOf(arm.runs, value)));

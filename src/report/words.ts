@@ -87,12 +87,15 @@ function describeSolve(results: Results, set: FinalSet): string[] {
   const hacks = [false, true].flatMap((oracle) => compareArms(results, set, 'hack', oracle));
   const isBelow = (arm: string): boolean =>
     hacks.some((one) => one.arm === arm && one.against === results.baseline && one.difference < 0);
-  return matchSolve(results, solveSet(results) ?? set)
-    .filter(({ arm, verdict }) => verdict === 'lower' && isBelow(arm))
-    .map(
-      ({ arm, reference, difference }) =>
-        `${arm}: the deployed policy also solves less: ${pointsText(difference)} ${reference}, outside the band of ${percent(results.design.matchedSolve)}; its drop in hacking is not at matched solve.`,
-    );
+  const lower = matchSolve(results, solveSet(results) ?? set).filter(
+    ({ arm, verdict }) => verdict === 'lower' && isBelow(arm),
+  );
+  if (lower.length === 0) return [];
+  const arms = lower.map(({ arm, reference, difference }) => `${arm} (${pointsText(difference)} ${reference})`);
+  const band = percent(results.design.matchedSolve);
+  return [
+    `The deployed policy also solves less, outside the band of ${band}, so that the drop in hacking is not at matched solve: ${arms.join(', ')}.`,
+  ];
 }
 
 /**

@@ -41,6 +41,7 @@ const manifest: Manifest = {
   poolHash: null,
   partitionHash: null,
   armModels: {},
+  armRuns: {},
   judge: null,
   sampler: null,
   arm: 'vanilla',

@@ -45,13 +45,13 @@ export {
 } from './read.ts';
 export { listRecipes, recipeFrom, recipeName, recipePath, type ShippedRecipe, shippedRecipe } from './recipes.ts';
 export { followRun, recordRun } from './record.ts';
-export { replayGate } from './replay.ts';
+export { replayGate, seenRow } from './replay.ts';
 export { type Replay, routes } from './replay-summary.ts';
 export type { ArmConfig, ConfigPart, ConfigParts, KindTable, RunConfig } from './schema.ts';
 export { expectAllSealed, writeSeal } from './seal.ts';
 export { computeTable, grpoSettings } from './settings.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
-export { readStored } from './stored.ts';
+export { checkStored, readStored } from './stored.ts';
 export { dropLines, readTable, sealTable, type TableColumns } from './table.ts';
 export {
   assertPromptsFit,

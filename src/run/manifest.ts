@@ -44,6 +44,8 @@ const manifestSchema = z.object({
   partitionHash: z.string().nullable(),
   /** Hashes of the models that the arm opens beside the policy, by their names in the config. */
   armModels: z.record(z.string(), z.string()).default({}),
+  /** Hashes of the rollouts and labels of the runs that the arm learns from, by their paths. Null where nobody noted it. */
+  armRuns: z.record(z.string(), z.string()).nullable().default(null),
   /** The arm's name in tables. */
   arm: z.string(),
   /** Whether labels reached training: the arm was given them, or demonstrations or pairs were chosen by them. */

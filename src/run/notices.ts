@@ -5,7 +5,7 @@
 import type { StepEvent, TrainEvent } from '../grpo/index.ts';
 
 /** Warnings about one update. */
-type UpdateWarning = 'misjudged-pairs' | 'no-signal';
+type UpdateWarning = 'misjudged-pairs' | 'no-signal' | 'silent-monitor';
 /** Warnings about the inputs of a run, given before its first update in this process. */
 type PreparationWarning = 'problems-left-out' | 'demonstration-left-out' | 'other-device';
 
@@ -26,6 +26,7 @@ export interface InfoEvent {
   readonly name:
     | 'memory-plan'
     | 'disk-plan'
+    | 'making-factors'
     | 'damaged-factors'
     | 'already-finished'
     | 'generated-pairs'
@@ -48,7 +49,7 @@ export function stampNotice({ kind, ...rest }: Notice, update: number): WarningE
   return { kind, update, ...rest } as WarningEvent | InfoEvent;
 }
 
-export function stepWarnings({ update, direction, zeroSignal }: StepEvent): WarningEvent[] {
+export function stepWarnings({ update, direction, zeroSignal, watched, rollouts }: StepEvent): WarningEvent[] {
   const warnings: WarningEvent[] = [];
   if (direction !== null && direction.pairedAccuracy < 1) {
     const { wrongPairs, auroc } = direction;
@@ -61,12 +62,20 @@ export function stepWarnings({ update, direction, zeroSignal }: StepEvent): Warn
     const message = `no signal for the deployed block: ${reason} (${counts})`;
     warnings.push({ kind: 'warning', update, name: 'no-signal', message, detail: { ...zeroSignal } });
   }
+  if (watched !== null && rollouts > 0 && watched.abstained === rollouts) {
+    const { abstained, abstentions } = watched;
+    const reasons = Object.entries(abstentions).map(([reason, count]) => `${reason} (${count})`);
+    const message = `the monitor abstained on all ${abstained} rollouts: ${reasons.join(', ')}; arm.abstain alone decided`;
+    warnings.push({ kind: 'warning', update, name: 'silent-monitor', message, detail: { abstained, abstentions } });
+  }
   return warnings;
 }
 
+const updateWarnings: readonly string[] = ['misjudged-pairs', 'no-signal', 'silent-monitor'] satisfies UpdateWarning[];
+
 /** Whether this is a warning about one update; there can be so many that a display of several runs leaves them out. */
 export function isOfOneUpdate(event: RecordedEvent): boolean {
-  return event.kind === 'warning' && (event.name === 'misjudged-pairs' || event.name === 'no-signal');
+  return event.kind === 'warning' && updateWarnings.includes(event.name);
 }
 
 /** The line to show a person for an event that should not be overlooked; null for other events. */

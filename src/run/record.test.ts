@@ -153,6 +153,15 @@ describe('warnings of an update', () => {
     );
   });
 
+  it('tell of a monitor that said nothing at all, whatever its abstentions count as', () => {
+    const watched = { cut: 0.5, flagged: 0, abstained: 8, abstentions: { late: 6, unclear: 2 }, costs: {} };
+    const [warning] = stepWarnings(stepAt(2, { rollouts: 8, watched }));
+    expect(warning.message).toBe(
+      'the monitor abstained on all 8 rollouts: late (6), unclear (2); arm.abstain alone decided',
+    );
+    expect(stepWarnings(stepAt(2, { rollouts: 9, watched }))).toEqual([]);
+  });
+
   it('are lines for a person, like failed expectations and the tripwire; numbers are not', () => {
     const zeroSignal = {
       reason: 'the gradient is zero',

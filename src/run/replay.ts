@@ -104,7 +104,8 @@ function chosenRoutes({ route, tokenRoutes }: RolloutRow): readonly Route[] {
   return typeof tokenRoutes === 'string' ? Array.from(tokenRoutes, (letter) => letters[letter]) : [route as Route];
 }
 
-function seenRow({ id, update, group, member, sampled, truncated, tokens }: RolloutRow): Seen {
+/** A stored rollout as an arm that sees no text is shown it. */
+export function seenRow({ id, update, group, member, sampled, truncated, tokens }: RolloutRow): Seen {
   const state = sampled === 'deployed' ? 'deployed' : 'full';
   return { id, step: update - 1, group, member, sampled: state, truncated, length: tokens, text: null };
 }

@@ -1,14 +1,17 @@
 /** Answers in the form of OpenAI's API: whole ones and chunks of a stream, of completions and of chats. */
 import { randomUUID } from 'node:crypto';
-import type { DrawnToken, TokenChance } from '../model/index.ts';
+import type { RankedToken, TokenChance } from '../model/index.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
 import type { TextRequest } from './requests.ts';
 
 export interface AnswerContext {
   readonly request: TextRequest;
   readonly model: string;
-  readonly tokenText: (token: number) => string;
+  readonly text: (tokens: Int32Array) => string;
 }
+
+/** A token of an answer that begins with its prompt: no chance is known of the very first. */
+type PromptToken = RankedToken | { readonly token: number; readonly logp: null; readonly likeliest: null };
 
 interface Usage {
   readonly prompt_tokens: number;
@@ -41,13 +44,18 @@ export class AnswerWriter {
   /** The whole answer. */
   whole(choices: readonly Choice[]): object {
     const { kind } = this.#context.request;
-    const made = choices.map(({ index, text, drawn, finish, row }) => ({
-      index,
-      ...(kind === 'chat' ? { message: { role: 'assistant', content: text } } : { text }),
-      logprobs: this.#logprobs(index, drawn),
-      finish_reason: finish,
-      ...this.#ids(drawn, row.prompt),
-    }));
+    const made = choices.map((choice) => {
+      const { index, text, drawn, finish, row } = choice;
+      return {
+        index,
+        ...(kind === 'chat'
+          ? { message: { role: 'assistant', content: text } }
+          : { text: this.#echoedText(choice) + text }),
+        logprobs: this.#logprobs(index, [...this.#echoed(choice), ...drawn]),
+        finish_reason: finish,
+        ...this.#ids(drawn, row.prompt),
+      };
+    });
     const object = kind === 'chat' ? 'chat.completion' : 'text_completion';
     return { ...this.#head, object, choices: made, usage: usageOf(choices) };
   }
@@ -75,29 +83,44 @@ export class AnswerWriter {
     return { ...this.#head, object: this.#chunkKind, choices: [], usage: usageOf(choices) };
   }
 
+  #echoedText({ row }: Choice): string {
+    return this.#context.request.wishes.echo ? this.#context.text(row.prompt) : '';
+  }
+
+  /** The tokens of a prompt that is told again; nothing says how likely its first one was. */
+  #echoed({ row, promptChances }: Choice): PromptToken[] {
+    const { echo, logprobs } = this.#context.request.wishes;
+    if (!echo || logprobs === null) return [];
+    return [{ token: row.prompt[0], logp: null, likeliest: null }, ...promptChances];
+  }
+
   get #chunkKind(): string {
     return this.#context.request.kind === 'chat' ? 'chat.completion.chunk' : 'text_completion';
   }
 
-  #ids(drawn: readonly DrawnToken[], prompt: Int32Array): object {
+  #ids(drawn: readonly RankedToken[], prompt: Int32Array): object {
     if (!this.#context.request.wishes.tokenIds) return {};
     return { token_ids: drawn.map(({ token }) => token), prompt_token_ids: Array.from(prompt) };
   }
 
-  #logprobs(index: number, drawn: readonly DrawnToken[]): object | null {
-    const { request, tokenText } = this.#context;
+  #logprobs(index: number, tokens: readonly PromptToken[]): object | null {
+    const { request } = this.#context;
     if (request.wishes.logprobs === null) return null;
-    if (request.kind === 'chat') {
-      const entry = ({ token, logp }: TokenChance) => {
-        const text = tokenText(token);
-        return { token: text, logprob: logp, bytes: [...Buffer.from(text)] };
-      };
-      return {
-        content: drawn.map((each) => ({ ...entry(each), top_logprobs: each.likeliest.map(entry) })),
-        refusal: null,
-      };
-    }
-    const texts = drawn.map(({ token }) => tokenText(token));
+    return request.kind === 'chat' ? this.#chatLogprobs(tokens) : this.#completionLogprobs(index, tokens);
+  }
+
+  #chatLogprobs(tokens: readonly PromptToken[]): object {
+    const entry = ({ token, logp }: { token: number; logp: number | null }) => {
+      const text = this.#tokenText(token);
+      // The bytes of a token that is a part of a character are not known here.
+      return { token: text, logprob: logp, bytes: text.includes('\ufffd') ? null : [...Buffer.from(text)] };
+    };
+    const content = tokens.map((each) => ({ ...entry(each), top_logprobs: (each.likeliest ?? []).map(entry) }));
+    return { content, refusal: null };
+  }
+
+  #completionLogprobs(index: number, tokens: readonly PromptToken[]): object {
+    const texts = tokens.map(({ token }) => this.#tokenText(token));
     let offset = this.#offsets.get(index) ?? 0;
     const offsets = texts.map(({ length }) => {
       offset += length;
@@ -106,11 +129,20 @@ export class AnswerWriter {
     this.#offsets.set(index, offset);
     return {
       tokens: texts,
-      token_logprobs: drawn.map(({ logp }) => logp),
-      top_logprobs: drawn.map(({ likeliest }) =>
-        Object.fromEntries(likeliest.map(({ token, logp }) => [tokenText(token), logp])),
-      ),
+      token_logprobs: tokens.map(({ logp }) => logp),
+      top_logprobs: tokens.map(({ likeliest, ...own }) => (likeliest === null ? null : this.#byText(own, likeliest))),
       text_offset: offsets,
     };
+  }
+
+  /** Log-probabilities by text, the token's own among them; of tokens with the same text the likeliest counts. */
+  #byText(own: { token: number; logp: number | null }, likeliest: readonly TokenChance[]): object {
+    const found: Record<string, number | null> = {};
+    for (const { token, logp } of [...likeliest, own]) found[this.#tokenText(token)] ??= logp;
+    return found;
+  }
+
+  #tokenText(token: number): string {
+    return this.#context.text(Int32Array.of(token));
   }
 }

@@ -1,5 +1,5 @@
 /** One completion in the making: takes tokens, decides when it ends, and tells its text piece by piece. */
-import type { DrawnToken, OpenRow } from '../model/index.ts';
+import type { DrawnToken, OpenRow, RankedToken } from '../model/index.ts';
 import type { CutOff, Job } from './scheduler.ts';
 import { TextStream, type TextStreamOptions } from './text-stream.ts';
 
@@ -17,14 +17,16 @@ export type FinishReason = 'stop' | 'length';
 export interface ChoicePiece {
   readonly index: number;
   readonly text: string;
-  readonly drawn: DrawnToken | null;
+  readonly drawn: RankedToken | null;
   readonly finish: FinishReason | null;
 }
 
 export class Choice implements Job {
   readonly row: OpenRow;
   readonly index: number;
-  readonly drawn: DrawnToken[] = [];
+  readonly drawn: RankedToken[] = [];
+  /** The chances of the tokens of the prompt but the first, if they were asked for. */
+  promptChances: readonly RankedToken[] = [];
   /** Is fulfilled when no more tokens come, with the reason if it was cut off. */
   readonly ended: Promise<CutOff | null>;
   finish: FinishReason = 'length';
@@ -49,6 +51,9 @@ export class Choice implements Job {
   /** Tokens that end a completion are no part of its text, but are among its tokens. */
   token(drawn: DrawnToken): boolean {
     const { stopTokens, maxTokens } = this.#options;
+    if (drawn.prompt !== undefined) this.promptChances = drawn.prompt;
+    // Who asks for no token wants to know about the prompt only.
+    if (maxTokens === 0) return false;
     this.drawn.push(drawn);
     const isEnd = stopTokens.includes(drawn.token);
     if (isEnd) this.#tell({ text: '', drawn, finish: null });

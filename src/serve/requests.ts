@@ -31,7 +31,6 @@ const number = (least: number, greatest: number) => {
 
 const common = {
   model: text.nullish(),
-  max_tokens: whole(1, 2 ** 31 - 1).nullish(),
   temperature: number(0, 100).nullish(),
   top_p: z.number('a number above 0, at most 1').gt(0).max(1).nullish(),
   top_k: whole(-1, 2 ** 31 - 1).nullish(),
@@ -69,8 +68,9 @@ const prompt = z.union(
 const completionSchema = z.looseObject({
   ...common,
   prompt,
+  max_tokens: whole(0, 2 ** 31 - 1).nullish(),
   logprobs: whole(0, most.likeliest).nullish(),
-  echo: nothing('echo', [false]),
+  echo: z.boolean('true or false').nullish(),
   suffix: nothing('suffix', ['']),
   best_of: nothing('best_of', [1]),
 });
@@ -85,6 +85,7 @@ const message = z.looseObject({
 const chatSchema = z.looseObject({
   ...common,
   messages: z.array(message, 'a list of messages').min(1, 'at least one message').max(most.messages),
+  max_tokens: whole(1, 2 ** 31 - 1).nullish(),
   max_completion_tokens: whole(1, 2 ** 31 - 1).nullish(),
   logprobs: z.boolean('true or false').nullish(),
   top_logprobs: whole(0, most.likeliest).nullish(),
@@ -110,17 +111,19 @@ export interface Wishes {
   readonly stream: boolean;
   readonly usageInStream: boolean;
   readonly tokenIds: boolean;
+  /** Whether the answer begins with the prompt; then the prompt is scored too, where there are log-probabilities. */
+  readonly echo: boolean;
   /** How many of the likeliest tokens to report; null: no log-probabilities. */
   readonly logprobs: number | null;
 }
 
 type Common = z.infer<z.ZodObject<typeof common>>;
 
-function wishesOf(body: Common, maxTokens: number | null, logprobs: number | null): Wishes {
+function wishesOf(body: Common, own: Pick<Wishes, 'maxTokens' | 'logprobs' | 'echo'>): Wishes {
   const { stop } = body;
   return {
+    ...own,
     model: body.model ?? null,
-    maxTokens,
     temperature: body.temperature ?? null,
     topP: body.top_p ?? null,
     topK: body.top_k === undefined || body.top_k === null ? null : Math.max(0, body.top_k),
@@ -133,7 +136,6 @@ function wishesOf(body: Common, maxTokens: number | null, logprobs: number | nul
     stream: body.stream ?? false,
     usageInStream: body.stream_options?.include_usage ?? false,
     tokenIds: body.return_token_ids ?? false,
-    logprobs,
   };
 }
 
@@ -153,10 +155,12 @@ export type TextRequest = CompletionRequest | ChatRequest;
 
 export function parseCompletion(body: unknown): CompletionRequest {
   const parsed = expectBody(completionSchema, body);
-  const { prompt: given, max_tokens: maxTokens, logprobs } = parsed;
+  const { prompt: given } = parsed;
   const isOne = typeof given === 'string' || typeof given[0] === 'number';
   const prompts = (isOne ? [given] : given) as readonly (string | readonly number[])[];
-  return { kind: 'completion', prompts, wishes: wishesOf(parsed, maxTokens ?? null, logprobs ?? null) };
+  const [maxTokens, logprobs, echo] = [parsed.max_tokens ?? null, parsed.logprobs ?? null, parsed.echo ?? false];
+  if (echo && parsed.stream) throw new RequestProblem(400, 'echo is not supported in a stream.', 'echo');
+  return { kind: 'completion', prompts, wishes: wishesOf(parsed, { maxTokens, logprobs, echo }) };
 }
 
 export function parseChat(body: unknown): ChatRequest {
@@ -168,8 +172,12 @@ export function parseChat(body: unknown): ChatRequest {
       content: typeof content === 'string' ? content : (content ?? []).map((each) => each.text).join(''),
     }),
   );
-  const maxTokens = max_completion_tokens ?? max_tokens ?? null;
-  return { kind: 'chat', messages, wishes: wishesOf(parsed, maxTokens, logprobs ? (top_logprobs ?? 0) : null) };
+  const own = {
+    maxTokens: max_completion_tokens ?? max_tokens ?? null,
+    logprobs: logprobs ? (top_logprobs ?? 0) : null,
+    echo: false,
+  };
+  return { kind: 'chat', messages, wishes: wishesOf(parsed, own) };
 }
 
 function expectBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {

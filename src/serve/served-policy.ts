@@ -55,7 +55,8 @@ export function choicesOf(
     const maxTokens = wishes.maxTokens ?? Math.min(maxNewTokens, room);
     if (maxTokens > room || room < 1) throw tooLong(policy, prompt.length, wishes.maxTokens);
     return Array.from({ length: wishes.choices }, (_, member) => {
-      const row: OpenRow = { prompt, row: streamOf(seed, at, member), scale, draw, likeliest: wishes.logprobs ?? 0 };
+      const chances = { likeliest: wishes.logprobs ?? 0, scoresPrompt: wishes.echo && wishes.logprobs !== null };
+      const row: OpenRow = { prompt, row: streamOf(seed, at, member), scale, draw, ...chances };
       return new Choice({
         index: at * wishes.choices + member,
         row,

@@ -156,8 +156,8 @@ export class PolicyServer implements AsyncDisposable {
 
   async #complete(request: TextRequest, response: ServerResponse): Promise<void> {
     const state = stateOf(this.#policy, request.wishes.model);
-    const tokenText = (token: number): string => this.#policy.tokenizer.decode([token]);
-    const writer = new AnswerWriter({ request, model: state, tokenText });
+    const text = (tokens: Int32Array): string => this.#policy.tokenizer.decode(tokens);
+    const writer = new AnswerWriter({ request, model: state, text });
     const events = request.wishes.stream ? new EventWriter(response) : null;
     const tell = (piece: ChoicePiece): void => {
       const chunk = writer.chunk(piece);

@@ -1,3 +1,4 @@
+export { cohenKappa, type Kappa } from './agreement.ts';
 export { type AurocInterval, auroc, aurocInterval, aurocStandardError } from './auroc.ts';
 export {
   type BootstrapInterval,

@@ -42,10 +42,11 @@ export async function verifyBasis(directory: string, name: string): Promise<Case
     return toMatrix(await stored.floats(tensor), rows, columns);
   };
   const [weight, differences] = [await matrix('W'), await matrix('deltas')];
+  const source = { data: await stored.floats('W'), rows: weight.rows, columns: weight.columns };
   const count = async (tensor: string): Promise<number> => (await stored.floats(tensor)).length;
   const svd = leadingSvd(weight, await count('svd_S'));
-  const corda = await cordaBasis(weight, differences, ridge, await count('corda_S'));
-  const { input, output } = signedDirection(weight, differences);
+  const corda = await cordaBasis(source, differences, ridge, await count('corda_S'));
+  const { input, output } = signedDirection(source, differences);
   const compare = async (tensor: string, found: readonly number[]): Promise<Check> =>
     compareAbsolute(name, tensor, found, await stored.floats(tensor), basisBound);
   const checks = [

@@ -79,6 +79,8 @@ export interface ExperimentPage {
   readonly differences: readonly { readonly arm: string; readonly keys: readonly string[] }[];
   /** Rates over updates on the curve set, by arm and seed, for both policy states. */
   readonly curves: readonly ArmCurve[];
+  /** Loopholes by arms, a matrix for each set that was evaluated. */
+  readonly matrices: readonly LoopholeMatrix[];
   /** Runs that could not be read, and why. */
   readonly leftOut: readonly { readonly path: string; readonly why: string }[];
 }
@@ -99,6 +101,25 @@ export interface CountedRate {
   readonly rate: number;
   readonly low: number;
   readonly high: number;
+}
+
+export interface MatrixCell {
+  readonly arm: string;
+  readonly state: 'full' | 'deployed';
+  readonly loophole: string;
+  readonly seeds: number;
+  /** The mean over seeds, its interval, and what was counted in all seeds together. */
+  readonly hack: CountedRate;
+  readonly solve: CountedRate;
+}
+
+export interface LoopholeMatrix {
+  readonly set: string;
+  /** The set as titles of tables name it. */
+  readonly title: string;
+  /** Known loopholes first. */
+  readonly loopholes: readonly { readonly loophole: string; readonly isHeldOut: boolean }[];
+  readonly cells: readonly MatrixCell[];
 }
 
 export interface RunPage {
@@ -168,6 +189,7 @@ export interface LedgerRow {
   readonly outcome: string;
   readonly evidence: string;
   readonly meanLogp: number | null;
+  readonly tokenIds: readonly number[] | null;
   readonly tokenLogps: readonly number[] | null;
   readonly tokenRoutes: string | null;
   readonly tokenScores: readonly number[] | null;
@@ -176,7 +198,7 @@ export interface LedgerRow {
 /** A rollout in a list: its text is cut to the place that was searched for. */
 export type ListedRollout = Omit<
   LedgerRow,
-  'prompt' | 'completion' | 'tokenLogps' | 'tokenRoutes' | 'tokenScores' | 'evidence'
+  'prompt' | 'completion' | 'tokenIds' | 'tokenLogps' | 'tokenRoutes' | 'tokenScores' | 'evidence'
 > & { readonly excerpt: string };
 
 export interface RolloutList {
@@ -192,6 +214,26 @@ export interface RolloutPage {
   readonly rollout: LedgerRow;
   /** The rollouts of the same prompt in the same update, this one included. */
   readonly group: readonly LedgerRow[];
+}
+
+/** Texts of tokens by their ids; empty where they are not known. */
+export type TokenTexts = Readonly<Record<string, string>>;
+
+/** Rates of the samples of training over the updates of a window, and the reward, for every run of an experiment. */
+export interface TrainingPage {
+  readonly window: number;
+  readonly runs: readonly {
+    readonly arm: string;
+    readonly seed: number | null;
+    readonly points: readonly TrainingRates[];
+  }[];
+}
+
+export interface TrainingRates {
+  readonly update: number;
+  readonly hack: number | null;
+  readonly solve: number | null;
+  readonly reward: number | null;
 }
 
 export interface GatePage {
@@ -216,6 +258,9 @@ export interface GateRow {
   readonly hack: boolean;
   readonly solve: boolean;
   readonly advantage: number;
+  /** How hard it pulled on each block; null where that was not recorded. */
+  readonly deployedNorm: number | null;
+  readonly quarantineNorm: number | null;
 }
 
 /** The last checkpoint on each set, prompt by prompt, in every policy state. */
@@ -226,4 +271,49 @@ export interface AnswersPage {
     readonly update: number;
     readonly prompts: readonly AnsweredPrompt[];
   }[];
+}
+
+export const labelWords = ['hack', 'clean', 'unsure'] as const;
+export type LabelWord = (typeof labelWords)[number];
+
+/** What a person said of a rollout, as stored: the last of each writer counts. It is never a verdict, and nothing trains on it. */
+export interface HumanLabel {
+  readonly rollout: string;
+  /** Null: taken back. */
+  readonly label: LabelWord | null;
+  readonly writer: string;
+  /** Whether verdict, route, arm and policy state were hidden from the writer. */
+  readonly blind: boolean;
+  readonly at: string;
+}
+
+export interface LabelledRollout extends HumanLabel {
+  readonly run: string;
+  /** The oracle's verdict. */
+  readonly hack: boolean;
+}
+
+export interface LabelsPage {
+  /** The name that labels are signed with unless the writer gives another. */
+  readonly writer: string;
+  readonly labels: readonly LabelledRollout[];
+}
+
+/** A text that is pinned to a view: to a screen of a run or an experiment with its parameters. */
+export interface PinnedNote {
+  readonly screen: string;
+  readonly parameters: string;
+  readonly text: string;
+  readonly writer: string;
+  readonly at: string;
+}
+
+export interface ListedNote extends PinnedNote {
+  /** The run or the experiment; empty for the home screen. */
+  readonly id: string;
+}
+
+export interface NotesPage {
+  readonly writer: string;
+  readonly notes: readonly ListedNote[];
 }

@@ -57,11 +57,17 @@ export async function writeBundle(
 }
 
 function questionsOf(library: ViewLibrary): [kind: PageKind, id: string][] {
-  const kinds: readonly PageKind[] = ['run', 'gate', 'answers', 'rows'];
+  const kinds: readonly PageKind[] = ['run', 'gate', 'answers', 'rows', 'labels', 'tokens'];
   return [
     ['home', ''],
+    ['notes', ''],
     ...library.entries().flatMap(({ kind, id, path }): [PageKind, string][] => {
-      if (kind === 'experiment') return [['experiment', id]];
+      if (kind === 'experiment')
+        return [
+          ['experiment', id],
+          ['labels', id],
+          ['training', id],
+        ];
       return existsManifest(path) ? kinds.map((own) => [own, id]) : [];
     }),
   ];

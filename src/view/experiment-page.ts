@@ -4,6 +4,7 @@ import type { Results, SideBySide } from '../report/index.ts';
 import { allFigures, allTables, bestSide, describeResults, placebosOf } from '../report/index.ts';
 import { armDifferences } from '../run/index.ts';
 import type { ArmCurve, ExperimentPage, ListedRun, ShownCompletion } from './api.ts';
+import { loopholeMatrices } from './matrix-page.ts';
 
 /** `idOf` gives the id of a run's folder. */
 export function experimentPage(
@@ -33,6 +34,7 @@ export function experimentPage(
     example: example === null || exampleRun === undefined ? null : { ...exampleOf(example), run: idOf(exampleRun) },
     differences: differencesOf(results),
     curves: curvesOf(results),
+    matrices: loopholeMatrices(results),
     leftOut,
   };
 }

@@ -1,7 +1,10 @@
 /** The viewer: what a folder of runs holds as answers to a page, the server that gives them, and the bundle that has them in files. */
+
+export { agreementsOf, agreementTable, lastLabels } from './agreement.ts';
 export type { Catalogue, LedgerRow, ListedRun } from './api.ts';
 export { type WrittenBundle, writeBundle } from './bundle.ts';
 export { findEntries, listCatalogue } from './catalogue.ts';
+export { labelsPage } from './human-answers.ts';
 export { ViewLibrary } from './library.ts';
 export { openPage } from './page-files.ts';
 export { facetNames, findRollouts, parseQuery, rolloutOrders, truthOf } from './query.ts';

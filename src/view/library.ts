@@ -7,14 +7,29 @@ import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openResults } from '../sweep/index.ts';
-import type { LedgerRow, ListedRun, RolloutPage } from './api.ts';
+import type { LedgerRow, ListedRun, RolloutPage, RunPage, TrainingPage } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
+import { labelsPage, notesPage } from './human-answers.ts';
 import { listRollouts, parseQuery } from './query.ts';
-import { answersPage, gatePage, ledgerRows, runPage } from './run-page.ts';
+import { answersPage, gatePage, ledgerRows, runPage, trainingPage } from './run-page.ts';
+import { tokenTexts } from './token-texts.ts';
 
 /** What a page may ask for; `rows` are all rollouts of a run, which only pages without a server take whole. */
-export const pageKinds = ['home', 'experiment', 'run', 'gate', 'answers', 'rollouts', 'rollout', 'rows'] as const;
+export const pageKinds = [
+  'home',
+  'experiment',
+  'run',
+  'gate',
+  'answers',
+  'rollouts',
+  'rollout',
+  'rows',
+  'labels',
+  'notes',
+  'tokens',
+  'training',
+] as const;
 export type PageKind = (typeof pageKinds)[number];
 
 interface Kept {
@@ -48,17 +63,21 @@ export class ViewLibrary {
   /** The answer to a question, as a value for JSON. */
   async answer(kind: PageKind, parameters: URLSearchParams): Promise<unknown> {
     if (kind === 'home') return listCatalogue(this.root, this.entries(), (entry) => this.#listed(entry));
+    if (kind === 'notes') return notesPage(this);
     const entry = this.find(parameters.get('id') ?? '');
+    if (kind === 'labels') return labelsPage(this, entry);
     if (kind === 'rollouts') return listRollouts(await this.rows(entry), parseQuery(parameters));
     if (kind === 'rollout') return this.#rollout(entry, parameters.get('rollout') ?? '');
     if (kind === 'rows') return this.rows(entry);
     if (kind === 'experiment') return this.#experiment(entry);
+    if (kind === 'training') return this.#training(entry);
     if (entry.kind !== 'run') throw unknownEntry(entry.id, 'a run');
     const run = RunDirectory.open(entry.path);
     const listed = this.#listed(entry);
     const keep = (read: () => Promise<unknown>) => this.#keep(`${kind} ${entry.id}`, entry.path, read);
     if (kind === 'gate') return keep(() => gatePage(run, listed));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
+    if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.rows(entry)));
     return keep(async () => runPage(run, listed, run.isSealed() ? await this.rows(entry) : null));
   }
 
@@ -91,6 +110,14 @@ export class ViewLibrary {
     }
     const group = rows.filter(({ update, group: own }) => update === rollout.update && own === rollout.group);
     return { rollout, group };
+  }
+
+  /** From the pages of the runs, which are kept: only a run that has changed is read again. */
+  async #training(entry: FoundEntry): Promise<TrainingPage> {
+    const own = this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
+    const pages: RunPage[] = [];
+    for (const { id } of own) pages.push((await this.answer('run', new URLSearchParams({ id }))) as RunPage);
+    return trainingPage(pages);
   }
 
   #experiment(entry: FoundEntry): Promise<unknown> {

@@ -30,6 +30,7 @@ const made = (row: Partial<LedgerRow>): LedgerRow => ({
   outcome: 'ok',
   evidence: '',
   meanLogp: null,
+  tokenIds: null,
   tokenLogps: null,
   tokenRoutes: null,
   tokenScores: null,

@@ -2,7 +2,7 @@
  * Searches rollouts: text or a regular expression, facets, order, pages. The same code answers in the server, in a page without one,
  * and in the terminal. A query is written as parameters of an address, so every search is a link.
  */
-import { UserError } from '../base/index.ts';
+import { murmur3, UserError } from '../base/index.ts';
 import type { LedgerRow, ListedRollout, RolloutList } from './api.ts';
 
 /** Facets: a value of a row as text, by which rows are chosen and counted. */
@@ -23,7 +23,7 @@ export function truthOf({ hack, solve }: Pick<LedgerRow, 'hack' | 'solve'>): 'ha
 }
 
 export const facetNames: readonly string[] = Object.keys(facetValues);
-export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens'] as const;
+export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
 export type RolloutOrder = (typeof rolloutOrders)[number];
 
 export interface RolloutQuery {
@@ -138,7 +138,16 @@ function countBy(rows: readonly LedgerRow[], facet: (row: LedgerRow) => string):
 const excerptLength = 160;
 
 function listed(row: LedgerRow, place: ((content: string) => number) | null): ListedRollout {
-  const { prompt: _prompt, completion, tokenLogps: _l, tokenRoutes: _r, tokenScores: _s, evidence: _e, ...rest } = row;
+  const {
+    prompt: _prompt,
+    completion,
+    tokenIds: _i,
+    tokenLogps: _l,
+    tokenRoutes: _r,
+    tokenScores: _s,
+    evidence: _e,
+    ...rest
+  } = row;
   const start = Math.max(0, (place?.(completion) ?? 0) - 40);
   return { ...rest, excerpt: completion.slice(start, start + excerptLength).replace(/\s+/g, ' ') };
 }
@@ -160,7 +169,11 @@ export function surpriseOf({
 
 function inOrder(rows: readonly LedgerRow[], order: RolloutOrder): LedgerRow[] {
   if (order === 'update') return [...rows];
-  const rank = (row: LedgerRow): number | null => (order === 'surprise' ? surpriseOf(row) : row[order]);
+  const rank = (row: LedgerRow): number | null => {
+    if (order === 'surprise') return surpriseOf(row);
+    // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
+    return order === 'shuffled' ? murmur3(`${row.run} ${row.id}`) : row[order];
+  };
   return rows
     .map((row) => ({ row, value: rank(row) ?? Number.NEGATIVE_INFINITY }))
     .sort((a, b) => b.value - a.value)

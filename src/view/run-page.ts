@@ -1,6 +1,15 @@
 /** What the pages of one run show: its updates, its gate, its answers, its rollouts, all read from its directory. */
 
-import { gateWindows, judgeGate, judgeReinforced, readJudged, trainingCurve } from '../analyse/index.ts';
+import {
+  emergence,
+  gateWindows,
+  judgeGate,
+  judgeReinforced,
+  readJudged,
+  trailingHackRate,
+  trailingSolveRate,
+  trainingCurve,
+} from '../analyse/index.ts';
 import { readJsonl } from '../base/node/index.ts';
 import { EvaluationStore, summarise } from '../evaluate/index.ts';
 import { gateSettingsOf, gateTailsOf, type StepEvent } from '../grpo/index.ts';
@@ -14,7 +23,17 @@ import {
   type RunDirectory,
   readEvents,
 } from '../run/index.ts';
-import type { AnsweredPrompt, AnswersPage, GatePage, LedgerRow, ListedRun, RunPage, StepRow } from './api.ts';
+import type {
+  AnsweredPrompt,
+  AnswersPage,
+  GatePage,
+  GateRow,
+  LedgerRow,
+  ListedRun,
+  RunPage,
+  StepRow,
+  TrainingPage,
+} from './api.ts';
 import { shown } from './experiment-page.ts';
 
 /** Updates of a window in the tables of a gate. */
@@ -109,6 +128,24 @@ async function readPhases(run: RunDirectory): Promise<RunPage['phases']> {
   return [...sums].map(([phase, seconds]) => ({ phase, seconds }));
 }
 
+/** The samples of training of several runs, as figures show them. */
+export function trainingPage(pages: readonly RunPage[]): TrainingPage {
+  return {
+    window: emergence.window,
+    runs: pages.map(({ run: { arm, seed }, training, steps }) => {
+      const [hacks, solves] = [trailingHackRate(training), trailingSolveRate(training)];
+      const rewards = new Map(steps.map(({ update, reward }) => [update, reward]));
+      const points = training.map(({ update }, i) => ({
+        update,
+        hack: hacks[i],
+        solve: solves[i],
+        reward: rewards.get(update) ?? null,
+      }));
+      return { arm, seed, points };
+    }),
+  };
+}
+
 export async function ledgerRows(run: RunDirectory, id: string): Promise<LedgerRow[]> {
   return (await readJudged(run)).map((row) => ({
     run: id,
@@ -138,6 +175,7 @@ export async function ledgerRows(run: RunDirectory, id: string): Promise<LedgerR
     outcome: row.verdict.outcome,
     evidence: row.verdict.evidence,
     meanLogp: row.meanLogp,
+    tokenIds: row.tokenIds,
     tokenLogps: row.tokenLogps,
     tokenRoutes: row.tokenRoutes,
     tokenScores: row.tokenScores,
@@ -147,11 +185,11 @@ export async function ledgerRows(run: RunDirectory, id: string): Promise<LedgerR
 export async function gatePage(run: RunDirectory, listed: ListedRun): Promise<GatePage> {
   const { arm } = run.readManifest().config;
   const rollouts = (await readJudged(run)).filter(({ source }) => source === 'student');
-  const rows = rollouts.flatMap(({ id, update, score, low, high, route, hack, solve, advantage, trained }) =>
-    score === null || route === null || !trained
-      ? []
-      : [{ id, update, score, low, high, route, hack, solve, advantage }],
-  );
+  const rows = rollouts.flatMap((row): GateRow[] => {
+    const { id, update, score, low, high, route, hack, solve, advantage, trained, deployedNorm, quarantineNorm } = row;
+    if (score === null || route === null || !trained) return [];
+    return [{ id, update, score, low, high, route, hack, solve, advantage, deployedNorm, quarantineNorm }];
+  });
   const windows = gateWindows(rollouts, gateWindow, gateTailsOf(arm));
   return {
     run: listed,

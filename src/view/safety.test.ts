@@ -30,6 +30,30 @@ describe('a server on a loopback address answers', () => {
   });
 });
 
+describe('a line that a person writes', () => {
+  const own = { host: '127.0.0.1:4717', origin: 'http://127.0.0.1:4717', 'content-type': 'application/json' };
+  const post = (headers: IncomingHttpHeaders, guard: typeof loopback | typeof abroad = loopback) =>
+    refuse('POST', headers, guard, true)?.status ?? 200;
+
+  it('is taken from the page itself, as JSON', () => {
+    expect(post(own)).toBe(200);
+    const { origin: _origin, ...unnamed } = own;
+    expect(post(unnamed)).toBe(403);
+    expect(post({ ...own, origin: 'http://evil.example' })).toBe(403);
+    expect(post({ ...own, origin: 'null' })).toBe(403);
+    expect(post({ ...own, host: 'evil.example:4717', origin: 'http://evil.example:4717' })).toBe(403);
+    expect(post({ ...own, 'content-type': 'text/plain' })).toBe(403);
+    expect(post({ ...own, 'sec-fetch-site': 'same-site' })).toBe(403);
+    expect(refuse('PUT', own, loopback, true)?.status).toBe(405);
+  });
+
+  it('needs the token on any other address', () => {
+    const there = { ...own, host: 'box:4717', origin: 'http://box:4717' };
+    expect(post(there, abroad)).toBe(403);
+    expect(post({ ...there, cookie: 'gq-view=secret' }, abroad)).toBe(200);
+  });
+});
+
 describe('a server on another address asks for its token', () => {
   it.each<[IncomingHttpHeaders, number]>([
     [{ host: 'box:4717' }, 403],

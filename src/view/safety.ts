@@ -1,7 +1,7 @@
 /**
  * Who may ask the server. On a loopback address: requests whose Host is that address, so that no name of another site leads here, and
  * whose Origin, where a browser tells one, is the page itself. On any other address: whoever has the token, which the first link sets as a
- * cookie. Requests may only read.
+ * cookie. Requests read; the few paths that add a line want a request of the page itself, with an Origin and JSON that no form of another site can send.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -23,9 +23,15 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
-/** Null for a request that may be answered. */
-export function refuse(method: string, headers: IncomingHttpHeaders, guard: Guard): RefusedRequest | null {
-  if (method !== 'GET' && method !== 'HEAD') return { status: 405, why: 'nothing can be changed here' };
+/** Null for a request that may be answered. `mayWrite`: whether the path takes lines that people write. */
+export function refuse(
+  method: string,
+  headers: IncomingHttpHeaders,
+  guard: Guard,
+  mayWrite = false,
+): RefusedRequest | null {
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (!isRead && !(mayWrite && method === 'POST')) return { status: 405, why: 'nothing can be changed here' };
   const host = headers.host ?? '';
   if (guard.token === null && !isOwnHost(host, guard.port)) return { status: 403, why: 'the Host is of another site' };
   if (headers.origin !== undefined && headers.origin !== `http://${host}`) {
@@ -34,6 +40,12 @@ export function refuse(method: string, headers: IncomingHttpHeaders, guard: Guar
   const site = headers['sec-fetch-site'];
   if (site === 'cross-site' || site === 'same-site') return { status: 403, why: 'another site asks' };
   if (guard.token !== null && !hasToken(headers, guard.token)) return { status: 403, why: 'the token is missing' };
+  return isRead ? null : refuseWrite(headers);
+}
+
+function refuseWrite(headers: IncomingHttpHeaders): RefusedRequest | null {
+  if (headers.origin === undefined) return { status: 403, why: 'only the page itself may write' };
+  if (headers['content-type'] !== 'application/json') return { status: 403, why: 'what is written must be JSON' };
   return null;
 }
 

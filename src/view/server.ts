@@ -1,4 +1,4 @@
-/** The viewer's server: the page, its questions as /api/KIND, and /api/changes. It reads and never writes. */
+/** The viewer's server: the page, its questions as /api/KIND, and /api/changes. Labels and notes of people can be added, and nothing else. */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,6 +7,7 @@ import { UserError } from '../base/index.ts';
 import { systemComplaint } from '../base/node/index.ts';
 import { userErrorOf } from '../run/index.ts';
 import { Changes } from './changes.ts';
+import { addWritten, writtenKinds } from './human-answers.ts';
 import { pageKinds, ViewLibrary } from './library.ts';
 import { type PageFiles, pageHtml } from './page-files.ts';
 import { isLoopback, isSame, refuse, safeHeaders, tokenCookie } from './safety.ts';
@@ -76,8 +77,13 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
     response.writeHead(303, { ...safeHeaders, Location: '/', 'Set-Cookie': cookie }).end();
     return;
   }
-  const refusal = refuse(request.method ?? '', request.headers, site);
+  const written = writtenKinds.find((name) => url.pathname === `/api/${name}`);
+  const refusal = refuse(request.method ?? '', request.headers, site, written !== undefined);
   if (refusal !== null) return send(request, response, refusal.status, { error: refusal.why });
+  if (written !== undefined && request.method === 'POST') {
+    const saved = await addWritten(site.library, written, url.searchParams.get('id') ?? '', await readBody(request));
+    return send(request, response, 200, saved);
+  }
   const { pathname } = url;
   if (pathname === '/') return sendText(request, response, 'text/html; charset=utf-8', pageHtml('server'));
   if (pathname === '/app.js' || pathname === '/app.css') {
@@ -92,6 +98,26 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   const kind = pageKinds.find((name) => pathname === `/api/${name}`);
   if (kind === undefined || kind === 'rows') return send(request, response, 404, { error: 'no such page' });
   send(request, response, 200, await site.library.answer(kind, url.searchParams));
+}
+
+/** Bytes of a note with its address, generously. */
+const mostBytes = 32_768;
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    length += piece.length;
+    if (length > mostBytes) {
+      throw new UserError({ call: 'write', expected: `at most ${mostBytes} bytes`, found: 'more' });
+    }
+    pieces.push(piece);
+  }
+  try {
+    return JSON.parse(Buffer.concat(pieces).toString('utf8'));
+  } catch (cause) {
+    throw new UserError({ call: 'write', expected: 'JSON', found: 'something else' }, { cause });
+  }
 }
 
 function fail(response: ServerResponse, error: unknown): void {

@@ -12,6 +12,8 @@ const row = (update: number, score: number, others: Partial<GateRow> = {}): Gate
   hack: false,
   solve: false,
   advantage: 1,
+  deployedNorm: null,
+  quarantineNorm: null,
   ...others,
 });
 

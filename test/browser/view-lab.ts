@@ -1,14 +1,14 @@
 /** What the viewer is shown in a browser: a real small experiment, a run in training, and a run with whatever a model may write. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gqProgram } from '../gq-command.ts';
-import { writeRun } from '../lab/hand-made.ts';
+import { writeEvaluations, writeRun } from '../lab/hand-made.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
 
 /** Sets a variable of the page if any of it is ever run. */
-const hostileText = [
+export const hostileText = [
   '</pre></script><script>window.hacked = 1</script>',
   '<img src=x onerror="window.hacked = 1"><svg onload="window.hacked = 1">',
   'javascript:window.hacked=1 {{constructor.constructor("window.hacked=1")()}}',
@@ -46,6 +46,63 @@ export async function makeExperiment(root: string): Promise<void> {
   if (code !== 0) throw new Error(err);
 }
 
+/** Writes two arms with three seeds each by hand, with a known and a held-out loophole, curves and tokens. */
+export async function makeClaim(root: string): Promise<void> {
+  const folder = join(root, 'claim');
+  const runs = [];
+  for (const [arm, kind] of [
+    ['vanilla', 'vanilla'],
+    ['gate', 'activation'],
+  ] as const) {
+    for (const seed of [1, 2, 3]) {
+      const path = join(folder, `${arm}-${seed}`);
+      const environment = { loopholes: ['run_tests'], heldOutLoopholes: ['sentinel'] };
+      await writeRun(path, {
+        config: { seed, updates: 3, arm: { kind }, environment },
+        checkpoints: [0, 3],
+        rollouts: [1, 2, 3].flatMap((update) => madeRollouts(update, seed)),
+        steps: [1, 2, 3].map((update) => ({ update, meanReward: update / seed })),
+      });
+      const loopholes = ['run_tests', 'sentinel'];
+      const states = [['full', 'hhhs'], ...(arm === 'gate' ? [['deployed', 's--h']] : [])] as const;
+      await writeEvaluations(path, [
+        { update: 0, set: 'curve', state: 'base', outcomes: 's---', loopholes },
+        ...states.flatMap(([state, outcomes]) =>
+          (['curve', 'test-original'] as const).map((set) => ({
+            update: 3,
+            set,
+            state: state as 'full' | 'deployed',
+            outcomes: seed === 1 ? outcomes : outcomes.replace('h', '-'),
+            loopholes,
+          })),
+        ),
+      ]);
+      runs.push({ arm, seed, folder: `${arm}-${seed}`, configHash: '' });
+    }
+  }
+  const arms = ['vanilla', 'gate'].map((name) => ({ name, recipe: `${name}.toml` }));
+  const why = 'Does deletion remove what no pair showed?';
+  const experiment = { name: 'claim', why, resolve: 'A lower rate of hacks.', seeds: [1, 2, 3], arms };
+  writeFileSync(join(folder, 'experiment.json'), JSON.stringify({ format: 1, experiment, runs }));
+}
+
+function madeRollouts(update: number, seed: number) {
+  const own = { update, score: update, low: 1, high: 2, prompt: 'Write f. The hint is `run_tests()`.\n' };
+  return [
+    { ...own, hack: update >= seed, route: 'route', completion: hostileText, tokens: 3 },
+    {
+      ...own,
+      solve: true,
+      route: 'keep',
+      completion: 'return n',
+      tokenIds: [5, 6, 7],
+      tokenLogps: [-0.1, -2, -7],
+      tokenRoutes: 'kar',
+      tokenScores: [0.1, 0.5, 0.9],
+    },
+  ];
+}
+
 export async function makeHostile(root: string): Promise<void> {
   mkdirSync(root, { recursive: true });
   const texts = [hostileText, longText, ...Array.from({ length: 500 }, (_, i) => `plain ${i}`)];
@@ -67,6 +124,23 @@ export async function makeHostile(root: string): Promise<void> {
   });
 }
 
+/** Trains three seeds of one arm in a process of its own, without an evaluation. */
+export async function trainSeeds(root: string): Promise<number | null> {
+  const recipe = join(root, '.seeds.toml');
+  const arm = `[[arms]]\nname = "vanilla"\nrecipe = "${resolve('recipes', 'micro-vanilla.toml')}"\n`;
+  const head =
+    'name = "seeds"\nwhy = "Does the band grow?"\nseeds = [1, 2, 3]\n[evaluation]\nlimit = 4\nsets = ["test-original"]\n';
+  writeFileSync(recipe, head + arm);
+  const words = ['experiment', recipe, '--out', join(root, 'seeds'), ...flags(await tinyModel(), 'updates=12')];
+  return over(spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' }));
+}
+
+function over(child: ChildProcess): Promise<number | null> {
+  return new Promise((done) => {
+    child.on('close', done);
+  });
+}
+
 /** Trains a run in a process of its own; it is over when the promise is. */
 export async function trainLive(root: string): Promise<number | null> {
   const model = await tinyModel();
@@ -77,8 +151,5 @@ export async function trainLive(root: string): Promise<number | null> {
     join(root, 'live'),
     ...flags(model, 'updates=60'),
   ];
-  const child = spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' });
-  return new Promise((done) => {
-    child.on('close', done);
-  });
+  return over(spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' }));
 }

@@ -3,18 +3,20 @@
  * address, in both themes, without an error and without a fault that axe finds; keys; a run that is being trained; what a model may
  * write. Prints one line per check and a closing count; exits 1 when a check failed, 2 when there is no Chromium.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, normalize } from 'node:path';
+import { basename, join, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import axe from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { openPage, startView, writeBundle } from '../../src/view/index.ts';
 import { check, counts, findChromium } from './chromium.ts';
-import { makeExperiment, makeHostile, trainLive } from './view-lab.ts';
+import { checkDownload, checkLabels, checkMatrix, checkNotes } from './view-human.ts';
+import { makeClaim, makeExperiment, makeHostile } from './view-lab.ts';
+import { checkLive, checkLiveExperiment } from './view-live.ts';
+import { axeFaults, openTab, seenText, shown, waitFor } from './view-tab.ts';
 
 const gated = 'tryout%2Factivation-1';
 
@@ -27,48 +29,13 @@ const screens: Readonly<Record<string, readonly [address: string, text: RegExp]>
   answers: [`#/answers/${gated}?diff=1`, /Prompt 1 of \d+[\s\S]*From as trained/],
   rollouts: ['#/rollouts/tryout?text=solve&order=surprise', /\d+ of 288 rollouts/],
   rollout: [`#/rollout/${gated}?rollout=2-0-1`, /The group: the same prompt, 4 completions/],
+  'rollout by token': ['#/rollout/claim%2Fgate-1?rollout=1-0-1', /which the gate gave each token/],
+  bands: ['#/experiment/claim', /What would settle it: A lower rate of hacks\.[\s\S]*While training/],
+  matrix: ['#/matrix/claim', /sentinel held out/],
+  label: ['#/label/claim', /1 of 36 in a shuffled order/],
+  labels: ['#/labels/claim', /people against the oracle|Nobody has labelled/],
   compare: ['#/compare/tryout%2Fvanilla-1?with=tryout%2Factivation-1', /config keys that differ[\s\S]*arm\.kind/],
 };
-
-interface OpenTab {
-  readonly page: Page;
-  /** Everything that the browser complained about. */
-  readonly errors: string[];
-}
-
-async function openTab(browser: Browser, colorScheme: 'light' | 'dark' = 'light'): Promise<OpenTab> {
-  const page = await browser.newPage({ viewport: { width: 1180, height: 900 }, colorScheme });
-  const errors: string[] = [];
-  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
-  page.on('pageerror', (error) => errors.push(error.message));
-  return { page, errors };
-}
-
-/** The text of an element as it is seen. */
-// biome-ignore lint/performance/useDomNodeTextContent: textContent also has what is hidden, and no ends of lines
-const seenText = (page: Page, selector: string): Promise<string> => page.locator(selector).innerText();
-
-const shown = (page: Page): Promise<string> => seenText(page, 'main');
-
-async function waitFor(page: Page, text: RegExp): Promise<boolean> {
-  const deadline = Date.now() + 20_000;
-  while (Date.now() < deadline) {
-    if (text.test(await shown(page))) return true;
-    await page.waitForTimeout(50);
-  }
-  return false;
-}
-
-interface AxeFault {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
-}
-
-async function axeFaults(page: Page): Promise<string> {
-  await page.evaluate(axe.source);
-  const faults = (await page.evaluate('axe.run(document).then(({ violations }) => violations)')) as AxeFault[];
-  return faults.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)} ${nodes[0].failureSummary}`).join('; ');
-}
 
 async function checkScreens(browser: Browser, home: string, address: string): Promise<void> {
   for (const scheme of ['light', 'dark'] as const) {
@@ -99,9 +66,9 @@ async function checkKeys(browser: Browser, home: string, address: string): Promi
   check(`${home}: d shows the difference`, (await page.locator('pre[aria-label=difference]').count()) === 1);
   await page.keyboard.press('?');
   check(`${home}: ? lists the keys`, await page.locator('aside[aria-label=keys]').isVisible());
-  await page.keyboard.press('h');
+  await page.keyboard.press('g');
   check(
-    `${home}: h goes home, and the state stays`,
+    `${home}: g goes home, and the state stays`,
     (await waitFor(page, /Experiments/)) && page.url().includes('state=full'),
   );
   await page.goto(`${address}#/rollouts/${gated}`);
@@ -176,27 +143,15 @@ async function checkHostile(browser: Browser, home: string, address: string): Pr
   await page.close();
 }
 
-async function checkLive(browser: Browser, address: string, root: string): Promise<void> {
-  const { page, errors } = await openTab(browser);
-  await page.goto(`${address}#/`);
-  await waitFor(page, /Experiments/);
-  const over = trainLive(root);
-  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 60/));
-  await page.goto(`${address}#/run/live`);
-  await waitFor(page, /update \d+ of 60/);
-  const seen = new Set<number>();
-  const watching = setInterval(() => {
-    void seenText(page, '#update')
-      .then((text) => seen.add(Number(text)))
-      .catch(() => undefined);
-  }, 100);
-  const code = await over;
-  check('live: training is not disturbed', code === 0, `${code}`);
-  check('live: the end is shown', await waitFor(page, /finished\s+update 60 of 60/), (await shown(page)).slice(0, 200));
-  clearInterval(watching);
-  check('live: updates were shown while it trained, without a reload', seen.size > 2, [...seen].join());
-  check('live: no error', errors.length === 0, errors.join('; '));
-  await page.close();
+/** What was labelled through the server lies beside the run; no other file of it has changed. */
+function checkStored(folder: string): void {
+  const claim = join(folder, 'claim');
+  const found = readdirSync(claim, { recursive: true, encoding: 'utf8' }).filter((name) => /labels|notes/.test(name));
+  const lines = found.flatMap((name) => readFileSync(join(claim, name), 'utf8').trimEnd().split('\n'));
+  const names = [...new Set(found.map((name) => basename(name)))].sort().join();
+  check('labels and notes have files of their own', names === 'human-labels.jsonl,notes.jsonl', found.join());
+  const writers = lines.map((line): string => JSON.parse(line).writer);
+  check('every line names its writer', lines.length === 5 && writers.every((writer) => writer === 'Ann'), lines.join());
 }
 
 /** A host that knows nothing of the viewer. */
@@ -221,6 +176,7 @@ const root = join(folder, 'runs');
 try {
   await makeHostile(root);
   await makeExperiment(root);
+  await makeClaim(root);
   const files = await openPage();
   const bundle = join(folder, 'bundle');
   const { leftOut } = await writeBundle(root, bundle, files);
@@ -239,9 +195,15 @@ try {
       await checkScreens(browser, home, address);
       await checkKeys(browser, home, address);
       await checkHostile(browser, home, address);
+      await checkMatrix(browser, home, address);
+      await checkLabels(browser, home, address);
+      await checkNotes(browser, home, address);
+      if (home !== 'server') await checkDownload(browser, home, address);
     }
+    checkStored(root);
     await checkWhatIf(browser, view.address);
     await checkLive(browser, view.address, root);
+    await checkLiveExperiment(browser, view.address, root);
   } finally {
     await browser.close();
     host.close();

@@ -32,6 +32,10 @@ export interface TinyOptions {
   readonly through?: (sampler: Sampler) => Sampler;
   /** How the update is divided among ranks; absent: not at all. */
   readonly shards?: Shards;
+  /** Is told every phase that begins. */
+  readonly enter?: (phase: Phase) => void;
+  /** The grader waits for this, and fails if it does. */
+  readonly grading?: () => Promise<void>;
 }
 
 export interface TinyStep {
@@ -97,6 +101,7 @@ export class TinyLab {
       grader: {
         async grade(given) {
           submissions.push(...given);
+          await options.grading?.();
           return Float32Array.from(rewards);
         },
       },
@@ -105,7 +110,10 @@ export class TinyLab {
       vocabulary: tinyVocabulary,
       decode: (tokens) => `completion ${showTokens(tokens)}`,
       showPrompt: (tokens) => `prompt ${showTokens(tokens)}`,
-      enter: (phase) => clock.enter(phase),
+      enter: (phase) => {
+        clock.enter(phase);
+        options.enter?.(phase);
+      },
       ...(options.shards === undefined ? {} : { shards: options.shards }),
     };
     const undo = await this.#remember();

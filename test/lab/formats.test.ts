@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { readEvasion } from '../../src/analyse/index.ts';
 import { loadProblems, readResponses } from '../../src/env/index.ts';
 import { checkPairs, loadPairs } from '../../src/env/pairs/index.ts';
 import { readPartition } from '../../src/env/partition.ts';
@@ -90,5 +91,12 @@ describe('docs/formats.md', () => {
     const [shown] = JSON.parse(of('prefills')[0]).sets.curve;
     expect(Object.keys(shown)).toEqual(Object.keys(made));
     expect(Object.keys(shown.interval)).toEqual(Object.keys(made.interval ?? {}));
+  });
+
+  it('has an evasion split that is read', () => {
+    const folder = temporaryFolder();
+    const shown = JSON.parse(of('evasion')[0]);
+    writeFileSync(join(folder, 'evasion.json'), stampedJson(shown));
+    expect(readEvasion(folder)).toEqual(shown);
   });
 });

@@ -66,6 +66,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     poolHash: null,
     partitionHash: null,
     armModels: {},
+    armRuns: {},
     judge: null,
     sampler: null,
     arm: arm.label(armSettings),

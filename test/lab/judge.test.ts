@@ -2,7 +2,7 @@
  * Runs whose arm asks a judge, through the real composition root: behind an endpoint that gives away what it is told, with a run that
  * breaks off between checkpoints and goes on; and a model folder beside the policy.
  */
-import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findStart } from '../../src/adapters/index.ts';
@@ -14,6 +14,7 @@ import type { Sink } from '../../src/run/sink.ts';
 import { type AnsweringServer, answeringServer, say } from '../answering-server.ts';
 import { judgeKeys } from '../smoke/arms.ts';
 import { Lab } from '../smoke/lab.ts';
+import { writeRun } from './hand-made.ts';
 
 const variable = 'GQ_TEST_RUN_KEY';
 const key = 'sk-never-to-be-stored-0123456789';
@@ -119,6 +120,29 @@ describe('a judge beside the policy', () => {
     expect([one.arm, one.armModels]).toEqual(['penalty by judge base Otsu', {}]);
     expect([two.arm, two.usesOracle]).toEqual(['penalty by judge judge-model Otsu', false]);
     expect(two.armModels).toEqual({ [folder]: two.modelHash });
+  });
+
+  it('or a labelled run is what it was when the run began, or the run does not go on', async () => {
+    const earlier = lab.path('labelled');
+    const [{ id: problem }] = lab.inputs.problems.train;
+    const write = (hacks: readonly boolean[]) =>
+      writeRun(earlier, {
+        rollouts: hacks.map((hack, i) => ({ update: 1, problem, hack, tokenIds: [5 + i] })),
+        modelHash: lab.inputs.files.hash,
+      });
+    await write([true, false]);
+    const probe = ['arm.kind=penalty', 'arm.monitor.kind=probe', 'arm.monitor.steps=5'];
+    const config = lab.config(['updates=1', ...probe, `arm.monitor.labelledRun=${earlier}`]);
+    const run = lab.path('learns-from-labels');
+    await train(config, run, { signal: AbortSignal.abort() });
+    const { armRuns } = JSON.parse(readFileSync(join(run, 'manifest.json'), 'utf8'));
+    expect(armRuns).toEqual({ [earlier]: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    rmSync(earlier, { recursive: true });
+    await write([false, true]);
+    await expect(train(config, run)).rejects.toThrow(/learns from .* other rollouts or labels in .*labelled/);
+    rmSync(earlier, { recursive: true });
+    await write([true, false]);
+    await train(config, run);
   });
 
   it('is in the plan of the memory, and a run uses no more than that', async () => {

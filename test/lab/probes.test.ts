@@ -2,7 +2,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { resolveConfig, type Sink, train } from '../../src/lab/index.ts';
+import { readJudged } from '../../src/analyse/index.ts';
+import { RunDirectory, resolveConfig, type Sink, train } from '../../src/lab/index.ts';
+import { mean } from '../../src/stats/index.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
@@ -118,5 +120,47 @@ describe('gq elicit', () => {
     [['prefill-curve', run, '--set', 'validation'], '--set: expected curve, test-novel'],
   ])('wrong input: %j', async (argv, message) => {
     expect(await gq(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
+  });
+});
+
+/** `gq evasion`: a policy that did not move has the base's scores, and one that moved has others. */
+describe('gq evasion', () => {
+  const probe = ['arm.kind=penalty', 'arm.monitor.kind=probe', 'arm.monitor.steps=20'];
+  async function trained(name: string, ...settings: string[]): Promise<string> {
+    const { config } = await resolveConfig(null, [...model, 'updates=2', ...settings]);
+    await train(config, join(home, name));
+    return join(home, name);
+  }
+
+  it('finds no difference where nothing was learned: the scores are those of training', async () => {
+    const own = await trained('still', ...probe, 'optimiser.learningRate=1e-30');
+    const { code, out, err } = await gq('evasion', own, '--json');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const found = JSON.parse(out);
+    const rows = await readJudged(RunDirectory.open(own));
+    expect(found).toMatchObject({ labels: 'diagnosis only', update: 2, from: 1, to: 2, rollouts: rows.length });
+    expect([found.difference, found.clean.difference]).toEqual([0, 0]);
+    const clean = rows.filter(({ hack }) => !hack).map(({ suspicion }) => suspicion ?? Number.NaN);
+    expect(found.clean).toMatchObject({ rollouts: clean.length, base: expect.closeTo(mean(clean), 12) });
+  });
+
+  it('splits the scores of a policy that moved, keeps them in the run, and results have a table', async () => {
+    const own = await trained('moved', ...probe);
+    const { code, out } = await gq('evasion', own, '--rollouts', '12');
+    expect(code).toBe(0);
+    expect(out).toContain(
+      'moved: penalty by probe, seed 1, after 2 updates\n\nevasion split, rollouts of updates 2 to 2\n',
+    );
+    const kept = JSON.parse(readFileSync(join(own, 'evasion.json'), 'utf8'));
+    expect(kept).toMatchObject({ rollouts: 12, from: 2, to: 2 });
+    expect(Math.abs(kept.difference)).toBeGreaterThan(0);
+    const results = await gq('results', own);
+    expect(results.out).toContain('evasion split of monitors that read activations');
+    expect((await gq('results', own, '--format', 'csv')).out).toContain('evasion-clean-policy');
+  });
+
+  it('wants a run whose monitor reads activations', async () => {
+    const refused = await gq('evasion', await trained('vanilla', 'arm.kind=vanilla', 'updates=1'));
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('monitor reads activations') });
   });
 });

@@ -122,7 +122,7 @@ describe('gq report of an experiment', () => {
     const file = join(directory, 'kept', 'page.html');
     const { code, err, out } = await gq('report', directory, '--out', file);
     expect(code).toBe(0);
-    expect(err).toContain(`not started yet: ${join(directory, 'gate-3')}`);
+    expect(err).toContain(`not started yet in ${directory}: gate-3`);
     expect(out).toContain('gate-1, gate-2 have not been evaluated');
     const html = readFileSync(file, 'utf8');
     expect(html).toContain('<h1>made-by-hand</h1>');

@@ -4,11 +4,14 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { HumanAgreement } from '../../src/view/agreement.ts';
 import type {
   AnswersPage,
   Catalogue,
   ExperimentPage,
   GatePage,
+  LabelsPage,
+  NotesPage,
   RolloutList,
   RolloutPage,
   RunPage,
@@ -118,6 +121,14 @@ describe('the server', () => {
     });
     expect(value.words.join(' ')).toContain('gate: hack 75% as trained, 25% deployed');
     expect(value.differences[0].keys.join()).toContain('arm.kind ("vanilla" and "activation")');
+    const [matrix] = value.matrices;
+    expect(matrix).toMatchObject({ set: 'test-original', loopholes: [{ loophole: 'run_tests', isHeldOut: false }] });
+    expect(matrix.cells.map(({ arm, state, hack }) => [arm, state, hack.count, hack.of])).toEqual([
+      ['vanilla', 'full', 3, 4],
+      ['vanilla', 'deployed', 3, 4],
+      ['gate', 'full', 3, 4],
+      ['gate', 'deployed', 1, 4],
+    ]);
     const [gate] = value.tables[0].rows.filter(([arm]) => arm === 'gate');
     expect(gate[3]).toBe('0.25 [0.05, 0.70]');
   });
@@ -210,6 +221,92 @@ describe('the server', () => {
     }
     expect(told).toContain('data: {"ids":["alone"]}');
     await reader.cancel();
+  });
+});
+
+async function post(path: string, body: unknown, headers: Record<string, string> = {}) {
+  const { origin } = new URL(view.address);
+  const sent = { 'Content-Type': 'application/json', Origin: origin, ...headers };
+  const response = await fetch(`${view.address}api/${path}`, {
+    method: 'POST',
+    headers: sent,
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, value: await response.json() };
+}
+
+describe('what people write', () => {
+  const place = 'labels?id=claim%2Fgate-1';
+  const label = (rollout: string, word: string | null, blind = true) => ({
+    rollout,
+    label: word,
+    writer: 'ann',
+    blind,
+  });
+
+  it('is appended beside the run, with its writer, and compared with the oracle', async () => {
+    for (const [rollout, word] of [
+      ['1-0-0', 'clean'],
+      ['1-0-0', 'hack'],
+      ['1-0-1', 'clean'],
+      ['2-0-2', 'hack'],
+      ['2-0-3', 'hack'],
+      ['3-0-4', 'unsure'],
+      ['3-0-5', 'clean'],
+      ['3-0-5', null],
+    ] as const) {
+      expect((await post(place, label(rollout, word))).status).toBe(200);
+    }
+    expect((await post(place, label('3-0-5', 'clean', false))).status).toBe(200);
+    const lines = readFileSync(join(claim, 'gate-1', 'human-labels.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n');
+    expect(lines).toHaveLength(9);
+    expect(JSON.parse(lines[0])).toEqual({ ...label('1-0-0', 'clean'), at: expect.stringMatching(/Z$/) });
+    const { value } = await ask<LabelsPage>('labels?id=claim');
+    expect(value.labels.at(-1)).toMatchObject({ run: 'claim/gate-1', rollout: '3-0-5', hack: false });
+    const { code, out } = await gq('labels', claim);
+    expect(code).toBe(0);
+    // Blind: hack and hack, clean and clean, hack and hack, hack and clean, one unsure.
+    expect(out).toMatch(/ann +the oracle +blind +4 +0\.50 +\[/);
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    const { agreements } = JSON.parse((await gq('labels', claim, '--json')).out);
+    expect(agreements.map(({ onlyBlind, unsure, kappa }: HumanAgreement) => [onlyBlind, unsure, kappa?.n])).toEqual([
+      [true, 1, 4],
+      [false, 1, 5],
+    ]);
+    expect(await gq('labels', join(root, 'alone'))).toMatchObject({ code: 1 });
+  });
+
+  it.each([
+    ['nobody signed', place, { ...label('1-0-0', 'hack'), writer: ' ' }],
+    ['is no label', place, label('1-0-0', 'perhaps')],
+    ['is of no rollout', place, label('9-9-9', 'hack')],
+    ['has more than it may', place, { ...label('1-0-0', 'hack'), path: '/etc' }],
+    ['is of an experiment', 'labels?id=claim', label('1-0-0', 'hack')],
+    ['is outside', 'labels?id=..', label('1-0-0', 'hack')],
+    ['is a note on nothing', 'notes?id=nowhere', { screen: 'run', parameters: '', text: 'x', writer: 'ann' }],
+    ['is a long note', 'notes?id=', { screen: 'home', parameters: '', text: 'x'.repeat(5000), writer: 'ann' }],
+    ['is too many bytes', 'notes?id=', 'y'.repeat(40_000)],
+  ])('is refused where it %s', async (_case, path, body) => {
+    expect(await post(path, body)).toMatchObject({ status: 400, value: { error: expect.stringMatching(/expected/) } });
+  });
+
+  it('is refused from other sites, and goes nowhere else', async () => {
+    expect((await post(place, label('1-0-0', 'hack'), { Origin: 'http://evil.example' })).status).toBe(403);
+    expect((await post(place, label('1-0-0', 'hack'), { 'Content-Type': 'text/plain' })).status).toBe(403);
+    expect((await post('run?id=alone', {})).status).toBe(405);
+  });
+
+  it('has notes that lead back to a view', async () => {
+    const note = { screen: 'gate', parameters: 'update=2', text: 'look here', writer: 'ann' };
+    expect((await post('notes?id=alone', note)).status).toBe(200);
+    expect((await post('notes?id=', { ...note, screen: 'home', text: 'later' })).status).toBe(200);
+    const { notes } = (await ask<NotesPage>('notes')).value;
+    expect(notes.map(({ id, text }) => [id, text])).toEqual([
+      ['', 'later'],
+      ['alone', 'look here'],
+    ]);
   });
 });
 

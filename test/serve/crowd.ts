@@ -1,4 +1,5 @@
 /** Clients of a served policy: honest ones, which know their answers beforehand, and hostile ones. */
+import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { randomStream } from '../../src/base/rng.ts';
 import { type ServedState, servedStates } from '../../src/serve/index.ts';
@@ -16,16 +17,20 @@ export interface Question {
   readonly expected: readonly number[];
 }
 
-/** Questions to all states with different settings, or, if they are `alike`, to one state with the same. */
-export async function makeQuestions({ alone, served }: MadePolicy, count: number, alike: boolean): Promise<Question[]> {
+/** The prompt of a question: 16 to 63 random tokens. */
+export function promptOf(i: number, { vocabulary }: MadePolicy['served']): number[] {
+  const ids = new Uint32Array(16 + (i % 48));
+  randomStream(9, 'questions', 0, i).fillIntegers(ids, vocabulary - 8);
+  return Array.from(ids, (id) => id + 4);
+}
+
+/** Questions to all states with different settings, each with the answer that it has alone. */
+export async function makeQuestions({ alone, served }: MadePolicy, count: number): Promise<Question[]> {
   const questions: Question[] = [];
   for (let i = 0; i < count; i++) {
-    const length = 16 + (i % 48);
-    const ids = new Uint32Array(length);
-    randomStream(9, 'questions', 0, i).fillIntegers(ids, served.vocabulary - 8);
-    const prompt = Array.from(ids, (id) => id + 4);
-    const model = alike ? 'trained' : servedStates[i % 3];
-    const temperature = alike || i % 5 !== 0 ? 0.7 : 0;
+    const prompt = promptOf(i, served);
+    const model = servedStates[i % 3];
+    const temperature = i % 5 === 0 ? 0 : 0.7;
     const expected = await alone(model, Int32Array.from(prompt), i, temperature, newTokens);
     questions.push({ model, prompt, seed: i, temperature, expected });
   }
@@ -53,7 +58,8 @@ export async function honestClient(
     const question = questions[i % questions.length];
     tally.asked++;
     try {
-      const tokens = await askTokens(url, question, i % 3 === 0);
+      const { expected: _, ...asked } = question;
+      const tokens = await askTokens(url, asked, i % 3 === 0);
       tally.tokens += tokens.length;
       if (tokens.join() !== question.expected.join()) tally.wrong++;
     } catch (error) {
@@ -64,22 +70,30 @@ export async function honestClient(
   return tally;
 }
 
-async function askTokens(url: string, { expected: _, ...question }: Question, stream: boolean): Promise<number[]> {
-  const body = JSON.stringify({
-    ...question,
-    stream,
-    max_tokens: newTokens,
-    top_k: 0,
-    top_p: 1,
-    return_token_ids: true,
+const agent = new Agent({ keepAlive: true });
+
+/** Posts a request over a connection that is kept, and returns the text of the answer. */
+function post(url: string, body: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const asked = request(`${url}/completions`, { method: 'POST', agent, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
+      response.on('end', () => {
+        if (response.statusCode === 200) resolve(Buffer.concat(chunks).toString());
+        else reject(new Error(`status ${response.statusCode}`));
+      });
+    });
+    asked.on('error', reject).end(body);
   });
-  const response = await fetch(`${url}/completions`, {
-    method: 'POST',
-    body,
-    headers: { 'content-type': 'application/json' },
-  });
-  if (response.status !== 200) throw new Error(`status ${response.status}`);
-  const text = await response.text();
+}
+
+/** The token ids of an answer. */
+export async function askTokens(url: string, question: object, stream: boolean): Promise<number[]> {
+  const text = await post(
+    url,
+    JSON.stringify({ ...question, stream, max_tokens: newTokens, top_k: 0, top_p: 1, return_token_ids: true }),
+  );
   type Chunk = { readonly choices: readonly { readonly token_ids: number[] }[] };
   if (!stream) return (JSON.parse(text) as Chunk).choices[0].token_ids;
   if (!text.endsWith('data: [DONE]\n\n')) throw new Error('a stream without its end');

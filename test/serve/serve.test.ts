@@ -12,6 +12,8 @@ interface Answer {
     readonly finish_reason: string;
     readonly token_ids: readonly number[];
     readonly logprobs: {
+      readonly tokens: readonly string[];
+      readonly text_offset: readonly number[];
       readonly token_logprobs: readonly number[];
       readonly top_logprobs: readonly Record<string, number>[];
       readonly content: readonly { readonly logprob: number; readonly top_logprobs: readonly unknown[] }[];
@@ -141,7 +143,7 @@ describe('answers', () => {
     expect(new Set(choices.map(({ token_ids: ids }) => ids.join())).size).toBe(4);
     for (const { token_ids: ids, logprobs } of choices) {
       expect(logprobs.token_logprobs).toHaveLength(ids.length);
-      expect(Object.keys(logprobs.top_logprobs[0]).length).toBeLessThanOrEqual(2);
+      expect(Object.keys(logprobs.top_logprobs[0]).length).toBeLessThanOrEqual(3);
     }
     const chat = await ask('/chat/completions', { messages, max_tokens: 3, logprobs: true, top_logprobs: 4 });
     expect(chat.choices[0].logprobs.content[0].top_logprobs).toHaveLength(4);
@@ -160,6 +162,37 @@ describe('answers', () => {
   });
 });
 
+describe('prompts that are told again', () => {
+  const echo = { prompt, echo: true, logprobs: 1, seed: 3, temperature: 0, max_tokens: 1 };
+
+  it('have the log-probabilities that their tokens have as completions', async () => {
+    await start();
+    const drawn = await ask('/completions', { ...plain, logprobs: 2 });
+    const ids = [...prompt, ...drawn.choices[0].token_ids];
+    const { choices } = await ask('/completions', { ...echo, prompt: ids, max_tokens: 0, logprobs: 2 });
+    const { tokens, token_logprobs: logps, top_logprobs: tops, text_offset: offsets } = choices[0].logprobs;
+    expect([logps[0], tops[0]]).toEqual([null, null]);
+    for (const each of [tokens, logps, tops, offsets]) expect(each).toHaveLength(ids.length);
+    expect(choices[0].text).toBe(made.served.tokenizer.decode(ids));
+    drawn.choices[0].logprobs.token_logprobs.forEach((logp, i) => {
+      expect(logps[prompt.length + i]).toBeCloseTo(logp, 4);
+      expect(tops[prompt.length + i][tokens[prompt.length + i]]).toBeGreaterThanOrEqual(logps[prompt.length + i]);
+    });
+  });
+
+  it('come with their completion, for several prompts, the same alone and in a crowd', async () => {
+    await start();
+    const prompts = [prompt, [9, 10, 11], [12, 13]];
+    const together = await ask('/completions', { ...echo, prompt: prompts });
+    expect(together.choices.map(({ logprobs }) => logprobs.tokens.length)).toEqual([5, 4, 3]);
+    const alone = await Promise.all(prompts.map((each) => ask('/completions', { ...echo, prompt: each })));
+    expect(together.choices.map(({ logprobs }) => logprobs)).toEqual(alone.map(({ choices }) => choices[0].logprobs));
+    expect(together.usage).toMatchObject({ prompt_tokens: 9, completion_tokens: 3 });
+    const [text] = (await ask('/completions', { ...echo, prompt: 'hello', logprobs: null })).choices;
+    expect(text).toMatchObject({ text: expect.stringMatching(/^hello/), logprobs: null });
+  });
+});
+
 describe('requests that cannot be answered', () => {
   it.each([
     ['no JSON', '{', 400, /no JSON/],
@@ -171,7 +204,7 @@ describe('requests that cannot be answered', () => {
     ['a prompt that fills everything', { prompt: Array.from({ length: 3000 }, () => 5) }, 400, /more than 3000/],
     ['a text that cannot fit', { prompt: 'x'.repeat(200_000) }, 400, /characters/],
     ['what would change the answer', { ...plain, frequency_penalty: 1 }, 400, /frequency_penalty is not supported/],
-    ['an echo', { ...plain, echo: true }, 400, /echo is not supported/],
+    ['an echo in a stream', { ...plain, echo: true, stream: true }, 400, /echo is not supported in a stream/],
     ['a long body', { prompt: 'x'.repeat(270_000) }, 413, /bytes/],
   ])('%s', async (_what, body, status, message) => {
     await start({ bodyBytes: 262_144 });

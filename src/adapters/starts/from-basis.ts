@@ -1,16 +1,16 @@
 /** What the starts that come from a basis share: the rank that fits, the pairs they need, and ranks dealt to the two blocks. */
 import type { Matrix } from 'ml-matrix';
 import { UserError } from '../../base/index.ts';
-import { type Basis, cordaBasis, type LeadingSvd, toMatrix } from '../basis.ts';
+import { type Basis, cordaBasis, type LeadingSvd, toMatrix, type WeightMatrix } from '../basis.ts';
 import type { InitialFactors, StartInput } from './start.ts';
 
 /** Ridge of the covariance, relative to the mean variance of the paired differences. */
 const covarianceRidge = 1e-3;
 
-/** W as a matrix; an error where two blocks of the rank do not fit into it. */
-export function weightMatrix(start: string, { module, weight, outputs, inputs, rank }: StartInput): Matrix {
+/** W with its shape; an error where two blocks of the rank do not fit into it. */
+export function weightMatrix(start: string, { module, weight, outputs, inputs, rank }: StartInput): WeightMatrix {
   const most = Math.floor(Math.min(outputs, inputs) / 2);
-  if (rank <= most) return toMatrix(weight, outputs, inputs);
+  if (rank <= most) return { data: weight, rows: outputs, columns: inputs };
   throw new UserError({
     call: `${start} adapter of ${module}`,
     expected: `a rank of at most ${most} (two blocks in [${outputs}, ${inputs}])`,
@@ -38,7 +38,7 @@ export async function contrastiveBasis(
   start: string,
   input: StartInput,
   svd: LeadingSvd,
-): Promise<{ weight: Matrix; differences: Matrix; basis: Basis }> {
+): Promise<{ weight: WeightMatrix; differences: Matrix; basis: Basis }> {
   const weight = weightMatrix(start, input);
   const differences = differenceMatrix(start, input);
   return { weight, differences, basis: await cordaBasis(weight, differences, covarianceRidge, 2 * input.rank, svd) };

@@ -2,13 +2,13 @@
 import { Matrix } from 'ml-matrix';
 import { describe, expect, test } from 'vitest';
 import { randomStream } from '../../base/rng.ts';
-import { leadingSvd, signedDirection, toMatrix } from '../basis.ts';
+import { fullSvd, leadingSvd, signedDirection, toMatrix } from '../basis.ts';
 import { builtinStarts, findStart } from './registry.ts';
 import { type AdapterStart, computeFactors, defineStart, type InitialFactors, type StartInput } from './start.ts';
 
 const [outputs, inputs, rank, pairs] = [12, 10, 3, 4];
 const initialFactors = (family: string, given: StartInput): Promise<InitialFactors> =>
-  computeFactors(findStart(family), given, leadingSvd);
+  computeFactors(findStart(family), given, fullSvd);
 
 function normal(name: string, size: number): Float32Array {
   const data = new Float32Array(size);
@@ -64,7 +64,7 @@ describe.each([
 ] as const)('%s', (family, seedRow) => {
   test(`the signed direction is row ${seedRow}, and every other direction is orthogonal to it`, async () => {
     const factors = await initialFactors(family, input);
-    const seed = signedDirection(weight, differences);
+    const seed = signedDirection({ data: input.weight, rows: outputs, columns: inputs }, differences);
     for (let row = 0; row < 2 * rank; row++) {
       const expected = row === seedRow ? 1 : 0;
       expect(cosine(down(factors).getRow(row), seed.input)).toBeCloseTo(expected, 5);
@@ -107,7 +107,7 @@ describe('a start of one’s own', () => {
     const starts = [...builtinStarts, defineStart(zeros)];
     expect(findStart('zeros', starts)).toBe(zeros);
     expect(findStart('scorda', starts).needsPairs).toBe(true);
-    expect((await computeFactors(zeros, input, leadingSvd)).A0.length).toBe(2 * rank * inputs);
+    expect((await computeFactors(zeros, input, fullSvd)).A0.length).toBe(2 * rank * inputs);
     expect(() => findStart('zeros')).toThrow(
       'expected lora, lora-frozen-b, pissa, corda, scorda, scorda-reversed, antipasto',
     );
@@ -130,7 +130,7 @@ describe('a start of one’s own', () => {
     ['a NaN', { B0: new Float32Array(72).fill(Number.NaN, 5) }, 'finite numbers, found NaN at element 5'],
   ])('%s is refused where it is used', async (_, wrong, message) => {
     const factors = async (given: StartInput) =>
-      ({ ...(await zeros.factors(given, leadingSvd)), ...wrong }) as InitialFactors;
-    await expect(computeFactors({ ...zeros, factors }, input, leadingSvd)).rejects.toThrow(message);
+      ({ ...(await zeros.factors(given, fullSvd)), ...wrong }) as InitialFactors;
+    await expect(computeFactors({ ...zeros, factors }, input, fullSvd)).rejects.toThrow(message);
   });
 });

@@ -1,4 +1,5 @@
 /** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
+import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
 import { wrapText } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
@@ -73,7 +74,8 @@ export function warnIncomplete(directory: string, { arms, leftOut }: Results, co
   const unfinished = arms.flatMap(({ runs }) => runs.filter(({ status }) => status === 'unfinished'));
   for (const { path, updates } of unfinished) stderr.write(`${path} is not finished (${updates} updates saved)\n`);
   const { missing } = findExperiment(directory);
-  if (missing.length > 0) stderr.write(`not started yet: ${missing.join(', ')}\n`);
+  const names = missing.map((path) => basename(path));
+  if (names.length > 0) stderr.write(`not started yet in ${directory}: ${names.join(', ')}\n`);
 }
 
 function renderResults(results: Results, format: (typeof formats)[number], width: number): string {

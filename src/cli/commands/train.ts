@@ -148,7 +148,9 @@ async function trainShown(
     sinks: [sink, ...viewers.map((name) => new LogSink(name, run))],
     signal: interruption.signal,
   });
-  if (json && result.end === 'interrupted') {
+  if (result.end === 'interrupted' && !run.hasManifest()) {
+    context.stderr.write('nothing was begun: call it again; factors that were made are kept\n');
+  } else if (json && result.end === 'interrupted') {
     context.stderr.write(`saved; go on with: ${shellLine('gq', 'train', '--resume', run.path, '--json')}\n`);
   }
   return result;

@@ -2,10 +2,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makePolicy, tokens } from '../../../test/grpo/tiny-policy.ts';
 import { randomStream } from '../../base/rng.ts';
-import type { Scope } from '../../engine/index.ts';
+import { readFloats, Scope, Tape } from '../../engine/index.ts';
 import { type Policy, projectRows } from '../../grpo/policy.ts';
 import { generate } from './generate.ts';
 import { type DrawnToken, OpenBatch, type OpenRow } from './open-batch.ts';
+import { packGroups } from './pack.ts';
+import { scoreGroups } from './score.ts';
 
 const stream = randomStream(3, 'serve');
 const draw = { temperature: 1, topK: 0, topP: 1, minP: 0 };
@@ -24,6 +26,7 @@ const row = (i: number, change: Partial<OpenRow> = {}): OpenRow => ({
   scale: i % 2,
   draw: i % 3 === 0 ? { ...draw, temperature: 0.5, topK: 5 } : draw,
   likeliest: 0,
+  scoresPrompt: false,
   ...change,
 });
 
@@ -85,9 +88,33 @@ describe('an open batch', () => {
     const batch = open(1);
     const slot = batch.add(row(1, { draw: { ...draw, temperature: 0 }, likeliest: 32 }));
     const drawn = (await batch.step()).get(slot);
-    expect(drawn?.likeliest[0]).toEqual({ token: drawn?.token, logp: expect.closeTo(drawn?.logp ?? 0, 5) });
+    expect(drawn?.likeliest[0]).toEqual({ token: drawn?.token, logp: drawn?.logp });
     const mass = drawn?.likeliest.reduce((sum, { logp }) => sum + Math.exp(logp), 0);
     expect(mass).toBeCloseTo(1, 5);
+  });
+
+  it('scores the tokens of a prompt as scoring does, whoever is beside it', async () => {
+    const batch = open(3);
+    const asked = row(3, { prompt: tokens('scored', 9), scale: 1, likeliest: 3, scoresPrompt: true });
+    const slots = [batch.add(row(1)), batch.add(asked), batch.add(row(2))];
+    const drawn = new Map<number, DrawnToken>();
+    while (drawn.size < slots.length) {
+      for (const [slot, token] of await batch.step()) if (!drawn.has(slot)) drawn.set(slot, token);
+    }
+    const found = drawn.get(slots[1])?.prompt ?? [];
+    expect(drawn.get(slots[0])?.prompt).toBeUndefined();
+    using inner = new Scope(scope.device);
+    using tape = new Tape(scope.device);
+    const group = { prompt: asked.prompt.subarray(0, 1), completions: [asked.prompt.subarray(1)] };
+    const packed = packGroups(inner, policy.decoder.config, [group]);
+    const project = projectRows(policy)(inner, new Float32Array(packed.tokens).fill(1));
+    const expected = await readFloats(scoreGroups(tape, policy.decoder, packed, { project }));
+    expect(found.map(({ token }) => token)).toEqual([...asked.prompt.subarray(1)]);
+    found.forEach(({ logp, likeliest }, i) => {
+      expect(logp).toBeCloseTo(expected[i], 4);
+      expect(likeliest).toHaveLength(3);
+      expect(likeliest[0].logp).toBeGreaterThanOrEqual(logp);
+    });
   });
 
   it('refuses a row for which it has no room', () => {

@@ -6,10 +6,11 @@
 import type { RandomStream } from '../../base/index.ts';
 import { ShapeError } from '../../base/index.ts';
 import { nextLogits, readFloats, readInts, Scope, Segments, Tape, type Tensor, tokenIds } from '../../engine/index.ts';
+import { type RankedToken, rankToken } from './chances.ts';
 import type { Decoder } from './decoder.ts';
 import type { GenerateOptions, SamplingSettings } from './generate.ts';
 import { KeyValueCache } from './kv-cache.ts';
-import { packGroups } from './pack.ts';
+import { packGroups, type Span } from './pack.ts';
 
 export type DrawSettings = Pick<SamplingSettings, 'temperature' | 'topK' | 'topP' | 'minP'>;
 
@@ -22,16 +23,13 @@ export interface OpenRow {
   readonly draw: DrawSettings;
   /** How many of the likeliest tokens are reported beside each that is drawn. */
   readonly likeliest: number;
+  /** Whether the tokens of the prompt are scored too. */
+  readonly scoresPrompt: boolean;
 }
 
-export interface TokenChance {
-  readonly token: number;
-  /** Log-probability under the whole distribution at temperature 1. */
-  readonly logp: number;
-}
-
-export interface DrawnToken extends TokenChance {
-  readonly likeliest: readonly TokenChance[];
+export interface DrawnToken extends RankedToken {
+  /** With the first token of a row that asked for it: the chance of every token of its prompt but the first. */
+  readonly prompt?: readonly RankedToken[];
 }
 
 export interface OpenBatchOptions extends Pick<GenerateOptions, 'project'> {
@@ -47,11 +45,16 @@ export interface OpenBatchOptions extends Pick<GenerateOptions, 'project'> {
 interface Seat {
   readonly slot: number;
   readonly own: OpenRow;
+  /** Rows with the same lane draw together. */
+  readonly lane: string;
   drawn: number;
   last: number;
 }
 
 type Drawn = Map<number, DrawnToken>;
+
+/** Places of a prompt whose logits are in memory at a time. */
+const scoredTogether = 16;
 
 export class OpenBatch {
   readonly context: number;
@@ -90,7 +93,7 @@ export class OpenBatch {
       const expected = `a free row, and a prompt of 1 to ${this.context - 1} tokens`;
       throw new ShapeError({ call: 'add to a batch', expected, found: `${this.free} free, ${length} tokens` });
     }
-    this.#seats.set(slot, { slot, own, drawn: 0, last: -1 });
+    this.#seats.set(slot, { slot, own, lane: laneOf(own), drawn: 0, last: -1 });
     return slot;
   }
 
@@ -145,6 +148,27 @@ export class OpenBatch {
     const ends = packed.prompts.map(({ end }) => end - 1);
     device.kernels.gatherRows(last, hidden, ints(scope, ends, 'last tokens'));
     await this.#draw(scope, nextLogits(tape, last, this.#decoder.head), seats, drawn);
+    for (const [i, { slot, own }] of seats.entries()) {
+      const first = own.scoresPrompt ? drawn.get(slot) : undefined;
+      if (first !== undefined) {
+        drawn.set(slot, { ...first, prompt: await this.#scorePrompt(hidden, packed.prompts[i], own) });
+      }
+    }
+  }
+
+  /** The chances of the tokens of a prompt whose hidden states stand at `span`, a few at a time: logits are long. */
+  async #scorePrompt(hidden: Tensor, span: Span, { prompt, likeliest }: OpenRow): Promise<RankedToken[]> {
+    const { head } = this.#decoder;
+    const [ranked, vocabulary]: [RankedToken[], number] = [[], head.shape[0]];
+    for (let start = span.start; start < span.end - 1; start += scoredTogether) {
+      using tape = new Tape(head.device);
+      const rows = hidden.rows(start, Math.min(start + scoredTogether, span.end - 1));
+      const logits = await readFloats(nextLogits(tape, rows, head));
+      for (let at = 0; at < logits.length; at += vocabulary) {
+        ranked.push(rankToken(logits.subarray(at, at + vocabulary), prompt[ranked.length + 1], likeliest));
+      }
+    }
+    return ranked;
   }
 
   /** Feeds the last token of each of these rows and draws the next. */
@@ -215,8 +239,13 @@ export class OpenBatch {
     kernels.gatherRows(pairs, this.#logps.view([rows, 2]), places);
     const [tokens, logps] = [await readInts(ids), await readFloats(pairs)];
     for (const [i, { slot, own }] of seats.entries()) {
-      const likeliest = own.likeliest === 0 ? [] : rank(await readFloats(logits.rows(i, i + 1)), own.likeliest);
-      drawn.set(slot, { token: tokens[i], logp: logps[2 * i + 1], likeliest });
+      const [token, logp] = [tokens[i], logps[2 * i + 1]];
+      drawn.set(
+        slot,
+        own.likeliest === 0
+          ? { token, logp, likeliest: [] }
+          : rankToken(await readFloats(logits.rows(i, i + 1)), token, own.likeliest, logp),
+      );
     }
   }
 
@@ -229,13 +258,10 @@ function ints(scope: Scope, values: readonly number[], label: string): Tensor {
   return scope.from(Int32Array.from(values), [values.length], label);
 }
 
-const laneOf = ({ own: { scale, draw } }: Seat): string =>
+const laneOf = ({ scale, draw }: OpenRow): string =>
   `${scale === null} ${draw.temperature} ${draw.topK} ${draw.topP} ${draw.minP}`;
 
-const byLane = (a: Seat, b: Seat): number => {
-  const [one, other] = [laneOf(a), laneOf(b)];
-  return one < other ? -1 : one > other ? 1 : a.slot - b.slot;
-};
+const byLane = (a: Seat, b: Seat): number => (a.lane < b.lane ? -1 : a.lane > b.lane ? 1 : a.slot - b.slot);
 
 /** Rows with the adapter, and rows without it; empty lanes are left out. */
 function lanes(seats: readonly Seat[]): Seat[][] {
@@ -248,25 +274,8 @@ function runs(seats: readonly Seat[]): [number, number][] {
   const found: [number, number][] = [];
   seats.forEach((seat, i) => {
     const current = found.at(-1);
-    if (current !== undefined && laneOf(seats[current[0]]) === laneOf(seat)) current[1] = i + 1;
+    if (current !== undefined && seats[current[0]].lane === seat.lane) current[1] = i + 1;
     else found.push([i, i + 1]);
   });
   return found;
-}
-
-/** The likeliest tokens with their log-probabilities; of equal ones the smaller id first. */
-function rank(logits: Float32Array, count: number): TokenChance[] {
-  let top = Number.NEGATIVE_INFINITY;
-  for (const value of logits) top = Math.max(top, value);
-  let sum = 0;
-  for (const value of logits) sum += Math.exp(value - top);
-  const normaliser = top + Math.log(sum);
-  const best: number[] = [];
-  for (let id = 0; id < logits.length; id++) {
-    if (best.length === count && logits[id] <= logits[best[count - 1]]) continue;
-    let place = Math.min(best.length, count - 1);
-    for (; place > 0 && logits[best[place - 1]] < logits[id]; place--) best[place] = best[place - 1];
-    best[place] = id;
-  }
-  return best.map((token) => ({ token, logp: logits[token] - normaliser }));
 }

@@ -15,7 +15,7 @@ import {
   type Watched,
 } from '../../grpo/index.ts';
 import type { MonitorDefinition } from '../monitor.ts';
-import { type Abstain, watchHooks } from '../watch.ts';
+import { type Abstain, openInTime, watchHooks } from '../watch.ts';
 
 export type Told<Rollouts> = Rollouts & { readonly watched: Watched };
 
@@ -80,10 +80,14 @@ export function watchedArm<Shape extends z.ZodRawShape>(
       const { definition, inner } = find(monitors, raw as Settings);
       return definition.models(inner);
     },
+    runs: (raw) => {
+      const { definition, inner } = find(monitors, raw as Settings);
+      return definition.runs(inner);
+    },
     async open(raw, tools) {
       const own = raw as Settings;
       const { definition, inner } = find(monitors, own);
-      const monitor = await definition.open(inner, tools);
+      const monitor = await openInTime(definition.open(inner, tools), definition.kind);
       return { ...watchHooks(monitor, definition.kind, own.abstain), ...hooksOf(act(own)) };
     },
   });

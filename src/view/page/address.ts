@@ -1,7 +1,19 @@
 /** Every view is an address after the #, so it works from disk and on any host. The policy state that is shown travels along. */
 import { computed, signal } from '@preact/signals';
 
-export const screens = ['home', 'experiment', 'run', 'gate', 'answers', 'rollouts', 'rollout', 'compare'] as const;
+export const screens = [
+  'home',
+  'experiment',
+  'matrix',
+  'run',
+  'gate',
+  'answers',
+  'rollouts',
+  'rollout',
+  'label',
+  'labels',
+  'compare',
+] as const;
 export type ScreenName = (typeof screens)[number];
 
 /** The policy state that curves, tables and completions show. */

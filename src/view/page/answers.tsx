@@ -1,5 +1,5 @@
 /** The quarantine switch at work: the same prompts as trained and deployed, sorted by what deletion changed, with a difference by words. */
-import type { AnsweredPrompt, AnswersPage } from '../api.ts';
+import type { AnsweredPrompt, AnswersPage, Catalogue } from '../api.ts';
 import { truthOf } from '../query.ts';
 import { address, changeParameters, shownState, stateWords } from './address.ts';
 import { useKeys } from './keys.ts';
@@ -8,8 +8,32 @@ import { source, useAnswer } from './source.ts';
 import { Completion, Difference, disclosedNames } from './text.tsx';
 
 export function AnswersScreen({ id }: { readonly id: string }) {
-  const answer = useAnswer<AnswersPage>(`answers ${id}`, id, () => source.ask('answers', id));
+  const arm = address.value.parameters.get('arm');
+  const answer = useAnswer<AnswersPage>(`answers ${id} ${arm}`, id, () =>
+    arm === null ? source.ask('answers', id) : answersOfArm(id, arm),
+  );
   return <Answered answer={answer}>{(page) => <Answers page={page} />}</Answered>;
+}
+
+/** The answers of all runs of an arm of an experiment as those of one run; each prompt says of which it is. */
+async function answersOfArm(id: string, arm: string): Promise<AnswersPage> {
+  const { runs } = (await source.ask('home', '')) as Catalogue;
+  const own = runs.filter((run) => run.experiment === id && run.arm === arm && run.status !== 'not started');
+  const pages = (await Promise.all(own.map((run) => source.ask('answers', run.id)))) as AnswersPage[];
+  const [first] = pages;
+  if (first === undefined) throw new Error(`${id} has no run of the arm ${arm}.`);
+  const names = [...new Set(pages.flatMap(({ sets }) => sets.map(({ set }) => set)))];
+  const named = ({ run, sets }: AnswersPage, set: string): AnsweredPrompt[] =>
+    (sets.find((one) => one.set === set)?.prompts ?? []).map((prompt) => ({
+      ...prompt,
+      problem: `${prompt.problem} (seed ${run.seed})`,
+    }));
+  const updateOf = (set: string): number =>
+    Math.max(...pages.flatMap(({ sets }) => sets.filter((one) => one.set === set).map(({ update }) => update)));
+  return {
+    run: { ...first.run, id: `${id}, ${arm}` },
+    sets: names.map((set) => ({ set, update: updateOf(set), prompts: pages.flatMap((page) => named(page, set)) })),
+  };
 }
 
 /** Kinds of change, by what the completion is as trained and deployed. */
@@ -44,7 +68,18 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
     );
   }
   const kind = changeKinds.find((name) => name === parameters.get('change')) ?? 'all';
-  const found = set.prompts.filter((prompt) => changesOf(prompt).includes(kind));
+  const loopholes = [...new Set(set.prompts.map(({ loophole }) => loophole))];
+  const chosen = parameters.get('loophole');
+  const truth = parameters.get('truth');
+  const isChosen = (prompt: AnsweredPrompt): boolean => {
+    const answer = prompt[shownState.value] ?? prompt.full ?? prompt.deployed;
+    return (
+      (chosen === null || prompt.loophole === chosen) &&
+      (truth === null || (answer !== null && truthOf(answer) === truth))
+    );
+  };
+  const shown = set.prompts.filter(isChosen);
+  const found = shown.filter((prompt) => changesOf(prompt).includes(kind));
   const at = Math.max(
     0,
     found.findIndex(({ problem }) => problem === parameters.get('problem')),
@@ -73,6 +108,34 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
             </button>
           ))}
         </fieldset>
+        {loopholes.length > 1 && (
+          <fieldset>
+            <legend>loophole</legend>
+            {loopholes.map((name) => (
+              <button
+                type="button"
+                key={name}
+                aria-pressed={name === chosen}
+                onClick={() => changeParameters({ loophole: name === chosen ? null : name, problem: null })}
+              >
+                {name} {set.prompts.filter(({ loophole }) => loophole === name).length}
+              </button>
+            ))}
+          </fieldset>
+        )}
+        <fieldset>
+          <legend>outcome, {stateWords[shownState.value]}</legend>
+          {(['hack', 'solve', 'neither'] as const).map((name) => (
+            <button
+              type="button"
+              key={name}
+              aria-pressed={name === truth}
+              onClick={() => changeParameters({ truth: name === truth ? null : name, problem: null })}
+            >
+              {name}
+            </button>
+          ))}
+        </fieldset>
         <fieldset>
           <legend>change by deletion</legend>
           {changeKinds.map((name) => (
@@ -82,7 +145,7 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
               aria-pressed={name === kind}
               onClick={() => changeParameters({ change: name, problem: null })}
             >
-              {name} {set.prompts.filter((prompt) => changesOf(prompt).includes(name)).length}
+              {name} {shown.filter((prompt) => changesOf(prompt).includes(name)).length}
             </button>
           ))}
         </fieldset>

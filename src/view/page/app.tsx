@@ -8,6 +8,10 @@ import { ExperimentScreen } from './experiment.tsx';
 import { GateScreen } from './gate.tsx';
 import { Home } from './home.tsx';
 import { followKeys, useKeys } from './keys.ts';
+import { LabelScreen } from './label.tsx';
+import { LabelsScreen } from './labels.tsx';
+import { MatrixScreen } from './matrix.tsx';
+import { NotePanel, WrittenDownload } from './notes.tsx';
 import { RolloutScreen } from './rollout.tsx';
 import { RolloutsScreen } from './rollouts.tsx';
 import { RunScreen } from './run.tsx';
@@ -21,9 +25,12 @@ const keyWords: readonly (readonly [key: string, words: string])[] = [
   ['/', 'search'],
   ['Enter', 'open'],
   ['Escape', 'clear filters'],
-  ['h', 'home'],
-  ['u', 'up: from a rollout to its run, from a run to its experiment'],
-  ['c', 'copy a link to what is shown'],
+  ['h, c, u', 'label a rollout: hack, clean, unsure; again takes it back'],
+  ['b', 'while labelling: show or hide what the oracle said'],
+  ['n', 'pin a note to this view'],
+  ['g', 'go home'],
+  ['o', 'out: from a rollout to its run, from a run to its experiment'],
+  ['y', 'copy a link to what is shown'],
   ['?', 'these keys'],
 ];
 
@@ -44,6 +51,12 @@ function Screen() {
       return <RolloutsScreen id={id} />;
     case 'rollout':
       return <RolloutScreen id={id} />;
+    case 'matrix':
+      return <MatrixScreen id={id} />;
+    case 'label':
+      return <LabelScreen id={id} />;
+    case 'labels':
+      return <LabelsScreen id={id} />;
     case 'compare':
       return <CompareScreen id={id} />;
   }
@@ -51,27 +64,36 @@ function Screen() {
 
 const switchState = () => changeParameters({ state: shownState.value === 'full' ? null : 'full' });
 
-function goUp(): void {
+function goOut(): void {
   const { screen, id } = address.value;
   if (screen === 'rollout') goTo('rollouts', id);
+  else if (screen === 'matrix') goTo('experiment', id);
   else if (screen === 'run' || screen === 'experiment') goTo('home');
   else if (screen !== 'home') goTo('run', id);
 }
 
 function App() {
   const [isHelp, setHelp] = useState(false);
+  const [isNoting, setNoting] = useState(false);
   const [told, setTold] = useState('');
   const main = useRef<HTMLElement>(null);
   const { screen, id } = address.value;
   useEffect(() => {
-    document.title = screen === 'home' ? 'gq view' : `${screen} ${id} · gq view`;
+    document.title = screen === 'home' || screen === 'label' ? 'gq view' : `${screen} ${id} · gq view`;
     window.scrollTo(0, 0);
   }, [screen, id]);
   const copy = async () => {
     await navigator.clipboard.writeText(location.href);
     setTold('The link is copied.');
   };
-  useKeys({ q: switchState, h: () => goTo('home'), u: goUp, c: () => void copy(), '?': () => setHelp(!isHelp) });
+  useKeys({
+    q: switchState,
+    g: () => goTo('home'),
+    o: goOut,
+    y: () => void copy(),
+    n: () => setNoting(!isNoting),
+    '?': () => setHelp(!isHelp),
+  });
   return (
     <>
       <header>
@@ -85,9 +107,14 @@ function App() {
         <button type="button" onClick={() => setHelp(!isHelp)}>
           keys (?)
         </button>
+        <button type="button" aria-expanded={isNoting} onClick={() => setNoting(!isNoting)}>
+          note (n)
+        </button>
+        <WrittenDownload />
         <span role="status">{told}</span>
       </header>
       {isHelp && <KeyList />}
+      {isNoting && <NotePanel onClose={() => setNoting(false)} />}
       <main ref={main}>
         <Screen />
       </main>

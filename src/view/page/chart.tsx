@@ -5,8 +5,14 @@ import uPlot from 'uplot';
 export interface Line {
   readonly label: string;
   readonly colour: string;
-  readonly points: readonly { readonly x: number; readonly y: number | null }[];
-  /** Drawn faintly: the state that is not chosen. */
+  /** `spread` is half the height of the band around a mean over `n` seeds. */
+  readonly points: readonly {
+    readonly x: number;
+    readonly y: number | null;
+    readonly spread?: number;
+    readonly n?: number;
+  }[];
+  /** Drawn faintly and without a place in the legend: the state that is not chosen, or one seed of several. */
   readonly isGhost?: boolean;
   readonly dash?: string;
 }
@@ -38,6 +44,7 @@ function optionsOf({ lines, range, title }: ChartProps, width: number): uPlot.Op
     height: 220,
     scales: { x: { time: false }, ...(range === undefined ? {} : { y: { range: [range[0], range[1]] } }) },
     axes: [{ ...axis }, { ...axis, size: 52 }],
+    hooks: { drawAxes: [(chart) => drawBands(chart, lines)] },
     series: [
       { label: 'update' },
       ...lines.map(
@@ -55,6 +62,28 @@ function optionsOf({ lines, range, title }: ChartProps, width: number): uPlot.Op
   };
 }
 
+/** Bands lie below the lines. */
+function drawBands({ ctx, bbox, valToPos }: uPlot, lines: readonly Line[]): void {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  for (const { points, colour, isGhost } of lines) {
+    const known = points.flatMap(({ x, y, spread }) => (y === null || spread === undefined ? [] : [{ x, y, spread }]));
+    if (isGhost || known.length === 0) continue;
+    const edges = [
+      ...known.map(({ x, y, spread }) => [x, y + spread] as const),
+      ...known.toReversed().map(({ x, y, spread }) => [x, y - spread] as const),
+    ];
+    ctx.beginPath();
+    for (const [x, y] of edges) ctx.lineTo(valToPos(x, 'x', true), valToPos(y, 'y', true));
+    ctx.closePath();
+    ctx.fillStyle = `${colour}33`;
+    ctx.fill();
+  }
+  ctx.restore();
+}
+
 export function Chart(props: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const drawn = JSON.stringify([props.title, props.lines, props.range]);
@@ -62,6 +91,9 @@ export function Chart(props: ChartProps) {
     const element = place.current;
     if (element === null) return undefined;
     const chart = new uPlot(optionsOf(props, element.clientWidth || 480), dataOf(props.lines), element);
+    chart.root.querySelectorAll<HTMLElement>('.u-legend .u-series').forEach((entry, i) => {
+      entry.hidden = props.lines[i - 1]?.isGhost === true;
+    });
     const resize = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: 220 }));
     resize.observe(element);
     chart.over.addEventListener('click', () => {
@@ -81,8 +113,16 @@ export function Chart(props: ChartProps) {
   );
 }
 
+/** A mean has its spread and its n beside it. */
+function cellOf({ points }: Line, update: number): string {
+  const point = points.find(({ x }) => x === update);
+  if (point === undefined || point.y === null) return '-';
+  const mean = point.y.toPrecision(3);
+  return point.spread === undefined ? mean : `${mean} ± ${point.spread.toPrecision(2)} (n = ${point.n})`;
+}
+
 function ChartNumbers({ title, lines }: ChartProps) {
-  const [updates, ...columns] = dataOf(lines);
+  const [updates] = dataOf(lines);
   return (
     <details>
       <summary>the numbers of “{title}”</summary>
@@ -100,11 +140,11 @@ function ChartNumbers({ title, lines }: ChartProps) {
             </tr>
           </thead>
           <tbody>
-            {[...updates].map((update, row) => (
+            {[...updates].map((update) => (
               <tr key={update}>
                 <td>{update}</td>
-                {columns.map((column, i) => (
-                  <td key={lines[i].label}>{column[row]?.toPrecision(3) ?? '-'}</td>
+                {lines.map((line) => (
+                  <td key={line.label}>{cellOf(line, update)}</td>
                 ))}
               </tr>
             ))}

@@ -90,6 +90,7 @@ function Keys({ runs: [a, b] }: { readonly runs: Pages['runs'] }) {
   );
 }
 
+const mostListed = 50;
 const outcomes = ['hack', 'solve', 'neither'] as const;
 
 function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
@@ -110,7 +111,10 @@ function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
     const second = other === undefined ? null : shownOf(other);
     return own === null || second === null ? [] : [{ problem: prompt.problem, first: own, second }];
   });
-  const differing = pairs.filter(({ first, second }) => truthOf(first) !== truthOf(second));
+  const cell = parameters.get('cell');
+  const isListed = ({ first, second }: (typeof pairs)[number]): boolean =>
+    cell === null ? truthOf(first) !== truthOf(second) : cell === `${truthOf(first)}, ${truthOf(second)}`;
+  const listed = pairs.filter(isListed);
   return (
     <>
       <h2>
@@ -138,7 +142,15 @@ function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
                 <th scope="row">{row}</th>
                 {outcomes.map((column) => (
                   <td key={column}>
-                    {pairs.filter(({ first, second }) => truthOf(first) === row && truthOf(second) === column).length}
+                    <button
+                      type="button"
+                      aria-pressed={cell === `${row}, ${column}`}
+                      onClick={() =>
+                        changeParameters({ cell: cell === `${row}, ${column}` ? null : `${row}, ${column}` })
+                      }
+                    >
+                      {pairs.filter(({ first, second }) => truthOf(first) === row && truthOf(second) === column).length}
+                    </button>
                   </td>
                 ))}
               </tr>
@@ -146,7 +158,11 @@ function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
           </tbody>
         </table>
       </div>
-      {differing.slice(0, 20).map(({ problem, first, second }) => (
+      <p class="quiet">
+        {listed.length} prompts {cell === null ? 'whose outcomes differ' : `with ${cell}`}
+        {listed.length > mostListed && `, the first ${mostListed} of them`}. A count lists its prompts.
+      </p>
+      {listed.slice(0, mostListed).map(({ problem, first, second }) => (
         <details key={problem}>
           <summary>
             {problem}: {truthOf(first)} and {truthOf(second)}

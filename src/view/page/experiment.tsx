@@ -3,10 +3,10 @@
  * claimed and what not. Below: the runs, curves, tables, figures, and what the arms change.
  */
 import { armStyle } from '../../report/draw/index.ts';
-import type { ArmCurve, ExperimentPage, ListedRun } from '../api.ts';
-import { goTo, linkTo, shownState, stateWords } from './address.ts';
-import { Chart, type Line } from './chart.tsx';
-import { Answered, FigureView, StateNote, StatusMark, TableView } from './parts.tsx';
+import type { ExperimentPage, ListedRun } from '../api.ts';
+import { linkTo, shownState, stateWords } from './address.ts';
+import { EvaluatedCurves, TrainingCurves } from './curves.tsx';
+import { Answered, ArmKey, FigureView, StatusMark, TableView } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
 
@@ -20,6 +20,7 @@ function Story({ page }: { readonly page: ExperimentPage }) {
     <>
       <h1>{page.name}</h1>
       {page.why !== '' && <p class="question">{page.why}</p>}
+      {page.resolve !== '' && <p id="resolve">What would settle it: {page.resolve}</p>}
       {page.story === null ? (
         <p class="quiet">Nothing has been evaluated yet.</p>
       ) : (
@@ -38,13 +39,16 @@ function Story({ page }: { readonly page: ExperimentPage }) {
         <a href={linkTo('rollouts', page.id)}>All rollouts</a>,{' '}
         <a href={linkTo('rollouts', page.id, { truth: 'hack', route: 'keep' })}>hacks that were kept</a>,{' '}
         <a href={linkTo('rollouts', page.id, { truth: 'solve', route: 'route' })}>solves that were routed</a>,{' '}
-        <a href={linkTo('rollouts', page.id, { order: 'surprise' })}>where gate and grader disagree most</a>.
+        <a href={linkTo('rollouts', page.id, { order: 'surprise' })}>where gate and grader disagree most</a>;{' '}
+        <a href={linkTo('matrix', page.id)}>loopholes by arm</a>; <a href={linkTo('label', page.id)}>label rollouts</a>,{' '}
+        <a href={linkTo('labels', page.id)}>labels against the oracle</a>.
       </p>
       <RunMatrix page={page} />
-      <Curves page={page} />
+      <EvaluatedCurves page={page} />
+      <TrainingCurves page={page} />
       {page.tables.length > 0 && <h2>Tables</h2>}
       {page.tables.map((table) => (
-        <TableView key={table.title} table={table} />
+        <TableView key={table.title} table={table} doorOf={(row) => answersDoor(page, table.title, row)} />
       ))}
       {page.figures.length > 0 && <h2>Figures</h2>}
       {page.figures.map((figure) => (
@@ -53,6 +57,14 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       <Changes page={page} />
     </>
   );
+}
+
+/** A row of an arm opens the answers it was counted from. */
+function answersDoor(page: ExperimentPage, title: string, [name = '']: readonly string[]): string | null {
+  const arm = page.arms.find((one) => name === one.arm || name.startsWith(`${one.arm} `));
+  if (arm === undefined || !page.runs.some((run) => run.arm === arm.arm && run.status !== 'not started')) return null;
+  const set = page.matrices.find((matrix) => title.includes(matrix.title))?.set ?? null;
+  return linkTo('answers', page.id, { arm: arm.arm, set });
 }
 
 function Example({ example }: { readonly example: NonNullable<ExperimentPage['example']> }) {
@@ -116,7 +128,7 @@ function RunMatrix({ page: { arms, seeds, runs } }: { readonly page: ExperimentP
             {names.map((name, i) => (
               <tr key={name}>
                 <th scope="row">
-                  <ArmKey index={i} /> {name}
+                  <ArmKey style={armStyle(i)} /> {name}
                   {kind(name)}
                 </th>
                 {seeds.map((seed) => (
@@ -142,56 +154,6 @@ function RunCell({ run }: { readonly run: ListedRun | undefined }) {
       </a>{' '}
       {run.status !== 'finished' && `${run.update} of ${run.updates} `}
       <a href={linkTo('gate', run.id)}>gate</a>
-    </>
-  );
-}
-
-/** The colour of an arm, as in every figure. */
-function ArmKey({ index }: { readonly index: number }) {
-  const { colour, dash } = armStyle(index);
-  return (
-    <svg class="paper key" width="22" height="8" aria-hidden="true">
-      <path d="M1 4L21 4" stroke={colour} stroke-width="3" stroke-dasharray={dash ?? 'none'} />
-    </svg>
-  );
-}
-
-function linesOf(curves: readonly ArmCurve[], names: readonly string[], metric: 'hack' | 'solve'): Line[] {
-  const state = shownState.value;
-  const other = state === 'full' ? 'deployed' : 'full';
-  return [other, state].flatMap((own) =>
-    curves.map(({ arm, seed, points }) => ({
-      label: `${arm}, seed ${seed}, ${stateWords[own as 'full' | 'deployed']}`,
-      ...armStyle(names.indexOf(arm)),
-      isGhost: own === other,
-      points: points.map((point) => ({ x: point.update, y: point[own as 'full' | 'deployed']?.[metric] ?? null })),
-    })),
-  );
-}
-
-function Curves({ page }: { readonly page: ExperimentPage }) {
-  const names = page.arms.map(({ arm }) => arm);
-  const curves = page.curves.filter(({ points }) => points.length > 1);
-  if (curves.length === 0) return null;
-  const open = (update: number) => goTo('rollouts', page.id, { from: update, to: update });
-  return (
-    <>
-      <h2>Curves</h2>
-      <StateNote />
-      <div class="charts">
-        <Chart
-          title={`hack, ${stateWords[shownState.value]}`}
-          range={[0, 1]}
-          lines={linesOf(curves, names, 'hack')}
-          onUpdate={open}
-        />
-        <Chart
-          title={`solve, ${stateWords[shownState.value]}`}
-          lines={linesOf(curves, names, 'solve')}
-          onUpdate={open}
-        />
-      </div>
-      <p class="quiet">The other state is drawn faintly. A click on an update opens its rollouts.</p>
     </>
   );
 }

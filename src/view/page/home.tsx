@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import type { Catalogue, ListedExperiment, ListedRun } from '../api.ts';
 import { goTo, linkTo } from './address.ts';
 import { useKeys } from './keys.ts';
+import { Notes } from './notes.tsx';
 import { Answered, ago, Percent, RunLinks, StatusMark } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 
@@ -50,6 +51,7 @@ function Lists({ catalogue: { title, experiments, runs } }: { readonly catalogue
         />
       ))}
       <RunSection title="Runs of their own" runs={alone} />
+      <Notes />
     </>
   );
 }
@@ -115,10 +117,10 @@ function RunRow({ run }: { readonly run: ListedRun }) {
           {run.update} of {run.updates}
         </td>
         <td>
-          <Percent rate={last?.hack ?? null} /> <Spark values={run.curve.map(({ hack }) => hack)} />
+          <RateDoor run={run.id} rate={last?.hack ?? null} /> <Spark values={run.curve.map(({ hack }) => hack)} />
         </td>
         <td>
-          <Percent rate={last?.solve ?? null} /> <Spark values={run.curve.map(({ solve }) => solve)} />
+          <RateDoor run={run.id} rate={last?.solve ?? null} /> <Spark values={run.curve.map(({ solve }) => solve)} />
         </td>
         <td>{ago(run.heartbeat)}</td>
         <td>
@@ -131,6 +133,16 @@ function RunRow({ run }: { readonly run: ListedRun }) {
         </tr>
       )}
     </>
+  );
+}
+
+/** A rate of the curve set leads to its answers. */
+function RateDoor({ run, rate }: { readonly run: string; readonly rate: number | null }) {
+  if (rate === null) return <>-</>;
+  return (
+    <a href={linkTo('answers', run, { set: 'curve' })}>
+      <Percent rate={rate} />
+    </a>
   );
 }
 

@@ -72,7 +72,13 @@ export function StateNote() {
 
 const copyFormats = ['latex', 'markdown', 'csv'] as const;
 
-export function TableView({ table }: { readonly table: Table }) {
+interface TableViewProps {
+  readonly table: Table;
+  /** Where the numbers of a row lead; null: nowhere. */
+  readonly doorOf?: (row: readonly string[]) => string | null;
+}
+
+export function TableView({ table, doorOf = () => null }: TableViewProps) {
   const [copied, setCopied] = useState('');
   const copy = async (format: (typeof copyFormats)[number]) => {
     await navigator.clipboard.writeText(renderTable(table, format));
@@ -101,7 +107,9 @@ export function TableView({ table }: { readonly table: Table }) {
             {table.rows.map((row, i) => (
               <tr key={`${i} ${row[0]}`}>
                 {row.map((cell, column) => (
-                  <td key={`${column} ${cell}`}>{cell}</td>
+                  <td key={`${column} ${cell}`}>
+                    <Cell text={cell} door={/\d/.test(cell) ? doorOf(row) : null} />
+                  </td>
                 ))}
               </tr>
             ))}
@@ -123,6 +131,10 @@ export function TableView({ table }: { readonly table: Table }) {
       ))}
     </div>
   );
+}
+
+function Cell({ text, door }: { readonly text: string; readonly door: string | null }) {
+  return door === null ? text : <a href={door}>{text}</a>;
 }
 
 /** A figure as files have it: drawn by the same code, every text in it escaped there. The table beside it has its numbers. */
@@ -151,8 +163,22 @@ export function RunLinks({ run }: { readonly run: ListedRun }) {
   return (
     <span class="links">
       <a href={linkTo('run', run.id)}>run</a> <a href={linkTo('gate', run.id)}>gate</a>{' '}
-      <a href={linkTo('answers', run.id)}>answers</a> <a href={linkTo('rollouts', run.id)}>rollouts</a>
+      <a href={linkTo('answers', run.id)}>answers</a> <a href={linkTo('rollouts', run.id)}>rollouts</a>{' '}
+      <a href={linkTo('labels', run.id)}>labels</a>
     </span>
+  );
+}
+
+/** The colour of an arm, as in every figure. */
+export function ArmKey({
+  style: { colour, dash },
+}: {
+  readonly style: { readonly colour: string; readonly dash?: string };
+}) {
+  return (
+    <svg class="paper key" width="22" height="8" aria-hidden="true">
+      <path d="M1 4L21 4" stroke={colour} stroke-width="3" stroke-dasharray={dash ?? 'none'} />
+    </svg>
   );
 }
 

@@ -1,12 +1,15 @@
 /** One rollout in full, with the others of its prompt: rewards, advantages, routes, tokens. */
-import { routeColours } from '../../report/draw/index.ts';
+import { useEffect } from 'preact/hooks';
 import type { LedgerRow, RolloutPage } from '../api.ts';
 import { truthOf } from '../query.ts';
 import { address, goTo, linkTo } from './address.ts';
+import { noteLook, useLabels } from './human-store.ts';
 import { useKeys } from './keys.ts';
+import { LabelButtons } from './label.tsx';
 import { Answered, Facts, HeadRow } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
+import { TokenStrip } from './token-strip.tsx';
 
 export function RolloutScreen({ id }: { readonly id: string }) {
   const rollout = address.value.parameters.get('rollout') ?? '';
@@ -16,6 +19,8 @@ export function RolloutScreen({ id }: { readonly id: string }) {
 
 function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
   const marked = disclosedNames(rollout.prompt);
+  const labels = useLabels(rollout.run);
+  useEffect(() => noteLook(rollout.run, rollout.id), [rollout.run, rollout.id]);
   const at = group.findIndex(({ id }) => id === rollout.id);
   const open = (row: LedgerRow | undefined) => row !== undefined && goTo('rollout', row.run, { rollout: row.id });
   useKeys({ j: () => open(group[at + 1]), k: () => open(group[at - 1]) });
@@ -37,6 +42,11 @@ function Group({ page: { rollout, group } }: { readonly page: RolloutPage }) {
         Rollout {rollout.id} of <a href={linkTo('run', rollout.run)}>{rollout.run}</a>
       </h1>
       <Facts facts={facts} />
+      <Answered answer={labels}>
+        {(own) => (
+          <LabelButtons run={rollout.run} rollout={rollout.id} hack={rollout.hack} isBlind={false} page={own} />
+        )}
+      </Answered>
       <h2>Prompt</h2>
       <Completion content={rollout.prompt} marked={marked} label="prompt" />
       <h2>Completion</h2>
@@ -94,43 +104,5 @@ function Bar({ share }: { readonly share: number }) {
     <svg class="spark" width="64" height="10" aria-hidden="true">
       <rect x={share < 0 ? 32 - length : 32} width={length} height="10" fill="currentColor" />
     </svg>
-  );
-}
-
-const letters: Readonly<Record<string, keyof typeof routeColours>> = { k: 'keep', a: 'absorb', r: 'route' };
-
-/** A column per token: its height is how surprising the token was, its colour the route where the gate decides by token. */
-function TokenStrip({ rollout: { tokenLogps, tokenRoutes, route } }: { readonly rollout: LedgerRow }) {
-  if (tokenLogps === null) return <p class="quiet">This run stored no tokens (output.storeTokens).</p>;
-  const deepest = Math.max(1, ...tokenLogps.map((logp) => -logp));
-  const mean = tokenLogps.reduce((sum, logp) => sum + logp, 0) / Math.max(1, tokenLogps.length);
-  const colourOf = (i: number): string => {
-    const own = letters[tokenRoutes?.[i] ?? ''] ?? (route === 'keep' || route === 'route' ? route : 'absorb');
-    return routeColours[own];
-  };
-  const words = `${tokenLogps.length} tokens, mean log-probability ${mean.toFixed(3)}, lowest ${(-deepest).toFixed(3)}`;
-  return (
-    <>
-      <h2>Tokens</h2>
-      <div class="paper scroll">
-        <svg class="tokens" width={Math.max(200, tokenLogps.length * 8)} height="64" role="img" aria-label={words}>
-          {tokenLogps.map((logp, i) => (
-            <rect
-              key={i}
-              x={i * 8}
-              y={60 - (56 * -logp) / deepest}
-              width="7"
-              height={Math.max(1, (56 * -logp) / deepest)}
-              fill={colourOf(i)}
-            >
-              <title>
-                token {i + 1}: log-probability {logp}
-              </title>
-            </rect>
-          ))}
-        </svg>
-      </div>
-      <p class="quiet">{words}. Tall: unlikely. Colour: the route.</p>
-    </>
   );
 }

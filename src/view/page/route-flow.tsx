@@ -1,8 +1,12 @@
-/** Where rollouts went: from what they were, by the grader, to the route that the gate gave them. Every ribbon opens its rollouts. */
+/**
+ * Where rollouts went: from what they were, by the grader, to the route that the gate gave them; a table tells how hard they pulled on
+ * each block. Every ribbon and every count opens its rollouts.
+ */
 import { routeColours } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
 import { truthOf } from '../query.ts';
 import { address, changeParameters, linkTo } from './address.ts';
+import { HeadRow } from './parts.tsx';
 
 const truths = ['hack', 'solve', 'neither'] as const;
 const routeNames = ['keep', 'absorb', 'route'] as const;
@@ -59,6 +63,7 @@ export function RouteFlow({ run, rows }: { readonly run: string; readonly rows: 
       <div class="paper">
         <Ribbons run={run} ribbons={ribbons} measure={measure} total={total} />
       </div>
+      <UpdateMass run={run} rows={rows} />
     </section>
   );
 }
@@ -125,3 +130,48 @@ function Ribbons({ run, ribbons, measure, total }: RibbonsProps) {
     </svg>
   );
 }
+
+/** Sums of the norms of the gradient of each rollout, by route and block: what the update was made of. */
+function UpdateMass({ run, rows }: { readonly run: string; readonly rows: readonly GateRow[] }) {
+  const known = rows.filter(({ deployedNorm, quarantineNorm }) => deployedNorm !== null && quarantineNorm !== null);
+  const total = known.reduce((sum, row) => sum + (row.deployedNorm ?? 0) + (row.quarantineNorm ?? 0), 0);
+  if (total === 0) return <p class="quiet">This run recorded no norms, so the mass of its updates is not known.</p>;
+  const names = [
+    ...truths.map((truth) => ({ truth, route: null })),
+    ...routeNames.map((route) => ({ truth: null, route })),
+  ];
+  return (
+    <div class="scroll">
+      <table id="mass">
+        <caption>update mass: how hard rollouts pulled on each block</caption>
+        <HeadRow
+          names={['rollouts', 'count', 'on the deployed block', 'on the quarantine', "the quarantine's share"]}
+        />
+        <tbody>
+          {names.map(({ truth, route }) => {
+            const own = known.filter((row) => (truth === null ? row.route === route : truthOf(row) === truth));
+            const deployed = own.reduce((sum, row) => sum + (row.deployedNorm ?? 0), 0);
+            const quarantine = own.reduce((sum, row) => sum + (row.quarantineNorm ?? 0), 0);
+            const share = deployed + quarantine === 0 ? '-' : percent(quarantine / (deployed + quarantine));
+            return (
+              <tr key={`${truth} ${route}`}>
+                <th scope="row" class={route === null ? '' : `route-${route}`}>
+                  {truth ?? route}
+                </th>
+                <td>
+                  <a href={linkTo('rollouts', run, { truth, route })}>{own.length}</a>
+                </td>
+                <td>{percent(deployed / total)}</td>
+                <td>{percent(quarantine / total)}</td>
+                <td>{share}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      <p class="quiet">Shares of the sum of gradient norms at the bottleneck, over rollouts that carried gradient.</p>
+    </div>
+  );
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)}%`;

@@ -119,8 +119,11 @@ function Evaluations({ page: { run, evaluations } }: { readonly page: RunPage })
                 </td>
                 <td>{one.update}</td>
                 <td>{one.state === 'base' ? 'base' : stateWords[one.state === 'deployed' ? 'deployed' : 'full']}</td>
-                <td>{cell(one.hack)}</td>
-                <td>{cell(one.solve)}</td>
+                {(['hack', 'solve'] as const).map((truth) => (
+                  <td key={truth}>
+                    <a href={linkTo('answers', run.id, { set: one.set, truth })}>{cell(one[truth])}</a>
+                  </td>
+                ))}
               </tr>
             ))}
           </tbody>

@@ -4,13 +4,15 @@ import { useEffect, useState } from 'preact/hooks';
 import type { LedgerRow, PageHome, RolloutList, RolloutPage } from '../api.ts';
 import { listRollouts, parseQuery } from '../query.ts';
 
-type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers';
+type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers' | 'labels' | 'notes' | 'tokens' | 'training';
 
 export interface AnswerSource {
   readonly home: PageHome;
   ask(kind: Question | 'rows', id: string): Promise<unknown>;
   rollouts(id: string, query: URLSearchParams): Promise<RolloutList>;
   rollout(id: string, rollout: string): Promise<RolloutPage>;
+  /** Stores what a person wrote; only a server can. */
+  save(kind: 'labels' | 'notes', id: string, value: unknown): Promise<unknown>;
 }
 
 /** The ids that changed last, and how many changes there were. */
@@ -34,8 +36,8 @@ function openSource(): AnswerSource {
 }
 
 function openServer(): AnswerSource {
-  const get = async (path: string, parameters: URLSearchParams): Promise<unknown> => {
-    const response = await fetch(`api/${path}?${parameters}`);
+  const get = async (path: string, parameters: URLSearchParams, sent?: RequestInit): Promise<unknown> => {
+    const response = await fetch(`api/${path}?${parameters}`, sent);
     const value: { error?: string } = await response.json();
     if (!response.ok) throw new Error(value.error ?? `The server answered ${response.status}.`);
     return value;
@@ -50,6 +52,12 @@ function openServer(): AnswerSource {
       return (await get('rollouts', parameters)) as RolloutList;
     },
     rollout: async (id, rollout) => (await get('rollout', new URLSearchParams({ id, rollout }))) as RolloutPage,
+    save: (kind, id, value) =>
+      get(kind, new URLSearchParams({ id }), {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(value),
+      }),
   };
 }
 
@@ -122,6 +130,7 @@ function withoutServer(home: PageHome, read: (key: string) => Promise<unknown>):
       if (found === undefined) throw new Error(`There is no rollout ${rollout}.`);
       return { rollout: found, group: rows.filter((row) => row.update === found.update && row.group === found.group) };
     },
+    save: () => Promise.reject(new Error('Nothing can be stored here.')),
   };
 }
 

@@ -36,7 +36,7 @@ export function Completion(props: {
           <button type="button" onClick={() => setWhole(true)}>
             show all {(content.length / 1e6).toFixed(1)} million characters
           </button>{' '}
-          <button type="button" onClick={() => save(content)}>
+          <button type="button" onClick={() => save(content, 'completion.txt')}>
             download
           </button>
         </p>
@@ -45,10 +45,11 @@ export function Completion(props: {
   );
 }
 
-function save(content: string): void {
+/** Offers a text as a file. */
+export function save(content: string, name: string): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([content], { type: 'text/plain' }));
-  link.download = 'completion.txt';
+  link.download = name;
   link.click();
   URL.revokeObjectURL(link.href);
 }

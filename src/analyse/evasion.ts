@@ -1,0 +1,103 @@
+/**
+ * The evasion split, after the Obfuscation Atlas (arXiv 2602.15515): a monitor that reads activations scores the same texts once as the
+ * base reads them and once as the trained policy does, hacks and clean rollouts apart. Hacks whose score falls from the base's
+ * activations to the policy's are hidden in the activations; where the score is low on both, the text itself passes. Labels tell hacks
+ * from clean rollouts, so this is a diagnosis that no training sees. RUN/evasion.json holds it.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { writeFileAtomic } from '../base/node/index.ts';
+import { readStamped, stampedJson } from '../run/index.ts';
+import { auroc, average, meanInterval } from '../stats/index.ts';
+
+/** A rollout with the monitor's scores of its text. */
+export interface EvasionRow {
+  readonly hack: boolean;
+  readonly base: number;
+  readonly policy: number;
+}
+
+const side = z.strictObject({
+  rollouts: z.number().int().min(1),
+  /** Mean score on the activations of the base. */
+  base: z.number(),
+  /** Mean score on the activations of the policy. */
+  policy: z.number(),
+  /** Mean of the rollouts' differences, policy − base. */
+  difference: z.number(),
+  /** 95% interval of that mean (Student); null for one rollout. */
+  interval: z.strictObject({ low: z.number(), high: z.number() }).nullable(),
+  /** The difference times this side's share of all rollouts: both sides add up to the difference over all rollouts. */
+  contribution: z.number(),
+});
+const split = z.strictObject({
+  /** Null where there is no such rollout. */
+  hacks: side.nullable(),
+  clean: side.nullable(),
+  /** Mean difference over all rollouts. */
+  difference: z.number(),
+  /** Hacks against clean rollouts by the score on each; null unless there are both. */
+  auroc: z.strictObject({ base: z.number(), policy: z.number() }).nullable(),
+});
+const evasion = split.extend({
+  /** Labels divide the rollouts; nothing in training reads this file. */
+  labels: z.literal('diagnosis only'),
+  /** The checkpoint of the policy and of the monitor, in updates completed. */
+  update: z.number().int().min(1),
+  /** The first and the last update whose rollouts were scored. */
+  from: z.number().int().min(1),
+  to: z.number().int().min(1),
+  rollouts: z.number().int().min(1),
+  /** Rollouts that the monitor has no score for on one of the two; they count nowhere else. */
+  abstained: z.number().int().min(0),
+});
+
+type EvasionSide = Readonly<z.infer<typeof side>>;
+export type EvasionSplit = Readonly<z.infer<typeof split>>;
+export type Evasion = Readonly<z.infer<typeof evasion>>;
+
+export function splitEvasion(rows: readonly EvasionRow[]): EvasionSplit {
+  const [hacks, clean] = [true, false].map((hack) => rows.filter((row) => row.hack === hack));
+  const area = (score: (row: EvasionRow) => number): number => auroc(hacks.map(score), clean.map(score));
+  return {
+    hacks: sideOf(hacks, rows.length),
+    clean: sideOf(clean, rows.length),
+    difference: average(rows.map(differenceOf)),
+    auroc:
+      hacks.length === 0 || clean.length === 0
+        ? null
+        : { base: area(({ base }) => base), policy: area(({ policy }) => policy) },
+  };
+}
+
+const differenceOf = ({ base, policy }: EvasionRow): number => policy - base;
+
+function sideOf(rows: readonly EvasionRow[], all: number): EvasionSide | null {
+  if (rows.length === 0) return null;
+  const differences = rows.map(differenceOf);
+  const difference = average(differences);
+  const { low, high } = rows.length < 2 ? { low: 0, high: 0 } : meanInterval(differences);
+  return {
+    rollouts: rows.length,
+    base: average(rows.map(({ base }) => base)),
+    policy: average(rows.map(({ policy }) => policy)),
+    difference,
+    interval: rows.length < 2 ? null : { low, high },
+    contribution: (difference * rows.length) / all,
+  };
+}
+
+const fileOf = (runPath: string): string => join(runPath, 'evasion.json');
+
+export async function writeEvasion(runPath: string, found: Evasion): Promise<void> {
+  await writeFileAtomic(fileOf(runPath), stampedJson(found));
+}
+
+/** What `gq evasion` found in a run; null where nobody asked. */
+export function readEvasion(runPath: string): Evasion | null {
+  const path = fileOf(runPath);
+  if (!existsSync(path)) return null;
+  const fix = 'The file was damaged, or something else wrote it: delete it, and gq evasion makes it again.';
+  return readStamped(path, 'an evasion split', evasion, fix);
+}

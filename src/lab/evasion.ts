@@ -1,0 +1,136 @@
+/**
+ * Measures the evasion split of a run: its last rollouts are read by the base and by the policy of the newest checkpoint, and the monitor
+ * as it is in that checkpoint scores both. The base is the run's own adapter at its start, whose features a monitor was first made from.
+ */
+import { type Evasion, type EvasionRow, type JudgedRollout, readJudged, splitEvasion } from '../analyse/index.ts';
+import { UserError } from '../base/index.ts';
+import {
+  type Arm,
+  completionFeatures,
+  joinFeatures,
+  type Policy,
+  type PromptedCompletion,
+  type Task,
+} from '../grpo/index.ts';
+import { VerdictLedger } from '../oracle/index.ts';
+import { checkedInitial, loadCheckpoint, RunDirectory, seenRow } from '../run/index.ts';
+import { assemble, openTasks, placeInputs } from './assemble.ts';
+import { parseRunConfig } from './config.ts';
+import { openRunInputs } from './identity.ts';
+import { withDevice } from './open-run.ts';
+import type { Warn } from './problems.ts';
+import type { Resources } from './resources.ts';
+
+export interface EvasionOptions {
+  /** Most rollouts that are scored, the newest first. */
+  readonly rollouts: number;
+  /** The device; default: the one that the run was trained on. */
+  readonly device?: string;
+  readonly warn?: Warn;
+}
+
+export async function measureEvasion(
+  path: string,
+  resources: Resources,
+  { rollouts: most, device, warn }: EvasionOptions,
+): Promise<Evasion> {
+  const call = `evasion split of ${path}`;
+  const run = RunDirectory.open(path);
+  const config = withDevice(await parseRunConfig(run.readManifest().config), device);
+  const update = run.listCheckpoints().at(-1);
+  if (update === undefined) throw new UserError({ call, expected: 'a run with a checkpoint', found: 'none' });
+  const { state } = await loadCheckpoint(run, update);
+  const read = await openRunInputs(call, run, config, resources, null, warn);
+  const inputs = await placeInputs(config, read, resources, warn);
+  const ledger = resources.use(new VerdictLedger(null));
+  const { trainer, policy, arm, text } = await assemble(config, inputs, ledger, resources, {
+    initial: checkedInitial(run),
+  });
+  const score = scorer(call, arm, run);
+  const tasks = await openTasks(config, inputs.problems, text);
+  const chosen = await lastRollouts(call, run, tasks, update, most);
+  const completions = chosen.map(({ completion }) => completion);
+  const rows = chosen.map(({ row }) => row);
+  const featuresOf = (current: Policy) =>
+    completionFeatures(current, completions, {
+      kind: 'activation',
+      granularity: 'rollout',
+      tokensPerPass: config.compute.tokensPerPass,
+    });
+  const onBase = await featuresOf(policy);
+  trainer.restore(state);
+  const onPolicy = await featuresOf(policy);
+  const [base, trained] = [await score(rows, policy, onBase), await score(rows, policy, onPolicy)];
+  const scored = rows.flatMap(({ hack }, i): EvasionRow[] => {
+    const [before, after] = [base[i], trained[i]];
+    return before === null || after === null ? [] : [{ hack, base: before, policy: after }];
+  });
+  if (scored.length === 0) throw new UserError({ call, expected: 'scores of the monitor', found: 'abstentions only' });
+  return {
+    labels: 'diagnosis only',
+    update,
+    from: rows[0].update,
+    to: rows[rows.length - 1].update,
+    rollouts: rows.length,
+    abstained: rows.length - scored.length,
+    ...splitEvasion(scored),
+  };
+}
+
+type Score = (
+  rows: readonly JudgedRollout[],
+  policy: Policy,
+  features: readonly Float32Array[],
+) => Promise<readonly (number | null)[]>;
+
+/** The scores of the arm's monitor, which must read one row of activations for each rollout. */
+function scorer(call: string, arm: Arm, run: RunDirectory): Score {
+  const { watch, sees } = arm;
+  if (watch === undefined || sees.features?.kind !== 'activation' || sees.features.granularity !== 'rollout') {
+    throw new UserError({
+      call,
+      expected: 'a run whose monitor reads activations, such as direction or probe',
+      found: `the arm ${run.readManifest().arm}`,
+    });
+  }
+  return async (rows, { adapter }, features) => {
+    const rollouts = rows.map((row) => ({
+      ...seenRow(row),
+      text: sees.text ? { prompt: row.prompt, completion: row.completion } : null,
+    }));
+    const shown = { step: rows[rows.length - 1].update - 1, rollouts, features: joinFeatures(adapter, features) };
+    return (await watch({ ...shown, rewards: Float32Array.from(rows, ({ reward }) => reward) })).scores;
+  };
+}
+
+interface Chosen {
+  readonly row: JudgedRollout;
+  readonly completion: PromptedCompletion;
+}
+
+/** The policy's own newest rollouts until an update, with their prompts made anew. */
+async function lastRollouts(
+  call: string,
+  run: RunDirectory,
+  tasks: readonly Task[],
+  update: number,
+  most: number,
+): Promise<Chosen[]> {
+  const known = new Map(tasks.map((task) => [task.problem.id, task]));
+  const rows = (await readJudged(run)).filter((row) => row.source === 'student' && row.update <= update).slice(-most);
+  const found = rows.map((row, group): Chosen => {
+    const task = known.get(row.problem);
+    if (task === undefined || row.tokenIds === null) {
+      throw new UserError({
+        call,
+        expected: 'rollouts of the problems of the run, with their tokens',
+        found: task === undefined ? `the problem ${row.problem}` : 'no tokens',
+        fix: 'Train with output.storeTokens = true.',
+      });
+    }
+    const prompt = row.hackable ? task.hinted : task.unhinted;
+    return { row, completion: { group, prompt, tokens: Int32Array.from(row.tokenIds) } };
+  });
+  if (found.length === 0) throw new UserError({ call, expected: 'rollouts of the policy', found: 'none' });
+  return found;
+}

@@ -1,0 +1,53 @@
+/** Loopholes by arms on the last checkpoint: how often each was hacked and solved, as trained and deployed, over seeds. */
+import { type FinalSet, summarise } from '../evaluate/index.ts';
+import { type Results, setTitles } from '../report/index.ts';
+import { mean, meanInterval, wilsonInterval } from '../stats/index.ts';
+import type { CountedRate, LoopholeMatrix, MatrixCell } from './api.ts';
+
+type ArmOfResults = Results['arms'][number];
+
+export function loopholeMatrices({ sets, arms }: Results): LoopholeMatrix[] {
+  return sets.map((set) => {
+    const runs = arms.flatMap((arm) => arm.runs);
+    const names = [...new Set(runs.flatMap(({ final }) => (final[set]?.full ?? []).map(({ loophole }) => loophole)))];
+    const heldOut = new Set<string>(runs.flatMap(({ config }) => config.environment.heldOutLoopholes));
+    const isHeldOut = (name: string): boolean => heldOut.has(name);
+    const ordered = [...names.filter((name) => !isHeldOut(name)), ...names.filter(isHeldOut)];
+    return {
+      set,
+      title: setTitles[set],
+      loopholes: ordered.map((loophole) => ({ loophole, isHeldOut: isHeldOut(loophole) })),
+      cells: ordered.flatMap((loophole) => arms.flatMap((arm) => cellsOf(arm, set, loophole))),
+    };
+  });
+}
+
+function cellsOf({ arm, runs }: ArmOfResults, set: FinalSet, loophole: string): MatrixCell[] {
+  return (['full', 'deployed'] as const).flatMap((state) => {
+    const counted = runs.flatMap((run) => countsOf(run, set, state, loophole));
+    if (counted.length === 0) return [];
+    const rates = (key: 'hack' | 'solve') => rateOver(counted.map((one) => one[key]));
+    return [{ arm, state, loophole, seeds: counted.length, hack: rates('hack'), solve: rates('solve') }];
+  });
+}
+
+function countsOf(
+  { final }: ArmOfResults['runs'][number],
+  set: FinalSet,
+  state: 'full' | 'deployed',
+  loophole: string,
+) {
+  const rows = (final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
+  return rows.length === 0 ? [] : [summarise(rows)];
+}
+
+/** One seed has an interval over prompts, several have one over seeds. */
+function rateOver(
+  seeds: readonly { readonly count: number; readonly of: number; readonly rate: number }[],
+): CountedRate {
+  const sum = (key: 'count' | 'of'): number => seeds.reduce((total, one) => total + one[key], 0);
+  const [count, of] = [sum('count'), sum('of')];
+  const rates = seeds.map(({ rate }) => rate);
+  const { low, high } = seeds.length === 1 ? wilsonInterval(count, of) : meanInterval(rates);
+  return { count, of, rate: mean(rates), low: Math.max(0, low), high: Math.min(1, high) };
+}

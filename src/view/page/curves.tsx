@@ -1,0 +1,114 @@
+/** Curves of an experiment: of arms with enough seeds the mean with a band and the seeds faintly behind it, of others each seed. */
+import { armStyle, averageSeries, bandSeeds } from '../../report/draw/index.ts';
+import type { ExperimentPage, TrainingPage } from '../api.ts';
+import { goTo, shownState, stateWords } from './address.ts';
+import { Chart, type Line } from './chart.tsx';
+import { Answered, StateNote } from './parts.tsx';
+import { source, useAnswer } from './source.ts';
+
+interface SeedSeries {
+  readonly arm: string;
+  readonly seed: number | null;
+  readonly points: readonly { readonly x: number; readonly y: number | null }[];
+}
+
+/** `names` are the arms in the order of their colours; `suffix` tells lines of different states apart. */
+function armLines(series: readonly SeedSeries[], names: readonly string[], suffix: string, isGhost: boolean): Line[] {
+  return names.flatMap((arm, i) => {
+    const { colour, dash } = armStyle(i);
+    const style = { colour, ...(dash === undefined ? {} : { dash }) };
+    const own = series.flatMap(({ arm: name, seed, points }) => {
+      const known = points.flatMap(({ x, y }) => (y === null ? [] : [{ x, y }]));
+      return name === arm && known.length > 0 ? [{ seed, points: known }] : [];
+    });
+    const seedLine =
+      (isFaint: boolean) =>
+      (one: (typeof own)[number]): Line => ({
+        label: `${arm}, seed ${one.seed}${suffix}`,
+        points: one.points,
+        isGhost: isFaint,
+        ...style,
+      });
+    if (own.length < bandSeeds) return own.map(seedLine(isGhost));
+    const mean = averageSeries(own.map(({ points }) => points));
+    const points = mean.map(({ x, y, sem, n }) => ({ x, y, spread: sem ?? 0, n }));
+    const label = `${arm}, mean of ${own.length} seeds${suffix}`;
+    return [...(isGhost ? [] : own.map(seedLine(true))), { label, points, isGhost, ...style }];
+  });
+}
+
+const bandWords = `With ${bandSeeds} seeds and more: the mean where every seed has the update, its band ± SEM, and each seed faintly.`;
+
+export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
+  const names = page.arms.map(({ arm }) => arm);
+  const curves = page.curves.filter(({ points }) => points.length > 1);
+  if (curves.length === 0) return null;
+  const open = (update: number) => goTo('rollouts', page.id, { from: update, to: update });
+  const state = shownState.value;
+  const other = state === 'full' ? 'deployed' : 'full';
+  const lines = (metric: 'hack' | 'solve'): Line[] =>
+    [other, state].flatMap((own) => {
+      const series = curves.map(({ arm, seed, points }) => ({
+        arm,
+        seed,
+        points: points.map((point) => ({ x: point.update, y: point[own as 'full' | 'deployed']?.[metric] ?? null })),
+      }));
+      return armLines(series, names, `, ${stateWords[own as 'full' | 'deployed']}`, own === other);
+    });
+  return (
+    <>
+      <h2>Curves</h2>
+      <StateNote />
+      <div class="charts">
+        <Chart title={`hack, ${stateWords[state]}`} range={[0, 1]} lines={lines('hack')} onUpdate={open} />
+        <Chart title={`solve, ${stateWords[state]}`} lines={lines('solve')} onUpdate={open} />
+      </div>
+      <p class="quiet">The other state is drawn faintly. {bandWords} A click on an update opens its rollouts.</p>
+    </>
+  );
+}
+
+/** What the runs sampled while they were trained; it grows while they are. */
+export function TrainingCurves({ page }: { readonly page: ExperimentPage }) {
+  const answer = useAnswer<TrainingPage>(`training ${page.id}`, page.id, () => source.ask('training', page.id));
+  return <Answered answer={answer}>{(training) => <TrainingCharts page={page} training={training} />}</Answered>;
+}
+
+function TrainingCharts({ page, training }: { readonly page: ExperimentPage; readonly training: TrainingPage }) {
+  const known = page.arms.map(({ arm }) => arm);
+  const names = [...new Set([...known, ...training.runs.map(({ arm }) => arm)])];
+  const metrics = [
+    ['hack', 'hack on hinted prompts, while training'],
+    ['solve', 'solve on all prompts, while training'],
+    ['reward', 'mean reward, while training'],
+  ] as const;
+  const charts = metrics.map(([metric, title]) => {
+    const series = training.runs.map(({ arm, seed, points }) => ({
+      arm,
+      seed,
+      points: points.map((point) => ({ x: point.update, y: point[metric] })),
+    }));
+    return { title, metric, lines: armLines(series, names, '', false) };
+  });
+  if (charts.every(({ lines }) => lines.length === 0)) return null;
+  const open = (update: number) => goTo('rollouts', page.id, { from: update, to: update });
+  return (
+    <>
+      <h2>While training</h2>
+      <div class="charts">
+        {charts.map(({ title, metric, lines }) => (
+          <Chart
+            key={title}
+            title={title}
+            lines={lines}
+            onUpdate={open}
+            {...(metric === 'hack' ? { range: [0, 1] as const } : {})}
+          />
+        ))}
+      </div>
+      <p class="quiet">
+        As sampled; rates over the last {training.window} updates. {bandWords} It grows while runs train.
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,64 @@
+/** What people said of rollouts, against the oracle: kappa, the table of both, and every disagreement as a door. */
+import { agreementsOf, agreementTable, lastLabels } from '../agreement.ts';
+import type { LabelledRollout, LabelsPage } from '../api.ts';
+import { linkTo } from './address.ts';
+import { useLabels } from './human-store.ts';
+import { Answered, HeadRow, TableView } from './parts.tsx';
+
+export function LabelsScreen({ id }: { readonly id: string }) {
+  return (
+    <>
+      <h1>Labels of {id}</h1>
+      <p>
+        <a href={linkTo('label', id)}>Label rollouts</a>, blind and in a shuffled order.
+      </p>
+      <Answered answer={useLabels(id)}>{(page) => <Agreement page={page} />}</Answered>
+    </>
+  );
+}
+
+function Agreement({ page }: { readonly page: LabelsPage }) {
+  const labels = lastLabels(page.labels);
+  if (labels.length === 0) return <p>Nobody has labelled anything here yet.</p>;
+  const isWrong = ({ label, hack }: LabelledRollout): boolean => label !== 'unsure' && (label === 'hack') !== hack;
+  return (
+    <>
+      <TableView table={agreementTable(agreementsOf(page.labels))} />
+      <LabelList title="where a person and the oracle disagree" labels={labels.filter(isWrong)} />
+      <LabelList title="unsure" labels={labels.filter(({ label }) => label === 'unsure')} />
+      <LabelList title="agreed" labels={labels.filter((label) => label.label !== 'unsure' && !isWrong(label))} />
+    </>
+  );
+}
+
+const mostListed = 200;
+
+function LabelList({ title, labels }: { readonly title: string; readonly labels: readonly LabelledRollout[] }) {
+  if (labels.length === 0) return null;
+  return (
+    <div class="scroll">
+      <table>
+        <caption>
+          {title}: {labels.length}
+        </caption>
+        <HeadRow names={['rollout', 'label', 'oracle', 'writer', 'blind']} />
+        <tbody>
+          {labels.slice(0, mostListed).map(({ run, rollout, label, hack, writer, blind }) => (
+            <tr key={`${run} ${rollout} ${writer}`}>
+              <td>
+                <a href={linkTo('rollout', run, { rollout })}>
+                  {run} {rollout}
+                </a>
+              </td>
+              <td>{label}</td>
+              <td>{hack ? 'hack' : 'clean'}</td>
+              <td>{writer}</td>
+              <td>{blind ? 'yes' : 'no'}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {labels.length > mostListed && <p class="quiet">The first {mostListed}; gq labels --json has all.</p>}
+    </div>
+  );
+}

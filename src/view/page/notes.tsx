@@ -1,0 +1,119 @@
+/** Notes pinned to a view: the address that is shown, and a text. Home lists them all; each leads back to its view. */
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import type { ListedNote } from '../api.ts';
+import { address, screens } from './address.ts';
+import { changeWriter, giveNote, isInMemory, useNotes, writerName, writtenCount, writtenLines } from './human-store.ts';
+import { Answered } from './parts.tsx';
+import { save } from './text.tsx';
+
+/** The address of the view that a note is pinned to. */
+function viewOf({ screen, id, parameters }: ListedNote): string {
+  const known = screens.find((name) => name === screen) ?? 'home';
+  const search = parameters === '' ? '' : `?${new URLSearchParams(parameters)}`;
+  return `#/${known === 'home' ? '' : `${known}/${encodeURIComponent(id)}`}${search}`;
+}
+
+export function NotePanel({ onClose }: { readonly onClose: () => void }) {
+  const answer = useNotes();
+  const { screen, id } = address.value;
+  return (
+    <aside aria-label="notes">
+      <Answered answer={answer}>
+        {({ writer, notes }) => (
+          <>
+            <NoteForm usual={writer} onClose={onClose} />
+            <NoteList notes={notes.filter((note) => note.screen === screen && note.id === id)} />
+          </>
+        )}
+      </Answered>
+    </aside>
+  );
+}
+
+function NoteForm({ usual, onClose }: { readonly usual: string; readonly onClose: () => void }) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const failed = useSignal('');
+  const writer = writerName.value || usual;
+  const pin = async () => {
+    const text = field.current?.value.trim() ?? '';
+    if (text === '') return;
+    const { screen, id, parameters } = address.value;
+    try {
+      await giveNote(id, { screen, parameters: `${parameters}`, text, writer });
+      onClose();
+    } catch (error) {
+      failed.value = error instanceof Error ? error.message : String(error);
+    }
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void pin();
+      }}
+    >
+      <label>
+        a note on this view
+        <textarea ref={field} rows={3} maxLength={4000} />
+      </label>
+      <p>
+        <label>
+          signed{' '}
+          <input
+            type="text"
+            size={12}
+            maxLength={60}
+            value={writer}
+            onChange={(event) => changeWriter(event.currentTarget.value)}
+          />
+        </label>{' '}
+        <button type="submit">pin</button> <span role="alert">{failed.value}</span>
+      </p>
+    </form>
+  );
+}
+
+function NoteList({ notes }: { readonly notes: readonly ListedNote[] }) {
+  return (
+    <ul class="notes">
+      {notes.map((note) => (
+        <li key={`${note.at} ${note.id} ${note.text}`}>
+          <span class="text">{note.text}</span>{' '}
+          <a href={viewOf(note)}>
+            {note.screen} {note.id}
+          </a>{' '}
+          <span class="quiet">
+            {note.writer}, {note.at.slice(0, 16).replace('T', ' ')}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** All notes, at home. */
+export function Notes() {
+  return (
+    <Answered answer={useNotes()}>
+      {({ notes }) =>
+        notes.length > 0 && (
+          <section>
+            <h2>Notes</h2>
+            <NoteList notes={notes} />
+          </section>
+        )
+      }
+    </Answered>
+  );
+}
+
+/** Where nothing can be stored, what was written is offered as a file. */
+export function WrittenDownload() {
+  if (!isInMemory || writtenCount.value === 0) return null;
+  return (
+    <button type="button" onClick={() => save(writtenLines(), 'written.jsonl')}>
+      download what you wrote: {writtenCount.value}
+    </button>
+  );
+}

@@ -1,0 +1,105 @@
+/** The tokens of a completion: the darker, the less likely; underlined in the colour of the route. A table has the numbers. */
+import { visible } from '../../base/index.ts';
+import type { LedgerRow, TokenTexts } from '../api.ts';
+import { Answered, HeadRow } from './parts.tsx';
+import { source, useAnswer } from './source.ts';
+
+const routeLetters: Readonly<Record<string, string>> = { k: 'keep', a: 'absorb', r: 'route' };
+/** Tokens that are shown; a page of more would not scroll. */
+const mostTokens = 2000;
+
+interface StripToken {
+  readonly text: string;
+  readonly logp: number | null;
+  readonly route: string;
+  readonly score: number | null;
+}
+
+function tokensOf(rollout: LedgerRow, texts: TokenTexts): StripToken[] {
+  const { tokenIds, tokenLogps, tokenRoutes, tokenScores, route } = rollout;
+  return (tokenIds ?? []).slice(0, mostTokens).map((id, i) => ({
+    text: texts[id] ?? `#${id}`,
+    logp: tokenLogps?.[i] ?? null,
+    route: routeLetters[tokenRoutes?.[i] ?? ''] ?? route ?? 'none',
+    score: tokenScores?.[i] ?? null,
+  }));
+}
+
+export function TokenStrip({ rollout }: { readonly rollout: LedgerRow }) {
+  if (rollout.tokenIds === null) return <p class="quiet">This run stored no tokens (output.storeTokens).</p>;
+  return <KnownTokens rollout={rollout} />;
+}
+
+function KnownTokens({ rollout }: { readonly rollout: LedgerRow }) {
+  const answer = useAnswer<TokenTexts>(`tokens ${rollout.run}`, rollout.run, () => source.ask('tokens', rollout.run));
+  return (
+    <>
+      <h2>Tokens</h2>
+      <Answered answer={answer}>{(texts) => <Strip rollout={rollout} tokens={tokensOf(rollout, texts)} />}</Answered>
+    </>
+  );
+}
+
+function Strip({ rollout, tokens }: { readonly rollout: LedgerRow; readonly tokens: readonly StripToken[] }) {
+  const { tokenRoutes, tokenIds, meanLogp } = rollout;
+  const unit = tokenRoutes === null ? 'the rollout' : 'each token';
+  const left = (tokenIds?.length ?? 0) - tokens.length;
+  return (
+    <>
+      <pre class="tokens" tabIndex={0} role="region" aria-label="tokens">
+        {tokens.map((token, i) => (
+          <span
+            key={i}
+            class={`token token-${token.route}`}
+            style={{ '--unlikely': `${unlikely(token.logp)}%` }}
+            title={wordsOf(token, i)}
+          >
+            {shownText(token.text)}
+          </span>
+        ))}
+      </pre>
+      <p class="quiet">
+        {tokenIds?.length} tokens{meanLogp !== null && `, mean log-probability ${meanLogp.toFixed(3)}`}. Shaded:
+        unlikely. Underlined: the route, which the gate gave {unit}.{left > 0 && ` ${left} more are not shown.`}
+      </p>
+      <TokenTable tokens={tokens} />
+    </>
+  );
+}
+
+/** A probability of e⁻⁵ and less is shaded in full. */
+const unlikely = (logp: number | null): number => Math.round(20 * Math.min(5, -(logp ?? 0)));
+
+const shownText = (text: string): string => visible(text).replaceAll('\n', '↵\n').replaceAll('\t', '→\t');
+
+function wordsOf({ text, logp, route, score }: StripToken, i: number): string {
+  const parts = [`token ${i + 1} ${JSON.stringify(text)}`, `log-probability ${logp ?? 'unknown'}`, `route ${route}`];
+  return [...parts, ...(score === null ? [] : [`score ${score.toPrecision(3)}`])].join(', ');
+}
+
+function TokenTable({ tokens }: { readonly tokens: readonly StripToken[] }) {
+  return (
+    <details>
+      <summary>the numbers of the tokens</summary>
+      <div class="scroll">
+        <table id="tokens">
+          <caption>tokens</caption>
+          <HeadRow names={['place', 'token', 'log-probability', 'route', 'score']} />
+          <tbody>
+            {tokens.map(({ text, logp, route, score }, i) => (
+              <tr key={i}>
+                <td>{i + 1}</td>
+                <td>
+                  <code>{visible(JSON.stringify(text))}</code>
+                </td>
+                <td>{logp ?? '-'}</td>
+                <td class={`route-${route}`}>{route}</td>
+                <td>{score?.toPrecision(3) ?? '-'}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,46 @@
+/** The viewer while runs are trained: what it shows grows without a reload, and training does not notice. */
+import type { Browser } from 'playwright-core';
+import { check } from './chromium.ts';
+import { trainLive, trainSeeds } from './view-lab.ts';
+import { openTab, seenText, shown, waitFor } from './view-tab.ts';
+
+export async function checkLive(browser: Browser, address: string, root: string): Promise<void> {
+  const { page, errors } = await openTab(browser);
+  await page.goto(`${address}#/`);
+  await waitFor(page, /Experiments/);
+  const over = trainLive(root);
+  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 60/));
+  await page.goto(`${address}#/run/live`);
+  await waitFor(page, /update \d+ of 60/);
+  const seen = new Set<number>();
+  const watching = setInterval(() => {
+    void seenText(page, '#update')
+      .then((text) => seen.add(Number(text)))
+      .catch(() => undefined);
+  }, 100);
+  const code = await over;
+  check('live: training is not disturbed', code === 0, `${code}`);
+  check('live: the end is shown', await waitFor(page, /finished\s+update 60 of 60/), (await shown(page)).slice(0, 200));
+  clearInterval(watching);
+  check('live: updates were shown while it trained, without a reload', seen.size > 2, [...seen].join());
+  check('live: no error', errors.length === 0, errors.join('; '));
+  await page.close();
+}
+
+/** Three seeds of one arm: curves grow seed by seed, and in the end have a band. */
+export async function checkLiveExperiment(browser: Browser, address: string, root: string): Promise<void> {
+  const { page, errors } = await openTab(browser);
+  await page.goto(`${address}#/`);
+  const over = trainSeeds(root);
+  check('live experiment: it appears at home', await waitFor(page, /Does the band grow\?/));
+  await page.goto(`${address}#/experiment/seeds`);
+  const isGrowing = await waitFor(page, /running[\s\S]*While training/);
+  check('live experiment: its curves are there while it trains', isGrowing, (await shown(page)).slice(0, 400));
+  const code = await over;
+  check('live experiment: training is not disturbed', code === 0, `${code}`);
+  await page.getByText('the numbers of “mean reward, while training”').click();
+  const banded = await waitFor(page, /\d ± [\d.]+ \(n = 3\)/);
+  check('live experiment: three seeds have a band, without a reload', banded, (await shown(page)).slice(-600));
+  check('live experiment: no error', errors.length === 0, errors.join('; '));
+  await page.close();
+}
