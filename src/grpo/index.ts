@@ -50,6 +50,7 @@ export type { PromptedCompletion, Rollout, Task } from './rollout.ts';
 export { expectPromptsFit, sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
 export { type ComputeTable, type GrpoSettings, samplingSettings } from './settings.ts';
+export { shardedSampler } from './sharded.ts';
 export type { Phase, StepContext } from './step.ts';
 export { type StepOutcome, step } from './step.ts';
 export { type DemonstrationPool, expectCovered, isDemonstration } from './teacher.ts';

@@ -1,11 +1,21 @@
 /** Computes log π_old, each rollout in the state that sampled it, and the features that the arm asks for, or what it keeps of them. */
 import { scaleOf } from '../adapters/index.ts';
 import type { CondensedRows } from '../gates/index.ts';
+import type { Shards } from '../parallel/index.ts';
 import { checkCondensed } from './answers.ts';
 import type { Arm } from './arm.ts';
 import { type Keep, type Policy, probeGradients, scoreRollouts } from './policy.ts';
 import type { Rollout } from './rollout.ts';
 import type { GrpoSettings } from './settings.ts';
+import { scoreInShards, scoreOldInShards } from './sharded.ts';
+
+interface ScoreContext {
+  readonly policy: Policy;
+  readonly arm: Arm;
+  readonly settings: GrpoSettings;
+  /** The shards of the run; absent in a run without them. */
+  readonly shards?: Shards;
+}
 
 export interface OldScores {
   readonly logpOld: readonly Float32Array[];
@@ -17,11 +27,23 @@ export interface OldScores {
   readonly passes: number;
 }
 
+/** log π_old and features of all rollouts; in a run with shards, each rank makes those of its own. */
+export function scoreOld(context: ScoreContext, rollouts: readonly Rollout[]): Promise<OldScores> {
+  return scoreOldInShards(context, rollouts, (own) => scoreOwn(context, own));
+}
+
+/** log π_ref of all rollouts. */
+export function scoreBase(context: ScoreContext, rollouts: readonly Rollout[]): Promise<readonly Float32Array[]> {
+  const { policy, settings } = context;
+  const { tokensPerPass } = settings.compute;
+  return scoreInShards(context, rollouts, async (own) => {
+    const { logps } = await scoreRollouts(policy, own, () => 'base', { tokensPerPass });
+    return logps;
+  });
+}
+
 /** Activation features come from the same pass as log π_old in deployed state. */
-export async function scoreOld(
-  { policy, arm, settings }: { readonly policy: Policy; readonly arm: Arm; readonly settings: GrpoSettings },
-  rollouts: readonly Rollout[],
-): Promise<OldScores> {
+async function scoreOwn({ policy, arm, settings }: ScoreContext, rollouts: readonly Rollout[]): Promise<OldScores> {
   const { features: wanted } = arm.sees;
   const { tokensPerPass } = settings.compute;
   const own = (i: number): number => scaleOf(rollouts[i].sampled, policy.deployedScale);

@@ -55,6 +55,8 @@ export interface ComputeTable {
   readonly recompute: boolean;
   readonly readEvery: number;
   readonly rowStep: number;
+  /** Whether rows of several shards are never sampled in one batch: on a device where a row's bits may follow from the batch. */
+  readonly sampleByShard?: boolean;
 }
 
 export interface GrpoSettings {

@@ -4,15 +4,16 @@
  */
 import type { AdamW } from '../engine/index.ts';
 import type { Grader } from '../env/index.ts';
+import type { Shards } from '../parallel/index.ts';
 import { groupAdvantages } from './advantage.ts';
 import { checkRewards, checkRouting, checkScreening, checkWatched } from './answers.ts';
 import { type Arm, absorbAll, type Routing, type Screening, type Watched } from './arm.ts';
 import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
-import { adapterHash, type Policy, scoreRollouts } from './policy.ts';
+import { adapterHash, type Policy } from './policy.ts';
 import type { Rollout, Task } from './rollout.ts';
 import { type SampleContext, sampleRollouts } from './sample.ts';
-import { type OldScores, scoreOld } from './score.ts';
+import { type OldScores, scoreBase, scoreOld } from './score.ts';
 import { look } from './seen.ts';
 import { coveredTasks } from './teacher.ts';
 import { type UpdateResult, updatePolicy } from './update.ts';
@@ -24,6 +25,8 @@ export interface StepContext extends SampleContext {
   readonly grader: Grader;
   /** Updates completed when the optimiser's moments began at zero; default: 0. */
   readonly momentsFrom?: number;
+  /** How the prompts are divided among ranks; absent in a run without shards. The sampler and the grader know it by themselves. */
+  readonly shards?: Shards;
   /** Turns a prompt into text, for an arm that sees text. */
   readonly showPrompt: (tokens: Int32Array) => string;
   /** Is called when a phase begins, for clocks and progress. */
@@ -59,8 +62,7 @@ export interface StepOutcome {
 
 /** `index` counts updates from 0. */
 export async function step(context: StepContext, index: number): Promise<StepOutcome> {
-  const { policy, settings, arm, enter } = context;
-  const { tokensPerPass } = settings.compute;
+  const { policy, settings, arm, shards, enter } = context;
 
   enter('sample');
   const drawn = drawTasks(deckOf(context, index), settings, index);
@@ -73,7 +75,11 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   if (arm.watch !== undefined) enter('watch');
   // Hooks get copies, so that they cannot change the recorded rewards or the advantages in place.
   const watched =
-    arm.watch === undefined ? null : checkWatched(await arm.watch({ ...seenEarly, rewards: rewards.slice() }), count);
+    arm.watch === undefined
+      ? null
+      : await once(shards, async () =>
+          checkWatched(await arm.watch?.({ ...seenEarly, rewards: rewards.slice() }), count),
+        );
   const graded = { ...seenEarly, ...(watched === null ? {} : { watched }) };
   const learnedRewards =
     arm.reward === undefined ? null : checkRewards(await arm.reward({ ...graded, rewards: rewards.slice() }), count);
@@ -95,10 +101,8 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   enter('score');
   const sampled = early === null ? await scoreOld(context, kept) : pick(early, trained);
   const learned = kept.map((rollout) => ({ ...rollout, prompt: rollout.learnPrompt }));
-  const [hash, { logps: logpBase }] = await Promise.all([
-    adapterHash(policy),
-    scoreRollouts(policy, learned, () => 'base', { tokensPerPass }),
-  ]);
+  const [hash, logpBase] = await Promise.all([adapterHash(policy), scoreBase(context, learned)]);
+  await shards?.expectSame('the adapter', hash);
   const { parityTolerance: tolerance, parityOver: over } = settings.safety;
   const guarded = { rollouts: kept, logpOld: sampled.logpOld, hashSampled, hashScored: hash };
   const parity = assertParity({ ...guarded, tolerance, over });
@@ -124,13 +128,22 @@ function deckOf({ tasks, pool, settings: { teacher } }: StepContext, index: numb
   return pool === null || index >= teacher.offStep ? tasks : coveredTasks(tasks, pool, teacher.perGroup);
 }
 
-/** Has programs run while the policy reads the rollouts, where a hook before the advantages needs features. */
+/** Work that one rank does for all: a monitor may ask an endpoint, which must not be asked by every rank. */
+function once<Result>(shards: Shards | undefined, work: () => Promise<Result>): Promise<Result> {
+  return shards === undefined ? work() : shards.fromFirst(work);
+}
+
+/**
+ * Has programs run while the policy reads the rollouts, where a hook before the advantages needs features; one after the other in a run
+ * with shards, whose ranks must gather both in the same order.
+ */
 async function gradeAndLook(context: StepContext, rollouts: readonly Rollout[]) {
-  const { grader, arm, enter } = context;
+  const { grader, arm, shards, enter } = context;
   const grading = grader.grade(rollouts.map(forGrader));
   if (!looksEarly(arm)) return { rewards: await grading, early: null };
   // A grader that fails meanwhile is told of below, when the device is at rest.
   grading.catch(() => undefined);
+  if (shards !== undefined) await grading;
   enter('score');
   const early = await scoreOld(context, rollouts);
   enter('grade');

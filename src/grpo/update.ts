@@ -5,6 +5,7 @@
 import { type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
 import { type AdamW, multiply, readFloats, Scope, type StepOptions, sum, Tape, warmupCosine } from '../engine/index.ts';
 import { scoreGroups } from '../model/index.ts';
+import type { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
 import type { Arm } from './arm.ts';
 import { lay, packPass, spread } from './batches.ts';
@@ -13,6 +14,7 @@ import type { Policy } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
 import { coefficientsOf, cutByRoute, hasOwnKl, type Pass } from './route-passes.ts';
 import type { GrpoSettings, OptimiserTable } from './settings.ts';
+import { sumOverShards } from './sharded.ts';
 
 export interface UpdateInputs {
   readonly rollouts: readonly PromptedCompletion[];
@@ -48,19 +50,23 @@ export interface UpdateContext {
   readonly settings: GrpoSettings;
   /** Updates completed when the optimiser's moments began at zero; default: 0. */
   readonly momentsFrom?: number;
+  /** The shards that gradients are summed over; absent in a run without them. */
+  readonly shards?: Shards;
 }
 
 /** `step` counts updates from 0. */
 export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs, step: number): Promise<UpdateResult> {
-  const { policy, optimiser, arm, settings, momentsFrom = 0 } = context;
+  const { policy, optimiser, arm, settings, momentsFrom = 0, shards } = context;
   const { epochs } = settings.loss;
   const { learningRate: highest, warmupUpdates } = settings.optimiser;
   const learningRate = highest * warmupCosine(step, warmupUpdates, settings.updates);
   let result: UpdateResult | undefined;
   for (let epoch = 0; epoch < epochs; epoch++) {
+    const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings);
     const makeGradients = () => {
+      if (shards !== undefined) return sumOverShards(shards, optimiser, inputs, settings, accumulate);
       optimiser.zeroGradients();
-      return accumulateGradients(policy, optimiser, inputs, settings);
+      return accumulate(inputs);
     };
     const { loss, rollouts, leaks } = await makeGradients();
     await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients()));

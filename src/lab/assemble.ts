@@ -16,12 +16,14 @@ import {
   type Policy,
   type Sampler,
   type StepContext,
+  shardedSampler,
   steerPolicy,
   type Task,
   Trainer,
 } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { VerdictLedger } from '../oracle/index.ts';
+import type { Shards } from '../parallel/index.ts';
 import {
   assertPromptsFit,
   grpoSettings,
@@ -44,6 +46,7 @@ import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model
 import { armOf, sourceOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
+import { openShards, shardedGrader } from './ranks.ts';
 import { openSampler, type Replacements } from './replacements.ts';
 import type { Resources } from './resources.ts';
 import { openRunDevice } from './run-device.ts';
@@ -95,6 +98,8 @@ export interface Assembly {
   /** The pairs that the policy wrote itself; null for an arm that asked for none. */
   readonly generated: GeneratedPairs | null;
   readonly arm: Arm;
+  /** How the run is divided among ranks; null for a run without shards. */
+  readonly shards: Shards | null;
 }
 
 export interface AssembleOptions {
@@ -103,6 +108,8 @@ export interface AssembleOptions {
   readonly initial?: string | null;
   /** The folder of the run, for what its arm keeps there; null where nothing is recorded. */
   readonly folder?: string | null;
+  /** How the run is divided among ranks; default: as the config says, in this process alone. */
+  readonly shards?: Shards | null;
   /** Ends the making of the adapter's factors, with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -112,7 +119,7 @@ export async function assemble(
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  { warn = silent, initial = null, folder = null, signal }: AssembleOptions = {},
+  { warn = silent, initial = null, folder = null, shards = openShards(config), signal }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
   const parts = await partsOf(config);
@@ -158,8 +165,9 @@ export async function assemble(
     arm,
     settings,
     tasks,
-    sampler: samplerOf(policy),
-    grader: createGrader(judge, ledger.sink),
+    sampler: shards === null ? samplerOf(policy) : shardedSampler(samplerOf(policy), shards, settings),
+    grader: shards === null ? createGrader(judge, ledger.sink) : shardedGrader(judge, ledger, shards, config),
+    ...(shards === null ? {} : { shards }),
     pool,
     stopTokens: text.stopTokens,
     vocabulary,
@@ -175,7 +183,8 @@ export async function assemble(
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  return { trainer: new Trainer({ context, tripwireSet, heal }), policy, text, clock, generated, arm };
+  const trainer = new Trainer({ context, tripwireSet, heal });
+  return { trainer, policy, text, clock, generated, arm, shards };
 }
 
 interface ArmSurroundings {

@@ -12,6 +12,8 @@ export interface DeviceOptions {
   readonly precision?: 'bf16' | 'f32';
   /** A folder with the CUDA libraries, searched before the usual places. */
   readonly libraries?: string;
+  /** Number of the GPU; default: 0. */
+  readonly ordinal?: number;
 }
 
 const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Device>>> = {
@@ -28,10 +30,11 @@ const openers: Readonly<Record<string, (options: DeviceOptions) => Promise<Devic
   cuda: openCuda,
 };
 
-async function openCuda({ precision = 'bf16', arenaMiB, libraries }: DeviceOptions): Promise<Device> {
+async function openCuda({ precision = 'bf16', arenaMiB, libraries, ordinal = 0 }: DeviceOptions): Promise<Device> {
   const { createCudaDevice } = await import('../engine/cuda/index.ts');
   return await createCudaDevice({
     precision,
+    ordinal,
     ...(arenaMiB === undefined ? {} : { memoryBytes: arenaMiB * 2 ** 20 }),
     ...(libraries === undefined ? {} : { libraries }),
   });

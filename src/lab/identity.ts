@@ -41,7 +41,7 @@ export interface RunIdentity {
 }
 
 /** The input that a key of the config names, in the words of errors. */
-const namedBy: Readonly<Record<keyof RunIdentity, string>> = {
+export const identityWords: Readonly<Record<keyof RunIdentity, string>> = {
   config: 'the config',
   plugins: 'the code of the plugins (key plugins)',
   model: 'the model (key model)',
@@ -119,14 +119,14 @@ async function hashInput(path: string | null, key: string): Promise<string | nul
 /** Refuses inputs that differ from those that the run began with. `now` has those that will be used. */
 export function expectIdentity(call: string, begun: Manifest, config: RunConfig, now: Partial<RunIdentity>): void {
   const stored = storedIdentity(begun);
-  for (const key of Object.keys(namedBy) as (keyof RunIdentity)[]) {
+  for (const key of Object.keys(identityWords) as (keyof RunIdentity)[]) {
     const value = now[key];
     if (value === undefined || (key === 'armRuns' && stored.armRuns === null)) continue;
     if (hashText(value) === hashText(stored[key])) continue;
     const isCode = key === 'judge' || key === 'sampler';
     throw new UserError({
       call,
-      expected: `${namedBy[key]} that the run began with${isCode ? ` (${hashText(stored[key]) ?? ownPart})` : ''}`,
+      expected: `${identityWords[key]} that the run began with${isCode ? ` (${hashText(stored[key]) ?? ownPart})` : ''}`,
       found: isCode ? (hashText(value) ?? ownPart) : changeOf(key, begun, config),
       fix: isCode
         ? 'A program that names its own passes the same to train() and evaluateRun().'

@@ -63,7 +63,7 @@ export async function makeManifest(
 }
 
 /** The name of a device with what its bytes depend on: the kernels of a wasm device, or the GPU and the precision of a cuda one. */
-function describeDevice(device: Device): string {
+export function describeDevice(device: Device): string {
   const { name, variant, threads, facts } = device as Device & {
     variant?: string;
     threads?: number;

@@ -7,6 +7,7 @@ import { findStart } from '../adapters/index.ts';
 import type { Device } from '../engine/index.ts';
 import type { Task } from '../grpo/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
+import { type Launched, launchedRanks } from '../parallel/index.ts';
 import {
   assertFits,
   type Budget,
@@ -47,27 +48,58 @@ export async function openRunDevice(config: RunConfig, planned: PlannedWork): Pr
   const { decoder, work, show, models = new Map() } = planned;
   const tasks = await planned.tasks();
   if (tasks.length === 0) return openDevice(kind, options);
-  const budget = await deviceBudget(kind, options);
-  if (budget === null) return openDevice(kind, options);
+  const place = await findGpu(options);
+  if (place === null) return openDevice(kind, options);
+  const { budget, ordinal } = place;
   const floats = precision === 'bf16' ? (['bf16', 'f32'] as const) : (['f32', 'bf16'] as const);
   const parts = await partsOf(config);
   const [arm, start] = [armOf(config, parts), findStart(config.adapter.family, parts.starts)];
   const plan = await planMemory({ config, arm, start, decoder, models, tasks, floats }, work);
   assertFits(plan, budget, config);
   await show(renderPlan(plan, budget));
-  return openDevice(kind, { ...options, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
+  return openDevice(kind, { ...options, ordinal, arenaMiB: Math.ceil(plan.totalBytes / 2 ** 20) });
 }
 
 /** The memory that a device can take; null if no GPU answers, in which case opening the device will say why. */
 export async function deviceBudget(
   kind: string,
-  { arenaMiB, libraries }: Pick<DeviceOptions, 'arenaMiB' | 'libraries'> = {},
+  options: Pick<DeviceOptions, 'arenaMiB' | 'libraries'> = {},
 ): Promise<Budget | null> {
-  if (arenaMiB !== undefined) return { bytes: arenaMiB * 2 ** 20, source: 'in device.arenaMiB' };
+  if (options.arenaMiB !== undefined) return { bytes: options.arenaMiB * 2 ** 20, source: 'in device.arenaMiB' };
   if (kind !== 'cuda') return processorBudget(kind);
+  return (await findGpu(options))?.budget ?? null;
+}
+
+interface GpuPlace {
+  readonly ordinal: number;
+  readonly budget: Budget;
+}
+
+/** The GPU of this process and its budget of memory; null if no GPU answers, in which case opening the device will say why. */
+async function findGpu({
+  arenaMiB,
+  libraries,
+}: Pick<DeviceOptions, 'arenaMiB' | 'libraries'>): Promise<GpuPlace | null> {
   const { inspectCuda } = await import('../engine/cuda/index.ts');
-  const [gpu] = (await inspectCuda(libraries === undefined ? {} : { libraries })).gpus;
-  return gpu === undefined ? null : { bytes: gpu.freeBytes, source: `free on ${gpu.name}` };
+  const { gpus } = await inspectCuda(libraries === undefined ? {} : { libraries });
+  const { ordinal, sharedBy } = gpuOfRank(gpus.length, launchedRanks());
+  const own = arenaMiB === undefined ? null : { bytes: arenaMiB * 2 ** 20, source: 'in device.arenaMiB' };
+  if (own !== null) return { ordinal, budget: own };
+  const gpu = gpus[ordinal];
+  if (gpu === undefined) return null;
+  const source = `free on ${gpu.name}${sharedBy === 1 ? '' : ` for each of ${sharedBy} ranks`}`;
+  return { ordinal, budget: { bytes: Math.floor(gpu.freeBytes / sharedBy), source } };
+}
+
+/** Ranks of a machine take its GPUs in turn; where there are fewer GPUs than ranks, several share one, which serves to test. */
+export function gpuOfRank(
+  gpus: number,
+  launched: Pick<Launched, 'localRank' | 'localSize'> | null,
+): { readonly ordinal: number; readonly sharedBy: number } {
+  if (launched === null || gpus === 0) return { ordinal: 0, sharedBy: 1 };
+  const { localRank, localSize } = launched;
+  const ordinal = localRank % gpus;
+  return { ordinal, sharedBy: Math.ceil((localSize - ordinal) / gpus) };
 }
 
 /** WebAssembly counts addresses in 32 bits, and its device keeps the last page. */

@@ -9,12 +9,14 @@ import { shellLine, UserError } from '../base/index.ts';
 import { writeFileAtomic } from '../base/node/index.ts';
 import { formatPairsJson } from '../env/pairs/index.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
+import type { Communicator, Shards } from '../parallel/index.ts';
 import {
   checkedInitial,
   configHash,
   expectCheckpoint,
   expectGrown,
   FileSink,
+  followRun,
   type LoadedCheckpoint,
   loadAlone,
   loadCheckpoint,
@@ -33,9 +35,10 @@ import { forkState } from './fork.ts';
 import { expectFork, expectIdentity, identityOf, pluginHash, withOwnPool } from './identity.ts';
 import { readTrainingInputs } from './inputs.ts';
 import { makePool } from './make-pool.ts';
-import { compareDevices, makeManifest } from './manifest.ts';
+import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
 import { expectIsolatedPairs } from './pairs.ts';
 import type { Warn } from './problems.ts';
+import { allArrived, expectSameInputs, expectSameProgram, fromWriter, isWriter, openShards } from './ranks.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
 import { Resources } from './resources.ts';
 
@@ -50,6 +53,8 @@ export interface TrainOptions extends Replacements {
   readonly signal?: AbortSignal;
   /** The checkpoint that a new run starts from; a resumed run uses the one in its manifest. */
   readonly parent?: ForkPoint;
+  /** The ranks that train this run together; default: this process alone. Rank 0 writes, the others make `run` by RunDirectory.follow. */
+  readonly communicator?: Communicator;
 }
 
 export interface TrainResult {
@@ -61,15 +66,20 @@ export interface TrainResult {
 /** Starts a run in an empty directory, or goes on with the run that is there, which must have the same config. */
 export async function trainRun(config: RunConfig, run: RunDirectory, options: TrainOptions = {}): Promise<TrainResult> {
   const sinks = new SinkGroup(options.sinks ?? []);
+  const writes = (options.communicator?.rank ?? 0) === 0;
   try {
-    using _lock = await sinks.guard(async () => run.lock());
-    if (run.isSealed()) return await finishSealed(run, sinks);
-    const result = await trainOpen(config, run, options, sinks);
-    if (result.end !== 'interrupted') await sealRun(run);
+    const shards = await sinks.guard(async () => openShards(config, options.communicator));
+    await sinks.guard(() => expectSameProgram(shards, config));
+    using _lock = writes ? await sinks.guard(async () => run.lock()) : null;
+    const found = await fromWriter(shards, async () => ({ sealed: run.isSealed(), begun: run.hasManifest() }));
+    if (found.sealed) return writes ? await finishSealed(run, sinks) : { end: 'finished', holds: true };
+    const result = await trainOpen(config, run, { ...options, shards, begun: found.begun }, sinks);
+    if (writes && result.end !== 'interrupted') await sealRun(run);
     return result;
   } catch (error) {
-    if (existsSync(run.path)) run.removeStart();
-    if (options.signal?.aborted === true && isAbort(error)) return { end: 'interrupted', holds: true };
+    if (writes && existsSync(run.path)) run.removeStart();
+    const isAlone = (options.communicator?.size ?? 1) === 1;
+    if (isAlone && options.signal?.aborted === true && isAbort(error)) return { end: 'interrupted', holds: true };
     throw refusedBySystem(error) ? unwritable(run, error) : error;
   }
 }
@@ -111,10 +121,16 @@ async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainR
   return { end: 'finished', holds: true };
 }
 
+interface OpenOptions extends TrainOptions {
+  readonly shards: Shards | null;
+  /** Whether the run has a manifest. */
+  readonly begun: boolean;
+}
+
 async function trainOpen(
   config: RunConfig,
   run: RunDirectory,
-  options: TrainOptions,
+  options: OpenOptions,
   sinks: SinkGroup,
 ): Promise<TrainResult> {
   await using resources = new Resources();
@@ -138,11 +154,13 @@ interface Prepared {
 async function prepare(
   config: RunConfig,
   run: RunDirectory,
-  options: TrainOptions,
+  options: OpenOptions,
   sinks: SinkGroup,
   resources: Resources,
 ): Promise<Prepared> {
-  const begun = run.hasManifest() ? run.readManifest() : null;
+  const { shards } = options;
+  const writes = isWriter(shards);
+  const begun = options.begun ? run.readManifest() : null;
   const call = `${begun === null ? 'start' : 'go on with'} ${run.path}`;
   if (begun !== null) {
     const known = { config: configHash(config), plugins: pluginHash(config), ...replacementNames(options) };
@@ -151,7 +169,7 @@ async function prepare(
   const asked =
     options.parent === undefined ? null : { adapterOnly: false, ...options.parent, run: resolve(options.parent.run) };
   const parent = begun === null ? asked : begun.parent;
-  const own = await goOn(run);
+  const own = await goOn(run, shards);
   const start = own ?? (parent === null ? null : await openParent(call, parent, config));
 
   const warnings: WarningEvent[] = [];
@@ -162,7 +180,8 @@ async function prepare(
   };
   if (begun === null) await expectIsolatedPairs(config);
   const read = withOwnPool(config, run, await readTrainingInputs(config, resources, warn, options));
-  if (begun === null && read.pool === run.madePool) await makePool(config, read, run.madePool, warn);
+  if (writes && begun === null && read.pool === run.madePool) await makePool(config, read, run.madePool, warn);
+  await allArrived(shards);
   const identity = await identityOf(config, read);
   if (begun !== null) expectIdentity(call, begun, config, identity);
   else if (parent !== null) {
@@ -170,18 +189,21 @@ async function prepare(
   }
   const inputs = await placeInputs(config, read, resources, warn);
   if (begun !== null) await compareDevices(begun, inputs.files.device, warn);
-  const ledger = resources.use(new VerdictLedger(run.ledger('verdicts')));
+  await expectSameInputs(shards, identity, byteIdentity(describeDevice(inputs.files.device)));
+  const ledger = resources.use(new VerdictLedger(writes ? run.ledger('verdicts') : null));
   const initial = checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run);
   const assembly = await assemble(config, inputs, ledger, resources, {
-    ...{ warn, initial, folder: run.path },
+    ...{ warn, initial, shards, folder: writes ? run.path : null },
     signal: options.signal,
   });
   if (own !== null) assembly.trainer.restore(own.state);
   else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
-  // A run exists from here on: whatever was wrong before left nothing behind.
+  // A run exists from here on: whatever was wrong before, on any rank, left nothing behind.
+  await allArrived(shards);
   const { generated } = assembly;
-  if (begun === null) await run.writeManifest(await makeManifest(config, run, inputs, identity, parent, assembly));
-  if (generated !== null && !existsSync(run.generatedPairs)) {
+  if (writes && begun === null)
+    await run.writeManifest(await makeManifest(config, run, inputs, identity, parent, assembly));
+  if (writes && generated !== null && !existsSync(run.generatedPairs)) {
     await writeFileAtomic(run.generatedPairs, formatPairsJson(generated.pairs));
   }
   // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
@@ -190,10 +212,11 @@ async function prepare(
 }
 
 /** Loads the last checkpoint of a run, if it has one, and cuts the growing files back to it once they are known to be whole. */
-async function goOn(run: RunDirectory): Promise<LoadedCheckpoint | null> {
-  const last = run.listCheckpoints().at(-1);
-  const own = last === undefined ? null : await loadCheckpoint(run, last);
-  if (last !== undefined) expectGrown(run, last);
+async function goOn(run: RunDirectory, shards: Shards | null): Promise<LoadedCheckpoint | null> {
+  const last = await fromWriter(shards, async () => run.listCheckpoints().at(-1) ?? null);
+  const own = last === null ? null : await loadCheckpoint(run, last);
+  if (!isWriter(shards)) return own;
+  if (last !== null) expectGrown(run, last);
   run.cutTo(own?.lengths);
   return own;
 }
@@ -220,20 +243,13 @@ export interface DriveOptions {
   readonly earlier?: readonly WarningEvent[];
 }
 
-/** Trains to the end, or until the signal, and records everything. */
+/** Trains to the end, or until the signal, and records everything; of several ranks, the first does. */
 export async function drive(
   config: RunConfig,
   run: RunDirectory,
-  { trainer, policy, text, clock }: Assembly,
+  { trainer, policy, text, clock, shards }: Assembly,
   { sinks = [], signal = new AbortController().signal, earlier = [] }: DriveOptions,
 ): Promise<TrainResult> {
-  const { adapter } = policy;
-  const { checkpointEvery, keepState, storeFeatures, storeTokens } = config.output;
-  const featureBytes = adapter.modules.length * adapter.rank * 4;
-  const promptText = (tokens: Int32Array): string => text.show(tokens);
-  const files = await new SinkGroup(sinks).guard(
-    async () => new FileSink(run, { storeFeatures, storeTokens, featureBytes, promptText, earlier }),
-  );
   let holds = true;
   const expectations: Sink = {
     name: 'expectations',
@@ -241,7 +257,28 @@ export async function drive(
       if (event.kind === 'expectation' && !event.holds) holds = false;
     },
   };
+  const anyAsked = shards === null ? null : async (asked: boolean) => (await shards.gather(asked)).some(Boolean);
+  if (anyAsked !== null && !isWriter(shards)) {
+    const end = await followRun({ trainer, signal, agree: anyAsked, sinks: [expectations, ...sinks] });
+    return { end, holds };
+  }
+  const { adapter } = policy;
+  const { checkpointEvery, keepState, storeFeatures, storeTokens } = config.output;
+  const featureBytes = adapter.modules.length * adapter.rank * 4;
+  const promptText = (tokens: Int32Array): string => text.show(tokens);
+  const files = await new SinkGroup(sinks).guard(
+    async () => new FileSink(run, { storeFeatures, storeTokens, featureBytes, promptText, earlier }),
+  );
   const all = [files, expectations, ...sinks];
-  const end = await recordRun({ run, trainer, checkpointEvery, keepState, sinks: all, signal, clock });
+  const end = await recordRun({
+    run,
+    trainer,
+    checkpointEvery,
+    keepState,
+    sinks: all,
+    signal,
+    clock,
+    ...(anyAsked === null ? {} : { agree: anyAsked }),
+  });
   return { end, holds };
 }

@@ -26,7 +26,7 @@ export class VerdictLedger implements Disposable {
   readonly #writer: JsonlWriter | null;
   readonly #known = new Map<string, Verdict>();
 
-  /** `path`: the file that keeps the verdicts; null: nothing is kept, where nothing is trained. */
+  /** `path`: the file that keeps the verdicts; null: nothing is kept, where nothing is trained or another rank writes. */
   constructor(path: string | null) {
     this.#writer = path === null ? null : new JsonlWriter(path);
   }

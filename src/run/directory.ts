@@ -95,6 +95,11 @@ export class RunDirectory {
     return new RunDirectory(path);
   }
 
+  /** A run whose files another rank writes, which may not have begun it yet. */
+  static follow(path: string): RunDirectory {
+    return new RunDirectory(path);
+  }
+
   file(name: string): string {
     return join(this.path, name);
   }

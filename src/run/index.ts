@@ -47,7 +47,7 @@ export {
   sealRollouts,
 } from './read.ts';
 export { listRecipes, recipeFrom, recipeName, recipePath, type ShippedRecipe, shippedRecipe } from './recipes.ts';
-export { recordRun } from './record.ts';
+export { followRun, recordRun } from './record.ts';
 export { replayGate, seenRow } from './replay.ts';
 export { type Replay, routes } from './replay-summary.ts';
 export type { ArmConfig, ConfigPart, ConfigParts, KindTable, RunConfig } from './schema.ts';

@@ -21,7 +21,12 @@ export interface RecordOptions {
   /** When aborted, the run ends after the update in progress. */
   readonly signal: AbortSignal;
   readonly clock: PhaseClock;
+  /** Whether all ranks of the run end after this update, asked once after each; without it, the signal alone says so. */
+  readonly agree?: Agree;
 }
+
+/** Is given whether this rank was asked to end, and resolves to whether any was. */
+export type Agree = (asked: boolean) => Promise<boolean>;
 
 export async function recordRun(options: RecordOptions): Promise<RunEnd> {
   const sinks = new SinkGroup(options.sinks);
@@ -47,8 +52,22 @@ async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd>
     if (event.kind === 'heal') await save();
     if (event.kind !== 'step') continue;
     for (const warning of stepWarnings(event)) await sinks.event(warning);
-    if (event.update % checkpointEvery === 0 || signal.aborted) await save();
-    if (signal.aborted) return 'interrupted';
+    const ends = (await options.agree?.(signal.aborted)) ?? signal.aborted;
+    if (event.update % checkpointEvery === 0 || ends) await save();
+    if (ends) return 'interrupted';
   }
   throw new RangeError('training ended without a stop event');
 }
+
+/** Takes part in a run that another rank records: trains as it does, and writes nothing. */
+export async function followRun({ trainer, signal, agree, sinks }: FollowOptions): Promise<RunEnd> {
+  const told = new SinkGroup(sinks);
+  for await (const event of trainer.train()) {
+    await told.event(event);
+    if (event.kind === 'stop') return event.reason;
+    if (event.kind === 'step' && (await agree(signal.aborted))) return 'interrupted';
+  }
+  throw new RangeError('training ended without a stop event');
+}
+
+type FollowOptions = Pick<RecordOptions, 'trainer' | 'signal' | 'sinks'> & { readonly agree: Agree };

@@ -250,6 +250,20 @@ const compute = z
   })
   .prefault({});
 
+const shardCounts = [0, 1, 2, 4, 8, 16, 32, 64];
+
+const parallel = z
+  .strictObject({
+    shards: z
+      .number()
+      .refine((shards) => shardCounts.includes(shards), `0 or a power of two up to ${shardCounts.at(-1)}`)
+      .default(0)
+      .describe(
+        'parts that the prompts of an update are cut into, which ranks divide among them: the bytes of a run follow from it, and not from the number of ranks. 0: none, the run has one process; with ranks, 0 becomes 8',
+      ),
+  })
+  .prefault({});
+
 const notes = z
   .strictObject({
     why: z.string().default('').describe('the question this run answers'),
@@ -348,6 +362,7 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
     pairs,
     safety,
     compute,
+    parallel,
     output,
     notes,
   });

@@ -10,6 +10,7 @@ export function computeTable({ device, compute }: RunConfig): ComputeTable {
     recompute: compute.recompute,
     readEvery: compute.readEvery ?? (distant ? 16 : 1),
     rowStep: compute.rowStep ?? (distant ? 32 : 1),
+    sampleByShard: distant,
   };
 }
 

@@ -15,6 +15,7 @@ const rows: readonly (readonly string[])[] = [
   ['engine/reference'],
   ['engine/wasm'],
   ['engine/cuda'],
+  ['parallel'],
   ['model'],
   ['adapters'],
   ['gates'],
@@ -40,9 +41,9 @@ const rows: readonly (readonly string[])[] = [
 const ranks = new Map(rows.flatMap((row, rank) => row.map((folder): [string, number] => [folder, rank])));
 
 const owners: Readonly<Record<string, readonly string[]>> = {
-  koffi: ['engine/cuda'],
+  koffi: ['engine/cuda', 'parallel'],
   commander: ['cli'],
-  'node:child_process': ['env/sandbox', 'sweep', 'queue'],
+  'node:child_process': ['env/sandbox', 'parallel', 'sweep', 'queue'],
   'node:cluster': ['env/sandbox'],
   'node:worker_threads': ['engine/wasm'],
 };

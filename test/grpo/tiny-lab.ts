@@ -13,6 +13,7 @@ import { policySampler, type SampleRequest, type Sampler } from '../../src/grpo/
 import { type Phase, type StepContext, type StepOutcome, step } from '../../src/grpo/step.ts';
 import type { DemonstrationPool } from '../../src/grpo/teacher.ts';
 import { accumulateGradients, type UpdateInputs } from '../../src/grpo/update.ts';
+import type { Shards } from '../../src/parallel/index.ts';
 import { makePolicy, type SettingsChanges, task, tinyConfig, tinyVocabulary, tinyWith } from './tiny-policy.ts';
 
 export const plainArm: Arm = { sees: seesNothing };
@@ -29,6 +30,8 @@ export interface TinyOptions {
   readonly pool?: DemonstrationPool | null;
   /** Wraps the policy's own sampler. */
   readonly through?: (sampler: Sampler) => Sampler;
+  /** How the update is divided among ranks; absent: not at all. */
+  readonly shards?: Shards;
   /** Is told every phase that begins. */
   readonly enter?: (phase: Phase) => void;
   /** The grader waits for this, and fails if it does. */
@@ -111,6 +114,7 @@ export class TinyLab {
         clock.enter(phase);
         options.enter?.(phase);
       },
+      ...(options.shards === undefined ? {} : { shards: options.shards }),
     };
     const undo = await this.#remember();
     try {

@@ -3,13 +3,14 @@ import type { Command } from 'commander';
 import { exitCodes, UserError, visibleLine } from '../../base/index.ts';
 import { keepSandboxes } from '../../lab/index.ts';
 import { LabWorker, readPlan, runOne, type WorkReports } from '../../sweep/index.ts';
-import type { CommandContext } from '../command.ts';
+import { type CommandContext, examplesText } from '../command.ts';
 import { parseSeed } from '../values.ts';
 
 export function configureTask(command: Command, context: CommandContext): void {
   command
     .argument('<plan>', 'the plan that gq experiment --on slurm, or --print k8s, wrote into .jobs')
     .argument('<index>', 'the place of the run in the plan, from 0', parseSeed)
+    .addHelpText('after', examplesText('gq task runs/micro-claim/.jobs/PLAN.json 0'))
     .action((path: string, index: number) => runTask(path, index, context));
 }
 

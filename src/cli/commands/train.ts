@@ -13,10 +13,13 @@ import {
   type TrainOptions,
   type TrainResult,
   trainRun,
+  withShards,
 } from '../../lab/index.ts';
 import { LogSink, type MetricLog, metricLogs } from '../../logs/index.ts';
+import type { Communicator } from '../../parallel/index.ts';
 import { configDifferences, demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
+import { inRanks, parseRanks } from '../ranks.ts';
 import { sandboxOption } from '../sandbox-option.ts';
 import { JsonLines } from '../terminal/json-lines.ts';
 import { TrainDisplay } from '../terminal/train-display.ts';
@@ -33,6 +36,7 @@ interface TrainFlags {
   readonly sandbox?: SandboxPolicy;
   readonly json?: boolean;
   readonly sink: readonly MetricLog[];
+  readonly ranks?: number;
 }
 
 export function configureTrain(command: Command, context: CommandContext): void {
@@ -52,6 +56,7 @@ export function configureTrain(command: Command, context: CommandContext): void 
         .argParser(parseSink)
         .default([]),
     )
+    .option('--ranks <n>', 'train in so many processes, which need Open MPI (docs/scale.md)', parseRanks)
     .option('--json', 'print every event as a line of JSON')
     .addHelpText(
       'after',
@@ -59,6 +64,7 @@ export function configureTrain(command: Command, context: CommandContext): void 
         'gq train recipes/micro-activation.toml --out runs/activation-1',
         'gq train recipes/micro-vanilla.toml --set seed=2 --set updates=50 --out runs/vanilla-2',
         'gq train --resume runs/activation-1',
+        'gq train recipes/micro-activation.toml --ranks 2 --out runs/activation-2',
         'gq train --fork runs/activation-1@20 --set optimiser.learningRate=5e-4 --out runs/forked',
       ),
     )
@@ -72,12 +78,14 @@ function parseSink(name: string, earlier: readonly MetricLog[]): readonly Metric
 }
 
 async function runTrain(recipe: string | undefined, flags: TrainFlags, context: CommandContext): Promise<void> {
-  const { end, holds } =
-    flags.resume === undefined
-      ? await startRun(recipe, flags, context)
-      : await resumeRun(flags.resume, recipe, flags, context);
-  if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
-  else if (end === 'tripwire' || !holds) context.exitCode = 1;
+  await inRanks(flags.ranks, context, async (communicator) => {
+    const { end, holds } =
+      flags.resume === undefined
+        ? await startRun(recipe, flags, context, communicator)
+        : await resumeRun(flags.resume, recipe, flags, context, communicator);
+    if (end === 'interrupted') context.exitCode = exitCodes.interrupted;
+    else if (end === 'tripwire' || !holds) context.exitCode = 1;
+  });
 }
 
 function shortcuts({ model, device, sandbox, set }: TrainFlags): string[] {
@@ -89,16 +97,28 @@ function shortcuts({ model, device, sandbox, set }: TrainFlags): string[] {
   ];
 }
 
-async function startRun(recipe: string | undefined, flags: TrainFlags, context: CommandContext): Promise<TrainResult> {
+async function startRun(
+  recipe: string | undefined,
+  flags: TrainFlags,
+  context: CommandContext,
+  communicator: Communicator | null,
+): Promise<TrainResult> {
   if (flags.adapterOnly && flags.fork === undefined) {
     throw new UserError({ call: '--adapter-only', expected: '--fork RUN@UPDATE beside it', found: 'none' });
   }
   const parent = flags.fork === undefined ? null : parseFork(flags.fork, flags.adapterOnly === true);
   const base =
     parent === null ? null : { config: RunDirectory.open(parent.run).readManifest().config, source: flags.fork ?? '' };
-  const { config } = await resolveConfig(recipe ?? null, shortcuts(flags), base);
-  const run = placeRun(flags.out ?? join('runs', `${config.arm.kind}-${config.seed}`), config, parent);
-  return trainShown(config, run, flags, context, parent === null ? {} : { parent });
+  const { config: asked } = await resolveConfig(recipe ?? null, shortcuts(flags), base);
+  const config = communicator === null ? asked : withShards(asked);
+  const path = flags.out ?? join('runs', `${config.arm.kind}-${config.seed}`);
+  const isFirst = communicator === null || communicator.rank === 0;
+  const run = isFirst ? placeRun(path, config, parent) : RunDirectory.follow(path);
+  return trainShown(config, run, flags, context, { ...(parent === null ? {} : { parent }), ...ranksOf(communicator) });
+}
+
+function ranksOf(communicator: Communicator | null): Pick<TrainOptions, 'communicator'> {
+  return communicator === null ? {} : { communicator };
 }
 
 /** The same command again goes on with the run that it began; a folder with another run is refused. */
@@ -116,8 +136,13 @@ async function trainShown(
   run: RunDirectory,
   { json, sink: viewers }: TrainFlags,
   context: CommandContext,
-  options: Pick<TrainOptions, 'parent'>,
+  options: Pick<TrainOptions, 'parent' | 'communicator'>,
 ): Promise<TrainResult> {
+  const { rank = 0, size = 1 } = options.communicator ?? {};
+  if (rank > 0) {
+    using interruption = onInterrupt({ write: () => undefined }, '');
+    return await trainRun(config, run, { ...options, signal: interruption.signal });
+  }
   using interruption = onInterrupt(context.stderr, 'finishing this update, then saving');
   const definition = armOf(config, await partsOf(config));
   const { kind: _kind, ...settings } = config.arm;
@@ -130,8 +155,9 @@ async function trainShown(
         hasQuarantine: definition.quarantine,
       });
   const { seed, updates } = config;
+  const ranks = size === 1 ? '' : `, ${size} ranks`;
   context.stderr.write(
-    `${run.path}: ${definition.label(settings)}, seed ${seed}, ${updates} updates; loading (Ctrl-C saves and ends it)\n`,
+    `${run.path}: ${definition.label(settings)}, seed ${seed}, ${updates} updates${ranks}; loading (Ctrl-C saves and ends it)\n`,
   );
   const result = await trainRun(config, run, {
     ...options,
@@ -157,6 +183,7 @@ async function resumeRun(
   recipe: string | undefined,
   flags: TrainFlags,
   context: CommandContext,
+  communicator: Communicator | null,
 ): Promise<TrainResult> {
   const run = RunDirectory.open(path);
   const changes = [...(recipe === undefined ? [] : [recipe]), ...shortcuts(flags)];
@@ -168,5 +195,5 @@ async function resumeRun(
       fix: 'Fork it to change the config: --fork RUN@UPDATE.',
     });
   }
-  return trainShown(run.readManifest().config, run, flags, context, {});
+  return trainShown(run.readManifest().config, run, flags, context, ranksOf(communicator));
 }

@@ -1,0 +1,90 @@
+/**
+ * A command on several ranks. Started by mpirun or srun, a process joins the others; asked for ranks, it calls mpirun. Only rank 0
+ * speaks, but when a rank fails, the lowest of those that did says so for all, and every rank ends with its exit code.
+ */
+import { InvalidArgumentError } from 'commander';
+import { UserError } from '../base/index.ts';
+import { coresEach, coresVariable, onInterrupt } from '../lab/index.ts';
+import {
+  alone,
+  type Communicator,
+  joinRanks,
+  type Launched,
+  launchedRanks,
+  onAskedToStop,
+  RankFailure,
+  startRanks,
+} from '../parallel/index.ts';
+import type { CommandContext } from './command.ts';
+
+export function parseRanks(text: string): number {
+  const ranks = Number(text);
+  if (Number.isSafeInteger(ranks) && ranks >= 1) return ranks;
+  throw new InvalidArgumentError('Expected a whole number of at least 1.');
+}
+
+/**
+ * Does the work in this process alone (null: nobody asked for ranks), as one of the ranks that a launcher started, or not at all: then
+ * it is started again on so many ranks.
+ */
+export async function inRanks(
+  asked: number | undefined,
+  context: CommandContext,
+  work: (communicator: Communicator | null) => Promise<void>,
+): Promise<void> {
+  const launched = launchedRanks();
+  if (launched === null) {
+    if (asked === undefined || asked === 1) await work(asked === undefined ? null : alone);
+    else await startAgain(asked, context);
+    return;
+  }
+  if (asked !== undefined && asked !== launched.size) {
+    const { launcher, size } = launched;
+    throw new UserError({ call: `--ranks ${asked}`, expected: `${size}, as ${launcher} says`, found: `${asked}` });
+  }
+  await joinAndWork(launched, context, work);
+}
+
+async function startAgain(ranks: number, context: CommandContext): Promise<void> {
+  using interruption = onInterrupt(context.stderr, 'the ranks finish this update, then save');
+  const [script = '', ...others] = process.argv.slice(1);
+  const argv = [...process.execArgv, script, ...withoutRanks(others)];
+  const { signal } = interruption;
+  context.exitCode = await startRanks({ ranks, program: process.execPath, argv, signal });
+}
+
+/** Arguments without the option that asks for ranks. */
+function withoutRanks(argv: readonly string[]): string[] {
+  return argv.filter((argument, i) => !/^--ranks(?:=|$)/.test(argument) && argv[i - 1] !== '--ranks');
+}
+
+async function joinAndWork(
+  launched: Launched,
+  context: CommandContext,
+  work: (communicator: Communicator) => Promise<void>,
+): Promise<void> {
+  process.env[coresVariable] ??= `${coresEach(launched.localSize)}`;
+  const communicator = await joinRanks(launched);
+  onAskedToStop(launched, () => process.emit('SIGTERM'));
+  try {
+    await work(communicator);
+    await communicator.close();
+  } catch (error) {
+    const exitCode = error instanceof RankFailure ? error.exitCode : error instanceof UserError ? 2 : 1;
+    context.exitCode = exitCode;
+    const reason = error instanceof Error ? error.message : String(error);
+    const speaks = !(error instanceof RankFailure) && (await communicator.abort(reason, exitCode));
+    if (!speaks) return await stayQuiet(exitCode);
+    const own = `rank ${communicator.rank} of ${communicator.size}`;
+    if (!/^rank \d/.test(reason)) context.stderr.write(`${own} stopped all ranks:\n`);
+    throw error;
+  }
+}
+
+/** How long a rank that has nothing to say waits for the one that has: the launcher ends all ranks as soon as one has ended. */
+const quietMs = 4000;
+
+async function stayQuiet(exitCode: number): Promise<void> {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(exitCode));
+  await new Promise((resolve) => setTimeout(resolve, quietMs));
+}

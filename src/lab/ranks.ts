@@ -1,0 +1,78 @@
+/**
+ * A run on several ranks, as the lab puts it together: what all ranks must have in common, the grader that judges a rank's own rollouts
+ * and gathers the verdicts of the others, and who writes. A run without shards has one process, which does everything.
+ */
+import { UserError } from '../base/index.ts';
+import { hashCode, readVersion } from '../base/node/index.ts';
+import { createGrader, type Grader, type Judge, type Verdict } from '../env/index.ts';
+import type { VerdictLedger } from '../oracle/index.ts';
+import { alone, type Communicator, Shards } from '../parallel/index.ts';
+import { configHash, type RunConfig } from '../run/index.ts';
+import { identityWords, type RunIdentity } from './identity.ts';
+
+/** The shards that a run with ranks has if its config names none. */
+const usualShards = 8;
+
+/** The config of a run that begins with ranks. */
+export function withShards(config: RunConfig): RunConfig {
+  return config.parallel.shards > 0 ? config : { ...config, parallel: { ...config.parallel, shards: usualShards } };
+}
+
+/** The shards of a config among these ranks; null for a run without shards, which no second rank can take part in. */
+export function openShards({ parallel }: RunConfig, communicator: Communicator = alone): Shards | null {
+  if (parallel.shards > 0) return new Shards(communicator, parallel.shards);
+  if (communicator.size === 1) return null;
+  throw new UserError({
+    call: `train on ${communicator.size} ranks`,
+    expected: 'a run with parallel.shards above 0',
+    found: '0: the gradients of this run are summed in one piece',
+    fix: 'Go on with it in one process, or begin a new run with ranks.',
+  });
+}
+
+/** Whether this process writes the files of the run. */
+export function isWriter(shards: Shards | null): boolean {
+  return shards === null || shards.communicator.rank === 0;
+}
+
+/** What the writer finds, on every rank. */
+export async function fromWriter<Found>(shards: Shards | null, find: () => Promise<Found>): Promise<Found> {
+  return shards === null ? find() : shards.fromFirst(find);
+}
+
+export async function allArrived(shards: Shards | null): Promise<void> {
+  await shards?.communicator.barrier();
+}
+
+/** Refuses ranks that run other code or another config, before anything is opened. */
+export async function expectSameProgram(shards: Shards | null, config: RunConfig): Promise<void> {
+  if (shards === null || shards.communicator.size === 1) return;
+  await shards.expectSame('the version', `${readVersion()} on Node ${process.version}`);
+  await shards.expectSame('the code', hashCode());
+  await shards.expectSame('the config', configHash(config));
+}
+
+/** Refuses ranks that read other inputs, or compute on a device that gives other bytes. */
+export async function expectSameInputs(shards: Shards | null, identity: RunIdentity, device: string): Promise<void> {
+  if (shards === null) return;
+  for (const [key, words] of Object.entries(identityWords) as [keyof RunIdentity, string][]) {
+    await shards.expectSame(words, JSON.stringify(identity[key]));
+  }
+  await shards.expectSame('the device', device);
+}
+
+/** Grades the rollouts of this rank's shards; every rank gets all rewards, and tells all verdicts to its ledger, in their order. */
+export function shardedGrader(judge: Judge, ledger: VerdictLedger, shards: Shards, { sampling }: RunConfig): Grader {
+  return {
+    async grade(rollouts) {
+      const { group, promptsPerStep } = sampling;
+      const own = rollouts.filter((_, i) => shards.owns(shards.of(Math.floor(i / group), promptsPerStep)));
+      const verdicts: Verdict[] = [];
+      const grader = createGrader(judge, { append: (verdict) => void verdicts.push(verdict) });
+      const rewards = await grader.grade(own);
+      const graded = await shards.gather({ rewards, verdicts });
+      for (const verdict of graded.flatMap((each) => each.verdicts)) ledger.sink.append(verdict);
+      return Float32Array.from(graded.flatMap((each) => Array.from(each.rewards)));
+    },
+  };
+}

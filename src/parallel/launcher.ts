@@ -1,0 +1,132 @@
+/**
+ * How ranks come about. mpirun of Open MPI and srun tell each process its rank in variables of the environment; `startRanks` calls
+ * mpirun itself. A launcher whose library has another binary interface is refused by its name.
+ */
+import { spawn } from 'node:child_process';
+import { UserError } from '../base/index.ts';
+import type { Communicator } from './communicator.ts';
+import { MpiCommunicator } from './mpi.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Launched {
+  readonly launcher: 'mpirun' | 'srun';
+  readonly rank: number;
+  readonly size: number;
+  /** The rank among those of its machine, and how many there are. */
+  readonly localRank: number;
+  readonly localSize: number;
+}
+
+/** The variable that says how many seconds a rank may give no sign of life. */
+const patienceVariable = 'GQ_PATIENCE';
+const usualPatience = 25;
+/** Is set for ranks that `startRanks` has started. */
+const parentVariable = 'GQ_RANKS_PARENT';
+const installOpenMpi = 'Install Open MPI (Debian and Ubuntu: apt-get install openmpi-bin), or train without --ranks.';
+
+/** What the launcher of this process says; null for a process that was started alone. */
+export function launchedRanks(environment: Environment = process.env): Launched | null {
+  const read = (name: string, otherwise: number): number => Number(environment[name] ?? otherwise);
+  if (environment['OMPI_COMM_WORLD_SIZE'] !== undefined) {
+    return {
+      launcher: 'mpirun',
+      rank: read('OMPI_COMM_WORLD_RANK', 0),
+      size: read('OMPI_COMM_WORLD_SIZE', 1),
+      localRank: read('OMPI_COMM_WORLD_LOCAL_RANK', 0),
+      localSize: read('OMPI_COMM_WORLD_LOCAL_SIZE', 1),
+    };
+  }
+  // A batch script has some of Slurm's variables too; only srun counts the tasks of a step.
+  if (read('SLURM_STEP_NUM_TASKS', 1) > 1) {
+    const [perNode] = (environment['SLURM_STEP_TASKS_PER_NODE'] ?? '1').split(/[(,]/);
+    return {
+      launcher: 'srun',
+      rank: read('SLURM_PROCID', 0),
+      size: read('SLURM_STEP_NUM_TASKS', 1),
+      localRank: read('SLURM_LOCALID', 0),
+      localSize: Number(perNode),
+    };
+  }
+  if (environment['PMI_SIZE'] === undefined) return null;
+  throw new UserError({
+    call: 'ranks',
+    expected: 'the mpirun of Open MPI, or srun',
+    found: 'the launcher of MPICH or of a library built from it (PMI_SIZE is set)',
+    fix: `MPICH has another binary interface. ${installOpenMpi}`,
+  });
+}
+
+/** Joins the other ranks of this process's launcher. */
+export async function joinRanks({ launcher, size }: Launched): Promise<Communicator> {
+  const communicator = await MpiCommunicator.open(readPatience());
+  if (communicator.size === size) return communicator;
+  throw new UserError({
+    call: `ranks under ${launcher}`,
+    expected: `${size} ranks, as ${launcher} says`,
+    found: `${communicator.size} in Open MPI`,
+    fix:
+      launcher === 'srun' ? 'Slurm must speak PMIx: srun --mpi=pmix.' : 'Start them with the mpirun of this Open MPI.',
+  });
+}
+
+function readPatience(environment: Environment = process.env): number {
+  const text = environment[patienceVariable];
+  if (text === undefined || text === '') return usualPatience;
+  const seconds = Number(text);
+  if (seconds >= 1 && seconds <= 86_400) return seconds;
+  throw new UserError({ call: patienceVariable, expected: 'seconds from 1 to 86400', found: text });
+}
+
+export interface RanksToStart {
+  readonly ranks: number;
+  readonly program: string;
+  readonly argv: readonly string[];
+  /** When aborted, the ranks are asked to save and end. */
+  readonly signal: AbortSignal;
+}
+
+/** The arguments of mpirun. Ranks are bound to no core, since each has threads of its own. */
+export function mpirunArguments(ranks: number, command: readonly string[], isRoot: boolean): string[] {
+  const root = isRoot ? ['--allow-run-as-root'] : [];
+  return [...root, '--oversubscribe', '--bind-to', 'none', '-np', `${ranks}`, ...command];
+}
+
+/** Runs a program on so many ranks of this machine, and resolves to the exit code. */
+export async function startRanks({ ranks, program, argv, signal }: RanksToStart): Promise<number> {
+  const command = mpirunArguments(ranks, [program, ...argv], process.getuid?.() === 0);
+  // A group of its own: Ctrl-C in the terminal would make mpirun end the ranks at once, before they could save.
+  const child = spawn('mpirun', command, {
+    stdio: ['pipe', 'inherit', 'inherit'],
+    detached: true,
+    env: { ...process.env, [parentVariable]: `${process.pid}` },
+  });
+  // A signal to mpirun would reach the sandboxes of the ranks too, and end them; the end of its input reaches rank 0 alone.
+  const ask = (): void => void child.stdin.end();
+  child.stdin.on('error', () => undefined);
+  const end = (): void => void child.kill('SIGTERM');
+  signal.addEventListener('abort', ask);
+  process.once('exit', end);
+  try {
+    return await new Promise<number>((resolve, reject) => {
+      child.on('error', (cause) => reject(withoutMpirun(cause)));
+      child.on('close', (code) => resolve(code ?? 1));
+    });
+  } finally {
+    signal.removeEventListener('abort', ask);
+    process.off('exit', end);
+  }
+}
+
+/** Calls `stop` on rank 0 when the process that started the ranks asks for it, or is gone; does nothing for ranks of another launcher. */
+export function onAskedToStop({ rank }: Launched, stop: () => void): void {
+  if (rank !== 0 || process.env[parentVariable] === undefined) return;
+  process.stdin.on('end', stop);
+  process.stdin.resume();
+  if ('unref' in process.stdin) process.stdin.unref();
+}
+
+function withoutMpirun(cause: Error): UserError {
+  const found = cause.message;
+  return new UserError({ call: '--ranks', expected: 'the program mpirun', found, fix: installOpenMpi }, { cause });
+}

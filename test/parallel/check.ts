@@ -1,0 +1,99 @@
+/**
+ * `npm run check:parallel`: one run on many ranks of this machine, with Open MPI. Every call of the communicator, the bytes of every arm
+ * on 1, 2, 4 and 8 ranks, runs that go on with other numbers of ranks, ranks that are killed, hang or disagree. Prints what was tried;
+ * exits 1 if anything was wrong, and says what is missing where there is no MPI. A name as argument (calls, arms, failures) does that alone.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { tinyModel } from '../smoke/lab.ts';
+import { disagree, type Home, hangRank, killRanks, unbroken } from './failures.ts';
+import { missingMpi, runMpirun } from './mpirun.ts';
+
+let failures = 0;
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function fail(text: string): void {
+  failures++;
+  say(`WRONG: ${text}`);
+}
+
+const sizes = [1, 2, 4, 8];
+
+async function checkCalls(): Promise<void> {
+  const hashes = new Set<string>();
+  for (const ranks of sizes) {
+    const { code, out, err } = await runMpirun({ ranks, program: 'every-call.ts' });
+    if (code !== 0) fail(`the communicator on ${ranks} ranks ended with ${code}: ${err}`);
+    hashes.add(/"hash":"(\w+)"/.exec(out)?.[1] ?? `none on ${ranks} ranks`);
+  }
+  if (hashes.size > 1) fail(`sums over shards differ: ${[...hashes].join(', ')}`);
+  say(`calls: every call on ${sizes.join(', ')} ranks; sum ${[...hashes].join(', ')}`);
+}
+
+/** The last word on each arm, by name. */
+async function trainArms({ model, folder }: Home, ranks: number, name: string, stop = 0): Promise<Map<string, string>> {
+  const argv = [model, join(folder, name), `${stop}`];
+  const { code, out, err } = await runMpirun({ ranks, program: 'arms.ts', argv });
+  if (code !== 0) fail(`arms on ${ranks} ranks ended with ${code}: ${err}`);
+  return new Map(out.split('\n').flatMap((line) => (line === '' ? [] : [[line.split('\t')[0], line] as const])));
+}
+
+function compare(what: string, one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): void {
+  const differing = [...one].filter(([name, line]) => other.get(name) !== line).map(([name]) => name);
+  if (differing.length > 0 || one.size === 0)
+    fail(`${what}: other bytes in ${differing.join(', ') || 'all: none was trained'}`);
+  else say(`arms: ${one.size} arms, ${what}: the same bytes`);
+}
+
+async function checkArms(home: Home): Promise<void> {
+  const one = await trainArms(home, 1, 'ranks-1');
+  for (const ranks of sizes.slice(1))
+    compare(`1 and ${ranks} ranks`, one, await trainArms(home, ranks, `ranks-${ranks}`));
+  for (const ranks of [2, 8, 1]) await trainArms(home, ranks, 'resumed', 1);
+  compare('resumed on 2, 8, 1 and 4 ranks, an update each', one, await trainArms(home, 4, 'resumed'));
+}
+
+async function checkFailures(home: Home): Promise<void> {
+  const bytes = await unbroken(home);
+  for (const { name, faults } of await disagree(home)) {
+    for (const fault of faults) fail(`${name}: ${fault}`);
+    say(`failures: ${name}`);
+  }
+  for (const rank of [0, 2]) {
+    const { name, faults, bytes: resumed } = await hangRank(home, rank);
+    for (const fault of faults) fail(`${name}: ${fault}`);
+    if (resumed !== bytes) fail(`${name}: other bytes after going on`);
+    say(`failures: ${name}`);
+  }
+  let kills = 0;
+  for (let seed = 1; kills < 20 && seed <= 10; seed++) {
+    const killed = await killRanks(home, 20 - kills, seed);
+    kills += killed.kills;
+    for (const fault of killed.faults) fail(`killed ranks: ${fault}`);
+    if (killed.bytes !== bytes) fail(`killed ranks, seed ${seed}: other bytes`);
+    say(`failures: ${killed.kills} kills, the slowest end ${killed.slowest.toFixed(1)} s after; bytes ${killed.bytes}`);
+  }
+  if (kills < 20) fail(`only ${kills} of 20 kills met a living rank`);
+}
+
+const missing = missingMpi();
+if (missing !== null) {
+  say(`check:parallel: nothing was checked: ${missing}`);
+  process.exit(1);
+}
+const [only] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'gq-parallel-'));
+try {
+  const home = { model: await tinyModel(), folder };
+  if (only === undefined || only === 'calls') await checkCalls();
+  if (only === undefined || only === 'arms') await checkArms(home);
+  if (only === undefined || only === 'failures') await checkFailures(home);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+say(failures === 0 ? 'check:parallel: all is well' : `check:parallel: ${failures} things are wrong`);
+process.exitCode = failures === 0 ? 0 : 1;
