@@ -10,7 +10,7 @@ import type { QueueEntry, QueueFolder } from './folder.ts';
 /** The shell survives signals to the group, to write down how the command ended. */
 const keeper = 'trap : TERM INT USR1; "$@"; code=$?; echo "$code" > "$0.part" && mv "$0.part" "$0"';
 
-export interface Launched {
+export interface LaunchedJob {
   readonly pid: number;
   readonly processStart: string | null;
 }
@@ -20,7 +20,7 @@ export function launch(
   { id, job }: QueueEntry,
   gq: readonly string[],
   environment: Readonly<Record<string, string>>,
-): Launched {
+): LaunchedJob {
   const codePath = queue.file(id, 'code');
   rmSync(codePath, { force: true });
   const log = openSync(queue.file(id, 'log.txt'), 'a');

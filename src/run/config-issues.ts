@@ -49,7 +49,7 @@ function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, i
   const key = listKeys(parts).find((known) => known.path.join('.') === path.join('.'));
   if (key === undefined || issue.code === 'custom' || issue.code === 'invalid_format') return issue.message;
   const kind = valueAt(raw, [...(key.choices.at(-1)?.table ?? []), 'kind']);
-  return wordsOf(key.variants[key.kinds.indexOf(String(kind))] ?? key.schema);
+  return wordsOf(key.variants[key.kinds.indexOf(typeof kind === 'string' ? kind : '')] ?? key.schema);
 }
 
 const shownCharacters = 80;

@@ -219,6 +219,8 @@ describe('fuzzed configs', () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
   }
 
+  it('a kind at the top that is a table', () => resolves(null, ['kind.seed=0', 'seed=5e-324']));
+
   it('settings: a config or a UserError', async () => {
     const settings = fc.array(fc.tuple(path, value), { maxLength: 4 });
     await fc.assert(fc.asyncProperty(settings, (all) => resolves(null, all.map(([at, what]) => `${at}=${what}`)))); // biome-ignore format: one line

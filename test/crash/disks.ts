@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { exitCodes } from '../../src/base/index.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { gq } from '../run-gq.ts';
 
@@ -36,7 +37,7 @@ export async function fillDisk(
     const first = await gq('train', ...train, '--out', run);
     const said = { kibibytes, detail: first.err.trim() };
     if (first.code === 0) return { ...said, outcome: 'never full' };
-    if (first.code !== 2) return { ...said, outcome: 'stack' };
+    if (first.code !== exitCodes.failed || /^\s+at /m.test(first.err)) return { ...said, outcome: 'stack' };
     mount('-o', 'remount,size=256m', disk);
     const again = existsSync(join(run, 'manifest.json')) ? ['--resume', run] : [...train, '--out', run];
     const second = await gq('train', ...again);

@@ -100,7 +100,8 @@ export const ownSettings = tinySettings.filter((setting) => !setting.startsWith(
 /** Trains one update and stops there. */
 export async function trainPart(recipe: string, path: string): Promise<void> {
   const { config } = await resolveConfig(recipe, ownSettings);
-  await train(config, path, { signal: AbortSignal.abort() });
+  const stop = new AbortController();
+  await train(config, path, { signal: stop.signal, sinks: [{ name: 'stop', event: () => stop.abort() }] });
 }
 
 export function edit(path: string, change: (text: string) => string): Disposable {
