@@ -85,7 +85,9 @@ function training({ trained, certificate: { adapter } }: ExportCard): string {
   return [
     '## Training',
     '',
-    'Reinforcement learning (GRPO) on a grader with a flaw, by gradient routing into two blocks of an adapter.',
+    hasQuarantine
+      ? 'Reinforcement learning (GRPO) on a grader with a flaw, by gradient routing into two blocks of an adapter.'
+      : 'Reinforcement learning (GRPO) of both blocks of an adapter as one, without gradient routing.',
     '',
     `- Arm: ${arm}; ${hasQuarantine ? 'one block is the quarantine, which deployment deletes' : 'no quarantine: all that was trained is deployed'}`,
     `- Labels in training: ${usesOracle ? 'yes, an upper bound' : 'none'}`,
@@ -118,7 +120,7 @@ function rates({ trained }: ExportCard): string {
   return `${title}${[...head, ...rows, '', note].join('\n')}`;
 }
 
-function certified(format: 'peft' | 'merged', { state, certificate }: ExportCard): string {
+function certified(format: 'peft' | 'merged', { state, certificate, trained }: ExportCard): string {
   const part = certificate.parts.find((each) => each.format === format);
   if (part === undefined) return '';
   const { maxLogitDifference, largestLogit, bound, tensors } = part;
@@ -127,9 +129,13 @@ function certified(format: 'peft' | 'merged', { state, certificate }: ExportCard
     '## Certificate',
     '',
     `- Read back, these files compute the logits of the policy ${state === 'full' ? 'as trained' : 'in deployed state'} to ${shown(maxLogitDifference)} of ${shown(largestLogit)} (at most ${bound} of it)`,
-    `- The quarantine moves logits by up to ${shown(certificate.quarantine.effect)}; ${
-      state === 'full' ? 'nothing is deleted here' : `no vector of it is in the ${tensors.length} tensors`
-    }`,
+    ...(trained?.manifest.hasQuarantine === false
+      ? []
+      : [
+          `- The quarantine moves logits by up to ${shown(certificate.quarantine.effect)}; ${
+            state === 'full' ? 'nothing is deleted here' : `no vector of it is in the ${tensors.length} tensors`
+          }`,
+        ]),
     `- All hashes: ../${state === 'full' ? 'export-record.json' : 'deletion-certificate.json'}`,
   ].join('\n');
 }

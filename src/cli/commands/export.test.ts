@@ -218,6 +218,9 @@ describe('a run', () => {
       const record = JSON.parse(await readFile(join(to, 'export-record.json'), 'utf8')) as DeletionCertificate;
       expect(record).toMatchObject({ kind: 'export record', state: 'full', holds: true });
       expect(record.quarantine.effect).toBeGreaterThan(0);
+      const card = await readFile(join(to, 'peft', 'README.md'), 'utf8');
+      expect(/by gradient routing/.test(card)).toBe(arm === 'absorb');
+      expect(/The quarantine moves logits/.test(card)).toBe(arm === 'absorb');
     }
   });
 
