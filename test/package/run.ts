@@ -99,7 +99,7 @@ function checkViewer(folder: string, node: string, label: string): void {
   mkdirSync(runs, { recursive: true });
   check(`${label}: gq bundle`, () => {
     const { files, leftOut } = JSON.parse(run(folder, node, gq, 'bundle', runs, '--to', to, '--json'));
-    expectEqual(JSON.stringify([files, leftOut]), '[6,[]]');
+    expectEqual(JSON.stringify([files, leftOut]), '[7,[]]');
   });
 }
 
