@@ -16,7 +16,7 @@ import type { RolloutRecord, TrainEvent } from '../../src/grpo/events.ts';
 import type { TrainerState } from '../../src/grpo/train.ts';
 import { FlippedLedger, readVerdicts } from '../../src/oracle/index.ts';
 import type { RunDirectory } from '../../src/run/directory.ts';
-import { blindArms, configValues, interventionArms, oracleArm, watchedArms, watchedByOracle } from '../smoke/arms.ts';
+import { blindArms, everyArm, interventionArms, watchedArms } from '../smoke/arms.ts';
 import { Lab, type LabRun } from '../smoke/lab.ts';
 import { expectSound, numbersIn } from '../smoke/sound.ts';
 
@@ -61,15 +61,6 @@ function fingerprint(state: TrainerState, initial: TrainerState['adapter'], even
   };
 }
 
-const all: Readonly<Record<string, readonly string[]>> = {
-  ...blindArms,
-  oracle: oracleArm,
-  ...configValues,
-  ...interventionArms,
-  ...watchedArms,
-  'penalty by oracle': watchedByOracle,
-};
-
 const short = ['updates=3', 'device.variant=plain', 'output.checkpointEvery=1', 'output.keepState=all'];
 
 interface Told {
@@ -89,7 +80,7 @@ function told(name: string): Promise<Told> {
 async function train(name: string): Promise<Told> {
   let state: TrainerState | undefined;
   let initial: TrainerState['adapter'] = new Map();
-  const trained = await lab.train([...short, ...all[name]], {
+  const trained = await lab.train([...short, ...everyArm[name]], {
     finished: async ({ trainer }) => {
       state = await trainer.state();
       initial = await trainer.initialValues();
@@ -100,7 +91,7 @@ async function train(name: string): Promise<Told> {
 }
 
 describe('three updates give the same bytes as ever', () => {
-  it.each(Object.entries(all))('%s', async (name, settings) => {
+  it.each(Object.entries(everyArm))('%s', async (name, settings) => {
     const { trained, prints } = await told(name);
     expectSound(trained, 3);
     const heals = trained.events.filter(({ kind }) => kind === 'heal').length;
@@ -135,7 +126,7 @@ function checkpointHashes(run: RunDirectory): Record<string, string> {
 /** The checkpoints of an arm that was told the verdicts, and of one that was told their opposites. */
 async function bothWays(name: string) {
   const { trained } = await told(name);
-  const lied = await lab.train([...short, ...all[name]], { ledger: FlippedLedger });
+  const lied = await lab.train([...short, ...everyArm[name]], { ledger: FlippedLedger });
   const truth = await readVerdicts(trained.run.file('verdicts'));
   const lies = await readVerdicts(lied.run.file('verdicts'));
   expect(truth.size).toBeGreaterThan(0);
@@ -153,7 +144,7 @@ describe('every label flipped', () => {
     expect(Object.keys(same[0])).toHaveLength(4 * 3);
     expect(same[1]).toEqual(same[0]);
     const pins = trained.steps.reduce((sum, { routes }) => sum + routes.keep + routes.route, 0);
-    const gated = all[name].some((setting) => /kind=(?:activation|gradient)$/.test(setting));
+    const gated = everyArm[name].some((setting) => /kind=(?:activation|gradient)$/.test(setting));
     expect(pins > 0).toBe(gated);
   });
 

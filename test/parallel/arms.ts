@@ -9,18 +9,9 @@ import { keepSandboxes, resolveBuiltin, trainRun } from '../../src/lab/index.ts'
 import { joinRanks, launchedRanks } from '../../src/parallel/index.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { Sink } from '../../src/run/sink.ts';
-import { blindArms, configValues, interventionArms, oracleArm, watchedArms, watchedByOracle } from '../smoke/arms.ts';
+import { everyArm } from '../smoke/arms.ts';
 import { tinySettings } from '../smoke/lab.ts';
 import { fingerprint } from './fingerprint.ts';
-
-const all: Readonly<Record<string, readonly string[]>> = {
-  ...blindArms,
-  oracle: oracleArm,
-  ...configValues,
-  ...interventionArms,
-  ...watchedArms,
-  'penalty by oracle': watchedByOracle,
-};
 
 const settings = [
   ...tinySettings,
@@ -37,7 +28,7 @@ const launched = launchedRanks();
 if (launched === null) throw new Error('start this program with mpirun');
 const communicator = await joinRanks(launched);
 await using _sandboxes = keepSandboxes();
-for (const [name, own] of Object.entries(all)) {
+for (const [name, own] of Object.entries(everyArm)) {
   if (only !== undefined && only !== name) continue;
   const path = join(home, name.replaceAll(/\W+/g, '-'));
   const { config } = resolveBuiltin(null, [`model=${model}`, ...settings, ...own]);

@@ -77,7 +77,7 @@ const activation = ['arm.kind=activation', ...gate];
 const gradient = ['arm.kind=gradient', ...gate];
 
 /** Settings that change an update, by name. */
-export const configValues: Readonly<Record<string, readonly string[]>> = {
+const configValues: Readonly<Record<string, readonly string[]>> = {
   'calibration pairs': [...activation, 'arm.calibration=pairs'],
   'calibration pairs, gradient': [...gradient, 'arm.calibration=pairs'],
   'token granularity': [...activation, 'arm.granularity=token'],
@@ -113,4 +113,14 @@ export const configValues: Readonly<Record<string, readonly string[]>> = {
     'environment.markers=family',
     'environment.loopholes=["sentinel", "run_tests"]',
   ],
+};
+
+/** Every arm and setting that has bytes of its own. */
+export const everyArm: Readonly<Record<string, readonly string[]>> = {
+  ...blindArms,
+  oracle: oracleArm,
+  ...configValues,
+  ...interventionArms,
+  ...watchedArms,
+  'penalty by oracle': watchedByOracle,
 };
