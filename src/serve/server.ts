@@ -116,7 +116,7 @@ export class PolicyServer implements AsyncDisposable {
       await this.#route(request, response);
     } catch (error) {
       const problem = error instanceof RequestProblem ? error : interrupted.failed;
-      if (problem !== error && !request.destroyed)
+      if (problem !== error && !socket.destroyed)
         this.#options.warn(error instanceof Error ? `${error.stack}` : `${error}`);
       if (response.headersSent) response.destroy();
       else sendJson(response, problem.status, problem.body);
@@ -164,7 +164,12 @@ export class PolicyServer implements AsyncDisposable {
       if (chunk !== null) events?.send(chunk);
     };
     // Before anything is made for it: a short request can ask for very many rows.
-    if (!this.#scheduler.hasRoomFor(countRows(request))) {
+    const { free, size } = this.#policy.batch;
+    const [asked, room] = [countRows(request), this.#options.queue + free + size];
+    if (asked > room) {
+      throw new RequestProblem(400, `the request asks for ${asked} completions; this server has room for ${room}.`);
+    }
+    if (!this.#scheduler.hasRoomFor(asked)) {
       throw new RequestProblem(429, 'too many requests wait already; ask again.', null, 'rate_limit_exceeded');
     }
     const choices = choicesOf(this.#policy, request, state, events === null ? undefined : tell);

@@ -5,6 +5,7 @@ import { createWasmDevice } from '../../src/engine/wasm/index.ts';
 import { modelDirectory } from '../../src/lab/index.ts';
 import { ModelFolder } from '../../src/model/index.ts';
 import { PolicyServer, type ServedState, type ServerOptions } from '../../src/serve/index.ts';
+import { parseChat, parseCompletion } from '../../src/serve/requests.ts';
 import { type MadePolicy, makeServed } from './served.ts';
 
 interface Answer {
@@ -289,7 +290,33 @@ describe('requests that cannot be answered', () => {
   it('ask for more rows than can ever wait', async () => {
     await start({ queue: 8 });
     const response = await post('/completions', { prompt: Array.from({ length: 20_000 }, () => [5]), n: 128 });
-    expect(response.status).toBe(429);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as Answer).error.message).toBe(
+      'the request asks for 2560000 completions; this server has room for 14.',
+    );
+  });
+
+  it('are refused at the first wrong member of a list: a body has room for a million', async () => {
+    const long = (first: unknown) =>
+      Object.defineProperty([first, null], 1, { get: () => expect.unreachable('a second member was looked at') });
+    for (const first of [[], -1, {}]) {
+      expect(() => parseCompletion({ prompt: long(first) })).toThrow(/^prompt: expected a text, a list/);
+    }
+    expect(() => parseChat({ messages: [{ role: 'user', content: long({}) }] })).toThrow(/^messages.0.content: /);
+    const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    expect(() => parseCompletion({ prompt: [5], logit_bias: deep })).toThrow('logit_bias is not supported');
+  });
+
+  it('fail for a reason of the server, which its log has', async () => {
+    const prompt = () => {
+      throw new Error('a fault of ours');
+    };
+    const options = { host: '127.0.0.1', port: 0, token: null, warn: (message: string) => warnings.push(message) };
+    warnings.length = 0;
+    server = await PolicyServer.start({ ...made.served, text: { ...made.served.text, prompt } }, options);
+    const response = await post('/chat/completions', { messages: [{ role: 'user', content: 'a' }] });
+    expect(response.status).toBe(500);
+    expect(warnings).toEqual([expect.stringContaining('a fault of ours')]);
   });
 
   it('come from pages of the web, from strangers, or to no place', async () => {
@@ -352,8 +379,6 @@ describe('clients that are slow, broken or hostile', () => {
     expect(statuses.every((status) => [429, 503].includes(status))).toBe(true);
     for (const response of responses) await response.text();
     await untilIdle();
-    const tooMany = await post('/completions', { ...plain, n: 100 });
-    expect(tooMany.status).toBe(429);
   });
 
   it('see a clean end when the server ends', async () => {
