@@ -7,6 +7,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { UserError } from '../base/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
+import { Connections } from './connections.ts';
 import { EventWriter, expectAllowed, readJsonBody, sendJson } from './http.ts';
 import { RequestProblem } from './problem.ts';
 import { countRows, parseChat, parseCompletion, type TextRequest } from './requests.ts';
@@ -43,6 +44,7 @@ export class PolicyServer implements AsyncDisposable {
   readonly #options: Required<ServerOptions>;
   readonly #scheduler: Scheduler;
   readonly #server: Server;
+  readonly #connections: Connections;
   /** Connections with a request that is not answered yet. */
   readonly #busy = new WeakSet<Socket>();
   readonly #created = Math.floor(Date.now() / 1000);
@@ -71,7 +73,8 @@ export class PolicyServer implements AsyncDisposable {
     this.#server = createServer({ ...times, maxHeaderSize: 16_384 }, (request, response) =>
       this.#answer(request, response),
     );
-    this.#server.maxConnections = connections;
+    this.#connections = new Connections(connections);
+    this.#server.on('connection', (socket) => this.#connections.open(socket));
   }
 
   static async start(policy: ServedPolicy, options: ServerOptions): Promise<PolicyServer> {
@@ -132,6 +135,7 @@ export class PolicyServer implements AsyncDisposable {
     else if (key === 'GET /v1/models') sendJson(response, 200, JSON.stringify(this.#models()));
     else if (key === 'POST /v1/completions' || key === 'POST /v1/chat/completions') {
       const body = await readJsonBody(request, this.#options.bodyBytes);
+      using _kept = this.#connections.keep(request.socket);
       await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response);
     } else {
       throw new RequestProblem(

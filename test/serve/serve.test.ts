@@ -370,6 +370,35 @@ describe('clients that are slow, broken or hostile', () => {
     expect(warnings).toEqual([]);
   });
 
+  it('cannot lock others out by connections that they hold open', async () => {
+    await start({ connections: 8 });
+    const { port } = new URL(server.url);
+    const long = post('/completions', { ...plain, max_tokens: 400, ignore_eos: true });
+    await expect.poll(health).toMatchObject({ running: 1 });
+    const head = 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+    const held = Array.from({ length: 40 }, (_, i) => {
+      const socket = connect(Number(port), '127.0.0.1', () =>
+        socket.write(i % 2 ? head : `${head}Content-Length: 9\r\n\r\n{`),
+      );
+      return socket.on('error', () => undefined).resume();
+    });
+    await expect.poll(() => held.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(30);
+    const body = JSON.stringify(plain);
+    const answer = await new Promise<string>((resolve) => {
+      let text = '';
+      const socket = connect(Number(port), '127.0.0.1', () =>
+        socket.write(`${head}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
+      );
+      socket.on('error', () => undefined).on('close', () => resolve(text));
+      socket.on('data', (data) => {
+        text += data;
+      });
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect((await long).status).toBe(200);
+    for (const socket of held) socket.destroy();
+  });
+
   it('wait in a line of limited length and time', async () => {
     await start({ queue: 2, seconds: 0.2 });
     const long = { ...plain, max_tokens: 2900, ignore_eos: true, n: 6 };
