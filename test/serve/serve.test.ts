@@ -328,7 +328,7 @@ describe('requests that cannot be answered', () => {
     await start({ token: 'secret' });
     expect((await post('/completions', plain)).status).toBe(401);
     expect((await fetch(`${server.url}/models`, { headers: { authorization: 'Bearer secre' } })).status).toBe(401);
-    expect((await post('/completions', plain, { headers: { authorization: 'Bearer secret' } })).status).toBe(200);
+    expect((await post('/completions', plain, { headers: { authorization: 'bearer secret' } })).status).toBe(200);
   });
 });
 
