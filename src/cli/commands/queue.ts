@@ -86,10 +86,12 @@ function configureAsking(command: Command, context: CommandContext): void {
       .argument('<id>', 'the number of the job', parseCount)
       .action(async (id: number) => {
         const queue = new QueueFolder();
-        expectAskable(queue.read(id), what);
-        await queue.ask(id, what);
+        const entry = queue.read(id);
+        expectAskable(entry, what);
+        const isSecond = what === 'cancel' && entry.state.state === 'running' && queue.asked(id) !== null;
+        await queue.ask(id, isSecond ? 'kill' : what);
         await startDaemon(queue);
-        context.stdout.write(`job ${id}: ${what} is asked for\n`);
+        context.stdout.write(`job ${id}: ${what} is asked for${isSecond ? ' again: it ends at once' : ''}\n`);
       });
   }
   command
