@@ -171,7 +171,9 @@ function outputOf(words: readonly string[]): string | null {
   const place = words.findIndex((word) => word === '--out' || word.startsWith('--out='));
   if (place >= 0) return resolve(words[place].startsWith('--out=') ? words[place].slice(6) : (words[place + 1] ?? ''));
   if (words[0] !== 'experiment') return null;
-  const recipe = words.slice(1).find((word) => !word.startsWith('-')) ?? '';
+  // Values of options stand among the words too.
+  const candidates = words.slice(1).filter((word) => !word.startsWith('-'));
+  const recipe = candidates.find((word) => word.endsWith('.toml') || existsSync(word)) ?? candidates[0] ?? '';
   return resolve(join('runs', readExperiment(existsSync(recipe) ? recipe : recipePath(recipe)).name));
 }
 
