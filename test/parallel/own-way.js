@@ -1,0 +1,23 @@
+/** A plugin whose arm goes another way on one rank: it changes the summed gradients there, from the second update on. */
+import { z } from 'zod';
+
+let updates = 0;
+
+export const arms = [
+  {
+    kind: 'own-way',
+    summary: 'other gradients on one rank',
+    quarantine: false,
+    settings: z.strictObject({ rank: z.number().default(2) }),
+    open: ({ rank }) => ({
+      sees: { features: null, text: false },
+      async gradient([{ gradient }]) {
+        updates++;
+        if (updates < 2 || Number(process.env['OMPI_COMM_WORLD_RANK']) !== rank) return;
+        const values = await gradient.device.read(gradient);
+        values[0] += 1e-3;
+        gradient.device.write(gradient, values);
+      },
+    }),
+  },
+];
