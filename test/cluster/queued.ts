@@ -16,7 +16,7 @@ export async function checkQueued(home: string, slurm: SlurmDaemons): Promise<vo
     return jobs.map(({ id, state }) => `${id} ${state}`).join(', ');
   };
   const out = join(home, 'queued');
-  const sets = await settings(['updates=60']);
+  const sets = await settings(['updates=250']);
   const command = ['experiment', writeRecipe(home, [1]), '--out', out, '--on', 'slurm', ...sets];
   await say('slots', 'cpu:1');
   await say('add', 'train', 'micro-vanilla', '--out', join(home, 'beside'), ...sets);
@@ -31,7 +31,7 @@ export async function checkQueued(home: string, slurm: SlurmDaemons): Promise<vo
   expectThat('its cancellation ends its jobs', code === 1 && follow.said().includes('job 2: cancelled'), follow.said());
   const saved = savedOf(out, 'vanilla-1');
   await say('retry', '2');
-  await until('the job again', () => slurm.run('squeue', '-h').trim() !== '');
+  await until('more updates', () => savedOf(out, 'vanilla-1') > saved);
   const { pid } = JSON.parse(readFileSync(join(home, 'queue', 'lock.json'), 'utf8')) as { readonly pid: number };
   process.kill(pid, 'SIGKILL');
   await say('resolve', '2', 'It does.');

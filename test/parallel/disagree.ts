@@ -66,7 +66,7 @@ export async function disagree(home: Home): Promise<Stopped[]> {
     await stops('another version', named('the version'), { last: { program: version } }),
     await stops('other code', named('the code'), { last: { program: code } }),
     await stops('another config', named('the config'), { last: { argv: begin(home, path, ['seed=9']) } }),
-    await stops('another model', named('the model'), { last: { before: weights } }),
+    await stops('another model', named('the model \\(key model\\)'), { last: { before: weights } }),
     await stops('three ranks', three, { ranks: 3 }),
   ];
   return [...ends, await otherAdapter(home)];
@@ -75,7 +75,7 @@ export async function disagree(home: Home): Promise<Stopped[]> {
 /** One rank changes its gradients in the second update: the run began, and stays one that can be read. */
 async function otherAdapter(home: Home): Promise<Stopped> {
   const path = join(home.folder, 'own-way');
-  const plugin = resolve('test/parallel/own-way.js');
+  const plugin = resolve('test/parallel/own-way.ts');
   const others = [`plugins=["${plugin}"]`, 'output.checkpointEvery=1'];
   const words = begin(home, path, others).filter(
     (word, i, all) => !isArm(word) && !(word === '--set' && isArm(all[i + 1])),
