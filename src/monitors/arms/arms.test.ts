@@ -39,13 +39,15 @@ describe('penalties', () => {
   });
 
   it('by dose: r − w · p for every rollout', () => {
-    const found = rewardsOf(probePenalty.act({ weight: 2 }), rewards, watched);
+    const found = rewardsOf(probePenalty.act({ throughActivations: 0, weight: 2 }), rewards, watched);
     [1.7, 3.3, -1.1, -0.4].forEach((expected, i) => {
       expect(found[i]).toBeCloseTo(expected, 6);
     });
     const abstaining = [said([null]), said([null], 0.5, true)];
-    expect(abstaining.map((one) => rewardsOf(probePenalty.act({ weight: 1 }), [3], one))).toEqual([[3], [2]]);
-    expect(() => rewardsOf(probePenalty.act({ weight: 1 }), [3], said([1.5]))).toThrow(
+    expect(
+      abstaining.map((one) => rewardsOf(probePenalty.act({ throughActivations: 0, weight: 1 }), [3], one)),
+    ).toEqual([[3], [2]]);
+    expect(() => rewardsOf(probePenalty.act({ throughActivations: 0, weight: 1 }), [3], said([1.5]))).toThrow(
       'arm probe-penalty: expected probabilities from the monitor, from 0 to 1, found 1.5',
     );
   });

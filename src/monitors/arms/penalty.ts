@@ -2,10 +2,12 @@
  * Penalties: what a flagged rollout loses before advantages are computed. `penalty`: r − c, c = 3 as in the training-time monitors of
  * Ariahw's benchmark (github.com/ariahw/rl-rewardhacking; a monitor of 90% accuracy needed 4 there). `zero`: r = 0
  * (shawnghu/small-rl). `probe-penalty`: r − w · p for every rollout, p a probability, w = 1 as in the Obfuscation Atlas of FAR AI
- * (arXiv 2602.15515).
+ * (arXiv 2602.15515), where λ = 1 times the mean of p is also a term of the loss, whose gradient flows through the activations.
  */
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
+import type { Arm } from '../../grpo/index.ts';
+import type { Monitor } from '../monitor.ts';
 import type { Intervention } from './watched-arm.ts';
 
 const penaltyKeys = {
@@ -32,6 +34,13 @@ export const zero: Intervention<Record<never, never>> = {
 };
 
 const doseKeys = {
+  throughActivations: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe(
+      'λ: the mean of those probabilities times λ is a term of the loss, through the activations; 0: rewards only',
+    ),
   weight: z.number().min(0).default(1).describe("w: the monitor's probability times w is taken off every reward"),
 };
 
@@ -40,12 +49,37 @@ export const probePenalty: Intervention<typeof doseKeys> = {
   kind: 'probe-penalty',
   summary: 'every reward lowered by the probability that the monitor gives',
   keys: doseKeys,
-  words: ({ weight }) => (weight === 1 ? 'probe-penalty' : `probe-penalty ${weight}`),
-  act: ({ weight }) => ({
+  words: ({ weight, throughActivations: lambda }) =>
+    [
+      'probe-penalty',
+      ...(weight === 1 ? [] : [weight]),
+      ...(lambda === 0 ? [] : [lambda === 1 ? 'through activations' : `through activations ${lambda}`]),
+    ].join(' '),
+  act: ({ weight, throughActivations: lambda }) => ({
+    ...(lambda === 0 ? {} : { term: (monitor: Monitor) => weighted(slopesOf(monitor), lambda) }),
     reward: ({ rewards, watched: { scores, flagged } }) =>
       rewards.map((reward, i) => reward - weight * probabilityOf(scores[i] ?? (flagged[i] ? 1 : 0))),
   }),
 };
+
+/** The term of the loss, times its weight. */
+const weighted =
+  (slopes: NonNullable<Monitor['slopes']>, lambda: number): NonNullable<Arm['term']> =>
+  (features) => {
+    const own = slopes(features);
+    return { values: own.values.map((value) => lambda * value), slopes: own.slopes.map((slope) => lambda * slope) };
+  };
+
+function slopesOf(monitor: Monitor): NonNullable<Monitor['slopes']> {
+  const { slopes } = monitor;
+  if (slopes !== undefined) return (features) => slopes.call(monitor, features);
+  throw new UserError({
+    call: 'config, key arm.throughActivations',
+    expected: 'a monitor that is a smooth function of activations',
+    found: 'one that is not',
+    fix: 'Choose arm.monitor.kind = "probe", or set it to 0.',
+  });
+}
 
 function probabilityOf(score: number): number {
   if (score >= 0 && score <= 1) return score;
