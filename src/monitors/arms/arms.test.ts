@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { groupAdvantages } from '../../grpo/advantage.ts';
 import type { GradedRollouts, ScoredRollouts, Watched } from '../../grpo/index.ts';
+import type { Monitor } from '../monitor.ts';
 import { blindMonitors } from '../registry.ts';
 import { advantageModification } from './modify.ts';
 import { penalty, probePenalty, zero } from './penalty.ts';
@@ -49,6 +50,26 @@ describe('penalties', () => {
     ).toEqual([[3], [2]]);
     expect(() => rewardsOf(probePenalty.act({ throughActivations: 0, weight: 1 }), [3], said([1.5]))).toThrow(
       'arm probe-penalty: expected probabilities from the monitor, from 0 to 1, found 1.5',
+    );
+  });
+});
+
+describe('a probability as a term of the loss', () => {
+  const act = probePenalty.act({ throughActivations: 2, weight: 1 });
+  const features = { rows: 1, modules: 1, rank: 2, data: Float32Array.of(1, 1) };
+
+  it('is λ times what the monitor gives, in value and slope', () => {
+    const slopes = () => ({ values: [0.25], slopes: Float32Array.of(0.5, -1) });
+    expect(act.term?.({ slopes } as unknown as Monitor)(features)).toEqual({
+      values: [0.5],
+      slopes: Float32Array.of(1, -2),
+    });
+    expect(probePenalty.act({ throughActivations: 0, weight: 1 }).term).toBeUndefined();
+  });
+
+  it('needs a monitor that has slopes', () => {
+    expect(() => act.term?.({} as unknown as Monitor)).toThrow(
+      'key arm.throughActivations: expected a monitor that is a smooth function of activations',
     );
   });
 });
@@ -135,6 +156,11 @@ describe('in tables and in the config', () => {
       'routed, others kept, by haar direction',
     ],
     ['probe-penalty', { monitor: { kind: 'probe', cut: 'fixed' }, weight: 2 }, 'probe-penalty 2 by probe above 0.67'],
+    [
+      'probe-penalty',
+      { monitor: { kind: 'probe' }, throughActivations: 1 },
+      'probe-penalty through activations by probe',
+    ],
     [
       'advantage-modification',
       { monitor: { kind: 'direction' }, form: 'additive' },
