@@ -18,6 +18,7 @@ const shapes: Readonly<Record<string, DotShape>> = {
   filter: 'diamond',
   zero: 'down',
   'probe-penalty': 'plus',
+  'activation-penalty': 'pentagon',
   'advantage-modification': 'cross',
 };
 

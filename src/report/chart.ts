@@ -7,7 +7,7 @@ export interface Point {
   readonly y: number;
 }
 
-export type DotShape = 'circle' | 'square' | 'triangle' | 'diamond' | 'down' | 'plus' | 'cross' | 'star';
+export type DotShape = 'circle' | 'square' | 'triangle' | 'diamond' | 'down' | 'plus' | 'cross' | 'star' | 'pentagon';
 
 /** How a point looks; a circle unless it says otherwise. */
 export interface Dot {
@@ -242,6 +242,7 @@ const corners: Readonly<Record<Exclude<DotShape, 'circle'>, readonly (readonly [
   down: [[0, 4], [4, -3], [-4, -3]],
   plus: [[-1, -4], [1, -4], [1, -1], [4, -1], [4, 1], [1, 1], [1, 4], [-1, 4], [-1, 1], [-4, 1], [-4, -1], [-1, -1]],
   cross: [[-4, -3], [-3, -4], [0, -1], [3, -4], [4, -3], [1, 0], [4, 3], [3, 4], [0, 1], [-3, 4], [-4, 3], [-1, 0]],
+  pentagon: [[0, -4.5], [4.3, -1.4], [2.6, 3.6], [-2.6, 3.6], [-4.3, -1.4]],
   star: [[0, -5.5], [1.5, -1.8], [5.3, -1.6], [2.3, 0.8], [3.3, 4.5], [0, 2.4], [-3.3, 4.5], [-2.3, 0.8], [-5.3, -1.6], [-1.5, -1.8]],
 }; // biome-ignore format: one shape a line
 

@@ -61,10 +61,9 @@ export const watchedArms: Readonly<Record<string, readonly string[]>> = {
   'penalty by regex': ['arm.kind=penalty', 'arm.monitor.kind=regex', 'arm.monitor.pattern=return'],
   'zero by probe': ['arm.kind=zero', ...probe],
   'probe-penalty by probe': ['arm.kind=probe-penalty', ...probe, 'arm.monitor.refreshEvery=2'],
-  'probe-penalty through activations by probe': [
-    'arm.kind=probe-penalty',
+  'activation-penalty by probe': [
+    'arm.kind=activation-penalty',
     ...probe,
-    'arm.throughActivations=1',
     'arm.monitor.cut=otsu',
     'arm.monitor.warmupRows=4',
   ],

@@ -5,7 +5,7 @@ import type { GradedRollouts, ScoredRollouts, Watched } from '../../grpo/index.t
 import type { Monitor } from '../monitor.ts';
 import { blindMonitors } from '../registry.ts';
 import { advantageModification } from './modify.ts';
-import { penalty, probePenalty, zero } from './penalty.ts';
+import { activationPenalty, penalty, probePenalty, zero } from './penalty.ts';
 import { watchedArms } from './registry.ts';
 import { routed } from './routed.ts';
 import { filter, screen } from './screen.ts';
@@ -40,22 +40,25 @@ describe('penalties', () => {
   });
 
   it('by dose: r − w · p for every rollout', () => {
-    const found = rewardsOf(probePenalty.act({ throughActivations: 0, weight: 2 }), rewards, watched);
+    const found = rewardsOf(probePenalty.act({ weight: 2 }), rewards, watched);
     [1.7, 3.3, -1.1, -0.4].forEach((expected, i) => {
       expect(found[i]).toBeCloseTo(expected, 6);
     });
     const abstaining = [said([null]), said([null], 0.5, true)];
-    expect(
-      abstaining.map((one) => rewardsOf(probePenalty.act({ throughActivations: 0, weight: 1 }), [3], one)),
-    ).toEqual([[3], [2]]);
-    expect(() => rewardsOf(probePenalty.act({ throughActivations: 0, weight: 1 }), [3], said([1.5]))).toThrow(
+    expect(abstaining.map((one) => rewardsOf(probePenalty.act({ weight: 1 }), [3], one))).toEqual([[3], [2]]);
+    expect(() => rewardsOf(probePenalty.act({ weight: 1 }), [3], said([1.5]))).toThrow(
       'arm probe-penalty: expected probabilities from the monitor, from 0 to 1, found 1.5',
     );
   });
 });
 
 describe('a probability as a term of the loss', () => {
-  const act = probePenalty.act({ throughActivations: 2, weight: 1 });
+  it('takes off as much of the rewards as the plain penalty by dose', () => {
+    const found = rewardsOf(activationPenalty.act({ lossWeight: 9, weight: 2 }), rewards, watched);
+    expect(found).toEqual(rewardsOf(probePenalty.act({ weight: 2 }), rewards, watched));
+  });
+
+  const act = activationPenalty.act({ lossWeight: 2, weight: 1 });
   const features = { rows: 1, modules: 1, rank: 2, data: Float32Array.of(1, 1) };
 
   it('is λ times what the monitor gives, in value and slope', () => {
@@ -64,12 +67,12 @@ describe('a probability as a term of the loss', () => {
       values: [0.5],
       slopes: Float32Array.of(1, -2),
     });
-    expect(probePenalty.act({ throughActivations: 0, weight: 1 }).term).toBeUndefined();
+    expect(probePenalty.act({ weight: 1 }).term).toBeUndefined();
   });
 
   it('needs a monitor that has slopes', () => {
     expect(() => act.term?.({} as unknown as Monitor)).toThrow(
-      'key arm.throughActivations: expected a monitor that is a smooth function of activations',
+      'arm activation-penalty: expected a monitor that is a smooth function of activations',
     );
   });
 });
@@ -156,11 +159,7 @@ describe('in tables and in the config', () => {
       'routed, others kept, by haar direction',
     ],
     ['probe-penalty', { monitor: { kind: 'probe', cut: 'fixed' }, weight: 2 }, 'probe-penalty 2 by probe above 0.67'],
-    [
-      'probe-penalty',
-      { monitor: { kind: 'probe' }, throughActivations: 1 },
-      'probe-penalty through activations by probe',
-    ],
+    ['activation-penalty', { monitor: { kind: 'probe' }, lossWeight: 2 }, 'activation-penalty 1 2 by probe'],
     [
       'advantage-modification',
       { monitor: { kind: 'direction' }, form: 'additive' },

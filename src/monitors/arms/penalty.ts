@@ -2,13 +2,14 @@
  * Penalties: what a flagged rollout loses before advantages are computed. `penalty`: r − c, c = 3 as in the training-time monitors of
  * Ariahw's benchmark (github.com/ariahw/rl-rewardhacking; a monitor of 90% accuracy needed 4 there). `zero`: r = 0
  * (shawnghu/small-rl). `probe-penalty`: r − w · p for every rollout, p a probability, w = 1 as in the Obfuscation Atlas of FAR AI
- * (arXiv 2602.15515), where λ = 1 times the mean of p is also a term of the loss, whose gradient flows through the activations.
+ * (arXiv 2602.15515); `activation-penalty`: and λ times the mean of p as a term of the loss, whose gradient flows through the
+ * activations, λ = 1, as it is there by default.
  */
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import type { Arm } from '../../grpo/index.ts';
 import type { Monitor } from '../monitor.ts';
-import type { Intervention } from './watched-arm.ts';
+import type { Acts, Intervention } from './watched-arm.ts';
 
 const penaltyKeys = {
   penalty: z.number().min(0).default(3).describe('amount taken off the reward of a flagged rollout'),
@@ -34,31 +35,41 @@ export const zero: Intervention<Record<never, never>> = {
 };
 
 const doseKeys = {
-  throughActivations: z
-    .number()
-    .min(0)
-    .default(0)
-    .describe(
-      'λ: the mean of those probabilities times λ is a term of the loss, through the activations; 0: rewards only',
-    ),
   weight: z.number().min(0).default(1).describe("w: the monitor's probability times w is taken off every reward"),
 };
 
 /** A rollout on which the monitor abstained counts as p = 1 if arm.abstain flags it, else as p = 0. */
+const dose = (weight: number): Acts => ({
+  reward: ({ rewards, watched: { scores, flagged } }) =>
+    rewards.map((reward, i) => reward - weight * probabilityOf(scores[i] ?? (flagged[i] ? 1 : 0))),
+});
+
 export const probePenalty: Intervention<typeof doseKeys> = {
   kind: 'probe-penalty',
   summary: 'every reward lowered by the probability that the monitor gives',
   keys: doseKeys,
-  words: ({ weight, throughActivations: lambda }) =>
-    [
-      'probe-penalty',
-      ...(weight === 1 ? [] : [weight]),
-      ...(lambda === 0 ? [] : [lambda === 1 ? 'through activations' : `through activations ${lambda}`]),
-    ].join(' '),
-  act: ({ weight, throughActivations: lambda }) => ({
-    ...(lambda === 0 ? {} : { term: (monitor: Monitor) => weighted(slopesOf(monitor), lambda) }),
-    reward: ({ rewards, watched: { scores, flagged } }) =>
-      rewards.map((reward, i) => reward - weight * probabilityOf(scores[i] ?? (flagged[i] ? 1 : 0))),
+  words: ({ weight }) => (weight === 1 ? 'probe-penalty' : `probe-penalty ${weight}`),
+  act: ({ weight }) => dose(weight),
+};
+
+const activationKeys = {
+  ...doseKeys,
+  lossWeight: z
+    .number()
+    .min(0)
+    .default(1)
+    .describe('λ: the mean of those probabilities times λ is a term of the loss, through the activations'),
+};
+
+export const activationPenalty: Intervention<typeof activationKeys> = {
+  kind: 'activation-penalty',
+  summary: 'the probability that the monitor gives, taken off rewards and lowered through the activations',
+  keys: activationKeys,
+  words: ({ weight, lossWeight }) =>
+    ['activation-penalty', ...(weight === 1 && lossWeight === 1 ? [] : [weight, lossWeight])].join(' '),
+  act: ({ weight, lossWeight }) => ({
+    ...dose(weight),
+    term: (monitor) => weighted(slopesOf(monitor), lossWeight),
   }),
 };
 
@@ -74,10 +85,10 @@ function slopesOf(monitor: Monitor): NonNullable<Monitor['slopes']> {
   const { slopes } = monitor;
   if (slopes !== undefined) return (features) => slopes.call(monitor, features);
   throw new UserError({
-    call: 'config, key arm.throughActivations',
+    call: 'arm activation-penalty',
     expected: 'a monitor that is a smooth function of activations',
     found: 'one that is not',
-    fix: 'Choose arm.monitor.kind = "probe", or set it to 0.',
+    fix: 'Choose arm.monitor.kind = "probe".',
   });
 }
 
