@@ -5,6 +5,7 @@ import type { Evaluation, FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { gateSettingsOf } from '../grpo/index.ts';
 import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
+import { baselinesFigure } from './baselines-figure.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import { curveFigure } from './curve-figure.ts';
 import { bandText, overUpdates, partTitle, type SeriesOf, seriesData } from './figure-parts.ts';
@@ -16,7 +17,6 @@ import type { RunResults } from './run-results.ts';
 import { armLegend, seriesMarks, trainingSeries } from './series.ts';
 import { storyFigure } from './story-figure.ts';
 import { setTitles } from './tables.ts';
-import { watchedFigure } from './watched-figure.ts';
 
 /** The names of all figures, in the order in which they are made. */
 export const figureNames = [
@@ -29,7 +29,7 @@ export const figureNames = [
   'loopholes',
   'scale',
   'kept',
-  'watched',
+  'baselines',
   'leakage',
 ] as const;
 
@@ -45,7 +45,7 @@ export function allFigures(results: Results): Figure[] {
     loopholeFigure(results),
     scaleFigure(results),
     keptFigure(results),
-    watchedFigure(results),
+    baselinesFigure(results),
     leakageFigure(results),
   ].filter((figure) => figure !== null);
 }
