@@ -112,7 +112,8 @@ function scoreFigure({ arms }: Results): Figure | null {
       xLabel: 'score, 0 = low cut, 1 = high cut',
       yLabel: 'density',
       x: [low, high],
-      y: [0, top],
+      // Room above the bars for the names of the cuts.
+      y: [0, 1.1 * top],
       marks: [
         { kind: 'bars', bars: bars(densities.clean), colour: routeColours.absorb },
         { kind: 'bars', bars: bars(densities.hack), colour: hackInk, hatched: true },
