@@ -1,9 +1,10 @@
 /** The health of training over updates: reward, KL, gradient norm and the log-probability of the tripwire set. A collapse shows in all. */
 import type { StepEvent } from '../grpo/index.ts';
 import type { Results } from './aggregate.ts';
-import type { Figure, Panel } from './chart.ts';
-import { axisOf, partTitle, type SeriesOf } from './figure-parts.ts';
+import type { Figure, Panel, Point } from './chart.ts';
+import { axisOf, partTitle } from './figure-parts.ts';
 import { armStyle } from './palette.ts';
+import type { RunRecords } from './run-results.ts';
 import { armLegend } from './series.ts';
 
 const measures: Readonly<Record<string, (step: StepEvent) => number | null | undefined>> = {
@@ -15,14 +16,14 @@ const measures: Readonly<Record<string, (step: StepEvent) => number | null | und
 
 /** The updates at which a run has the value. */
 const seriesOf =
-  (value: (step: StepEvent) => number | null | undefined): SeriesOf =>
-  ({ steps }) =>
+  (value: (step: StepEvent) => number | null | undefined) =>
+  ({ steps }: RunRecords): Point[] =>
     steps.flatMap((step) => {
       const y = value(step);
       return typeof y === 'number' && Number.isFinite(y) ? [{ x: step.update, y }] : [];
     });
 
-export function healthFigure({ arms }: Results): Figure | null {
+export function healthFigure({ arms }: Results<RunRecords>): Figure | null {
   const measured = Object.entries(measures)
     .map(([title, value]) => ({ title, series: seriesOf(value) }))
     .filter(({ series }) => arms.some(({ runs }) => runs.some((run) => series(run).length > 0)));
