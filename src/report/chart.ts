@@ -221,7 +221,7 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
       line([x0, scales.y(value)], [x1, scales.y(value)], '#e3e3e3'),
       text(String(value), { x: x0 - 4, y: scales.y(value) + 3, 'text-anchor': 'end', ...label }),
     ]),
-    ...spaced(names, scales).map(({ x: at, name }) =>
+    ...spaced(names, scales, named['font-size']).map(({ x: at, name }) =>
       text(name, { x: scales.x(at), y: y0 + 12, 'text-anchor': 'middle', ...named }),
     ),
     line([x0, y0], [x1, y0], ink),
@@ -230,11 +230,11 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
 }
 
 /** The names of an axis from left to right, without those that would stand on the one before. */
-function spaced(names: NonNullable<Panel['xNames']>, { x }: Scales): NonNullable<Panel['xNames']> {
+function spaced(names: NonNullable<Panel['xNames']>, { x }: Scales, size: number): NonNullable<Panel['xNames']> {
   const shown: { readonly x: number; readonly name: string }[] = [];
   let free = Number.NEGATIVE_INFINITY;
   for (const one of names) {
-    const half = 2.8 * one.name.length;
+    const half = 0.3 * size * one.name.length;
     if (x(one.x) - half < free) continue;
     shown.push(one);
     free = x(one.x) + half + 2;
