@@ -4,7 +4,7 @@ import { mean } from '../stats/index.ts';
 import type { Results } from './aggregate.ts';
 import { averageSeries } from './average-series.ts';
 import type { Figure, Panel, Point } from './chart.ts';
-import { axisOf, partTitle, type SeriesOf } from './figure-parts.ts';
+import { axisOf, partTitle } from './figure-parts.ts';
 import { armStyle } from './palette.ts';
 import type { RunRecords } from './run-results.ts';
 import { armLegend } from './series.ts';
