@@ -124,7 +124,10 @@ export async function writeInspect(folder: string, head: LogHead, log: InspectLo
   makeFolder(folder);
   const stamp = new Date(1000 * head.created).toISOString().slice(0, 19).replace(/:/g, '-');
   const key = sha256(`${head.id} ${log.task} ${log.model} ${log.update}`).slice(0, 22);
-  const task = `${head.name}-${log.task}-${log.model}-${log.update}`.replace(/[^\w.-]+|_/g, '-');
+  // Names of files have an end; what is cut off is in the key too.
+  const task = `${head.name.slice(0, 80)}-${log.task}-${log.model}-${log.update}`
+    .replace(/[^\w.-]+|_/g, '-')
+    .slice(0, 160);
   const path = join(folder, `${stamp}+00-00_${task}_${key}.eval`);
   await writeFileAtomic(path, inspectArchive(head, log));
   return path;

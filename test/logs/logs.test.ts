@@ -203,6 +203,14 @@ for path in sorted(glob.glob(sys.argv[1] + '/*.eval')):
   });
 });
 
+it('names a log of Inspect so that it fits into a name of a file', async () => {
+  const [to, made] = [join(temporaryFolder(), 'long'), await writeRun(join(temporaryFolder(), 'long'), {})];
+  await made.writeManifest({ ...made.readManifest(), name: 'n'.repeat(240) });
+  await writeEvaluations(made.path, [{ update: 0, set: 'test-original', state: 'base', outcomes: 'hs' }]);
+  expect(await gq('export-log', made.path, '--format', 'inspect', '--to', to)).toMatchObject({ code: 0 });
+  expect(readdirSync(to)).toHaveLength(1);
+});
+
 describe('a sink', () => {
   it.each(formats)('of %s has every update once after a resume, and only what the trainer said', async (name) => {
     const own = await writeRun(join(temporaryFolder(), 'live'), {});
