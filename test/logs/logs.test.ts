@@ -1,6 +1,6 @@
 /** Logs for other viewers, read back: from a stored run, and from sinks of a run that was resumed. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StepEvent } from '../../src/grpo/events.ts';
@@ -232,6 +232,28 @@ describe('a sink', () => {
     ]);
     expect([...(series.get('seconds/sample')?.values() ?? [])]).toEqual([0.5, 0.5, 0.5]);
     expect([...series.keys()].some((key) => /hack|solve/.test(key))).toBe(false);
+  });
+
+  it('of trackio goes on behind a line that a crash left half written, or a table without its first line', async () => {
+    for (const kept of ['all but the last line', 'nothing whole']) {
+      const own = await writeRun(join(temporaryFolder(), 'torn'), {});
+      const tell = (step: StepEvent): void => {
+        const sink = new LogSink('trackio', own);
+        sink.event(step, {});
+        sink.close('interrupted');
+      };
+      tell(steps[0]);
+      tell(steps[1]);
+      const path = join(own.path, 'logs', 'trackio', 'trackio.csv');
+      const text = readFileSync(path, 'utf8');
+      writeFileSync(path, text.slice(0, kept === 'nothing whole' ? 10 : text.lastIndexOf('\n', text.length - 2) + 2));
+      tell(steps[2]);
+      expect([
+        ...(readTrackio(join(own.path, 'logs', 'trackio'))
+          .get('train/reward')
+          ?.keys() ?? []),
+      ]).toEqual(kept === 'nothing whole' ? [3] : [1, 3]);
+    }
   });
 
   it('leaves nothing where no update was made', async () => {
