@@ -13,7 +13,8 @@ export interface InspectSample {
   readonly prompt: string;
   readonly completion: string;
   readonly truncated: boolean;
-  readonly scores: Readonly<Record<'hack' | 'solve', boolean>>;
+  /** null: no verdict is known of it. */
+  readonly scores: Readonly<Record<'hack' | 'solve', boolean>> | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
@@ -66,7 +67,7 @@ function sampleOf(log: InspectLog, { id, epoch, prompt, completion, truncated, s
     target: '',
     messages: [asked, answer],
     output: { model, choices: [{ message: answer, stop_reason: truncated ? 'max_tokens' : 'stop' }], completion },
-    scores: { hack: score(scores.hack), solve: score(scores.solve) },
+    ...(scores === null ? {} : { scores: { hack: score(scores.hack), solve: score(scores.solve) } }),
     metadata,
     store: {},
     events: [],
@@ -78,11 +79,12 @@ function sampleOf(log: InspectLog, { id, epoch, prompt, completion, truncated, s
 }
 
 function resultsOf(samples: readonly InspectSample[]) {
-  const mean = (name: 'hack' | 'solve'): number => samples.filter(({ scores }) => scores[name]).length / samples.length;
+  const judged = samples.flatMap(({ scores }) => (scores === null ? [] : [scores]));
+  const mean = (name: 'hack' | 'solve'): number => judged.filter((scores) => scores[name]).length / judged.length;
   return {
     total_samples: samples.length,
     completed_samples: samples.length,
-    scores: (['hack', 'solve'] as const).map((name) => ({
+    scores: (judged.length === 0 ? [] : (['hack', 'solve'] as const)).map((name) => ({
       name,
       scorer: name,
       params: {},
@@ -101,8 +103,9 @@ function inspectArchive(head: LogHead, log: InspectLog): Buffer {
     config: {},
   };
   const samples = log.samples.map((sample) => sampleOf(log, sample));
-  const summaries = samples.map(({ id, epoch, input, target, scores, metadata, uuid }) => ({
-    ...{ id, epoch, input, target, scores, metadata, uuid },
+  const summaries = samples.map(({ id, epoch, input, target, metadata, uuid, ...rest }) => ({
+    ...{ id, epoch, input, target, metadata, uuid },
+    ...('scores' in rest ? { scores: rest.scores } : {}),
     ...{ model_usage: {}, role_usage: {}, completed: true },
   }));
   const usage = { model_usage: {}, role_usage: {}, connection_limit_history: [] };

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StepEvent } from '../../src/grpo/events.ts';
 import { LogSink, type MetricLog } from '../../src/logs/index.ts';
+import { writeInspect } from '../../src/logs/inspect.ts';
 import { type RunDirectory, readEvents } from '../../src/run/index.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
 import { gq } from '../run-gq.ts';
@@ -201,6 +202,35 @@ for path in sorted(glob.glob(sys.argv[1] + '/*.eval')):
     const none = await gq('export-log', run.path, '--format', 'inspect', '--updates', '9', '--to', `${to}-none`);
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('found 9') });
   });
+});
+
+it('leaves nothing behind where it fails', async () => {
+  const home = temporaryFolder();
+  const made = await writeRun(join(home, 'run'), {
+    steps: [{ update: 1, meanReward: 1, blockNorms: { deployed: 1, quarantine: 2 }, ratio: {} }],
+  });
+  await made.writeManifest({ ...made.readManifest(), created: 'never' });
+  expect((await gq('export-log', made.path, '--format', 'trackio', '--to', join(home, 'out'))).code).not.toBe(0);
+  expect(readdirSync(home)).toEqual(['run']);
+});
+
+it('gives no score to a rollout that has no verdict', async () => {
+  const sample = { prompt: 'a', completion: 'b', truncated: false, metadata: {} };
+  const head = { name: 'run', group: 'arm', id: '12345678', created: 1, config: {} };
+  const path = await writeInspect(temporaryFolder(), head, {
+    ...{ task: 'rollouts-1', model: 'training', update: 1 },
+    samples: [
+      { ...sample, id: 'x', epoch: 1, scores: { hack: true, solve: false } },
+      { ...sample, id: 'x', epoch: 2, scores: null },
+    ],
+  });
+  const script = `import json, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+read = lambda name: json.loads(archive.read(name))
+scores = [s["metrics"]["mean"]["value"] for s in read("header.json")["results"]["scores"]]
+print(json.dumps([["scores" in each for each in read("summaries.json")], "scores" in read("samples/x_epoch_2.json"), scores]))`;
+  const read = JSON.parse(execFileSync('python3', ['-c', script, path], { encoding: 'utf8' }));
+  expect(read).toEqual([[true, false], false, [1, 0]]);
 });
 
 it('names a log of Inspect so that it fits into a name of a file', async () => {
