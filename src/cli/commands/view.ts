@@ -1,4 +1,5 @@
 /** `gq view [DIR]`: serves the viewer until Ctrl-C. It reads a folder of runs, an experiment or a run, and changes nothing. */
+import { constants, setPriority } from 'node:os';
 import type { Command } from 'commander';
 import { openPage, startView } from '../../view/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
@@ -21,6 +22,7 @@ export function configureView(command: Command, context: CommandContext): void {
 }
 
 async function runView(directory: string, options: ViewCommandOptions, context: CommandContext): Promise<void> {
+  standBack();
   await using view = await startView(directory, await openPage(), { host: options.host, port: options.port });
   context.stdout.write(`${view.address}\n`);
   context.stderr.write('Open this address in a browser; Ctrl-C ends it.\n');
@@ -28,4 +30,13 @@ async function runView(directory: string, options: ViewCommandOptions, context: 
     process.once('SIGINT', resolve);
     process.once('SIGTERM', resolve);
   });
+}
+
+/** Runs that train on this machine come first. */
+function standBack(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // A system that forbids it serves the viewer like any other program.
+  }
 }
