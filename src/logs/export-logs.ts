@@ -107,7 +107,7 @@ async function rolloutLogs(run: RunDirectory, wanted: readonly number[] | null):
         prompt: row.prompt,
         completion: row.completion,
         truncated: row.truncated,
-        scores: { hack: verdict?.exploited ?? false, solve: verdict?.correct ?? false },
+        scores: verdict === undefined ? null : { hack: verdict.exploited, solve: verdict.correct },
         metadata: { id, problem, loophole, markers, hackable, source, sampled, reward, advantage, score, route },
       };
     }),

@@ -13,7 +13,8 @@ export interface InspectSample {
   readonly prompt: string;
   readonly completion: string;
   readonly truncated: boolean;
-  readonly scores: Readonly<Record<'hack' | 'solve', boolean>>;
+  /** null: no verdict is known of it. */
+  readonly scores: Readonly<Record<'hack' | 'solve', boolean>> | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
@@ -66,7 +67,7 @@ function sampleOf(log: InspectLog, { id, epoch, prompt, completion, truncated, s
     target: '',
     messages: [asked, answer],
     output: { model, choices: [{ message: answer, stop_reason: truncated ? 'max_tokens' : 'stop' }], completion },
-    scores: { hack: score(scores.hack), solve: score(scores.solve) },
+    ...(scores === null ? {} : { scores: { hack: score(scores.hack), solve: score(scores.solve) } }),
     metadata,
     store: {},
     events: [],
@@ -78,11 +79,12 @@ function sampleOf(log: InspectLog, { id, epoch, prompt, completion, truncated, s
 }
 
 function resultsOf(samples: readonly InspectSample[]) {
-  const mean = (name: 'hack' | 'solve'): number => samples.filter(({ scores }) => scores[name]).length / samples.length;
+  const judged = samples.flatMap(({ scores }) => (scores === null ? [] : [scores]));
+  const mean = (name: 'hack' | 'solve'): number => judged.filter((scores) => scores[name]).length / judged.length;
   return {
     total_samples: samples.length,
     completed_samples: samples.length,
-    scores: (['hack', 'solve'] as const).map((name) => ({
+    scores: (judged.length === 0 ? [] : (['hack', 'solve'] as const)).map((name) => ({
       name,
       scorer: name,
       params: {},
@@ -101,8 +103,9 @@ function inspectArchive(head: LogHead, log: InspectLog): Buffer {
     config: {},
   };
   const samples = log.samples.map((sample) => sampleOf(log, sample));
-  const summaries = samples.map(({ id, epoch, input, target, scores, metadata, uuid }) => ({
-    ...{ id, epoch, input, target, scores, metadata, uuid },
+  const summaries = samples.map(({ id, epoch, input, target, metadata, uuid, ...rest }) => ({
+    ...{ id, epoch, input, target, metadata, uuid },
+    ...('scores' in rest ? { scores: rest.scores } : {}),
     ...{ model_usage: {}, role_usage: {}, completed: true },
   }));
   const usage = { model_usage: {}, role_usage: {}, connection_limit_history: [] };
@@ -124,7 +127,10 @@ export async function writeInspect(folder: string, head: LogHead, log: InspectLo
   makeFolder(folder);
   const stamp = new Date(1000 * head.created).toISOString().slice(0, 19).replace(/:/g, '-');
   const key = sha256(`${head.id} ${log.task} ${log.model} ${log.update}`).slice(0, 22);
-  const task = `${head.name}-${log.task}-${log.model}-${log.update}`.replace(/[^\w.-]+|_/g, '-');
+  // Names of files have an end; what is cut off is in the key too.
+  const task = `${head.name.slice(0, 80)}-${log.task}-${log.model}-${log.update}`
+    .replace(/[^\w.-]+|_/g, '-')
+    .slice(0, 160);
   const path = join(folder, `${stamp}+00-00_${task}_${key}.eval`);
   await writeFileAtomic(path, inspectArchive(head, log));
   return path;

@@ -36,8 +36,10 @@ export const openTrackio: OpenLog = (folder, _head, first) => {
   };
 };
 
+/** The rows of a table; a line that a crash left without its end is none. */
 function readRows(path: string): { step: number; time: number; metrics: Record<string, number> }[] {
-  const [head, ...lines] = readFileSync(path, 'utf8').trim().split('\n');
+  const [head, ...lines] = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  if (head === undefined) return [];
   const names = head.split(',');
   return lines.map((line) => {
     const cells = line.split(',');

@@ -1,10 +1,11 @@
 /** Logs for other viewers, read back: from a stored run, and from sinks of a run that was resumed. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StepEvent } from '../../src/grpo/events.ts';
 import { LogSink, type MetricLog } from '../../src/logs/index.ts';
+import { writeInspect } from '../../src/logs/inspect.ts';
 import { type RunDirectory, readEvents } from '../../src/run/index.ts';
 import { temporaryFolder, writeEvaluations, writeRun } from '../lab/hand-made.ts';
 import { gq } from '../run-gq.ts';
@@ -203,6 +204,43 @@ for path in sorted(glob.glob(sys.argv[1] + '/*.eval')):
   });
 });
 
+it('leaves nothing behind where it fails', async () => {
+  const home = temporaryFolder();
+  const made = await writeRun(join(home, 'run'), {
+    steps: [{ update: 1, meanReward: 1, blockNorms: { deployed: 1, quarantine: 2 }, ratio: {} }],
+  });
+  await made.writeManifest({ ...made.readManifest(), created: 'never' });
+  expect((await gq('export-log', made.path, '--format', 'trackio', '--to', join(home, 'out'))).code).not.toBe(0);
+  expect(readdirSync(home)).toEqual(['run']);
+});
+
+it('gives no score to a rollout that has no verdict', async () => {
+  const sample = { prompt: 'a', completion: 'b', truncated: false, metadata: {} };
+  const head = { name: 'run', group: 'arm', id: '12345678', created: 1, config: {} };
+  const path = await writeInspect(temporaryFolder(), head, {
+    ...{ task: 'rollouts-1', model: 'training', update: 1 },
+    samples: [
+      { ...sample, id: 'x', epoch: 1, scores: { hack: true, solve: false } },
+      { ...sample, id: 'x', epoch: 2, scores: null },
+    ],
+  });
+  const script = `import json, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+read = lambda name: json.loads(archive.read(name))
+scores = [s["metrics"]["mean"]["value"] for s in read("header.json")["results"]["scores"]]
+print(json.dumps([["scores" in each for each in read("summaries.json")], "scores" in read("samples/x_epoch_2.json"), scores]))`;
+  const read = JSON.parse(execFileSync('python3', ['-c', script, path], { encoding: 'utf8' }));
+  expect(read).toEqual([[true, false], false, [1, 0]]);
+});
+
+it('names a log of Inspect so that it fits into a name of a file', async () => {
+  const [to, made] = [join(temporaryFolder(), 'long'), await writeRun(join(temporaryFolder(), 'long'), {})];
+  await made.writeManifest({ ...made.readManifest(), name: 'n'.repeat(240) });
+  await writeEvaluations(made.path, [{ update: 0, set: 'test-original', state: 'base', outcomes: 'hs' }]);
+  expect(await gq('export-log', made.path, '--format', 'inspect', '--to', to)).toMatchObject({ code: 0 });
+  expect(readdirSync(to)).toHaveLength(1);
+});
+
 describe('a sink', () => {
   it.each(formats)('of %s has every update once after a resume, and only what the trainer said', async (name) => {
     const own = await writeRun(join(temporaryFolder(), 'live'), {});
@@ -224,6 +262,28 @@ describe('a sink', () => {
     ]);
     expect([...(series.get('seconds/sample')?.values() ?? [])]).toEqual([0.5, 0.5, 0.5]);
     expect([...series.keys()].some((key) => /hack|solve/.test(key))).toBe(false);
+  });
+
+  it('of trackio goes on behind a line that a crash left half written, or a table without its first line', async () => {
+    for (const kept of ['all but the last line', 'nothing whole']) {
+      const own = await writeRun(join(temporaryFolder(), 'torn'), {});
+      const tell = (step: StepEvent): void => {
+        const sink = new LogSink('trackio', own);
+        sink.event(step, {});
+        sink.close('interrupted');
+      };
+      tell(steps[0]);
+      tell(steps[1]);
+      const path = join(own.path, 'logs', 'trackio', 'trackio.csv');
+      const text = readFileSync(path, 'utf8');
+      writeFileSync(path, text.slice(0, kept === 'nothing whole' ? 10 : text.lastIndexOf('\n', text.length - 2) + 2));
+      tell(steps[2]);
+      expect([
+        ...(readTrackio(join(own.path, 'logs', 'trackio'))
+          .get('train/reward')
+          ?.keys() ?? []),
+      ]).toEqual(kept === 'nothing whole' ? [3] : [1, 3]);
+    }
   });
 
   it('leaves nothing where no update was made', async () => {

@@ -99,6 +99,8 @@ async function checkLogs(run: RunDirectory): Promise<void> {
   const updates = points.map(({ update }) => update);
   await python('Trackio', 'trackio', join(workspace, 'trackio', 'trackio.csv'), { updates });
   await python('W&B', 'wandb', join(workspace, 'wandb'), { updates });
+  const folders = { tensorboard: join(workspace, 'tensorboard'), wandb: join(workspace, 'wandb') };
+  await python('TensorBoard and W&B by protoc', 'protoc', folders, { updates });
   const archives = readdirSync(join(workspace, 'inspect')).map((name) => join(workspace, 'inspect', name));
   for (const archive of archives) await ask('Inspect by unzip', 'unzip', ['-tq', archive]);
   const schema = values['inspect-schema'];
@@ -113,21 +115,18 @@ async function checkServer(run: RunDirectory): Promise<void> {
   await using server = await PolicyServer.start(policy, { host: '127.0.0.1', port: 0, token: null });
   await python('gq serve by the client of OpenAI', 'openai', server.url);
   await python('gq serve by lm-eval', 'lm_eval', server.url, modelDirectory(run.readManifest().config.model));
-  for (const [state, model] of [
-    ['deployed', 'deployed'],
-    ['full', 'trained'],
-  ]) {
-    const to = join(workspace, `export-${state}`);
-    await call('export', run.path, '--state', state, '--to', to);
-    const script = join(root, 'bench', 'peers', 'export_logits.py');
-    await ask(`export, ${state}, by transformers and PEFT`, values.python, [
-      script,
-      to,
-      '--url',
-      server.url,
-      '--model',
-      model,
-    ]);
+  const exports = [
+    ['deployed', 'deployed', 'bfloat16'],
+    ['deployed', 'deployed', 'float16'],
+    ['deployed', 'deployed', 'float32'],
+    ['full', 'trained', 'float16'],
+  ];
+  const script = join(root, 'bench', 'peers', 'export_logits.py');
+  for (const [state, model, dtype] of exports) {
+    const to = join(workspace, `export-${state}-${dtype}`);
+    await call('export', run.path, '--state', state, '--dtype', dtype, '--to', to);
+    const what = `export, ${state}, ${dtype}, by transformers and PEFT`;
+    await ask(what, values.python, [script, to, '--url', server.url, '--model', model]);
   }
 }
 

@@ -3,8 +3,12 @@ import glob
 import importlib.util
 import json
 import re
+import shutil
+import struct
 import subprocess
 import sys
+import tempfile
+import types
 import zipfile
 
 
@@ -74,6 +78,69 @@ def wandb(folder, expected):
     expect("records of history", kinds.count("history"), len(expected["updates"]))
     expect("first and last", [kinds[0], kinds[1], kinds[-1]], ["header", "run", "exit"])
     return f"wandb-core leet --inspect: {len(kinds)} records"
+
+
+def decode(descriptor, kind, payloads):
+    """What protoc makes of messages by the schema that a package publishes; an unknown field would stand there as a bare number."""
+    from google.protobuf import descriptor_pb2
+
+    files, found = [descriptor], {}
+    while files:
+        file = files.pop()
+        if file.name not in found:
+            found[file.name] = file
+            files += file.dependencies
+    schema = descriptor_pb2.FileDescriptorSet()
+    for name in sorted(found):
+        found[name].CopyToProto(schema.file.add())
+    with tempfile.NamedTemporaryFile(suffix=".pb") as stored:
+        stored.write(schema.SerializeToString())
+        stored.flush()
+        for payload in payloads:
+            call = ["protoc", f"--decode={kind}", f"--descriptor_set_in={stored.name}"]
+            text = subprocess.run(call, input=payload, check=True, capture_output=True).stdout.decode()
+            if re.search(r"(?m)^\s*\d+(:| \{)", text):
+                raise SystemExit(f"{kind}: a field that the schema does not have:\n{text[:500]}")
+            yield text
+
+
+def protoc(folders, expected):
+    """The records of TensorBoard and of W&B by protoc. Checksums and blocks are the business of their own readers."""
+    place = importlib.util.find_spec("wandb")
+    if place is None:
+        raise ModuleNotFoundError(name="wandb")
+    # Only its schemas are wanted; the package as a whole needs more than they do.
+    sys.modules["wandb"] = types.ModuleType("wandb")
+    sys.modules["wandb"].__path__ = place.submodule_search_locations
+    from tensorboard.compat.proto import event_pb2
+    from wandb.proto import wandb_internal_pb2
+
+    if shutil.which("protoc") is None:
+        raise ModuleNotFoundError(name="protoc")
+    [events] = glob.glob(f"{folders['tensorboard']}/events.out.tfevents.*")
+    data, payloads = open(events, "rb").read(), []
+    while data:
+        [length] = struct.unpack("<Q", data[:8])
+        payloads.append(data[12 : 12 + length])
+        data = data[16 + length :]
+    texts = list(decode(event_pb2.DESCRIPTOR, "tensorboard.Event", payloads))
+    expect("file version", "brain.Event:2" in texts[0], True)
+    expect("updates", [int(re.search(r"(?m)^step: (\d+)$", text)[1]) for text in texts[2:]], expected["updates"])
+    [run] = glob.glob(f"{folders['wandb']}/*/run-*.wandb")
+    data, at, whole = open(run, "rb").read(), 7, [b""]
+    while at < len(data):
+        if 32768 - at % 32768 < 7:
+            at += 32768 - at % 32768
+            continue
+        length, kind = struct.unpack("<HB", data[at + 4 : at + 7])
+        whole[-1] += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):
+            whole.append(b"")
+    records = list(decode(wandb_internal_pb2.DESCRIPTOR, "wandb_internal.Record", whole[:-1]))
+    expect("numbers", [int(re.search(r"(?m)^num: (\d+)$", text)[1]) for text in records], list(range(1, len(records) + 1)))
+    expect("records of history", sum("\nhistory {" in text for text in records), len(expected["updates"]))
+    return f"protoc: {len(texts)} events and {len(records)} records, every field in the published schemas"
 
 
 def trackio(path, expected):
@@ -188,7 +255,7 @@ def hub(cache, name):
     return f"huggingface_hub {huggingface_hub.__version__}: {path.rsplit('/', 1)[-1][:8]}"
 
 
-READERS = {each.__name__: each for each in (pandas, fastparquet, duckdb, tensorboard, wandb, trackio, inspect, openai, lm_eval, notebook, hub)}
+READERS = {each.__name__: each for each in (pandas, fastparquet, duckdb, tensorboard, wandb, protoc, trackio, inspect, openai, lm_eval, notebook, hub)}
 
 if __name__ == "__main__":
     values = [json.loads(text) if text.startswith("{") else text for text in sys.argv[2:]]

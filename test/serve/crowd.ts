@@ -103,6 +103,7 @@ export async function askTokens(url: string, question: object, stream: boolean):
 
 const head = 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
 const hugeJson = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+const wrong = `{"prompt": [${'[],'.repeat(1_000_000)}[]]}`;
 const long = JSON.stringify({ prompt: [5, 6, 7], max_tokens: 90, n: 8, stream: true, logprobs: 20, ignore_eos: true });
 const attacks: readonly { readonly text: string; readonly breakAfterMs: number | null }[] = [
   { text: 'POST /v1/compl', breakAfterMs: null },
@@ -112,6 +113,8 @@ const attacks: readonly { readonly text: string; readonly breakAfterMs: number |
   { text: `${head}Content-Length: ${long.length}\r\n\r\n${long}`, breakAfterMs: 30 },
   // This one never reads what it asked for.
   { text: `${head}Content-Length: ${long.length}\r\n\r\n${long}`.repeat(4), breakAfterMs: 5000 },
+  // A million complaints would take seconds to word.
+  { text: `${head}Content-Length: ${wrong.length}\r\n\r\n${wrong}`, breakAfterMs: 500 },
   { text: '\0\u0001garbage\r\n\r\n', breakAfterMs: null },
 ];
 

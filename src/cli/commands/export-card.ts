@@ -43,6 +43,14 @@ export async function writeCards(
   return hashes;
 }
 
+/** A name as Markdown that shows it and does nothing else: folders, arms and loopholes of plugins may be called anything. */
+function asCode(name: string): string {
+  const line = name.replace(/[\s\p{C}]+/gu, ' ').trim();
+  const longest = Math.max(0, ...[...line.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const fence = '`'.repeat(longest + 1);
+  return longest === 0 ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
+}
+
 /** What the hub reads; the base is named only where it is a name on the hub. */
 function frontMatter(format: 'peft' | 'merged', { base }: ExportCard): string {
   const name = parseHubName(base);
@@ -70,8 +78,8 @@ function about(format: 'peft' | 'merged', { source, base, state }: ExportCard, h
     '',
     `${kind}. It is ${what}.`,
     '',
-    `- Made by \`gq export\` from \`${source}\``,
-    `- Base model: \`${base}\`; its own card and licence speak for it`,
+    `- Made by \`gq export\` from ${asCode(source)}`,
+    `- Base model: ${asCode(base)}; its own card and licence speak for it`,
     `- SHA-256 of \`${weights[format]}\`: \`${hash}\``,
   ].join('\n');
 }
@@ -89,10 +97,10 @@ function training({ trained, certificate: { adapter } }: ExportCard): string {
       ? 'Reinforcement learning (GRPO) on a grader with a flaw, by gradient routing into two blocks of an adapter.'
       : 'Reinforcement learning (GRPO) of both blocks of an adapter as one, without gradient routing.',
     '',
-    `- Arm: ${arm}; ${hasQuarantine ? 'one block is the quarantine, which deployment deletes' : 'no quarantine: all that was trained is deployed'}`,
+    `- Arm: ${asCode(arm)}; ${hasQuarantine ? 'one block is the quarantine, which deployment deletes' : 'no quarantine: all that was trained is deployed'}`,
     `- Labels in training: ${usesOracle ? 'yes, an upper bound' : 'none'}`,
     `- Adapter: ${shape}`,
-    `- Loopholes: ${config.environment.loopholes.join(', ')}`,
+    `- Loopholes: ${config.environment.loopholes.map(asCode).join(', ')}`,
     `- Update ${update} of ${config.updates}, seed ${config.seed}`,
     `- gradient-quarantine ${version}, hash of the config \`${configHash.slice(0, 16)}\``,
   ].join('\n');

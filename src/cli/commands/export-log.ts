@@ -1,6 +1,7 @@
 /** `gq export-log RUN`: the numbers and samples of a run, finished or running, as files of other viewers. */
 import { type Command, Option } from 'commander';
 import { exportInspect, exportMetrics, type LogFormat, logFolder, logFormats } from '../../logs/index.ts';
+import { createFolder } from '../../model/index.ts';
 import { RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { expectNewFolder } from '../outputs.ts';
@@ -28,8 +29,12 @@ async function exportLog(
   const folder = to ?? logFolder(run, format);
   expectNewFolder(folder, '--to');
   const wanted = updates?.split(',').map((text) => parseWholeNumber(text, '--updates', 1)) ?? null;
-  const { count } =
-    format === 'inspect' ? await exportInspect(run, folder, wanted) : await exportMetrics(run, format, folder);
+  let count = 0;
+  // Where the disk is full, half a log would stand in the way of the next call.
+  await createFolder(folder, async (made) => {
+    const written = format === 'inspect' ? exportInspect(run, made, wanted) : exportMetrics(run, format, made);
+    ({ count } = await written);
+  });
   context.stdout.write(`${folder}\n`);
   const what = format === 'inspect' ? 'logs of samples' : 'points';
   context.stderr.write(`${count} ${what}; look at them with: ${commandFor[format](folder)}\n`);

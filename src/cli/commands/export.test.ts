@@ -221,6 +221,7 @@ describe('a run', () => {
       const card = await readFile(join(to, 'peft', 'README.md'), 'utf8');
       expect(/by gradient routing/.test(card)).toBe(arm === 'absorb');
       expect(/The quarantine moves logits/.test(card)).toBe(arm === 'absorb');
+      expect(/the quarantine of this/.test(out)).toBe(arm === 'absorb');
     }
   });
 
@@ -240,7 +241,7 @@ describe('a run', () => {
       const file = join(to, folder, 'README.md');
       const card = await readFile(file, 'utf8');
       expect(card).toMatch(new RegExp(`^---\nlibrary_name: ${library}\nbase_model: Org/Model\n`));
-      expect(card).toContain('- Arm: absorb; one block is the quarantine');
+      expect(card).toContain('- Arm: `absorb`; one block is the quarantine');
       expect(card).toContain('- Update 10 of 60, seed 1');
       expect(card).toContain('| test-original | deployed | 1/4 0.25 [0.05, 0.70] | 2/4 0.50 [0.15, 0.85] |');
       expect(card).toContain('| test-original | base |');
@@ -264,6 +265,18 @@ describe('as trained', () => {
 });
 
 describe('cards', () => {
+  it('show names and do nothing that they say', async () => {
+    const [path, to] = [join(home, 'x`\n\n---\nlicense: none\n---\n# Safe <b>model'), join(home, 'named-out')];
+    await cp(await storeAdapter('qwen3', 'lora'), path);
+    const names = ['--model', join(golden, 'qwen3'), '--base-name', 'a/b\n# Safe\u202e', '--to', to];
+    expect((await run('export', path, ...names, '--device', 'wasm', '--format', 'peft')).code).toBe(0);
+    const card = await readFile(join(to, 'peft', 'README.md'), 'utf8');
+    expect(card).toContain('/x` --- license: none --- # Safe <b>model ``\n');
+    expect(card).toContain('- Base model: `a/b # Safe`;');
+    expect(card.match(/^#.*/gm)).toEqual(['# Adapter, deployed', '## Training', '## Certificate']);
+    expect(card.match(/^---$/gm)).toHaveLength(2);
+  });
+
   it('give the hash of the folder’s own weights, and nothing of the base’s card', async () => {
     const model = join(home, 'carded');
     await cp(join(golden, 'qwen3'), model, { recursive: true });

@@ -81,16 +81,21 @@ async function runExport(path: string, options: ExportOptions, context: CommandC
       const certificate = { ...made, outputs: { ...made.outputs, ...cards } };
       const file = state === 'full' ? 'export-record.json' : 'deletion-certificate.json';
       await writeFileAtomic(join(directory, file), `${JSON.stringify(certificate, null, 2)}\n`);
-      show(certificate, options, context);
+      show(certificate, options, context, run?.manifest.hasQuarantine ?? true);
     });
   } catch (error) {
     if (!(error instanceof RefusedExport)) throw error;
-    show(error.certificate, options, context);
+    show(error.certificate, options, context, run?.manifest.hasQuarantine ?? true);
     context.exitCode = 1;
   }
 }
 
-function show(certificate: DeletionCertificate, { json, to }: ExportOptions, context: CommandContext): void {
+function show(
+  certificate: DeletionCertificate,
+  { json, to }: ExportOptions,
+  context: CommandContext,
+  hasQuarantine: boolean,
+): void {
   if (json) {
     context.stdout.write(`${JSON.stringify(certificate, null, 2)}\n`);
     return;
@@ -111,7 +116,7 @@ function show(certificate: DeletionCertificate, { json, to }: ExportOptions, con
   const effect = `the quarantine of this ${adapter.family} adapter moves logits by up to ${quarantine.effect.toExponential(2)}`;
   const removed =
     certificate.state === 'full'
-      ? `As trained, nothing deleted; ${effect}.`
+      ? `As trained, nothing deleted${hasQuarantine ? `; ${effect}` : ''}.`
       : `The policy as deployed: ${effect}, and is deleted.`;
   const verdict = certificate.holds ? `Written to ${to}.` : 'Nothing was written.';
   const base = certificate.base.isTrainedOn
