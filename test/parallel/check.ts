@@ -78,23 +78,20 @@ async function checkHangs(home: Home): Promise<void> {
 
 async function checkKills(home: Home): Promise<void> {
   const bytes = await unbroken(home);
-  const met = new Map<string, number>();
+  const met: string[] = [];
   let kills = 0;
   for (let seed = 1; kills < 20 && seed <= 10; seed++) {
-    const killed = await killRanks(home, 20 - kills, seed);
+    const killed = await killRanks(home, 20 - kills, seed, met);
     kills += killed.kills;
-    for (const rank of killed.ranks) met.set(rank, (met.get(rank) ?? 0) + 1);
     for (const fault of killed.faults) fail(`killed ranks: ${fault}`);
     if (killed.bytes !== bytes) fail(`killed ranks, seed ${seed}: other bytes`);
     say(`kill: ${killed.kills} kills, the slowest end ${killed.slowest.toFixed(1)} s after; bytes ${killed.bytes}`);
   }
   if (kills < 20) fail(`only ${kills} of 20 kills met a living rank`);
-  say(
-    `kill: rank of how many: times: ${[...met]
-      .sort()
-      .map(([rank, times]) => `${rank}: ${times}`)
-      .join(', ')}`,
-  );
+  const each = [2, 4, 8].flatMap((ranks) => Array.from({ length: ranks }, (_, rank) => `${rank} of ${ranks}`));
+  const spared = each.filter((rank) => !met.includes(rank));
+  if (spared.length > 0) fail(`never killed: rank ${spared.join(', ')}`);
+  else say(`kill: ${kills} kills in all, each rank of 2, of 4 and of 8 at least once`);
 }
 
 const missing = missingMpi();
