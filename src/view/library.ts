@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { questionsAbout } from '../queue/index.ts';
 import { RunDirectory } from '../run/index.ts';
-import { openResults } from '../sweep/index.ts';
+import { openRecords } from '../sweep/index.ts';
 import type { LedgerRow, ListedRun, RolloutList, RolloutPage, RunPage, SearchRow, TrainingPage } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
@@ -220,7 +220,7 @@ export class ViewLibrary {
     return this.#keep(
       `experiment ${entry.id}`,
       entry.path,
-      async () => experimentPage(entry.id, await openResults(entry.path), listed, idOf, questions),
+      async () => experimentPage(entry.id, await openRecords(entry.path), listed, idOf, questions),
       stamp,
     );
   }
