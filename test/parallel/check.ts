@@ -35,9 +35,13 @@ async function checkCalls(): Promise<void> {
   say(`calls: every call on ${sizes.join(', ')} ranks; sum ${[...hashes].join(', ')}`);
 }
 
+const asked = process.argv.slice(2);
+/** `arms:vanilla;steer` as an argument tries these arms alone. */
+const someArms = asked.flatMap((name) => (name.startsWith('arms:') ? [name.slice('arms:'.length)] : []));
+
 /** The last word on each arm, by name. */
 async function trainArms({ model, folder }: Home, ranks: number, name: string, stop = 0): Promise<Map<string, string>> {
-  const argv = [model, join(folder, name), `${stop}`];
+  const argv = [model, join(folder, name), `${stop}`, ...someArms];
   const { code, out, err } = await runMpirun({ ranks, program: 'arms.ts', argv });
   if (code !== 0) fail(`arms on ${ranks} ranks ended with ${code}: ${err}`);
   return new Map(out.split('\n').flatMap((line) => (line === '' ? [] : [[line.split('\t')[0], line] as const])));
@@ -106,13 +110,14 @@ const parts: Readonly<Record<string, (home: Home) => Promise<void>>> = {
   kill: checkKills,
   arms: checkArms,
 };
-const asked = process.argv.slice(2);
+const partsAsked = asked.map((name) => name.replace(/:.*/, ''));
 const folder = mkdtempSync(join(tmpdir(), 'gq-parallel-'));
 try {
   const home = { model: await tinyModel(), folder };
-  for (const name of asked) if (parts[name] === undefined) fail(`no part ${name}: ${Object.keys(parts).join(', ')}`);
+  for (const name of partsAsked)
+    if (parts[name] === undefined) fail(`no part ${name}: ${Object.keys(parts).join(', ')}`);
   for (const [name, check] of Object.entries(parts)) {
-    if (asked.length > 0 && !asked.includes(name)) continue;
+    if (asked.length > 0 && !partsAsked.includes(name)) continue;
     const began = performance.now();
     await check(home);
     say(`${name}: ${((performance.now() - began) / 1000).toFixed(0)} s`);
