@@ -29,6 +29,7 @@ for (const folder of [
   'bench/peers',
   'data',
   'models',
+  'recipes',
   'test/data',
 ]) {
   if (existsSync(folder)) cpSync(folder, join(out, folder), { recursive: true, filter: assets });

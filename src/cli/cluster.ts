@@ -14,7 +14,7 @@ import {
   kubernetesJob,
   readArrays,
   readSlurmTable,
-  runsToSubmit,
+  runsLeft,
   storePlan,
   submitRuns,
   writeExperiment,
@@ -153,13 +153,13 @@ export async function executeOnSlurm(
   await expectFilledSets(plan);
   await writeExperiment(directory, plan);
   const say = (text: string): void => void context.stderr.write(`${visibleLine(text)}\n`);
-  const indices = await runsToSubmit(plan, directory);
-  if (indices.length > 0) {
-    const job = await submitRuns(plan, directory, indices, submit);
-    say(
-      `${indices.length} of ${plan.runs.length} runs submitted as job ${job}${options.jobs === null ? '' : `, ${options.jobs} at a time`}`,
-    );
-  } else say('nothing to submit: every run is done, or a job works on it');
+  const left = await runsLeft(plan, directory);
+  const submitted = left.length === 0 ? null : await submitRuns(plan, directory, left, submit);
+  if (submitted === null) say('nothing to submit: every run is done, or a job works on it');
+  else {
+    const atATime = options.jobs === null ? '' : `, ${options.jobs} at a time`;
+    say(`${submitted.indices.length} of ${plan.runs.length} runs submitted as job ${submitted.job}${atATime}`);
+  }
   if (!options.follow) {
     context.stdout.write(`follow with: ${options.again}\n`);
     return;

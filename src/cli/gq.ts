@@ -19,8 +19,13 @@ for (const signal of stopSignals) {
 }
 
 let told = false;
+let isCut = false;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
+    // A log on a full disk must not end a run that is saved on another one; the exit code says that the output is not whole.
+    const isFull = (error.code === 'ENOSPC' || error.code === 'EDQUOT') && savesOnInterrupt();
+    if (isFull && stream === process.stdout) isCut = true;
+    if (isFull) return;
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
     if (stream !== process.stdout || told || !savesOnInterrupt()) return;
     told = true;
@@ -39,5 +44,6 @@ process.on('exit', (code) => {
   process.exitCode = exitCodes.failed;
 });
 
-process.exitCode = await runCli(process.argv.slice(2), process);
+const exitCode = await runCli(process.argv.slice(2), process);
+process.exitCode = isCut && exitCode === exitCodes.done ? exitCodes.failed : exitCode;
 isDone = true;

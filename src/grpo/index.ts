@@ -46,7 +46,15 @@ export { generatePairs } from './generated-pairs.ts';
 export { klEstimate } from './loss.ts';
 export { openArm } from './open-arm.ts';
 export { completionFeatures, leaveOneOut, pairFeatures, rebuildDirection } from './pair-features.ts';
-export { joinFeatures, type Policy, probeGradients, projectRows, scoreRollouts, steerPolicy } from './policy.ts';
+export {
+  adapterHash,
+  joinFeatures,
+  type Policy,
+  probeGradients,
+  projectRows,
+  scoreRollouts,
+  steerPolicy,
+} from './policy.ts';
 export type { PromptedCompletion, Rollout, Task } from './rollout.ts';
 export { expectPromptsFit, sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';

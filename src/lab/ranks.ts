@@ -5,6 +5,7 @@
 import { UserError } from '../base/index.ts';
 import { hashCode, readVersion } from '../base/node/index.ts';
 import { createGrader, type Grader, type Judge, type Verdict } from '../env/index.ts';
+import { adapterHash, type Policy } from '../grpo/index.ts';
 import type { VerdictLedger } from '../oracle/index.ts';
 import { alone, type Communicator, Shards } from '../parallel/index.ts';
 import { configHash, type RunConfig } from '../run/index.ts';
@@ -59,6 +60,14 @@ export async function expectSameInputs(shards: Shards | null, identity: RunIdent
     await shards.expectSame(words, JSON.stringify(identity[key]));
   }
   await shards.expectSame('the device', device);
+}
+
+/** What ranks ask each other between updates: whether one was asked to end, and whether all have the adapter that is to be saved. */
+export function meetingOf(shards: Shards, policy: Policy) {
+  return {
+    agree: async (asked: boolean) => (await shards.gather(asked)).some(Boolean),
+    confirm: async () => shards.expectSame('the adapter', await adapterHash(policy)),
+  };
 }
 
 /** Grades the rollouts of this rank's shards; every rank gets all rewards, and tells all verdicts to its ledger, in their order. */

@@ -38,7 +38,15 @@ import { makePool } from './make-pool.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
 import { expectIsolatedPairs } from './pairs.ts';
 import type { Warn } from './problems.ts';
-import { allArrived, expectSameInputs, expectSameProgram, fromWriter, isWriter, openShards } from './ranks.ts';
+import {
+  allArrived,
+  expectSameInputs,
+  expectSameProgram,
+  fromWriter,
+  isWriter,
+  meetingOf,
+  openShards,
+} from './ranks.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
 import { Resources } from './resources.ts';
 
@@ -257,13 +265,13 @@ export async function drive(
       if (event.kind === 'expectation' && !event.holds) holds = false;
     },
   };
-  const anyAsked = shards === null ? null : async (asked: boolean) => (await shards.gather(asked)).some(Boolean);
-  if (anyAsked !== null && !isWriter(shards)) {
-    const end = await followRun({ trainer, signal, agree: anyAsked, sinks: [expectations, ...sinks] });
-    return { end, holds };
-  }
   const { adapter } = policy;
   const { checkpointEvery, keepState, storeFeatures, storeTokens } = config.output;
+  const meeting = shards === null || shards.communicator.size === 1 ? null : meetingOf(shards, policy);
+  if (meeting !== null && !isWriter(shards)) {
+    const end = await followRun({ trainer, signal, checkpointEvery, ...meeting, sinks: [expectations, ...sinks] });
+    return { end, holds };
+  }
   const featureBytes = adapter.modules.length * adapter.rank * 4;
   const promptText = (tokens: Int32Array): string => text.show(tokens);
   const files = await new SinkGroup(sinks).guard(
@@ -278,7 +286,7 @@ export async function drive(
     sinks: all,
     signal,
     clock,
-    ...(anyAsked === null ? {} : { agree: anyAsked }),
+    ...meeting,
   });
   return { end, holds };
 }

@@ -5,7 +5,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
@@ -173,4 +173,11 @@ export class QueueFolder {
   async writeSettings(settings: QueueSettings): Promise<void> {
     await writeFileAtomic(join(this.path, 'settings.json'), `${JSON.stringify(settings, null, 1)}\n`);
   }
+}
+
+/** The questions that jobs of this user's queue were to answer by results in a directory, and what was found. */
+export function questionsAbout(directory: string): QueueEntry[] {
+  if (!existsSync(queueFolder())) return [];
+  const asked = new QueueFolder().all().filter(({ job }) => job.why !== '' || job.resolve !== '');
+  return asked.filter(({ job }) => job.output === resolve(directory));
 }

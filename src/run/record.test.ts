@@ -9,7 +9,7 @@ import { loadCheckpoint } from './checkpoint.ts';
 import { PhaseClock } from './clock.ts';
 import { RunDirectory } from './directory.ts';
 import { noticeText, stepWarnings } from './notices.ts';
-import { recordRun } from './record.ts';
+import { followRun, recordRun } from './record.ts';
 import type { Sink } from './sink.ts';
 
 let home = '';
@@ -175,5 +175,49 @@ describe('warnings of an update', () => {
     expect(noticeText({ ...expectation, holds: true })).toBeNull();
     expect(noticeText({ ...stop, reason: 'tripwire', detail: 'fell' })).toBe('tripwire: fell');
     expect([noticeText(stop), noticeText(stepAt(1))]).toEqual([null, null]);
+  });
+});
+
+describe('a run of several ranks', () => {
+  const events = [stepAt(1), stepAt(2), { ...stop, kind: 'heal' } as unknown as TrainEvent, stepAt(3), stop];
+  const signal = new AbortController().signal;
+  /** What a rank asks of the others, in order; each question needs all of them. */
+  const asker = (fails = Number.POSITIVE_INFINITY) => {
+    const asked: string[] = [];
+    const confirm = async () => {
+      if (asked.push('confirm') > fails) throw new Error('rank 1 has another adapter');
+    };
+    return { asked, confirm, agree: async () => asked.push('agree') < 0 };
+  };
+  const recorded = (run: RunDirectory, meeting: ReturnType<typeof asker>) =>
+    recordRun({
+      ...{
+        run,
+        trainer: speaker(events),
+        checkpointEvery: 2,
+        keepState: 'all',
+        sinks: [],
+        signal,
+        clock: new PhaseClock(),
+      },
+      ...meeting,
+    });
+
+  it('asks the same questions on all of them, whether it is new or goes on', async () => {
+    const follower = asker();
+    const follow = { trainer: speaker(events), checkpointEvery: 2, sinks: [], signal, ...follower };
+    expect(await followRun(follow)).toBe('finished');
+    expect(follower.asked.join(' ')).toBe('confirm agree agree confirm confirm agree confirm');
+    const run = RunDirectory.create(join(home, 'ranks'));
+    for (const writer of [asker(), asker()]) {
+      expect(await recorded(run, writer)).toBe('finished');
+      expect(writer.asked).toEqual(follower.asked);
+    }
+  });
+
+  it('saves nothing that its ranks do not have in common', async () => {
+    const run = RunDirectory.create(join(home, 'apart'));
+    await expect(recorded(run, asker(3))).rejects.toThrow('rank 1 has another adapter');
+    expect(run.listCheckpoints()).toEqual([0]);
   });
 });

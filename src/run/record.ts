@@ -23,6 +23,8 @@ export interface RecordOptions {
   readonly clock: PhaseClock;
   /** Whether all ranks of the run end after this update, asked once after each; without it, the signal alone says so. */
   readonly agree?: Agree;
+  /** Is called by every rank before a checkpoint is saved, and throws if they do not have the same to save. */
+  readonly confirm?: () => Promise<void>;
 }
 
 /** Is given whether this rank was asked to end, and resolves to whether any was. */
@@ -38,10 +40,14 @@ export async function recordRun(options: RecordOptions): Promise<RunEnd> {
 async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd> {
   const { run, trainer, signal, clock, checkpointEvery, keepState } = options;
   const save = async (): Promise<void> => {
+    await options.confirm?.();
     await sinks.flush();
     await saveCheckpoint(run, await trainer.state(), { keepState, initial: () => trainer.initialValues() });
   };
-  if (run.listCheckpoints().length === 0) await save();
+  const isNew = run.listCheckpoints().length === 0;
+  if (isNew) await save();
+  // The others cannot tell whether a run is new, and confirm what it begins with in any case.
+  else await options.confirm?.();
   clock.take();
   for await (const event of trainer.train()) {
     const seconds = event.kind === 'step' ? clock.take() : {};
@@ -60,14 +66,22 @@ async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd>
 }
 
 /** Takes part in a run that another rank records: trains as it does, and writes nothing. */
-export async function followRun({ trainer, signal, agree, sinks }: FollowOptions): Promise<RunEnd> {
+export async function followRun(options: FollowOptions): Promise<RunEnd> {
+  const { trainer, signal, agree, confirm, checkpointEvery, sinks } = options;
   const told = new SinkGroup(sinks);
+  await confirm();
   for await (const event of trainer.train()) {
+    if (event.kind === 'stop') await confirm();
     await told.event(event);
     if (event.kind === 'stop') return event.reason;
-    if (event.kind === 'step' && (await agree(signal.aborted))) return 'interrupted';
+    if (event.kind === 'heal') await confirm();
+    if (event.kind !== 'step') continue;
+    const ends = await agree(signal.aborted);
+    if (event.update % checkpointEvery === 0 || ends) await confirm();
+    if (ends) return 'interrupted';
   }
   throw new RangeError('training ended without a stop event');
 }
 
-type FollowOptions = Pick<RecordOptions, 'trainer' | 'signal' | 'sinks'> & { readonly agree: Agree };
+type FollowOptions = Pick<RecordOptions, 'trainer' | 'signal' | 'sinks' | 'checkpointEvery'> &
+  Required<Pick<RecordOptions, 'agree' | 'confirm'>>;

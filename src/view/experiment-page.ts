@@ -1,17 +1,19 @@
 /** What the page of an experiment shows, made from its results by the code that makes reports. */
 import { summarise } from '../evaluate/index.ts';
+import type { QueueEntry } from '../queue/index.ts';
 import type { Results, RunRecords, SideBySide } from '../report/index.ts';
 import { allFigures, allTables, bestSide, describeResults, placebosOf } from '../report/index.ts';
 import { armDifferences } from '../run/index.ts';
 import type { ArmCurve, ExperimentPage, ListedRun, ShownCompletion } from './api.ts';
 import { loopholeMatrices } from './matrix-page.ts';
 
-/** `idOf` gives the id of a run's folder. */
+/** `idOf` gives the id of a run's folder; `questions` are those of the jobs that made the results. */
 export function experimentPage(
   id: string,
   results: Results<RunRecords>,
   runs: readonly ListedRun[],
   idOf: (path: string) => string,
+  questions: readonly QueueEntry[] = [],
 ): ExperimentPage {
   const { name, baseline, design, arms, leftOut } = results;
   const figures = allFigures(results);
@@ -27,7 +29,7 @@ export function experimentPage(
     seeds: [...new Set([...design.seeds, ...arms.flatMap((arm) => arm.runs.map(({ seed }) => seed))])],
     runs,
     baseline,
-    words: describeResults(results),
+    words: [...questions.map(questionWords), ...describeResults(results)],
     story: figures.find((figure) => figure.name === 'story') ?? null,
     figures: figures.filter((figure) => figure.name !== 'story'),
     tables: allTables(results),
@@ -37,6 +39,10 @@ export function experimentPage(
     matrices: loopholeMatrices(results),
     leftOut,
   };
+}
+
+function questionWords({ id, job: { why, resolve } }: QueueEntry): string {
+  return `Job ${id} of the queue${why === '' ? '' : ` asked: ${why}`}${resolve === '' ? '' : ` Answer: ${resolve}`}`;
 }
 
 function exampleOf({ arm, full, deployed }: SideBySide) {

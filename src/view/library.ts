@@ -4,6 +4,7 @@
  */
 import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
+import { questionsAbout } from '../queue/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openRecords } from '../sweep/index.ts';
 import type { LedgerRow, ListedRun, RolloutList, RolloutPage, RunPage, SearchRow, TrainingPage } from './api.ts';
@@ -210,13 +211,16 @@ export class ViewLibrary {
 
   #experiment(entry: FoundEntry): Promise<unknown> {
     const runs = this.entries().filter(({ id, experiment }) => experiment === entry.id || id === entry.id);
-    const stamp = runs.map(({ path }) => stampOf(path)).join(' ');
+    const questions = questionsAbout(entry.path);
+    const stamp = [...runs.map(({ path }) => stampOf(path)), ...questions.map(({ job }) => JSON.stringify(job))].join(
+      ' ',
+    );
     const idOf = (path: string): string => runs.find((run) => resolve(run.path) === resolve(path))?.id ?? entry.id;
     const listed = runs.filter(({ kind }) => kind === 'run').map((run) => this.#listed(run));
     return this.#keep(
       `experiment ${entry.id}`,
       entry.path,
-      async () => experimentPage(entry.id, await openRecords(entry.path), listed, idOf),
+      async () => experimentPage(entry.id, await openRecords(entry.path), listed, idOf, questions),
       stamp,
     );
   }

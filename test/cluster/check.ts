@@ -2,7 +2,7 @@
  * `npm run check:cluster`: small experiments on a Slurm of one node, which this program starts and ends. Jobs are requeued, reach a time
  * limit, see their node drained, are cancelled, pre-empted and lose their node; jobs of the queue wait for it; ranks are started by srun.
  * What is left must be, byte for byte, what a local run leaves. Exits 1 if anything is wrong, and 2 with a list of what is missing
- * where no Slurm can be started. Names of parts as arguments (disturbed, lost, queued, ranks) do these alone.
+ * where no Slurm can be started. Names of parts as arguments (disturbed, lost, hostile, queued, ranks) do these alone.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { missingMpi } from '../parallel/mpirun.ts';
 import { missingAccounting, missingParts, SlurmDaemons } from './daemons.ts';
 import { checkDisturbed } from './disturbed.ts';
+import { checkHostile } from './hostile.ts';
 import { checkLost } from './lost.ts';
 import { checkQueued } from './queued.ts';
 import { checkRanks } from './ranks.ts';
@@ -26,6 +27,7 @@ interface Part {
 const parts: readonly Part[] = [
   { name: 'disturbed', hasAccounting: false, missing: () => null, check: checkDisturbed },
   { name: 'lost', hasAccounting: true, missing: missingAccounting, check: checkLost },
+  { name: 'hostile', hasAccounting: false, missing: () => null, check: checkHostile },
   { name: 'queued', hasAccounting: false, missing: () => null, check: checkQueued },
   { name: 'ranks', hasAccounting: false, missing: missingMpi, check: checkRanks },
 ];

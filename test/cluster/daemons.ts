@@ -24,6 +24,9 @@ import { accountingLines, accountingPrograms, startAccounting } from './accounti
 
 const programs = ['munged', 'slurmctld', 'slurmd', 'sbatch', 'squeue', 'scontrol', 'scancel', 'sinfo'];
 
+/** Tasks of an array that this Slurm takes. */
+export const largestArray = 8;
+
 function absentOf(names: readonly string[]): string[] {
   const path = `${process.env['PATH']}:/usr/sbin:/sbin`;
   return names.filter((name) => !path.split(':').some((folder) => existsSync(join(folder, name))));
@@ -73,6 +76,7 @@ SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=1,sched_interval=5
 ReturnToService=2
 SlurmdTimeout=10
+MaxArraySize=${largestArray}
 MinJobAge=${hasAccounting ? 5 : 300}
 KillWait=20
 PreemptType=preempt/partition_prio

@@ -9,7 +9,7 @@ import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 const patienceSeconds = 600;
 export const runs = ['vanilla-1', 'activation-1', 'vanilla-2', 'activation-2'] as const;
-export const updates = 250;
+const updates = 250;
 
 export const failures: string[] = [];
 let tried = 0;

@@ -1,7 +1,7 @@
 /**
  * A program for mpirun: trains every arm of the tiny lab, one run after another, in the folder HOME, and prints a hash of all bytes of
  * each run. With STOP above 0, each run is ended after so many more updates, and goes on when the program is called again, on as many
- * ranks as it then has. Arguments: MODEL HOME STOP [NAME OF AN ARM].
+ * ranks as it then has. Arguments: MODEL HOME STOP [NAMES OF ARMS, WITH ; BETWEEN].
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ if (launched === null) throw new Error('start this program with mpirun');
 const communicator = await joinRanks(launched);
 await using _sandboxes = keepSandboxes();
 for (const [name, own] of Object.entries(everyArm)) {
-  if (only !== undefined && only !== name) continue;
+  if (only !== undefined && !only.split(';').includes(name)) continue;
   const path = join(home, name.replaceAll(/\W+/g, '-'));
   const { config } = resolveBuiltin(null, [`model=${model}`, ...settings, ...own]);
   const writes = communicator.rank === 0;

@@ -35,9 +35,13 @@ async function checkCalls(): Promise<void> {
   say(`calls: every call on ${sizes.join(', ')} ranks; sum ${[...hashes].join(', ')}`);
 }
 
+const asked = process.argv.slice(2);
+/** `arms:vanilla;steer` as an argument tries these arms alone. */
+const someArms = asked.flatMap((name) => (name.startsWith('arms:') ? [name.slice('arms:'.length)] : []));
+
 /** The last word on each arm, by name. */
 async function trainArms({ model, folder }: Home, ranks: number, name: string, stop = 0): Promise<Map<string, string>> {
-  const argv = [model, join(folder, name), `${stop}`];
+  const argv = [model, join(folder, name), `${stop}`, ...someArms];
   const { code, out, err } = await runMpirun({ ranks, program: 'arms.ts', argv });
   if (code !== 0) fail(`arms on ${ranks} ranks ended with ${code}: ${err}`);
   return new Map(out.split('\n').flatMap((line) => (line === '' ? [] : [[line.split('\t')[0], line] as const])));
@@ -78,23 +82,20 @@ async function checkHangs(home: Home): Promise<void> {
 
 async function checkKills(home: Home): Promise<void> {
   const bytes = await unbroken(home);
-  const met = new Map<string, number>();
+  const met: string[] = [];
   let kills = 0;
   for (let seed = 1; kills < 20 && seed <= 10; seed++) {
-    const killed = await killRanks(home, 20 - kills, seed);
+    const killed = await killRanks(home, 20 - kills, seed, met);
     kills += killed.kills;
-    for (const rank of killed.ranks) met.set(rank, (met.get(rank) ?? 0) + 1);
     for (const fault of killed.faults) fail(`killed ranks: ${fault}`);
     if (killed.bytes !== bytes) fail(`killed ranks, seed ${seed}: other bytes`);
     say(`kill: ${killed.kills} kills, the slowest end ${killed.slowest.toFixed(1)} s after; bytes ${killed.bytes}`);
   }
   if (kills < 20) fail(`only ${kills} of 20 kills met a living rank`);
-  say(
-    `kill: rank of how many: times: ${[...met]
-      .sort()
-      .map(([rank, times]) => `${rank}: ${times}`)
-      .join(', ')}`,
-  );
+  const each = [2, 4, 8].flatMap((ranks) => Array.from({ length: ranks }, (_, rank) => `${rank} of ${ranks}`));
+  const spared = each.filter((rank) => !met.includes(rank));
+  if (spared.length > 0) fail(`never killed: rank ${spared.join(', ')}`);
+  else say(`kill: ${kills} kills in all, each rank of 2, of 4 and of 8 at least once`);
 }
 
 const missing = missingMpi();
@@ -109,13 +110,14 @@ const parts: Readonly<Record<string, (home: Home) => Promise<void>>> = {
   kill: checkKills,
   arms: checkArms,
 };
-const asked = process.argv.slice(2);
+const partsAsked = asked.map((name) => name.replace(/:.*/, ''));
 const folder = mkdtempSync(join(tmpdir(), 'gq-parallel-'));
 try {
   const home = { model: await tinyModel(), folder };
-  for (const name of asked) if (parts[name] === undefined) fail(`no part ${name}: ${Object.keys(parts).join(', ')}`);
+  for (const name of partsAsked)
+    if (parts[name] === undefined) fail(`no part ${name}: ${Object.keys(parts).join(', ')}`);
   for (const [name, check] of Object.entries(parts)) {
-    if (asked.length > 0 && !asked.includes(name)) continue;
+    if (asked.length > 0 && !partsAsked.includes(name)) continue;
     const began = performance.now();
     await check(home);
     say(`${name}: ${((performance.now() - began) / 1000).toFixed(0)} s`);

@@ -1,9 +1,7 @@
 /** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { visibleLine } from '../../base/index.ts';
-import { QueueFolder, queueFolder } from '../../queue/index.ts';
+import { questionsAbout } from '../../queue/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { answerOnce } from '../kept-answers.ts';
 import type { PrintedResults } from '../print-results.ts';
@@ -39,9 +37,7 @@ async function runResults(directory: string, options: PrintedResults, context: C
 
 /** The questions of the jobs of the queue that made these results, and what was found. */
 function tellQueued(directory: string, { stdout }: CommandContext): void {
-  if (!existsSync(queueFolder())) return;
-  const jobs = new QueueFolder().all().filter(({ job }) => job.output === resolve(directory));
-  for (const { id, job } of jobs) {
+  for (const { id, job } of questionsAbout(directory)) {
     if (job.why !== '') stdout.write(`why (job ${id}): ${visibleLine(job.why)}\n`);
     if (job.resolve !== '') stdout.write(`resolved (job ${id}): ${visibleLine(job.resolve)}\n`);
   }

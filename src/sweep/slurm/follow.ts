@@ -5,45 +5,26 @@
  */
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { UserError } from '../../base/index.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { type ExperimentEnd, trainedStatus } from '../run-experiment.ts';
 import { runsLeft, savedWork } from '../work-left.ts';
 import { cancelJob } from './client.ts';
 import { LogTail, lastLine } from './log-tail.ts';
-import { latestTasks, logPath, type RunTask, type SubmitOptions, submitRuns } from './submission.ts';
+import {
+  expectTasks,
+  isActive,
+  latestTasks,
+  logPath,
+  type RunTask,
+  type SubmitOptions,
+  submitRuns,
+} from './submission.ts';
 
 export interface FollowOptions extends SubmitOptions {
   readonly say: (text: string) => void;
   /** Ends the following; the jobs go on. */
   readonly signal: AbortSignal;
   readonly pollSeconds?: number;
-}
-
-const isActive = ({ state }: RunTask): boolean => state?.outcome === 'waiting' || state?.outcome === 'running';
-
-/** The runs that are left and for which no task waits or runs. */
-export async function runsToSubmit(plan: ExperimentPlan, directory: string): Promise<number[]> {
-  const left = await runsLeft(plan, directory);
-  if (left.length === 0) return [];
-  const tasks = expectTasks(directory);
-  const isWorkedOn = (index: number): boolean => {
-    const task = tasks.get(plan.runs[index].folder);
-    return task !== undefined && isActive(task);
-  };
-  return left.filter((index) => !isWorkedOn(index));
-}
-
-/** Nobody can tell which runs a job works on while Slurm is silent, and a second job for a run would only be in the way. */
-function expectTasks(directory: string): Map<string, RunTask> {
-  const tasks = latestTasks(directory);
-  if (tasks !== null) return tasks;
-  throw new UserError({
-    call: '--on slurm',
-    expected: 'an answer of squeue about the jobs of this experiment',
-    found: 'none',
-    fix: 'Call it again when the controller answers; jobs that were submitted go on.',
-  });
 }
 
 /** Cancels the tasks of an experiment that wait or run, and returns their numbers. */
@@ -110,8 +91,9 @@ export async function followRuns(
         return grew && tasks.get(folder)?.state?.outcome === 'interrupted';
       });
       if (again.length > 0) {
-        const job = await submitRuns(plan, directory, again, submit);
-        say(`${again.map((index) => plan.runs[index].folder).join(', ')}: submitted again as job ${job}`);
+        const submitted = await submitRuns(plan, directory, again, submit);
+        const folders = submitted?.indices.map((index) => plan.runs[index].folder).join(', ');
+        if (submitted !== null) say(`${folders}: submitted again as job ${submitted.job}`);
       } else if (resting.length === left.length) return await ended(plan, directory, left, tasks);
     }
     await wait(pollSeconds * 1000, undefined, { signal }).catch(() => undefined);

@@ -4,10 +4,11 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../../base/node/index.ts';
-import { readStored } from '../../run/index.ts';
+import { lockRun, readStored } from '../../run/index.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { jobsFolder, storePlan } from '../stored-plan.ts';
 import { largestArray, submitScript, taskStates } from './client.ts';
@@ -74,23 +75,6 @@ function expectRoom(indices: readonly number[]): void {
   });
 }
 
-/** Submits an array for these runs, and returns its number. */
-export async function submitRuns(
-  plan: ExperimentPlan,
-  directory: string,
-  indices: readonly number[],
-  options: SubmitOptions,
-): Promise<string> {
-  const earlier = readArrays(directory);
-  expectRoom(indices);
-  const job = submitScript(await writeScript(plan, directory, indices, options));
-  const tasks = indices.map((index) => ({ index, folder: plan.runs[index].folder }));
-  // The numbers of a cluster that was set up anew begin again; a number has one array, the last one.
-  const arrays = [...earlier.filter((array) => array.job !== job), { job, tasks }];
-  await writeFileAtomic(filePath(directory), `${JSON.stringify({ format: 1, arrays }, null, 1)}\n`);
-  return job;
-}
-
 export interface RunTask {
   readonly job: string;
   readonly index: number;
@@ -107,6 +91,68 @@ export function latestTasks(directory: string): Map<string, RunTask> | null {
     for (const { index, folder } of tasks) found.set(folder, { job, index, state: states.get(index) ?? null });
   }
   return found;
+}
+
+export const isActive = ({ state }: RunTask): boolean => state?.outcome === 'waiting' || state?.outcome === 'running';
+
+/** Nobody can tell which runs a job works on while Slurm is silent, and a second job for a run would only be in the way. */
+export function expectTasks(directory: string): Map<string, RunTask> {
+  const tasks = latestTasks(directory);
+  if (tasks !== null) return tasks;
+  throw new UserError({
+    call: '--on slurm',
+    expected: 'an answer of squeue about the jobs of this experiment',
+    found: 'none',
+    fix: 'Call it again when the controller answers; jobs that were submitted go on.',
+  });
+}
+
+/** How long a command waits for another one that submits jobs of the same experiment. */
+const patienceSeconds = 60;
+
+/** Keeps other commands from submitting for this experiment until it is disposed of. */
+async function lockSubmission(directory: string): Promise<Disposable> {
+  const folder = jobsFolder(directory);
+  makeFolder(folder);
+  const use = { call: `submit ${directory}`, expected: 'an experiment that no other command submits at this moment' };
+  for (let tries = 0; ; tries++) {
+    try {
+      return lockRun(folder, use);
+    } catch (error) {
+      if (!(error instanceof UserError) || tries >= patienceSeconds * 2) throw error;
+      await wait(500);
+    }
+  }
+}
+
+export interface Submitted {
+  readonly job: string;
+  /** Places of the runs in the plan. */
+  readonly indices: readonly number[];
+}
+
+/** Submits an array for those of these runs that no job works on meanwhile; null if there are none. */
+export async function submitRuns(
+  plan: ExperimentPlan,
+  directory: string,
+  wanted: readonly number[],
+  options: SubmitOptions,
+): Promise<Submitted | null> {
+  using _lock = await lockSubmission(directory);
+  const tasks = expectTasks(directory);
+  const indices = wanted.filter((index) => {
+    const task = tasks.get(plan.runs[index].folder);
+    return task === undefined || !isActive(task);
+  });
+  if (indices.length === 0) return null;
+  expectRoom(indices);
+  const earlier = readArrays(directory);
+  const job = submitScript(await writeScript(plan, directory, indices, options));
+  const own = indices.map((index) => ({ index, folder: plan.runs[index].folder }));
+  // The numbers of a cluster that was set up anew begin again; a number has one array, the last one.
+  const arrays = [...earlier.filter((array) => array.job !== job), { job, tasks: own }];
+  await writeFileAtomic(filePath(directory), `${JSON.stringify({ format: 1, arrays }, null, 1)}\n`);
+  return { job, indices };
 }
 
 export function logPath(directory: string, { job, index }: RunTask): string {
