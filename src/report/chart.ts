@@ -182,14 +182,20 @@ interface Scales {
   readonly box: PanelBox;
 }
 
+/** The size at which a long text fits into its room; a letter is about 0.6 of its size wide. */
+function fittingSize(content: string, room: number, usual: number): number {
+  return Math.max(6, Math.min(usual, room / (0.6 * content.length)));
+}
+
 function renderPanel(panel: Panel, box: PanelBox): string {
   const { width, height, left, right, top, bottom } = box;
   const scale = (domain: readonly [number, number], from: number, to: number) => (value: number) =>
     from + ((value - domain[0]) / (domain[1] - domain[0] || 1)) * (to - from);
   const scales = { x: scale(panel.x, left, width - right), y: scale(panel.y, height - bottom, top), box };
   const centre = (left + width - right) / 2;
+  const titleSize = fittingSize(panel.title, width - left + right, 12);
   return [
-    text(panel.title, { x: centre, y: 16, 'font-size': 12, 'text-anchor': 'middle', fill: ink }),
+    text(panel.title, { x: centre, y: 16, 'font-size': titleSize, 'text-anchor': 'middle', fill: ink }),
     ...axes(panel, scales),
     ...panel.marks.map((mark) => renderMark(mark, scales, panel)),
     text(panel.xLabel, { x: centre, y: height - 6, 'font-size': 10, 'text-anchor': 'middle', fill: ink }),
@@ -206,6 +212,8 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
   const [x0, x1, y0, y1] = [scales.x(x[0]), scales.x(x[1]), scales.y(y[0]), scales.y(y[1])];
   const label = { 'font-size': 9, fill: ink };
   const names = xNames ?? ticks(x[0], x[1], 5).map((value) => ({ x: value, name: String(value) }));
+  const longest = names.reduce((most, { name }) => (name.length > most.length ? name : most), ' ');
+  const named = { ...label, 'font-size': fittingSize(longest, (x1 - x0) / names.length, label['font-size']) };
   const line = (from: readonly [number, number], to: readonly [number, number], stroke: string): string =>
     element('path', { d: path([from, to]), stroke, fill: 'none' });
   return [
@@ -213,8 +221,8 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
       line([x0, scales.y(value)], [x1, scales.y(value)], '#e3e3e3'),
       text(String(value), { x: x0 - 4, y: scales.y(value) + 3, 'text-anchor': 'end', ...label }),
     ]),
-    ...spaced(names, scales).map(({ x: at, name }) =>
-      text(name, { x: scales.x(at), y: y0 + 12, 'text-anchor': 'middle', ...label }),
+    ...spaced(names, scales, named['font-size']).map(({ x: at, name }) =>
+      text(name, { x: scales.x(at), y: y0 + 12, 'text-anchor': 'middle', ...named }),
     ),
     line([x0, y0], [x1, y0], ink),
     line([x0, y0], [x0, y1], ink),
@@ -222,11 +230,11 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
 }
 
 /** The names of an axis from left to right, without those that would stand on the one before. */
-function spaced(names: NonNullable<Panel['xNames']>, { x }: Scales): NonNullable<Panel['xNames']> {
+function spaced(names: NonNullable<Panel['xNames']>, { x }: Scales, size: number): NonNullable<Panel['xNames']> {
   const shown: { readonly x: number; readonly name: string }[] = [];
   let free = Number.NEGATIVE_INFINITY;
   for (const one of names) {
-    const half = 2.8 * one.name.length;
+    const half = 0.3 * size * one.name.length;
     if (x(one.x) - half < free) continue;
     shown.push(one);
     free = x(one.x) + half + 2;

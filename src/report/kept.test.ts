@@ -6,6 +6,7 @@ import { type Design, noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { keptAndRemoved, keptTable } from './kept.ts';
 import { matchedSolveTable, matchSolve } from './matched-solve.ts';
+import type { RunRecords } from './run-results.ts';
 import { describeResults } from './words.ts';
 
 const set = 'test-original' as const;
@@ -32,7 +33,7 @@ const ceiling = armOf('ceiling', [[0, 8], [0, 7], [0, 9]]); // biome-ignore form
 
 const all = await madeResults([...vanilla, ...gate, ...ceiling]);
 const both = { ...all, arms: all.arms.filter(({ arm }) => arm !== 'ceiling') };
-const withDesign = (design: Partial<Design>, results = all): Results => ({
+const withDesign = (design: Partial<Design>, results = all): Results<RunRecords> => ({
   ...results,
   design: { ...noDesign, ...design },
 });

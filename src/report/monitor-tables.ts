@@ -1,5 +1,5 @@
 /** Monitors as classifiers: of one run, by window of updates, and of all arms over their seeds. */
-import { type MonitorJudgement, type MonitorWindow, monitorWindows, type Separation } from '../analyse/index.ts';
+import type { MonitorJudgement, MonitorWindow, Separation } from '../analyse/index.ts';
 import { formatRate, type Rate } from '../evaluate/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
 import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
@@ -53,25 +53,20 @@ export function monitorWindowTable(windows: readonly MonitorWindow[]): Table {
   };
 }
 
-/** The parts of training in which the table over time has a row. */
-const parts = 4;
-
 /** The monitors of all arms over seeds, by quarter of training: does a monitor still see the hack that is trained against it? */
 export function monitorsOverTimeTable({ arms }: Results): Table {
   const rows = arms.flatMap(({ arm, runs, usesOracle }) => {
-    const length = Math.max(1, Math.ceil(Math.max(...runs.map(({ config }) => config.updates)) / parts));
-    const windows = new Map(runs.map((run) => [run, monitorWindows(run.rollouts, length)]));
-    return Array.from({ length: parts }, (_, part) => part * length + 1).flatMap((from) => {
-      const within = (metric: keyof typeof monitorValues) => (run: RunResults) => {
-        const monitor = windows.get(run)?.find((window) => window.from === from) ?? null;
-        return monitorValues[metric]({ monitor });
-      };
-      const samples = monitorMetrics.map((metric) => sampleOf(runs, within(metric)));
-      const n = Math.max(0, ...samples.map((sample) => sample?.n ?? 0));
-      const name = `${arm}${usesOracle ? oracleMark : ''}`;
-      const until = Math.min(from + length - 1, Math.max(...runs.map(({ config }) => config.updates)));
-      return n === 0 ? [] : [[name, `${from}-${until}`, `${n}`, ...samples.map((sample) => formatSample(sample))]];
-    });
+    const name = `${arm}${usesOracle ? oracleMark : ''}`;
+    const quarters = new Map(runs.flatMap(({ monitorOverTime }) => monitorOverTime.map(({ from, to }) => [from, to])));
+    return [...quarters]
+      .sort(([a], [b]) => a - b)
+      .map(([from, to]) => {
+        const within = (metric: keyof typeof monitorValues) => (run: RunResults) =>
+          monitorValues[metric]({ monitor: run.monitorOverTime.find((quarter) => quarter.from === from) ?? null });
+        const samples = monitorMetrics.map((metric) => sampleOf(runs, within(metric)));
+        const n = Math.max(0, ...samples.map((sample) => sample?.n ?? 0));
+        return [name, `${from}-${to}`, `${n}`, ...samples.map((sample) => formatSample(sample))];
+      });
   });
   return {
     title: 'monitors by quarter of training',

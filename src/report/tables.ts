@@ -1,7 +1,7 @@
 /** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
 
 import { emergence } from '../analyse/index.ts';
-import type { EvaluationRow, FinalSet } from '../evaluate/index.ts';
+import type { FinalSet, OutcomeRow } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { median } from '../stats/index.ts';
 import {
@@ -194,7 +194,7 @@ const loopholesOf = ({ final }: RunResults, set: FinalSet): string[] =>
 
 function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, loophole: string): string[][] {
   const rate = (state: State, metric: 'hack' | 'solve') => {
-    const own = (run: RunResults): readonly EvaluationRow[] =>
+    const own = (run: RunResults): readonly OutcomeRow[] =>
       (run.final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
     const summary = (run: RunResults) => (own(run).length === 0 ? null : summarise(own(run))[metric]);
     return sampleOf(runs, (run) => summary(run)?.rate ?? null, summary);
