@@ -3,12 +3,12 @@
  * rate, next to nothing, all of them sample the same completions of the base. A penalty of 0 leaves rewards as they are, so that its
  * updates cost what watching costs; a penalty that is more than 0 gives groups a spread that had none, and more is learned from. `equal`
  * counts the learning of as many rollouts as vanilla learned from in the same turn. Processor seconds are what neighbours disturb least:
- * `cpu ratio` and `wall ratio` divide the sums over all turns, and `passes` are completions read without learning from them.
+ * `cpu ratio`, `whole ratio` (with the graders) and `wall ratio` divide the sums over all turns, and `passes` are completions read without learning from them.
  *
  * npm run bench monitors -- [--updates 12] [--threads 2] [--recipe recipes/micro-base.toml] [--monitors probe,direction]
  *                           [--learningRate 1e-9] [--json]
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -36,11 +36,39 @@ type Seconds = Readonly<Record<string, number>>;
 interface Turn {
   readonly seconds: Seconds;
   readonly total: number;
-  /** Processor seconds of this process, which neighbours do not change as they do time; programs are graded in others. */
+  /** Processor seconds of this process, which neighbours do not change as they do time. */
   readonly processor: number;
+  /** The same, with those of the processes that grade programs. */
+  readonly whole: number;
   readonly trained: number;
   readonly flagged: number;
   readonly passes: number;
+}
+
+/** Processor seconds of all processes below this one, by Linux's count; 0 elsewhere. Those that have ended count with their parents. */
+function gradersSeconds(): number {
+  if (process.platform !== 'linux') return 0;
+  const parents = new Map<number, number>();
+  const ticks = new Map<number, number>();
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ');
+      parents.set(Number(name), Number(fields[1]));
+      ticks.set(
+        Number(name),
+        [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0),
+      );
+    } catch {
+      // The process has ended meanwhile.
+    }
+  }
+  const isBelow = (id: number): boolean => {
+    const parent = parents.get(id) ?? 0;
+    return parent === process.pid || (parent > 1 && isBelow(parent));
+  };
+  return [...ticks].reduce((sum, [id, own]) => sum + (isBelow(id) ? own / 100 : 0), 0);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
@@ -61,18 +89,21 @@ async function openArm(name: string, settings: readonly string[]) {
     clock.take();
     const began = performance.now();
     const spent = process.cpuUsage();
+    const gradedBefore = gradersSeconds();
     for (let next = await events.next(); next.done !== true; next = await events.next()) {
       if (next.value.kind !== 'step') continue;
       const { routes, watched, scoringPasses } = next.value;
       const total = (performance.now() - began) / 1000;
       const { user, system } = process.cpuUsage(spent);
       const processor = (user + system) / 1e6;
+      const whole = processor + gradersSeconds() - gradedBefore;
       ledger.forget();
       const trained = routes.keep + routes.absorb + routes.route;
       return {
         seconds: clock.take(),
         total,
         processor,
+        whole,
         trained,
         flagged: watched?.flagged ?? 0,
         passes: scoringPasses,
@@ -124,6 +155,8 @@ const rows = arms.map(({ name, turns }) => {
     ),
     processor: middle(({ processor }) => processor),
     processorRatio: overVanilla(({ processor }) => processor),
+    whole: middle(({ whole }) => whole),
+    wholeRatio: overVanilla(({ whole }) => whole),
     passes: sumOf(counted, ({ passes }) => passes) / counted.length,
     trained: sumOf(counted, ({ trained }) => trained) / counted.length,
     flagged: sumOf(counted, ({ flagged }) => flagged) / counted.length,
@@ -136,17 +169,41 @@ else {
   const cell = (value: number, digits = 3) => value.toFixed(digits).padStart(8);
   console.log(`${machine}; ${values.threads} threads; learning rate ${values.learningRate}`);
   console.log(`seconds per update, medians of ${updates - warmup} updates in turns after ${warmup}`);
-  const head = [...phases, 'total', 'equal', 'cpu', 'first', 'wall ratio', 'cpu ratio', 'passes', 'learned', 'flagged']
+  const head = [
+    ...phases,
+    'total',
+    'equal',
+    'cpu',
+    'whole',
+    'first',
+    'wall ratio',
+    'cpu ratio',
+    'whole ratio',
+    'passes',
+    'learned',
+    'flagged',
+  ]
     .map((word) => word.padStart(Math.max(8, word.length + 1)))
     .join('');
   console.log(`${''.padEnd(22)}${head}`);
   for (const row of rows) {
-    const seconds = [...phases.map((phase) => row.seconds[phase]), row.total, row.equal, row.processor, row.first];
-    const ratios = `${row.wallRatio.toFixed(3).padStart(11)}${row.processorRatio.toFixed(3).padStart(10)}`;
+    const seconds = [
+      ...phases.map((phase) => row.seconds[phase]),
+      row.total,
+      row.equal,
+      row.processor,
+      row.whole,
+      row.first,
+    ];
+    const ratios = [
+      cell(row.wallRatio).padStart(11),
+      cell(row.processorRatio).padStart(10),
+      cell(row.wholeRatio).padStart(12),
+    ];
     const counts = [row.passes, row.trained, row.flagged].map((value) => cell(value, 1)).join('');
-    console.log(`${row.name.padEnd(22)}${seconds.map((value) => cell(value)).join('')}${ratios}${counts}`);
+    console.log(`${row.name.padEnd(22)}${seconds.map((value) => cell(value)).join('')}${ratios.join('')}${counts}`);
   }
   console.log(
-    'equal: the time over that of vanilla in the same turn, if as many rollouts had been learned from, median; cpu: processor seconds of this process, without the graders; first: the first update, which fits a monitor; wall ratio, cpu ratio: sums over all turns, over those of vanilla.',
+    'equal: the time over that of vanilla in the same turn, if as many rollouts had been learned from, median; cpu: processor seconds of this process, whole: with those of the graders; first: the first update, which fits a monitor; wall ratio, cpu ratio, whole ratio: sums over all turns, over those of vanilla.',
   );
 }
