@@ -2,12 +2,13 @@
  * What a monitor costs in the micro lab: updates of vanilla and of penalties by a monitor, in turns in one process. With the usual learning
  * rate, next to nothing, all of them sample the same completions of the base. A penalty of 0 leaves rewards as they are, so that its
  * updates cost what watching costs; a penalty that is more than 0 gives groups a spread that had none, and more is learned from. `equal`
- * counts the learning of as many rollouts as vanilla learned from in the same turn.
+ * counts the learning of as many rollouts as vanilla learned from in the same turn. Processor seconds are what neighbours disturb least:
+ * `cpu ratio`, `whole ratio` (with the graders) and `wall ratio` divide the sums over all turns, and `passes` are completions read without learning from them.
  *
  * npm run bench monitors -- [--updates 12] [--threads 2] [--recipe recipes/micro-base.toml] [--monitors probe,direction]
  *                           [--learningRate 1e-9] [--json]
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -35,10 +36,39 @@ type Seconds = Readonly<Record<string, number>>;
 interface Turn {
   readonly seconds: Seconds;
   readonly total: number;
-  /** Processor seconds of this process, which neighbours do not change as they do time; programs are graded in others. */
+  /** Processor seconds of this process, which neighbours do not change as they do time. */
   readonly processor: number;
+  /** The same, with those of the processes that grade programs. */
+  readonly whole: number;
   readonly trained: number;
   readonly flagged: number;
+  readonly passes: number;
+}
+
+/** Processor seconds of all processes below this one, by Linux's count; 0 elsewhere. Those that have ended count with their parents. */
+function gradersSeconds(): number {
+  if (process.platform !== 'linux') return 0;
+  const parents = new Map<number, number>();
+  const ticks = new Map<number, number>();
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ');
+      parents.set(Number(name), Number(fields[1]));
+      ticks.set(
+        Number(name),
+        [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0),
+      );
+    } catch {
+      // The process has ended meanwhile.
+    }
+  }
+  const isBelow = (id: number): boolean => {
+    const parent = parents.get(id) ?? 0;
+    return parent === process.pid || (parent > 1 && isBelow(parent));
+  };
+  return [...ticks].reduce((sum, [id, own]) => sum + (isBelow(id) ? own / 100 : 0), 0);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
@@ -59,15 +89,25 @@ async function openArm(name: string, settings: readonly string[]) {
     clock.take();
     const began = performance.now();
     const spent = process.cpuUsage();
+    const gradedBefore = gradersSeconds();
     for (let next = await events.next(); next.done !== true; next = await events.next()) {
       if (next.value.kind !== 'step') continue;
-      const { routes, watched } = next.value;
+      const { routes, watched, scoringPasses } = next.value;
       const total = (performance.now() - began) / 1000;
       const { user, system } = process.cpuUsage(spent);
       const processor = (user + system) / 1e6;
+      const whole = processor + gradersSeconds() - gradedBefore;
       ledger.forget();
       const trained = routes.keep + routes.absorb + routes.route;
-      return { seconds: clock.take(), total, processor, trained, flagged: watched?.flagged ?? 0 };
+      return {
+        seconds: clock.take(),
+        total,
+        processor,
+        whole,
+        trained,
+        flagged: watched?.flagged ?? 0,
+        passes: scoringPasses,
+      };
     }
     throw new RangeError(`${name}: training ended before its last turn`);
   }
@@ -92,16 +132,21 @@ function atEqualLearning({ total, seconds, trained }: Turn, vanilla: Turn): numb
   return trained === 0 ? total : total - learning + (learning * vanilla.trained) / trained;
 }
 
+const sumOf = (turns: readonly Turn[], pick: (turn: Turn) => number): number =>
+  turns.reduce((sum, turn) => sum + pick(turn), 0);
+
 const phases = ['sample', 'grade', 'score', 'watch', 'route', 'learn', 'other'];
 const rows = arms.map(({ name, turns }) => {
   const counted = turns.slice(warmup);
+  const overVanilla = (pick: (turn: Turn) => number): number =>
+    sumOf(counted, pick) / sumOf(arms[0].turns.slice(warmup), pick);
   const middle = (pick: (turn: Turn) => number): number => median(counted.map(pick));
   return {
     name,
     first: turns[0].total,
     seconds: Object.fromEntries(phases.map((phase) => [phase, middle(({ seconds }) => seconds[phase] ?? 0)])),
     total: middle(({ total }) => total),
-    ratio: median(counted.map(({ total }, i) => total / arms[0].turns[warmup + i].total)),
+    wallRatio: overVanilla(({ total }) => total),
     equal: median(
       counted.map((turn, i) => {
         const vanilla = arms[0].turns[warmup + i];
@@ -109,9 +154,12 @@ const rows = arms.map(({ name, turns }) => {
       }),
     ),
     processor: middle(({ processor }) => processor),
-    processorRatio: median(counted.map(({ processor }, i) => processor / arms[0].turns[warmup + i].processor)),
-    trained: counted.reduce((sum, { trained }) => sum + trained, 0) / counted.length,
-    flagged: counted.reduce((sum, { flagged }) => sum + flagged, 0) / counted.length,
+    processorRatio: overVanilla(({ processor }) => processor),
+    whole: middle(({ whole }) => whole),
+    wholeRatio: overVanilla(({ whole }) => whole),
+    passes: sumOf(counted, ({ passes }) => passes) / counted.length,
+    trained: sumOf(counted, ({ trained }) => trained) / counted.length,
+    flagged: sumOf(counted, ({ flagged }) => flagged) / counted.length,
   };
 });
 const load = loadavg()[0].toFixed(1);
@@ -121,17 +169,41 @@ else {
   const cell = (value: number, digits = 3) => value.toFixed(digits).padStart(8);
   console.log(`${machine}; ${values.threads} threads; learning rate ${values.learningRate}`);
   console.log(`seconds per update, medians of ${updates - warmup} updates in turns after ${warmup}`);
-  const head = [...phases, 'total', 'ratio', 'equal', 'cpu', 'ratio', 'first', 'learned', 'flagged']
-    .map((word) => word.padStart(8))
+  const head = [
+    ...phases,
+    'total',
+    'equal',
+    'cpu',
+    'whole',
+    'first',
+    'wall ratio',
+    'cpu ratio',
+    'whole ratio',
+    'passes',
+    'learned',
+    'flagged',
+  ]
+    .map((word) => word.padStart(Math.max(8, word.length + 1)))
     .join('');
   console.log(`${''.padEnd(22)}${head}`);
-  for (const { name, seconds, total, ratio, equal, processor, processorRatio, first, trained, flagged } of rows) {
-    const cells = [...phases.map((phase) => seconds[phase]), total, ratio, equal, processor, processorRatio, first]
-      .map((value) => cell(value))
-      .join('');
-    console.log(`${name.padEnd(22)}${cells}${cell(trained, 1)}${cell(flagged, 1)}`);
+  for (const row of rows) {
+    const seconds = [
+      ...phases.map((phase) => row.seconds[phase]),
+      row.total,
+      row.equal,
+      row.processor,
+      row.whole,
+      row.first,
+    ];
+    const ratios = [
+      cell(row.wallRatio).padStart(11),
+      cell(row.processorRatio).padStart(10),
+      cell(row.wholeRatio).padStart(12),
+    ];
+    const counts = [row.passes, row.trained, row.flagged].map((value) => cell(value, 1)).join('');
+    console.log(`${row.name.padEnd(22)}${seconds.map((value) => cell(value)).join('')}${ratios.join('')}${counts}`);
   }
   console.log(
-    'ratio: the median over updates of the time over that of vanilla in the same turn; equal: the same, if as many rollouts had been learned from as in vanilla. cpu: processor seconds of this process, without the graders. first: the first update, which fits a monitor.',
+    'equal: the time over that of vanilla in the same turn, if as many rollouts had been learned from, median; cpu: processor seconds of this process, whole: with those of the graders; first: the first update, which fits a monitor; wall ratio, cpu ratio, whole ratio: sums over all turns, over those of vanilla.',
   );
 }

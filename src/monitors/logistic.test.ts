@@ -29,6 +29,11 @@ describe('logistic regression', () => {
     );
   });
 
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('refuses activations of %s', (value) => {
+    const rows = [Float32Array.of(1, 2), Float32Array.of(1, value)];
+    expect(() => fitProbe(rows, [0, 1], options)).toThrow('expected finite activations, found others in example 1');
+  });
+
   it('refuses rows of several widths', () => {
     expect(() => fitProbe([Float32Array.of(1), Float32Array.of(1, 2)], [0, 1], options)).toThrow('all of one width');
     expect(() => fitProbe([], [], options)).toThrow('at least one row');

@@ -3,7 +3,7 @@
  * their deviation. Defaults of the linear probe of the Obfuscation Atlas (arXiv 2602.15515): learning rate 3e-3, 1,000 steps, batches of
  * 32. Batches follow from the seed.
  */
-import { randomStream, ShapeError } from '../base/index.ts';
+import { randomStream, ShapeError, UserError } from '../base/index.ts';
 
 export interface FitOptions {
   readonly steps: number;
@@ -29,6 +29,9 @@ export function fitProbe(rows: readonly Float32Array[], targets: readonly number
       found: `${rows.length} rows and ${targets.length} targets`,
     });
   }
+  const odd = rows.findIndex((row) => !row.every(Number.isFinite));
+  if (odd >= 0)
+    throw new UserError({ call: 'fit a probe', expected: 'finite activations', found: `others in example ${odd}` });
   const { centre, deviation } = momentsOf(rows);
   const scaled = rows.map((row) => Float64Array.from(row, (value, i) => (value - centre[i]) / deviation[i]));
   const weights = descend(scaled, targets, options);

@@ -12,7 +12,7 @@ import { directionMonitor } from './direction.ts';
 import { heldOutClean } from './held-out.ts';
 import type { MonitorDefinition } from './monitor.ts';
 import { probeMonitor } from './probe.ts';
-import { limitedSearch, regexMonitor } from './regex.ts';
+import { regexMonitor, searching } from './regex.ts';
 import { blindMonitors } from './registry.ts';
 
 let lab: TinyLab;
@@ -169,12 +169,14 @@ describe('a run that was resumed', () => {
   });
 });
 
-it('a search that would take ages ends, and the next one is as good as new', () => {
-  const matches = limitedSearch(/(a+)+$/, 30);
-  expect([matches('baa'), matches(`${'a'.repeat(60)}b`), matches('aa'), matches('b')]).toEqual([
-    true,
-    null,
-    true,
-    false,
-  ]);
+it('a search that would take ages ends as an abstention with its reason, and the next one is as good as new', async () => {
+  const monitor = searching(/(a+)+$/, 30);
+  const asked = (...completions: readonly string[]) =>
+    monitor.score({
+      rollouts: completions.map((completion) => ({ text: { completion } })),
+    } as unknown as SeenRollouts);
+  expect(await asked('baa', `${'a'.repeat(60)}b`, 'aa', 'b')).toEqual([1, null, 1, 0]);
+  expect(monitor.report?.()).toEqual({ abstentions: { late: 1 } });
+  expect(await asked('aa')).toEqual([1]);
+  expect(monitor.report?.()).toEqual({ abstentions: {} });
 });

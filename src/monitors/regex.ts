@@ -5,7 +5,7 @@
  */
 import { createContext, Script } from 'node:vm';
 import { z } from 'zod';
-import { defineMonitor, type MonitorDefinition } from './monitor.ts';
+import { defineMonitor, type Monitor, type MonitorDefinition } from './monitor.ts';
 
 /** A search that takes this long takes exponentially long; others take microseconds, also on a busy machine. */
 const mostMilliseconds = 5000;
@@ -21,24 +21,27 @@ export const regexMonitor: MonitorDefinition = defineMonitor({
       .describe('regular expression of JavaScript; ^ and $ match at every line'),
     ignoreCase: z.boolean().default(false).describe('whether letters match in either case'),
   }),
-  open({ pattern, ignoreCase }) {
-    const matches = limitedSearch(new RegExp(pattern, ignoreCase ? 'mi' : 'm'), mostMilliseconds);
-    let late = 0;
-    return {
-      sees: { features: null, text: true },
-      cut: { kind: 'fixed', value: 0.5 },
-      score: ({ rollouts }) => {
-        const found = rollouts.map(({ text }) => matches(text?.completion ?? ''));
-        late = found.filter((answer) => answer === null).length;
-        return found.map((answer) => (answer === null ? null : Number(answer)));
-      },
-      report: () => ({ abstentions: late === 0 ? {} : { late } }),
-    };
-  },
+  open: ({ pattern, ignoreCase }) => searching(new RegExp(pattern, ignoreCase ? 'mi' : 'm')),
 });
 
+/** The monitor of an expression. */
+export function searching(expression: RegExp, milliseconds = mostMilliseconds): Monitor {
+  const matches = limitedSearch(expression, milliseconds);
+  let late = 0;
+  return {
+    sees: { features: null, text: true },
+    cut: { kind: 'fixed', value: 0.5 },
+    score: ({ rollouts }) => {
+      const found = rollouts.map(({ text }) => matches(text?.completion ?? ''));
+      late = found.filter((answer) => answer === null).length;
+      return found.map((answer) => (answer === null ? null : Number(answer)));
+    },
+    report: () => ({ abstentions: late === 0 ? {} : { late } }),
+  };
+}
+
 /** Says whether the expression matches; null after the time limit, which only the engine itself can enforce. */
-export function limitedSearch(expression: RegExp, timeout: number): (text: string) => boolean | null {
+function limitedSearch(expression: RegExp, timeout: number): (text: string) => boolean | null {
   const surroundings = { expression, text: '' };
   const context = createContext(surroundings);
   const search = new Script('expression.test(text)');

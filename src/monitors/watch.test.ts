@@ -143,6 +143,17 @@ describe('a monitor', () => {
     await expect(watching(answer).watch(shown(2))).rejects.toThrow(message);
   });
 
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
+    'is never shown activations of %s: whatever it made of them would be a reward',
+    async (value) => {
+      const features = { rows: 2, modules: 1, rank: 2, data: Float32Array.of(0, 1, value, 2) };
+      const seen = { ...shown(2), features } as unknown as GradedRollouts;
+      await expect(watching([0, 0], {}, 'clean').watch(seen)).rejects.toThrow(
+        `monitor own: expected finite activations of the policy, found ${value} in row 1`,
+      );
+    },
+  );
+
   it('is shown no rewards, and cannot change what the other hooks are shown', async () => {
     const seen = { step: 0, features: null, rollouts: [{ group: 0 }, { group: 1 }] };
     const graded = { ...seen, rewards: Float32Array.of(3, 0) } as unknown as GradedRollouts;

@@ -4,7 +4,7 @@
  * that a run that is resumed meets the same numbers.
  */
 import { UserError } from '../base/index.ts';
-import type { Arm, ArmState, NewDirection, Seen, Watched } from '../grpo/index.ts';
+import type { Arm, ArmState, NewDirection, Seen, SeenRollouts, Watched } from '../grpo/index.ts';
 import { cutSchema, fprCut, otsuCut } from './cut.ts';
 import type { Monitor, MonitorReport } from './monitor.ts';
 
@@ -34,6 +34,7 @@ export function watchHooks(monitor: Monitor, kind: string, abstain: Abstain): Wa
     },
     async watch({ rewards: _rewards, watched: _watched, ...seen }) {
       const { rollouts } = seen;
+      checkFeatures(seen, kind);
       // The monitor gets copies: one that sorts its list would otherwise change what the arm's other hooks are shown.
       const answer = monitor.score({ ...seen, rollouts: structuredClone(rollouts) });
       const scores = checkScores(await inTime(answer, monitor, `monitor ${kind}`, 'scores'), rollouts, kind);
@@ -103,6 +104,18 @@ function checkBuilt(built: unknown, call: string): NewDirection | null {
     call,
     expected: 'nothing, or { quality, direction: a Float32Array of finite numbers, pairCuts }',
     found: typeof built === 'object' ? JSON.stringify(Object.keys(built)) : String(built),
+  });
+}
+
+/** A monitor may make a score of an activation that is infinite, such as the probability 0: the rollout would pass for clean. */
+function checkFeatures({ features }: SeenRollouts, kind: string): void {
+  const odd = features?.data.findIndex((value) => !Number.isFinite(value)) ?? -1;
+  if (features === null || odd < 0) return;
+  throw new UserError({
+    call: `monitor ${kind}`,
+    expected: 'finite activations of the policy',
+    found: `${features.data[odd]} in row ${Math.floor((odd * features.rows) / features.data.length)}`,
+    fix: 'The policy has diverged: go on from an earlier checkpoint with a smaller learning rate.',
   });
 }
 

@@ -7,6 +7,7 @@ import { RunDirectory } from '../run/directory.ts';
 import { readTimings } from '../run/read.ts';
 import { costTable } from './costs.ts';
 import { monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
+import { processTable } from './tables.ts';
 import { resultsCsv } from './values.ts';
 
 const monitor = { kind: 'probe' };
@@ -56,6 +57,19 @@ it('the monitors by quarter of training, which here is five updates', async () =
     ['penalty by probe', '1-5', '2', '1.00 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00', '0.00 ± 0.00'],
     ['penalty by probe', '6-10', '2', '0.00 ± 0.00', '0.50 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00'],
     ['penalty by probe', '16-20', '2', '0.50 ± 0.50', '1.00', '0.50 ± 0.50', '0.00 ± 0.00'],
+  ]);
+});
+
+it('an arm without a quarantine has no share of the gradient in it', async () => {
+  const steps = [{ update: 1, qmass: 0.5 }];
+  const routed: MadeResults = { name: 'routed', arm: { kind: 'routed', monitor }, steps };
+  const results = await madeResults([{ steps }, { ...penalty(1, true), steps }, routed]);
+  const { columns, rows } = processTable(results, false);
+  expect(columns.at(-1)).toBe('qmass');
+  expect(rows.map((row) => [row[0], row.at(-1)])).toEqual([
+    ['vanilla', '-'],
+    ['penalty by probe', '-'],
+    ['routed', '0.50'],
   ]);
 });
 

@@ -3,7 +3,7 @@
  * completions of the lengths that fill one pass to its last token; the grader gives those groups unequal rewards, and the others none.
  * The same completions cannot fill both a pass in which completions share their prompt and a pass in which each has its own, so there
  * are two rehearsals, and only the first one decodes. Only those hooks of the arm run that use the device's memory: prepare, steer,
- * gradient and settle. The prompts of an arm with a prompt hook are as long as they may be (sampling.maxPromptTokens).
+ * term, gradient and settle. The prompts of an arm with a prompt hook are as long as they may be (sampling.maxPromptTokens).
  */
 import { randomStream } from '../base/index.ts';
 import { type AdamW, Scope } from '../engine/index.ts';
@@ -165,11 +165,12 @@ function fullDemonstrations(tasks: readonly Task[], { sampling, compute }: GrpoS
   }));
 }
 
-function memoryHooks({ sees, steer, gradient, settle, condense, rehearse }: Arm): Arm {
+function memoryHooks({ sees, steer, term, gradient, settle, condense, rehearse }: Arm): Arm {
   const byToken = sees.features?.granularity === 'token';
   return {
     sees: { features: sees.features, text: false },
     ...(steer === undefined ? {} : { steer }),
+    ...(term === undefined ? {} : { term: flatTerm }),
     ...(gradient === undefined ? {} : { gradient }),
     ...(settle === undefined ? {} : { settle }),
     ...(condense === undefined ? {} : { condense: keepNothing }),
@@ -182,6 +183,12 @@ function memoryHooks({ sees, steer, gradient, settle, condense, rehearse }: Arm)
     }),
   };
 }
+
+/** A term takes the same memory whatever its values are. */
+const flatTerm: NonNullable<Arm['term']> = ({ rows, data }) => ({
+  values: new Array<number>(rows).fill(0),
+  slopes: new Float32Array(data.length),
+});
 
 async function rehearsed(rehearse: NonNullable<Arm['rehearse']>, count: number): Promise<Watched> {
   await rehearse();

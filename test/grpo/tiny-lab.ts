@@ -69,7 +69,12 @@ export class TinyLab {
       attended++;
       kernels.attention(...inputs);
     };
-    const counted: Device = { ...device, kernels: { ...kernels, attention } };
+    // As on a real device, others have their turn while a reader waits: what fails meanwhile is seen to fail.
+    const read: Device['read'] = async (...asked) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return device.read(...asked);
+    };
+    const counted: Device = { ...device, read, kernels: { ...kernels, attention } };
     const { scope, policy } = await makePolicy(counted);
     return new TinyLab(scope, policy, () => attended);
   }

@@ -18,6 +18,8 @@ import {
 } from '../../src/lab/index.ts';
 import { drive } from '../../src/lab/train-run.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
+import { loadCheckpoint } from '../../src/run/checkpoint.ts';
+import { checkedInitial } from '../../src/run/checkpoint-files.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
 import type { WarningEvent } from '../../src/run/notices.ts';
@@ -83,6 +85,8 @@ export interface LabOptions {
   readonly ownInputs?: boolean;
   /** Sinks that are told every event, after the lab itself. */
   readonly sinks?: readonly Sink[];
+  /** Stops the run after so many updates; another assembly goes on from the last checkpoint. */
+  readonly breakAfter?: number;
 }
 
 export class Lab implements AsyncDisposable {
@@ -132,17 +136,41 @@ export class Lab implements AsyncDisposable {
   }
 
   async train(settings: readonly string[], options: LabOptions = {}): Promise<LabRun> {
-    const { ledger: Ledger = VerdictLedger, plant, finished, watch, ownInputs = false, sinks = [] } = options;
+    const { breakAfter, ...others } = options;
     const resolved = this.config(settings);
-    const config = watch?.(resolved) ?? resolved;
-    await using resources = new Resources();
+    const config = options.watch?.(resolved) ?? resolved;
     const run = RunDirectory.create(this.path(`run-${this.#runs++}`));
     run.cutTo();
+    if (breakAfter === undefined) return this.#live(config, run, others);
+    const stop = new AbortController();
+    const until: Sink = {
+      name: 'break',
+      event(event) {
+        if (event.kind === 'step' && event.update === breakAfter) stop.abort();
+      },
+    };
+    await this.#live(config, run, { ...others, sinks: [until, ...(others.sinks ?? [])] }, stop.signal);
+    return this.#live(config, run, others);
+  }
+
+  /** What one process does: the run from its last checkpoint on, or from its beginning. */
+  async #live(
+    config: RunConfig,
+    run: RunDirectory,
+    { ledger: Ledger = VerdictLedger, plant, finished, ownInputs = false, sinks = [] }: LabOptions,
+    signal?: AbortSignal,
+  ): Promise<LabRun> {
+    await using resources = new Resources();
+    const last = run.listCheckpoints().at(-1);
+    const loaded = last === undefined ? null : await loadCheckpoint(run, last);
+    if (loaded !== null) run.cutTo(loaded.lengths);
     const shared = { ...this.#inputs, pool: config.teacher.pool };
     const inputs = ownInputs ? await openInputs(config, resources) : shared;
     const assembly = await assemble(config, inputs, resources.use(new Ledger(run.ledger('verdicts'))), resources, {
       folder: run.path,
+      ...(loaded === null ? {} : { initial: checkedInitial(run) }),
     });
+    if (loaded !== null) assembly.trainer.restore(loaded.state);
     plant?.(assembly);
     const events: TrainEvent[] = [];
     const warnings: WarningEvent[] = [];
@@ -153,7 +181,10 @@ export class Lab implements AsyncDisposable {
         else if (event.kind !== 'info') events.push(event);
       },
     };
-    const { end, holds } = await drive(config, run, assembly, { sinks: [collector, ...sinks] });
+    const { end, holds } = await drive(config, run, assembly, {
+      sinks: [collector, ...sinks],
+      ...(signal === undefined ? {} : { signal }),
+    });
     await finished?.(assembly);
     return { run, events, warnings, steps: events.filter((event) => event.kind === 'step'), end, holds };
   }

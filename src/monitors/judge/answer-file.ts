@@ -27,6 +27,8 @@ const answerShape = z.strictObject({
   detail: z.string(),
   requests: z.number().int().min(0),
   tokens: z.number().int().min(0),
+  /** The model that answered, by the name that the endpoint gave; absent where it gave none. */
+  model: z.string().optional(),
 });
 export type StoredAnswer = Readonly<z.infer<typeof answerShape>>;
 const lineShape = answerShape.extend({ hash: z.string() });
@@ -61,6 +63,12 @@ export class AnswerFile {
       answers.set(placeOf(answer), answer);
     }
     return new AnswerFile(path, answers, last);
+  }
+
+  /** The name of the model that answered first; null while none has said its name. */
+  get model(): string | null {
+    for (const { model } of this.#answers.values()) if (model !== undefined) return model;
+    return null;
   }
 
   /** A failure of the update comes before an answer that a later update got. */

@@ -71,17 +71,34 @@ it('asks anew where the model or the settings are others', async () => {
 });
 
 it('abstains on what says nothing, by reason, and keeps that', async () => {
-  const answers: Record<string, unknown> = { a: 'Yes', b: 'Perhaps', c: '', d: 3, e: 'NaN' };
+  const answers: Record<string, unknown> = { a: 'Yes', b: 'Perhaps', c: '', d: 3, e: 'NaN', f: '0.9', g: 'Yes and no' };
   await using server = await answeringServer((response, { body }) =>
     say(response, answers[body.messages[0].content.trim()]),
   );
   const texts = Object.keys(answers).map((each, i) => text(each, `1-0-${i}`));
   for (const _process of [1, 2]) {
     const judge = await open(server, 'nothing.jsonl');
-    expect(await judge.score(0, texts)).toEqual([1, null, null, null, null]);
-    expect(judge.report().abstentions).toEqual({ empty: 1, malformed: 1, unclear: 2 });
+    expect(await judge.score(0, texts)).toEqual([1, null, null, null, null, null, null]);
+    expect(judge.report().abstentions).toEqual({ empty: 1, malformed: 1, unclear: 4 });
   }
-  expect(server.requests).toHaveLength(5);
+  expect(server.requests).toHaveLength(7);
+});
+
+it('stops where another model answers than before, also in the next process, and takes a name that is longer than the one asked for', async () => {
+  let model = 'm-2026-01-01';
+  await using server = await answeringServer((response) => {
+    response.end(JSON.stringify({ model, choices: [{ message: { content: 'No' } }] }));
+  });
+  const judge = await open(server, 'model.jsonl');
+  expect(await judge.score(0, [text('a', '1-0-0')])).toEqual([0]);
+  model = 'another';
+  const message = /expected answers of m-2026-01-01, as those that the run has, found one of another/;
+  await expect(judge.score(0, [text('b', '1-0-1')])).rejects.toThrow(message);
+  const resumed = await open(server, 'model.jsonl');
+  expect(await resumed.score(0, [text('a', '1-0-0')])).toEqual([0]);
+  await expect(resumed.score(0, [text('b', '1-0-1')])).rejects.toThrow(message);
+  model = 'm-2026-01-01';
+  expect(await resumed.score(0, [text('b', '1-0-1')])).toEqual([0]);
 });
 
 it('stops where nobody answers, keeps what was answered, and asks the rest when it goes on', async () => {

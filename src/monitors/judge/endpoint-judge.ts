@@ -25,10 +25,12 @@ export function endpointJudge(settings: EndpointJudgeSettings, endpoint: ChatEnd
     const reply = await endpoint.ask(question, signal);
     const transient = isTransportFault(reply.fault);
     if (transient && settings.unreachable === 'error') throw unreachable(settings, endpoint.address, reply);
+    expectSameModel(reply, answers.model, endpoint.address);
     const score = reply.text === null ? null : readAnswer(reply.text, settings);
     const fault = reply.fault ?? (score === null ? 'unclear' : null);
     const { detail, requests, tokens } = reply;
-    return { key, update, rollout, score, fault, transient, detail, requests, tokens };
+    const named = reply.model === null ? {} : { model: reply.model };
+    return { key, update, rollout, score, fault, transient, detail, requests, tokens, ...named };
   };
 
   return {
@@ -60,6 +62,17 @@ export function endpointJudge(settings: EndpointJudgeSettings, endpoint: ChatEnd
     },
     report: () => counts.take(),
   };
+}
+
+/** The name may be longer than the one that was asked for, as that of a dated version is, but it stays the same in a run. */
+function expectSameModel({ model }: EndpointReply, first: string | null, address: string): void {
+  if (model === null || first === null || model === first) return;
+  throw new UserError({
+    call: `judge at ${address}`,
+    expected: `answers of ${first}, as those that the run has`,
+    found: `one of ${model}`,
+    fix: 'Name a version that does not change in arm.monitor.modelName and begin another run, or wait until the first one answers again and go on with --resume.',
+  });
 }
 
 function unreachable(

@@ -38,7 +38,7 @@ async function asking(respond: Respond, changes: Partial<EndpointSettings> = {})
 
 it('asks at temperature 0 with the key in the header, and reads text and tokens', async () => {
   await using asked = await asking((response) => say(response, ' Yes\n'));
-  expect(await asked.ask()).toEqual({ text: 'Yes', fault: null, detail: 'Yes', requests: 1, tokens: 7 });
+  expect(await asked.ask()).toEqual({ text: 'Yes', fault: null, detail: 'Yes', requests: 1, tokens: 7, model: null });
   const [{ path, authorization, body }] = asked.server.requests;
   expect([path, authorization]).toEqual(['/v1/chat/completions', `Bearer ${key}`]);
   const messages = [{ role: 'user', content: 'Is it?' }];
@@ -56,7 +56,9 @@ describe('answers that say nothing are named, and not asked for again', () => {
     ['empty', 'no text', (response) => say(response, null)],
     ['malformed', 'a number', (response) => say(response, 1)],
     ['malformed', 'NaN', raw('{"choices":[{"message":{"content":NaN}}]}')],
-    ['malformed', 'no JSON', raw('<html>')],
+    ['malformed', 'a page', raw('<!doctype html><title>Sign in</title><p>Yes</p>')],
+    ['malformed', 'an error', raw('{"error":{"message":"Yes"}}')],
+    ['malformed', 'a text in parts', (response) => say(response, [{ type: 'text', text: 'Yes' }])],
     ['malformed', 'an empty body', raw('')],
     ['malformed', 'no choices', raw('{"choices":[]}')],
     ['malformed', 'a list', raw('[]')],
@@ -97,6 +99,19 @@ describe('failures on the way', () => {
     expect(await stubborn.ask()).toMatchObject({ fault: 'late', detail: 'no answer within 0.05 seconds' });
   });
 
+  it('is late where it trickles without an end, and where it stops after the headers', async () => {
+    const trickle: Respond = (response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const clock = setInterval(() => response.write(' '), 5);
+      response.once('close', () => clearInterval(clock));
+    };
+    const silent: Respond = (response) => void response.writeHead(200, { 'content-length': '40' }).flushHeaders();
+    for (const respond of [trickle, silent]) {
+      await using asked = await asking(respond, { timeoutSeconds: 0.1, retries: 0 });
+      expect(await asked.ask()).toMatchObject({ text: null, fault: 'late', requests: 1 });
+    }
+  });
+
   it.each([
     ['7', [7, 1]],
     [new Date(Date.now() - 9e6).toUTCString(), [0.5, 1]],
@@ -110,10 +125,14 @@ describe('failures on the way', () => {
     expect(asked.pauses).toEqual(pauses);
   });
 
-  it('gives up where it would have to wait for an hour', async () => {
-    await using asked = await asking((response) => void response.writeHead(429, { 'retry-after': '3600' }).end());
-    expect(await asked.ask()).toMatchObject({ fault: 'overloaded', requests: 1 });
-  });
+  it.each(['3600', '9'.repeat(30), new Date(Date.now() + 9e10).toUTCString()])(
+    'gives up where it would have to wait for an hour or more: %s',
+    async (header) => {
+      await using asked = await asking((response) => void response.writeHead(429, { 'retry-after': header }).end());
+      expect(await asked.ask()).toMatchObject({ fault: 'overloaded', requests: 1 });
+      expect(asked.pauses).toEqual([]);
+    },
+  );
 });
 
 describe('the key', () => {

@@ -29,6 +29,8 @@ export interface EndpointReply {
   readonly detail: string;
   readonly requests: number;
   readonly tokens: number;
+  /** The name of the model that answered, as the endpoint gives it; null where it gives none. */
+  readonly model: string | null;
 }
 
 export function isTransportFault(fault: EndpointReply['fault']): fault is TransportFault {
@@ -48,6 +50,7 @@ const completionShape = z.object({
       }),
     )
     .min(1),
+  model: z.string().nullish().catch(null),
   usage: z
     .object({ total_tokens: z.number().int().min(0).max(1e9) })
     .nullish()
@@ -89,7 +92,7 @@ export class ChatEndpoint {
       if (found.kind === 'answer') return { ...this.#read(found), requests: attempt };
       const { fault, detail, after } = found;
       const again = fault !== 'too long' && attempt <= this.#settings.retries && after <= longestPause;
-      if (!again) return { text: null, fault, detail, requests: attempt, tokens: 0 };
+      if (!again) return { text: null, fault, detail, requests: attempt, tokens: 0, model: null };
       await this.#pause(Math.max(after, Math.min(2 ** (attempt - 2), 30)), signal);
     }
   }
@@ -137,17 +140,20 @@ export class ChatEndpoint {
 
   #read({ status, body }: { readonly status: number; readonly body: string }): Omit<EndpointReply, 'requests'> {
     const said = body.slice(0, shownCharacters);
-    const faulty = (fault: AnswerFault, detail: string, tokens = 0) => ({ text: null, fault, detail, tokens });
+    const faulty = (fault: AnswerFault, detail: string, tokens = 0, model: string | null = null) => ({
+      ...{ text: null, fault, detail, tokens, model },
+    });
     if ([400, 413, 422].includes(status)) return faulty('refused', `status ${status}: ${said}`);
     if (status !== 200) throw this.#misdirected(status, said);
     const parsed = completionShape.safeParse(parseOr(body));
     if (!parsed.success) return faulty('malformed', said);
     const [{ message, finish_reason: finish }] = parsed.data.choices;
     const tokens = parsed.data.usage?.total_tokens ?? 0;
-    if (message.refusal || finish === 'content_filter') return faulty('refused', 'a refusal', tokens);
+    const model = parsed.data.model ? this.#strike(parsed.data.model).slice(0, shownCharacters) : null;
+    if (message.refusal || finish === 'content_filter') return faulty('refused', 'a refusal', tokens, model);
     const text = this.#strike(message.content ?? '').trim();
-    if (text === '') return faulty('empty', 'no text', tokens);
-    return { text, fault: null, detail: text.slice(0, shownCharacters), tokens };
+    if (text === '') return faulty('empty', 'no text', tokens, model);
+    return { text, fault: null, detail: text.slice(0, shownCharacters), tokens, model };
   }
 
   /** Any other status says that the settings are wrong, whatever is asked. */

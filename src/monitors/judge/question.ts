@@ -82,12 +82,12 @@ export function questionFault(question: string): string | null {
   return alone ? null : 'a text in which {task} and {response} stand alone on their lines';
 }
 
-/** What stands between two words of which one is to be chosen. */
-const choiceMark = /^[\s*_"'`)]*(?:\/|\||,?\s*or\b)[\s*_"'`(]*/;
+/** What stands between two words that are said together: marks, or a word that joins them. */
+const joint = /^[^\p{L}\p{N}]*(?:(?:or|and|but|nor)\b[^\p{L}\p{N}]*)?/u;
 
 /**
- * 1 for yes, 0 for no, null for neither: the first word counts, after any thinking aloud and marks of emphasis. An answer that repeats
- * the choice, such as "Yes or No" and "Yes/No", makes none.
+ * 1 for yes, 0 for no, null for neither: the first word counts, after any thinking aloud and marks of emphasis. An answer that says both
+ * together, such as "Yes or No", "Yes/No" and "Yes and no", makes no choice.
  */
 export function readAnswer(text: string, { yes, no }: Pick<QuestionWords, 'yes' | 'no'>): number | null {
   const said = (text.split('</think>').at(-1) ?? '').replace(/^[\s*_"'`#>(-]+/, '').toLowerCase();
@@ -98,8 +98,7 @@ export function readAnswer(text: string, { yes, no }: Pick<QuestionWords, 'yes' 
   };
   const [afterYes, afterNo] = [after(yes, said), after(no, said)];
   if ((afterYes === null) === (afterNo === null)) return null;
-  const other = (afterYes ?? afterNo ?? '').replace(choiceMark, '');
-  const repeats = other !== (afterYes ?? afterNo) && after(afterYes === null ? yes : no, other) !== null;
-  if (repeats) return null;
+  const next = (afterYes ?? afterNo ?? '').replace(joint, '');
+  if (after(afterYes === null ? yes : no, next) !== null) return null;
   return afterYes === null ? 0 : 1;
 }
