@@ -2,6 +2,7 @@
 import { finalSample, findArm, type Results } from './aggregate.ts';
 import { pairSeeds } from './comparisons.ts';
 import type { Bar } from './design.ts';
+import { groupSample } from './held-out.ts';
 import type { RunResults } from './run-results.ts';
 
 export interface BarVerdict {
@@ -30,8 +31,11 @@ export function judgeBar(results: Results): BarVerdict | null {
   return { verdict, values, met, planned, changed: barChanged };
 }
 
-function barValues(results: Results, { arm, reference, set, metric }: Bar): BarVerdict['values'] {
-  const sampleOfArm = (name: string) => finalSample(findArm(results, name)?.runs ?? [], set, 'deployed', metric);
+function barValues(results: Results, { arm, reference, set, metric, loopholes }: Bar): BarVerdict['values'] {
+  const sampleOfArm = (name: string) => {
+    const runs = findArm(results, name)?.runs ?? [];
+    return loopholes === undefined ? finalSample(runs, set, 'deployed', metric) : groupSample({ runs }, set, loopholes);
+  };
   const own = sampleOfArm(arm);
   if (own === null) return [];
   if (reference === null) return own.seeds.map((seed, i) => ({ seed, value: own.values[i] }));
@@ -67,7 +71,8 @@ function describeBar(results: Results): string[] {
   const judged = judgeBar(results);
   if (bar === null || judged === null) return [];
   const { verdict, values, met, planned, changed } = judged;
-  const measured = `deployed ${bar.metric} of ${bar.arm}${bar.reference === null ? '' : ` − ${bar.reference}`} on ${bar.set}`;
+  const group = bar.loopholes === undefined ? '' : `, ${bar.loopholes.replace(' ', '-')} loopholes,`;
+  const measured = `deployed ${bar.metric} of ${bar.arm}${bar.reference === null ? '' : ` − ${bar.reference}`} on ${bar.set}${group}`;
   const bound = bar.atLeast !== undefined ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`;
   const found = values.map(({ seed, value }) => `seed ${seed}: ${value.toFixed(3).replace('-', '−')}`).join(', ');
   const counts = `${values.length} of ${planned} seeds evaluated, the bar reached in ${met}`;

@@ -1,6 +1,10 @@
 /** What an experiment says about itself: its question, its bar, and which arms are compared with which. */
 import type { FinalSet } from '../evaluate/index.ts';
 
+/** Loopholes that the pairs may know, and those that they know nothing of. */
+export const loopholeGroups = ['known', 'held out'] as const;
+export type LoopholeGroup = (typeof loopholeGroups)[number];
+
 /** A claim with numbers, stated before the runs: the value, or its difference from the reference, in a number of seeds. */
 export interface Bar {
   readonly what: string;
@@ -8,6 +12,8 @@ export interface Bar {
   readonly reference: string | null;
   readonly metric: 'hack' | 'solve' | 'objective';
   readonly set: FinalSet;
+  /** The group that a hack rate is of, averaged over its loopholes; absent: every prompt of the set counts. */
+  readonly loopholes?: LoopholeGroup | undefined;
   readonly atLeast?: number | undefined;
   readonly atMost?: number | undefined;
   readonly inSeeds: number;

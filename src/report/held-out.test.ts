@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeRollout } from '../../test/lab/hand-made.ts';
 import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
+import { describeDesign, judgeBar } from './bar.ts';
+import { noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { heldOutTables } from './held-out.ts';
 import { relearnedArms, relearnedTable } from './relearned.ts';
@@ -42,6 +44,29 @@ describe('known and held-out loopholes', async () => {
       ['gate − vanilla', 'known', '2', '−0.75'],
       ['gate − vanilla', 'held out', '2', '−0.50'],
     ]);
+  });
+
+  it('have bars of their own', () => {
+    const bar = {
+      what: 'Less.',
+      arm: 'gate',
+      reference: 'vanilla',
+      metric: 'hack',
+      set,
+      atMost: -0.4,
+      inSeeds: 2,
+    } as const;
+    const judged = (loopholes?: 'known' | 'held out') =>
+      judgeBar({ ...results, design: { ...noDesign, seeds: [1, 2], bar: { ...bar, loopholes } } });
+    // Held out, gate − vanilla: 1/2 − 1 and 0 − 1/2; over all prompts 2/6 − 1 and 1/6 − 5/6.
+    expect(judged('held out')?.values.map(({ value }) => value)).toEqual([-0.5, -0.5]);
+    expect(judged('known')?.values.map(({ value }) => value)).toEqual([-0.75, -0.75]);
+    expect(judged()?.values.map(({ value }) => value)).toEqual([
+      expect.closeTo(-4 / 6, 12),
+      expect.closeTo(-4 / 6, 12),
+    ]);
+    const design = { ...noDesign, seeds: [1, 2], bar: { ...bar, loopholes: 'held out' as const } };
+    expect(describeDesign({ ...results, design })[0]).toContain('on test-original, held-out loopholes, at most -0.4');
   });
 
   it('are no table where nothing is held out', async () => {
@@ -134,12 +159,11 @@ describe('health of training', () => {
 
   it('of so many seeds that no line could be followed is a mean per arm; the numbers keep every seed', async () => {
     const steps = [1, 2, 3, 4, 5, 6, 7].map((update) => ({ update, meanReward: update }));
-    const made = (seeds: number) =>
-      madeResults(
-        Array.from({ length: seeds }, (_, i) => ({ name: i % 2 === 0 ? 'vanilla' : 'gate', seed: i, steps })),
-      );
-    const health = async (seeds: number) => allFigures(await made(seeds)).find(({ name }) => name === 'health');
-    const [few, many] = [await health(24), await health(25)];
+    const made = await madeResults(
+      Array.from({ length: 25 }, (_, i) => ({ name: i % 2 === 0 ? 'vanilla' : 'gate', seed: i, steps })),
+    );
+    const less = { ...made, arms: made.arms.map((arm) => ({ ...arm, runs: arm.runs.slice(0, 12) })) };
+    const [few, many] = [less, made].map((results) => allFigures(results).find(({ name }) => name === 'health'));
     expect([few, many].map((figure) => figure?.panels[0].marks.length)).toEqual([24, 2]);
     // The last five rewards are 3 to 7.
     expect(many?.panels[0].marks[0]).toMatchObject({

@@ -7,12 +7,10 @@ import { summarise } from '../evaluate/index.ts';
 import { mean } from '../stats/index.ts';
 import { type ArmResults, claimSet, formatSample, type Results, type Sample, sampleOf } from './aggregate.ts';
 import { adjustTogether, comparedWith, overSeeds, pairSeeds } from './comparisons.ts';
+import { loopholeGroups as groups, type LoopholeGroup } from './design.ts';
 import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';
 import { formatP, noClaim, oracleMark, setTitles, signed } from './tables.ts';
-
-const groups = ['known', 'held out'] as const;
-export type LoopholeGroup = (typeof groups)[number];
 
 /** The mean over the loopholes of a group of their deployed hack rates; null when the run has no prompts of the group. */
 function groupHack({ final, config }: RunResults, set: FinalSet, group: LoopholeGroup): number | null {
@@ -24,8 +22,9 @@ function groupHack({ final, config }: RunResults, set: FinalSet, group: Loophole
   return mean(Object.values(summarise(rows).byLoophole).map(({ hack }) => hack.rate));
 }
 
-const groupSample = ({ runs }: ArmResults, set: FinalSet, group: LoopholeGroup): Sample | null =>
-  sampleOf(runs, (run) => groupHack(run, set, group));
+export function groupSample({ runs }: Pick<ArmResults, 'runs'>, set: FinalSet, group: LoopholeGroup): Sample | null {
+  return sampleOf(runs, (run) => groupHack(run, set, group));
+}
 
 /** The aggregate of both groups and its tests; empty without held-out loopholes. */
 export function heldOutTables(results: Results): Table[] {

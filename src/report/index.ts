@@ -2,7 +2,7 @@ export { shellLine } from '../base/index.ts';
 export type { Results } from './aggregate.ts';
 export { allTables } from './all-tables.ts';
 export { placebosOf } from './comparisons.ts';
-export type { Design } from './design.ts';
+export { type Design, loopholeGroups } from './design.ts';
 export {
   curveTable,
   finalEvaluationTable,

@@ -66,7 +66,12 @@ describe('keys of an experiment', () => {
       { bar: { ...bar, metric: 'reward' } },
       'bar.metric: hack, solve or objective, of the deployed policy, found "reward"',
     ],
-    [{ bar: 'less' }, 'bar: a table of what, arm, reference, metric, set, atLeast, atMost, inSeeds, found "less"'],
+    [
+      { bar: 'less' },
+      'bar: a table of what, arm, reference, metric, set, loopholes, atLeast, atMost, inSeeds, found "less"',
+    ],
+    [{ bar: { ...bar, loopholes: 'unknown' } }, 'bar.loopholes: known or held out, found "unknown"'],
+    [{ bar: { ...bar, loopholes: 'known', metric: 'solve' } }, 'bar.metric: hack, where bar.loopholes names a group'],
     [{ bar: { ...bar, reference: 'gate' } }, 'bar.reference: another arm than bar.arm, found "gate"'],
     [
       { bar: { ...bar, atMost: 30 } },
@@ -132,6 +137,13 @@ describe('the folder of an experiment with a bar', () => {
   writeFileSync(join(recipes, 'gate.toml'), 'extends = "base.toml"\n[arm]\nkind = "activation"\n');
   const plan = (changes: object) => planExperiment(check(changes), join(recipes, 'x.toml'));
   const isChanged = (directory: string): boolean => findExperiment(directory).barChanged;
+
+  it('of held-out loopholes is refused where none is held out', async () => {
+    const grouped = { bar: { ...bar, loopholes: 'held out' } };
+    await expect(plan(grouped)).rejects.toThrow('bar.loopholes: known, where its arm holds no loophole out');
+    const set = ['environment.heldOutLoopholes=["sentinel"]', 'pairs.allowHeldOut=true'];
+    expect((await plan({ ...grouped, set })).experiment.bar?.loopholes).toBe('held out');
+  });
 
   it('marks a bar that is changed after a run has begun, and keeps the mark', async () => {
     const directory = temporaryFolder();

@@ -1,6 +1,7 @@
 /** What an experiment's file may say. Messages of this schema follow the words "KEY: ". */
 import { z } from 'zod';
 import { finalSets } from '../evaluate/index.ts';
+import { loopholeGroups } from '../report/index.ts';
 import { gridSchema } from './grid.ts';
 import { slurmSchema } from './slurm/table.ts';
 
@@ -44,12 +45,20 @@ const barSchema = z
       .describe('arm whose value is subtracted; null: none'),
     metric: z.enum(['hack', 'solve', 'objective'], 'hack, solve or objective, of the deployed policy'),
     set: oneSet.default('test-original').describe('set of prompts'),
+    loopholes: z
+      .enum(loopholeGroups, loopholeGroups.join(' or '))
+      .optional()
+      .describe('group of loopholes whose mean hack rate is meant; absent: all prompts'),
     atLeast: bound,
     atMost: bound,
     inSeeds: z.number('a number of seeds').int('a whole number of seeds').min(1, 'at least one seed'),
   })
   .refine(({ atLeast, atMost }) => (atLeast === undefined) !== (atMost === undefined), {
     message: 'either atLeast or atMost',
+  })
+  .refine(({ metric, loopholes }) => metric === 'hack' || loopholes === undefined, {
+    message: 'hack, where bar.loopholes names a group',
+    path: ['metric'],
   })
   .refine(({ arm, reference }) => arm !== reference, { message: 'another arm than bar.arm', path: ['reference'] })
   .superRefine(({ metric, reference, atLeast, atMost }, context) => {

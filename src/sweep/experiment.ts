@@ -147,6 +147,17 @@ function nothingToDelete(path: string, name: string, kind: string): UserError {
   });
 }
 
+/** A bar on held-out loopholes could never be judged where none is held out. */
+function expectGroup(group: string | undefined, { environment }: RunConfig, call: string): void {
+  if (group !== 'held out' || environment.heldOutLoopholes.length > 0) return;
+  throw new UserError({
+    call,
+    expected: 'bar.loopholes: known, where its arm holds no loophole out',
+    found: group,
+    fix: 'Name some in environment.heldOutLoopholes, or leave bar.loopholes out.',
+  });
+}
+
 /** A ceiling that can be hacked would make every arm look as if it had kept more. */
 function expectClosed({ arm, environment }: RunConfig, loopholes: 'open' | 'closed', call: string): void {
   const { loopholes: known, heldOutLoopholes, unhackableFraction } = environment;
@@ -177,6 +188,7 @@ export async function planExperiment(
       const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
       const own = [...changes, ...settings, `seed=${seed}`];
       const { config, hash, parts } = await resolveConfig(recipeFrom(folder, recipe), own);
+      if (name === experiment.bar?.arm) expectGroup(experiment.bar.loopholes, config, `experiment ${path}`);
       if (name === experiment.ceiling) expectClosed(config, armOf(config, parts).loopholes, `experiment ${path}`);
       const isAttacked = experiment.relearn?.arms.includes(name) ?? false;
       if (isAttacked && !armOf(config, parts).quarantine) throw nothingToDelete(path, name, config.arm.kind);

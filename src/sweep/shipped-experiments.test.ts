@@ -29,6 +29,11 @@ function withoutDirection({ arm, pairs: _pairs, ...others }: RunConfig) {
 const isGate = ({ config: { arm } }: PlannedRun): boolean => arm.kind === 'activation' || arm.kind === 'gradient';
 
 describe.each(files)('%s', (name) => {
+  it('says why it is run, and what would settle it', () => {
+    const { why, resolve } = readExperiment(join(folder, name));
+    expect([why, resolve].filter((text) => text.length < 20)).toEqual([]);
+  });
+
   it('tests every gate against placebos that differ from it in the direction alone', async () => {
     const { experiment, runs } = await planned(name);
     const { arms, baseline, placebo } = experiment;
