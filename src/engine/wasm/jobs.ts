@@ -12,6 +12,7 @@ export type JobName =
   | 'attention'
   | 'attentionBackward'
   | 'binary'
+  | 'chain'
   | 'clamp'
   | 'convert'
   | 'copyWords'
