@@ -45,9 +45,12 @@ export {
   judgeMonitor,
   type MonitorJudgement,
   type MonitorOutline,
+  type MonitorQuarter,
   type MonitorWindow,
+  monitorQuarters,
   monitorWindows,
   outlineMonitor,
+  type WatchedRollout,
 } from './monitor-report.ts';
 export { type RandomBand, randomBand } from './random-directions.ts';
 export {

@@ -70,19 +70,43 @@ function judgeWatched<Separated>(
   };
 }
 
-export interface MonitorWindow extends MonitorJudgement {
+interface Window {
   /** First update of the window; `to` is the last. */
   readonly from: number;
   readonly to: number;
 }
 
+export type MonitorWindow = MonitorJudgement & Window;
+
 export function monitorWindows(rows: readonly WatchedRollout[], updatesPerWindow: number): MonitorWindow[] {
+  return judgeWindows(rows, updatesPerWindow, judgeMonitor);
+}
+
+/** The parts of training in which a monitor is outlined. */
+const quarters = 4;
+
+export type MonitorQuarter = MonitorOutline & Window;
+
+/** The monitor by quarter of a training of so many updates; empty for a run without a monitor. */
+export function monitorQuarters(rows: readonly WatchedRollout[], updates: number): MonitorQuarter[] {
+  const length = Math.max(1, Math.ceil(updates / quarters));
+  return judgeWindows(rows, length, outlineMonitor).map((quarter) => ({
+    ...quarter,
+    to: Math.min(quarter.from + length - 1, updates),
+  }));
+}
+
+function judgeWindows<Judged extends object>(
+  rows: readonly WatchedRollout[],
+  updatesPerWindow: number,
+  judge: (rows: readonly WatchedRollout[]) => Judged | null,
+): (Judged & Window)[] {
   const windows = groupBy(rows, ({ update }) => Math.floor((update - 1) / updatesPerWindow));
   return [...windows]
     .sort(([a], [b]) => a - b)
     .flatMap(([index, own]) => {
-      const judged = judgeMonitor(own);
-      const to = Math.max(...own.map(({ update }) => update));
+      const judged = judge(own);
+      const to = own.reduce((last, { update }) => Math.max(last, update), 0);
       return judged === null ? [] : [{ ...judged, from: index * updatesPerWindow + 1, to }];
     });
 }

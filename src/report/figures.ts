@@ -5,6 +5,7 @@ import type { EvaluationOutcomes, FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { gateSettingsOf } from '../grpo/index.ts';
 import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
+import { baselinesFigure } from './baselines-figure.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import { curveFigure } from './curve-figure.ts';
 import { bandText, overUpdates, partTitle, type SeriesOf, seriesData } from './figure-parts.ts';
@@ -16,7 +17,6 @@ import type { RunRecords, RunResults } from './run-results.ts';
 import { armLegend, seriesMarks, trainingSeries } from './series.ts';
 import { storyFigure } from './story-figure.ts';
 import { setTitles } from './tables.ts';
-import { watchedFigure } from './watched-figure.ts';
 
 /** The names of all figures, in the order in which they are made. */
 export const figureNames = [
@@ -29,7 +29,7 @@ export const figureNames = [
   'loopholes',
   'scale',
   'kept',
-  'watched',
+  'baselines',
   'leakage',
 ] as const;
 
@@ -45,7 +45,7 @@ export function allFigures(results: Results<RunRecords>): Figure[] {
     loopholeFigure(results),
     scaleFigure(results),
     keptFigure(results),
-    watchedFigure(results),
+    baselinesFigure(results),
     leakageFigure(results),
   ].filter((figure) => figure !== null);
 }
@@ -112,7 +112,8 @@ function scoreFigure({ arms }: Results<RunRecords>): Figure | null {
       xLabel: 'score, 0 = low cut, 1 = high cut',
       yLabel: 'density',
       x: [low, high],
-      y: [0, top],
+      // Room above the bars for the names of the cuts.
+      y: [0, 1.1 * top],
       marks: [
         { kind: 'bars', bars: bars(densities.clean), colour: routeColours.absorb },
         { kind: 'bars', bars: bars(densities.hack), colour: hackInk, hatched: true },

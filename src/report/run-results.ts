@@ -14,6 +14,8 @@ import {
   judgeReinforced,
   type MonitorJudgement,
   type MonitorOutline,
+  type MonitorQuarter,
+  monitorQuarters,
   outlineGate,
   outlineMonitor,
   type RolloutOutcome,
@@ -26,6 +28,7 @@ import {
   relearnFolders,
   type TrainingPoint,
   trainingCurve,
+  type WatchedRollout,
 } from '../analyse/index.ts';
 import type { EvaluationSet } from '../evaluate/index.ts';
 import {
@@ -71,6 +74,8 @@ export interface RunResults {
   readonly gateReinforced: GateOutline;
   /** The arm's monitor as a classifier; null for an arm without one. */
   readonly monitor: MonitorOutline | null;
+  /** The same by quarter of training; empty for an arm without a monitor. */
+  readonly monitorOverTime: readonly MonitorQuarter[];
   /** How its monitor scores the same texts on the base and on the policy; null where nobody asked. */
   readonly evasion: Evasion | null;
   readonly costs: RunCosts;
@@ -131,7 +136,7 @@ async function countRun<Row extends OutcomeRow>(
   run: RunDirectory,
   arm: string | undefined,
   { steps, status }: Awaited<ReturnType<typeof readCourse>>,
-  rollouts: readonly CountedRollout[],
+  rollouts: readonly (CountedRollout & WatchedRollout)[],
   evaluations: readonly (Omit<Evaluation, 'rows'> & { readonly rows: readonly Row[] })[],
 ) {
   const { path } = run;
@@ -154,6 +159,7 @@ async function countRun<Row extends OutcomeRow>(
     final: finalStates({ evaluations, updates, hasQuarantine }),
     probes: new ProbeStore(path).all().map(withoutTexts),
     training,
+    monitorOverTime: monitorQuarters(rollouts, config.updates),
     emergence: firstUpdateAt(training),
     emergenceByLoophole: emergenceByLoophole(rollouts),
     evasion: readEvasion(path),
