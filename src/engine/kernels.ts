@@ -13,13 +13,6 @@ export type UnaryKind = 'exp' | 'log' | 'sqrt' | 'reciprocal' | 'tanh' | 'square
 /** lessEqual gives 1 where a ≤ b, else 0. */
 export type BinaryKind = 'add' | 'subtract' | 'multiply' | 'divide' | 'minimum' | 'maximum' | 'lessEqual';
 
-/** One of several products that are added up: a · b, or a · bᵀ. */
-export interface ProductPart {
-  readonly a: Tensor;
-  readonly b: Tensor;
-  readonly transposeB: boolean;
-}
-
 export interface MatmulOptions {
   readonly transposeA: boolean;
   readonly transposeB: boolean;
@@ -91,9 +84,6 @@ export interface Kernels {
   matmulOnto?(out: Tensor, addend: Tensor, a: Tensor, b: Tensor, options: Omit<MatmulOptions, 'accumulate'>): void;
   /** Optional: outs[i] [M, Nᵢ] = x [M, K] · weights[i] [Nᵢ, K]ᵀ: products that share an input, together. All of one float. */
   products?(outs: readonly Tensor[], x: Tensor, weights: readonly Tensor[]): void;
-
-  /** Optional: out [M, N] (+)= Σ aᵢ [M, Kᵢ] · op(bᵢ) in one pass: the products are added in order, each summed as `matmul` sums it. All of one float. */
-  addProducts?(out: Tensor, parts: readonly ProductPart[], accumulate: boolean): void;
 
   /** out [N, N] = x⁻¹ by elimination with row pivots. N is small (an adapter's rank); a singular x gives infinities or NaN. */
   invert(out: Tensor, x: Tensor): void;

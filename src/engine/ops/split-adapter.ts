@@ -10,7 +10,6 @@
  */
 import { ShapeError } from '../../base/index.ts';
 import type { Gradients } from '../gradients.ts';
-import type { Kernels, ProductPart } from '../kernels.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
@@ -168,20 +167,18 @@ function apply(
   const { kernels } = tape.device;
   const { rank, up } = adapter;
   const out = tape.empty([x.shape[0], up.shape[1]], 'adaptedLinear', x.dtype);
-  if (kernels.blockProduct !== undefined) {
-    kernels.blockProduct(out, onto, [h], [up], forward, rank);
-    kernels.matmul(out, x, weight, { transposeA: false, transposeB: true, accumulate: true });
-  } else {
+  if (kernels.blockProduct !== undefined) kernels.blockProduct(out, onto, [h], [up], forward, rank);
+  else {
     using scope = new Scope(tape.device);
-    const changes = [0, 2 * rank]
-      .filter((column) => column < up.shape[0])
-      .map((column): ProductPart => {
-        const scaled = scope.empty([x.shape[0], 2 * rank], 'scaled bottleneck', x.dtype);
-        kernels.scaleBlocks(scaled, h, forward, rank, column);
-        return { a: scaled, b: up.rows(column, column + 2 * rank), transposeB: false };
-      });
-    addProducts(kernels, out, [...changes, { a: x, b: weight, transposeB: true }], false);
+    const scaled = scope.empty([x.shape[0], 2 * rank], 'scaled bottleneck', x.dtype);
+    kernels.scaleBlocks(scaled, h, forward, rank, 0);
+    kernels.matmul(out, scaled, up.rows(0, 2 * rank), plain);
+    if (up.shape[0] > 2 * rank) {
+      kernels.scaleBlocks(scaled, h, forward, rank, 2 * rank);
+      kernels.matmul(out, scaled, up.rows(2 * rank, up.shape[0]), { ...plain, accumulate: true });
+    }
   }
+  kernels.matmul(out, x, weight, { transposeA: false, transposeB: true, accumulate: true });
   if (bias !== null) kernels.binary('add', out, out, bias);
   return out;
 }
@@ -238,24 +235,12 @@ function passToInput(
     return;
   }
   using scope = new Scope(tape.device);
-  const parts = layers.map(({ weight, adapter }, i): ProductPart[] => {
+  for (let i = layers.length - 1; i >= 0; i--) {
+    const { weight, adapter } = layers[i];
     const weighted = scope.empty(dhs[i].shape, 'weighted bottleneck gradient', dx.dtype);
+    kernels.matmul(dx, dys[i], weight, { ...plain, accumulate: accumulate || i < layers.length - 1 });
     kernels.scaleBlocks(weighted, dhs[i], through, rank, 0);
-    return [
-      { a: dys[i], b: weight, transposeB: false },
-      { a: weighted, b: adapter.down, transposeB: false },
-    ];
-  });
-  addProducts(kernels, dx, parts.reverse().flat(), accumulate);
-}
-
-/** out (+)= the products, added in order: in one pass, where the device has one. */
-function addProducts(kernels: Kernels, out: Tensor, parts: readonly ProductPart[], accumulate: boolean): void {
-  if (kernels.addProducts !== undefined) kernels.addProducts(out, parts, accumulate);
-  else {
-    parts.forEach(({ a, b, transposeB }, i) => {
-      kernels.matmul(out, a, b, { ...plain, transposeB, accumulate: accumulate || i > 0 });
-    });
+    kernels.matmul(dx, weighted, adapter.down, { ...plain, accumulate: true });
   }
 }
 

@@ -12,7 +12,6 @@ export type JobName =
   | 'attention'
   | 'attentionBackward'
   | 'binary'
-  | 'chain'
   | 'clamp'
   | 'convert'
   | 'copyWords'

@@ -19,7 +19,6 @@ export function wasmKernels(jobs: Jobs, matmul: Matmul, memory: WasmMemory): Ker
     ...decodeKernels(memory),
     matmul: (out, a, b, options) => matmul.run(out, a, b, options),
     matmulOnto: (out, addend, a, b, options) => matmul.runOnto(out, addend, a, b, options),
-    addProducts: (out, parts, accumulate) => matmul.runChain(out, parts, accumulate),
     products: (outs, x, weights) => matmul.runTogether(outs, x, weights),
   };
 }

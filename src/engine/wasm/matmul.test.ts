@@ -260,37 +260,4 @@ describe('products in company', async () => {
       }
     }
   });
-
-  // A weight that is not frozen is packed beforehand, or too deep to be read where it lies: its products go one by one.
-  test.each([
-    [1, 192, 576],
-    [64, 576, 192],
-    [300, 192, 89],
-    [517, 320, 40],
-  ])('added up: as one after another, %i×%i×%i', async (rows, depth, columns) => {
-    for (const [frozen, accumulate] of [
-      [true, false],
-      [true, true],
-      [false, true],
-    ]) {
-      // biome-ignore format: one line
-      using scope = new Scope(device);
-      const [weight, turned] = [fill(scope, [columns, depth], 777), fill(scope, [depth, columns], 99)];
-      if (frozen) for (const each of [weight, turned]) device.freeze(each);
-      const x = fill(scope, [rows, depth], 5);
-      const small = (width: number) => ({ a: fill(scope, [rows, width], width), b: fill(scope, [width, columns], 31) });
-      const parts = [
-        { ...small(16), transposeB: false },
-        { a: x, b: weight, transposeB: true },
-        { ...small(32), transposeB: false },
-        { a: x, b: turned, transposeB: false },
-      ];
-      const [out, expected] = [fill(scope, [rows, columns], 3333), fill(scope, [rows, columns], 3333)];
-      device.kernels.addProducts?.(out, parts, accumulate);
-      for (const [i, { a, b, transposeB }] of parts.entries()) {
-        device.kernels.matmul(expected, a, b, { transposeA: false, transposeB, accumulate: accumulate || i > 0 });
-      }
-      expect(firstDifference(await readFloats(out), await readFloats(expected))).toBe(-1);
-    }
-  });
 });

@@ -2,7 +2,7 @@
  * Planning of matrix products: which way B is read and how the product is cut into shards. All of it follows from shapes;
  * a frozen layout only saves the packing, never changes a byte.
  */
-import type { MatmulOptions, ProductPart, Tensor } from '../index.ts';
+import type { MatmulOptions, Tensor } from '../index.ts';
 import { runElements } from './elementwise.ts';
 import type { FrozenLayouts } from './frozen.ts';
 import { type Jobs, maxShards, pieces } from './jobs.ts';
@@ -28,9 +28,6 @@ const lineColumns = 16;
 const manyRows = 48;
 /** Most columns of one job. */
 const mostColumns = 2 ** 22;
-/** Deepest B without a frozen layout that a chain of products reads where it lies. */
-const mostInPlace = 64;
-const plainA = { transposeA: false, transposeB: false, accumulate: false };
 /** Ways of reading B, in the order of kernels/gemm.ts. 'packed by the shard' is for products of one row of shards: nobody packs twice. */
 const waysB = ['packed', 'in place', 'packed by the shard'] as const;
 type WayB = (typeof waysB)[number];
@@ -50,14 +47,6 @@ interface Round extends Product {
   readonly accumulate: boolean;
   /** Distance in bytes from C to what is added to the product; 0 for nothing. */
   readonly addend: number;
-}
-
-/** Rows and columns of a shard, and the shards along each axis. */
-interface Grid {
-  readonly rowsEach: number;
-  readonly columnsEach: number;
-  readonly rowBlocks: number;
-  readonly columnBlocks: number;
 }
 
 /** A product on its way to the kernel: the fields of its job. */
@@ -115,35 +104,6 @@ export class Matmul {
       return;
     }
     this.#jobs.run('products', shards, [this.#jobs.stage(fields)]);
-  }
-
-  /**
-   * out (+)= Σ aᵢ · op(bᵢ), added in order: in one job where every B has a frozen layout or is read where it lies, so that each part of C
-   * is written while it is near.
-   */
-  runChain(out: Tensor, parts: readonly ProductPart[], accumulate: boolean): void {
-    const products = parts.map(({ a }) => productOf(out, a, plainA));
-    const total = products.reduce((sum, { depth }) => sum + depth, 0);
-    const layouts = parts.map(({ b, transposeB }, i) => this.#frozenLayout(b, products[i], transposeB));
-    const isChain = parts.every(
-      ({ transposeB }, i) =>
-        layouts[i] !== undefined || (!transposeB && products[i].depth > 0 && products[i].depth <= mostInPlace),
-    );
-    if (out.size === 0) return;
-    if (!isChain) {
-      for (const [i, { a, b, transposeB }] of parts.entries()) {
-        this.run(out, a, b, { ...plainA, transposeB, accumulate: accumulate || i > 0 });
-      }
-      return;
-    }
-    const grid = this.#grid({ ...products[0], depth: total }, 'packed', false);
-    const plans = parts.map(({ a, b, transposeB }, i) => {
-      const round = roundOf(products[i], out, a, layouts[i] ?? b.offset, accumulate || i > 0, 0);
-      const way = layouts[i] === undefined ? 'in place' : 'packed';
-      return this.#plan(products[i], round, { ...plainA, transposeB }, way, grid);
-    });
-    const list = [parts.length, ...plans.flatMap(({ fields }) => fields)];
-    this.#jobs.run('chain', plans[0].shards, [this.#jobs.stage(list)]);
   }
 
   #runWhole(product: Product, out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions, addend: number): void {
@@ -240,10 +200,9 @@ export class Matmul {
     this.#jobs.run('gemm', shards, fields);
   }
 
-  /** `given`: the grid of a chain of products; each else has its own. */
-  #plan(product: Product, round: Round, options: MatmulOptions, way: WayB, given?: Grid): Planned {
+  #plan(product: Product, round: Round, options: MatmulOptions, way: WayB): Planned {
     const packA = options.transposeA && round.rows > manyRows && round.columns > 2 * this.#jobs.tileColumns;
-    const grid = given ?? this.#grid(round, way, packA);
+    const grid = this.#grid(round, way, packA);
     const packed = way === 'packed';
     const bBatch = packed ? this.#paddedColumns(round.columns) * round.depth : product.depth * product.columns;
     const fields = [
@@ -274,7 +233,7 @@ export class Matmul {
   }
 
   /** Shards big enough to be worth a claim, and enough of them to keep the cores level. What packs A is cut by rows. */
-  #grid({ batch, rows, columns, depth }: Product, way: WayB, packA: boolean): Grid {
+  #grid({ batch, rows, columns, depth }: Product, way: WayB, packA: boolean) {
     const { tileRows, tileColumns } = this.#jobs;
     // A shard that packs for itself keeps its columns to itself, and wide enough to be read along the rows.
     const alone = way === 'packed by the shard';

@@ -112,7 +112,7 @@ class ProductsJob {
   products: usize;
 }
 
-/** Several products in one job, each with its own C. */
+/** Several products in one job. */
 export function products(args: usize, shard: i32): void {
   let product = changetype<ProductsJob>(args).products;
   while (shard >= load<i32>(product)) {
@@ -120,17 +120,4 @@ export function products(args: usize, shard: i32): void {
     product += 4 + offsetof<GemmJob>();
   }
   gemm(product + 4, shard);
-}
-
-@unmanaged
-class ChainJob {
-  /** The number of products, then a GemmJob for each, all with one C and one grid. */
-  chain: usize;
-}
-
-/** Products that are added to one C, in order: a shard adds all of them to its part of C while that is near. */
-export function chain(args: usize, shard: i32): void {
-  const list = changetype<ChainJob>(args).chain;
-  const count = load<i32>(list);
-  for (let i = 0; i < count; i++) gemm(list + 4 + <usize>i * offsetof<GemmJob>(), shard);
 }

@@ -3,7 +3,7 @@ import { attention } from './attention';
 import { attentionBackward } from './attention-backward';
 import { convert, fillHalves } from './convert';
 import { affine, binary, clamp, copyWords, fill, inside, swiglu, swigluBackward, unary } from './elementwise';
-import { chain, gemm, products } from './gemm';
+import { gemm, products } from './gemm';
 import { logSoftmaxGather, logSoftmaxGatherBackward, rmsNorm, rmsNormBackward, rmsNormWeight, scaleBlocks } from './layers';
 import { adamw, invert } from './optimise';
 import { pack } from './pack';
@@ -48,7 +48,6 @@ export enum Job {
   invert,
   gemm,
   products,
-  chain,
   pack,
 }
 
@@ -89,7 +88,6 @@ export function runShard(job: i32, args: usize, shard: i32): void {
     case Job.invert: return invert(args, shard);
     case Job.gemm: return gemm(args, shard);
     case Job.products: return products(args, shard);
-    case Job.chain: return chain(args, shard);
     case Job.pack: return pack(args, shard);
     default: unreachable();
   }
