@@ -1,5 +1,5 @@
 /** One folder for everything a test run writes, removed at its end; in memory where there is room for it. */
-import { accessSync, constants, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,7 +19,20 @@ function parentFolder(): string {
   }
 }
 
-const folder = mkdtempSync(join(parentFolder(), 'gq-tests-'));
+/** Removes what test runs left behind that were killed more than a day ago: in memory it would stay until the machine stops. */
+function removeOld(parent: string): void {
+  const dayAgo = Date.now() - 86_400_000;
+  const names = readdirSync(parent).filter((name) => name.startsWith(prefix));
+  for (const path of names.map((name) => join(parent, name))) {
+    const { mtimeMs = dayAgo } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (mtimeMs < dayAgo) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+const prefix = 'gq-tests-';
+const parent = parentFolder();
+if (parent === inMemory) removeOld(parent);
+const folder = mkdtempSync(join(parent, prefix));
 
 export function setup(): void {
   process.env['TMPDIR'] = folder;
