@@ -2,7 +2,7 @@
  * The policy: a frozen decoder with an adapter, and the ways training looks at it. `deployedScale` is the quarantine's
  * scale in deployed state: 0 for split adapters, 1 for vanilla, which deploys everything it trained.
  */
-import { webcrypto } from 'node:crypto';
+import { createHash, webcrypto } from 'node:crypto';
 import type { Adapter } from '../adapters/index.ts';
 import {
   ActivationPooling,
@@ -180,9 +180,16 @@ export function adapterHash({ adapter }: Policy): Promise<string> {
   return hashValues(adapter.parameters.map(({ value }) => value));
 }
 
+/** Bytes above which a tensor is hashed by another thread: below, handing it over takes longer than hashing it. */
+const mostBytesHere = 16_384;
+
 export async function hashValues(tensors: readonly Tensor[]): Promise<string> {
   const digests = await Promise.all(
-    tensors.map(async (tensor) => webcrypto.subtle.digest('SHA-256', await readFloats(tensor))),
+    tensors.map(async (tensor) => {
+      const values = await readFloats(tensor);
+      if (values.byteLength <= mostBytesHere) return createHash('sha256').update(values).digest();
+      return new Uint8Array(await webcrypto.subtle.digest('SHA-256', values));
+    }),
   );
-  return sha256(Buffer.concat(digests.map((digest) => new Uint8Array(digest))));
+  return sha256(Buffer.concat(digests));
 }

@@ -3,18 +3,11 @@ import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tinyModel } from '../../test/smoke/lab.ts';
 import { cacheFolder } from '../base/node/index.ts';
 import type { Notice, RunConfig } from '../run/index.ts';
 import { writeTensors } from '../run/tensor-file.ts';
-import {
-  makeTinyModel,
-  type OpenModel,
-  openAdapter,
-  openModel,
-  openPairs,
-  parseRunConfig,
-  Resources,
-} from './index.ts';
+import { type OpenModel, openAdapter, openModel, openPairs, parseRunConfig, Resources } from './index.ts';
 
 const resources = new Resources();
 const usual = process.env['GQ_CACHE'];
@@ -25,9 +18,8 @@ let model: OpenModel;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'open-adapter-'));
   process.env['GQ_CACHE'] = join(folder, 'cache');
-  await makeTinyModel(join(folder, 'model'), 'wasm');
   const adapter = { family: 'corda', rank: 2 };
-  config = await parseRunConfig({ model: join(folder, 'model'), data: { kind: 'micro' }, adapter });
+  config = await parseRunConfig({ model: await tinyModel(), data: { kind: 'micro' }, adapter });
   model = await openModel(config, resources);
 });
 afterAll(async () => {

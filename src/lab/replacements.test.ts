@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
-import { tinySettings } from '../../test/smoke/lab.ts';
+import { tinyModel, tinySettings } from '../../test/smoke/lab.ts';
 import { UserError } from '../base/errors.ts';
 import { defineJudge, type Judgement } from '../env/own-judge.ts';
 import type { Generation } from '../model/index.ts';
@@ -11,14 +11,16 @@ import { RunDirectory } from '../run/index.ts';
 import { resolveBuiltin } from './config.ts';
 import { evaluateRun } from './evaluate-run.ts';
 import type { NamedSampler } from './replacements.ts';
-import { makeTinyModel } from './tiny-model.ts';
 import { train } from './train.ts';
 
 const home = temporaryFolder();
-beforeAll(() => makeTinyModel(join(home, 'model'), 'wasm'), 60_000);
+let model = '';
+beforeAll(async () => {
+  model = await tinyModel();
+}, 60_000);
 
 const config = (...settings: readonly string[]) =>
-  resolveBuiltin(null, [`model=${join(home, 'model')}`, ...tinySettings, 'updates=2', ...settings]).config;
+  resolveBuiltin(null, [`model=${model}`, ...tinySettings, 'updates=2', ...settings]).config;
 
 /** Every other program is right, whatever it says. */
 const judge = defineJudge({

@@ -4,7 +4,7 @@
  * are started. References that cannot be followed (a computed specifier, require) are reported.
  */
 import { posix } from 'node:path';
-import type { Node } from 'oxc-parser';
+import type { Node, Program } from 'oxc-parser';
 import { parseSync, Visitor } from 'oxc-parser';
 
 export interface ModuleReferences {
@@ -33,7 +33,46 @@ function isDataAddress(target: Node | undefined): boolean {
   return /\.\w+$/.test(end) && !code.test(end);
 }
 
+/** An exported name, or a module all of whose names are exported. */
+type Exported = { readonly name: string } | { readonly from: string };
+
+interface ModuleFacts {
+  readonly references: ModuleReferences;
+  /** Makes the list when it is first asked for: a text that is only followed may export what has no name. */
+  readonly exported: () => readonly Exported[];
+}
+
+const known = new Map<string, ModuleFacts>();
+
+/** What a module refers to and exports. Several checks ask for it, and parsing takes longest, so each text is parsed once. */
+function factsOf(path: string, text: string): ModuleFacts {
+  const key = `${path}\n${text}`;
+  const facts = known.get(key) ?? readFacts(path, text);
+  known.set(key, facts);
+  return facts;
+}
+
+function readFacts(path: string, text: string): ModuleFacts {
+  const program = parse(path, text);
+  const references = referencesOf(program, text);
+  try {
+    const exported = exportsOf(program);
+    return { references, exported: () => exported };
+  } catch (error) {
+    return {
+      references,
+      exported: () => {
+        throw error;
+      },
+    };
+  }
+}
+
 export function readReferences(path: string, text: string): ModuleReferences {
+  return factsOf(path, text).references;
+}
+
+function referencesOf(program: Program, text: string): ModuleReferences {
   const specifiers: string[] = [];
   const opaque: string[] = [];
   const computed: string[] = [];
@@ -56,7 +95,7 @@ export function readReferences(path: string, text: string): ModuleReferences {
     Identifier: ({ name }) => {
       if (name === 'require' || name === 'createRequire' || name === 'getBuiltinModule') opaque.push(name);
     },
-  }).visit(parse(path, text));
+  }).visit(program);
   return { specifiers, opaque, computed };
 }
 
@@ -96,13 +135,20 @@ function nameOf(node: Node): string {
 
 /** Exported names, types as `type Name`; `export *` is followed through `readSource`. */
 export function readExports(path: string, readSource: (path: string) => string): string[] {
-  const names = new Set<string>();
-  const add = (kind: 'value' | 'type', name: string) => names.add(kind === 'type' ? `type ${name}` : name);
-  for (const node of parse(path, readSource(path)).body) {
-    if (node.type === 'ExportDefaultDeclaration') names.add('default');
+  const names = factsOf(path, readSource(path))
+    .exported()
+    .flatMap((one) => ('name' in one ? [one.name] : readExports(resolveRelative(path, one.from), readSource)));
+  return [...new Set(names)].sort();
+}
+
+function exportsOf(program: Program): Exported[] {
+  const found: Exported[] = [];
+  const add = (kind: 'value' | 'type', name: string) => found.push({ name: kind === 'type' ? `type ${name}` : name });
+  for (const node of program.body) {
+    if (node.type === 'ExportDefaultDeclaration') found.push({ name: 'default' });
     if (node.type === 'ExportAllDeclaration') {
       if (node.exported !== null) add(node.exportKind ?? 'value', nameOf(node.exported));
-      else for (const name of readExports(resolveRelative(path, node.source.value), readSource)) names.add(name);
+      else found.push({ from: node.source.value });
     }
     if (node.type !== 'ExportNamedDeclaration') continue;
     const kind = node.exportKind ?? 'value';
@@ -111,5 +157,5 @@ export function readExports(path: string, readSource: (path: string) => string):
       add(kind === 'type' ? kind : (exportKind ?? 'value'), nameOf(exported));
     }
   }
-  return [...names].sort();
+  return found;
 }

@@ -141,8 +141,11 @@ export async function soak({ programs, seed, workers, onProgress }: SoakOptions)
   };
 }
 
-/** How many times longer right programs take beside three programs that flood a descriptor each, all on the same workers. */
-export async function slowdownByFlooders(judge: SandboxJudge, programs: number): Promise<number> {
+/**
+ * How many times longer right programs take beside three programs that flood a descriptor each, all on the same workers. `enough`: a
+ * round below it is the last.
+ */
+export async function slowdownByFlooders(judge: SandboxJudge, programs: number, enough = 0): Promise<number> {
   const honest = (round: string) =>
     Array.from({ length: programs }, (_, index) => ({ code: `${right}# ${round} ${index}\n` }));
   const timed = async (requests: readonly Request[], correct: number): Promise<number> => {
@@ -162,6 +165,7 @@ export async function slowdownByFlooders(judge: SandboxJudge, programs: number):
       programs,
     );
     ratios.push(beside / alone);
+    if (beside / alone < enough) break;
   }
   return Math.min(...ratios);
 }

@@ -2,10 +2,11 @@
  * A lab small enough for tests: a one-layer model that has seen a few micro documents, and runs of it through the real
  * composition root. Inputs that no arm changes (sandbox, problems, device) are opened once.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tryClaim } from '../../src/base/node/claim.ts';
 import type { StepEvent, TrainEvent } from '../../src/grpo/events.ts';
 import {
   type Assembly,
@@ -47,11 +48,12 @@ type Variant = 'auto' | 'plain';
 let madeModel: Promise<string> | undefined;
 
 /**
- * The folder of a tiny model, made once in a process, by the kernels that give the same bytes on every machine, and removed at its end.
- * All suites share it: whoever changes one, copies it.
+ * The folder of a tiny model, made once by the kernels that give the same bytes on every machine: by one process of a test run for all
+ * (test/temporary.ts), elsewhere by each process, which removes it at its end. All suites share it: whoever changes one, copies it.
  */
 export function tinyModel(): Promise<string> {
-  madeModel ??= newTinyModel();
+  const { GQ_TEST_FOLDER: shared } = process.env;
+  madeModel ??= shared === undefined ? newTinyModel() : sharedTinyModel(shared);
   return madeModel;
 }
 
@@ -60,6 +62,19 @@ async function newTinyModel(): Promise<string> {
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   const model = join(folder, 'model');
   await makeTinyModel(model, 'wasm', 'plain');
+  return model;
+}
+
+/** The model of a test run: whoever comes first makes it, the others wait for it. */
+async function sharedTinyModel(folder: string): Promise<string> {
+  const model = join(folder, 'tiny-model');
+  while (!existsSync(model)) {
+    const attempt = tryClaim(`${model}.claim`);
+    if ('held' in attempt) {
+      using _claim = attempt.held;
+      if (!existsSync(model)) renameSync(await newTinyModel(), model);
+    } else await new Promise((go) => setTimeout(go, 20));
+  }
   return model;
 }
 
