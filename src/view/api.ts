@@ -235,6 +235,8 @@ export interface TrainingPage {
     readonly seed: number | null;
     readonly points: readonly TrainingRates[];
   }[];
+  /** Runs that could not be read, and why. */
+  readonly leftOut: readonly { readonly run: string; readonly why: string }[];
 }
 
 export interface TrainingRates {

@@ -125,7 +125,7 @@ async function readPhases(run: RunDirectory): Promise<RunPage['phases']> {
 }
 
 /** The samples of training of several runs, as figures show them. */
-export function trainingPage(pages: readonly RunPage[]): TrainingPage {
+export function trainingPage(pages: readonly RunPage[]): Omit<TrainingPage, 'leftOut'> {
   return {
     window: emergence.window,
     runs: pages.map(({ run: { arm, seed }, training, steps }) => {

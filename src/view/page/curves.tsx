@@ -109,6 +109,11 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
       <p class="quiet">
         As sampled; rates over the last {training.window} updates. {bandWords} It grows while runs train.
       </p>
+      {training.leftOut.map(({ run, why }) => (
+        <p class="trouble" key={run}>
+          Not drawn: {run}. {why}
+        </p>
+      ))}
     </>
   );
 }

@@ -31,13 +31,17 @@ export function wholeLedger(rows: readonly LedgerRow[]): RunLedger {
 export async function searchLedgers(ledgers: readonly RunLedger[], parameters: URLSearchParams): Promise<RolloutList> {
   const query = parseQuery(parameters);
   const read = (ledger: RunLedger) => (query.text === '' ? ledger.shortRows() : ledger.searchedRows());
-  const found = findRollouts((await Promise.all(ledgers.map(read))).flat(), query);
-  if (query.text !== '') return listRollouts(found, query);
-  const shown = found.rows.slice(query.offset, query.offset + query.limit);
+  const { total, rows, facets } = findRollouts((await Promise.all(ledgers.map(read))).flat(), query);
+  const shown = rows.slice(query.offset, query.offset + query.limit);
+  const found = { total, found: rows.length, facets, leftOut: [] };
+  if (query.text !== '') return listRollouts(found, shown, query);
   const withTexts = await Promise.all(ledgers.map((ledger) => textsOf(ledger, shown)));
   const byId = new Map(withTexts.flat().map((row) => [keyOf(row), row]));
-  const rows = found.rows.map((row) => byId.get(keyOf(row)) ?? row);
-  return listRollouts({ ...found, rows }, query);
+  return listRollouts(
+    found,
+    shown.map((row) => byId.get(keyOf(row)) ?? row),
+    query,
+  );
 }
 
 const keyOf = ({ run, id }: SearchRow): string => `${id} ${run}`;
