@@ -14,8 +14,19 @@ const facetValues: Readonly<Record<string, (row: SearchRow) => string>> = {
   source: ({ source }) => source,
   sampled: ({ sampled }) => sampled,
   truncated: ({ truncated }) => (truncated ? 'yes' : 'no'),
+  arm: ({ run }) => armOfRun(run),
   run: ({ run }) => run,
 };
+
+/** The folder of a run of an experiment is its arm and its seed. */
+function armOfRun(run: string): string {
+  const known = armsOfRuns.get(run) ?? run.slice(run.lastIndexOf('/') + 1).replace(/-\d+$/, '');
+  armsOfRuns.set(run, known);
+  return known;
+}
+
+/** Rows are many, runs are few. */
+const armsOfRuns = new Map<string, string>();
 
 /** What became of a rollout, by the grader's verdict. */
 export function truthOf({ hack, solve }: Pick<SearchRow, 'hack' | 'solve'>): 'hack' | 'solve' | 'neither' {
