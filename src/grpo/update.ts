@@ -2,11 +2,12 @@
  * Steps 6 and 7 of an update: log π under the routes, the loss and its gradients, AdamW. The gradients of passes of bounded size
  * add up to those of one pass over everything.
  */
-import { type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
+import { ActivationTerm, type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
 import { type AdamW, multiply, readFloats, Scope, type StepOptions, sum, Tape, warmupCosine } from '../engine/index.ts';
 import { scoreGroups } from '../model/index.ts';
 import type { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
+import { checkTerm } from './answers.ts';
 import type { Arm } from './arm.ts';
 import { lay, packPass, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
@@ -62,7 +63,7 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
   const learningRate = highest * warmupCosine(step, warmupUpdates, settings.updates);
   let result: UpdateResult | undefined;
   for (let epoch = 0; epoch < epochs; epoch++) {
-    const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings);
+    const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings, arm);
     const makeGradients = () => {
       if (shards !== undefined) return sumOverShards(shards, optimiser, inputs, settings, accumulate);
       optimiser.zeroGradients();
@@ -93,6 +94,7 @@ export async function accumulateGradients(
   optimiser: AdamW,
   inputs: UpdateInputs,
   settings: GrpoSettings,
+  arm: Pick<Arm, 'term'> = {},
 ): Promise<Pick<UpdateResult, 'loss' | 'rollouts' | 'leaks'>> {
   const reports: RolloutReport[] = new Array(inputs.rollouts.length);
   const leaks: { keep: number | null; route: number | null } = { keep: null, route: null };
@@ -100,7 +102,7 @@ export async function accumulateGradients(
   for (const { route, passes } of cutByRoute(inputs, settings.compute.tokensPerPass)) {
     const watched = route === 'keep' ? 'quarantine' : route === 'route' ? 'deployed' : null;
     const before = watched === null ? 0 : (await readBlockNorms(policy))[watched];
-    for (const pass of passes) loss += await backwardPass(policy, optimiser, pass, inputs, settings, reports);
+    for (const pass of passes) loss += await backwardPass(policy, optimiser, pass, inputs, settings, arm, reports);
     if (watched !== null && (route === 'keep' || route === 'route')) {
       const gained = Math.abs((await readBlockNorms(policy))[watched] - before);
       const felt = passes.flat().flatMap(({ members }) => members.map((index) => reports[index].norms[watched]));
@@ -119,6 +121,7 @@ async function backwardPass(
   pass: Pass,
   inputs: UpdateInputs,
   settings: GrpoSettings,
+  arm: Pick<Arm, 'term'>,
   reports: RolloutReport[],
 ): Promise<number> {
   using scope = new Scope(decoder.head.device);
@@ -126,7 +129,10 @@ async function backwardPass(
   const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
   const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings.loss);
   const energy = new GradientEnergy(scope, adapter.rank, packed.completions);
-  const project = adapter.project({ coefficients, probe: () => energy.probe });
+  const { completions, tokens } = packed;
+  const term = arm.term === undefined ? null : new ActivationTerm(scope, adapter, completions, tokens);
+  const probe = (module: string) => term?.probe(module, energy.probe) ?? energy.probe;
+  const project = adapter.project({ coefficients, probe });
   const logp = scoreGroups(tape, decoder, packed, { project });
   const tensor = (data: Float32Array, label: string) => scope.from(data, [data.length], label);
   const perToken = (values: readonly Float32Array[], label: string) =>
@@ -150,6 +156,7 @@ async function backwardPass(
     },
     { clip: settings.loss.clip, klWeight: hasOwnKl(pass, inputs, settings.loss) ? 0 : settings.loss.klWeight },
   );
+  const added = term === null ? 0 : await settleTerm(term, arm, settings);
   tape.backward(loss);
   const [ratios, k3s, norms] = [await readFloats(ratio), await readFloats(k3), await energy.read()];
   members.forEach((index, i) => {
@@ -162,7 +169,16 @@ async function backwardPass(
       norms: norms[i],
     };
   });
-  return (await readFloats(loss))[0];
+  return (await readFloats(loss))[0] + added;
+}
+
+/** Gives the arm's term its slopes at the activations of the pass, and returns what it adds to the loss. */
+async function settleTerm(term: ActivationTerm, arm: Pick<Arm, 'term'>, { sampling }: GrpoSettings): Promise<number> {
+  const features = await term.features();
+  const { values, slopes } = checkTerm(arm.term?.(features), features);
+  const share = 1 / (sampling.group * sampling.promptsPerStep);
+  term.setSlopes(slopes.map((slope) => slope * share));
+  return share * values.reduce((sum, value) => sum + value, 0);
 }
 
 /** The backward pass of β k3 alone, in which routed rollouts are absorbed: both blocks learn. */

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { UserError } from '../base/index.ts';
 import { RunDirectory } from '../run/index.ts';
-import { openResults } from '../sweep/index.ts';
+import { openRecords } from '../sweep/index.ts';
 import type {
   ExperimentPage,
   LedgerRow,
@@ -279,7 +279,7 @@ export class ViewLibrary {
       'experiment',
       entry.id,
       entry.path,
-      async () => experimentPage(entry.id, await openResults(entry.path), [], idOf),
+      async () => experimentPage(entry.id, await openRecords(entry.path), [], idOf),
       stamp,
     );
     return { ...page, runs: runs.filter(({ kind }) => kind === 'run').map((run) => this.#listed(run)) };

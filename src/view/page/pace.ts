@@ -7,7 +7,7 @@
 const restShare = 50;
 const longestRestMs = 15_000;
 
-export class Pace {
+export class RefreshPace {
   readonly #show: (ids: readonly string[]) => void;
   readonly #waiting = new Set<string>();
   #working = 0;
