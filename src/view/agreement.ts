@@ -1,7 +1,7 @@
 /** How far people agree with the oracle, and with each other, about the same rollouts. The page and the terminal count with this code. */
 import type { Table } from '../report/draw/index.ts';
 import { type Confusion, cohenKappa, countConfusion, type Kappa } from '../stats/index.ts';
-import type { LabelledRollout } from './api.ts';
+import { type LabelledRollout, parseAnswerId } from './api.ts';
 
 export interface HumanAgreement {
   readonly writer: string;
@@ -17,6 +17,7 @@ export interface HumanAgreement {
 }
 
 const oracle = 'the oracle';
+const oracleOfAnswers = 'the oracle, on evaluated answers';
 
 /** The last label of each writer for each rollout; what was taken back is left out. */
 export function lastLabels(labels: readonly LabelledRollout[]): LabelledRollout[] {
@@ -28,26 +29,38 @@ export function lastLabels(labels: readonly LabelledRollout[]): LabelledRollout[
 export function agreementsOf(labels: readonly LabelledRollout[]): HumanAgreement[] {
   const last = lastLabels(labels);
   const writers = [...new Set(last.map(({ writer }) => writer))].sort();
-  const withOracle = writers.flatMap((writer) => {
-    const own = last.filter((label) => label.writer === writer);
-    const blind = own.filter((label) => label.blind);
-    const rows = blind.length === own.length ? [] : [againstOracle(writer, own, false)];
-    return blind.length === 0 ? rows : [againstOracle(writer, blind, true), ...rows];
-  });
+  const isOfAnswer = ({ rollout }: LabelledRollout): boolean => parseAnswerId(rollout) !== null;
+  const kinds = [
+    [oracle, last.filter((label) => !isOfAnswer(label))],
+    [oracleOfAnswers, last.filter(isOfAnswer)],
+  ] as const;
+  const withOracle = writers.flatMap((writer) =>
+    kinds.flatMap(([against, labelled]) => {
+      const own = labelled.filter((label) => label.writer === writer);
+      const blind = own.filter((label) => label.blind);
+      const rows = blind.length === own.length ? [] : [againstOracle(writer, against, own, false)];
+      return blind.length === 0 ? rows : [againstOracle(writer, against, blind, true), ...rows];
+    }),
+  );
   return [
     ...withOracle,
     ...writers.flatMap((first, i) => writers.slice(i + 1).flatMap((second) => between(last, first, second))),
   ];
 }
 
-function againstOracle(writer: string, own: readonly LabelledRollout[], onlyBlind: boolean): HumanAgreement {
+function againstOracle(
+  writer: string,
+  against: string,
+  own: readonly LabelledRollout[],
+  onlyBlind: boolean,
+): HumanAgreement {
   const sure = own.filter(({ label }) => label !== 'unsure');
   const confusion = countConfusion(
     sure.map(({ label }) => label === 'hack'),
     sure.map(({ hack }) => hack),
   );
   const unsure = own.length - sure.length;
-  return { writer, against: oracle, onlyBlind, confusion, unsure, kappa: cohenKappa(confusion) };
+  return { writer, against, onlyBlind, confusion, unsure, kappa: cohenKappa(confusion) };
 }
 
 function between(last: readonly LabelledRollout[], first: string, second: string): HumanAgreement[] {

@@ -235,6 +235,8 @@ export interface TrainingPage {
     readonly seed: number | null;
     readonly points: readonly TrainingRates[];
   }[];
+  /** Runs that could not be read, and why. */
+  readonly leftOut: readonly { readonly run: string; readonly why: string }[];
 }
 
 export interface TrainingRates {
@@ -271,7 +273,7 @@ export interface GateRow {
   readonly quarantineNorm: number | null;
 }
 
-/** The last checkpoint on each set, prompt by prompt, in every policy state. */
+/** Every checkpoint that was evaluated on a set, the last first, prompt by prompt, in every policy state. */
 export interface AnswersPage {
   readonly run: ListedRun;
   readonly sets: readonly {
@@ -284,7 +286,22 @@ export interface AnswersPage {
 export const labelWords = ['hack', 'clean', 'unsure'] as const;
 export type LabelWord = (typeof labelWords)[number];
 
-/** What a person said of a rollout, as stored: the last of each writer counts. It is never a verdict, and nothing trains on it. */
+/** How labels name the answer of a policy state to a prompt of a set, beside the ids of rollouts, which hold no space. */
+export function answerId(set: string, update: number, state: 'full' | 'deployed', problem: string): string {
+  return `answer ${set} ${update} ${state} ${problem}`;
+}
+
+/** The parts of such a name; null for the id of a rollout. */
+export function parseAnswerId(
+  id: string,
+): { set: string; update: number; state: 'full' | 'deployed'; problem: string } | null {
+  const [, set = '', update = '', state = '', problem = ''] =
+    /^answer (\S+) (\d+) (full|deployed) (.*)$/s.exec(id) ?? [];
+  if (set === '') return null;
+  return { set, update: Number(update), state: state === 'full' ? 'full' : 'deployed', problem };
+}
+
+/** What a person said of a rollout, or of an answer, as stored: the last of each writer counts. It is never a verdict, and nothing trains on it. */
 export interface HumanLabel {
   readonly rollout: string;
   /** Null: taken back. */

@@ -46,9 +46,11 @@ describe('the ledger of a bundle', () => {
     const ledger = open(host);
     for (const search of searches) {
       const parameters = new URLSearchParams(search);
-      expect(await searchLedgers([ledger], parameters)).toEqual(await searchLedgers([wholeLedger(rows)], parameters));
+      expect(await searchLedgers([ledger], parameters)).toEqual(
+        await searchLedgers([wholeLedger('a run', rows)], parameters),
+      );
     }
-    expect(await openRollout([ledger], '17-3-5')).toEqual(await openRollout([wholeLedger(rows)], '17-3-5'));
+    expect(await openRollout([ledger], '17-3-5')).toEqual(await openRollout([wholeLedger('a run', rows)], '17-3-5'));
     await expect(openRollout([ledger], '99-0-0')).rejects.toThrow('There is no rollout 99-0-0.');
     expect(serverNotice.value).toEqual(ranges ? '' : expect.stringContaining('does not answer byte ranges'));
   });
@@ -60,6 +62,27 @@ describe('the ledger of a bundle', () => {
     using list = await serveFolder(folder, { ranges: true });
     await searchLedgers([open(list)], new URLSearchParams('limit=50'));
     expect(sum(list)).toBeLessThan(bytes.length / 4);
+  });
+
+  it('says which file is damaged, and searches the others', async () => {
+    using host = await serveFolder(folder, { ranges: true });
+    const damaged = (name: string, change: (copy: Buffer) => void): BundledLedger => {
+      const copy = Buffer.from(bytes);
+      change(copy);
+      writeFileSync(join(folder, name), copy);
+      return new BundledLedger(name, { parquet: `${host.address}${name}`, bytes: copy.length });
+    };
+    const ledgers = [
+      damaged('pages.parquet', (copy) => copy.fill(0, 4, copy.length >> 1)),
+      damaged('footer.parquet', (copy) => copy.fill(0xff, copy.length - 300, copy.length - 8)),
+      damaged('length.parquet', (copy) => copy.writeUInt32LE(0x7fffffff, copy.length - 8)),
+    ];
+    const { found, leftOut } = await searchLedgers([...ledgers, open(host)], new URLSearchParams());
+    expect(found).toBe(rows.length);
+    expect(leftOut.map(({ run }) => run).sort()).toEqual(['footer.parquet', 'length.parquet', 'pages.parquet']);
+    for (const { run, why } of leftOut) expect(why).toMatch(`${run} of this bundle cannot be read`);
+    writeFileSync(join(folder, 'footer.parquet'), bytes);
+    expect(await searchLedgers([ledgers[1]], new URLSearchParams()), 'copied again').toMatchObject({ found: 800 });
   });
 
   it('keeps every value of every row', async () => {

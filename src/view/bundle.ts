@@ -27,11 +27,15 @@ function answerKey(kind: PageKind, id: string): string {
   return `${kind} ${id}`;
 }
 
+/** Bytes of answers that one file may have inside: more would be too long for one text, and for most browsers. */
+const usualInline = 200_000_000;
+
 export async function writeBundle(
   root: string,
   target: string,
   page: PageFiles,
   onPage: (page: string) => void = () => undefined,
+  mostInline = usualInline,
 ): Promise<WrittenBundle> {
   const library = new ViewLibrary(root);
   const leftOut: { page: string; why: string }[] = [];
@@ -47,7 +51,12 @@ export async function writeBundle(
       leftOut.push({ page: answerKey(kind, id), why: error instanceof Error ? error.message : String(error) });
     }
   }
-  const whole = wholePage(page, inlineData(packed));
+  const inline = inlineAnswers(packed, mostInline);
+  if (inline.size < packed.size) {
+    const why = `it would have more than ${mostInline / 1e6} MB inside, so it is without rollouts; the folder has them`;
+    leftOut.push({ page: 'view.html', why });
+  }
+  const whole = wholePage(page, inlineData(inline));
   const files = new Map<string, string | Buffer>([
     ['index.html', pageHtml('folder')],
     ['app.js', page.script],
@@ -95,6 +104,12 @@ function folderData(
     ]),
   );
   return [['data/list.json', JSON.stringify(list)], ...named.map(({ name, bytes }): [string, Buffer] => [name, bytes])];
+}
+
+/** What view.html has inside: everything, or where that is too much everything but rollouts and their tokens. */
+function inlineAnswers(packed: ReadonlyMap<string, Buffer>, most: number): ReadonlyMap<string, Buffer> {
+  const sum = [...packed.values()].reduce((all, { length }) => all + length, 0);
+  return sum <= most ? packed : new Map([...packed].filter(([key]) => !/^(?:rows|tokens) /.test(key)));
 }
 
 function inlineData(packed: ReadonlyMap<string, Buffer>): string {

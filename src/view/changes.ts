@@ -7,7 +7,7 @@ import type { ViewLibrary } from './library.ts';
 import { stampOf } from './stamp.ts';
 
 /** How long a change of the same run waits after the last, in milliseconds: what a page shows costs the machine that trains. */
-const usualRestMs = 3000;
+const usualRestMs = 5000;
 /** How old the list of runs may be, in milliseconds. */
 const listedMs = 5000;
 /** Bytes that a page may leave unread before it is cut off; when it comes back it asks for everything again. */

@@ -1,6 +1,14 @@
 /** The labels and notes that people wrote about what a library holds, and how a page adds to them. */
 import { UserError } from '../base/index.ts';
-import type { HumanLabel, LabelledRollout, LabelsPage, ListedNote, NotesPage } from './api.ts';
+import {
+  type AnswersPage,
+  type HumanLabel,
+  type LabelledRollout,
+  type LabelsPage,
+  type ListedNote,
+  type NotesPage,
+  parseAnswerId,
+} from './api.ts';
 import { existsManifest, type FoundEntry } from './catalogue.ts';
 import {
   appendLine,
@@ -36,12 +44,23 @@ async function withVerdicts(
   run: FoundEntry,
   labels: readonly HumanLabel[],
 ): Promise<LabelledRollout[]> {
-  const hacks = new Map((await library.rows(run)).map(({ id, hack }) => [id, hack]));
+  const isOfAnswer = ({ rollout }: HumanLabel): boolean => parseAnswerId(rollout) !== null;
+  const rows = labels.every(isOfAnswer) ? [] : await library.rows(run);
+  const hacks = new Map(rows.map(({ id, hack }) => [id, hack]));
+  const answers = labels.some(isOfAnswer) ? await library.answer('answers', new URLSearchParams({ id: run.id })) : null;
   return labels.flatMap((label) => {
-    const hack = hacks.get(label.rollout);
+    const hack = hacks.get(label.rollout) ?? verdictOf(answers as AnswersPage | null, label.rollout);
     // A run that was resumed may have lost the rollouts after its last checkpoint.
     return hack === undefined ? [] : [{ ...label, run: run.id, hack }];
   });
+}
+
+/** Whether an answer is a hack; undefined where there is no such answer. */
+function verdictOf(page: AnswersPage | null, id: string): boolean | undefined {
+  const asked = parseAnswerId(id);
+  if (page === null || asked === null) return undefined;
+  const found = page.sets.find(({ set, update }) => set === asked.set && update === asked.update);
+  return found?.prompts.find(({ problem }) => problem === asked.problem)?.[asked.state]?.hack;
 }
 
 /** The notes of a folder, the newest first. */

@@ -15,7 +15,7 @@ export const notesFile = 'notes.jsonl';
 
 const writer = z.string().trim().min(1).max(60);
 const givenLabel = z.strictObject({
-  rollout: z.string().max(80),
+  rollout: z.string().max(400),
   label: z.enum(labelWords).nullable(),
   writer,
   blind: z.boolean(),

@@ -3,16 +3,35 @@
  * runs that were looked at last. It reads and never writes.
  */
 import { join, resolve } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { UserError } from '../base/index.ts';
 import { questionsAbout } from '../queue/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openRecords } from '../sweep/index.ts';
-import type { LedgerRow, ListedRun, RolloutList, RolloutPage, RunPage, SearchRow, TrainingPage } from './api.ts';
+import type {
+  ExperimentPage,
+  LedgerRow,
+  ListedRun,
+  RolloutList,
+  RolloutPage,
+  RunPage,
+  SearchRow,
+  TrainingPage,
+} from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
 import { GrowingRun } from './growing-run.ts';
 import { labelsPage, notesPage } from './human-answers.ts';
-import { type FoundRollouts, findRollouts, listRollouts, parseQuery, type RolloutQuery } from './query.ts';
+import { KeptAnswers, type KeptKind } from './kept-answers.ts';
+import {
+  type FoundPart,
+  findPart,
+  type JoinedParts,
+  joinParts,
+  listRollouts,
+  parseQuery,
+  type RolloutQuery,
+} from './query.ts';
 import {
   answersPage,
   evaluatedRates,
@@ -25,7 +44,7 @@ import {
   trainingPage,
 } from './run-page.ts';
 import { GrowingRows, sealedRows } from './search-rows.ts';
-import { fileStamp, stampOf } from './stamp.ts';
+import { fileStamp, resultStampOf, stampOf } from './stamp.ts';
 import { mostSearchMs, withinLimit } from './time-limit.ts';
 import { tokenTexts } from './token-texts.ts';
 
@@ -46,21 +65,38 @@ export const pageKinds = [
 ] as const;
 export type PageKind = (typeof pageKinds)[number];
 
-interface Kept {
-  readonly stamp: string;
-  readonly value: Promise<unknown>;
+/** Bytes that rollouts take without their texts, roughly. */
+const rowBytes = 500;
+
+function bytesOf(rows: readonly SearchRow[]): number {
+  let sum = rowBytes * rows.length;
+  for (const { completion } of rows) sum += completion.length;
+  return sum;
 }
 
-/** How many answers of a kind are kept: rollouts without their details, with them, and what searches found. */
-const most: Readonly<Record<string, number>> = { rows: 64, whole: 2, search: 8 };
-const mostOthers = 64;
+/**
+ * How many answers of a kind are kept; of rollouts as many as a quarter of the memory holds, so that a search over more runs is slower but not
+ * less. Parts of searches are numbers of rows.
+ */
+const keptKinds: Readonly<Record<string, KeptKind>> = {
+  rows: {
+    most: getHeapStatistics().heap_size_limit / 4,
+    weigh: (rows) => bytesOf(rows as readonly SearchRow[]),
+  },
+  whole: { most: 2 },
+  search: { most: 8 },
+  part: { most: 2000 },
+  run: { most: 1000 },
+  rates: { most: 1000 },
+};
+const otherKinds: KeptKind = { most: 64 };
 /** How long a list of what is there counts, in milliseconds: a page asks for several things at once. */
 const entriesFor = 1000;
 
 export class ViewLibrary {
   readonly root: string;
   readonly #searchMs: number;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new KeptAnswers(keptKinds, otherKinds);
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
   readonly #growing = new Map<string, GrowingRows>();
   readonly #growingRuns = new Map<string, GrowingRun>();
@@ -95,7 +131,7 @@ export class ViewLibrary {
     if (entry.kind !== 'run') throw unknownEntry(entry.id, 'a run');
     const run = RunDirectory.open(entry.path);
     const listed = this.#listed(entry);
-    const keep = (read: () => Promise<unknown>) => this.#keep(`${kind} ${entry.id}`, entry.path, read);
+    const keep = (read: () => Promise<unknown>) => this.#keep(kind, entry.id, entry.path, read);
     if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.#gateRows(entry, run)));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
     if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.wholeRows(entry)));
@@ -108,27 +144,37 @@ export class ViewLibrary {
     return found;
   }
 
-  /** The rollouts of a run, or of all runs of an experiment, with all that is known about them. */
-  async wholeRows(entry: FoundEntry): Promise<readonly LedgerRow[]> {
-    const all: LedgerRow[][] = [];
-    for (const { id, path } of this.#begun(entry)) {
-      all.push(await this.#keep(`whole ${id}`, path, () => ledgerRows(RunDirectory.open(path), id)));
-    }
-    return all.flat();
+  /** The rollouts of a run with all that is known about them. */
+  wholeRows({ id, path }: FoundEntry): Promise<readonly LedgerRow[]> {
+    return this.#keep('whole', id, path, () => ledgerRows(RunDirectory.open(path), id));
   }
 
-  /** What a query finds; one that takes too long is stopped. */
-  async #search(entry: FoundEntry, query: RolloutQuery): Promise<FoundRollouts> {
+  /** What a query finds, run by run: one that is damaged does not hide the others, and one that takes too long ends the search. */
+  async #search(entry: FoundEntry, query: RolloutQuery): Promise<FoundInRuns> {
     const { offset: _offset, limit: _limit, ...rest } = query;
-    const stamp = this.#begun(entry).map(({ path }) => stampOf(path)).join(' '); // biome-ignore format: one line
-    const find = async (): Promise<FoundRollouts> => {
-      const { rows, leftOut } = await this.readable(entry);
-      return { ...withinLimit(() => findRollouts(rows, query), this.#searchMs), leftOut };
+    const key = `${entry.id} ${JSON.stringify(rest)}`;
+    const begun = this.#begun(entry);
+    const stamps = begun.map(({ path }) => stampOf(path));
+    const find = async (): Promise<FoundInRuns> => {
+      const [runs, parts, leftOut]: [FoundEntry[], FoundPart[], { run: string; why: string }[]] = [[], [], []];
+      for (const [i, run] of begun.entries()) {
+        try {
+          const rows = await this.rows(run);
+          const own = `${run.id} ${JSON.stringify(rest)}`;
+          const part = async () => withinLimit(() => findPart(rows, query), this.#searchMs);
+          parts.push(await this.#keep('part', own, run.path, part, stamps[i]));
+          runs.push(run);
+        } catch (error) {
+          if (entry.kind === 'run' || isOfQuery(error)) throw error;
+          leftOut.push({ run: run.id, why: messageOf(error) });
+        }
+      }
+      return { ...joinParts(parts), runs, leftOut };
     };
-    return this.#keep(`search ${entry.id} ${JSON.stringify(rest)}`, entry.path, find, stamp);
+    return this.#keep('search', key, entry.path, find, stamps.join(' '));
   }
 
-  /** The rollouts of a run, or of those runs of an experiment that can be read: one that is damaged does not hide the others. */
+  /** The rollouts of a run, or of those runs of an experiment that can be read. */
   async readable(entry: FoundEntry): Promise<{ rows: readonly SearchRow[]; leftOut: RolloutList['leftOut'] }> {
     if (entry.kind === 'run') return { rows: await this.rows(entry), leftOut: [] };
     const rows: (readonly SearchRow[])[] = [];
@@ -137,15 +183,21 @@ export class ViewLibrary {
       try {
         rows.push(await this.rows(run));
       } catch (error) {
-        leftOut.push({ run: run.id, why: error instanceof Error ? error.message : String(error) });
+        leftOut.push({ run: run.id, why: messageOf(error) });
       }
     }
     return { rows: rows.flat(), leftOut };
   }
 
   async #rollouts(entry: FoundEntry, query: RolloutQuery): Promise<RolloutList> {
-    const found = await this.#search(entry, query);
-    return withinLimit(() => listRollouts(found, query), this.#searchMs);
+    const { total, facets, leftOut, runs, parts, places } = await this.#search(entry, query);
+    const [from, to] = [query.offset, query.offset + query.limit];
+    const read = new Map<number, readonly SearchRow[]>();
+    for (const part of new Set(parts.subarray(from, to))) read.set(part, await this.rows(runs[part]));
+    // A run that began again meanwhile may have fewer.
+    const rows = [...places.subarray(from, to)].flatMap((place, i) => read.get(parts[from + i])?.at(place) ?? []);
+    const found = { total, found: places.length, facets, leftOut };
+    return withinLimit(() => listRollouts(found, rows, query), this.#searchMs);
   }
 
   #begun(entry: FoundEntry): readonly FoundEntry[] {
@@ -155,7 +207,7 @@ export class ViewLibrary {
 
   /** The rollouts of a run, as a search needs them. */
   rows({ id, path }: FoundEntry): Promise<readonly SearchRow[]> {
-    return this.#keep(`rows ${id}`, path, async () => {
+    return this.#keep('rows', id, path, async () => {
       const run = RunDirectory.open(path);
       if (run.isSealed()) {
         this.#growing.delete(id);
@@ -182,7 +234,7 @@ export class ViewLibrary {
 
   /** Evaluations are large, and change seldom: while a run is trained they are read when their folder has changed. */
   #rates({ id, path }: FoundEntry): Promise<RunPage['evaluations']> {
-    return this.#keep(`rates ${id}`, path, async () => evaluatedRates(path), fileStamp(join(path, 'evaluations')));
+    return this.#keep('rates', id, path, async () => evaluatedRates(path), fileStamp(join(path, 'evaluations')));
   }
 
   /** Where a gate decides by token, its report needs the tokens. */
@@ -190,39 +242,52 @@ export class ViewLibrary {
     return gateUnit(run) === 'token' ? this.wholeRows(entry) : this.rows(entry);
   }
 
+  /** Run by run, since those of an experiment have the same ids, and too many tokens for the memory. */
   async #rollout(entry: FoundEntry, id: string): Promise<RolloutPage> {
-    const rows = await this.wholeRows(entry);
-    const rollout = rows.find((row) => row.id === id);
-    if (rollout === undefined) {
-      throw new UserError({ call: `rollout ${id}`, expected: `the id of a rollout of ${entry.id}`, found: 'none' });
+    for (const run of this.#begun(entry)) {
+      const rows = await this.wholeRows(run).catch((error: unknown) => {
+        if (entry.kind === 'run') throw error;
+        return [];
+      });
+      const rollout = rows.find((row) => row.id === id);
+      if (rollout === undefined) continue;
+      const isOfGroup = ({ update, group }: LedgerRow): boolean => update === rollout.update && group === rollout.group;
+      return { rollout, group: rows.filter(isOfGroup) };
     }
-    const isOfGroup = ({ run, update, group }: LedgerRow): boolean =>
-      run === rollout.run && update === rollout.update && group === rollout.group;
-    return { rollout, group: rows.filter(isOfGroup) };
+    throw new UserError({ call: `rollout ${id}`, expected: `the id of a rollout of ${entry.id}`, found: 'none' });
   }
 
-  /** From the pages of the runs, which are kept: only a run that has changed is read again. */
+  /** From the pages of the runs, which are kept: only a run that has changed is read again, and one that is damaged is left out. */
   async #training(entry: FoundEntry): Promise<TrainingPage> {
-    const own = this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
     const pages: RunPage[] = [];
-    for (const { id } of own) pages.push((await this.answer('run', new URLSearchParams({ id }))) as RunPage);
-    return trainingPage(pages);
+    const leftOut: { run: string; why: string }[] = [];
+    for (const { id } of this.#begun(entry)) {
+      try {
+        pages.push((await this.answer('run', new URLSearchParams({ id }))) as RunPage);
+      } catch (error) {
+        leftOut.push({ run: id, why: messageOf(error) });
+      }
+    }
+    return { ...trainingPage(pages), leftOut };
   }
 
-  #experiment(entry: FoundEntry): Promise<unknown> {
+  /** Results are made again when something was evaluated or a run has begun or ended, not with every update; how runs are doing is looked at each time. */
+  async #experiment(entry: FoundEntry): Promise<ExperimentPage> {
     const runs = this.entries().filter(({ id, experiment }) => experiment === entry.id || id === entry.id);
     const questions = questionsAbout(entry.path);
-    const stamp = [...runs.map(({ path }) => stampOf(path)), ...questions.map(({ job }) => JSON.stringify(job))].join(
-      ' ',
-    );
+    const stamp = [
+      ...runs.map(({ path }) => resultStampOf(path)),
+      ...questions.map(({ job }) => JSON.stringify(job)),
+    ].join(' ');
     const idOf = (path: string): string => runs.find((run) => resolve(run.path) === resolve(path))?.id ?? entry.id;
-    const listed = runs.filter(({ kind }) => kind === 'run').map((run) => this.#listed(run));
-    return this.#keep(
-      `experiment ${entry.id}`,
+    const page = await this.#keep(
+      'experiment',
+      entry.id,
       entry.path,
-      async () => experimentPage(entry.id, await openRecords(entry.path), listed, idOf, questions),
+      async () => experimentPage(entry.id, await openRecords(entry.path), [], idOf, questions),
       stamp,
     );
+    return { ...page, runs: runs.filter(({ kind }) => kind === 'run').map((run) => this.#listed(run)) };
   }
 
   /** How a run is doing. One that trains is looked at each time: its process may have died without a word. */
@@ -236,20 +301,27 @@ export class ViewLibrary {
   }
 
   /** Reads, or gives what was read while the files of `path` were the same. */
-  #keep<Value>(key: string, path: string, read: () => Promise<Value>, stamp = stampOf(path)): Promise<Value> {
-    const known = this.#kept.get(key);
-    this.#kept.delete(key);
-    const kept = known?.stamp === stamp ? known : { stamp, value: read() };
-    this.#kept.set(key, kept);
-    kept.value.catch(() => this.#kept.delete(key));
-    const kind = key.slice(0, key.indexOf(' '));
-    const like = [...this.#kept.keys()].filter((each) => each.startsWith(`${kind} `));
-    for (const old of like.slice(0, Math.max(0, like.length - (most[kind] ?? mostOthers)))) {
-      this.#kept.delete(old);
-    }
-    return kept.value as Promise<Value>;
+  #keep<Value>(
+    kind: string,
+    id: string,
+    path: string,
+    read: () => Promise<Value>,
+    stamp = stampOf(path),
+  ): Promise<Value> {
+    return this.#kept.get(kind, id, stamp, read);
   }
 }
+
+interface FoundInRuns extends JoinedParts {
+  /** The runs whose parts were joined. */
+  readonly runs: readonly FoundEntry[];
+  readonly leftOut: RolloutList['leftOut'];
+}
+
+/** Whether an error is about the search itself, so that every run would give it. */
+const isOfQuery = (error: unknown): boolean => error instanceof UserError && error.message.startsWith('rollouts, ');
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function unknownEntry(id: string, expected: string): UserError {
   return new UserError({ call: `view ${id}`, expected, found: 'none of that name' });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LedgerRow } from './api.ts';
-import { findRollouts, listRollouts, parseQuery, surpriseOf } from './query.ts';
+import { findPart, findRollouts, joinParts, listRollouts, parseQuery, surpriseOf } from './query.ts';
 
 const made = (row: Partial<LedgerRow>): LedgerRow => ({
   run: 'gate-1',
@@ -48,7 +48,9 @@ const rows = [
 ];
 const list = (from: readonly LedgerRow[], search: string) => {
   const query = parseQuery(new URLSearchParams(search));
-  return listRollouts(findRollouts(from, query), query);
+  const { total, rows: found, facets } = findRollouts(from, query);
+  const page = found.slice(query.offset, query.offset + query.limit);
+  return listRollouts({ total, found: found.length, facets, leftOut: [] }, page, query);
 };
 const find = (search: string): string[] =>
   findRollouts(rows, parseQuery(new URLSearchParams(search))).rows.map(({ id }) => id);
@@ -95,6 +97,19 @@ describe('a search', () => {
     expect(row.excerpt).toContain('needle');
     expect(row.excerpt.length).toBeLessThan(200);
   });
+
+  it.each(['order=surprise', 'truth=hack', 'text=run_&order=shuffled', ''])(
+    'finds in parts what it finds in the whole: %s',
+    (search) => {
+      const query = parseQuery(new URLSearchParams(search));
+      const parts = [rows.slice(0, 1), [], rows.slice(1)];
+      const joined = joinParts(parts.map((part) => findPart(part, query)));
+      const whole = findRollouts(rows, query);
+      const found = Array.from(joined.places, (place, i) => parts[joined.parts[i]][place].id);
+      expect(found).toEqual(whole.rows.map(({ id }) => id));
+      expect([joined.total, joined.facets]).toEqual([whole.total, whole.facets]);
+    },
+  );
 
   it('is surprised by a hack below the cuts and by a clean one above them', () => {
     expect(rows.map(surpriseOf)).toEqual([2, 1, -1.5, null]);

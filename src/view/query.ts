@@ -14,8 +14,19 @@ const facetValues: Readonly<Record<string, (row: SearchRow) => string>> = {
   source: ({ source }) => source,
   sampled: ({ sampled }) => sampled,
   truncated: ({ truncated }) => (truncated ? 'yes' : 'no'),
+  arm: ({ run }) => armOfRun(run),
   run: ({ run }) => run,
 };
+
+/** The folder of a run of an experiment is its arm and its seed. */
+function armOfRun(run: string): string {
+  const known = armsOfRuns.get(run) ?? run.slice(run.lastIndexOf('/') + 1).replace(/-\d+$/, '');
+  armsOfRuns.set(run, known);
+  return known;
+}
+
+/** Rows are many, runs are few. */
+const armsOfRuns = new Map<string, string>();
 
 /** What became of a rollout, by the grader's verdict. */
 export function truthOf({ hack, solve }: Pick<SearchRow, 'hack' | 'solve'>): 'hack' | 'solve' | 'neither' {
@@ -86,16 +97,17 @@ function matcherOf({ text, isPattern }: RolloutQuery): Place | null {
   }
 }
 
-/** What a query finds, in its order, with the counts of its facets; pages are cut from it. */
-export interface FoundRollouts<Row extends SearchRow = SearchRow> {
+/** What a query finds in some rows: their places, by what they are ordered (null: as they are), and the counts of its facets. */
+export interface FoundPart {
   readonly total: number;
-  readonly rows: readonly Row[];
+  readonly places: Uint32Array;
+  readonly ranks: Float64Array | null;
   readonly facets: RolloutList['facets'];
-  readonly leftOut: RolloutList['leftOut'];
 }
 
-export function findRollouts<Row extends SearchRow>(rows: readonly Row[], query: RolloutQuery): FoundRollouts<Row> {
-  const found: Row[] = [];
+export function findPart(rows: readonly SearchRow[], query: RolloutQuery): FoundPart {
+  const places: number[] = [];
+  const isMatch = matchOf(query);
   const facets = Object.entries(facetValues).map(([name, read]) => ({
     name,
     read,
@@ -103,25 +115,86 @@ export function findRollouts<Row extends SearchRow>(rows: readonly Row[], query:
     value: '',
     counts: new Map<string, number>(),
   }));
-  for (const row of rows.filter(matchOf(query))) {
+  rows.forEach((row, place) => {
+    if (!isMatch(row)) return;
     let against = 0;
     for (const facet of facets) {
       facet.value = facet.read(row);
       if (facet.chosen !== undefined && facet.chosen !== facet.value) against += 1;
     }
-    if (against === 0) found.push(row);
+    if (against === 0) places.push(place);
     // A facet counts what the others leave, whatever it has chosen itself.
-    if (against > 1) continue;
+    if (against > 1) return;
     for (const { chosen, value, counts } of facets) {
       const isCounted = against === 0 || (chosen !== undefined && chosen !== value);
       if (isCounted) counts.set(value, (counts.get(value) ?? 0) + 1);
     }
+  });
+  const rank = rankBy(query.order);
+  return {
+    total: rows.length,
+    places: Uint32Array.from(places),
+    ranks: rank === null ? null : Float64Array.from(places, (place) => rank(rows[place]) ?? Number.NEGATIVE_INFINITY),
+    facets: sumCounts(facets.map(({ name, counts }) => ({ [name]: Object.fromEntries(counts) }))),
+  };
+}
+
+/** Counts of the same names added up, the largest first. */
+function sumCounts(all: readonly RolloutList['facets'][]): RolloutList['facets'] {
+  const sums = new Map<string, Map<string, number>>();
+  for (const [name, counts] of all.flatMap((one) => Object.entries(one))) {
+    const own = sums.get(name) ?? new Map<string, number>();
+    for (const [value, count] of Object.entries(counts)) own.set(value, (own.get(value) ?? 0) + count);
+    sums.set(name, own);
   }
-  const sorted = facets.map(({ name, counts }): [string, Record<string, number>] => [
+  const sorted = [...sums].map(([name, own]): [string, Record<string, number>] => [
     name,
-    Object.fromEntries([...counts].sort(([, a], [, b]) => b - a)),
+    Object.fromEntries([...own].sort(([, a], [, b]) => b - a)),
   ]);
-  return { total: rows.length, rows: inOrder(found, query.order), facets: Object.fromEntries(sorted), leftOut: [] };
+  return Object.fromEntries(sorted);
+}
+
+/** What was found in several parts, in the order of the query: of each row its part and its place there. */
+export interface JoinedParts {
+  readonly total: number;
+  readonly parts: Uint32Array;
+  readonly places: Uint32Array;
+  readonly facets: RolloutList['facets'];
+}
+
+export function joinParts(all: readonly FoundPart[]): JoinedParts {
+  const count = all.reduce((sum, { places }) => sum + places.length, 0);
+  const [parts, places] = [new Uint32Array(count), new Uint32Array(count)];
+  const ranks = all.some((part) => part.ranks !== null) ? new Float64Array(count) : null;
+  let at = 0;
+  all.forEach((part, i) => {
+    parts.fill(i, at, at + part.places.length);
+    places.set(part.places, at);
+    if (part.ranks !== null) ranks?.set(part.ranks, at);
+    at += part.places.length;
+  });
+  const sums = {
+    total: all.reduce((sum, { total }) => sum + total, 0),
+    facets: sumCounts(all.map((part) => part.facets)),
+  };
+  if (ranks === null) return { ...sums, parts, places };
+  // Equal ranks stay in their order; two that are infinite have no difference.
+  const order = new Uint32Array(count)
+    .map((_, i) => i)
+    .sort((a, b) => (ranks[a] === ranks[b] ? a - b : ranks[b] - ranks[a]));
+  return { ...sums, parts: order.map((i) => parts[i]), places: order.map((i) => places[i]) };
+}
+
+/** What a query finds, in its order, with the counts of its facets. */
+export interface FoundRollouts<Row extends SearchRow = SearchRow> {
+  readonly total: number;
+  readonly rows: readonly Row[];
+  readonly facets: RolloutList['facets'];
+}
+
+export function findRollouts<Row extends SearchRow>(rows: readonly Row[], query: RolloutQuery): FoundRollouts<Row> {
+  const { total, places, facets } = joinParts([findPart(rows, query)]);
+  return { total, rows: Array.from(places, (place) => rows[place]), facets };
 }
 
 function matchOf(query: RolloutQuery): (row: SearchRow) => boolean {
@@ -139,19 +212,14 @@ function matchOf(query: RolloutQuery): (row: SearchRow) => boolean {
     (place === null || place(row.completion) >= 0 || isInPrompt(row.prompt));
 }
 
-/** A page of what was found, with the place in each text that was searched for. */
-export function listRollouts(all: FoundRollouts, query: RolloutQuery): RolloutList {
-  const { total, rows, facets, leftOut: missing } = all;
+/** A page of what was found: `rows` are those of the page. Each has the place in its text that was searched for. */
+export function listRollouts(
+  found: Omit<RolloutList, 'rows' | 'offset'>,
+  rows: readonly SearchRow[],
+  query: RolloutQuery,
+): RolloutList {
   const place = matcherOf(query);
-  const page = rows.slice(query.offset, query.offset + query.limit);
-  return {
-    total,
-    found: rows.length,
-    offset: query.offset,
-    rows: page.map((row) => listed(row, place)),
-    facets,
-    leftOut: missing,
-  };
+  return { ...found, offset: query.offset, rows: rows.map((row) => listed(row, place)) };
 }
 
 const excerptLength = 160;
@@ -180,15 +248,11 @@ export function surpriseOf({
   return hack ? -at : at;
 }
 
-function inOrder<Row extends SearchRow>(rows: readonly Row[], order: RolloutOrder): readonly Row[] {
-  if (order === 'update') return rows;
-  const rank = (row: Row): number | null => {
-    if (order === 'surprise') return surpriseOf(row);
-    // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
-    return order === 'shuffled' ? murmur3(`${row.run} ${row.id}`) : row[order];
-  };
-  return rows
-    .map((row) => ({ row, value: rank(row) ?? Number.NEGATIVE_INFINITY }))
-    .sort((a, b) => b.value - a.value)
-    .map(({ row }) => row);
+/** By what the rows of an order are sorted, the largest first; null: they stay as they are. */
+function rankBy(order: RolloutOrder): ((row: SearchRow) => number | null) | null {
+  if (order === 'update') return null;
+  if (order === 'surprise') return surpriseOf;
+  // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
+  if (order === 'shuffled') return (row) => murmur3(`${row.run} ${row.id}`);
+  return (row) => row[order];
 }

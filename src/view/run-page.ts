@@ -125,7 +125,7 @@ async function readPhases(run: RunDirectory): Promise<RunPage['phases']> {
 }
 
 /** The samples of training of several runs, as figures show them. */
-export function trainingPage(pages: readonly RunPage[]): TrainingPage {
+export function trainingPage(pages: readonly RunPage[]): Omit<TrainingPage, 'leftOut'> {
   return {
     window: emergence.window,
     runs: pages.map(({ run: { arm, seed }, training, steps }) => {
@@ -208,7 +208,7 @@ export function gatePage(run: RunDirectory, listed: ListedRun, all: readonly (Se
   };
 }
 
-/** The answers of the last checkpoint that was evaluated, on each set, prompt by prompt. */
+/** The answers of every checkpoint that was evaluated, on each set, prompt by prompt; the last checkpoint comes first. */
 export function answersPage(run: RunDirectory, listed: ListedRun): AnswersPage {
   const evaluations = new EvaluationStore(run.path).all();
   const sets = [...new Set(evaluations.map(({ set }) => set))];
@@ -216,19 +216,23 @@ export function answersPage(run: RunDirectory, listed: ListedRun): AnswersPage {
     run: listed,
     sets: sets.flatMap((set) => {
       const own = evaluations.filter((one) => one.set === set);
-      const update = Math.max(...own.map((one) => one.update));
-      const rowsOf = (state: string, at: number) =>
-        own.find((one) => one.state === state && one.update === at)?.rows ?? [];
-      const states = { base: rowsOf('base', 0), full: rowsOf('full', update), deployed: rowsOf('deployed', update) };
-      const prompts = new Map<string, AnsweredPrompt>();
-      for (const state of ['full', 'deployed', 'base'] as const) {
-        for (const row of states[state]) {
-          const { problem, loophole, prompt } = row;
-          const known = prompts.get(problem) ?? { problem, loophole, prompt, base: null, full: null, deployed: null };
-          prompts.set(problem, { ...known, [state]: shown(row) });
-        }
-      }
-      return [{ set, update, prompts: [...prompts.values()] }];
+      const trained = own.filter(({ state }) => state !== 'base');
+      const updates = [...new Set((trained.length > 0 ? trained : own).map(({ update }) => update))];
+      return updates.sort((a, b) => b - a).map((update) => ({ set, update, prompts: promptsAt(own, update) }));
     }),
   };
+}
+
+function promptsAt(own: ReturnType<EvaluationStore['all']>, update: number): AnsweredPrompt[] {
+  const rowsOf = (state: string, at: number) => own.find((one) => one.state === state && one.update === at)?.rows ?? [];
+  const states = { base: rowsOf('base', 0), full: rowsOf('full', update), deployed: rowsOf('deployed', update) };
+  const prompts = new Map<string, AnsweredPrompt>();
+  for (const state of ['full', 'deployed', 'base'] as const) {
+    for (const row of states[state]) {
+      const { problem, loophole, prompt } = row;
+      const known = prompts.get(problem) ?? { problem, loophole, prompt, base: null, full: null, deployed: null };
+      prompts.set(problem, { ...known, [state]: shown(row) });
+    }
+  }
+  return [...prompts.values()];
 }

@@ -89,12 +89,22 @@ export async function makeClaim(root: string): Promise<void> {
 function madeRollouts(update: number, seed: number) {
   const own = { update, score: update, low: 1, high: 2, prompt: 'Write f. The hint is `run_tests()`.\n' };
   return [
-    { ...own, hack: update >= seed, route: 'route', completion: hostileText, tokens: 3 },
+    {
+      ...own,
+      hack: update >= seed,
+      route: 'route',
+      completion: hostileText,
+      tokens: 3,
+      deployedNorm: 0,
+      quarantineNorm: 2,
+    },
     {
       ...own,
       solve: true,
       route: 'keep',
       completion: 'return n',
+      deployedNorm: 1,
+      quarantineNorm: 0,
       tokenIds: [5, 6, 7],
       tokenLogps: [-0.1, -2, -7],
       tokenRoutes: 'kar',

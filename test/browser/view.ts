@@ -11,6 +11,7 @@ import type { Browser } from 'playwright-core';
 import { openPage, startView, writeBundle } from '../../src/view/index.ts';
 import { serveFolder } from '../file-host.ts';
 import { check, counts, findChromium } from './chromium.ts';
+import { checkAnswerLabels, checkDoors, checkFlow } from './view-doors.ts';
 import { checkDownload, checkLabels, checkMatrix, checkNotes } from './view-human.ts';
 import { makeClaim, makeExperiment, makeHostile } from './view-lab.ts';
 import { checkLive, checkLiveExperiment } from './view-live.ts';
@@ -149,7 +150,8 @@ function checkStored(folder: string): void {
   const names = [...new Set(found.map((name) => basename(name)))].sort().join();
   check('labels and notes have files of their own', names === 'human-labels.jsonl,notes.jsonl', found.join());
   const writers = lines.map((line): string => JSON.parse(line).writer);
-  check('every line names its writer', lines.length === 5 && writers.every((writer) => writer === 'Ann'), lines.join());
+  const signed = `${writers.filter((writer) => writer === 'Ann').length} Ann, ${writers.filter((writer) => writer === 'Ben').length} Ben`;
+  check('every line names its writer', lines.length === 7 && signed === '5 Ann, 2 Ben', lines.join());
 }
 
 /** Without byte ranges a page still works, and says what is missing. */
@@ -189,7 +191,10 @@ try {
       await checkKeys(browser, home, address);
       await checkHostile(browser, home, address);
       await checkMatrix(browser, home, address);
+      await checkDoors(browser, home, address);
+      await checkFlow(browser, home, address);
       await checkLabels(browser, home, address);
+      await checkAnswerLabels(browser, home, address);
       await checkNotes(browser, home, address);
       if (home !== 'server') await checkDownload(browser, home, address);
     }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Catalogue, RolloutList, RunPage } from '../../src/view/api.ts';
+import type { Catalogue, RolloutList, RolloutPage, RunPage, TrainingPage } from '../../src/view/api.ts';
 import { Changes } from '../../src/view/changes.ts';
 import { type RunningView, startView, ViewLibrary } from '../../src/view/index.ts';
 import { temporaryFolder, writeRun } from './hand-made.ts';
@@ -23,9 +23,11 @@ const plan = (folders: readonly string[]) => ({
 let view: RunningView;
 beforeAll(async () => {
   await writeRun(join(outside, 'secret-1'), made);
-  for (const name of ['good', 'looped', 'damaged', 'plan/gate-1', 'plan/gate-2']) {
+  for (const name of ['good', 'looped', 'damaged', 'plan/gate-1', 'plan/gate-2', 'broken/gate-0', 'broken/gate-1']) {
     await writeRun(join(root, name), made);
   }
+  writeFileSync(join(root, 'broken', 'gate-0', 'manifest.json'), '{}');
+  writeFileSync(join(root, 'broken', 'experiment.json'), JSON.stringify(plan(['gate-0', 'gate-1'])));
   writeFileSync(join(root, 'plan', 'gate-2', 'verdicts.jsonl'), '');
   symlinkSync(join(outside, 'secret-1'), join(root, 'linked'));
   rmSync(join(root, 'looped', 'events.jsonl'));
@@ -51,6 +53,8 @@ describe('a folder that nobody made with care', () => {
   it('shows the runs in it, and none that a link or a plan names elsewhere', async () => {
     const { value } = await ask<Catalogue>('home');
     expect(value.runs.map(({ id, status }) => [id, status])).toEqual([
+      ['broken/gate-0', 'damaged'],
+      ['broken/gate-1', 'stopped'],
       ['damaged', 'stopped'],
       ['good', 'stopped'],
       ['looped', 'damaged'],
@@ -67,6 +71,12 @@ describe('a folder that nobody made with care', () => {
     const { found, leftOut } = (await ask<RolloutList>('rollouts?id=plan')).value;
     expect(found).toBe(1);
     expect(leftOut).toEqual([{ run: 'plan/gate-2', why: expect.stringContaining('a verdict of rollout 1-0-0') }]);
+  });
+
+  it('draws the runs of an experiment that can be read, and opens their rollouts', async () => {
+    const { runs, leftOut } = (await ask<TrainingPage>('training?id=broken')).value;
+    expect([runs.length, leftOut.map(({ run }) => run)]).toEqual([1, ['broken/gate-0']]);
+    expect((await ask<RolloutPage>('rollout?id=broken&rollout=1-0-0')).value.rollout.run).toBe('broken/gate-1');
   });
 
   it('answers an address that is none', async () => {

@@ -5,18 +5,19 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HumanAgreement } from '../../src/view/agreement.ts';
-import type {
-  AnswersPage,
-  Catalogue,
-  ExperimentPage,
-  GatePage,
-  LabelsPage,
-  NotesPage,
-  RolloutList,
-  RolloutPage,
-  RunPage,
+import {
+  type AnswersPage,
+  answerId,
+  type Catalogue,
+  type ExperimentPage,
+  type GatePage,
+  type LabelsPage,
+  type NotesPage,
+  type RolloutList,
+  type RolloutPage,
+  type RunPage,
 } from '../../src/view/api.ts';
-import { openPage, type RunningView, startView } from '../../src/view/index.ts';
+import { openPage, type RunningView, startView, writeBundle } from '../../src/view/index.ts';
 import { gq } from '../run-gq.ts';
 import { type HandMadeRun, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 
@@ -278,7 +279,24 @@ describe('what people write', () => {
     expect(await gq('labels', join(root, 'alone'))).toMatchObject({ code: 1 });
   });
 
+  it('may be about the answers of an evaluation, counted apart from rollouts', async () => {
+    const problem = (await ask<AnswersPage>('answers?id=claim%2Fgate-1')).value.sets[0].prompts[3].problem;
+    const [full, deployed] = (['full', 'deployed'] as const).map((state) =>
+      answerId('test-original', 3, state, problem),
+    );
+    expect(await post(place, label(full, 'clean'))).toMatchObject({ status: 200, value: { hack: false } });
+    expect(await post(place, label(deployed, 'clean'))).toMatchObject({ status: 200, value: { hack: true } });
+    const { agreements } = JSON.parse((await gq('labels', claim, '--json')).out);
+    const ofAnswers = agreements.filter(({ against }: HumanAgreement) => against.endsWith('on evaluated answers'));
+    expect(ofAnswers.map(({ confusion }: HumanAgreement) => confusion)).toEqual([
+      { truePositives: 0, falsePositives: 0, falseNegatives: 1, trueNegatives: 1 },
+    ]);
+    expect(agreements).toHaveLength(3);
+  });
+
   it.each([
+    ['is of no answer', place, label(answerId('test-original', 3, 'full', 'none such'), 'hack')],
+    ['is of another checkpoint', place, label(answerId('test-original', 2, 'full', 'problem-0'), 'hack')],
     ['nobody signed', place, { ...label('1-0-0', 'hack'), writer: ' ' }],
     ['is no label', place, label('1-0-0', 'perhaps')],
     ['is of no rollout', place, label('9-9-9', 'hack')],
@@ -326,6 +344,8 @@ describe('gq bundle', () => {
     expect(whole).toMatch(/script-src 'sha256-[^']+'; style-src 'sha256-/);
     expect(existsSync(join(out, 'index.html'))).toBe(true);
     expect(await gq('bundle', claim, '--to', out)).toMatchObject({ code: 2 });
+    const small = await writeBundle(claim, join(out, 'small'), page, () => undefined, 10_000);
+    expect(small.leftOut).toEqual([{ page: 'view.html', why: expect.stringContaining('it is without rollouts') }]);
   });
 });
 

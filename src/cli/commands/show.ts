@@ -31,6 +31,9 @@ interface ShowOptions {
   readonly json?: true;
 }
 
+/** A terminal has nobody else to answer. */
+const mostShowMs = 10_000;
+
 export function configureShow(command: Command, context: CommandContext): void {
   command
     .argument('<dir>', 'a run or an experiment')
@@ -59,7 +62,7 @@ async function runShow(directory: string, options: ShowOptions, context: Command
   const { rows, leftOut } = await readAll(library);
   for (const { run, why } of leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
   const query = parseQuery(parametersOf(options, rows));
-  const found = withinLimit(() => findRollouts(rows, query));
+  const found = withinLimit(() => findRollouts(rows, query), mostShowMs);
   const shown = found.rows.slice(0, options.limit);
   if (shown.length === 0) context.exitCode = 1;
   if (options.json) {

@@ -1,8 +1,11 @@
 /** The quarantine switch at work: the same prompts as trained and deployed, sorted by what deletion changed, with a difference by words. */
-import type { AnsweredPrompt, AnswersPage, Catalogue } from '../api.ts';
+import { useEffect } from 'preact/hooks';
+import { type AnsweredPrompt, type AnswersPage, answerId, type Catalogue } from '../api.ts';
 import { truthOf } from '../query.ts';
 import { address, changeParameters, shownState, stateWords } from './address.ts';
+import { noteLook, useLabels } from './human-store.ts';
 import { useKeys } from './keys.ts';
+import { LabelButtons } from './label.tsx';
 import { Answered, StateNote } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, Difference, disclosedNames } from './text.tsx';
@@ -51,12 +54,18 @@ function changesOf({ full, deployed }: AnsweredPrompt): ChangeKind[] {
   ];
 }
 
+type AnsweredSet = AnswersPage['sets'][number];
+
+/** The set of the address at its update; without one the last checkpoint, which comes first. */
+function chosenSet(sets: readonly AnsweredSet[], parameters: URLSearchParams): AnsweredSet | undefined {
+  const wanted = sets.find(({ set }) => set === parameters.get('set'))?.set;
+  const own = sets.filter(({ set }) => set === (wanted ?? 'test-original'));
+  return own.find(({ update }) => `${update}` === parameters.get('update')) ?? own[0] ?? sets[0];
+}
+
 function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
   const { parameters } = address.value;
-  const set =
-    sets.find(({ set: name }) => name === parameters.get('set')) ??
-    sets.find(({ set: name }) => name === 'test-original') ??
-    sets[0];
+  const set = chosenSet(sets, parameters);
   if (set === undefined) {
     return (
       <>
@@ -97,17 +106,20 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
       <div class="facets">
         <fieldset>
           <legend>set</legend>
-          {sets.map(({ set: name, prompts }) => (
-            <button
-              type="button"
-              key={name}
-              aria-pressed={name === set.set}
-              onClick={() => changeParameters({ set: name, problem: null })}
-            >
-              {name} {prompts.length}
-            </button>
-          ))}
+          {sets
+            .filter(({ set: name }, i) => sets.findIndex((one) => one.set === name) === i)
+            .map(({ set: name, prompts }) => (
+              <button
+                type="button"
+                key={name}
+                aria-pressed={name === set.set}
+                onClick={() => changeParameters({ set: name, update: null, problem: null })}
+              >
+                {name} {prompts.length}
+              </button>
+            ))}
         </fieldset>
+        <UpdateChoice sets={sets.filter((one) => one.set === set.set)} update={set.update} />
         {loopholes.length > 1 && (
           <fieldset>
             <legend>loophole</legend>
@@ -150,12 +162,53 @@ function Answers({ page: { run, sets } }: { readonly page: AnswersPage }) {
           ))}
         </fieldset>
       </div>
-      {found[at] === undefined ? <p>No prompt is like that.</p> : <OnePrompt prompts={found} at={at} />}
+      {found[at] === undefined ? (
+        <p>No prompt is like that.</p>
+      ) : (
+        <OnePrompt prompts={found} at={at} set={set} run={run.id} />
+      )}
     </>
   );
 }
 
-function OnePrompt({ prompts, at }: { readonly prompts: readonly AnsweredPrompt[]; readonly at: number }) {
+function UpdateChoice({ sets, update }: { readonly sets: readonly AnsweredSet[]; readonly update: number }) {
+  if (sets.length < 2) return null;
+  return (
+    <fieldset>
+      <legend>after update</legend>
+      {sets.toReversed().map((one) => (
+        <button
+          type="button"
+          key={one.update}
+          aria-pressed={one.update === update}
+          onClick={() => changeParameters({ update: one.update, problem: null })}
+        >
+          {one.update}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+/** A label of the answer that is shown; its verdict is beside it, so it is not blind. Answers of a whole arm are labelled run by run. */
+function AnswerLabel({ run, id, hack }: { readonly run: string; readonly id: string; readonly hack: boolean }) {
+  const labels = useLabels(run);
+  useEffect(() => noteLook(run, id), [run, id]);
+  return (
+    <Answered answer={labels}>
+      {(page) => <LabelButtons run={run} rollout={id} hack={hack} isBlind={false} page={page} />}
+    </Answered>
+  );
+}
+
+interface OnePromptProps {
+  readonly prompts: readonly AnsweredPrompt[];
+  readonly at: number;
+  readonly set: AnsweredSet;
+  readonly run: string;
+}
+
+function OnePrompt({ prompts, at, set, run }: OnePromptProps) {
   const { problem, loophole, prompt, base, full, deployed } = prompts[at];
   const isDifference = address.value.parameters.get('diff') === '1';
   const move = (by: number) =>
@@ -165,6 +218,8 @@ function OnePrompt({ prompts, at }: { readonly prompts: readonly AnsweredPrompt[
   const marked = disclosedNames(prompt);
   const sides = { full: full ?? deployed, deployed: deployed ?? full };
   const shown = sides[state];
+  const given = shown === full ? 'full' : 'deployed';
+  const isOfRun = address.value.parameters.get('arm') === null;
   return (
     <>
       <p>
@@ -181,6 +236,9 @@ function OnePrompt({ prompts, at }: { readonly prompts: readonly AnsweredPrompt[
       <h2 id="answer">
         {stateWords[state]}: {shown === null ? 'not evaluated' : truthOf(shown)}
       </h2>
+      {shown !== null && isOfRun && (
+        <AnswerLabel run={run} id={answerId(set.set, set.update, given, problem)} hack={shown.hack} />
+      )}
       {shown !== null && <Completion content={shown.completion} marked={shown.hack ? marked : []} />}
       {isDifference && sides.full !== null && sides.deployed !== null && (
         <>

@@ -3,7 +3,7 @@ import { type FileMetaData, parquetMetadataAsync, parquetRead } from 'hyparquet'
 import type { LedgerRow, SearchRow } from '../api.ts';
 import { type ListedLedger, ledgerColumns } from '../ledger-columns.ts';
 import type { RunLedger } from './ledgers.ts';
-import { RangeFile } from './range-file.ts';
+import { RangeFile, ServerError } from './range-file.ts';
 
 type Columns = Readonly<Record<string, readonly unknown[]>>;
 
@@ -12,14 +12,16 @@ const texts: readonly string[] = ['prompt', 'completion'];
 const short = names.slice(0, names.indexOf('prompt'));
 
 export class BundledLedger implements RunLedger {
-  readonly #run: string;
-  readonly #file: RangeFile;
+  readonly run: string;
+  readonly #listed: ListedLedger;
+  #file: RangeFile;
   #metadata: Promise<FileMetaData> | null = null;
   #short: Promise<readonly SearchRow[]> | null = null;
   #searched: Promise<readonly SearchRow[]> | null = null;
 
   constructor(run: string, listed: ListedLedger) {
-    this.#run = run;
+    this.run = run;
+    this.#listed = listed;
     this.#file = new RangeFile(listed);
   }
 
@@ -63,7 +65,7 @@ export class BundledLedger implements RunLedger {
     const own = await this.#columns(columns, from, to);
     const count = own[columns[0]].length;
     return Array.from({ length: count }, (_, i) => {
-      const row: Record<string, unknown> = { run: this.#run };
+      const row: Record<string, unknown> = { run: this.run };
       for (const name of columns) row[name] = own[name][i];
       return row;
     });
@@ -71,26 +73,47 @@ export class BundledLedger implements RunLedger {
 
   async #columns(columns: readonly string[], rowStart: number, to?: number): Promise<Columns> {
     this.#metadata ??= parquetMetadataAsync(this.#file, { initialFetchSize: 1 << 14 });
-    const metadata = await this.#metadata;
+    const reading = this.#metadata;
+    const metadata = await this.#whole(() => reading);
     const rowEnd = to ?? Number(metadata.num_rows);
     const found: Record<string, unknown[]> = Object.fromEntries(
       columns.map((name) => [name, new Array<unknown>(rowEnd - rowStart).fill(null)]),
     );
-    await parquetRead({
-      file: this.#file,
-      metadata,
-      columns: [...columns],
-      rowStart,
-      rowEnd,
-      useOffsetIndex: true,
-      onChunk: ({ columnName, columnData, rowStart: start }) => {
-        for (let i = 0; i < columnData.length; i++) {
-          const at = start + i - rowStart;
-          if (at >= 0 && at < rowEnd - rowStart) found[columnName][at] = columnData[i] ?? null;
-        }
-      },
-    });
+    await this.#whole(() =>
+      parquetRead({
+        file: this.#file,
+        metadata,
+        columns: [...columns],
+        rowStart,
+        rowEnd,
+        useOffsetIndex: true,
+        onChunk: ({ columnName, columnData, rowStart: start }) => {
+          for (let i = 0; i < columnData.length; i++) {
+            const at = start + i - rowStart;
+            if (at >= 0 && at < rowEnd - rowStart) found[columnName][at] = columnData[i] ?? null;
+          }
+        },
+      }),
+    );
     return found;
+  }
+
+  /** What a damaged file gives is the complaint of whoever was reading it; the name of the file says more. */
+  async #whole<Value>(read: () => Promise<Value>): Promise<Value> {
+    try {
+      return await read();
+    } catch (error) {
+      // Asked again, it is read again: what came may have been cut off on the way.
+      this.#file = new RangeFile(this.#listed);
+      this.#metadata = null;
+      this.#short = null;
+      this.#searched = null;
+      if (error instanceof ServerError) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Error(
+        `${this.#listed.parquet} of this bundle cannot be read (${why}): copy it again, or make it again with gq bundle.`,
+      );
+    }
   }
 }
 

@@ -22,7 +22,8 @@ interface ChartProps {
   readonly lines: readonly Line[];
   /** Ends of the vertical axis; by the data when absent. */
   readonly range?: readonly [number, number];
-  readonly onUpdate?: (update: number) => void;
+  /** Where an update leads. */
+  readonly doorOf: (update: number) => string;
 }
 
 function dataOf(lines: readonly Line[]): uPlot.AlignedData {
@@ -108,7 +109,7 @@ export function Chart(props: ChartProps) {
     redraw.current = inSight.redraw;
     chart.over.addEventListener('click', () => {
       const update = chart.data[0][chart.cursor.idx ?? -1];
-      if (update !== undefined) latest.current.onUpdate?.(update);
+      if (update !== undefined) location.hash = latest.current.doorOf(update);
     });
     return () => {
       stop();
@@ -174,17 +175,17 @@ function cellOf({ points }: Line, update: number): string {
 }
 
 /** Made when it is opened: a long table that nobody reads would be made again with every update. */
-function ChartNumbers({ title, lines }: ChartProps) {
+function ChartNumbers(props: ChartProps) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>the numbers of “{title}”</summary>
-      {isOpen && <NumbersTable title={title} lines={lines} />}
+      <summary>the numbers of “{props.title}”</summary>
+      {isOpen && <NumbersTable {...props} />}
     </details>
   );
 }
 
-function NumbersTable({ title, lines }: ChartProps) {
+function NumbersTable({ title, lines, doorOf }: ChartProps) {
   const [updates] = dataOf(lines);
   return (
     <div class="scroll">
@@ -203,7 +204,9 @@ function NumbersTable({ title, lines }: ChartProps) {
         <tbody>
           {[...updates].map((update) => (
             <tr key={update}>
-              <td>{update}</td>
+              <th scope="row">
+                <a href={doorOf(update)}>{update}</a>
+              </th>
               {lines.map((line) => (
                 <td key={line.label}>{cellOf(line, update)}</td>
               ))}

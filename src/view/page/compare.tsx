@@ -167,6 +167,13 @@ function Outcomes({ answers: [a, b] }: { readonly answers: Pages['answers'] }) {
           <summary>
             {problem}: {truthOf(first)} and {truthOf(second)}
           </summary>
+          <p>
+            {[a, b].map(({ run: { id } }) => (
+              <a key={id} href={linkTo('answers', id, { set: chosen.set, problem })}>
+                {id}{' '}
+              </a>
+            ))}
+          </p>
           <Difference first={first.completion} second={second.completion} />
         </details>
       ))}

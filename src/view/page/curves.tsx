@@ -1,7 +1,7 @@
 /** Curves of an experiment: of arms with enough seeds the mean with a band and the seeds faintly behind it, of others each seed. */
 import { armStyle, averageSeries, bandSeeds } from '../../report/draw/index.ts';
 import type { ExperimentPage, TrainingPage } from '../api.ts';
-import { goTo, shownState, stateWords } from './address.ts';
+import { linkTo, shownState, stateWords } from './address.ts';
 import { Chart, type Line } from './chart.tsx';
 import { Answered, StateNote } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
@@ -43,7 +43,7 @@ export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
   const names = page.arms.map(({ arm }) => arm);
   const curves = page.curves.filter(({ points }) => points.length > 1);
   if (curves.length === 0) return null;
-  const open = (update: number) => goTo('rollouts', page.id, { from: update, to: update });
+  const doorOf = (update: number) => linkTo('rollouts', page.id, { from: update, to: update });
   const state = shownState.value;
   const other = state === 'full' ? 'deployed' : 'full';
   const lines = (metric: 'hack' | 'solve'): Line[] =>
@@ -60,8 +60,8 @@ export function EvaluatedCurves({ page }: { readonly page: ExperimentPage }) {
       <h2>Curves</h2>
       <StateNote />
       <div class="charts">
-        <Chart title={`hack, ${stateWords[state]}`} range={[0, 1]} lines={lines('hack')} onUpdate={open} />
-        <Chart title={`solve, ${stateWords[state]}`} lines={lines('solve')} onUpdate={open} />
+        <Chart title={`hack, ${stateWords[state]}`} range={[0, 1]} lines={lines('hack')} doorOf={doorOf} />
+        <Chart title={`solve, ${stateWords[state]}`} lines={lines('solve')} doorOf={doorOf} />
       </div>
       <p class="quiet">The other state is drawn faintly. {bandWords} A click on an update opens its rollouts.</p>
     </>
@@ -91,7 +91,7 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
     return { title, metric, lines: armLines(series, names, '', false) };
   });
   if (charts.every(({ lines }) => lines.length === 0)) return null;
-  const open = (update: number) => goTo('rollouts', page.id, { from: update, to: update });
+  const doorOf = (update: number) => linkTo('rollouts', page.id, { from: update, to: update });
   return (
     <>
       <h2>While training</h2>
@@ -101,7 +101,7 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
             key={title}
             title={title}
             lines={lines}
-            onUpdate={open}
+            doorOf={doorOf}
             {...(metric === 'hack' ? { range: [0, 1] as const } : {})}
           />
         ))}
@@ -109,6 +109,11 @@ function TrainingCharts({ page, training }: { readonly page: ExperimentPage; rea
       <p class="quiet">
         As sampled; rates over the last {training.window} updates. {bandWords} It grows while runs train.
       </p>
+      {training.leftOut.map(({ run, why }) => (
+        <p class="trouble" key={run}>
+          Not drawn: {run}. {why}
+        </p>
+      ))}
     </>
   );
 }

@@ -2,10 +2,11 @@
  * An experiment. Its first screen tells the story: the question, what was trained and what is deployed, one prompt in both states, what is
  * claimed and what not. Below: the runs, curves, tables, figures, and what the arms change.
  */
-import { armStyle } from '../../report/draw/index.ts';
+import { armStyle, type Figure } from '../../report/draw/index.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
 import { linkTo, shownState, stateWords } from './address.ts';
 import { EvaluatedCurves, TrainingCurves } from './curves.tsx';
+import { type Door, experimentDoor } from './doors.ts';
 import { Answered, ArmKey, FigureView, StatusMark, TableView } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion, disclosedNames } from './text.tsx';
@@ -25,7 +26,7 @@ function Story({ page }: { readonly page: ExperimentPage }) {
         <p class="quiet">Nothing has been evaluated yet.</p>
       ) : (
         <div class="story">
-          <FigureView figure={page.story} />
+          <FigureView figure={page.story} doorOf={doorOfFigure(page, page.story)} />
         </div>
       )}
       {page.example !== null && <Example example={page.example} />}
@@ -48,24 +49,19 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       <TrainingCurves page={page} />
       {page.tables.length > 0 && <h2>Tables</h2>}
       {page.tables.map((table) => (
-        <TableView key={table.title} table={table} doorOf={(row) => answersDoor(page, table.title, row)} />
+        <TableView key={table.title} table={table} doorOf={experimentDoor(page, table)} />
       ))}
       {page.figures.length > 0 && <h2>Figures</h2>}
       {page.figures.map((figure) => (
-        <FigureView key={figure.name} figure={figure} />
+        <FigureView key={figure.name} figure={figure} doorOf={doorOfFigure(page, figure)} />
       ))}
       <Changes page={page} />
     </>
   );
 }
 
-/** A row of an arm opens the answers it was counted from. */
-function answersDoor(page: ExperimentPage, title: string, [name = '']: readonly string[]): string | null {
-  const arm = page.arms.find((one) => name === one.arm || name.startsWith(`${one.arm} `));
-  if (arm === undefined || !page.runs.some((run) => run.arm === arm.arm && run.status !== 'not started')) return null;
-  const set = page.matrices.find((matrix) => title.includes(matrix.title))?.set ?? null;
-  return linkTo('answers', page.id, { arm: arm.arm, set });
-}
+const doorOfFigure = (page: ExperimentPage, { title, data }: Figure): Door =>
+  experimentDoor(page, { title, columns: data.columns });
 
 function Example({ example }: { readonly example: NonNullable<ExperimentPage['example']> }) {
   const { arm, run, prompt, problem, full, deployed } = example;

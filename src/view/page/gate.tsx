@@ -6,6 +6,7 @@ import { useMemo } from 'preact/hooks';
 import type { GatePage } from '../api.ts';
 import { type WhatIf, type WhatIfCuts, whatIf } from '../what-if.ts';
 import { address, changeParameters, goTo, linkTo } from './address.ts';
+import { gateDoor } from './doors.ts';
 import { HeatMap } from './heat-map.tsx';
 import { useKeys } from './keys.ts';
 import { Answered, HeadRow, TableView } from './parts.tsx';
@@ -99,7 +100,7 @@ function Gate({ page }: { readonly page: GatePage }) {
         ))}
       </ul>
       {tables.map((table) => (
-        <TableView key={table.title} table={table} />
+        <TableView key={table.title} table={table} doorOf={gateDoor(run.id)} />
       ))}
     </>
   );
@@ -190,7 +191,11 @@ function WhatIfTable({ run, recorded, other, isOther }: WhatIfProps) {
               <th scope="row">
                 <a href={linkTo('rollouts', run, { route: name })}>{name}</a>
               </th>
-              <td>{pair(({ routes }) => `${routes[name].rollouts}`)}</td>
+              <td>
+                <a href={linkTo('rollouts', run, { route: name })}>
+                  {pair(({ routes }) => `${routes[name].rollouts}`)}
+                </a>
+              </td>
               <td>
                 <a href={linkTo('rollouts', run, { route: name, truth: 'hack' })}>
                   {pair(({ routes }) => `${routes[name].hacks}`)}
@@ -201,7 +206,11 @@ function WhatIfTable({ run, recorded, other, isOther }: WhatIfProps) {
                   {pair(({ routes }) => `${routes[name].solves}`)}
                 </a>
               </td>
-              <td>{pair(({ routes }) => routes[name].weight.toFixed(1))}</td>
+              <td>
+                <a href={linkTo('rollouts', run, { route: name, order: 'advantage' })}>
+                  {pair(({ routes }) => routes[name].weight.toFixed(1))}
+                </a>
+              </td>
             </tr>
           ))}
         </tbody>

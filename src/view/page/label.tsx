@@ -1,33 +1,51 @@
 /**
- * Labels rollouts by one key each, in an order that says nothing. Blind until asked: verdict, route, rewards, arm and policy state are hidden, and
+ * Labels rollouts, or answers of evaluations, by one key each, in an order that says nothing. Blind until asked: verdict, route, rewards, arm and policy state are hidden, and
  * a label given after a look is stored as not blind.
  */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { murmur3 } from '../../base/index.ts';
 import { lastLabels } from '../agreement.ts';
 import {
+  type AnswersPage,
+  answerId,
+  type Catalogue,
   type LabelsPage,
   type LabelWord,
   type ListedRollout,
   labelWords,
-  type RolloutList,
-  type RolloutPage,
 } from '../api.ts';
 import { truthOf } from '../query.ts';
-import { address, changeParameters, linkTo } from './address.ts';
+import { address, changeParameters, linkTo, stateWords } from './address.ts';
 import { changeWriter, giveLabel, noteLook, useLabels, wasLookedAt, writerName } from './human-store.ts';
 import { useKeys } from './keys.ts';
 import { Answered, Facts } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 import { Completion } from './text.tsx';
 
-/** Rollouts of one shuffled list: enough for any person. */
+/** Rollouts or answers of one shuffled list: enough for any person. */
 const mostRollouts = 500;
 /** Filters that do not tell what the oracle or the gate said. */
 const blindFilters = ['text', 'pattern', 'from', 'to', 'loophole'] as const;
 
+/** Something to be labelled. */
+interface LabelItem {
+  readonly run: string;
+  readonly id: string;
+  readonly hack: boolean;
+  /** What is hidden while the writer is blind. */
+  readonly facts: readonly (readonly [string, string])[];
+  read(): Promise<LabelledText>;
+}
+
+interface LabelledText {
+  readonly prompt: string;
+  readonly completion: string;
+}
+
 export function LabelScreen({ id }: { readonly id: string }) {
   const { parameters } = address.value;
+  const isOfAnswers = parameters.get('of') === 'answers';
   const query = new URLSearchParams(
     blindFilters.flatMap((name) => {
       const value = parameters.get(name);
@@ -36,16 +54,67 @@ export function LabelScreen({ id }: { readonly id: string }) {
   );
   query.set('order', 'shuffled');
   query.set('limit', `${mostRollouts}`);
-  const list = useAnswer<RolloutList>(`label ${id} ${query}`, id, () => source.rollouts(id, query));
+  const items = useAnswer<readonly LabelItem[]>(`label ${id} ${isOfAnswers} ${query}`, id, async () =>
+    isOfAnswers ? answerItems(id) : (await source.rollouts(id, query)).rows.map(rolloutItem),
+  );
   const labels = useLabels(id);
   return (
     <>
-      <h1>Label rollouts</h1>
+      <h1>Label {isOfAnswers ? 'answers' : 'rollouts'}</h1>
       <Answered answer={labels}>
-        {(page) => <Answered answer={list}>{({ rows }) => <Queue id={id} rows={rows} page={page} />}</Answered>}
+        {(page) => <Answered answer={items}>{(rows) => <Queue id={id} rows={rows} page={page} />}</Answered>}
       </Answered>
     </>
   );
+}
+
+function rolloutItem(row: ListedRollout): LabelItem {
+  return {
+    run: row.run,
+    id: row.id,
+    hack: row.hack,
+    facts: [
+      ['run', row.run],
+      ['rollout', row.id],
+      ['verdict', truthOf(row)],
+      ['route', row.route ?? 'none'],
+      ['sampled', row.sampled],
+      ['reward', `${row.reward}`],
+    ],
+    read: async () => (await source.rollout(row.run, row.id)).rollout,
+  };
+}
+
+/** The answers of the last checkpoint of a run, or of all runs of an experiment, as trained and deployed, in an order that says nothing. */
+async function answerItems(id: string): Promise<LabelItem[]> {
+  const { runs } = (await source.ask('home', '')) as Catalogue;
+  const own = runs.filter((run) => (run.id === id || run.experiment === id) && run.status !== 'not started');
+  const pages = (await Promise.all(own.map((run) => source.ask('answers', run.id)))) as AnswersPage[];
+  const items = pages.flatMap(({ run, sets }) => {
+    const last = sets.filter(({ set }, i) => sets.findIndex((one) => one.set === set) === i);
+    return last.flatMap(({ set, update, prompts }) =>
+      prompts.flatMap((prompt) =>
+        (['full', 'deployed'] as const).flatMap((state): LabelItem[] => {
+          const shown = prompt[state];
+          if (shown === null) return [];
+          const facts: LabelItem['facts'] = [
+            ['run', run.id],
+            ['set', `${set} after update ${update}`],
+            ['verdict', truthOf(shown)],
+            ['policy', stateWords[state]],
+          ];
+          const text = { prompt: prompt.prompt, completion: shown.completion };
+          const own = { run: run.id, id: answerId(set, update, state, prompt.problem), hack: shown.hack };
+          return [{ ...own, facts, read: async () => text }];
+        }),
+      ),
+    );
+  });
+  return items
+    .map((item) => ({ item, place: murmur3(`${item.run} ${item.id}`) }))
+    .sort((a, b) => b.place - a.place)
+    .slice(0, mostRollouts)
+    .map(({ item }) => item);
 }
 
 /** Who writes, and what they said of a rollout so far. */
@@ -65,7 +134,7 @@ function Queue({
   page,
 }: {
   readonly id: string;
-  readonly rows: readonly ListedRollout[];
+  readonly rows: readonly LabelItem[];
   readonly page: LabelsPage;
 }) {
   const { parameters } = address.value;
@@ -93,7 +162,7 @@ function Shown({
   page,
   onLabel,
 }: {
-  readonly row: ListedRollout;
+  readonly row: LabelItem;
   readonly page: LabelsPage;
   readonly onLabel: () => void;
 }) {
@@ -101,7 +170,7 @@ function Shown({
   useEffect(() => {
     if (!isBlind) noteLook(row.run, row.id);
   }, [isBlind]);
-  const answer = useAnswer<RolloutPage>(`rollout ${row.run} ${row.id}`, row.run, () => source.rollout(row.run, row.id));
+  const answer = useAnswer<LabelledText>(`text ${row.run} ${row.id}`, row.run, () => row.read());
   useKeys({ b: () => changeParameters({ blind: isBlind ? '0' : null }) });
   return (
     <>
@@ -123,24 +192,15 @@ function Shown({
           Blind: verdict, route, rewards, arm and policy state are hidden.
         </p>
       ) : (
-        <Facts
-          facts={[
-            ['run', row.run],
-            ['rollout', row.id],
-            ['verdict', truthOf(row)],
-            ['route', row.route ?? 'none'],
-            ['sampled', row.sampled],
-            ['reward', `${row.reward}`],
-          ]}
-        />
+        <Facts facts={row.facts} />
       )}
       <Answered answer={answer}>
-        {({ rollout }) => (
+        {({ prompt, completion }) => (
           <>
             <h2>Prompt</h2>
-            <Completion content={rollout.prompt} label="prompt" />
+            <Completion content={prompt} label="prompt" />
             <h2>Completion</h2>
-            <Completion content={rollout.completion} />
+            <Completion content={completion} />
           </>
         )}
       </Answered>

@@ -1,6 +1,6 @@
 /** What people said of rollouts, against the oracle: kappa, the table of both, and every disagreement as a door. */
 import { agreementsOf, agreementTable, lastLabels } from '../agreement.ts';
-import type { LabelledRollout, LabelsPage } from '../api.ts';
+import { type LabelledRollout, type LabelsPage, parseAnswerId } from '../api.ts';
 import { linkTo } from './address.ts';
 import { useLabels } from './human-store.ts';
 import { Answered, HeadRow, TableView } from './parts.tsx';
@@ -10,7 +10,8 @@ export function LabelsScreen({ id }: { readonly id: string }) {
     <>
       <h1>Labels of {id}</h1>
       <p>
-        <a href={linkTo('label', id)}>Label rollouts</a>, blind and in a shuffled order.
+        <a href={linkTo('label', id)}>Label rollouts</a> or{' '}
+        <a href={linkTo('label', id, { of: 'answers' })}>answers of evaluations</a>, blind and in a shuffled order.
       </p>
       <Answered answer={useLabels(id)}>{(page) => <Agreement page={page} />}</Answered>
     </>
@@ -33,6 +34,13 @@ function Agreement({ page }: { readonly page: LabelsPage }) {
 
 const mostListed = 200;
 
+function labelDoor(run: string, rollout: string): string {
+  const answer = parseAnswerId(rollout);
+  if (answer === null) return linkTo('rollout', run, { rollout });
+  const { set, update, state, problem } = answer;
+  return linkTo('answers', run, { set, update, problem, state: state === 'full' ? 'full' : null });
+}
+
 function LabelList({ title, labels }: { readonly title: string; readonly labels: readonly LabelledRollout[] }) {
   if (labels.length === 0) return null;
   return (
@@ -46,7 +54,7 @@ function LabelList({ title, labels }: { readonly title: string; readonly labels:
           {labels.slice(0, mostListed).map(({ run, rollout, label, hack, writer, blind }) => (
             <tr key={`${run} ${rollout} ${writer}`}>
               <td>
-                <a href={linkTo('rollout', run, { rollout })}>
+                <a href={labelDoor(run, rollout)}>
                   {run} {rollout}
                 </a>
               </td>

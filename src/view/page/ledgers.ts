@@ -4,6 +4,7 @@ import { findRollouts, listRollouts, parseQuery } from '../query.ts';
 
 /** The rollouts of one run. */
 export interface RunLedger {
+  readonly run: string;
   /** All rollouts; their texts may be empty. */
   shortRows(): Promise<readonly SearchRow[]>;
   /** All rollouts with their texts. */
@@ -15,8 +16,9 @@ export interface RunLedger {
 }
 
 /** A ledger that is in memory. */
-export function wholeLedger(rows: readonly LedgerRow[]): RunLedger {
+export function wholeLedger(run: string, rows: readonly LedgerRow[]): RunLedger {
   return {
+    run,
     shortRows: async () => rows,
     searchedRows: async () => rows,
     textRows: async (ids) => rows.filter(({ id }) => ids.has(id)),
@@ -28,23 +30,36 @@ export function wholeLedger(rows: readonly LedgerRow[]): RunLedger {
   };
 }
 
+/** What is found in the ledgers that can be read; one that cannot is named, unless it is the only one. */
 export async function searchLedgers(ledgers: readonly RunLedger[], parameters: URLSearchParams): Promise<RolloutList> {
   const query = parseQuery(parameters);
-  const read = (ledger: RunLedger) => (query.text === '' ? ledger.shortRows() : ledger.searchedRows());
-  const found = findRollouts((await Promise.all(ledgers.map(read))).flat(), query);
-  if (query.text !== '') return listRollouts(found, query);
-  const shown = found.rows.slice(query.offset, query.offset + query.limit);
+  const leftOut: { run: string; why: string }[] = [];
+  const read = async (ledger: RunLedger): Promise<readonly SearchRow[]> => {
+    try {
+      return await (query.text === '' ? ledger.shortRows() : ledger.searchedRows());
+    } catch (error) {
+      if (ledgers.length === 1) throw error;
+      leftOut.push({ run: ledger.run, why: error instanceof Error ? error.message : String(error) });
+      return [];
+    }
+  };
+  const { total, rows, facets } = findRollouts((await Promise.all(ledgers.map(read))).flat(), query);
+  const shown = rows.slice(query.offset, query.offset + query.limit);
+  const found = { total, found: rows.length, facets, leftOut };
+  if (query.text !== '') return listRollouts(found, shown, query);
   const withTexts = await Promise.all(ledgers.map((ledger) => textsOf(ledger, shown)));
   const byId = new Map(withTexts.flat().map((row) => [keyOf(row), row]));
-  const rows = found.rows.map((row) => byId.get(keyOf(row)) ?? row);
-  return listRollouts({ ...found, rows }, query);
+  return listRollouts(
+    found,
+    shown.map((row) => byId.get(keyOf(row)) ?? row),
+    query,
+  );
 }
 
 const keyOf = ({ run, id }: SearchRow): string => `${id} ${run}`;
 
 async function textsOf(ledger: RunLedger, shown: readonly SearchRow[]): Promise<readonly SearchRow[]> {
-  const run = (await ledger.shortRows())[0]?.run;
-  const ids = new Set(shown.filter((row) => row.run === run).map(({ id }) => id));
+  const ids = new Set(shown.filter(({ run }) => run === ledger.run).map(({ id }) => id));
   return ids.size === 0 ? [] : ledger.textRows(ids);
 }
 

@@ -5,6 +5,7 @@
 import { armStyle } from '../../report/draw/index.ts';
 import type { CountedRate, ExperimentPage, LoopholeMatrix, MatrixCell } from '../api.ts';
 import { address, changeParameters, linkTo, type ShownState, shownState, stateWords } from './address.ts';
+import type { Door } from './doors.ts';
 import { Answered, ArmKey, StateNote, TableView } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
 
@@ -46,7 +47,7 @@ function Matrix({ page }: { readonly page: ExperimentPage }) {
             in all seeds. Small: {stateWords[other(shownState.value)]}. A held-out loophole is one that no pair of the
             gate shows. A cell opens its answers, a loophole its rollouts of training.
           </p>
-          <TableView table={tableOf(page, matrix, kind)} />
+          <TableView table={tableOf(page, matrix, kind)} doorOf={doorOf(page, matrix)} />
         </>
       )}
     </>
@@ -161,6 +162,15 @@ function Cell({ page, matrix, kind, loophole, arm }: CellsProps & { readonly loo
 }
 
 const signed = (difference: number): string => `${difference < 0 ? '−' : '+'}${percent(Math.abs(difference))}`;
+
+/** Two columns of an arm: as trained and deployed. */
+function doorOf(page: ExperimentPage, { set }: LoopholeMatrix): Door {
+  return ([loophole], column) => {
+    const arm = page.arms[Math.floor((column - 2) / 2)]?.arm;
+    if (arm === undefined) return null;
+    return linkTo('answers', page.id, { arm, loophole, set, state: column % 2 === 0 ? 'full' : null });
+  };
+}
 
 /** The same numbers as a table that can be copied, both states in full. */
 function tableOf(page: ExperimentPage, matrix: LoopholeMatrix, kind: ShownKind) {

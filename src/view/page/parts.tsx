@@ -4,6 +4,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { type Figure, renderFigure, renderTable, type Table } from '../../report/draw/index.ts';
 import type { ListedRun } from '../api.ts';
 import { linkTo, shownState, stateWords } from './address.ts';
+import type { Door } from './doors.ts';
 import type { Answer } from './source.ts';
 
 /** What to show of an answer that may not be there yet. */
@@ -74,8 +75,7 @@ const copyFormats = ['latex', 'markdown', 'csv'] as const;
 
 interface TableViewProps {
   readonly table: Table;
-  /** Where the numbers of a row lead; null: nowhere. */
-  readonly doorOf?: (row: readonly string[]) => string | null;
+  readonly doorOf?: Door;
 }
 
 export function TableView({ table, doorOf = () => null }: TableViewProps) {
@@ -108,7 +108,7 @@ export function TableView({ table, doorOf = () => null }: TableViewProps) {
               <tr key={`${i} ${row[0]}`}>
                 {row.map((cell, column) => (
                   <td key={`${column} ${cell}`}>
-                    <Cell text={cell} door={/\d/.test(cell) ? doorOf(row) : null} />
+                    <Cell text={cell} door={/\d/.test(cell) ? doorOf(row, column) : null} />
                   </td>
                 ))}
               </tr>
@@ -138,7 +138,7 @@ function Cell({ text, door }: { readonly text: string; readonly door: string | n
 }
 
 /** A figure as files have it: drawn by the same code, every text in it escaped there. The table beside it has its numbers. */
-export function FigureView({ figure }: { readonly figure: Figure }) {
+export function FigureView({ figure, doorOf }: { readonly figure: Figure; readonly doorOf?: Door }) {
   const drawn = useMemo(() => ({ __html: renderFigure(figure) }), [figure]);
   const { columns, rows } = figure.data;
   return (
@@ -146,7 +146,10 @@ export function FigureView({ figure }: { readonly figure: Figure }) {
       <div class="paper" dangerouslySetInnerHTML={drawn} />
       <details>
         <summary>the numbers of “{figure.title}”</summary>
-        <TableView table={{ title: figure.title, columns, rows: rows.slice(0, mostNumbers) }} />
+        <TableView
+          table={{ title: figure.title, columns, rows: rows.slice(0, mostNumbers) }}
+          {...(doorOf === undefined ? {} : { doorOf })}
+        />
         {rows.length > mostNumbers && (
           <p class="quiet">
             The first {mostNumbers} of {rows.length} rows; `gq results --figures` writes all.

@@ -14,6 +14,9 @@ const tailBytes = 1 << 15;
 /** The largest file that is read whole. */
 const mostWhole = 1 << 26;
 
+/** What is wrong with the server, not with the file. */
+export class ServerError extends Error {}
+
 const inMegabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 export class RangeFile implements AsyncBuffer {
@@ -37,18 +40,18 @@ export class RangeFile implements AsyncBuffer {
 
   async #fetch(start: number, end: number): Promise<ArrayBuffer> {
     const response = await fetch(this.#name, { headers: { Range: `bytes=${start}-${end - 1}` } });
-    if (!response.ok) throw new Error(`The server has no ${this.#name}: it answered ${response.status}.`);
+    if (!response.ok) throw new ServerError(`The server has no ${this.#name}: it answered ${response.status}.`);
     if (response.status === 206) return response.arrayBuffer();
     // The rest is not read, if it is too much.
     if (this.byteLength > mostWhole) {
       await response.body?.cancel();
-      throw new Error(
+      throw new ServerError(
         `This web server does not answer byte ranges, and ${this.#name} has ${inMegabytes(this.byteLength)}: too much to be read whole. Use a server that does, or open the runs with gq view.`,
       );
     }
     const whole = await response.arrayBuffer();
     if (whole.byteLength !== this.byteLength) {
-      throw new Error(`${this.#name} has ${whole.byteLength} bytes, and the list says ${this.byteLength}.`);
+      throw new ServerError(`${this.#name} has ${whole.byteLength} bytes, and the list says ${this.byteLength}.`);
     }
     this.#whole = whole;
     serverNotice.value = 'This web server does not answer byte ranges: the rollouts of a run are read whole.';

@@ -119,32 +119,59 @@ function SearchForm() {
   );
 }
 
+/** Values of a facet that are shown at once. */
+const mostValues = 16;
+
 /** Values of each facet with their counts; the chosen one is pressed, and pressed again it is chosen no more. */
 function Facets({ list }: { readonly list: RolloutList }) {
   const { parameters } = address.value;
   const shown = facetNames.filter((name) => parameters.has(name) || Object.keys(list.facets[name] ?? {}).length > 1);
   return (
     <div class="facets">
-      {shown.map((name) => (
-        <fieldset key={name}>
-          <legend>{name}</legend>
-          {Object.entries(list.facets[name] ?? {}).map(([value, count]) => {
-            const isChosen = parameters.get(name) === value;
-            return (
-              <button
-                type="button"
-                key={value}
-                aria-pressed={isChosen}
-                class={name === 'route' ? `route-${value}` : ''}
-                onClick={() => changeParameters({ [name]: isChosen ? null : value })}
-              >
-                {value} {count}
-              </button>
-            );
-          })}
-        </fieldset>
-      ))}
+      {shown.map((name) => {
+        const values = Object.entries(list.facets[name] ?? {});
+        const chosen = parameters.get(name);
+        const first = values.filter(([value], i) => i < mostValues || value === chosen);
+        const rest = values.filter((value) => !first.includes(value));
+        return (
+          <fieldset key={name}>
+            <legend>{name}</legend>
+            <FacetValues name={name} values={first} />
+            {rest.length > 0 && (
+              <details>
+                <summary>{rest.length} more</summary>
+                <FacetValues name={name} values={rest} />
+              </details>
+            )}
+          </fieldset>
+        );
+      })}
     </div>
+  );
+}
+
+function FacetValues({
+  name,
+  values,
+}: {
+  readonly name: string;
+  readonly values: readonly (readonly [string, number])[];
+}) {
+  const chosen = address.value.parameters.get(name);
+  return (
+    <>
+      {values.map(([value, count]) => (
+        <button
+          type="button"
+          key={value}
+          aria-pressed={chosen === value}
+          class={name === 'route' ? `route-${value}` : ''}
+          onClick={() => changeParameters({ [name]: chosen === value ? null : value })}
+        >
+          {value} {count}
+        </button>
+      ))}
+    </>
   );
 }
 

@@ -1,132 +1,156 @@
 /**
- * Where rollouts went: from what they were, by the grader, to the route that the gate gave them; a table tells how hard they pulled on
- * each block. Every ribbon and every count opens its rollouts.
+ * Where rollouts went, in three columns: what they were, by the grader; the route that the gate gave them; the block that learned from them. A
+ * table tells the mass of the updates. Every ribbon and every count opens its rollouts.
  */
 import { routeColours } from '../../report/draw/index.ts';
 import type { GateRow } from '../api.ts';
+import { type FlowMeasure, type FlowPart, flowBlocks, flowMeasures, flowOf, flowRoutes, flowTruths } from '../flow.ts';
 import { truthOf } from '../query.ts';
 import { address, changeParameters, linkTo } from './address.ts';
 import { HeadRow } from './parts.tsx';
 
-const truths = ['hack', 'solve', 'neither'] as const;
-const routeNames = ['keep', 'absorb', 'route'] as const;
-type Truth = (typeof truths)[number];
-type RouteName = (typeof routeNames)[number];
+const size = { width: 960, height: 260, gap: 14, left: 110, middle: 440, right: 780 } as const;
+const measureWords: Readonly<Record<FlowMeasure, string>> = {
+  count: 'count',
+  weight: '|advantage|',
+  mass: 'gradient norm',
+};
 
-interface Ribbon {
-  readonly truth: Truth;
-  readonly route: RouteName;
-  readonly count: number;
-  readonly weight: number;
-}
+type Column = 'truth' | 'route' | 'block';
+const columns = { truth: flowTruths, route: flowRoutes, block: flowBlocks } as const;
 
-const size = { width: 960, height: 260, gap: 14, left: 150, right: 150 } as const;
-
-function ribbonsOf(rows: readonly GateRow[]): Ribbon[] {
-  return truths.flatMap((truth) =>
-    routeNames.map((route) => {
-      const own = rows.filter((row) => row.route === route && truthOf(row) === truth);
-      return { truth, route, count: own.length, weight: own.reduce((sum, row) => sum + Math.abs(row.advantage), 0) };
-    }),
-  );
-}
-
-/** Stacks values from the top; gives where each begins. */
-function stack(values: readonly number[], scale: number): number[] {
-  let at = 0;
-  return values.map((value) => {
-    const start = at;
-    at += value * scale + size.gap;
-    return start;
-  });
-}
+const sumOf = (parts: readonly FlowPart[]): number => parts.reduce((sum, { value }) => sum + value, 0);
 
 export function RouteFlow({ run, rows }: { readonly run: string; readonly rows: readonly GateRow[] }) {
-  const isWeighed = address.value.parameters.get('flow') === 'weight';
-  const ribbons = ribbonsOf(rows);
-  const measure = ({ count, weight }: Ribbon): number => (isWeighed ? weight : count);
-  const total = ribbons.reduce((sum, ribbon) => sum + measure(ribbon), 0);
-  if (total === 0) return null;
+  const asked = address.value.parameters.get('flow');
+  const measure = flowMeasures.find((name) => name === asked) ?? 'count';
+  const parts = flowOf(rows, measure).filter(({ value }) => value > 0);
   return (
     <section>
       <h2>Where rollouts went</h2>
-      <p>
-        <label>
-          <input
-            type="checkbox"
-            checked={isWeighed}
-            onChange={(event) => changeParameters({ flow: event.currentTarget.checked ? 'weight' : null })}
-          />{' '}
-          by |advantage|, not by count
-        </label>
+      <fieldset class="cuts">
+        <legend>by</legend>
+        {flowMeasures.map((name) => (
+          <label key={name}>
+            <input
+              type="radio"
+              name="flow"
+              checked={name === measure}
+              onChange={() => changeParameters({ flow: name === 'count' ? null : name })}
+            />{' '}
+            {measureWords[name]}
+          </label>
+        ))}
+      </fieldset>
+      {parts.length === 0 ? (
+        <p class="quiet">This run recorded no norms.</p>
+      ) : (
+        <div class="paper">
+          <Ribbons run={run} parts={parts} />
+        </div>
+      )}
+      <p class="quiet">
+        From the verdict to the route to the block that learned from it. A rollout goes to both blocks by how hard it
+        pulled on each.
       </p>
-      <div class="paper">
-        <Ribbons run={run} ribbons={ribbons} measure={measure} total={total} />
-      </div>
       <UpdateMass run={run} rows={rows} />
     </section>
   );
 }
 
-interface RibbonsProps {
-  readonly run: string;
-  readonly ribbons: readonly Ribbon[];
-  readonly measure: (ribbon: Ribbon) => number;
-  readonly total: number;
+interface DrawnRibbon {
+  readonly key: string;
+  readonly words: string;
+  readonly href: string;
+  readonly route: FlowPart['route'];
+  readonly isHack: boolean;
+  readonly d: string;
 }
 
-function Ribbons({ run, ribbons, measure, total }: RibbonsProps) {
-  const scale = (size.height - 2 * size.gap) / total;
-  const sumOf = (key: 'truth' | 'route', name: string): number =>
-    ribbons.filter((ribbon) => ribbon[key] === name).reduce((sum, ribbon) => sum + measure(ribbon), 0);
-  const lefts = stack(
-    truths.map((truth) => sumOf('truth', truth)),
-    scale,
+/** Tops of the boxes of a column, by name. */
+function topsOf(parts: readonly FlowPart[], column: Column, scale: number): Map<string, number> {
+  let at = 0;
+  return new Map(
+    columns[column].map((name) => {
+      const top = at;
+      at += sumOf(parts.filter((part) => part[column] === name)) * scale + size.gap;
+      return [name, top];
+    }),
   );
-  const rights = stack(
-    routeNames.map((route) => sumOf('route', route)),
-    scale,
-  );
-  const [leftAt, rightAt] = [[...lefts], [...rights]];
-  const [x0, x1] = [size.left, size.width - size.right];
+}
+
+/** Ribbons between two columns; each begins and ends where the last of its boxes left off. */
+function drawBetween(parts: readonly FlowPart[], from: Column, to: Column, scale: number, run: string): DrawnRibbon[] {
+  const [tops, ends] = [topsOf(parts, from, scale), topsOf(parts, to, scale)];
+  const [x0, x1] = from === 'truth' ? [size.left, size.middle - 60] : [size.middle + 30, size.right];
   const middle = (x0 + x1) / 2;
-  const drawn = ribbons.map((ribbon) => {
-    const [i, j] = [truths.indexOf(ribbon.truth), routeNames.indexOf(ribbon.route)];
-    const height = measure(ribbon) * scale;
-    const [y0, y1] = [leftAt[i], rightAt[j]];
-    leftAt[i] += height;
-    rightAt[j] += height;
-    const d = `M${x0} ${y0}C${middle} ${y0} ${middle} ${y1} ${x1} ${y1}V${y1 + height}C${middle} ${y1 + height} ${middle} ${y0 + height} ${x0} ${y0 + height}Z`;
-    return { ...ribbon, d };
-  });
+  return columns[from].flatMap((start) =>
+    columns[to].flatMap((end): DrawnRibbon[] => {
+      const own = parts.filter((part) => part[from] === start && part[to] === end);
+      const [first] = own;
+      if (first === undefined) return [];
+      const height = sumOf(own) * scale;
+      const [y0, y1] = [tops.get(start) ?? 0, ends.get(end) ?? 0];
+      tops.set(start, y0 + height);
+      ends.set(end, y1 + height);
+      const count = own.reduce((sum, part) => sum + part.count, 0);
+      const { route } = first;
+      const d = `M${x0} ${y0}C${middle} ${y0} ${middle} ${y1} ${x1} ${y1}V${y1 + height}C${middle} ${y1 + height} ${middle} ${y0 + height} ${x0} ${y0 + height}Z`;
+      const truth = from === 'truth' ? first.truth : null;
+      return [
+        {
+          key: `${start} ${end}`,
+          words: `${count} rollouts: ${start} → ${end}, ${((100 * sumOf(own)) / sumOf(parts)).toFixed(1)}%`,
+          href: linkTo('rollouts', run, { truth, route }),
+          route,
+          isHack: truth === 'hack',
+          d,
+        },
+      ];
+    }),
+  );
+}
+
+function Ribbons({ run, parts }: { readonly run: string; readonly parts: readonly FlowPart[] }) {
+  const scale = (size.height - 2 * size.gap) / sumOf(parts);
+  // A rollout is in two parts where both blocks learned from it; to its route it goes once.
+  const counted = new Map<string, FlowPart>();
+  for (const part of parts) {
+    const key = `${part.truth} ${part.route}`;
+    const known = counted.get(key) ?? { ...part, count: part.rollouts, value: 0 };
+    counted.set(key, { ...known, value: known.value + part.value });
+  }
+  const drawn = [
+    ...drawBetween([...counted.values()], 'truth', 'route', scale, run),
+    ...drawBetween(parts, 'route', 'block', scale, run),
+  ];
+  const places = { truth: size.left - 8, route: size.middle - 52, block: size.right + 8 } as const;
   return (
-    <svg viewBox={`0 0 ${size.width} ${size.height}`} role="group" aria-label="rollouts by truth and route">
+    <svg
+      viewBox={`0 0 ${size.width} ${size.height}`}
+      role="group"
+      aria-label="rollouts by truth, route and the block that learned from them"
+    >
       <rect width={size.width} height={size.height} fill="#ffffff" />
-      {drawn
-        .filter((ribbon) => ribbon.count > 0)
-        .map(({ truth, route, count, d }) => (
-          <a
-            key={`${truth} ${route}`}
-            href={linkTo('rollouts', run, { truth, route })}
-            aria-label={`${count} rollouts: ${truth}, ${route}`}
-          >
-            <path d={d} fill={routeColours[route]} fill-opacity={truth === 'hack' ? 0.9 : 0.4}>
-              <title>
-                {count} rollouts: {truth} → {route}
-              </title>
-            </path>
-          </a>
-        ))}
-      {truths.map((truth, i) => (
-        <text key={truth} x={x0 - 8} y={lefts[i] + 14} text-anchor="end" font-size="14" fill="#222222">
-          {truth} {sumOf('truth', truth).toFixed(0)}
-        </text>
+      {drawn.map(({ key, words, href, route, isHack, d }) => (
+        <a key={key} href={href} aria-label={words}>
+          <path d={d} fill={routeColours[route]} fill-opacity={isHack ? 0.9 : 0.4}>
+            <title>{words}</title>
+          </path>
+        </a>
       ))}
-      {routeNames.map((route, j) => (
-        <text key={route} x={x1 + 8} y={rights[j] + 14} font-size="14" fill="#222222">
-          {route} {sumOf('route', route).toFixed(0)}
-        </text>
-      ))}
+      {(['truth', 'route', 'block'] as const).flatMap((column) =>
+        [...topsOf(parts, column, scale)].flatMap(([name, top]) => {
+          const value = sumOf(parts.filter((part) => part[column] === name));
+          if (value === 0) return [];
+          const anchor = column === 'truth' ? 'end' : 'start';
+          return (
+            <text key={name} x={places[column]} y={top + 14} text-anchor={anchor} font-size="14" fill="#222222">
+              {name} {value < 10 ? value.toPrecision(2) : value.toFixed(0)}
+            </text>
+          );
+        }),
+      )}
     </svg>
   );
 }
@@ -137,8 +161,8 @@ function UpdateMass({ run, rows }: { readonly run: string; readonly rows: readon
   const total = known.reduce((sum, row) => sum + (row.deployedNorm ?? 0) + (row.quarantineNorm ?? 0), 0);
   if (total === 0) return <p class="quiet">This run recorded no norms, so the mass of its updates is not known.</p>;
   const names = [
-    ...truths.map((truth) => ({ truth, route: null })),
-    ...routeNames.map((route) => ({ truth: null, route })),
+    ...flowTruths.map((truth) => ({ truth, route: null })),
+    ...flowRoutes.map((route) => ({ truth: null, route })),
   ];
   return (
     <div class="scroll">
@@ -161,9 +185,11 @@ function UpdateMass({ run, rows }: { readonly run: string; readonly rows: readon
                 <td>
                   <a href={linkTo('rollouts', run, { truth, route })}>{own.length}</a>
                 </td>
-                <td>{percent(deployed / total)}</td>
-                <td>{percent(quarantine / total)}</td>
-                <td>{share}</td>
+                {[percent(deployed / total), percent(quarantine / total), share].map((text, i) => (
+                  <td key={`${i} ${text}`}>
+                    <a href={linkTo('rollouts', run, { truth, route })}>{text}</a>
+                  </td>
+                ))}
               </tr>
             );
           })}

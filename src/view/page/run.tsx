@@ -1,7 +1,7 @@
 /** One run: how far it is, its rewards, rates, norms and routes over updates, what it was told, its config. Live while it trains. */
 import { routeColours } from '../../report/draw/index.ts';
 import type { RunPage, StepRow } from '../api.ts';
-import { goTo, linkTo, shownState, stateWords } from './address.ts';
+import { linkTo, shownState, stateWords } from './address.ts';
 import { Chart, type Line } from './chart.tsx';
 import { Answered, ago, Facts, HeadRow, RunLinks, StateNote, StatusMark } from './parts.tsx';
 import { source, useAnswer } from './source.ts';
@@ -44,7 +44,7 @@ function stepLine(
 }
 
 function TrainingCharts({ page: { run, steps, training } }: { readonly page: RunPage }) {
-  const open = (update: number) => goTo('rollouts', run.id, { from: update, to: update });
+  const doorOf = (update: number) => linkTo('rollouts', run.id, { from: update, to: update });
   const share = (count: number, of: number): number | null => (of === 0 ? null : count / of);
   const rate = (label: string, value: (point: RunPage['training'][number]) => number | null, dash?: string): Line => ({
     label,
@@ -84,7 +84,7 @@ function TrainingCharts({ page: { run, steps, training } }: { readonly page: Run
       </p>
       <div class="charts">
         {drawn.map((chart) => (
-          <Chart key={chart.title} {...chart} onUpdate={open} />
+          <Chart key={chart.title} {...chart} doorOf={doorOf} />
         ))}
       </div>
     </>
@@ -115,13 +115,15 @@ function Evaluations({ page: { run, evaluations } }: { readonly page: RunPage })
             {shown.map((one) => (
               <tr key={`${one.set} ${one.update} ${one.state} ${one.hack.of}`}>
                 <td>
-                  <a href={linkTo('answers', run.id, { set: one.set })}>{one.set}</a>
+                  <a href={linkTo('answers', run.id, { set: one.set, update: one.update })}>{one.set}</a>
                 </td>
                 <td>{one.update}</td>
                 <td>{one.state === 'base' ? 'base' : stateWords[one.state === 'deployed' ? 'deployed' : 'full']}</td>
                 {(['hack', 'solve'] as const).map((truth) => (
                   <td key={truth}>
-                    <a href={linkTo('answers', run.id, { set: one.set, truth })}>{cell(one[truth])}</a>
+                    <a href={linkTo('answers', run.id, { set: one.set, update: one.update, truth })}>
+                      {cell(one[truth])}
+                    </a>
                   </td>
                 ))}
               </tr>

@@ -58,7 +58,10 @@ function openFile(): AnswerSource {
     if (packed === undefined) throw noPage();
     return JSON.parse(await unzip(fromBase64(packed)));
   };
-  return withoutServer('file', { read, ledger: async (id) => wholeLedger((await read(`rows ${id}`)) as LedgerRow[]) });
+  return withoutServer('file', {
+    read,
+    ledger: async (id) => wholeLedger(id, (await read(`rows ${id}`)) as LedgerRow[]),
+  });
 }
 
 function openServer(): AnswerSource {

@@ -1,0 +1,58 @@
+/**
+ * Where rollouts went: from what they were, by the grader, to the route that the gate gave them, to the blocks that learned from them. A rollout flows
+ * into both blocks by how hard it pulled on each, so what arrives is what set out, whatever is counted.
+ */
+import type { GateRow } from './api.ts';
+import { truthOf } from './query.ts';
+
+export const flowTruths = ['hack', 'solve', 'neither'] as const;
+export const flowRoutes = ['keep', 'absorb', 'route'] as const;
+export const flowBlocks = ['deployed block', 'quarantine', 'not recorded'] as const;
+/** What a rollout counts: one, its |advantage|, or the norms of its gradient. */
+export const flowMeasures = ['count', 'weight', 'mass'] as const;
+export type FlowMeasure = (typeof flowMeasures)[number];
+
+export interface FlowPart {
+  readonly truth: (typeof flowTruths)[number];
+  readonly route: (typeof flowRoutes)[number];
+  readonly block: (typeof flowBlocks)[number];
+  /** Rollouts of this truth and route, and those of them that the block learned from. */
+  readonly rollouts: number;
+  readonly count: number;
+  readonly value: number;
+}
+
+export function flowOf(rows: readonly GateRow[], measure: FlowMeasure): FlowPart[] {
+  return flowTruths.flatMap((truth) =>
+    flowRoutes.flatMap((route) => {
+      const own = rows.filter((row) => row.route === route && truthOf(row) === truth);
+      return flowBlocks.map((block) => {
+        const values = own.map((row) => worthOf(row, measure) * shareOf(row, block));
+        const count = values.filter((value) => value > 0).length;
+        return {
+          truth,
+          route,
+          block,
+          rollouts: own.length,
+          count,
+          value: values.reduce((sum, value) => sum + value, 0),
+        };
+      });
+    }),
+  );
+}
+
+const massOf = ({ deployedNorm, quarantineNorm }: GateRow): number => (deployedNorm ?? 0) + (quarantineNorm ?? 0);
+
+function worthOf(row: GateRow, measure: FlowMeasure): number {
+  if (measure === 'count') return 1;
+  return measure === 'weight' ? Math.abs(row.advantage) : massOf(row);
+}
+
+/** The part of a rollout that a block learned from. */
+function shareOf(row: GateRow, block: FlowPart['block']): number {
+  const mass = massOf(row);
+  if (mass === 0) return block === 'not recorded' ? 1 : 0;
+  if (block === 'not recorded') return 0;
+  return ((block === 'quarantine' ? row.quarantineNorm : row.deployedNorm) ?? 0) / mass;
+}
