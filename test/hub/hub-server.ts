@@ -102,7 +102,7 @@ export class HubServer implements AsyncDisposable {
     if (silent?.has(name)) start === 0 ? response.write(part.subarray(0, 1)) : response.flushHeaders();
     else if (part.length > breakAfter) {
       // The client gets to read what was sent before the connection ends.
-      response.write(part.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 30));
+      response.write(part.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 100));
     } else response.end(part);
   }
 

@@ -5,7 +5,7 @@ import { createWasmDevice } from '../../src/engine/wasm/index.ts';
 import { modelDirectory } from '../../src/lab/index.ts';
 import { ModelFolder } from '../../src/model/index.ts';
 import { PolicyServer, type ServedState, type ServerOptions } from '../../src/serve/index.ts';
-import { parseChat, parseCompletion } from '../../src/serve/requests.ts';
+import { exchange } from './exchange.ts';
 import { type MadePolicy, makeServed } from './served.ts';
 
 interface Answer {
@@ -296,17 +296,6 @@ describe('requests that cannot be answered', () => {
     );
   });
 
-  it('are refused at the first wrong member of a list: a body has room for a million', async () => {
-    const long = (first: unknown) =>
-      Object.defineProperty([first, null], 1, { get: () => expect.unreachable('a second member was looked at') });
-    for (const first of [[], -1, {}]) {
-      expect(() => parseCompletion({ prompt: long(first) })).toThrow(/^prompt: expected a text, a list/);
-    }
-    expect(() => parseChat({ messages: [{ role: 'user', content: long({}) }] })).toThrow(/^messages.0.content: /);
-    const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
-    expect(() => parseCompletion({ prompt: [5], logit_bias: deep })).toThrow('logit_bias is not supported');
-  });
-
   it('fail for a reason of the server, which its log has', async () => {
     const prompt = () => {
       throw new Error('a fault of ours');
@@ -352,19 +341,11 @@ describe('clients that are slow, broken or hostile', () => {
 
   it('are let go when their request does not arrive, and others are answered meanwhile', async () => {
     await start({ arrivalMs: 300 });
-    const { port } = new URL(server.url);
     const ended = [
       'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Le',
       'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"pro',
       '\0\0garbage\r\n\r\n',
-    ].map(
-      (text) =>
-        new Promise<void>((resolve) => {
-          const socket = connect(Number(port), '127.0.0.1', () => socket.write(text));
-          socket.on('error', () => undefined).on('close', () => resolve());
-          socket.resume();
-        }),
-    );
+    ].map((text) => exchange(server.url, text));
     expect((await ask('/completions', plain)).choices).toHaveLength(1);
     await Promise.all(ended);
     expect(warnings).toEqual([]);
@@ -384,16 +365,10 @@ describe('clients that are slow, broken or hostile', () => {
     });
     await expect.poll(() => held.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(30);
     const body = JSON.stringify(plain);
-    const answer = await new Promise<string>((resolve) => {
-      let text = '';
-      const socket = connect(Number(port), '127.0.0.1', () =>
-        socket.write(`${head}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
-      );
-      socket.on('error', () => undefined).on('close', () => resolve(text));
-      socket.on('data', (data) => {
-        text += data;
-      });
-    });
+    const answer = await exchange(
+      server.url,
+      `${head}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
     expect((await long).status).toBe(200);
     for (const socket of held) socket.destroy();
