@@ -26,7 +26,7 @@ import {
   type FoundPart,
   findPart,
   type JoinedParts,
-  joinParts,
+  joinFound,
   listRollouts,
   parseQuery,
   type RolloutQuery,
@@ -168,7 +168,7 @@ export class ViewLibrary {
           leftOut.push({ run: run.id, why: messageOf(error) });
         }
       }
-      return { ...joinParts(parts), runs, leftOut };
+      return { ...joinFound(parts), runs, leftOut };
     };
     return this.#keep('search', key, entry.path, find, stamps.join(' '));
   }
