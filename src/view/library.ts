@@ -27,7 +27,7 @@ import {
   type FoundPart,
   findPart,
   type JoinedParts,
-  joinFoundParts,
+  joinFound,
   listRollouts,
   parseQuery,
   type RolloutQuery,
@@ -169,7 +169,7 @@ export class ViewLibrary {
           leftOut.push({ run: run.id, why: messageOf(error) });
         }
       }
-      return { ...joinFoundParts(parts), runs, leftOut };
+      return { ...joinFound(parts), runs, leftOut };
     };
     return this.#keep('search', key, entry.path, find, stamps.join(' '));
   }

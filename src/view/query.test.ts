@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LedgerRow } from './api.ts';
-import { findPart, findRollouts, joinFoundParts, listRollouts, parseQuery, surpriseOf } from './query.ts';
+import { findPart, findRollouts, joinFound, listRollouts, parseQuery, surpriseOf } from './query.ts';
 
 const made = (row: Partial<LedgerRow>): LedgerRow => ({
   run: 'gate-1',
@@ -103,7 +103,7 @@ describe('a search', () => {
     (search) => {
       const query = parseQuery(new URLSearchParams(search));
       const parts = [rows.slice(0, 1), [], rows.slice(1)];
-      const joined = joinFoundParts(parts.map((part) => findPart(part, query)));
+      const joined = joinFound(parts.map((part) => findPart(part, query)));
       const whole = findRollouts(rows, query);
       const found = Array.from(joined.places, (place, i) => parts[joined.parts[i]][place].id);
       expect(found).toEqual(whole.rows.map(({ id }) => id));

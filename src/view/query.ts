@@ -162,7 +162,7 @@ export interface JoinedParts {
   readonly facets: RolloutList['facets'];
 }
 
-export function joinFoundParts(all: readonly FoundPart[]): JoinedParts {
+export function joinFound(all: readonly FoundPart[]): JoinedParts {
   const count = all.reduce((sum, { places }) => sum + places.length, 0);
   const [parts, places] = [new Uint32Array(count), new Uint32Array(count)];
   const ranks = all.some((part) => part.ranks !== null) ? new Float64Array(count) : null;
@@ -193,7 +193,7 @@ export interface FoundRollouts<Row extends SearchRow = SearchRow> {
 }
 
 export function findRollouts<Row extends SearchRow>(rows: readonly Row[], query: RolloutQuery): FoundRollouts<Row> {
-  const { total, places, facets } = joinFoundParts([findPart(rows, query)]);
+  const { total, places, facets } = joinFound([findPart(rows, query)]);
   return { total, rows: Array.from(places, (place) => rows[place]), facets };
 }
 

@@ -34,7 +34,7 @@ export async function checkMatrix(browser: Browser, home: string, address: strin
   await waitFor(page, /While training/);
   await page.getByText('the numbers of “hack on hinted prompts, while training”').click();
   check(`${home}: curves of three seeds have a mean and a band`, await waitFor(page, /0\.\d+ ± 0\.\d+ \(n = 3\)/));
-  await page.locator('.table td a').first().click();
+  await page.locator('.table td a >> visible=true').first().click();
   check(`${home}: a number of a table opens its answers`, await waitFor(page, /Answers of claim, (vanilla|gate)/));
   await page.goto(`${address}#/rollout/tryout%2Factivation-1?rollout=2-0-1`);
   await waitFor(page, /tokens, mean log-probability/);
