@@ -20,6 +20,7 @@ interface Told {
   readonly id: number;
   readonly state: string;
   readonly attempts: number;
+  readonly code: number | null;
   readonly slots: readonly string[];
 }
 
@@ -46,7 +47,7 @@ class Queue {
     };
     const found: Told[] = [];
     for (let id = 1; existsSync(join(this.folder, 'jobs', `${id}`)); id++) {
-      found.push({ id, state: 'waiting', attempts: 0, slots: [], ...read(id, 'state.json') } as Told);
+      found.push({ id, state: 'waiting', attempts: 0, code: null, slots: [], ...read(id, 'state.json') } as Told);
     }
     return found;
   }
@@ -232,6 +233,7 @@ async function checkFullDisk(home: string): Promise<void> {
     expectThat('what runs goes on, and is not called failed', queue.states() === '1 running', queue.states());
     rmSync(join(disk, 'filler'));
     await until('the end of the job', () => queue.jobs()[0].state !== 'running');
+    expectThat('its exit code is not lost', queue.jobs()[0].code !== null);
     // Its log could not be written, so it may end with 1; its run is finished all the same.
     if (queue.states() === '1 failed') await queue.call('retry', '1');
     await until('the end of the job', () => queue.jobs()[0].state !== 'failed' && queue.daemon() === null);
