@@ -67,12 +67,14 @@ describe('a queue', () => {
   });
 
   it('cancels what runs and what waits', async () => {
-    const queue = new QueueFolder(join(temporaryFolder(), 'q'));
-    await queue.add(jobOf('trap "exit 75" TERM; for i in $(seq 200); do sleep 0.05; done'));
+    const folder = temporaryFolder();
+    const [queue, ready] = [new QueueFolder(join(folder, 'q')), join(folder, 'ready')];
+    await queue.add(jobOf(`trap "exit 75" TERM; touch ${ready}; for i in $(seq 200); do sleep 0.05; done`));
     await queue.add(jobOf('true'));
     await queue.ask(2, 'cancel');
     const done = work(queue);
-    await expect.poll(() => queue.read(1).state.pid).not.toBeNull();
+    const isRunning = (): boolean => existsSync(ready) && queue.read(1).state.pid !== null;
+    await expect.poll(isRunning, { timeout: 10_000 }).toBe(true);
     await queue.ask(1, 'cancel');
     await done;
     expect(statesOf(queue)).toEqual(['cancelled 75', 'cancelled null']);
