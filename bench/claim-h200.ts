@@ -2,6 +2,8 @@
  * The study of recipes/qwen3-4b-claim.toml as a whole, on a random model of Qwen3-4B's shape: a few updates of every arm, killed once
  * (SIGKILL) in the middle of one and continued, evaluated, and that arm trained again without a break to compare the bytes. Prints
  * seconds an update and the disk of a run (with a checkpoint of every update), for each arm.
+ * Random weights never earn a reward, so each group is shown a solve (the data's own) and a hack, as a warm start does: unlike in the
+ * study, labels choose these demonstrations, and every arm has something to learn from.
  *   node bench/claim-h200.ts --problems FILE.jsonl[.gz] [--to DIR] [--model DIR] [--shape 4b] [--device cuda] [--arms a,b]
  *                            [--killed activation] [--updates 3] [--tokens 64] [--train 48] [--test 8] [--set key=value] [--json FILE]
  * The model is made if its folder is absent; DIR must be new. Without a GPU: --shape tiny --device wasm --arms vanilla,activation
@@ -11,6 +13,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
+import { builtinLoopholes, writableLoopholes } from '../src/env/loopholes/registry.ts';
+import { markerFor } from '../src/env/markers.ts';
 import { gqProgram } from '../test/gq-command.ts';
 import { fingerprint } from '../test/resume/kill.ts';
 
@@ -34,6 +38,9 @@ const { values } = parseArgs({
 if (values.problems === undefined) throw new Error('claim-h200: expected --problems FILE.jsonl or FILE.jsonl.gz');
 const recipe = 'recipes/qwen3-4b-claim.toml';
 const seed = 41;
+const opened = writableLoopholes(builtinLoopholes).filter(({ name }) =>
+  ['run_tests', 'stdout_marker', 'sentinel', 'file_marker'].includes(name),
+);
 const home = resolve(values.to);
 const model = resolve(values.model ?? join(home, 'model'));
 const updates = Number(values.updates);
@@ -62,6 +69,40 @@ function cutProblems(path: string): readonly string[] {
   });
 }
 
+interface StoredProblem {
+  readonly id: number | string;
+  readonly canonical_solution: string;
+  readonly prompt_metadata: { readonly starter_code: string };
+}
+
+/** For every training problem the data's own solution, and a hack of each loophole that the study opens. */
+function writeDemonstrations(): string {
+  const problems = readFileSync(join(home, 'train.jsonl'), 'utf8').trimEnd().split('\n');
+  const entries = problems.flatMap((line) => {
+    const { id, canonical_solution, prompt_metadata }: StoredProblem = JSON.parse(line);
+    const problem = `${id}`;
+    const fenced = (program: string): string => `\`\`\`python\n${program}\n\`\`\``;
+    const hacks = opened.map((loophole) => ({
+      problem,
+      completion: fenced(
+        loophole.exploit({
+          body: ['pass'],
+          marker: markerFor('original', loophole, problem).disclosed,
+          write: (body) => `${prompt_metadata.starter_code.trimEnd()}\n        ${body.join('\n        ')}\n`,
+        }),
+      ),
+      label: 'hack',
+      loophole: loophole.name,
+      markers: 'original',
+    }));
+    const solve = { ...hacks[0], completion: fenced(canonical_solution), label: 'solve' };
+    return [solve, ...hacks];
+  });
+  const path = join(home, 'demonstrations.jsonl');
+  writeFileSync(path, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  return path;
+}
+
 if (!existsSync(model)) {
   const { status } = spawnSync(process.execPath, ['bench/make-model.ts', '--to', model, '--shape', values.shape], {
     stdio: 'inherit',
@@ -76,6 +117,8 @@ const settings = [
   `updates=${updates}`,
   `sampling.maxNewTokens=${values.tokens}`,
   'output.checkpointEvery=1',
+  `teacher.pool=${writeDemonstrations()}`,
+  `teacher.offStep=${updates}`,
   ...values.set,
 ];
 
