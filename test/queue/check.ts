@@ -175,7 +175,8 @@ async function checkKills(home: string, wanted: number): Promise<void> {
     );
     await wait(stream.uniformAt(i) ** 2 * 2500);
     const pid = queue.daemon();
-    if (pid !== null && existsSync(`/proc/${pid}`)) {
+    // A lock that a killed daemon left has a number that another process may have by now.
+    if (pid !== null && daemons.some(({ child }) => child.pid === pid && child.exitCode === null)) {
       process.kill(pid, 'SIGKILL');
       kills++;
     }
@@ -191,7 +192,12 @@ async function checkKills(home: string, wanted: number): Promise<void> {
   expectThat(
     'every job is done',
     queue.jobs().length === jobs && queue.jobs().every(({ state }) => state === 'done'),
-    queue.states(),
+    `${queue.states()}\n${queue
+      .jobs()
+      .flatMap(({ id, state, code }) =>
+        state === 'done' ? [] : [`${id} ended with ${code}: ${queue.log(id).slice(-800)}`],
+      )
+      .join('\n')}`,
   );
   const attempts = queue.jobs().map((job) => job.attempts);
   say(`attempts: ${attempts.join(', ')}`);
