@@ -71,8 +71,9 @@ export class TinyLab {
     };
     // As on a real device, others have their turn while a reader waits: what fails meanwhile is seen to fail.
     const read: Device['read'] = async (...asked) => {
+      const taken = device.read(...asked);
       await new Promise((resolve) => setImmediate(resolve));
-      return device.read(...asked);
+      return taken;
     };
     const counted: Device = { ...device, read, kernels: { ...kernels, attention } };
     const { scope, policy } = await makePolicy(counted);
