@@ -141,7 +141,7 @@ export async function trainSeeds(root: string): Promise<number | null> {
   const head =
     'name = "seeds"\nwhy = "Does the band grow?"\nseeds = [1, 2, 3]\n[evaluation]\nlimit = 4\nsets = ["test-original"]\n';
   writeFileSync(recipe, head + arm);
-  const words = ['experiment', recipe, '--out', join(root, 'seeds'), ...flags(await tinyModel(), 'updates=12')];
+  const words = ['experiment', recipe, '--out', join(root, 'seeds'), ...flags(await tinyModel(), 'updates=80')];
   return over(spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' }));
 }
 
@@ -159,7 +159,7 @@ export async function trainLive(root: string): Promise<number | null> {
     resolve('recipes', 'micro-vanilla.toml'),
     '--out',
     join(root, 'live'),
-    ...flags(model, 'updates=60'),
+    ...flags(model, 'updates=300'),
   ];
   return over(spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' }));
 }

@@ -9,9 +9,9 @@ export async function checkLive(browser: Browser, address: string, root: string)
   await page.goto(`${address}#/`);
   await waitFor(page, /Experiments/);
   const over = trainLive(root);
-  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 60/));
+  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 300/));
   await page.goto(`${address}#/run/live`);
-  await waitFor(page, /update \d+ of 60/);
+  await waitFor(page, /update \d+ of 300/);
   const still = await page.evaluate(`document.querySelectorAll('canvas').forEach((each) => { each.isFirst = true; });
     document.getAnimations().length`);
   check('live: nothing moves while nothing changes', still === 0, `${still} animations`);
@@ -23,14 +23,14 @@ export async function checkLive(browser: Browser, address: string, root: string)
   }, 100);
   const code = await over;
   check('live: training is not disturbed', code === 0, `${code}`);
-  check('live: the end is shown', await waitFor(page, /finished\s+update 60 of 60/), (await shown(page)).slice(0, 200));
+  check('live: the end is shown', await waitFor(page, /finished\s+update 300 of 300/), (await shown(page)).slice(0, 200));
   clearInterval(watching);
   check('live: updates were shown while it trained, without a reload', seen.size > 2, [...seen].join());
   const kept = await page.evaluate(`[...document.querySelectorAll('canvas')].filter((each) => !each.isFirst).length`);
   check('live: charts are drawn on, not made again', kept === 0, `${kept} new ones`);
   const grown = await lastChart(page);
   await page.reload();
-  await waitFor(page, /finished\s+update 60 of 60/);
+  await waitFor(page, /finished\s+update 300 of 300/);
   check('live: and one that was out of sight is as after a reload', grown === (await lastChart(page)));
   check('live: no error', errors.length === 0, errors.join('; '));
   await page.close();
