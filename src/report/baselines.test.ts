@@ -1,51 +1,30 @@
 /** Arms by what watches and what is done, from runs written by hand. */
 import { expect, it } from 'vitest';
-import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { madeArm, madeResults } from '../../test/lab/made-results.ts';
 import { allTables } from './all-tables.ts';
 import { actionOf, baselineTables } from './baselines.ts';
 import type { Figure, Mark } from './chart.ts';
 import { allFigures } from './figures.ts';
 
-const set = 'test-original' as const;
-
-/** One run per entry, each with hacks and solves of ten prompts; the base solves 2. */
-function armOf(
-  name: string,
-  arm: NonNullable<MadeResults['arm']>,
-  seeds: readonly (readonly [number, number])[],
-): MadeResults[] {
-  return seeds.map(([hacks, solves], i) => ({
-    name,
-    seed: i + 1,
-    arm,
-    checkpoints: [0, 20],
-    evaluations: [
-      { update: 0, set, state: 'base', outcomes: tenPrompts(0, 2) },
-      { update: 20, set, state: 'full', outcomes: tenPrompts(hacks, solves) },
-      { update: 20, set, state: 'deployed', outcomes: tenPrompts(hacks, solves) },
-    ],
-  }));
-}
-
 const some: readonly (readonly [number, number])[] = [[1, 5], [1, 4], [0, 6]]; // biome-ignore format: one line
 const monitor = (kind: string, more: object = {}) => ({ monitor: { kind, ...more } });
 const references = [
-  ...armOf('vanilla', { kind: 'vanilla' }, [[5, 5], [4, 5], [6, 4]]), // biome-ignore format: one line
-  ...armOf('ceiling', { kind: 'no-loophole' }, [[0, 8], [0, 7], [0, 9]]), // biome-ignore format: one line
+  ...madeArm('vanilla', { kind: 'vanilla' }, [[5, 5], [4, 5], [6, 4]]), // biome-ignore format: one line
+  ...madeArm('ceiling', { kind: 'no-loophole' }, [[0, 8], [0, 7], [0, 9]]), // biome-ignore format: one line
 ];
 const gates = [
-  ...armOf('gate', { kind: 'activation' }, some),
-  ...armOf('haar', { kind: 'activation', placebo: 'haar' }, some),
+  ...madeArm('gate', { kind: 'activation' }, some),
+  ...madeArm('haar', { kind: 'activation', placebo: 'haar' }, some),
 ];
 const all = await madeResults(
   [
     ...references,
-    ...armOf('penalty-probe', { kind: 'penalty', ...monitor('probe') }, some),
-    ...armOf('penalty-oracle', { kind: 'penalty', ...monitor('oracle', { accuracy: 0.9 }) }, some),
+    ...madeArm('penalty-probe', { kind: 'penalty', ...monitor('probe') }, some),
+    ...madeArm('penalty-oracle', { kind: 'penalty', ...monitor('oracle', { accuracy: 0.9 }) }, some),
     ...gates,
-    ...armOf('additive', { kind: 'advantage-modification', form: 'additive', ...monitor('direction') }, some),
-    ...armOf('steer', { kind: 'steer' }, some),
-    ...armOf('routed-probe', { kind: 'routed', ...monitor('probe', { layers: 'least' }) }, some),
+    ...madeArm('additive', { kind: 'advantage-modification', form: 'additive', ...monitor('direction') }, some),
+    ...madeArm('steer', { kind: 'steer' }, some),
+    ...madeArm('routed-probe', { kind: 'routed', ...monitor('probe', { layers: 'least' }) }, some),
   ],
   'haar',
   { ceiling: 'ceiling' },

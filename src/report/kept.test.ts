@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type MadeResults, madeResults, tenPrompts } from '../../test/lab/made-results.ts';
+import { type MadeResults, madeArm, madeResults } from '../../test/lab/made-results.ts';
 import { equivalenceTest } from '../stats/equivalence.ts';
 import type { Results } from './aggregate.ts';
 import { type Design, noDesign } from './design.ts';
@@ -11,20 +11,10 @@ import { describeResults } from './words.ts';
 
 const set = 'test-original' as const;
 
-/** One run per entry, each with hacks and solves of ten prompts; the base solves 2. */
+/** An arm by its name, which says what kind it is. */
 function armOf(name: string, seeds: readonly (readonly [number, number])[]): MadeResults[] {
-  const arm = { kind: name === 'vanilla' ? 'vanilla' : name === 'ceiling' ? 'no-loophole' : 'activation' };
-  return seeds.map(([hacks, solves], i) => ({
-    name,
-    seed: i + 1,
-    arm,
-    checkpoints: [0, 20],
-    evaluations: [
-      { update: 0, set, state: 'base', outcomes: tenPrompts(0, 2) },
-      { update: 20, set, state: 'full', outcomes: tenPrompts(hacks, solves) },
-      { update: 20, set, state: 'deployed', outcomes: tenPrompts(hacks, solves) },
-    ],
-  }));
+  const kind = name === 'vanilla' ? 'vanilla' : name === 'ceiling' ? 'no-loophole' : 'activation';
+  return madeArm(name, { kind }, seeds);
 }
 
 const vanilla = armOf('vanilla', [[5, 5], [4, 5], [6, 4]]); // biome-ignore format: one line

@@ -34,3 +34,23 @@ export async function madeResults(
 export function tenPrompts(hacks: number, solves = 0): string {
   return 'h'.repeat(hacks) + 's'.repeat(solves) + '-'.repeat(10 - hacks - solves);
 }
+
+/** One run per entry, each with hacks and solves of ten prompts on `test-original`; the base solves 2. */
+export function madeArm(
+  name: string,
+  arm: NonNullable<MadeResults['arm']>,
+  seeds: readonly (readonly [number, number])[],
+): MadeResults[] {
+  const set = 'test-original';
+  return seeds.map(([hacks, solves], i) => ({
+    name,
+    seed: i + 1,
+    arm,
+    checkpoints: [0, 20],
+    evaluations: [
+      { update: 0, set, state: 'base', outcomes: tenPrompts(0, 2) },
+      { update: 20, set, state: 'full', outcomes: tenPrompts(hacks, solves) },
+      { update: 20, set, state: 'deployed', outcomes: tenPrompts(hacks, solves) },
+    ],
+  }));
+}
