@@ -23,7 +23,11 @@ export async function checkLive(browser: Browser, address: string, root: string)
   }, 100);
   const code = await over;
   check('live: training is not disturbed', code === 0, `${code}`);
-  check('live: the end is shown', await waitFor(page, /finished\s+update 300 of 300/), (await shown(page)).slice(0, 200));
+  check(
+    'live: the end is shown',
+    await waitFor(page, /finished\s+update 300 of 300/),
+    (await shown(page)).slice(0, 200),
+  );
   clearInterval(watching);
   check('live: updates were shown while it trained, without a reload', seen.size > 2, [...seen].join());
   const kept = await page.evaluate(`[...document.querySelectorAll('canvas')].filter((each) => !each.isFirst).length`);
