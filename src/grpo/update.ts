@@ -3,8 +3,18 @@
  * add up to those of one pass over everything.
  */
 import { type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
-import { type AdamW, multiply, readFloats, Scope, type StepOptions, sum, Tape, warmupCosine } from '../engine/index.ts';
-import { scoreGroups } from '../model/index.ts';
+import {
+  type AdamW,
+  multiply,
+  readFloats,
+  Scope,
+  type StepOptions,
+  sum,
+  Tape,
+  type Tensor,
+  warmupCosine,
+} from '../engine/index.ts';
+import { type Span, scoreGroups } from '../model/index.ts';
 import type { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
 import type { Arm } from './arm.ts';
@@ -19,7 +29,8 @@ import { sumOverShards } from './sharded.ts';
 export interface UpdateInputs {
   readonly rollouts: readonly PromptedCompletion[];
   readonly advantages: Float32Array;
-  readonly logpOld: readonly Float32Array[];
+  /** null: the policy reads the rollout as it sampled it, so log π_old is the log π of the first pass that learns from it. */
+  readonly logpOld: readonly (Float32Array | null)[];
   readonly logpBase: readonly Float32Array[];
   /** For each rollout: one route, or one per completion token. */
   readonly routes: readonly (readonly Route[])[];
@@ -41,7 +52,13 @@ export interface Leaks {
   readonly route: number | null;
 }
 
-type RolloutReport = UpdateResult['rollouts'][number];
+type LearnedRollout = UpdateResult['rollouts'][number] & { readonly logpOld: Float32Array };
+
+/** What the passes of all rollouts gave. */
+export interface Accumulated extends Pick<UpdateResult, 'loss' | 'rollouts' | 'leaks'> {
+  /** log π_old of each rollout: the one given, or log π of its pass. */
+  readonly logpOld: readonly Float32Array[];
+}
 
 export interface UpdateContext {
   readonly policy: Policy;
@@ -52,23 +69,28 @@ export interface UpdateContext {
   readonly momentsFrom?: number;
   /** The shards that gradients are summed over; absent in a run without them. */
   readonly shards?: Shards;
+  /** Is told log π_old of all rollouts before the policy changes; what it throws ends the update. */
+  readonly confirm?: (logpOld: readonly Float32Array[]) => void;
 }
 
 /** `step` counts updates from 0. */
 export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs, step: number): Promise<UpdateResult> {
-  const { policy, optimiser, arm, settings, momentsFrom = 0, shards } = context;
+  const { policy, optimiser, arm, settings, momentsFrom = 0, shards, confirm } = context;
   const { epochs } = settings.loss;
   const { learningRate: highest, warmupUpdates } = settings.optimiser;
   const learningRate = highest * warmupCosine(step, warmupUpdates, settings.updates);
   let result: UpdateResult | undefined;
+  let known = inputs;
+  const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings);
+  const makeGradients = () => {
+    if (shards !== undefined) return sumOverShards(shards, optimiser, known, settings, accumulate);
+    optimiser.zeroGradients();
+    return accumulate(known);
+  };
   for (let epoch = 0; epoch < epochs; epoch++) {
-    const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings);
-    const makeGradients = () => {
-      if (shards !== undefined) return sumOverShards(shards, optimiser, inputs, settings, accumulate);
-      optimiser.zeroGradients();
-      return accumulate(inputs);
-    };
-    const { loss, rollouts, leaks } = await makeGradients();
+    const { loss, rollouts, leaks, logpOld } = await makeGradients();
+    if (epoch === 0) confirm?.(logpOld);
+    known = { ...inputs, logpOld };
     await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients()));
     const blockNorms = await readBlockNorms(policy);
     optimiser.update((step - momentsFrom) * epochs + epoch + 1, stepOptions(settings.optimiser, learningRate));
@@ -93,8 +115,8 @@ export async function accumulateGradients(
   optimiser: AdamW,
   inputs: UpdateInputs,
   settings: GrpoSettings,
-): Promise<Pick<UpdateResult, 'loss' | 'rollouts' | 'leaks'>> {
-  const reports: RolloutReport[] = new Array(inputs.rollouts.length);
+): Promise<Accumulated> {
+  const reports: LearnedRollout[] = new Array(inputs.rollouts.length);
   const leaks: { keep: number | null; route: number | null } = { keep: null, route: null };
   let loss = 0;
   for (const { route, passes } of cutByRoute(inputs, settings.compute.tokensPerPass)) {
@@ -110,7 +132,8 @@ export async function accumulateGradients(
       if (hasOwnKl(pass, inputs, settings.loss)) loss += await backwardKl(policy, optimiser, pass, inputs, settings);
     }
   }
-  return { loss, rollouts: reports, leaks };
+  const rollouts = reports.map(({ logpOld: _logpOld, ...report }) => report);
+  return { loss, rollouts, leaks, logpOld: reports.map(({ logpOld }) => logpOld) };
 }
 
 async function backwardPass(
@@ -119,7 +142,7 @@ async function backwardPass(
   pass: Pass,
   inputs: UpdateInputs,
   settings: GrpoSettings,
-  reports: RolloutReport[],
+  reports: LearnedRollout[],
 ): Promise<number> {
   using scope = new Scope(decoder.head.device);
   using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
@@ -129,22 +152,26 @@ async function backwardPass(
   const project = adapter.project({ coefficients, probe: () => energy.probe });
   const logp = scoreGroups(tape, decoder, packed, { project });
   const tensor = (data: Float32Array, label: string) => scope.from(data, [data.length], label);
-  const perToken = (values: readonly Float32Array[], label: string) =>
-    tensor(
-      lay(
-        packed.scored,
-        members.map((index) => values[index]),
-      ),
-      label,
-    );
+  const old = layOld(
+    scope,
+    logp,
+    packed.scored,
+    members.map((index) => inputs.logpOld[index]),
+  );
   const perRollout = (value: (index: number) => number, label: string) =>
     tensor(spread(packed.scored, members.map(value)), label);
   const { loss, ratio, k3 } = tokenLoss(
     tape,
     {
       logp,
-      logpOld: perToken(inputs.logpOld, 'log π_old'),
-      logpBase: perToken(inputs.logpBase, 'log π_ref'),
+      logpOld: old,
+      logpBase: tensor(
+        lay(
+          packed.scored,
+          members.map((index) => inputs.logpBase[index]),
+        ),
+        'log π_ref',
+      ),
       advantage: perRollout((index) => inputs.advantages[index], 'advantages'),
       weight: perRollout((index) => tokenWeight(inputs.rollouts[index], settings), 'token weights'),
     },
@@ -152,6 +179,7 @@ async function backwardPass(
   );
   tape.backward(loss);
   const [ratios, k3s, norms] = [await readFloats(ratio), await readFloats(k3), await energy.read()];
+  const olds = await readFloats(old);
   members.forEach((index, i) => {
     const { start, end } = packed.scored[i];
     const own = ratios.subarray(start, end);
@@ -160,9 +188,21 @@ async function backwardPass(
       clipped: average(own.map((r) => (Math.abs(r - 1) > settings.loss.clip ? 1 : 0))),
       k3: average(k3s.subarray(start, end)),
       norms: norms[i],
+      logpOld: olds.slice(start, end),
     };
   });
   return (await readFloats(loss))[0];
+}
+
+/** log π_old of a pass's scored tokens: what is known, and for the rest a copy of log π, through which no gradient flows. */
+function layOld(scope: Scope, logp: Tensor, scored: readonly Span[], known: readonly (Float32Array | null)[]): Tensor {
+  const old = scope.empty(logp.shape, 'log π_old');
+  scope.device.kernels.copy(old, logp);
+  scored.forEach(({ start, end }, i) => {
+    const own = known[i];
+    if (own !== null) scope.device.write(old.rows(start, end), own);
+  });
+  return old;
 }
 
 /** The backward pass of β k3 alone, in which routed rollouts are absorbed: both blocks learn. */
