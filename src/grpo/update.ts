@@ -18,7 +18,7 @@ import { type Span, scoreGroups } from '../model/index.ts';
 import type { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
 import type { Arm } from './arm.ts';
-import { lay, packPass, spread } from './batches.ts';
+import { lay, packPass, queueAhead, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
@@ -122,21 +122,22 @@ export async function accumulateGradients(
   for (const { route, passes } of cutByRoute(inputs, settings.compute.tokensPerPass)) {
     const watched = route === 'keep' ? 'quarantine' : route === 'route' ? 'deployed' : null;
     const before = watched === null ? 0 : (await readBlockNorms(policy))[watched];
-    for (const pass of passes) loss += await backwardPass(policy, optimiser, pass, inputs, settings, reports);
+    const losses = await queueAhead(passes, (pass) => backwardPass(policy, optimiser, pass, inputs, settings, reports));
     if (watched !== null && (route === 'keep' || route === 'route')) {
       const gained = Math.abs((await readBlockNorms(policy))[watched] - before);
       const felt = passes.flat().flatMap(({ members }) => members.map((index) => reports[index].norms[watched]));
       leaks[route] = Math.max(gained, ...felt);
     }
-    for (const pass of passes) {
-      if (hasOwnKl(pass, inputs, settings.loss)) loss += await backwardKl(policy, optimiser, pass, inputs, settings);
-    }
+    const apart = passes.filter((pass) => hasOwnKl(pass, inputs, settings.loss));
+    losses.push(...(await queueAhead(apart, (pass) => backwardKl(policy, optimiser, pass, inputs, settings))));
+    loss = losses.reduce((sum, value) => sum + value, loss);
   }
   const rollouts = reports.map(({ logpOld: _logpOld, ...report }) => report);
   return { loss, rollouts, leaks, logpOld: reports.map(({ logpOld }) => logpOld) };
 }
 
-async function backwardPass(
+/** Queues the pass and gives its memory back; the promise is of its loss, when the rollouts' reports are in place. */
+function backwardPass(
   { decoder, adapter, recompute = false }: Policy,
   optimiser: AdamW,
   pass: Pass,
@@ -178,20 +179,21 @@ async function backwardPass(
     { clip: settings.loss.clip, klWeight: hasOwnKl(pass, inputs, settings.loss) ? 0 : settings.loss.klWeight },
   );
   tape.backward(loss);
-  const [ratios, k3s, norms] = [await readFloats(ratio), await readFloats(k3), await energy.read()];
-  const olds = await readFloats(old);
-  members.forEach((index, i) => {
-    const { start, end } = packed.scored[i];
-    const own = ratios.subarray(start, end);
-    reports[index] = {
-      ratio: average(own),
-      clipped: average(own.map((r) => (Math.abs(r - 1) > settings.loss.clip ? 1 : 0))),
-      k3: average(k3s.subarray(start, end)),
-      norms: norms[i],
-      logpOld: olds.slice(start, end),
-    };
+  const reads = [ratio, k3, old, loss].map(readFloats);
+  return Promise.all([energy.read(), ...reads]).then(([norms, ratios, k3s, olds, [total]]) => {
+    members.forEach((index, i) => {
+      const { start, end } = packed.scored[i];
+      const own = ratios.subarray(start, end);
+      reports[index] = {
+        ratio: average(own),
+        clipped: average(own.map((r) => (Math.abs(r - 1) > settings.loss.clip ? 1 : 0))),
+        k3: average(k3s.subarray(start, end)),
+        norms: norms[i],
+        logpOld: olds.slice(start, end),
+      };
+    });
+    return total;
   });
-  return (await readFloats(loss))[0];
 }
 
 /** log π_old of a pass's scored tokens: what is known, and for the rest a copy of log π, through which no gradient flows. */
@@ -206,7 +208,7 @@ function layOld(scope: Scope, logp: Tensor, scored: readonly Span[], known: read
 }
 
 /** The backward pass of β k3 alone, in which routed rollouts are absorbed: both blocks learn. */
-async function backwardKl(
+function backwardKl(
   { decoder, adapter, recompute = false }: Policy,
   optimiser: AdamW,
   pass: Pass,
@@ -230,7 +232,7 @@ async function backwardKl(
   const k3 = klEstimate(tape, logp, scope.from(reference, [reference.length], 'log π_ref'));
   const loss = sum(tape, multiply(tape, k3, scope.from(weights, [weights.length], 'KL weights')));
   tape.backward(loss);
-  return (await readFloats(loss))[0];
+  return readFloats(loss).then(([total]) => total);
 }
 
 /** The weight of a token. Dr.GRPO: 1 / (group · maxNewTokens · promptsPerStep). Classic: 1 / (group · length · promptsPerStep). */
