@@ -1,7 +1,7 @@
 /**
  * What watching costs training: the micro model is trained in turns with and without a page that follows the run in headless Chromium,
- * from a server in a process of its own. Turns of a pair have the same seed, so they do the same work; their order alternates.
- * Prints the seconds of the updates of every turn, the ratio of every pair, and the median with its range. Needs quiet cores.
+ * from a server in a process of its own. Prints what training, server and browser used of the processor, which also holds on busy cores, and
+ * the ratio of the times of the updates, which needs quiet ones: turns of a pair have the same seed and do the same work, in alternating order.
  *   node bench/watch.ts [--pairs N] [--updates N] [--threads N] [--screen run|gate|rollouts|home]
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -52,39 +52,60 @@ function secondsOf(name: string): number {
   return all.reduce((sum, seconds) => sum + seconds, 0);
 }
 
-/** What the server and the browser have used: all that this process started, but for the training. */
-const used = (training: number | undefined): number =>
-  processorSeconds(process.pid, [training]) - process.cpuUsage().user / 1e6 - process.cpuUsage().system / 1e6;
+/** Processor seconds so far of the training, the server and the browser, each with what it started. */
+interface Used {
+  readonly training: number;
+  readonly server: number;
+  readonly browser: number;
+}
+
+function usedBy(training: number): Used {
+  const seconds = processorSeconds();
+  const [trained, served] = [seconds.below(training), seconds.below(child.pid ?? 0)];
+  // What this process started and is neither of them is the browser.
+  return {
+    training: trained,
+    server: served,
+    browser: seconds.below(process.pid) - seconds.of(process.pid) - trained - served,
+  };
+}
 
 async function trainTurn(name: string, page: Page | null, address: string): Promise<number> {
   const child = startTraining(name);
   const over = once(child, 'close');
-  let before = 0;
-  if (page !== null) {
-    while (!existsSync(join(root, name, 'timings.jsonl')) && child.exitCode === null) await wait(50);
-    await page.goto(`${address}#/${options.screen}/${options.screen === 'home' ? '' : name}`);
-    before = used(child.pid);
-  }
+  const pid = child.pid ?? 0;
+  while (!existsSync(join(root, name, 'timings.jsonl')) && child.exitCode === null) await wait(50);
+  const before = usedBy(pid);
+  await page?.goto(`${address}#/${options.screen}/${options.screen === 'home' ? '' : name}`);
   // At the last look before the end the page is still open.
   let after = before;
   const looking = setInterval(() => {
-    after = used(child.pid);
-  }, 500);
+    const now = usedBy(pid);
+    if (now.training > after.training) after = now;
+  }, 250);
   const [code] = await over;
   clearInterval(looking);
   if (code !== 0) throw new Error(`training ended with ${code}`);
-  if (page !== null) {
-    const seconds = (after - before).toFixed(1);
-    console.log(
-      `${name}: server and browser used ${seconds} s of the processor; training took ${secondsOf(name).toFixed(1)} s`,
-    );
-  }
+  if (page !== null) report(name, before, after);
   await page?.goto('about:blank');
   return secondsOf(name);
 }
 
-/** Seconds of processor time that a process and those it started have used, without those of `without`. */
-function processorSeconds(root: number, without: readonly (number | undefined)[] = []): number {
+const shares: { readonly server: number; readonly browser: number }[] = [];
+const percent = (share: number): string => `${(100 * share).toFixed(2)}%`;
+
+function report(name: string, before: Used, after: Used): void {
+  const [training, server, browser] = (['training', 'server', 'browser'] as const).map(
+    (key) => after[key] - before[key],
+  );
+  const share = { server: server / training, browser: browser / training };
+  shares.push(share);
+  const own = `server ${server.toFixed(2)} s (${percent(share.server)}), browser ${browser.toFixed(2)} s (${percent(share.browser)})`;
+  console.log(`${name}: training used ${training.toFixed(1)} s of the processor, ${own}`);
+}
+
+/** Seconds of processor time of every process now, alone and with all that it started. */
+function processorSeconds(): { of(pid: number): number; below(pid: number): number } {
   const stats = readdirSync('/proc').flatMap((name) => {
     try {
       // Fields after the name in parentheses, which may hold spaces: state, parent, …, user and system time in 1/100 s.
@@ -97,10 +118,10 @@ function processorSeconds(root: number, without: readonly (number | undefined)[]
       return [];
     }
   });
-  const of = (pid: number): number =>
-    stats.filter(({ parent }) => parent === pid && !without.includes(pid)).reduce((sum, own) => sum + of(own.pid), 0) +
-    (without.includes(pid) ? 0 : (stats.find((own) => own.pid === pid)?.seconds ?? 0));
-  return of(root);
+  const of = (pid: number): number => stats.find((own) => own.pid === pid)?.seconds ?? 0;
+  const below = (pid: number): number =>
+    stats.filter(({ parent }) => parent === pid).reduce((sum, own) => sum + below(own.pid), of(pid));
+  return { of, below };
 }
 
 const launch = findChromium();
@@ -121,6 +142,11 @@ try {
   }
   const [low, high] = [Math.min(...ratios).toFixed(3), Math.max(...ratios).toFixed(3)];
   console.log(`${options.screen}: ratio ${median(ratios).toFixed(3)} (${low} to ${high}), ${ratios.length} pairs`);
+  const [server, browserShare] = [shares.map((one) => one.server), shares.map((one) => one.browser)].map(median);
+  const both = median(shares.map((one) => one.server + one.browser));
+  console.log(
+    `${options.screen}: of the processor time of training the server used ${percent(server)}, the browser ${percent(browserShare)}, both ${percent(both)}`,
+  );
 } finally {
   await browser.close();
   child.kill('SIGINT');

@@ -1,3 +1,4 @@
+export { ActivationTerm } from './activation-term.ts';
 export type { Adapter, AdapterPass, LowRankChange, StoredTensor } from './adapter.ts';
 export { type Basis, cayleyRotation, cordaBasis, leadingSvd, signedDirection, toMatrix } from './basis.ts';
 export {

@@ -9,7 +9,7 @@ import { type Rate, rateOrNull } from '../evaluate/index.ts';
 import { routes } from '../run/index.ts';
 import { fBeta, mean, quantile } from '../stats/index.ts';
 import { groupBy, type JudgedRollout } from './judged.ts';
-import { type Separation, separation } from './separation.ts';
+import { type Separation, separation, stratifiedAuroc } from './separation.ts';
 
 export type GatedRollout = Pick<
   JudgedRollout,
@@ -39,6 +39,12 @@ export interface GateJudgement {
   readonly routes: { readonly keep: number; readonly absorb: number; readonly route: number };
 }
 
+/** The part of a judgement that tables over seeds need; it has no intervals, which take a thousand resamples each. */
+export interface GateOutline extends Pick<GateJudgement, 'route' | 'hackShareOfKeep' | 'routes'> {
+  readonly tokens: Omit<TokenJudgement, 'separation'> | null;
+  readonly separation: Pick<Separation, 'auroc'> | null;
+}
+
 export interface TokenJudgement {
   readonly tokens: number;
   /** Tokens of hacks. */
@@ -61,19 +67,35 @@ function routeCounts({ route, tokenRoutes }: GatedRollout): RouteCount {
   return counts;
 }
 
-function judgeTokens(rows: readonly GatedRollout[]): TokenJudgement | null {
-  const own = rows.flatMap(({ update, hack, tokenRoutes, tokenScores }) =>
-    typeof tokenRoutes === 'string' ? [{ update, hack, tokens: tokenRoutes.length, score: tokenScores ?? [] }] : [],
-  );
+function countTokens(rows: readonly GatedRollout[]): GateOutline['tokens'] {
+  const own = rows.filter(({ tokenRoutes }) => typeof tokenRoutes === 'string');
   if (own.length === 0) return null;
-  const total = (counted: typeof own): number => counted.reduce((sum, { tokens }) => sum + tokens, 0);
-  const ofHacks = total(own.filter(({ hack }) => hack));
-  return { tokens: total(own), ofHacks, separation: separation(own.filter(({ score }) => score.length > 0)) };
+  const total = (counted: typeof own): number =>
+    counted.reduce((sum, { tokenRoutes }) => sum + (tokenRoutes?.length ?? 0), 0);
+  return { tokens: total(own), ofHacks: total(own.filter(({ hack }) => hack)) };
 }
 
-/** Judges the gate on the rollouts that carried gradient; the others were never gated. */
-export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
-  const rows = all.filter(({ trained, route }) => trained && route !== null);
+function judgeTokens(rows: readonly GatedRollout[]): TokenJudgement | null {
+  const counted = countTokens(rows);
+  if (counted === null) return null;
+  const scored = rows.flatMap(({ update, hack, tokenRoutes, tokenScores }) => {
+    const score = typeof tokenRoutes === 'string' ? (tokenScores ?? []) : [];
+    return score.length === 0 ? [] : [{ update, hack, score }];
+  });
+  return { ...counted, separation: separation(scored) };
+}
+
+type Label = 'hack' | 'attempt';
+
+/** The rollouts that carried gradient; the others were never gated. */
+const gated = (all: readonly GatedRollout[]): GatedRollout[] =>
+  all.filter(({ trained, route }) => trained && route !== null);
+
+const scoredRows = (rows: readonly GatedRollout[], label: Label) =>
+  rows.flatMap((row) => (row.score === null ? [] : [{ update: row.update, score: row.score, hack: row[label] }]));
+
+/** What the routes of the rollouts claim. */
+function judgeRoutes(rows: readonly GatedRollout[]) {
   const counts = rows.map(routeCounts);
   const total = (route: Route, holds: (row: GatedRollout) => boolean = () => true): number =>
     rows.reduce((sum, row, i) => sum + (holds(row) ? counts[i][route] : 0), 0);
@@ -88,28 +110,47 @@ export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
       fHalf: fBeta({ truePositives: right, falsePositives: wrong, falseNegatives: missed, trueNegatives: 0 }, 0.5),
     };
   };
-  const scored = (label: 'hack' | 'attempt') =>
-    rows.flatMap((row) => (row.score === null ? [] : [{ update: row.update, score: row.score, hack: row[label] }]));
-  const share = (name: Route, label: 'hack' | 'attempt', value: boolean): Rate | null =>
+  const share = (name: Route, label: Label, value: boolean): Rate | null =>
     rateOrNull(
       total(name, (row) => row[label] === value),
       total(name),
     );
+  return { claim, share, routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') } };
+}
+
+/** Judges the gate on the rollouts that carried gradient. */
+export function judgeGate(all: readonly GatedRollout[]): GateJudgement {
+  const rows = gated(all);
+  const { claim, share, routes: counted } = judgeRoutes(rows);
   return {
     rollouts: rows.length,
     hacks: rows.filter(({ hack }) => hack).length,
     tokens: judgeTokens(rows),
-    separation: separation(scored('hack')),
+    separation: separation(scoredRows(rows, 'hack')),
     route: claim('route', true),
     keep: claim('keep', false),
     hackShareOfKeep: share('keep', 'hack', true),
     cleanShareOfRoute: share('route', 'hack', false),
     attempts: {
-      separation: separation(scored('attempt')),
+      separation: separation(scoredRows(rows, 'attempt')),
       shareOfRoute: share('route', 'attempt', true),
       shareOfKeep: share('keep', 'attempt', true),
     },
-    routes: { keep: total('keep'), absorb: total('absorb'), route: total('route') },
+    routes: counted,
+  };
+}
+
+/** What `judgeGate` says, as far as tables over seeds need it. */
+export function outlineGate(all: readonly GatedRollout[]): GateOutline {
+  const rows = gated(all);
+  const { claim, share, routes: counted } = judgeRoutes(rows);
+  const auroc = stratifiedAuroc(scoredRows(rows, 'hack'));
+  return {
+    tokens: countTokens(rows),
+    separation: auroc === null ? null : { auroc },
+    route: claim('route', true),
+    hackShareOfKeep: share('keep', 'hack', true),
+    routes: counted,
   };
 }
 
@@ -118,9 +159,14 @@ export function hasGate({ separation: scored, routes: { keep, route } }: GateJud
   return scored !== null || keep + route > 0;
 }
 
-/** Judges the gate on positively reinforced rollouts: only for these does the route decide what is learned. */
+/** Judges the gate on positively reinforced rollouts. */
 export function judgeReinforced(rows: readonly GatedRollout[]): GateJudgement {
-  return judgeGate(rows.filter(({ advantage }) => advantage > 0));
+  return judgeGate(reinforced(rows));
+}
+
+/** Positively reinforced rollouts: only for these does the route decide what is learned. */
+export function reinforced<Row extends Pick<GatedRollout, 'advantage'>>(rows: readonly Row[]): Row[] {
+  return rows.filter(({ advantage }) => advantage > 0);
 }
 
 export interface GateWindow {

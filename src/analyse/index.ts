@@ -20,15 +20,38 @@ export {
 } from './evasion.ts';
 export {
   type GateJudgement,
+  type GateOutline,
   type GateWindow,
   gateWindows,
   hasGate,
   judgeGate,
   judgeReinforced,
+  outlineGate,
+  reinforced,
 } from './gate-report.ts';
 export { type IdealDirection, idealDirection } from './ideal-direction.ts';
-export { groupBy, type JudgedRollout, type RunStatus, readJudged, readStatus, readSteps } from './judged.ts';
-export { judgeMonitor, type MonitorJudgement, type MonitorWindow, monitorWindows } from './monitor-report.ts';
+export {
+  groupBy,
+  type JudgedRollout,
+  type RolloutOutcome,
+  type RunStatus,
+  readCourse,
+  readJudged,
+  readOutcomes,
+  readStatus,
+  readSteps,
+} from './judged.ts';
+export {
+  judgeMonitor,
+  type MonitorJudgement,
+  type MonitorOutline,
+  type MonitorQuarter,
+  type MonitorWindow,
+  monitorQuarters,
+  monitorWindows,
+  outlineMonitor,
+  type WatchedRollout,
+} from './monitor-report.ts';
 export { type RandomBand, randomBand } from './random-directions.ts';
 export {
   describeRelearning,

@@ -2,9 +2,9 @@
 import { UserError } from '../base/index.ts';
 import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
-import { readRunVerdicts } from '../oracle/index.ts';
+import { readRunVerdicts, readVerdictColumns } from '../oracle/index.ts';
 import type { RolloutRow, RunDirectory } from '../run/index.ts';
-import { readEvents, readRollouts } from '../run/index.ts';
+import { type ColumnBlock, readColumns, readEvents, readRollouts } from '../run/index.ts';
 
 export interface JudgedRollout extends RolloutRow {
   readonly hack: boolean;
@@ -20,23 +20,74 @@ export async function readJudged(run: RunDirectory): Promise<JudgedRollout[]> {
   // While a run is trained, a verdict is written before its rollout: read in this order, none is missing.
   const verdicts = await readRunVerdicts(run);
   return rows.map((row) => {
-    const verdict = verdicts.get(row.id);
-    if (verdict === undefined) {
-      throw new UserError({
-        call: `read ${run.path}`,
-        expected: `a verdict of rollout ${row.id}`,
-        found: 'none',
-        fix: 'The run directory was damaged: restore it, or train the run again.',
-      });
-    }
-    return {
-      ...row,
-      hack: verdict.exploited,
-      solve: verdict.correct,
-      attempt: verdict.channels.length > 0,
-      verdict,
-    };
+    const verdict = verdictOf(run, verdicts, row.id);
+    return { ...row, ...labelsOf(verdict), verdict };
   });
+}
+
+const labelsOf = ({ exploited, correct, channels }: Pick<Verdict, 'exploited' | 'correct' | 'channels'>) => ({
+  hack: exploited,
+  solve: correct,
+  attempt: channels.length > 0,
+});
+
+function verdictOf<Found>(run: RunDirectory, verdicts: ReadonlyMap<string, Found>, id: string): Found {
+  const verdict = verdicts.get(id);
+  if (verdict !== undefined) return verdict;
+  throw new UserError({
+    call: `read ${run.path}`,
+    expected: `a verdict of rollout ${id}`,
+    found: 'none',
+    fix: 'The run directory was damaged: restore it, or train the run again.',
+  });
+}
+
+const countedColumns = [
+  'id',
+  'update',
+  'loophole',
+  'hackable',
+  'source',
+  'sampled',
+  'suspicion',
+  'flagged',
+  'advantage',
+  'trained',
+  'score',
+  'low',
+  'high',
+  'route',
+  'tokenRoutes',
+] as const satisfies readonly (keyof RolloutRow)[];
+const labelColumns = ['id', 'exploited', 'correct', 'channels'] as const satisfies readonly (keyof Verdict)[];
+
+/** A rollout without its texts and the values of its tokens: what is counted over a run. */
+export type RolloutOutcome = Pick<JudgedRollout, (typeof countedColumns)[number] | 'hack' | 'solve' | 'attempt'>;
+
+/** What `readJudged` reads, as far as it is counted; of a run that is over only these columns are read. */
+export async function readOutcomes(run: RunDirectory): Promise<readonly RolloutOutcome[]> {
+  if (!run.isSealed()) return readJudged(run);
+  const verdicts = new Map<string, Pick<Verdict, (typeof labelColumns)[number]>>();
+  for await (const block of readVerdictColumns(run, labelColumns)) {
+    for (const verdict of rowsOf(block, labelColumns)) verdicts.set(verdict.id, verdict);
+  }
+  const outcomes: RolloutOutcome[] = [];
+  const blocks = readColumns<Pick<RolloutRow, (typeof countedColumns)[number]>>(run.file('rollouts'), countedColumns);
+  for await (const block of blocks) {
+    for (const row of rowsOf(block, countedColumns)) {
+      outcomes.push(Object.assign(row, labelsOf(verdictOf(run, verdicts, row.id))));
+    }
+  }
+  return outcomes;
+}
+
+function rowsOf<Row extends object>({ rows, values }: ColumnBlock<Row>, names: readonly (keyof Row)[]): Row[] {
+  const made = Array.from({ length: rows }, (): Partial<Row> => ({}));
+  for (const name of names) {
+    const own = values[name];
+    for (let i = 0; i < rows; i++) made[i][name] = own[i];
+  }
+  return made as Row[];
 }
 
 /** The step events of a run, in the order of the updates. */
@@ -47,6 +98,17 @@ export async function readSteps(run: RunDirectory): Promise<StepEvent[]> {
 }
 
 export type RunStatus = 'finished' | 'tripwire' | 'unfinished';
+
+/** The step events of a run and how it ended, from one reading. */
+export async function readCourse(run: RunDirectory): Promise<{ steps: StepEvent[]; status: RunStatus }> {
+  const steps: StepEvent[] = [];
+  let status: RunStatus | null = null;
+  for await (const event of readEvents(run)) {
+    if (event.kind === 'step') steps.push(event);
+    if (event.kind === 'stop') status ??= event.reason;
+  }
+  return { steps, status: status ?? 'unfinished' };
+}
 
 export async function readStatus(run: RunDirectory): Promise<RunStatus> {
   for await (const event of readEvents(run)) if (event.kind === 'stop') return event.reason;

@@ -1,12 +1,10 @@
 /**
- * Answers about a folder that is only read, kept in the cache: the same question about the same files is answered at once. A file
- * is the same if its size, inode and time of change are, which every write alters; the program's own files count too. Nothing is
- * kept while a file is fresh enough to change unseen, or where a link leads out of the folder.
+ * Answers about a folder that is only read, kept in the cache: the same question about the same files is answered at once. The
+ * program's own files count too. Nothing is kept where the folder has no stamp (see folder-stamp.ts).
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, type Stats, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { cacheFolder, sha256, writeFileAtomic } from '../base/node/index.ts';
+import { cacheFolder, folderStamp, programStamp, sha256, writeFileAtomic } from '../base/node/index.ts';
 import type { CommandContext } from './command.ts';
 
 interface Answer {
@@ -16,8 +14,6 @@ interface Answer {
 }
 
 const mostAnswers = 32;
-/** Clocks of files are this coarse at worst. */
-const freshMs = 2000;
 
 /** Says what `answer` says about the folder, or what it said before. `question`: all else that decides the answer. */
 export async function answerOnce(
@@ -50,32 +46,9 @@ async function makeAnswer(path: string, answer: (context: CommandContext) => Pro
 
 /** The key of a question about the files as they are now; null if the answer must not be kept. */
 function keyOf(directory: string, question: readonly unknown[]): string | null {
-  const program = statsBelow(fileURLToPath(new URL('../', import.meta.url)));
-  const files = statsBelow(directory);
+  const [program, files] = [programStamp(), folderStamp(directory)];
   if (program === null || files === null) return null;
   return sha256(JSON.stringify([directory, resolve(directory), question, program, files]));
-}
-
-function statsBelow(folder: string): readonly string[] | null {
-  try {
-    const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-    const newest = Date.now() - freshMs;
-    const lines: string[] = [];
-    for (const entry of entries) {
-      const path = join(entry.parentPath, entry.name);
-      const stats = statSync(path);
-      if (entry.isSymbolicLink() || stats.ctimeMs > newest) return null;
-      lines.push(lineOf(path, stats));
-    }
-    return lines.sort();
-  } catch {
-    // What cannot be looked at is for the command to complain about.
-    return null;
-  }
-}
-
-function lineOf(path: string, { size, ino, ctimeMs }: Stats): string {
-  return `${path} ${size} ${ino} ${ctimeMs}`;
 }
 
 function readAnswer(path: string): Answer | null {

@@ -16,10 +16,11 @@ import {
   writeFigures,
   writeTraces,
 } from '../report/index.ts';
-import { findExperiment, openResults } from '../sweep/index.ts';
+import { findExperiment, openRecords, openResults } from '../sweep/index.ts';
 import type { CommandContext } from './command.ts';
 
 const resultsFormats = ['text', 'markdown', 'csv', 'latex', 'json'] as const;
+type ResultsFormat = (typeof resultsFormats)[number];
 
 export interface PrintedResults {
   readonly format: string;
@@ -43,14 +44,24 @@ export async function printResults(
     expectOwnFigures(figures, force);
     expectOwnTraces(figures, force);
   }
-  const results = await openResults(directory, options);
-  context.stdout.write(renderResults(results, format, width));
-  warnIncomplete(directory, results, context);
-  if (figures === false) return;
+  if (figures === false) return tellResults(directory, await openResults(directory, options), format, width, context);
+  const results = await openRecords(directory, options);
+  tellResults(directory, results, format, width, context);
   const { files, warnings } = await writeFigures(allFigures(results), figures, { force });
   for (const warning of warnings) context.stderr.write(`${warning}\n`);
   const traces = await writeTraces(results, figures, force);
   context.stderr.write(`${files.length + traces.length} files in ${figures}\n`);
+}
+
+function tellResults(
+  directory: string,
+  results: Results,
+  format: ResultsFormat,
+  width: number,
+  context: CommandContext,
+): void {
+  context.stdout.write(renderResults(results, format, width));
+  warnIncomplete(directory, results, context);
 }
 
 /** Warns about runs that are not finished or not started yet; runs that could not be read make the answer a no. */
@@ -65,7 +76,7 @@ export function warnIncomplete(directory: string, { arms, leftOut }: Results, co
   if (names.length > 0) stderr.write(`not started yet in ${directory}: ${names.join(', ')}\n`);
 }
 
-function renderResults(results: Results, format: (typeof resultsFormats)[number], width: number): string {
+function renderResults(results: Results, format: ResultsFormat, width: number): string {
   if (format === 'json') return `${JSON.stringify(resultsJson(results), null, 2)}\n`;
   if (format === 'csv') return resultsCsv(results);
   const tables = allTables(results).map((table) => renderTable(table, format, width));

@@ -234,6 +234,8 @@ async function buildProgram(argv: readonly string[], context: CommandContext): P
       outputError: (text, write) => write(text.replace(/^error: /, 'gq: ')),
     })
     .configureHelp({ optionDescription })
+    // What follows the name of a command is the command's: `gq queue add` takes the options of the command that it adds as they are.
+    .enablePositionalOptions()
     .exitOverride();
   for (const { name, summary, load } of commands) {
     const command = program.command(name).summary(summary).description(summary);

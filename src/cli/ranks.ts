@@ -32,7 +32,8 @@ export async function inRanks(
   context: CommandContext,
   work: (communicator: Communicator | null) => Promise<void>,
 ): Promise<void> {
-  const launched = launchedRanks();
+  const launched = await unlessTold(context, async () => launchedRanks());
+  if (launched === undefined) return;
   if (launched === null) {
     if (asked === undefined || asked === 1) await work(asked === undefined ? null : alone);
     else await startAgain(asked, context);
@@ -64,7 +65,8 @@ async function joinAndWork(
   work: (communicator: Communicator) => Promise<void>,
 ): Promise<void> {
   process.env[coresVariable] ??= `${coresEach(launched.localSize)}`;
-  const communicator = await joinRanks(launched);
+  const communicator = await unlessTold(context, () => joinRanks(launched));
+  if (communicator === undefined) return;
   onAskedToStop(launched, () => process.emit('SIGTERM'));
   try {
     await work(communicator);
@@ -78,6 +80,18 @@ async function joinAndWork(
     const own = `rank ${communicator.rank} of ${communicator.size}`;
     if (!/^rank \d/.test(reason)) context.stderr.write(`${own} stopped all ranks:\n`);
     throw error;
+  }
+}
+
+/** What `find` gives; undefined on a rank that may not go on, and for which another one speaks. */
+async function unlessTold<Found>(context: CommandContext, find: () => Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await find();
+  } catch (error) {
+    if (!(error instanceof RankFailure)) throw error;
+    context.exitCode = error.exitCode;
+    await stayQuiet(error.exitCode);
+    return undefined;
   }
 }
 

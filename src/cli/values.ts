@@ -11,6 +11,11 @@ export function parseSeed(text: string): number {
   return wholeFrom(text, 0, Number.MAX_SAFE_INTEGER);
 }
 
+/** A port of this machine; 0: any that is free. */
+export function parsePort(text: string): number {
+  return wholeFrom(text, 0, 65_535);
+}
+
 function wholeFrom(text: string, least: number, most: number): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least && value <= most) return value;

@@ -40,7 +40,11 @@ describe('partition', () => {
     writeFileSync(path, JSON.stringify({ known: ['run_test'], heldOut, problems: {} }));
     await expect(readPartition(path)).rejects.toThrow(/known: .*Did you mean "run_tests"/);
     writeFileSync(path, JSON.stringify({ known, heldOut, problems: {}, extra: 1 }));
-    await expect(readPartition(path)).rejects.toThrow(/extra/);
+    await expect(readPartition(path)).rejects.toThrow('expected known, heldOut, problems, found unknown "extra"');
+    writeFileSync(path, JSON.stringify({ known: 'run_tests', heldOut }));
+    await expect(readPartition(path)).rejects.toThrow(
+      '"known": expected a list, found "run_tests"; "problems": expected an object, found nothing',
+    );
   });
 });
 
@@ -84,6 +88,8 @@ describe('pools', () => {
       path,
       `${JSON.stringify({ problem: 'a', completion: '', loophole: 'gt_only', markers: 'original' })}\n`,
     );
-    await expect(importPool(path, new Map(), new SandboxJudge(sandbox))).rejects.toThrow(/line 1.*"label"/);
+    await expect(importPool(path, new Map(), new SandboxJudge(sandbox))).rejects.toThrow(
+      /line 1: expected well-formed fields, found .*"label": expected hack or solve, found/,
+    );
   });
 });

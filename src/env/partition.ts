@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { randomStream, UserError } from '../base/index.ts';
 import { decodeText } from '../base/node/index.ts';
+import { describeFaults } from './importers/records.ts';
 import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
 import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
 
@@ -78,9 +79,10 @@ export async function readPartition(
   const bytes = await readFile(path).catch((cause: Error) => {
     throw new UserError({ call: `read ${path}`, expected: 'a partition file', found: cause.message }, { cause });
   });
-  const result = shape.safeParse(parseJson(decodeText(bytes, path), path));
+  const value = parseJson(decodeText(bytes, path), path);
+  const result = shape.safeParse(value);
   if (!result.success) {
-    const found = z.prettifyError(result.error);
+    const found = describeFaults(result.error.issues, value);
     throw new UserError({ call: `read ${path}`, expected: 'known, heldOut, problems', found });
   }
   return checkPartition(result.data, loopholes);

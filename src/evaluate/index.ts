@@ -22,9 +22,9 @@ export {
   parseProbedSet,
   probedSets,
 } from './probe.ts';
-export { type ProbeEvaluation, type ProbeName, ProbeStore } from './probe-store.ts';
+export { type ProbeEvaluation, type ProbeName, type ProbeOutcomes, ProbeStore } from './probe-store.ts';
 export { evaluateProbes, type ProbedAll, type ProbedPolicy } from './probing.ts';
-export { formatRate, type Rate, rateOrNull, summarise } from './rates.ts';
+export { formatRate, type Rate, rateOrNull, type Summary, summarise } from './rates.ts';
 export { RunEvaluator, statesOf } from './run-evaluator.ts';
 export {
   type CurveSet,
@@ -39,4 +39,10 @@ export {
   splitOf,
 } from './sets.ts';
 export { compareStates, pairRows } from './states.ts';
-export { type Evaluation, type EvaluationRow, EvaluationStore } from './store.ts';
+export {
+  type Evaluation,
+  type EvaluationOutcomes,
+  type EvaluationRow,
+  EvaluationStore,
+  type OutcomeRow,
+} from './store.ts';

@@ -12,7 +12,7 @@ import { stampedJson } from '../run/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
 import { curveNames } from './plan.ts';
 import { openingProbe } from './probe.ts';
-import { type ProbeEvaluation, type ProbeName, ProbeStore } from './probe-store.ts';
+import { type ProbeName, type ProbeOutcomes, ProbeStore } from './probe-store.ts';
 import { type Rate, summarise } from './rates.ts';
 import { type CurveSet, curveSets, type EvaluationSet, findSet } from './sets.ts';
 import { pairRows } from './states.ts';
@@ -48,7 +48,7 @@ export function prefillNames(
 
 /** The points of one set, whole or on its first `limit` prompts, by update; a point needs both openings. */
 export function prefillPoints(
-  probes: readonly ProbeEvaluation[],
+  probes: readonly ProbeOutcomes[],
   set: EvaluationSet,
   limit: number | null = null,
 ): PrefillPoint[] {
@@ -63,7 +63,7 @@ export function prefillPoints(
     .sort((a, b) => a.update - b.update);
 }
 
-function comparedOpenings(begun: ProbeEvaluation, other: ProbeEvaluation): Omit<PrefillPoint, 'update' | 'state'> {
+function comparedOpenings(begun: ProbeOutcomes, other: ProbeOutcomes): Omit<PrefillPoint, 'update' | 'state'> {
   const differences = pairRows(begun.rows, other.rows).map(([a, b]) => Number(a.hack) - Number(b.hack));
   return {
     hack: summarise(begun.rows).hack,

@@ -12,7 +12,7 @@ import { openings, places } from '../env/index.ts';
 import { readStamped, stampedJson } from '../run/index.ts';
 import type { Probe } from './probe.ts';
 import type { EvaluationSet } from './sets.ts';
-import { type Evaluation, evaluationSchema } from './store.ts';
+import { type Evaluation, type EvaluationOutcomes, evaluationSchema } from './store.ts';
 
 export interface ProbeName {
   /** Updates completed; the base is probed at 0. */
@@ -25,6 +25,9 @@ export interface ProbeName {
 }
 
 export interface ProbeEvaluation extends Evaluation, ProbeName {}
+
+/** An evaluated probe without its texts. */
+export interface ProbeOutcomes extends EvaluationOutcomes, ProbeName {}
 
 const probeSchema = evaluationSchema.extend({
   probe: z.strictObject({

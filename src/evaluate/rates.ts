@@ -1,6 +1,6 @@
 /** Rates with their counts and intervals: a rate never stands without its n. */
 import { wilsonInterval } from '../stats/index.ts';
-import type { EvaluationRow } from './store.ts';
+import type { OutcomeRow } from './store.ts';
 
 export interface Rate {
   readonly count: number;
@@ -31,7 +31,7 @@ export interface Summary {
   readonly byLoophole: Readonly<Record<string, { readonly hack: Rate; readonly solve: Rate }>>;
 }
 
-export function summarise(rows: readonly EvaluationRow[]): Summary {
+export function summarise(rows: readonly OutcomeRow[]): Summary {
   const hack = rateOf(rows, (row) => row.hack);
   const solve = rateOf(rows, (row) => row.solve);
   const labelled = rows.every(({ authorsLabel }) => authorsLabel !== null);
@@ -46,7 +46,7 @@ export function summarise(rows: readonly EvaluationRow[]): Summary {
   return { hack, solve, authorsLabel, objective: solve.rate - hack.rate, byLoophole };
 }
 
-function rateOf(rows: readonly EvaluationRow[], holds: (row: EvaluationRow) => boolean): Rate {
+function rateOf(rows: readonly OutcomeRow[], holds: (row: OutcomeRow) => boolean): Rate {
   return rate(rows.filter(holds).length, rows.length);
 }
 

@@ -4,7 +4,7 @@
  */
 import { UserError } from '../base/index.ts';
 import { mcnemarExact } from '../stats/index.ts';
-import type { EvaluationRow } from './store.ts';
+import type { OutcomeRow } from './store.ts';
 
 export interface StateChange {
   readonly prompts: number;
@@ -15,7 +15,7 @@ export interface StateChange {
   readonly pValue: number;
 }
 
-export function compareStates(full: readonly EvaluationRow[], deployed: readonly EvaluationRow[]): StateChange {
+export function compareStates(full: readonly OutcomeRow[], deployed: readonly OutcomeRow[]): StateChange {
   const pairs = pairRows(full, deployed);
   const ids = (before: boolean, after: boolean): string[] =>
     pairs.filter(([a, b]) => a.hack === before && b.hack === after).map(([a]) => a.problem);
@@ -30,12 +30,9 @@ export function compareStates(full: readonly EvaluationRow[], deployed: readonly
 }
 
 /** Pairs the rows of the same prompts, whatever their order; a prompt that only one side has is an error. */
-export function pairRows(
-  first: readonly EvaluationRow[],
-  second: readonly EvaluationRow[],
-): [EvaluationRow, EvaluationRow][] {
+export function pairRows<Row extends OutcomeRow>(first: readonly Row[], second: readonly Row[]): [Row, Row][] {
   const others = new Map(second.map((row) => [row.problem, row]));
-  const pairs = first.map((row): [EvaluationRow, EvaluationRow] => {
+  const pairs = first.map((row): [Row, Row] => {
     const other = others.get(row.problem);
     if (other !== undefined && other.loophole === row.loophole && other.markers === row.markers) return [row, other];
     throw new UserError({

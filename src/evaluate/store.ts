@@ -32,6 +32,8 @@ const rowSchema = z.strictObject({
 
 /** The completion of one prompt, and how it was judged. */
 export type EvaluationRow = Readonly<z.infer<typeof rowSchema>>;
+/** How a prompt was judged, without its texts. */
+export type OutcomeRow = Omit<EvaluationRow, 'prompt' | 'completion'>;
 
 export interface EvaluationName {
   /** Updates completed; the base is evaluated at 0. */
@@ -49,6 +51,11 @@ export interface Evaluation extends EvaluationName {
   /** What became of the problems of the set's split; null: not recorded. */
   readonly problems: ProblemUse | null;
   readonly rows: readonly EvaluationRow[];
+}
+
+/** An evaluation without its texts. */
+export interface EvaluationOutcomes extends Omit<Evaluation, 'rows'> {
+  readonly rows: readonly OutcomeRow[];
 }
 
 export const evaluationSchema = z.strictObject({

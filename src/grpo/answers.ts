@@ -3,7 +3,7 @@
 import type { Features } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import type { CondensedRows } from '../gates/index.ts';
-import type { Prompts, Routing, Screening, Watched } from './arm.ts';
+import type { FeatureTerm, Prompts, Routing, Screening, Watched } from './arm.ts';
 import { showValue } from './check-arm.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
@@ -46,6 +46,17 @@ export function checkCondensed(answer: unknown, { rows, modules, rank }: Feature
     refuse('condense', expected, showValue(answer), 'The hook is given the rows of one rollout.');
   }
   return { scores, meanCosine, kept };
+}
+
+export function checkTerm(answer: unknown, { rows, modules, rank }: Features): FeatureTerm {
+  const { values, slopes } = (typeof answer === 'object' && answer !== null ? answer : {}) as Partial<FeatureTerm>;
+  const bad = expectList('term', values, rows).findIndex((value) => !isFiniteNumber(value));
+  if (bad >= 0) refuse('term', 'finite values', `${showValue(values?.[bad])} for rollout ${bad}`);
+  const size = rows * modules * rank;
+  if (slopes instanceof Float32Array && slopes.length === size && slopes.every(Number.isFinite)) {
+    return answer as FeatureTerm;
+  }
+  return refuse('term', `slopes: a Float32Array of ${size} finite numbers`, showValue(slopes));
 }
 
 export function checkRouting(answer: unknown, rollouts: readonly PromptedCompletion[]): Routing {

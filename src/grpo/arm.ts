@@ -2,7 +2,7 @@
  * An arm is a value with hooks: what one way of training does differently from plain GRPO. The step calls the hooks in this order and
  * knows nothing else about an arm; a hook that is absent costs nothing.
  *
- *   prompt → sample (steer) → grade → watch → reward → screen → advantages → score (condense) → route → learn → gradient → settle
+ *   prompt → sample (steer) → grade → watch → reward → screen → advantages → score (condense) → route → learn (term) → gradient → settle
  *
  * An arm declares what it sees and is shown nothing else. It saves what it must remember between updates as an opaque state. An arm
  * that needs labels is given them when it is opened, by the caller who holds the verdicts: nothing in this folder can reach them.
@@ -107,6 +107,12 @@ export interface NewDirection {
   readonly pairCuts: Cuts | null;
 }
 
+/** A function of pooled activations, at each row of features: its values, and its gradients [rows, modules, R]. */
+export interface FeatureTerm {
+  readonly values: readonly number[];
+  readonly slopes: Float32Array;
+}
+
 /** What an arm remembers. Only the arm itself looks inside. */
 export interface ArmState {
   readonly json: JsonValue;
@@ -138,6 +144,11 @@ export interface Arm {
   condense?(rows: Features): CondensedRows;
   /** Chooses the routes; without this hook every rollout is absorbed. */
   route?(scored: ScoredRollouts): Routing | Promise<Routing>;
+  /**
+   * A term of the loss: a function of each rollout's pooled activations as it is learned, whose mean over an update's rollouts is added
+   * to the loss. Its gradient flows through the activations into what learns.
+   */
+  term?(features: Features): FeatureTerm;
   /** Changes the summed gradients in place; `again` computes them anew on the same rollouts with the current parameters. */
   gradient?(parameters: readonly Parameter[], again: () => Promise<void>): Promise<void>;
   /** Is called after the optimiser's step, and puts back what must not have moved. */

@@ -15,6 +15,7 @@ const hooks = [
   'screen',
   'condense',
   'route',
+  'term',
   'gradient',
   'settle',
   'rehearse',
@@ -72,7 +73,7 @@ function named(arm: Arm, kind: string): Arm {
 }
 
 /** The hooks whose answer is used at once, so that a promise would be taken for it. */
-const immediateHooks: readonly string[] = ['prompt', 'steer', 'save', 'restore'] satisfies Hook[];
+const immediateHooks: readonly string[] = ['prompt', 'steer', 'term', 'save', 'restore'] satisfies Hook[];
 
 function guard(kind: string, hook: string, body: () => unknown): unknown {
   const explain = (error: unknown): never => {

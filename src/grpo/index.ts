@@ -9,6 +9,7 @@ export {
   type BaitCount,
   defineArm,
   type FeatureKind,
+  type FeatureTerm,
   type FrozenModel,
   type GradedRollouts,
   type Granularity,

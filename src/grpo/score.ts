@@ -30,7 +30,7 @@ export interface OldScores {
 }
 
 /** The features of all rollouts, and log π_old where it comes from the same pass; in a run with shards, each rank makes those of its own. */
-export function readFeatures(context: ScoreContext, rollouts: readonly Rollout[]): Promise<OldScores> {
+export function gatherFeatures(context: ScoreContext, rollouts: readonly Rollout[]): Promise<OldScores> {
   return scoreOldInShards(context, rollouts, (own) => readOwn(context, own));
 }
 

@@ -14,7 +14,7 @@ import { adapterHash, type Policy } from './policy.ts';
 import type { Rollout, Task } from './rollout.ts';
 import { findReadAsSampled } from './route-passes.ts';
 import { type SampleContext, sampleRollouts } from './sample.ts';
-import { type OldScores, readFeatures, scoreBase, scoreOld, scoreSampled } from './score.ts';
+import { gatherFeatures, type OldScores, scoreBase, scoreOld, scoreSampled } from './score.ts';
 import { look } from './seen.ts';
 import { coveredTasks } from './teacher.ts';
 import { type UpdateResult, updatePolicy } from './update.ts';
@@ -102,7 +102,7 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   enter('score');
   const learned = kept.map((rollout) => ({ ...rollout, prompt: rollout.learnPrompt }));
   const asSampled = kept.every(({ prompt, learnPrompt }) => prompt === learnPrompt);
-  const read = early !== null && asSampled ? pick(early, trained) : await readFeatures(context, learned);
+  const read = early !== null && asSampled ? pick(early, trained) : await gatherFeatures(context, learned);
   // Under other prompts than the sampler's, its log-probabilities have to be compared with a reading of their own.
   const logpSampled = asSampled ? null : await scoreSampled(context, kept);
   const [hash, logpBase] = await Promise.all([adapterHash(policy), scoreBase(context, learned)]);
@@ -155,7 +155,7 @@ async function gradeAndLook(context: StepContext, rollouts: readonly Rollout[]) 
   grading.catch(() => undefined);
   if (shards !== undefined) await grading;
   enter('score');
-  const early = await readFeatures(context, rollouts);
+  const early = await gatherFeatures(context, rollouts);
   enter('grade');
   return { rewards: await grading, early };
 }

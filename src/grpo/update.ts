@@ -2,7 +2,7 @@
  * Steps 6 and 7 of an update: log π under the routes, the loss and its gradients, AdamW. The gradients of passes of bounded size
  * add up to those of one pass over everything.
  */
-import { type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
+import { ActivationTerm, type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
 import {
   type AdamW,
   multiply,
@@ -17,8 +17,9 @@ import {
 import { type Span, scoreGroups } from '../model/index.ts';
 import type { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
+import { checkTerm } from './answers.ts';
 import type { Arm } from './arm.ts';
-import { lay, packPass, queueAhead, spread } from './batches.ts';
+import { lay, type PackedPass, packPass, queueAhead, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
@@ -81,7 +82,7 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
   const learningRate = highest * warmupCosine(step, warmupUpdates, settings.updates);
   let result: UpdateResult | undefined;
   let known = inputs;
-  const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings);
+  const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings, arm);
   const makeGradients = () => {
     if (shards !== undefined) return sumOverShards(shards, optimiser, known, settings, accumulate);
     optimiser.zeroGradients();
@@ -115,6 +116,7 @@ export async function accumulateGradients(
   optimiser: AdamW,
   inputs: UpdateInputs,
   settings: GrpoSettings,
+  arm: Pick<Arm, 'term'> = {},
 ): Promise<Accumulated> {
   const reports: LearnedRollout[] = new Array(inputs.rollouts.length);
   const leaks: { keep: number | null; route: number | null } = { keep: null, route: null };
@@ -122,7 +124,14 @@ export async function accumulateGradients(
   for (const { route, passes } of cutByRoute(inputs, settings.compute.tokensPerPass)) {
     const watched = route === 'keep' ? 'quarantine' : route === 'route' ? 'deployed' : null;
     const before = watched === null ? 0 : (await readBlockNorms(policy))[watched];
-    const losses = await queueAhead(passes, (pass) => backwardPass(policy, optimiser, pass, inputs, settings, reports));
+    const losses: number[] = [];
+    if (arm.term === undefined) {
+      const learn = (pass: Pass) => backwardPass(policy, optimiser, pass, inputs, settings, reports);
+      losses.push(...(await queueAhead(passes, learn)));
+    } else {
+      for (const pass of passes)
+        losses.push(await backwardWithTerm(policy, optimiser, pass, inputs, settings, arm, reports));
+    }
     if (watched !== null && (route === 'keep' || route === 'route')) {
       const gained = Math.abs((await readBlockNorms(policy))[watched] - before);
       const felt = passes.flat().flatMap(({ members }) => members.map((index) => reports[index].norms[watched]));
@@ -136,64 +145,104 @@ export async function accumulateGradients(
   return { loss, rollouts, leaks, logpOld: reports.map(({ logpOld }) => logpOld) };
 }
 
+/** A pass whose loss is queued: what its backward pass and its report need. */
+interface QueuedPass extends PackedPass {
+  readonly energy: GradientEnergy;
+  readonly term: ActivationTerm | null;
+  readonly loss: Tensor;
+  readonly ratio: Tensor;
+  readonly k3: Tensor;
+  readonly old: Tensor;
+}
+
 /** Queues the pass and gives its memory back; the promise is of its loss, when the rollouts' reports are in place. */
 function backwardPass(
-  { decoder, adapter, recompute = false }: Policy,
+  policy: Policy,
   optimiser: AdamW,
   pass: Pass,
   inputs: UpdateInputs,
   settings: GrpoSettings,
   reports: LearnedRollout[],
 ): Promise<number> {
-  using scope = new Scope(decoder.head.device);
-  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
+  using scope = new Scope(policy.decoder.head.device);
+  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute: policy.recompute ?? false });
+  const queued = queueLoss(scope, tape, policy, pass, inputs, settings, false);
+  tape.backward(queued.loss);
+  return readPass(queued, settings, reports);
+}
+
+/** The same for an arm with a term, which sees the activations of the pass before it runs backward. */
+async function backwardWithTerm(
+  policy: Policy,
+  optimiser: AdamW,
+  pass: Pass,
+  inputs: UpdateInputs,
+  settings: GrpoSettings,
+  arm: Pick<Arm, 'term'>,
+  reports: LearnedRollout[],
+): Promise<number> {
+  using scope = new Scope(policy.decoder.head.device);
+  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute: policy.recompute ?? false });
+  const queued = queueLoss(scope, tape, policy, pass, inputs, settings, true);
+  const added = queued.term === null ? 0 : await settleTerm(queued.term, arm, settings);
+  tape.backward(queued.loss);
+  return (await readPass(queued, settings, reports)) + added;
+}
+
+function queueLoss(
+  scope: Scope,
+  tape: Tape,
+  { decoder, adapter }: Policy,
+  pass: Pass,
+  inputs: UpdateInputs,
+  settings: GrpoSettings,
+  withTerm: boolean,
+): QueuedPass {
   const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
   const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings.loss);
   const energy = new GradientEnergy(scope, adapter.rank, packed.completions);
-  const project = adapter.project({ coefficients, probe: () => energy.probe });
-  const logp = scoreGroups(tape, decoder, packed, { project });
+  const { completions, tokens, scored } = packed;
+  const term = withTerm ? new ActivationTerm(scope, adapter, completions, tokens) : null;
+  const probe = (module: string) => term?.probe(module, energy.probe) ?? energy.probe;
+  const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients, probe }) });
+  const of = <Value>(values: ArrayLike<Value>): Value[] => members.map((index) => values[index]);
   const tensor = (data: Float32Array, label: string) => scope.from(data, [data.length], label);
-  const old = layOld(
-    scope,
-    logp,
-    packed.scored,
-    members.map((index) => inputs.logpOld[index]),
-  );
-  const perRollout = (value: (index: number) => number, label: string) =>
-    tensor(spread(packed.scored, members.map(value)), label);
-  const { loss, ratio, k3 } = tokenLoss(
+  const old = layOld(scope, logp, scored, of(inputs.logpOld));
+  const weights = members.map((index) => tokenWeight(inputs.rollouts[index], settings));
+  const parts = tokenLoss(
     tape,
     {
       logp,
       logpOld: old,
-      logpBase: tensor(
-        lay(
-          packed.scored,
-          members.map((index) => inputs.logpBase[index]),
-        ),
-        'log π_ref',
-      ),
-      advantage: perRollout((index) => inputs.advantages[index], 'advantages'),
-      weight: perRollout((index) => tokenWeight(inputs.rollouts[index], settings), 'token weights'),
+      logpBase: tensor(lay(scored, of(inputs.logpBase)), 'log π_ref'),
+      advantage: tensor(spread(scored, of(inputs.advantages)), 'advantages'),
+      weight: tensor(spread(scored, weights), 'token weights'),
     },
     { clip: settings.loss.clip, klWeight: hasOwnKl(pass, inputs, settings.loss) ? 0 : settings.loss.klWeight },
   );
-  tape.backward(loss);
+  return { packed, members, energy, term, old, ...parts };
+}
+
+/** Asks for the results of a pass that is queued, and puts the reports of its rollouts in place; the promise is of its loss. */
+async function readPass(
+  { packed, members, energy, loss, ratio, k3, old }: QueuedPass,
+  settings: GrpoSettings,
+  reports: LearnedRollout[],
+): Promise<number> {
   const reads = [ratio, k3, old, loss].map(readFloats);
-  return Promise.all([energy.read(), ...reads]).then(([norms, ratios, k3s, olds, [total]]) => {
-    members.forEach((index, i) => {
-      const { start, end } = packed.scored[i];
-      const own = ratios.subarray(start, end);
-      reports[index] = {
-        ratio: average(own),
-        clipped: average(own.map((r) => (Math.abs(r - 1) > settings.loss.clip ? 1 : 0))),
-        k3: average(k3s.subarray(start, end)),
-        norms: norms[i],
-        logpOld: olds.slice(start, end),
-      };
-    });
-    return total;
+  const [norms, ratios, k3s, olds, [total]] = await Promise.all([energy.read(), ...reads]);
+  members.forEach((index, i) => {
+    const { start, end } = packed.scored[i];
+    const own = ratios.subarray(start, end);
+    reports[index] = {
+      ratio: average(own),
+      clipped: average(own.map((r) => (Math.abs(r - 1) > settings.loss.clip ? 1 : 0))),
+      k3: average(k3s.subarray(start, end)),
+      norms: norms[i],
+      logpOld: olds.slice(start, end),
+    };
   });
+  return total;
 }
 
 /** log π_old of a pass's scored tokens: what is known, and for the rest a copy of log π, through which no gradient flows. */
@@ -205,6 +254,15 @@ function layOld(scope: Scope, logp: Tensor, scored: readonly Span[], known: read
     if (own !== null) scope.device.write(old.rows(start, end), own);
   });
   return old;
+}
+
+/** Gives the arm's term its slopes at the activations of the pass, and returns what it adds to the loss. */
+async function settleTerm(term: ActivationTerm, arm: Pick<Arm, 'term'>, { sampling }: GrpoSettings): Promise<number> {
+  const features = await term.features();
+  const { values, slopes } = checkTerm(arm.term?.(features), features);
+  const share = 1 / (sampling.group * sampling.promptsPerStep);
+  term.setSlopes(slopes.map((slope) => slope * share));
+  return share * values.reduce((sum, value) => sum + value, 0);
 }
 
 /** The backward pass of β k3 alone, in which routed rollouts are absorbed: both blocks learn. */

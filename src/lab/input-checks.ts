@@ -1,5 +1,5 @@
 /** Checks of a run's inputs that need the model's files but not its weights, so that they come before anything slow. */
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { targetModules } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
@@ -25,6 +25,7 @@ export async function withModelHint<T>(config: RunConfig, encode: () => Promise<
   } catch (error) {
     if (!(error instanceof UserError) || config.model !== 'micro') throw error;
     if (config.data.kind === 'micro' && config.pairs.file === null) throw error;
+    if (!error.complaint.call.includes('encode with ')) throw error;
     const fix =
       'No model is named, so this is the micro model of the package, which knows few characters: name a model folder with --model DIR.';
     throw new UserError({ ...error.complaint, fix }, { cause: error });
@@ -36,11 +37,13 @@ export async function expectDataFiles(config: RunConfig): Promise<void> {
   const { files } = sourceOf(config, await partsOf(config));
   for (const key of files) {
     const path = config.data[key];
-    if (typeof path !== 'string' || existsSync(path)) continue;
+    if (typeof path !== 'string') continue;
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found !== undefined && !found.isDirectory()) continue;
     throw new UserError({
       call: `config, key data.${key}`,
       expected: 'a file of problems',
-      found: `no such file: ${path}`,
+      found: `${found === undefined ? 'no such file' : 'a folder'}: ${path}`,
       fix: 'Check the path: a relative one begins in the folder of its recipe, in --set in the working folder.',
     });
   }

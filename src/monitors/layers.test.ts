@@ -1,6 +1,6 @@
 /** Probes by layer, with numbers worked out by hand. */
 import { expect, it } from 'vitest';
-import { fitLayers, joinProbes, layeredProbability, layerRanges, splitProbes } from './layers.ts';
+import { fitLayers, joinProbes, layeredProbability, layeredSlope, layerRanges, splitProbes } from './layers.ts';
 import { meanLoss } from './logistic.ts';
 
 const modules = ['0.mlp.up', '0.self_attn.q', '1.mlp.up', '10.mlp.up'].map((name) => ({
@@ -28,6 +28,21 @@ it('mean and least of probabilities, over the layers that count', () => {
   const some = { probes, counts: [true, true, false] };
   expect(layeredProbability(some, ranges, 'mean', row)).toBeCloseTo(0.625, 6);
   expect(splitProbes(joinProbes(some), some.counts, ranges)).toEqual(some);
+});
+
+it('slopes of mean and least, over the layers that count', () => {
+  const ranges = [0, 1, 2].map((start) => ({ start, end: start + 1 }));
+  const probes = [Math.log(3), 0.5, -Math.log(3)].map((weight, i) => Float32Array.of(weight, i === 1 ? -0.5 : 0));
+  const row = Float32Array.of(1, 1, 1);
+  // p is 3/4, 1/2 and 1/4, so p (1 − p) is 3/16, 1/4 and 3/16.
+  const slopes = [(3 / 16) * Math.log(3), 1 / 8, (-3 / 16) * Math.log(3)];
+  const near = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 6));
+  const all = { probes, counts: [true, true, true] };
+  expect(Array.from(layeredSlope(all, ranges, 'mean', row))).toEqual(near(slopes.map((slope) => slope / 3)));
+  expect(Array.from(layeredSlope(all, ranges, 'least', row))).toEqual(near([0, 0, slopes[2]]));
+  const some = { probes, counts: [true, true, false] };
+  expect(Array.from(layeredSlope(some, ranges, 'mean', row))).toEqual(near([slopes[0] / 2, slopes[1] / 2, 0]));
+  expect(Array.from(layeredSlope(some, ranges, 'least', row))).toEqual(near([0, slopes[1], 0]));
 });
 
 it('a layer that does not fit its examples does not count in the mean', () => {

@@ -6,7 +6,7 @@
  */
 import { UserError } from '../base/index.ts';
 import { average } from '../stats/index.ts';
-import { type FitOptions, type FittedProbe, fitProbe, meanLoss, probability } from './logistic.ts';
+import { addSlope, type FitOptions, type FittedProbe, fitProbe, meanLoss, probability } from './logistic.ts';
 
 export const layerRules = ['together', 'mean', 'least'] as const;
 export type LayerRule = (typeof layerRules)[number];
@@ -74,6 +74,22 @@ export function layeredProbability(
     counts[i] ? [probability(probe, row.subarray(ranges[i].start, ranges[i].end))] : [],
   );
   return rule === 'least' ? Math.min(...counted) : average(counted);
+}
+
+/** The gradient of `layeredProbability` with respect to the row; of the least probability, that of its layer. */
+export function layeredSlope(
+  { probes, counts }: LayerProbes,
+  ranges: readonly LayerRange[],
+  rule: LayerRule,
+  row: Float32Array,
+): Float32Array {
+  const slope = new Float32Array(row.length);
+  const cut = ({ start, end }: LayerRange, values: Float32Array) => values.subarray(start, end);
+  const counted = [...probes.keys()].filter((i) => counts[i]);
+  const own = counted.map((i) => probability(probes[i], cut(ranges[i], row)));
+  const felt = rule === 'least' ? [counted[own.indexOf(Math.min(...own))]] : counted;
+  for (const i of felt) addSlope(probes[i], cut(ranges[i], row), 1 / felt.length, cut(ranges[i], slope));
+  return slope;
 }
 
 /** The probes as one list of numbers; their widths follow from the ranges. */

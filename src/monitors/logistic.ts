@@ -48,6 +48,12 @@ export function probability(probe: FittedProbe, row: Float32Array): number {
   return logistic(weigh(probe, row));
 }
 
+/** Adds the gradient of the probability with respect to the row, times a weight, to `onto`. */
+export function addSlope(probe: FittedProbe, row: Float32Array, weight: number, onto: Float32Array): void {
+  const p = probability(probe, row);
+  for (let i = 0; i < row.length; i++) onto[i] += weight * p * (1 - p) * probe[i];
+}
+
 /** The mean cross-entropy of a probe over examples. */
 export function meanLoss(probe: FittedProbe, rows: readonly Float32Array[], targets: readonly number[]): number {
   const losses = rows.map((row, i) => {

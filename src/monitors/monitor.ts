@@ -4,7 +4,8 @@
  * the arm does: a penalty, a rollout left out, a route. A monitor that uses labels says so, and so does every run that it watches.
  */
 import type { z } from 'zod';
-import type { Arm, ArmTools, SeenRollouts, Sight } from '../grpo/index.ts';
+import type { Features } from '../adapters/index.ts';
+import type { Arm, ArmTools, FeatureTerm, SeenRollouts, Sight } from '../grpo/index.ts';
 
 /** Where the scores are cut in two: a rollout is flagged if its score is above the cut. */
 export type CutRule =
@@ -19,6 +20,8 @@ export interface Monitor extends Pick<Arm, 'refresh' | 'rehearse' | 'save' | 're
   readonly cut: CutRule;
   /** One score per rollout, higher is more suspicious; null: the monitor abstains. */
   score(seen: SeenRollouts): readonly (number | null)[] | Promise<readonly (number | null)[]>;
+  /** The scores as a function of features, with its gradient, for an arm that trains against them through the activations. */
+  slopes?(features: Features): FeatureTerm;
   /** Most seconds that `score` or `refresh` may take, after which the run stops; default: an hour. */
   readonly mostSeconds?: number;
   /** Scores of completions that are clean by construction, for the cut `fpr`; is called after `refresh`. */

@@ -151,22 +151,22 @@ it('a regular expression matches line by line', async () => {
 
 describe('a run that was resumed', () => {
   const otsu = { cut: 'otsu', warmupRows: 4 };
-  it.each([['routed', { monitor: { kind: 'probe', steps: 40, refreshEvery: 2, ...otsu }, others: 'keep' }]])(
-    'ends as one that was not: %s',
-    async (kind, settings) => {
-      const definition = watchedArms(blindMonitors).find((arm) => arm.kind === kind);
-      if (definition === undefined) throw new Error(kind);
-      const open = (policy: Policy) => openArm(definition, settings, toolsOf(policy));
-      const whole = await trainTiny(open, 3);
-      const first = await trainTiny(open, 2);
-      const second = await trainTiny(open, 3, first.state);
-      expect([...first.events, ...second.events]).toEqual(whole.events);
-      expect(second.state).toEqual(whole.state);
-      const flagged = whole.events.flatMap((event) => (event.kind === 'step' ? [event.watched?.flagged ?? 0] : []));
-      expect(Math.max(...flagged)).toBeGreaterThan(0);
-      expect(Math.min(...flagged)).toBeLessThan(8);
-    },
-  );
+  it.each([
+    ['routed', { monitor: { kind: 'probe', steps: 40, refreshEvery: 2, ...otsu }, others: 'keep' }],
+    ['activation-penalty', { monitor: { kind: 'probe', steps: 40, ...otsu } }],
+  ])('ends as one that was not: %s', async (kind, settings) => {
+    const definition = watchedArms(blindMonitors).find((arm) => arm.kind === kind);
+    if (definition === undefined) throw new Error(kind);
+    const open = (policy: Policy) => openArm(definition, settings, toolsOf(policy));
+    const whole = await trainTiny(open, 3);
+    const first = await trainTiny(open, 2);
+    const second = await trainTiny(open, 3, first.state);
+    expect([...first.events, ...second.events]).toEqual(whole.events);
+    expect(second.state).toEqual(whole.state);
+    const flagged = whole.events.flatMap((event) => (event.kind === 'step' ? [event.watched?.flagged ?? 0] : []));
+    expect(Math.max(...flagged)).toBeGreaterThan(0);
+    expect(Math.min(...flagged)).toBeLessThan(8);
+  });
 });
 
 it('a search that would take ages ends, and the next one is as good as new', () => {

@@ -15,6 +15,7 @@ import {
   type LayerProbes,
   type LayerRange,
   layeredProbability,
+  layeredSlope,
   layerRanges,
   layerRules,
   noProbes,
@@ -87,6 +88,16 @@ function openProbe(own: ProbeSettings, tools: ArmTools): Monitor {
       return null;
     },
     score: ({ features }) => (features === null ? [] : rowsOf(features).map(scoreBy(fit, layered))),
+    slopes: (features) => {
+      const rows = rowsOf(features);
+      const slopes = rows.map((row) => layeredSlope(fit, ranges, layers, row));
+      const width = modules.length * rank;
+      const joined = new Float32Array(rows.length * width);
+      slopes.forEach((slope, i) => {
+        joined.set(slope, i * width);
+      });
+      return { values: rows.map(scoreBy(fit, layered)), slopes: joined };
+    },
     cleanScores: () => clean,
     save: () => ({
       json: null,

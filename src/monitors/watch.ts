@@ -179,6 +179,7 @@ function refuseAbstentions(kind: string, count: number, abstentions: Watched['ab
 
 const functions = [
   'score',
+  'slopes',
   'cleanScores',
   'report',
   'refresh',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { RankFailure } from './communicator.ts';
 import { decodeControl, encodeControl } from './control.ts';
-import { launchedRanks, mpirunArguments } from './launcher.ts';
+import { expectPmix, launchedRanks, mpirunArguments } from './launcher.ts';
 import { expectOpenMpi } from './mpi-library.ts';
 
 describe('the launcher', () => {
@@ -26,8 +27,17 @@ describe('the launcher', () => {
 
   it('MPICH is refused by its name, as a launcher and as a library', () => {
     expect(() => launchedRanks({ PMI_RANK: '0', PMI_SIZE: '2' })).toThrow('the launcher of MPICH');
+    expect(() => launchedRanks({ PMI_RANK: '1', PMI_SIZE: '2' })).toThrow(RankFailure);
     expect(() => expectOpenMpi('MPICH Version:      4.0.2')).toThrow('found MPICH Version:      4.0.2');
     expect(() => expectOpenMpi('Open MPI v4.1.4')).not.toThrow();
+  });
+
+  it('srun without PMIx is refused, by rank 0 for all', () => {
+    const srun = { launcher: 'srun', rank: 0, size: 2, localRank: 0, localSize: 2 } as const;
+    expect(() => expectPmix(srun, {})).toThrow('Start them with srun --mpi=pmix');
+    expect(() => expectPmix({ ...srun, rank: 1 }, {})).toThrow(RankFailure);
+    expect(() => expectPmix(srun, { PMIX_RANK: '0' })).not.toThrow();
+    expect(() => expectPmix({ ...srun, launcher: 'mpirun' }, {})).not.toThrow();
   });
 
   it('ranks that this program starts are bound to no core, since each has threads', () => {

@@ -3,8 +3,8 @@
  * mpirun itself. A launcher whose library has another binary interface is refused by its name.
  */
 import { spawn } from 'node:child_process';
-import { UserError } from '../base/index.ts';
-import type { Communicator } from './communicator.ts';
+import { exitCodes, UserError } from '../base/index.ts';
+import { type Communicator, RankFailure } from './communicator.ts';
 import { MpiCommunicator } from './mpi.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -49,7 +49,7 @@ export function launchedRanks(environment: Environment = process.env): Launched 
     };
   }
   if (environment['PMI_SIZE'] === undefined) return null;
-  throw new UserError({
+  throw toldOnce(read('PMI_RANK', 0), {
     call: 'ranks',
     expected: 'the mpirun of Open MPI, or srun',
     found: 'the launcher of MPICH or of a library built from it (PMI_SIZE is set)',
@@ -57,16 +57,34 @@ export function launchedRanks(environment: Environment = process.env): Launched 
   });
 }
 
+/** A fault that every rank finds by itself: rank 0 tells people of it. */
+function toldOnce(rank: number, problem: ConstructorParameters<typeof UserError>[0]): Error {
+  const error = new UserError(problem);
+  return rank === 0 ? error : new RankFailure(0, error.message, exitCodes.refused);
+}
+
+/** Open MPI would end the process in its first call, with a page of text. */
+export function expectPmix({ launcher, rank }: Launched, environment: Environment = process.env): void {
+  if (launcher !== 'srun' || environment['PMIX_RANK'] !== undefined) return;
+  throw toldOnce(rank, {
+    call: 'ranks under srun',
+    expected: 'PMIx, by which the processes of Open MPI find each other (PMIX_RANK is set)',
+    found: 'none',
+    fix: 'Start them with srun --mpi=pmix; srun --mpi=list shows whether this Slurm has it. mpirun inside of a job needs none.',
+  });
+}
+
 /** Joins the other ranks of this process's launcher. */
-export async function joinRanks({ launcher, size }: Launched): Promise<Communicator> {
+export async function joinRanks(launched: Launched): Promise<Communicator> {
+  expectPmix(launched);
+  const { launcher, size } = launched;
   const communicator = await MpiCommunicator.open(readPatience());
   if (communicator.size === size) return communicator;
   throw new UserError({
     call: `ranks under ${launcher}`,
     expected: `${size} ranks, as ${launcher} says`,
     found: `${communicator.size} in Open MPI`,
-    fix:
-      launcher === 'srun' ? 'Slurm must speak PMIx: srun --mpi=pmix.' : 'Start them with the mpirun of this Open MPI.',
+    fix: 'Start them with the mpirun of this Open MPI, or with a Slurm whose PMIx it knows.',
   });
 }
 

@@ -8,7 +8,7 @@ import { coresEach, coresVariable } from '../lab/index.ts';
 import { isSameProcess, lockRun } from '../run/index.ts';
 import { lastLine } from '../sweep/index.ts';
 import { type JobState, type QueueEntry, QueueFolder } from './folder.ts';
-import { findGpus, launch, readCode, runBeside, signalGroup } from './launch.ts';
+import { findGpus, findLaunched, launch, readCode, runBeside, signalGroup } from './launch.ts';
 import { notify } from './notify.ts';
 
 export interface DaemonOptions {
@@ -44,7 +44,8 @@ export function nextJob(entries: readonly QueueEntry[], free: number): QueueEntr
 class QueueDaemon {
   readonly #queue: QueueFolder;
   readonly #options: DaemonOptions;
-  readonly #cancelled = new Set<number>();
+  /** What this process has told jobs that were cancelled. */
+  readonly #signalled = new Set<string>();
   readonly #said = new Set<string>();
   readonly #machine = gpuSlots();
   /** Jobs that this process started: one that vanishes without a code was killed, and was not lost with a machine. */
@@ -58,10 +59,13 @@ class QueueDaemon {
   /** One look at everything. Returns whether something waits or runs. */
   async look(): Promise<boolean> {
     for (const { id, job, state } of this.#queue.all((message) => this.sayOnce(message))) {
-      const asked = this.#queue.takeAsked(id);
-      if (asked === 'cancel') await this.#cancel({ id, job, state });
-      else if (asked === 'retry' && state.state !== 'running') {
-        await this.#queue.writeState(id, { ...state, state: 'waiting', code: null, ended: null });
+      const asked = this.#queue.asked(id);
+      if (asked === 'cancel' || asked === 'kill') await this.#cancel({ id, job, state }, asked);
+      else if (asked !== null) {
+        if (asked === 'retry' && state.state !== 'running') {
+          await this.#queue.writeState(id, { ...state, state: 'waiting', code: null, ended: null });
+        }
+        this.#queue.clearAsked(id);
       }
     }
     for (const entry of this.#queue.all()) if (entry.state.state === 'running') await this.#watch(entry);
@@ -75,29 +79,40 @@ class QueueDaemon {
     this.#options.say(message);
   }
 
-  async #cancel({ id, job, state }: QueueEntry): Promise<void> {
+  /** What was asked stands until the job is over: should this process be killed meanwhile, the next one knows. */
+  async #cancel({ id, job, state }: QueueEntry, how: 'cancel' | 'kill'): Promise<void> {
     if (state.state === 'waiting') await this.#end({ id, job, state }, 'cancelled', null);
-    if (state.state !== 'running' || state.pid === null) return;
-    this.#cancelled.add(id);
-    signalGroup(state.pid, 'SIGTERM');
+    else if (state.state !== 'running') this.#queue.clearAsked(id);
+    if (state.state !== 'running' || state.pid === null || this.#signalled.has(`${how} ${id}`)) return;
+    this.#signalled.add(`${how} ${id}`);
+    signalGroup(state.pid, how === 'kill' ? 'SIGKILL' : 'SIGTERM');
     if (job.slots === 0) this.#options.say(runBeside(this.#options.gq, [...job.words, '--cancel'], job.folder).trim());
   }
 
   async #watch(entry: QueueEntry): Promise<void> {
     const { id, state } = entry;
-    if (state.pid !== null && isSameProcess(state.pid, state.processStart)) return;
+    if (state.pid === null) {
+      // A daemon was killed, or its disk was full, while it started the job.
+      const launched = findLaunched(this.#queue, id, state.attempts);
+      if (launched === null) await this.#end(entry, 'waiting', null);
+      else await this.#queue.writeState(id, { ...state, ...launched });
+      return;
+    }
+    if (isSameProcess(state.pid, state.processStart)) return;
     const code = readCode(this.#queue, id);
     const isLost = code === null && !this.#own.has(id);
-    await this.#end(entry, isLost ? 'waiting' : stateAfter(code, state.attempts, this.#cancelled.has(id)), code);
+    const wasCancelled = ['cancel', 'kill'].includes(this.#queue.asked(id) ?? '');
+    await this.#end(entry, isLost ? 'waiting' : stateAfter(code, state.attempts, wasCancelled), code);
   }
 
   async #end({ id, job, state }: QueueEntry, next: JobState['state'], code: number | null): Promise<void> {
     const ended = next === 'waiting' ? null : now();
     const after: JobState = { ...state, state: next, pid: null, processStart: null, slots: [], code, ended };
     await this.#queue.writeState(id, after);
-    this.#cancelled.delete(id);
     this.#options.say(`job ${id}: ${next}`);
     if (next === 'waiting') return;
+    this.#queue.clearAsked(id);
+    for (const how of ['cancel', 'kill']) this.#signalled.delete(`${how} ${id}`);
     const settings = this.#queue.readSettings();
     void notify({ id, job, state: after }, lastLine(this.#queue.file(id, 'log.txt')), settings, this.#options.say);
   }
@@ -130,7 +145,7 @@ class QueueDaemon {
     await this.#queue.writeState(id, running);
     this.#own.add(id);
     try {
-      const launched = launch(this.#queue, entry, this.#options.gq, environment);
+      const launched = launch(this.#queue, { id, job, state: running }, this.#options.gq, environment);
       await this.#queue.writeState(id, { ...running, ...launched });
       this.#options.say(`job ${id}: running`);
     } catch (error) {

@@ -147,17 +147,19 @@ export class QueueFolder {
     await writeFileAtomic(this.file(id, 'state.json'), `${JSON.stringify(state, null, 1)}\n`);
   }
 
-  async ask(id: number, what: 'cancel' | 'retry'): Promise<void> {
+  /** Asks something of the daemon. `kill` is for a job that does not end when it is cancelled. */
+  async ask(id: number, what: 'cancel' | 'kill' | 'retry'): Promise<void> {
     await writeFileAtomic(this.file(id, 'asked'), what);
   }
 
-  /** What was asked of the daemon, once. */
-  takeAsked(id: number): string | null {
+  /** What is asked of the daemon, until it is done. */
+  asked(id: number): string | null {
     const path = this.file(id, 'asked');
-    if (!existsSync(path)) return null;
-    const text = readFileSync(path, 'utf8');
-    rmSync(path);
-    return text;
+    return existsSync(path) ? readFileSync(path, 'utf8') : null;
+  }
+
+  clearAsked(id: number): void {
+    rmSync(this.file(id, 'asked'), { force: true });
   }
 
   readSettings(): QueueSettings {

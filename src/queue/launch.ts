@@ -1,31 +1,47 @@
 /**
  * Starts the process of a job, which leads its own process group and outlives the daemon. A small shell keeps its exit code in a
- * file, so that a daemon that begins later learns it too.
+ * file, so that a daemon that begins later learns it too. Before it begins, it claims the attempt by a file that can be made once: a
+ * daemon that was killed while it started a job leaves either a claim, which tells the process, or an attempt that cannot begin any more.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { startOf } from '../run/index.ts';
+import { closeSync, existsSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { startOf, startOfStat } from '../run/index.ts';
 import type { QueueEntry, QueueFolder } from './folder.ts';
 
-/** The shell survives signals to the group, to write down how the command ended. */
-const keeper = 'trap : TERM INT USR1; "$@"; code=$?; echo "$code" > "$0.part" && mv "$0.part" "$0"';
+/**
+ * The shell survives signals to the group, to write down how the command ended; on a full disk it tries until there is room, or
+ * nobody wants to know. Its arguments: the file of the code, that of the claim, the command.
+ */
+const keeper = `trap : TERM INT USR1
+claim=$1; shift
+{ cat /proc/$$/stat || echo $$; } > "$claim.$$" 2>/dev/null && ln "$claim.$$" "$claim"; claimed=$?
+rm -f "$claim.$$"
+[ "$claimed" = 0 ] || exit 1
+"$@"; code=$?
+until echo "$code" > "$0.part" && mv "$0.part" "$0"; do
+  [ -d "\${0%/*}" ] || exit 1
+  sleep 2
+done`;
 
 export interface LaunchedJob {
   readonly pid: number;
   readonly processStart: string | null;
 }
 
+const claimPath = (queue: QueueFolder, id: number, attempt: number): string => queue.file(id, `attempt-${attempt}`);
+
 export function launch(
   queue: QueueFolder,
-  { id, job }: QueueEntry,
+  { id, job, state }: QueueEntry,
   gq: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): LaunchedJob {
   const codePath = queue.file(id, 'code');
-  rmSync(codePath, { force: true });
+  const claim = claimPath(queue, id, state.attempts);
+  for (const old of [codePath, claimPath(queue, id, state.attempts - 2)]) rmSync(old, { force: true });
   const log = openSync(queue.file(id, 'log.txt'), 'a');
   try {
-    const child = spawn('sh', ['-c', keeper, codePath, ...gq, ...job.words], {
+    const child = spawn('sh', ['-c', keeper, codePath, claim, ...gq, ...job.words], {
       cwd: job.folder,
       env: { ...process.env, ...environment },
       stdio: ['ignore', log, log],
@@ -38,6 +54,25 @@ export function launch(
   } finally {
     closeSync(log);
   }
+}
+
+/**
+ * The process of an attempt that a daemon began to start without writing down which process it was. Null means that there is none,
+ * and that there will be none: the claim is taken.
+ */
+export function findLaunched(queue: QueueFolder, id: number, attempt: number): LaunchedJob | null {
+  const [claim, aside] = [claimPath(queue, id, attempt), queue.file(id, `nobody-${process.pid}`)];
+  try {
+    writeFileSync(aside, 'nobody\n');
+    linkSync(aside, claim);
+  } catch (error) {
+    if (!existsSync(claim)) throw error;
+  } finally {
+    rmSync(aside, { force: true });
+  }
+  const text = readFileSync(claim, 'utf8');
+  const pid = /^\d+/.exec(text)?.[0];
+  return pid === undefined ? null : { pid: Number(pid), processStart: startOfStat(text) };
 }
 
 /** The exit code that the shell wrote; null if it wrote none. */
@@ -56,8 +91,10 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Numbers of the GPUs of this machine; an empty list without any. */
+/** Names of the GPUs that this process may use, numbers mostly; an empty list without any. */
 export function findGpus(): string[] {
+  const given = process.env['CUDA_VISIBLE_DEVICES'];
+  if (given !== undefined) return given.split(',').map((name) => name.trim()).filter((name) => /^[\w/-]+$/.test(name) && name !== '-1'); // biome-ignore format: one line
   const words = ['--query-gpu=index', '--format=csv,noheader'];
   const { status, stdout } = spawnSync('nvidia-smi', words, { encoding: 'utf8', timeout: 20_000 });
   return status === 0 ? stdout.split('\n').map((line) => line.trim()).filter((line) => /^\d+$/.test(line)) : []; // biome-ignore format: one line
@@ -73,15 +110,15 @@ export function startDetached(command: readonly string[], logPath: string): void
   closeSync(log);
 }
 
-/** Runs a line of the user's shell with these variables, and gives it a minute. Returns what went wrong, or null. */
+/** Runs a line of the user's shell with these variables, and gives it a minute. Resolves to how it failed, or null. */
 export function runShell(line: string, variables: Readonly<Record<string, string>>): Promise<string | null> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const child = spawn('sh', ['-c', line], {
       env: { ...process.env, ...variables },
       stdio: 'ignore',
       timeout: 60_000,
     });
-    child.on('error', (error) => resolve(error.message));
+    child.on('error', reject);
     child.on('close', (code) => resolve(code === 0 ? null : `it ended with ${code}`));
   });
 }

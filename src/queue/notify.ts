@@ -23,8 +23,13 @@ export async function notify(
       `GQ_JOB_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`,
       `${value}`.replaceAll('\0', ''),
     ]);
-    const fault = await runShell(command, Object.fromEntries(variables));
-    if (fault !== null) complain(`notify command: ${fault}`);
+    try {
+      const fault = await runShell(command, Object.fromEntries(variables));
+      if (fault !== null) complain(`notify command: ${fault}`);
+    } catch (error) {
+      // A text that is too long for a variable, for instance.
+      complain(`notify command: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
   if (webhook === null) return;
   try {

@@ -1,11 +1,13 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { lockRun } from '../run/lock.ts';
 import { nextJob, runDaemon, stateAfter } from './daemon.ts';
 import { newState, QueueFolder, type QueueJob } from './folder.ts';
+import { findGpus, launch } from './launch.ts';
 
 /** Jobs here are lines of a shell in place of words of gq. */
 const gq = ['sh', '-c', 'eval "$1"', 'sh'];
@@ -97,6 +99,56 @@ describe('a queue', () => {
     expect(readFileSync(join(folder, 'lost'), 'utf8')).toBe('twice\n');
   });
 
+  it('does a job once whose daemon was killed while it started it, before or after the job began', async () => {
+    const folder = temporaryFolder();
+    const queue = new QueueFolder(join(folder, 'q'));
+    const began = { ...newState, state: 'running', attempts: 1 } as const;
+    for (const id of [1, 2]) {
+      await queue.add(jobOf(`sleep 0.2; echo ${id} >> ${join(folder, 'ran')}`));
+      await queue.writeState(id, began);
+    }
+    // The daemon of the first job was killed before it could write down which process it had started.
+    launch(queue, { ...queue.read(1), state: began }, gq, {});
+    await expect.poll(() => existsSync(queue.file(1, 'attempt-1'))).toBe(true);
+    await work(queue);
+    expect(statesOf(queue)).toEqual(['done 0', 'done 0']);
+    expect(queue.all().map(({ state }) => state.attempts)).toEqual([1, 2]);
+    expect(readFileSync(join(folder, 'ran'), 'utf8').split('\n').sort().join('')).toBe('12');
+    // A process of an attempt that was given up comes too late.
+    launch(queue, { ...queue.read(2), state: began }, gq, {});
+    await expect.poll(() => readFileSync(queue.file(2, 'log.txt'), 'utf8')).toContain('attempt-1');
+    expect(readFileSync(join(folder, 'ran'), 'utf8')).toHaveLength(4);
+  });
+
+  it('remembers that a job was cancelled when its daemon is gone, and ends one at once that does not listen', async () => {
+    const queue = new QueueFolder(join(temporaryFolder(), 'q'));
+    const stop = new AbortController();
+    await queue.add(jobOf('trap "sleep 0.3; exit 75" TERM; for i in $(seq 200); do sleep 0.02; done'));
+    await queue.add(jobOf('trap "" TERM; for i in $(seq 400); do sleep 0.02; done'));
+    const first = work(queue, stop.signal);
+    await expect.poll(() => existsSync(queue.file(1, 'attempt-1'))).toBe(true);
+    await queue.ask(1, 'cancel');
+    await wait(100);
+    stop.abort();
+    await first;
+    const second = work(queue);
+    await expect.poll(() => queue.read(1).state.state).toBe('cancelled');
+    await expect.poll(() => existsSync(queue.file(2, 'attempt-1'))).toBe(true);
+    await queue.ask(2, 'cancel');
+    await wait(100);
+    expect(queue.read(2).state.state).toBe('running');
+    await queue.ask(2, 'kill');
+    await second;
+    expect(statesOf(queue)).toEqual(['cancelled 75', 'cancelled null']);
+    expect([1, 2].map((id) => queue.asked(id))).toEqual([null, null]);
+  });
+
+  it('gives jobs the GPUs that it was given itself', () => {
+    vi.stubEnv('CUDA_VISIBLE_DEVICES', '2, GPU-8f,-1');
+    expect(findGpus()).toEqual(['2', 'GPU-8f']);
+    vi.unstubAllEnvs();
+  });
+
   it('has one daemon; names a damaged job once and does the others', async () => {
     const queue = new QueueFolder(join(temporaryFolder(), 'q'));
     await queue.add(jobOf('true'));
@@ -136,5 +188,9 @@ describe('a queue', () => {
     expect(said.slice(2)).toEqual(['notify command: it ended with 3', 'notify webhook: it answered 500']);
     expect(existsSync(join(folder, 'obeyed'))).toBe(false);
     server.close();
+    await queue.writeSettings({ slots: null, command: 'true', webhook: null });
+    await queue.add(jobOf('true', { why: 'x'.repeat(200_000) }));
+    const last = await work(queue);
+    await expect.poll(() => last.at(-1)).toContain('notify command: spawn E2BIG');
   });
 });

@@ -12,10 +12,10 @@ export function ablationTable(results: Results): Table {
     title: `what each part buys${set === undefined ? '' : `, ${setTitles[set]}`}`,
     columns: [
       'arm',
+      'against',
       'hack',
       'solve',
       'qmass',
-      'against',
       'its qmass',
       'hack difference',
       '95% interval',
@@ -38,10 +38,10 @@ function ablationRow(results: Results, one: Comparison): string[] {
   const mass = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
   return [
     `${arm}${own?.usesOracle ? oracleMark : ''}`,
+    against,
     rate('hack'),
     rate('solve'),
     mass(qmass.arm),
-    against,
     mass(qmass.against),
     signed(difference),
     interval === null ? '-' : `[${signed(interval.low)}, ${signed(interval.high)}]`,

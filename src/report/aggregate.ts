@@ -6,7 +6,7 @@
 
 import type { PolicyState } from '../adapters/index.ts';
 import { groupBy } from '../analyse/index.ts';
-import { type FinalSet, finalSets, type Rate, summarise } from '../evaluate/index.ts';
+import { type FinalSet, finalSets, type OutcomeRow, type Rate, type Summary, summarise } from '../evaluate/index.ts';
 import { samplingSettings } from '../grpo/index.ts';
 import { mean, standardError } from '../stats/index.ts';
 import { type Design, noDesign } from './design.ts';
@@ -31,20 +31,21 @@ export type State = (typeof states)[number];
 export const metrics = ['hack', 'solve', 'objective', 'authorsLabel'] as const;
 export type Metric = (typeof metrics)[number];
 
-export interface ArmResults {
+export interface ArmResults<Run extends RunResults = RunResults> {
   readonly arm: string;
   readonly usesOracle: boolean;
   readonly hasQuarantine: boolean;
-  readonly runs: readonly RunResults[];
+  readonly runs: readonly Run[];
 }
 
-export interface Results {
+/** `Run`: what is known of each run; with its records only where figures and reports are made. */
+export interface Results<Run extends RunResults = RunResults> {
   readonly name: string;
   readonly baseline: string;
   readonly placebo: string | null;
   readonly design: Design;
   readonly sets: readonly FinalSet[];
-  readonly arms: readonly ArmResults[];
+  readonly arms: readonly ArmResults<Run>[];
   /** Runs that could not be read, and why. */
   readonly leftOut: readonly LeftOut[];
 }
@@ -64,9 +65,9 @@ export interface ResultsOptions {
   readonly leftOut?: readonly LeftOut[];
 }
 
-export function aggregate(read: readonly RunResults[], options: ResultsOptions): Results {
+export function aggregate<Run extends RunResults>(read: readonly Run[], options: ResultsOptions): Results<Run> {
   const { name, baseline, placebo, order = [], design = noDesign, leftOut = [] } = options;
-  const runs: readonly RunResults[] = onSamePrompts(read);
+  const runs = onSamePrompts(read);
   const groups = groupBy(runs, ({ arm }) => arm);
   const known = [
     ...order.filter((arm) => groups.has(arm)),
@@ -77,7 +78,7 @@ export function aggregate(read: readonly RunResults[], options: ResultsOptions):
   return { name, baseline, placebo, design, sets, arms, leftOut };
 }
 
-function toArm(arm: string, runs: readonly RunResults[]): ArmResults {
+function toArm<Run extends RunResults>(arm: string, runs: readonly Run[]): ArmResults<Run> {
   const bySeed = runs.toSorted((a, b) => a.seed - b.seed);
   expectOneArm(arm, bySeed);
   return { arm, usesOracle: runs[0].usesOracle, hasQuarantine: runs[0].hasQuarantine, runs: bySeed };
@@ -119,20 +120,29 @@ export function sampleOf(
   };
 }
 
+/** Summaries of rows that were asked for: every table and sentence asks for the same few. */
+const knownSummaries = new WeakMap<readonly OutcomeRow[], Summary>();
+
+function summaryOf(rows: readonly OutcomeRow[]): Summary {
+  const summary = knownSummaries.get(rows) ?? summarise(rows);
+  knownSummaries.set(rows, summary);
+  return summary;
+}
+
 export function finalSample(runs: readonly RunResults[], set: FinalSet, state: State, metric: Metric): Sample | null {
-  const summaryOf = (run: RunResults) => {
+  const summaryIn = (run: RunResults) => {
     const rows = run.final[set]?.[state] ?? null;
-    return rows === null || rows.length === 0 ? null : summarise(rows);
+    return rows === null || rows.length === 0 ? null : summaryOf(rows);
   };
   return sampleOf(
     runs,
     (run) => {
-      const summary = summaryOf(run);
+      const summary = summaryIn(run);
       if (summary === null) return null;
       return metric === 'objective' ? summary.objective : (summary[metric]?.rate ?? null);
     },
     (run) => {
-      const summary = summaryOf(run);
+      const summary = summaryIn(run);
       return summary === null || metric === 'objective' ? null : summary[metric];
     },
   );

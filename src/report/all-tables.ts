@@ -1,13 +1,14 @@
 /** The tables of `gq results` and the HTML report, in their order, and their parts in the write-up (docs/guide/write-up.md). */
 import { ablationTable, settingsTable } from './ablations.ts';
 import { claimSet, type Results } from './aggregate.ts';
+import { baselineTables } from './baselines.ts';
 import { comparedMetrics } from './comparisons.ts';
 import { costTable } from './costs.ts';
 import { evasionsTable } from './evasion-tables.ts';
 import { heldOutTables } from './held-out.ts';
 import { keptTable } from './kept.ts';
 import { matchedSolveTable } from './matched-solve.ts';
-import { monitorsTable } from './monitor-tables.ts';
+import { monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
 import { leakTables, prefillTables } from './probe-results.ts';
 import { relearnedTable } from './relearned.ts';
 import type { Table } from './table.ts';
@@ -20,8 +21,10 @@ const partOf = (part: string, table: Table): Table => ({ ...table, title: `${tab
 export function allTables(results: Results): Table[] {
   const blocks = results.arms.some(({ usesOracle }) => usesOracle) ? [false, true] : [false];
   const tables = [
+    ...baselineTables(results),
     ...blocks.flatMap((oracle) => blockTables(results, oracle)),
     monitorsTable(results),
+    monitorsOverTimeTable(results),
     evasionsTable(results),
     costTable(results),
     partOf('A3', ablationTable(results)),

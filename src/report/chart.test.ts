@@ -43,6 +43,15 @@ describe('figures', () => {
     expect(svg).toContain('url(#hatch-222222)');
   });
 
+  it('set long titles and crowded names smaller, so that they fit', () => {
+    const titled = (title: string) => renderFigure({ ...figure, panels: [{ ...figure.panels[0], title }] });
+    expect(titled('short')).toMatch(/font-size="12"[^>]*>short</);
+    expect(titled('x'.repeat(49))).toMatch(/font-size="10"[^>]*>x{49}</);
+    const xNames = Array.from({ length: 6 }, (_, i) => ({ x: i, name: 'stdout_marker' }));
+    const named = renderFigure({ ...figure, panels: [{ ...figure.panels[0], xNames }] });
+    expect(named).toMatch(/font-size="6"[^>]*>stdout_marker</);
+  });
+
   it('become files: SVG, PNG of the same content, and the numbers', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'gq-figures-'));
     const { files, warnings } = await writeFigures([figure], folder);

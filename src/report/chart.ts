@@ -1,4 +1,5 @@
 /** Panels with axes, and the few kinds of marks in the lab's figures. The caller gives the domains; marks outside are not clipped. */
+import { labelSize, placeLabels } from './place-labels.ts';
 import { element, path, text, ticks } from './svg.ts';
 
 export interface Point {
@@ -6,7 +7,7 @@ export interface Point {
   readonly y: number;
 }
 
-export type DotShape = 'circle' | 'square' | 'triangle' | 'diamond' | 'down' | 'plus' | 'cross';
+export type DotShape = 'circle' | 'square' | 'triangle' | 'diamond' | 'down' | 'plus' | 'cross' | 'star' | 'pentagon';
 
 /** How a point looks; a circle unless it says otherwise. */
 export interface Dot {
@@ -30,6 +31,8 @@ export type Mark =
       readonly colour: string;
     }
   | ({ readonly kind: 'dots'; readonly points: readonly Point[] } & Dot)
+  /** Short texts beside points; one that has no room is left out. */
+  | { readonly kind: 'labels'; readonly points: readonly (Point & { readonly text: string })[] }
   | { readonly kind: 'rule'; readonly x: number; readonly label: string }
   | { readonly kind: 'level'; readonly y: number; readonly label: string }
   | {
@@ -57,6 +60,8 @@ export interface LegendEntry {
   readonly hatched?: boolean;
   /** The entry stands for points of this look, not for a line. */
   readonly dot?: Dot;
+  /** Whether the entry begins a row of its own. */
+  readonly newRow?: boolean;
 }
 
 export interface Figure {
@@ -68,11 +73,23 @@ export interface Figure {
   readonly panels: readonly Panel[];
   readonly legend: readonly LegendEntry[];
   readonly columns?: number;
+  /** Width and height of a panel, where they are not the usual ones. */
+  readonly panelSize?: { readonly width: number; readonly height: number };
   /** The numbers behind the figure. */
   readonly data: { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
 }
 
-const size = { width: 330, height: 220, left: 46, right: 10, top: 26, bottom: 38 } as const;
+/** The size of a panel, and the margins of its axes. */
+interface PanelBox {
+  readonly width: number;
+  readonly height: number;
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+const usualBox: PanelBox = { width: 330, height: 220, left: 46, right: 10, top: 26, bottom: 38 };
 const font = { 'font-family': 'DejaVu Sans, Helvetica, Arial, sans-serif' } as const;
 const ink = '#222222';
 
@@ -87,14 +104,15 @@ const ownFigure =
 export function renderFigure(figure: Figure): string {
   const columns = Math.min(figure.columns ?? 2, Math.max(1, figure.panels.length));
   const rows = Math.ceil(figure.panels.length / columns);
-  const width = columns * size.width;
+  const box = { ...usualBox, ...figure.panelSize };
+  const width = columns * box.width;
   const legend = legendRows(figure.legend, width);
   const head = 30 + 16 * legend.length;
   const caption = wrap(figure.caption, Math.floor(width / 5.6));
-  const height = head + rows * size.height + 14 * caption.length + 8;
+  const height = head + rows * box.height + 14 * caption.length + 8;
   const panels = figure.panels.map((panel, i) => {
-    const [x, y] = [(i % columns) * size.width, head + Math.floor(i / columns) * size.height];
-    return element('g', { transform: `translate(${x} ${y})` }, renderPanel(panel));
+    const [x, y] = [(i % columns) * box.width, head + Math.floor(i / columns) * box.height];
+    return element('g', { transform: `translate(${x} ${y})` }, renderPanel(panel, box));
   });
   return element(
     'svg',
@@ -106,7 +124,7 @@ export function renderFigure(figure: Figure): string {
     ...legend.flat(),
     ...panels,
     ...caption.map((line, i) =>
-      text(line, { x: 8, y: head + rows * size.height + 12 + 14 * i, 'font-size': 10, fill: '#555555' }),
+      text(line, { x: 8, y: head + rows * box.height + 12 + 14 * i, 'font-size': 10, fill: '#555555' }),
     ),
   );
 }
@@ -132,9 +150,9 @@ function hatchDefinitions({ panels, legend }: Figure): string {
 function legendRows(entries: readonly LegendEntry[], width: number): string[][] {
   const rows: string[][] = [];
   let [x, row] = [width, -1];
-  for (const { label, colour, dash, hatched, dot } of entries) {
+  for (const { label, colour, dash, hatched, dot, newRow } of entries) {
     const room = 30 + 6.4 * label.length;
-    if (x + room > width) {
+    if (x + room > width || newRow === true) {
       rows.push([]);
       [x, row] = [8, row + 1];
     }
@@ -161,18 +179,25 @@ function legendRows(entries: readonly LegendEntry[], width: number): string[][] 
 interface Scales {
   readonly x: (value: number) => number;
   readonly y: (value: number) => number;
+  readonly box: PanelBox;
 }
 
-function renderPanel(panel: Panel): string {
-  const { width, height, left, right, top, bottom } = size;
+/** The size at which a long text fits into its room; a letter is about 0.6 of its size wide. */
+function fittingSize(content: string, room: number, usual: number): number {
+  return Math.max(6, Math.min(usual, room / (0.6 * content.length)));
+}
+
+function renderPanel(panel: Panel, box: PanelBox): string {
+  const { width, height, left, right, top, bottom } = box;
   const scale = (domain: readonly [number, number], from: number, to: number) => (value: number) =>
     from + ((value - domain[0]) / (domain[1] - domain[0] || 1)) * (to - from);
-  const scales = { x: scale(panel.x, left, width - right), y: scale(panel.y, height - bottom, top) };
+  const scales = { x: scale(panel.x, left, width - right), y: scale(panel.y, height - bottom, top), box };
   const centre = (left + width - right) / 2;
+  const titleSize = fittingSize(panel.title, width - left + right, 12);
   return [
-    text(panel.title, { x: centre, y: 16, 'font-size': 12, 'text-anchor': 'middle', fill: ink }),
+    text(panel.title, { x: centre, y: 16, 'font-size': titleSize, 'text-anchor': 'middle', fill: ink }),
     ...axes(panel, scales),
-    ...panel.marks.map((mark) => renderMark(mark, scales)),
+    ...panel.marks.map((mark) => renderMark(mark, scales, panel)),
     text(panel.xLabel, { x: centre, y: height - 6, 'font-size': 10, 'text-anchor': 'middle', fill: ink }),
     text(panel.yLabel, {
       transform: `translate(11 ${(height - bottom + top) / 2}) rotate(-90)`,
@@ -187,6 +212,8 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
   const [x0, x1, y0, y1] = [scales.x(x[0]), scales.x(x[1]), scales.y(y[0]), scales.y(y[1])];
   const label = { 'font-size': 9, fill: ink };
   const names = xNames ?? ticks(x[0], x[1], 5).map((value) => ({ x: value, name: String(value) }));
+  const longest = names.reduce((most, { name }) => (name.length > most.length ? name : most), ' ');
+  const named = { ...label, 'font-size': fittingSize(longest, (x1 - x0) / names.length, label['font-size']) };
   const line = (from: readonly [number, number], to: readonly [number, number], stroke: string): string =>
     element('path', { d: path([from, to]), stroke, fill: 'none' });
   return [
@@ -194,10 +221,25 @@ function axes({ x, y, xNames }: Panel, scales: Scales): string[] {
       line([x0, scales.y(value)], [x1, scales.y(value)], '#e3e3e3'),
       text(String(value), { x: x0 - 4, y: scales.y(value) + 3, 'text-anchor': 'end', ...label }),
     ]),
-    ...names.map(({ x: at, name }) => text(name, { x: scales.x(at), y: y0 + 12, 'text-anchor': 'middle', ...label })),
+    ...spaced(names, scales, named['font-size']).map(({ x: at, name }) =>
+      text(name, { x: scales.x(at), y: y0 + 12, 'text-anchor': 'middle', ...named }),
+    ),
     line([x0, y0], [x1, y0], ink),
     line([x0, y0], [x0, y1], ink),
   ];
+}
+
+/** The names of an axis from left to right, without those that would stand on the one before. */
+function spaced(names: NonNullable<Panel['xNames']>, { x }: Scales, size: number): NonNullable<Panel['xNames']> {
+  const shown: { readonly x: number; readonly name: string }[] = [];
+  let free = Number.NEGATIVE_INFINITY;
+  for (const one of names) {
+    const half = 0.3 * size * one.name.length;
+    if (x(one.x) - half < free) continue;
+    shown.push(one);
+    free = x(one.x) + half + 2;
+  }
+  return shown;
 }
 
 /** Corners of the shapes around their centre. */
@@ -208,6 +250,8 @@ const corners: Readonly<Record<Exclude<DotShape, 'circle'>, readonly (readonly [
   down: [[0, 4], [4, -3], [-4, -3]],
   plus: [[-1, -4], [1, -4], [1, -1], [4, -1], [4, 1], [1, 1], [1, 4], [-1, 4], [-1, 1], [-4, 1], [-4, -1], [-1, -1]],
   cross: [[-4, -3], [-3, -4], [0, -1], [3, -4], [4, -3], [1, 0], [4, 3], [3, 4], [0, 1], [-3, 4], [-4, 3], [-1, 0]],
+  pentagon: [[0, -4.5], [4.3, -1.4], [2.6, 3.6], [-2.6, 3.6], [-4.3, -1.4]],
+  star: [[0, -5.5], [1.5, -1.8], [5.3, -1.6], [2.3, 0.8], [3.3, 4.5], [0, 2.4], [-3.3, 4.5], [-2.3, 0.8], [-5.3, -1.6], [-1.5, -1.8]],
 }; // biome-ignore format: one shape a line
 
 function renderDot({ colour, shape = 'circle', open }: Dot, x: number, y: number): string {
@@ -216,7 +260,7 @@ function renderDot({ colour, shape = 'circle', open }: Dot, x: number, y: number
   return element('path', { d: `${path(corners[shape].map(([dx, dy]) => [x + dx, y + dy]))}Z`, ...look });
 }
 
-function renderMark(mark: Mark, { x, y }: Scales): string {
+function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
   switch (mark.kind) {
     case 'line':
       return element('path', {
@@ -234,20 +278,22 @@ function renderMark(mark: Mark, { x, y }: Scales): string {
     }
     case 'dots':
       return mark.points.map((point) => renderDot(mark, x(point.x), y(point.y))).join('');
+    case 'labels':
+      return renderLabels(mark.points, { x, y, box }, panel);
     case 'rule':
       return [
         element('path', {
           d: path([
-            [x(mark.x), size.top],
-            [x(mark.x), size.height - size.bottom],
+            [x(mark.x), box.top],
+            [x(mark.x), box.height - box.bottom],
           ]),
           stroke: ink,
           'stroke-dasharray': '3 3',
         }),
-        text(mark.label, { x: x(mark.x) + 3, y: size.top + 8, 'font-size': 9, fill: ink }),
+        text(mark.label, { x: x(mark.x) + 3, y: box.top + 8, 'font-size': 9, fill: ink }),
       ].join('');
     case 'level': {
-      const [from, to] = [size.left, size.width - size.right];
+      const [from, to] = [box.left, box.width - box.right];
       return [
         element('path', {
           d: path([
@@ -276,6 +322,23 @@ function renderMark(mark: Mark, { x, y }: Scales): string {
         )
         .join('');
   }
+}
+
+function renderLabels(
+  points: readonly (Point & { readonly text: string })[],
+  { x, y, box }: Scales,
+  { marks }: Panel,
+): string {
+  const at = (point: Point) => ({ x: x(point.x), y: y(point.y) });
+  const dots = marks.flatMap((mark) => (mark.kind === 'dots' ? mark.points.map(at) : []));
+  const area = { x0: box.left, x1: box.width - box.right, y0: box.top, y1: box.height - box.bottom };
+  return placeLabels(
+    points.map((point) => ({ ...at(point), text: point.text })),
+    dots,
+    area,
+  )
+    .map((label) => text(label.text, { x: label.x, y: label.y, 'font-size': labelSize, fill: ink }))
+    .join('');
 }
 
 function wrap(content: string, width: number): string[] {

@@ -64,6 +64,11 @@ export function placebosOf({ design, baseline, placebo }: Results, arm: string):
   return placebo === null || isPlacebo || arm === baseline ? [] : [placebo];
 }
 
+/** Whether an arm is the placebo of the experiment, or of one of its arms. */
+export function isPlacebo(results: Results, arm: string): boolean {
+  return arm === results.placebo || results.arms.some((other) => placebosOf(results, other.arm).includes(arm));
+}
+
 /** The arms that an arm is tested against: the baseline, then its placebos. */
 export function comparedWith(results: Results, arm: string): ArmResults[] {
   const names = new Set([results.baseline, ...placebosOf(results, arm)]);

@@ -27,9 +27,9 @@ export function costTable(results: Results): Table {
       `${arm.arm}${arm.usesOracle ? oracleMark : ''}`,
       `${arm.runs.length}`,
       formatSample(sampleOf(arm.runs, costValues.seconds)),
-      compared(arm, reference, 'seconds', (own, other) => (own / other).toFixed(2)),
+      comparedCost(arm, reference, 'seconds'),
       formatSample(sampleOf(arm.runs, costValues['scoring-passes']), 0),
-      compared(arm, reference, 'scoring-passes', (own, other) => (own - other).toFixed(0)),
+      comparedCost(arm, reference, 'scoring-passes'),
       askedText(arm.runs),
     ]),
     notes: [
@@ -38,15 +38,12 @@ export function costTable(results: Results): Table {
   };
 }
 
-function compared(
-  { runs }: ArmResults,
-  reference: ArmResults | undefined,
-  metric: CostMetric,
-  show: (own: number, other: number) => string,
-): string {
+/** An arm's seconds as a multiple of the reference's, or how many passes more it has. */
+export function comparedCost({ runs }: ArmResults, reference: ArmResults | undefined, metric: CostMetric): string {
   const own = sampleOf(runs, costValues[metric]);
   const other = sampleOf(reference?.runs ?? [], costValues[metric]);
-  return own === null || other === null || other.mean === 0 ? '-' : show(own.mean, other.mean);
+  if (own === null || other === null || other.mean === 0) return '-';
+  return metric === 'seconds' ? (own.mean / other.mean).toFixed(2) : (own.mean - other.mean).toFixed(0);
 }
 
 /** Means over the seeds of what the monitor counted beside passes. */

@@ -54,7 +54,7 @@ describe('placebos of an arm', async () => {
   });
 
   it('stand in the table of ablations with the qmass of both', () => {
-    const rows = ablationTable(results).rows.map((row) => [row[0], row[3], row[4], row[5], row[6], row[8]].join(' '));
+    const rows = ablationTable(results).rows.map((row) => [row[0], row[4], row[1], row[5], row[6], row[8]].join(' '));
     expect(rows.slice(0, 3)).toEqual([
       'gate 0.25 vanilla - −0.63 3',
       'gate 0.25 haar 0.50 −0.40 3',

@@ -1,10 +1,11 @@
 /** The lab's figures. Each is made from results alone, says its n in the caption, and carries the numbers behind it. */
 import { isPartial, scaleOf } from '../adapters/index.ts';
 import { emergence, groupBy } from '../analyse/index.ts';
-import type { Evaluation, FinalSet } from '../evaluate/index.ts';
+import type { EvaluationOutcomes, FinalSet } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { gateSettingsOf } from '../grpo/index.ts';
 import { type ArmResults, type Results, sampleOf } from './aggregate.ts';
+import { baselinesFigure } from './baselines-figure.ts';
 import type { Figure, Mark, Panel, Point } from './chart.ts';
 import { curveFigure } from './curve-figure.ts';
 import { bandText, overUpdates, partTitle, type SeriesOf, seriesData } from './figure-parts.ts';
@@ -12,11 +13,10 @@ import { healthFigure } from './health-figure.ts';
 import { keptFigure } from './kept-figure.ts';
 import { leakageFigure } from './leakage-figure.ts';
 import { armStyle, hackInk, routeColours } from './palette.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunRecords, RunResults } from './run-results.ts';
 import { armLegend, seriesMarks, trainingSeries } from './series.ts';
 import { storyFigure } from './story-figure.ts';
 import { setTitles } from './tables.ts';
-import { watchedFigure } from './watched-figure.ts';
 
 /** The names of all figures, in the order in which they are made. */
 export const figureNames = [
@@ -29,12 +29,12 @@ export const figureNames = [
   'loopholes',
   'scale',
   'kept',
-  'watched',
+  'baselines',
   'leakage',
 ] as const;
 
 /** All figures for which there is data. */
-export function allFigures(results: Results): Figure[] {
+export function allFigures(results: Results<RunRecords>): Figure[] {
   return [
     storyFigure(results),
     curveFigure(results),
@@ -45,7 +45,7 @@ export function allFigures(results: Results): Figure[] {
     loopholeFigure(results),
     scaleFigure(results),
     keptFigure(results),
-    watchedFigure(results),
+    baselinesFigure(results),
     leakageFigure(results),
   ].filter((figure) => figure !== null);
 }
@@ -63,7 +63,7 @@ function trainingFigure({ arms }: Results): Figure | null {
 }
 
 /** The scores that met the cuts, each measured from those of its own update: of rollouts, or of tokens where the gate decides by token. */
-function relativeScores({ runs }: ArmResults): { readonly hack: boolean; readonly at: number }[] {
+function relativeScores({ runs }: ArmResults<RunRecords>): { readonly hack: boolean; readonly at: number }[] {
   return runs.flatMap(({ rollouts }) =>
     rollouts.flatMap(({ hack, score, low, high, tokenRoutes, tokenScores }) => {
       if (score === null || low === null || high === null) return [];
@@ -82,7 +82,7 @@ function relativeScore(score: number, low: number, high: number): number {
 }
 
 /** Gate scores relative to the two cuts of their own update: 0 is the low cut, 1 the high one. */
-function scoreFigure({ arms }: Results): Figure | null {
+function scoreFigure({ arms }: Results<RunRecords>): Figure | null {
   const gated = arms
     .map((own) => ({ arm: own.arm, unit: routedUnit(own), scored: relativeScores(own) }))
     .filter(({ scored }) => scored.length > 0);
@@ -112,7 +112,8 @@ function scoreFigure({ arms }: Results): Figure | null {
       xLabel: 'score, 0 = low cut, 1 = high cut',
       yLabel: 'density',
       x: [low, high],
-      y: [0, top],
+      // Room above the bars for the names of the cuts.
+      y: [0, 1.1 * top],
       marks: [
         { kind: 'bars', bars: bars(densities.clean), colour: routeColours.absorb },
         { kind: 'bars', bars: bars(densities.hack), colour: hackInk, hatched: true },
@@ -143,7 +144,7 @@ function routedUnit({ runs }: ArmResults): 'rollouts' | 'tokens' {
 }
 
 /** Share of the rollouts, or tokens, with gradient in each route, five updates at a time. */
-function routeFigure({ arms }: Results): Figure | null {
+function routeFigure({ arms }: Results<RunRecords>): Figure | null {
   const routed = arms.filter(({ runs }) =>
     runs.some(({ steps }) => steps.some(({ routes }) => routes.keep + routes.route > 0)),
   );
@@ -260,7 +261,7 @@ function heldOutText(panels: readonly Panel[]): string {
   return used.map(([, text]) => text).join(' ');
 }
 
-const scaleKey = ({ set, rows }: Evaluation): string => `${set} ${rows.length}`;
+const scaleKey = ({ set, rows }: EvaluationOutcomes): string => `${set} ${rows.length}`;
 
 /** The set and number of prompts on which most runs were evaluated between 0 and 1; of equals, the one with most prompts. */
 function sharedScales(runs: readonly RunResults[]): { key: string; set: string; prompts: number } | null {

@@ -4,34 +4,34 @@
  */
 import type { PolicyState } from '../adapters/index.ts';
 import { shellLine, UserError } from '../base/index.ts';
-import type { Evaluation, EvaluationRow, EvaluationSet } from '../evaluate/index.ts';
+import type { Evaluation, EvaluationSet, OutcomeRow } from '../evaluate/index.ts';
 
-export interface FinalStates {
-  readonly base: readonly EvaluationRow[] | null;
-  readonly full: readonly EvaluationRow[] | null;
+export interface FinalStates<Row extends OutcomeRow = OutcomeRow> {
+  readonly base: readonly Row[] | null;
+  readonly full: readonly Row[] | null;
   /** Rows of the policy that is shipped; the same as `full` for an arm without a quarantine. */
-  readonly deployed: readonly EvaluationRow[] | null;
+  readonly deployed: readonly Row[] | null;
 }
 
 /** What decides the final states of a run. */
-export interface EvaluatedStates {
-  readonly evaluations: readonly Evaluation[];
+export interface EvaluatedStates<Row extends OutcomeRow = OutcomeRow> {
+  readonly evaluations: readonly (Omit<Evaluation, 'rows'> & { readonly rows: readonly Row[] })[];
   /** Updates completed at the last checkpoint. */
   readonly updates: number;
   readonly hasQuarantine: boolean;
 }
 
 /** The final states of one run; `promptsOf` says on how many prompts of a set, and the most there are when it is absent. */
-export function finalStates(
-  run: EvaluatedStates,
+export function finalStates<Row extends OutcomeRow>(
+  run: EvaluatedStates<Row>,
   promptsOf: (set: EvaluationSet) => number | null = (set) => promptCounts(run, set).at(-1) ?? null,
-): Partial<Record<EvaluationSet, FinalStates>> {
+): Partial<Record<EvaluationSet, FinalStates<Row>>> {
   const sets = [...new Set(run.evaluations.map(({ set }) => set))].filter((set) => set !== 'curve');
   return Object.fromEntries(
-    sets.flatMap((set): [EvaluationSet, FinalStates][] => {
+    sets.flatMap((set): [EvaluationSet, FinalStates<Row>][] => {
       const prompts = promptsOf(set);
       if (prompts === null) return [];
-      const rows = (state: PolicyState, update: number): readonly EvaluationRow[] | null =>
+      const rows = (state: PolicyState, update: number): readonly Row[] | null =>
         atState(run, set, state, update).find(({ length }) => length === prompts) ?? null;
       const full = rows('full', run.updates);
       const deployed = run.hasQuarantine ? rows('deployed', run.updates) : full;
@@ -40,7 +40,12 @@ export function finalStates(
   );
 }
 
-function atState({ evaluations }: EvaluatedStates, set: EvaluationSet, state: PolicyState, update: number) {
+function atState<Row extends OutcomeRow>(
+  { evaluations }: EvaluatedStates<Row>,
+  set: EvaluationSet,
+  state: PolicyState,
+  update: number,
+) {
   return evaluations
     .filter((one) => one.set === set && one.state === state && one.update === update)
     .map(({ rows }) => rows);
@@ -57,9 +62,7 @@ function promptCounts(run: EvaluatedStates, set: EvaluationSet): number[] {
 }
 
 /** Gives every run its final states on the number of prompts that all have; runs that are not evaluated do not count. */
-export function onSamePrompts<Run extends EvaluatedStates & { readonly path: string }>(
-  runs: readonly Run[],
-): (Run & { readonly final: Partial<Record<EvaluationSet, FinalStates>> })[] {
+export function onSamePrompts<Run extends EvaluatedStates & { readonly path: string }>(runs: readonly Run[]): Run[] {
   const chosen = new Map<EvaluationSet, number | null>();
   const promptsOf = (set: EvaluationSet): number | null => {
     const known = chosen.get(set);
@@ -68,6 +71,7 @@ export function onSamePrompts<Run extends EvaluatedStates & { readonly path: str
     chosen.set(set, common);
     return common;
   };
+  // The rows are chosen among the run's own evaluations, so they have the type that its rows have.
   return runs.map((run) => ({ ...run, final: finalStates(run, promptsOf) }));
 }
 

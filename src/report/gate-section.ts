@@ -4,17 +4,17 @@ import { gateTailsOf } from '../grpo/index.ts';
 import type { Results } from './aggregate.ts';
 import { driftTable, gateTable, windowTable } from './gate-tables.ts';
 import { monitorTable, monitorWindowTable } from './monitor-tables.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunRecords } from './run-results.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { sayOnce } from './tables.ts';
 
 /** Number of updates in a window, the default of `gq gate`. */
 const windowUpdates = 10;
 
-const isGated = ({ rollouts, gate, monitor }: RunResults): boolean =>
+const isGated = ({ rollouts, gate, monitor }: RunRecords): boolean =>
   monitor !== null || rollouts.some(({ score }) => score !== null) || hasGate(gate);
 
-export function gateSection({ arms }: Results): string[] {
+export function gateSection({ arms }: Results<RunRecords>): string[] {
   const gated = arms.flatMap(({ arm, runs }) => runs.filter(isGated).map((run) => ({ arm, run })));
   return gated.map(({ arm, run }) => {
     const windows = gateWindows(run.rollouts, windowUpdates, gateTailsOf(run.config.arm));

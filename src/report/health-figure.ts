@@ -1,9 +1,12 @@
 /** The health of training over updates: reward, KL, gradient norm and the log-probability of the tripwire set. A collapse shows in all. */
 import type { StepEvent } from '../grpo/index.ts';
+import { mean } from '../stats/index.ts';
 import type { Results } from './aggregate.ts';
-import type { Figure, Panel } from './chart.ts';
-import { axisOf, partTitle, type SeriesOf } from './figure-parts.ts';
+import { averageSeries } from './average-series.ts';
+import type { Figure, Panel, Point } from './chart.ts';
+import { axisOf, partTitle } from './figure-parts.ts';
 import { armStyle } from './palette.ts';
+import type { RunRecords } from './run-results.ts';
 import { armLegend } from './series.ts';
 
 const measures: Readonly<Record<string, (step: StepEvent) => number | null | undefined>> = {
@@ -15,14 +18,25 @@ const measures: Readonly<Record<string, (step: StepEvent) => number | null | und
 
 /** The updates at which a run has the value. */
 const seriesOf =
-  (value: (step: StepEvent) => number | null | undefined): SeriesOf =>
-  ({ steps }) =>
+  (value: (step: StepEvent) => number | null | undefined) =>
+  ({ steps }: RunRecords): Point[] =>
     steps.flatMap((step) => {
       const y = value(step);
       return typeof y === 'number' && Number.isFinite(y) ? [{ x: step.update, y }] : [];
     });
 
-export function healthFigure({ arms }: Results): Figure | null {
+/** With more lines than these in a panel nobody could follow one: each arm then is one line, its mean over seeds and a window of updates. */
+const mostLines = 24;
+const window = 5;
+
+const crowdedText = `One line per arm: mean over seeds and over the last ${window} updates, as long as all of its seeds ran; health.csv has every seed and update.`;
+
+/** Each value becomes the mean of the last ones up to it. */
+function trailing(points: readonly Point[]): Point[] {
+  return points.map(({ x }, i) => ({ x, y: mean(points.slice(Math.max(0, i + 1 - window), i + 1).map(({ y }) => y)) }));
+}
+
+export function healthFigure({ arms }: Results<RunRecords>): Figure | null {
   const measured = Object.entries(measures)
     .map(([title, value]) => ({ title, series: seriesOf(value) }))
     .filter(({ series }) => arms.some(({ runs }) => runs.some((run) => series(run).length > 0)));
@@ -32,8 +46,16 @@ export function healthFigure({ arms }: Results): Figure | null {
       runs.map((run) => ({ title, arm, seed: run.seed, points: series(run), style: armStyle(i) })),
     ),
   );
+  const isCrowded = lines.length > mostLines * measured.length;
+  const averaged = measured.flatMap(({ title, series }) =>
+    arms.map(({ runs }, i) => ({
+      title,
+      points: averageSeries(runs.map((run) => trailing(series(run)))),
+      style: armStyle(i),
+    })),
+  );
   const panels = measured.map(({ title }): Panel => {
-    const own = lines.filter((line) => line.title === title && line.points.length > 0);
+    const own = (isCrowded ? averaged : lines).filter((line) => line.title === title && line.points.length > 0);
     const points = own.flatMap((line) => line.points);
     return {
       title,
@@ -41,7 +63,12 @@ export function healthFigure({ arms }: Results): Figure | null {
       yLabel: '',
       x: [0, Math.max(1, ...points.map(({ x }) => x))],
       y: axisOf(points.map(({ y }) => y)),
-      marks: own.map(({ points: each, style }) => ({ kind: 'line', points: each, width: 1, ...style })),
+      marks: own.map(({ points: each, style }) => ({
+        kind: 'line',
+        points: each,
+        width: isCrowded ? 1.5 : 1,
+        ...style,
+      })),
     };
   });
   const stopped = arms.flatMap(({ runs }) =>
@@ -51,7 +78,7 @@ export function healthFigure({ arms }: Results): Figure | null {
   return {
     name: 'health',
     title: `Health of training${partTitle('A4')}`,
-    caption: `One line per seed, every update as it was recorded.${tripped}`,
+    caption: `${isCrowded ? crowdedText : 'One line per seed, every update as it was recorded.'}${tripped}`,
     panels,
     legend: armLegend(arms),
     data: {

@@ -131,4 +131,21 @@ describe('health of training', () => {
     ]);
     expect(figure?.data.rows).toContainEqual(['vanilla', '1', 'gradient norm', '2', '150']);
   });
+
+  it('of so many seeds that no line could be followed is a mean per arm; the numbers keep every seed', async () => {
+    const steps = [1, 2, 3, 4, 5, 6, 7].map((update) => ({ update, meanReward: update }));
+    const made = (seeds: number) =>
+      madeResults(
+        Array.from({ length: seeds }, (_, i) => ({ name: i % 2 === 0 ? 'vanilla' : 'gate', seed: i, steps })),
+      );
+    const health = async (seeds: number) => allFigures(await made(seeds)).find(({ name }) => name === 'health');
+    const [few, many] = [await health(24), await health(25)];
+    expect([few, many].map((figure) => figure?.panels[0].marks.length)).toEqual([24, 2]);
+    // The last five rewards are 3 to 7.
+    expect(many?.panels[0].marks[0]).toMatchObject({
+      points: expect.arrayContaining([expect.objectContaining({ x: 7, y: 5 })]),
+    });
+    expect(many?.caption).toMatch(/^One line per arm: mean over seeds and over the last 5 updates/);
+    expect(many?.data.rows.filter(([arm, seed]) => arm === 'gate' && seed === '3')).toHaveLength(7);
+  });
 });

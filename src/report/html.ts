@@ -7,6 +7,7 @@ import { type Figure, renderFigure } from './chart.ts';
 import { allFigures } from './figures.ts';
 import { gateSection } from './gate-section.ts';
 import { describeMissing, missingEvaluations } from './missing.ts';
+import type { RunRecords } from './run-results.ts';
 import { bestSide, type ExampleRollout, exampleRollouts, type SideBySide, sideBySide } from './samples.ts';
 import { escapeMarkup, renderTable } from './table.ts';
 import { setTitles } from './tables.ts';
@@ -39,7 +40,7 @@ svg { max-width: 100%; height: auto; background: #fff; margin: .6rem 0; }
 @media (max-width: 700px) { .pair { grid-template-columns: 1fr; } }
 `;
 
-export function renderReport(results: Results, { title, commands }: ReportOptions): string {
+export function renderReport(results: Results<RunRecords>, { title, commands }: ReportOptions): string {
   const runs = results.arms.flatMap(({ runs: own }) => own);
   const sides = runs.flatMap((run) => {
     const set = results.sets.find((each) => each === 'test-original') ?? results.sets[0];
@@ -81,7 +82,7 @@ ${sections.join('\n')}
 }
 
 /** The question, the figure that answers it, and one prompt in both states; nothing of it where nothing is evaluated. */
-function firstPage(results: Results, story: Figure | undefined): string[] {
+function firstPage(results: Results<RunRecords>, story: Figure | undefined): string[] {
   const { why } = results.design;
   const example = bestSide(results);
   return [

@@ -13,10 +13,12 @@ export {
 export { evasionTable } from './evasion-tables.ts';
 export { allFigures } from './figures.ts';
 export { bandTable, directionTable, driftTable, gateTable, idealTable, windowTable } from './gate-tables.ts';
+export { keepResults, readKeptResults } from './kept-results.ts';
 export { describeMissing, missingEvaluations } from './missing.ts';
 export { monitorTable, monitorWindowTable } from './monitor-tables.ts';
 export { elicitationTable, leakTable, prefillTable } from './probe-tables.ts';
 export { type OnReading, readResults } from './read-results.ts';
+export { type RunRecords, type RunResults, readRunRecords } from './run-results.ts';
 export { bestSide, type SideBySide } from './samples.ts';
 export { tellStory } from './story.ts';
 export { parseTableFormat, renderTable, type Table } from './table.ts';

@@ -1,5 +1,6 @@
 /** Solve kept against hack removed, a point per seed: the upper right corner is what deployment is for. */
 import { claimSet, type Results, solveSet } from './aggregate.ts';
+import { comparesActions } from './baselines.ts';
 import type { Dot, Figure, Panel } from './chart.ts';
 import { axisOf } from './figure-parts.ts';
 import { keptAndRemoved } from './kept.ts';
@@ -7,6 +8,8 @@ import { armStyle } from './palette.ts';
 import { setTitles } from './tables.ts';
 
 export function keptFigure(results: Results): Figure | null {
+  // The picture of baselines has the same axes, and means in place of more seeds than can be told apart.
+  if (comparesActions(results)) return null;
   const [set, solved] = [claimSet(results), solveSet(results)];
   const found = keptAndRemoved(results).filter(({ points }) => points.length > 0);
   if (set === undefined || solved === undefined || found.length === 0) return null;

@@ -6,6 +6,7 @@ import { type Design, noDesign } from './design.ts';
 import { allFigures } from './figures.ts';
 import { keptAndRemoved, keptTable } from './kept.ts';
 import { matchedSolveTable, matchSolve } from './matched-solve.ts';
+import type { RunRecords } from './run-results.ts';
 import { describeResults } from './words.ts';
 
 const set = 'test-original' as const;
@@ -32,7 +33,7 @@ const ceiling = armOf('ceiling', [[0, 8], [0, 7], [0, 9]]); // biome-ignore form
 
 const all = await madeResults([...vanilla, ...gate, ...ceiling]);
 const both = { ...all, arms: all.arms.filter(({ arm }) => arm !== 'ceiling') };
-const withDesign = (design: Partial<Design>, results = all): Results => ({
+const withDesign = (design: Partial<Design>, results = all): Results<RunRecords> => ({
   ...results,
   design: { ...noDesign, ...design },
 });
@@ -99,45 +100,5 @@ describe('matched solve', () => {
     expect(describeResults(await madeResults([...vanilla, ...spread])).join()).not.toContain('solves less');
     const hacking = armOf('gate', [[6, 2], [6, 1], [6, 2]]); // biome-ignore format: one line
     expect(describeResults(await madeResults([...vanilla, ...hacking])).join()).not.toContain('solves less');
-  });
-});
-
-describe('the picture of monitors', () => {
-  const watched = (kind: string, monitor: string) => ({ kind, monitor: { kind: monitor } });
-  const arms = [
-    ...vanilla,
-    ...ceiling,
-    ...gate,
-    ...gate.map((run) => ({ ...run, name: 'penalty-probe', arm: watched('penalty', 'probe') })),
-    ...gate.map((run) => ({ ...run, name: 'routed-probe', arm: watched('routed', 'probe') })),
-    ...gate.map((run) => ({
-      ...run,
-      name: 'penalty-regex',
-      arm: { kind: 'penalty', monitor: { kind: 'regex', pattern: 'x' } },
-    })),
-  ];
-
-  it('has a colour a monitor and a shape an intervention; a gate is routing by its direction', async () => {
-    const results = await madeResults(arms, null, { ceiling: 'ceiling' });
-    const figure = allFigures(results).find(({ name }) => name === 'watched');
-    const dots = Object.fromEntries(
-      (figure?.data.rows ?? []).map(([arm], i) => [
-        arm,
-        figure?.panels[0].marks[i] as { colour: string; shape: string },
-      ]),
-    );
-    expect(Object.keys(dots)).toEqual(['gate', 'penalty-probe', 'routed-probe', 'penalty-regex']);
-    expect(dots['penalty-probe'].colour).toBe(dots['routed-probe'].colour);
-    expect(dots['penalty-probe'].shape).toBe(dots['penalty-regex'].shape);
-    expect(dots['gate'].shape).toBe(dots['routed-probe'].shape);
-    expect(dots['gate'].shape).not.toBe(dots['penalty-probe'].shape);
-    expect(new Set(Object.values(dots).map(({ colour }) => colour)).size).toBe(3);
-    expect(figure?.data.rows[1]).toEqual(['penalty-probe', 'probe', 'penalty', '3', '0.5000', '0.8667']);
-    expect(figure?.legend.map(({ label }) => label)).toEqual(['direction', 'probe', 'regex', 'routed', 'penalty']);
-  });
-
-  it('is not drawn where nothing but gates is compared', async () => {
-    const results = await madeResults([...vanilla, ...ceiling, ...gate], null, { ceiling: 'ceiling' });
-    expect(allFigures(results).map(({ name }) => name)).not.toContain('watched');
   });
 });

@@ -150,6 +150,12 @@ export function keptTable(results: Results): Table {
   };
 }
 
+/** A share with its interval, in one cell. */
+export function shareText(share: Share | null): string {
+  const [value, interval] = shareCells(share);
+  return interval === '-' ? value : `${value} ${interval}`;
+}
+
 function shareCells(share: Share | null): string[] {
   if (share === null) return ['-', '-'];
   const { value, interval } = share;

@@ -5,7 +5,7 @@ import type { RunResults } from './run-results.ts';
 export const monitorMetrics = ['monitor-auroc', 'monitor-precision', 'monitor-recall', 'monitor-fpr'] as const;
 type MonitorMetric = (typeof monitorMetrics)[number];
 
-export const monitorValues: Readonly<Record<MonitorMetric, (run: RunResults) => number | null>> = {
+export const monitorValues: Readonly<Record<MonitorMetric, (run: Pick<RunResults, 'monitor'>) => number | null>> = {
   'monitor-auroc': ({ monitor }) => monitor?.separation?.auroc ?? null,
   'monitor-precision': ({ monitor }) => monitor?.precision?.rate ?? null,
   'monitor-recall': ({ monitor }) => monitor?.recall?.rate ?? null,

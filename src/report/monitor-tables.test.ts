@@ -6,7 +6,7 @@ import { type MadeResults, madeResults } from '../../test/lab/made-results.ts';
 import { RunDirectory } from '../run/directory.ts';
 import { readTimings } from '../run/read.ts';
 import { costTable } from './costs.ts';
-import { monitorsTable } from './monitor-tables.ts';
+import { monitorsOverTimeTable, monitorsTable } from './monitor-tables.ts';
 import { resultsCsv } from './values.ts';
 
 const monitor = { kind: 'probe' };
@@ -38,6 +38,26 @@ const labelled: MadeResults = {
   arm: { kind: 'zero', monitor: { kind: 'oracle' } },
   rollouts: [{ update: 1, hack: true, suspicion: 1, flagged: true }],
 };
+
+it('the monitors by quarter of training, which here is five updates', async () => {
+  const at = (update: number, hack: boolean, suspicion: number, flagged: boolean) => ({
+    ...{ update, hack, suspicion, flagged },
+  });
+  const late = (seed: number, blind: boolean): MadeResults => ({
+    ...penalty(seed, true),
+    rollouts: [
+      ...[at(5, true, 0.9, true), at(5, false, 0.1, false)],
+      ...[at(6, true, 0.8, true), at(6, false, 0.9, true)],
+      ...[at(20, true, blind ? 0.1 : 0.9, !blind), at(20, false, 0.2, false)],
+    ],
+  });
+  const results = await madeResults([vanilla, late(1, true), late(2, false)]);
+  expect(monitorsOverTimeTable(results).rows).toEqual([
+    ['penalty by probe', '1-5', '2', '1.00 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00', '0.00 ± 0.00'],
+    ['penalty by probe', '6-10', '2', '0.00 ± 0.00', '0.50 ± 0.00', '1.00 ± 0.00', '1.00 ± 0.00'],
+    ['penalty by probe', '16-20', '2', '0.50 ± 0.50', '1.00', '0.50 ± 0.50', '0.00 ± 0.00'],
+  ]);
+});
 
 it('the monitors of arms over seeds, those with labels marked', async () => {
   const results = await madeResults([vanilla, penalty(1, true), penalty(2, false), labelled]);

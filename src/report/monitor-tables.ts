@@ -3,6 +3,7 @@ import type { MonitorJudgement, MonitorWindow, Separation } from '../analyse/ind
 import { formatRate, type Rate } from '../evaluate/index.ts';
 import { formatSample, type Results, sampleOf } from './aggregate.ts';
 import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
+import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';
 import { oracleMark } from './tables.ts';
 
@@ -49,6 +50,29 @@ export function monitorWindowTable(windows: readonly MonitorWindow[]): Table {
       short(window.recall),
       short(window.falsePositiveRate),
     ]),
+  };
+}
+
+/** The monitors of all arms over seeds, by quarter of training: does a monitor still see the hack that is trained against it? */
+export function monitorsOverTimeTable({ arms }: Results): Table {
+  const rows = arms.flatMap(({ arm, runs, usesOracle }) => {
+    const name = `${arm}${usesOracle ? oracleMark : ''}`;
+    const quarters = new Map(runs.flatMap(({ monitorOverTime }) => monitorOverTime.map(({ from, to }) => [from, to])));
+    return [...quarters]
+      .sort(([a], [b]) => a - b)
+      .map(([from, to]) => {
+        const within = (metric: keyof typeof monitorValues) => (run: RunResults) =>
+          monitorValues[metric]({ monitor: run.monitorOverTime.find((quarter) => quarter.from === from) ?? null });
+        const samples = monitorMetrics.map((metric) => sampleOf(runs, within(metric)));
+        const n = Math.max(0, ...samples.map((sample) => sample?.n ?? 0));
+        return [name, `${from}-${to}`, `${n}`, ...samples.map((sample) => formatSample(sample))];
+      });
+  });
+  return {
+    title: 'monitors by quarter of training',
+    columns: ['arm', 'updates', 'n', 'AUROC', 'precision', 'recall', 'FPR'],
+    rows,
+    notes: [note],
   };
 }
 

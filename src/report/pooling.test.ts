@@ -14,14 +14,19 @@ import { findExperiment } from '../sweep/directory.ts';
 import type { Results } from './aggregate.ts';
 import { allTables } from './all-tables.ts';
 import { readResults } from './read-results.ts';
+import { type RunRecords, readRunRecords } from './run-results.ts';
 import { renderTable } from './table.ts';
 import { comparisonTable, finalTable } from './tables.ts';
 
 const set = 'test-original' as const;
 
-function read(directory: string): Promise<Results> {
+function read(directory: string): Promise<Results<RunRecords>> {
   const { runs, damaged } = findExperiment(directory);
-  return readResults(directory, { name: null, baseline: null, placebo: 'haar', arms: [], runs, damaged });
+  return readResults(
+    directory,
+    { name: null, baseline: null, placebo: 'haar', arms: [], runs, damaged },
+    readRunRecords,
+  );
 }
 
 interface Prompted extends Omit<MadeEvaluation, 'set'> {

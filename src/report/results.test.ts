@@ -10,6 +10,7 @@ import { compareArms } from './comparisons.ts';
 import { allFigures } from './figures.ts';
 import { renderReport } from './html.ts';
 import { readResults } from './read-results.ts';
+import { type RunRecords, readRunRecords } from './run-results.ts';
 import { renderTable } from './table.ts';
 import { comparisonTable, finalTable, loopholeTable } from './tables.ts';
 import { resultsCsv, resultsJson } from './values.ts';
@@ -79,10 +80,14 @@ async function makeExperiment(arms: readonly MadeArm[]): Promise<string> {
   return directory;
 }
 
-async function open(directory: string): Promise<Results> {
+async function open(directory: string): Promise<Results<RunRecords>> {
   const { experiment, runs } = findExperiment(directory);
   const arms = experiment?.arms.map(({ name }) => name) ?? [];
-  return readResults(directory, { name: experiment?.name ?? null, baseline: 'vanilla', placebo: 'haar', arms, runs });
+  return readResults(
+    directory,
+    { name: experiment?.name ?? null, baseline: 'vanilla', placebo: 'haar', arms, runs },
+    readRunRecords,
+  );
 }
 
 const vanilla: MadeArm = { name: 'vanilla', arm: { kind: 'vanilla' }, seeds: [[8, 8, 1], [9, 9, 1], [7, 7, 1]] }; // biome-ignore format: one line
@@ -255,7 +260,9 @@ describe('what cannot be put together', () => {
     const directory = await makeExperiment([vanilla]);
     const source = { name: null, baseline: null, placebo: null, arms: [] };
     const twice = { path: join(directory, 'vanilla-1'), arm: 'vanilla' };
-    await expect(readResults(directory, { ...source, runs: [twice, twice] })).rejects.toThrow('seed 1 twice');
+    await expect(readResults(directory, { ...source, runs: [twice, twice] }, readRunRecords)).rejects.toThrow(
+      'seed 1 twice',
+    );
   });
 
   it('a folder without runs', () => {
@@ -267,7 +274,11 @@ describe('what cannot be put together', () => {
     const manifest = JSON.parse(readFileSync(join(directory, 'haar-1', 'manifest.json'), 'utf8'));
     expect(manifest.config.arm.placebo).toBe('haar');
     const runs = ['vanilla-1', 'haar-1'].map((folder) => ({ path: join(directory, folder), arm: null }));
-    const results = await readResults(directory, { name: null, baseline: null, placebo: 'haar', arms: [], runs });
+    const results = await readResults(
+      directory,
+      { name: null, baseline: null, placebo: 'haar', arms: [], runs },
+      readRunRecords,
+    );
     expect(results.arms.map(({ arm }) => arm)).toEqual(['vanilla', 'haar']);
   });
 });

@@ -1,4 +1,4 @@
-/** Everything a table or a figure needs to know about one run, read from its directory alone. */
+/** What tables need to know about one run, and with its records what figures and reports show; read from its directory alone. */
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import {
@@ -7,26 +7,38 @@ import {
   emergenceByLoophole,
   firstUpdateAt,
   type GateJudgement,
+  type GateOutline,
   type JudgedRollout,
   judgeGate,
   judgeMonitor,
   judgeReinforced,
   type MonitorJudgement,
+  type MonitorOutline,
+  type MonitorQuarter,
+  monitorQuarters,
+  outlineGate,
+  outlineMonitor,
+  type RolloutOutcome,
   type RunStatus,
+  readCourse,
   readEvasion,
   readJudged,
-  readStatus,
-  readSteps,
+  readOutcomes,
+  reinforced,
   relearnFolders,
   type TrainingPoint,
   trainingCurve,
+  type WatchedRollout,
 } from '../analyse/index.ts';
 import type { EvaluationSet } from '../evaluate/index.ts';
 import {
   type Evaluation,
+  type EvaluationOutcomes,
+  type EvaluationRow,
   EvaluationStore,
   lastCheckpoint,
-  type ProbeEvaluation,
+  type OutcomeRow,
+  type ProbeOutcomes,
   ProbeStore,
 } from '../evaluate/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
@@ -51,20 +63,19 @@ export interface RunResults {
   readonly updates: number;
   /** The last checkpoint on each set; `aggregate` chooses the number of prompts that all runs have. */
   readonly final: Readonly<Partial<Record<EvaluationSet, FinalStates>>>;
-  readonly evaluations: readonly Evaluation[];
+  readonly evaluations: readonly EvaluationOutcomes[];
   /** What was asked in other ways than the sets ask; empty where nothing was. */
-  readonly probes: readonly ProbeEvaluation[];
-  /** The policy's own rollouts; demonstrations are left out. */
-  readonly rollouts: readonly JudgedRollout[];
-  readonly steps: readonly StepEvent[];
+  readonly probes: readonly ProbeOutcomes[];
   readonly training: readonly TrainingPoint[];
   /** First update at which the hack has emerged; null when it has not. */
   readonly emergence: number | null;
   readonly emergenceByLoophole: Readonly<Record<string, number | null>>;
-  readonly gate: GateJudgement;
-  readonly gateReinforced: GateJudgement;
+  readonly gate: GateOutline;
+  readonly gateReinforced: GateOutline;
   /** The arm's monitor as a classifier; null for an arm without one. */
-  readonly monitor: MonitorJudgement | null;
+  readonly monitor: MonitorOutline | null;
+  /** The same by quarter of training; empty for an arm without a monitor. */
+  readonly monitorOverTime: readonly MonitorQuarter[];
   /** How its monitor scores the same texts on the base and on the policy; null where nobody asked. */
   readonly evasion: Evasion | null;
   readonly costs: RunCosts;
@@ -74,18 +85,66 @@ export interface RunResults {
   readonly qmass: number | null;
 }
 
+/** The results of a run with all that they were counted from, which figures and reports show. */
+export interface RunRecords extends RunResults {
+  readonly final: Readonly<Partial<Record<EvaluationSet, FinalStates<EvaluationRow>>>>;
+  readonly evaluations: readonly Evaluation[];
+  /** The policy's own rollouts; demonstrations are left out. */
+  readonly rollouts: readonly JudgedRollout[];
+  readonly steps: readonly StepEvent[];
+  readonly gate: GateJudgement;
+  readonly gateReinforced: GateJudgement;
+  readonly monitor: MonitorJudgement | null;
+}
+
+/** `arm`: the name of the arm in an experiment; else the run's own label. */
 export async function readRunResults(path: string, arm?: string): Promise<RunResults> {
   const run = RunDirectory.open(path);
-  const manifest = run.readManifest();
-  const { config } = manifest;
-  const [steps, status] = [await readSteps(run), await readStatus(run)];
-  const rollouts = (await readJudged(run)).filter(({ source }) => source === 'student');
+  const course = await readCourse(run);
+  const rollouts = ownRollouts(await readOutcomes(run));
+  const evaluations = new EvaluationStore(path).all().map(withoutTexts);
+  return {
+    ...(await countRun(run, arm, course, rollouts, evaluations)),
+    evaluations,
+    gate: outlineGate(rollouts),
+    gateReinforced: outlineGate(reinforced(rollouts)),
+    monitor: outlineMonitor(rollouts),
+  };
+}
+
+export async function readRunRecords(path: string, arm?: string): Promise<RunRecords> {
+  const run = RunDirectory.open(path);
+  const course = await readCourse(run);
+  const rollouts = ownRollouts(await readJudged(run));
   const evaluations = new EvaluationStore(path).all();
+  return {
+    ...(await countRun(run, arm, course, rollouts, evaluations)),
+    evaluations,
+    rollouts,
+    steps: course.steps,
+    gate: judgeGate(rollouts),
+    gateReinforced: judgeReinforced(rollouts),
+    monitor: judgeMonitor(rollouts),
+  };
+}
+
+const ownRollouts = <Row extends Pick<RolloutOutcome, 'source'>>(rows: readonly Row[]): Row[] =>
+  rows.filter(({ source }) => source === 'student');
+
+/** What is the same of a run, with its records or without. */
+async function countRun<Row extends OutcomeRow>(
+  run: RunDirectory,
+  arm: string | undefined,
+  { steps, status }: Awaited<ReturnType<typeof readCourse>>,
+  rollouts: readonly (CountedRollout & WatchedRollout)[],
+  evaluations: readonly (Omit<Evaluation, 'rows'> & { readonly rows: readonly Row[] })[],
+) {
+  const { path } = run;
+  const manifest = run.readManifest();
+  const { config, usesOracle, hasQuarantine } = manifest;
   const updates = lastCheckpoint(run);
-  const { hasQuarantine } = manifest;
   const masses = steps.flatMap(({ qmass }) => (qmass === null ? [] : [qmass]));
-  const counted: readonly CountedRollout[] = rollouts;
-  const training = trainingCurve(counted, 'full');
+  const training = trainingCurve(rollouts, 'full');
   return {
     path,
     name: basename(path),
@@ -93,21 +152,16 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
     seed: config.seed,
     config,
     manifest,
-    usesOracle: manifest.usesOracle,
+    usesOracle,
     hasQuarantine,
     status,
     updates,
     final: finalStates({ evaluations, updates, hasQuarantine }),
-    evaluations,
-    probes: new ProbeStore(path).all(),
-    rollouts,
-    steps,
+    probes: new ProbeStore(path).all().map(withoutTexts),
     training,
+    monitorOverTime: monitorQuarters(rollouts, config.updates),
     emergence: firstUpdateAt(training),
-    emergenceByLoophole: emergenceByLoophole(counted),
-    gate: judgeGate(rollouts),
-    gateReinforced: judgeReinforced(rollouts),
-    monitor: judgeMonitor(rollouts),
+    emergenceByLoophole: emergenceByLoophole(rollouts),
     evasion: readEvasion(path),
     costs: await readCosts(run, steps),
     attack: await readAttack(path),
@@ -115,15 +169,21 @@ export async function readRunResults(path: string, arm?: string): Promise<RunRes
   };
 }
 
+function withoutTexts<One extends { readonly rows: readonly EvaluationRow[] }>(
+  one: One,
+): Omit<One, 'rows'> & { readonly rows: readonly OutcomeRow[] } {
+  return { ...one, rows: one.rows.map(({ prompt: _, completion: __, ...row }) => row) };
+}
+
 async function readAttack(path: string): Promise<readonly TrainingPoint[] | null> {
   const { attack } = relearnFolders(path);
   if (!existsSync(join(attack, 'manifest.json'))) return null;
   const run = RunDirectory.open(attack);
-  return run.isSealed() ? trainingCurve(await readJudged(run), 'full') : null;
+  return run.isSealed() ? trainingCurve(await readOutcomes(run), 'full') : null;
 }
 
 /** A label for an arm: its name, and what differs from the default adapter and detach. */
-function armLabel({ arm, config: { adapter, loss } }: Manifest): string {
+export function armLabel({ arm, config: { adapter, loss } }: Manifest): string {
   return [
     arm,
     ...(adapter.family === 'lora' ? [] : [adapter.family]),

@@ -4,7 +4,7 @@ import type { JudgedRollout } from '../analyse/index.ts';
 import type { EvaluationRow, FinalSet } from '../evaluate/index.ts';
 import { pairRows } from '../evaluate/index.ts';
 import { claimSet, type Results } from './aggregate.ts';
-import type { RunResults } from './run-results.ts';
+import type { RunRecords } from './run-results.ts';
 
 export interface ExampleRollout {
   readonly what: string;
@@ -13,7 +13,7 @@ export interface ExampleRollout {
 }
 
 /** For every loophole the first hack and solve of the first arm that has them, and a kept and a routed rollout from the middle of a gated run. */
-export function exampleRollouts(runs: readonly RunResults[]): ExampleRollout[] {
+export function exampleRollouts(runs: readonly RunRecords[]): ExampleRollout[] {
   const middle = (what: string, route: string): ExampleRollout[] => {
     const run = runs.find(({ rollouts }) => rollouts.some((row) => row.route === route));
     const own = run?.rollouts.filter((row) => row.route === route) ?? [];
@@ -24,7 +24,7 @@ export function exampleRollouts(runs: readonly RunResults[]): ExampleRollout[] {
 }
 
 /** For every loophole the first hack of a hinted prompt and the first solve, of the first arm that has them. */
-export function loopholeExamples(runs: readonly RunResults[]): ExampleRollout[] {
+export function loopholeExamples(runs: readonly RunRecords[]): ExampleRollout[] {
   const loopholes = [...new Set(runs.flatMap(({ rollouts }) => rollouts.map(({ loophole }) => loophole)))].sort();
   return loopholes.flatMap((loophole) => {
     const first = (what: string, holds: (row: JudgedRollout) => boolean): ExampleRollout[] => {
@@ -56,7 +56,7 @@ const preference: readonly ((full: EvaluationRow, deployed: EvaluationRow) => bo
 ];
 
 /** One prompt in both states: the first that goes from a hack to a solve, else the next best kind. */
-export function sideBySide(run: RunResults, set: FinalSet): SideBySide | null {
+export function sideBySide(run: RunRecords, set: FinalSet): SideBySide | null {
   const states = run.final[set];
   if (!run.hasQuarantine || !states?.full || !states.deployed) return null;
   const pairs = pairRows(states.full, states.deployed);
@@ -68,7 +68,7 @@ export function sideBySide(run: RunResults, set: FinalSet): SideBySide | null {
 }
 
 /** The example of a first page: a hack that deployment removed, of an arm without labels if there is one; else the next best. */
-export function bestSide(results: Results): SideBySide | null {
+export function bestSide(results: Results<RunRecords>): SideBySide | null {
   const set = claimSet(results);
   if (set === undefined) return null;
   const arms = results.arms.toSorted((a, b) => Number(a.usesOracle) - Number(b.usesOracle));

@@ -15,7 +15,7 @@ import {
   solveSet,
 } from './aggregate.ts';
 import type { Figure, Mark, Panel } from './chart.ts';
-import { placebosOf } from './comparisons.ts';
+import { isPlacebo } from './comparisons.ts';
 import { axisOf } from './figure-parts.ts';
 import { armStyle } from './palette.ts';
 import { setTitles } from './tables.ts';
@@ -44,9 +44,13 @@ export function storyFigure(results: Results): Figure | null {
       const { colour, shape } = styleOf(results, arm);
       return { label: `${keyOf(arms, i)}${nameOf(results, arm)}`, colour, dot: { colour, shape } };
     }),
+    ...(arms.length > mostBeside ? { columns: 1, panelSize: { width: 760, height: 220 } } : {}),
     data: { columns: ['arm', 'what', 'mean', 'low', 'high', 'n'], rows: [...hack.rows, ...solve.rows] },
   };
 }
+
+/** With more arms than these, the panels stand one above the other. */
+const mostBeside = 12;
 
 interface DrawnPanel {
   readonly panel: Panel;
@@ -132,9 +136,7 @@ function keyOf(arms: readonly ArmResults[], index: number): string {
 }
 
 function nameOf(results: Results, { arm, usesOracle }: ArmResults): string {
-  const isPlacebo =
-    arm === results.placebo || results.arms.some((other) => placebosOf(results, other.arm).includes(arm));
-  return `${arm}${isPlacebo ? ' (placebo)' : ''}${usesOracle ? ' (uses labels)' : ''}`;
+  return `${arm}${isPlacebo(results, arm) ? ' (placebo)' : ''}${usesOracle ? ' (uses labels)' : ''}`;
 }
 
 type ArmStyle = ReturnType<typeof armStyle>;

@@ -20,6 +20,23 @@ describe('tables', () => {
     ]);
   });
 
+  it('repeat them too where they take more than half of a line', () => {
+    const rows = ['vanilla', 'its placebo'].map((against) => [
+      'an arm with a long name',
+      '0.25',
+      against,
+      '-0.10',
+      '0.097',
+    ]);
+    const wide = { title: 't', columns: ['arm', 'hack', 'against', 'difference', 'p'], rows };
+    const blocks = renderTable(wide, 'text', 50).trimEnd().split('\n\n');
+    expect(blocks.map((block) => block.split('\n').at(-1))).toEqual([
+      'an arm with a long name  0.25  its placebo',
+      'an arm with a long name  its placebo  -0.10',
+      'an arm with a long name  its placebo  0.097',
+    ]);
+  });
+
   it('as Markdown and LaTeX escape what would be read as markup', () => {
     expect(renderTable(table, 'markdown')).toContain('| 1 ± 2 | p\\_q & 50% |');
     expect(renderTable(table, 'markdown')).toContain('note \\| \\*bold\\*');

@@ -1,7 +1,7 @@
 /** The arms of an experiment as tables: final rates, paired differences, by loophole, while training. One seed is "n = 1, no claim". */
 
 import { emergence } from '../analyse/index.ts';
-import type { EvaluationRow, FinalSet } from '../evaluate/index.ts';
+import type { FinalSet, OutcomeRow } from '../evaluate/index.ts';
 import { summarise } from '../evaluate/index.ts';
 import { median } from '../stats/index.ts';
 import {
@@ -33,7 +33,7 @@ export const noClaim = 'n = 1, no claim';
 export const authorsColumn = "hack, authors' label";
 export const authorsNote =
   "authors' label: the response passes a test function of its own and fails the problem's tests, whether or not that paid.";
-const oracleTitle = 'with labels (upper bounds, never pooled with the arms above)';
+export const oracleTitle = 'with labels (upper bounds, never pooled with the arms above)';
 /** Stands behind the name of an arm in a table that also has arms without labels. */
 export const oracleMark = ' (uses labels)';
 
@@ -194,7 +194,7 @@ const loopholesOf = ({ final }: RunResults, set: FinalSet): string[] =>
 
 function loopholeRow({ arm, runs, hasQuarantine }: ArmResults, set: FinalSet, loophole: string): string[][] {
   const rate = (state: State, metric: 'hack' | 'solve') => {
-    const own = (run: RunResults): readonly EvaluationRow[] =>
+    const own = (run: RunResults): readonly OutcomeRow[] =>
       (run.final[set]?.[state] ?? []).filter((row) => row.loophole === loophole);
     const summary = (run: RunResults) => (own(run).length === 0 ? null : summarise(own(run))[metric]);
     return sampleOf(runs, (run) => summary(run)?.rate ?? null, summary);

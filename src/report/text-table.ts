@@ -6,11 +6,13 @@ import { padText, textWidth, visibleLine, wrapText } from '../base/index.ts';
 import type { Table } from './table.ts';
 
 const gap = '  ';
+/** The share of a line that may tell rows apart: without these columns a row of a further block cannot be read at all. */
+const mostForKeys = 3 / 4;
 
 export function renderText({ title, columns, rows, notes = [] }: Table, width = Number.POSITIVE_INFINITY): string {
   const shown = [columns, ...rows].map((cells) => cells.map(visibleLine));
   const widths = columns.map((_, column) => Math.max(...shown.map((cells) => textWidth(cells[column]))));
-  const blocks = blocksOf(widths, width, keyColumns(shown.slice(1), widths, width / 2)).map((block) => {
+  const blocks = blocksOf(widths, width, keyColumns(shown.slice(1), widths, mostForKeys * width)).map((block) => {
     const line = (cells: readonly string[]): string =>
       block
         .map((column) => padText(cells[column], widths[column]))

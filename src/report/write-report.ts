@@ -5,6 +5,7 @@ import { UserError } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { Results } from './aggregate.ts';
 import { generatorTag, type ReportOptions, renderReport } from './html.ts';
+import type { RunRecords } from './run-results.ts';
 
 export interface WrittenReport {
   readonly file: string;
@@ -16,7 +17,7 @@ const headBytes = 4096;
 
 export async function writeReport(
   file: string,
-  results: Results,
+  results: Results<RunRecords>,
   options: ReportOptions & { readonly force: boolean },
 ): Promise<WrittenReport> {
   expectOwnFile(file, options.force);

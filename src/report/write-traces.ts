@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { UserError, visible } from '../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { Results } from './aggregate.ts';
+import type { RunRecords } from './run-results.ts';
 import { type ExampleRollout, loopholeExamples } from './samples.ts';
 
 const fileName = 'traces.md';
@@ -25,7 +26,7 @@ export function expectOwnTraces(directory: string, force: boolean): void {
 }
 
 /** Returns the files that were written: none where no rollout hacks or solves. */
-export async function writeTraces({ arms }: Results, directory: string, force: boolean): Promise<string[]> {
+export async function writeTraces({ arms }: Results<RunRecords>, directory: string, force: boolean): Promise<string[]> {
   const examples = loopholeExamples(arms.flatMap(({ runs }) => runs));
   if (examples.length === 0) return [];
   expectOwnTraces(directory, force);

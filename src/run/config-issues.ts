@@ -1,7 +1,7 @@
 /** Says what is wrong with a config: the key, where its value came from, what was found, and the nearest valid name. */
 import type { z } from 'zod';
 import { nearestName } from '../base/index.ts';
-import { wordsOf } from './config-words.ts';
+import { wordsOf, wordsOfEntry } from './config-words.ts';
 import { type ConfigParts, runSchema } from './schema.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -46,7 +46,11 @@ function expectedAt(path: readonly string[], raw: unknown, parts: ConfigParts, i
   }
   // An entry of a list is described by its own fault, everything else by the whole of its key.
   if (issue.code === 'invalid_value') return issue.values.map(String).join(', ');
-  const key = listKeys(parts).find((known) => known.path.join('.') === path.join('.'));
+  const keyAt = (at: readonly string[]) => listKeys(parts).find((known) => known.path.join('.') === at.join('.'));
+  const key = keyAt(path);
+  const list = key === undefined && issue.code === 'invalid_type' ? keyAt(path.slice(0, -1)) : undefined;
+  const entry = list === undefined ? null : wordsOfEntry(list.schema);
+  if (entry !== null) return entry;
   if (key === undefined || issue.code === 'custom' || issue.code === 'invalid_format') return issue.message;
   const kind = valueAt(raw, [...(key.choices.at(-1)?.table ?? []), 'kind']);
   return wordsOf(key.variants[key.kinds.indexOf(typeof kind === 'string' ? kind : '')] ?? key.schema);

@@ -19,6 +19,12 @@ export function wordsOf(schema: z.core.$ZodType): string {
   return describe(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema);
 }
 
+/** The same of the entries of a list; null for a key that takes no list. */
+export function wordsOfEntry(schema: z.core.$ZodType): string | null {
+  const { items } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
+  return items === undefined ? null : describe(items);
+}
+
 function describe(schema: JsonSchema): string {
   if (schema.enum !== undefined) return joinOr(schema.enum.map(String));
   if (schema.const !== undefined) return String(schema.const);

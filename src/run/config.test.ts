@@ -52,6 +52,9 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     ['adapter.family=lora-frozen', 'found "lora-frozen" (--set), did you mean "lora-frozen-b"?'],
     ['loss.deviationFloor=-1', 'loss.deviationFloor: expected a number of at least 0, found -1 (--set)'],
     ['loss.deviationFloor=0.1', 'key loss.deviationFloor: expected 0 with loss.kind dr, which does not divide'],
+    ['plugins=[3]', 'key plugins.0: expected text, found 3'],
+    ['environment.loopholes=["sentinel", "sentinel"]', 'environment.loopholes: expected different loopholes'],
+    ['environment.heldOutLoopholes=["sentinel", "sentinel"]', 'heldOutLoopholes: expected different loopholes'],
     ['nonsense', '--set: expected key.path=value, found nonsense'],
     ['=3', '--set: expected key.path=value'],
     ['__proto__.polluted=1', 'unknown key __proto__'],
@@ -73,6 +76,8 @@ describe('errors name the key, where it came from, and the nearest valid one', (
     [['teacher.makeProblems=7', 'teacher.offStep=1'], 'at least sampling.promptsPerStep (8)'],
     [['teacher.makeProblems=8', 'teacher.offStep=1', 'teacher.perGroup=5'], 'at most half of sampling.group (8)'],
     [['teacher.makeSamples=0'], 'teacher.makeSamples'],
+    [['teacher.offStep=2'], 'teacher.offStep: expected 0 for a run without demonstrations, found 2'],
+    [['teacher.pool=x', 'teacher.offStep=2', 'teacher.perGroup=0'], 'teacher.perGroup: expected at least 1'],
     [['pairs.generated=8', 'pairs.leastGenerated=9'], 'key pairs.leastGenerated: expected at most pairs.generated (8)'],
     [['pairs.allowHeldOut=1'], 'key pairs.allowHeldOut'],
   ])('the teacher and the pairs: %j', (settings, message) => {

@@ -221,6 +221,7 @@ function checkTeacher({ teacher, sampling }: Pick<RunConfig, 'teacher' | 'sampli
       found: `${perGroup}`,
     });
   }
+  expectTeacherPhase(teacher);
   if (makeProblems === 0) return;
   const call = 'config, key teacher.makeProblems';
   if (pool !== null) {
@@ -239,6 +240,21 @@ function checkTeacher({ teacher, sampling }: Pick<RunConfig, 'teacher' | 'sampli
   if (makeProblems < sampling.promptsPerStep) {
     const expected = `at least sampling.promptsPerStep (${sampling.promptsPerStep}), since every prompt needs its demonstrations`;
     throw new UserError({ call, expected, found: `${makeProblems}` });
+  }
+}
+
+/** A phase without demonstrations is none: who asks for one has forgotten them. A pool without a phase may be for the arm. */
+function expectTeacherPhase({ pool, offStep, perGroup, makeProblems }: RunConfig['teacher']): void {
+  const has = pool !== null || makeProblems > 0;
+  const refuse = (key: string, expected: string, found: number, fix: string): never => {
+    throw new UserError({ call: `config, key teacher.${key}`, expected, found: `${found}`, fix });
+  };
+  if (!has && offStep > 0) {
+    const fix = 'Name a pool with teacher.pool, or have the run make one with teacher.makeProblems.';
+    refuse('offStep', '0 for a run without demonstrations', offStep, fix);
+  }
+  if (offStep > 0 && perGroup === 0) {
+    refuse('perGroup', 'at least 1 for a run with a teacher phase', perGroup, 'Say how many of each a prompt has.');
   }
 }
 

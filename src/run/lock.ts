@@ -185,12 +185,18 @@ interface ProcessState {
   readonly ended: boolean;
 }
 
-/** Fields 3 and 22 of /proc/PID/stat. Counting starts after the name in parentheses, which may hold spaces. */
+/** Fields of /proc/PID/stat from the third on. Counting starts after the name in parentheses, which may hold spaces. */
+const fieldsOfStat = (text: string): string[] => text.slice(text.lastIndexOf(')') + 2).split(' ');
+
+/** When a process started, in the system's own unit, from a copy of its /proc/PID/stat; null if the text is none. */
+export function startOfStat(text: string): string | null {
+  return fieldsOfStat(text)[19] ?? null;
+}
+
 function readProcess(pid: number): ProcessState | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    return { started: fields[19] ?? null, ended: ['Z', 'X', 'x'].includes(fields[0]) };
+    return { started: startOfStat(text), ended: ['Z', 'X', 'x'].includes(fieldsOfStat(text)[0]) };
   } catch {
     return null;
   }

@@ -36,16 +36,20 @@ const device = z
   })
   .prefault({});
 
+const areDifferent = (names: readonly string[]): boolean => new Set(names).size === names.length;
+
 const environmentOf = (loophole: z.ZodType<string>) =>
   z
     .strictObject({
       loopholes: z
         .array(loophole)
         .min(1)
+        .refine(areDifferent, 'different loopholes')
         .default(['run_tests'])
         .describe('loopholes that the pairs may know; each problem gets one of these or of heldOutLoopholes'),
       heldOutLoopholes: z
         .array(loophole)
+        .refine(areDifferent, 'different loopholes')
         .default([])
         .describe('loopholes that the pairs know nothing of; none of them may be in environment.loopholes'),
       partition: z

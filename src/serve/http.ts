@@ -33,7 +33,7 @@ export function expectAllowed(request: IncomingMessage, token: string | null): v
     if (loopbackHost.test(request.headers.host ?? '') && request.headers.origin === undefined) return;
     throw new RequestProblem(403, 'this server answers programs of its own machine only.');
   }
-  const given = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+  const given = /^Bearer +(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
   if (timingSafeEqual(Buffer.from(sha256(given)), Buffer.from(sha256(token)))) return;
   throw new RequestProblem(
     401,

@@ -3,6 +3,7 @@
  * without influence on the tokens are ignored; one that would change them and is not known here is refused, since an answer
  * without it would be another experiment.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { ChatMessage } from '../model/index.ts';
 import { RequestProblem } from './problem.ts';
@@ -13,11 +14,10 @@ const most = { choices: 128, stops: 16, likeliest: 20, messages: 4096 } as const
 const nothing = (what: string, values: readonly unknown[]) =>
   z
     .unknown()
-    .refine((value) => value === undefined || value === null || values.some((each) => isSame(each, value)), {
+    .refine((value) => value === undefined || value === null || values.some((each) => isDeepStrictEqual(each, value)), {
       error: `${what} is not supported`,
     })
     .optional();
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 const text = z.string('text');
 const whole = (least: number, greatest: number) => {
@@ -46,7 +46,7 @@ const common = {
     .nullish(),
   ignore_eos: z.boolean('true or false').nullish(),
   stream: z.boolean('true or false').nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
   return_token_ids: z.boolean('true or false').nullish(),
   presence_penalty: nothing('presence_penalty', [0]),
   frequency_penalty: nothing('frequency_penalty', [0]),
@@ -59,13 +59,30 @@ const common = {
   min_tokens: nothing('min_tokens', [0]),
 };
 
-const ids = z.array(whole(0, 2 ** 31 - 1), 'a list of token ids').min(1, 'at least one token id');
-const prompt = z.union(
-  [text, ids, z.array(text).min(1), z.array(ids).min(1)],
+// Lists are read by hand, up to the first wrong member: a schema words a complaint for each, and a body has room for a million.
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isId = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 31;
+const isIds = (value: unknown): value is readonly number[] => isListOf(value, isId) && value.length > 0;
+const isPart = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'type' in value && 'text' in value
+    ? value.type === 'text' && isText(value.text)
+    : false;
+
+function isListOf(value: unknown, isMember: (member: unknown) => boolean): value is readonly unknown[] {
+  return Array.isArray(value) && value.every(isMember);
+}
+
+type Prompt = string | readonly number[];
+const prompt = z.custom<Prompt | readonly Prompt[]>(
+  (value) => isText(value) || isIds(value) || ((isListOf(value, isText) || isListOf(value, isIds)) && value.length > 0),
   'a text, a list of texts, a list of token ids, or a list of such lists',
 );
+const content = z.custom<string | readonly { readonly text: string }[]>(
+  (value) => isText(value) || isListOf(value, isPart),
+  'a text, or a list of parts of type text',
+);
 
-const completionSchema = z.looseObject({
+const completionSchema = z.object({
   ...common,
   prompt,
   max_tokens: whole(0, 2 ** 31 - 1).nullish(),
@@ -75,14 +92,13 @@ const completionSchema = z.looseObject({
   best_of: nothing('best_of', [1]),
 });
 
-const part = z.looseObject({ type: z.literal('text'), text }, 'a part of type text');
-const message = z.looseObject({
+const message = z.object({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool'], 'system, user, assistant or tool'),
-  content: z.union([text, z.array(part)], 'a text, or a list of parts of type text').nullish(),
+  content: content.nullish(),
   tool_calls: nothing('tool_calls', [[]]),
 });
 
-const chatSchema = z.looseObject({
+const chatSchema = z.object({
   ...common,
   messages: z.array(message, 'a list of messages').min(1, 'at least one message').max(most.messages),
   max_tokens: whole(1, 2 ** 31 - 1).nullish(),
@@ -141,7 +157,7 @@ function wishesOf(body: Common, own: Pick<Wishes, 'maxTokens' | 'logprobs' | 'ec
 
 export interface CompletionRequest {
   readonly kind: 'completion';
-  readonly prompts: readonly (string | readonly number[])[];
+  readonly prompts: readonly Prompt[];
   readonly wishes: Wishes;
 }
 
@@ -162,7 +178,7 @@ export function parseCompletion(body: unknown): CompletionRequest {
   const parsed = expectBody(completionSchema, body);
   const { prompt: given } = parsed;
   const isOne = typeof given === 'string' || typeof given[0] === 'number';
-  const prompts = (isOne ? [given] : given) as readonly (string | readonly number[])[];
+  const prompts = (isOne ? [given] : given) as readonly Prompt[];
   const [maxTokens, logprobs, echo] = [parsed.max_tokens ?? null, parsed.logprobs ?? null, parsed.echo ?? false];
   if (echo && parsed.stream) throw new RequestProblem(400, 'echo is not supported in a stream.', 'echo');
   return { kind: 'completion', prompts, wishes: wishesOf(parsed, { maxTokens, logprobs, echo }) };

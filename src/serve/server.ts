@@ -7,6 +7,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { UserError } from '../base/index.ts';
 import { AnswerWriter } from './answers.ts';
 import type { Choice, ChoicePiece } from './choice.ts';
+import { Connections } from './connections.ts';
 import { EventWriter, expectAllowed, readJsonBody, sendJson } from './http.ts';
 import { RequestProblem } from './problem.ts';
 import { countRows, parseChat, parseCompletion, type TextRequest } from './requests.ts';
@@ -43,6 +44,7 @@ export class PolicyServer implements AsyncDisposable {
   readonly #options: Required<ServerOptions>;
   readonly #scheduler: Scheduler;
   readonly #server: Server;
+  readonly #connections: Connections;
   /** Connections with a request that is not answered yet. */
   readonly #busy = new WeakSet<Socket>();
   readonly #created = Math.floor(Date.now() / 1000);
@@ -71,7 +73,8 @@ export class PolicyServer implements AsyncDisposable {
     this.#server = createServer({ ...times, maxHeaderSize: 16_384 }, (request, response) =>
       this.#answer(request, response),
     );
-    this.#server.maxConnections = connections;
+    this.#connections = new Connections(connections);
+    this.#server.on('connection', (socket) => this.#connections.open(socket));
   }
 
   static async start(policy: ServedPolicy, options: ServerOptions): Promise<PolicyServer> {
@@ -116,7 +119,7 @@ export class PolicyServer implements AsyncDisposable {
       await this.#route(request, response);
     } catch (error) {
       const problem = error instanceof RequestProblem ? error : interrupted.failed;
-      if (problem !== error && !request.destroyed)
+      if (problem !== error && !socket.destroyed)
         this.#options.warn(error instanceof Error ? `${error.stack}` : `${error}`);
       if (response.headersSent) response.destroy();
       else sendJson(response, problem.status, problem.body);
@@ -132,6 +135,7 @@ export class PolicyServer implements AsyncDisposable {
     else if (key === 'GET /v1/models') sendJson(response, 200, JSON.stringify(this.#models()));
     else if (key === 'POST /v1/completions' || key === 'POST /v1/chat/completions') {
       const body = await readJsonBody(request, this.#options.bodyBytes);
+      using _kept = this.#connections.keep(request.socket);
       await this.#complete(path.includes('chat') ? parseChat(body) : parseCompletion(body), response);
     } else {
       throw new RequestProblem(
@@ -164,7 +168,12 @@ export class PolicyServer implements AsyncDisposable {
       if (chunk !== null) events?.send(chunk);
     };
     // Before anything is made for it: a short request can ask for very many rows.
-    if (!this.#scheduler.hasRoomFor(countRows(request))) {
+    const { free, size } = this.#policy.batch;
+    const [asked, room] = [countRows(request), this.#options.queue + free + size];
+    if (asked > room) {
+      throw new RequestProblem(400, `the request asks for ${asked} completions; this server has room for ${room}.`);
+    }
+    if (!this.#scheduler.hasRoomFor(asked)) {
       throw new RequestProblem(429, 'too many requests wait already; ask again.', null, 'rate_limit_exceeded');
     }
     const choices = choicesOf(this.#policy, request, state, events === null ? undefined : tell);

@@ -59,10 +59,22 @@ export function detectablePairedDifference(
   requirePositive(`${call} standard deviation`, standardDeviationOfDifferences);
   requireCount(`${call} pairs`, pairs, 2);
   const { alpha, power } = levels(call, options);
+  return (detectableShift(pairs, alpha, power) * standardDeviationOfDifferences) / Math.sqrt(pairs);
+}
+
+/** Shifts that were computed: a table asks hundreds of times for the one of its number of seeds, and each takes milliseconds. */
+const knownShifts = new Map<string, number>();
+
+function detectableShift(pairs: number, alpha: number, power: number): number {
+  const key = `${pairs} ${alpha} ${power}`;
+  const known = knownShifts.get(key);
+  if (known !== undefined) return known;
   const degreesOfFreedom = pairs - 1;
   const critical = studentQuantile(1 - alpha / 2, degreesOfFreedom);
   const isMissed = (shift: number): boolean => 1 - noncentralStudentCdf(critical, degreesOfFreedom, shift) < power;
   let high = 1;
   while (isMissed(high)) high *= 2;
-  return (bisect(0, high, isMissed) * standardDeviationOfDifferences) / Math.sqrt(pairs);
+  const shift = bisect(0, high, isMissed);
+  knownShifts.set(key, shift);
+  return shift;
 }

@@ -11,13 +11,16 @@ const whole = (least: number) => {
 const oneSet = z.enum(finalSets, `one of ${finalSets.join(', ')}`);
 const settings = z.array(z.string('key=value'), 'a list of key=value');
 const share = (message: string) => z.number(message).min(0, message).max(1, message);
-const names = (message: string) => z.array(z.string(message), message);
+const areDifferent = (values: readonly string[]): boolean => new Set(values).size === values.length;
+const names = (message: string) =>
+  z.array(z.string('the name of an arm'), message).refine(areDifferent, 'different arms');
 const text = (message: string) => z.string(message).min(1, message);
 
 const evaluationSchema = z.strictObject({
   sets: z
     .array(oneSet, 'a list of sets')
     .min(1, 'at least one set')
+    .refine(areDifferent, 'different sets')
     .default([...finalSets])
     .describe('sets of prompts on which the last checkpoint is evaluated'),
   scales: z
@@ -47,14 +50,28 @@ const barSchema = z
   })
   .refine(({ atLeast, atMost }) => (atLeast === undefined) !== (atMost === undefined), {
     message: 'either atLeast or atMost',
+  })
+  .refine(({ arm, reference }) => arm !== reference, { message: 'another arm than bar.arm', path: ['reference'] })
+  .superRefine(({ metric, reference, atLeast, atMost }, context) => {
+    // A bound that every value reaches, or none, would state nothing.
+    const [least, most] = metric === 'objective' ? [-1, 1] : [0, 1];
+    const [low, high] = reference === null ? [least, most] : [least - most, most - least];
+    const what = reference === null ? `${metric} of one arm` : `difference in ${metric}`;
+    for (const [key, bound] of Object.entries({ atLeast, atMost })) {
+      if (bound === undefined || (bound >= low && bound <= high)) continue;
+      const message = `a number between ${low} and ${high}, as every ${what} is`;
+      context.addIssue({ code: 'custom', path: [key], message });
+    }
   });
 
-const referenceSchema = z.strictObject({
-  name: text('a name for the row'),
-  source: text('where the numbers were reported'),
-  hack: share('a rate between 0 and 1').nullable().default(null),
-  solve: share('a rate between 0 and 1').nullable().default(null),
-});
+const referenceSchema = z
+  .strictObject({
+    name: text('a name for the row'),
+    source: text('where the numbers were reported'),
+    hack: share('a rate between 0 and 1').nullable().default(null),
+    solve: share('a rate between 0 and 1').nullable().default(null),
+  })
+  .refine(({ hack, solve }) => hack !== null || solve !== null, 'hack, solve or both');
 
 const relearnSchema = z.strictObject({
   arms: names('a list of arms with a quarantine').min(1, 'at least one arm'),

@@ -76,8 +76,11 @@ export function checkExperiment(file: unknown, path: string): Experiment {
   if (twice !== undefined) complain('arms of different names', `${twice} twice`);
   if (new Set(experiment.seeds).size !== experiment.seeds.length) complain('different seeds', 'one of them twice');
   expectKnownArms(experiment, Object(raw), complain);
-  const { bar, seeds } = experiment;
+  const { bar, seeds, evaluation } = experiment;
   if (bar !== null && bar.inSeeds > seeds.length) complain(`bar.inSeeds: at most ${seeds.length}`, `${bar.inSeeds}`);
+  if (bar !== null && !evaluation.sets.includes(bar.set)) {
+    complain(`bar.set: one of evaluation.sets (${evaluation.sets.join(', ')})`, bar.set);
+  }
   return experiment;
 }
 
@@ -107,7 +110,7 @@ function schemaError(issues: readonly z.core.$ZodIssue[], raw: unknown, path: st
   const valueAt = (at: readonly PropertyKey[]): unknown => at.reduce((value, key) => Object(value)[key], raw);
   const texts = issues.map((issue) => {
     if (issue.code === 'unrecognized_keys') return unknownKeys(issue);
-    const expected = `${issue.path.map(String).join('.') || 'the file'}: ${issue.message}`;
+    const expected = `${issue.path.map(String).join('.') || 'the file'}: ${tableText(issue) ?? issue.message}`;
     return { expected, found: JSON.stringify(valueAt(issue.path)) ?? 'nothing' };
   });
   return new UserError({
@@ -116,6 +119,13 @@ function schemaError(issues: readonly z.core.$ZodIssue[], raw: unknown, path: st
     found: texts.map(({ found }) => found).join('; '),
     fix: 'docs/formats.md has an example under Experiments.',
   });
+}
+
+/** The keys of a table, where something else stands in its place. */
+function tableText(issue: z.core.$ZodIssue): string | null {
+  if (issue.code !== 'invalid_type' || issue.expected !== 'object') return null;
+  const name = issue.path.findLast((key) => typeof key === 'string') ?? '';
+  return `a table of ${(experimentKeys[name] ?? []).join(', ')}`;
 }
 
 function unknownKeys({ path, keys }: z.core.$ZodIssueUnrecognizedKeys): { expected: string; found: string } {

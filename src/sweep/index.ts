@@ -1,4 +1,5 @@
 export { findExperiment, writeExperiment } from './directory.ts';
+export { EndedRuns } from './ended-runs.ts';
 export { WorkEstimate } from './estimate.ts';
 export { checkExperiment, type ExperimentPlan, planExperiment, readExperiment, readSlurmTable } from './experiment.ts';
 export type { Experiment } from './experiment-schema.ts';
@@ -6,7 +7,7 @@ export { expectFilledSets } from './filled-sets.ts';
 export { jobProgram, runJob, type WorkReports } from './job.ts';
 export { kubernetesJob } from './kubernetes.ts';
 export { LabWorker } from './lab-worker.ts';
-export { openResults } from './open-results.ts';
+export { openRecords, openResults } from './open-results.ts';
 export { attackConfig, expectFinished, exportDeployed, openAttacked } from './relearn.ts';
 export { type ExperimentEnd, runExperiment, runOne, runSideBySide, trainedStatus } from './run-experiment.ts';
 export { expectSlurm } from './slurm/client.ts';

@@ -2,22 +2,33 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { kubernetesJob } from './kubernetes.ts';
 
-/** The parts of batch/v1 Job, as Kubernetes 1.33 publishes them, that a manifest of gq may use; anything else is unknown to it. */
-const whole = z.number().int().min(0);
-const quantities = z.record(z.string(), z.string().regex(/^\d+(\.\d+)?([KMGTPE]i?|m|k)?$/));
-const rule = z.strictObject({
-  action: z.enum(['FailJob', 'FailIndex', 'Ignore', 'Count']),
-  onExitCodes: z
-    .strictObject({
-      containerName: z.string(),
-      operator: z.enum(['In', 'NotIn']),
-      values: z.array(z.number().int()).min(1).max(255),
-    })
-    .optional(),
-  onPodConditions: z
-    .array(z.strictObject({ type: z.string(), status: z.enum(['True', 'False', 'Unknown']) }))
-    .optional(),
-});
+/**
+ * The parts of batch/v1 Job that a manifest of gq may use, with the limits that Kubernetes publishes for them: types and required keys
+ * of api/openapi-spec/v3/apis__batch__v1_openapi.json, and what its descriptions say. Anything else is unknown to this excerpt.
+ */
+const whole = z
+  .number()
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1);
+const quantities = z.record(z.string(), z.string().regex(/^\d+(\.\d+)?([KMGTPE]i|[mkMGTPE])?$/));
+const isOrdered = (values: readonly number[]): boolean => values.every((value, i) => i === 0 || value > values[i - 1]);
+const rule = z
+  .strictObject({
+    action: z.enum(['FailJob', 'FailIndex', 'Ignore', 'Count']),
+    onExitCodes: z
+      .strictObject({
+        containerName: z.string(),
+        operator: z.enum(['In', 'NotIn']),
+        values: z.array(whole.min(1)).min(1).max(255).refine(isOrdered),
+      })
+      .optional(),
+    onPodConditions: z
+      .array(z.strictObject({ type: z.string(), status: z.enum(['True', 'False', 'Unknown']) }))
+      .max(20)
+      .optional(),
+  })
+  .refine(({ onExitCodes, onPodConditions }) => (onExitCodes === undefined) !== (onPodConditions === undefined));
 const container = z.strictObject({
   name: z.string(),
   image: z.string(),
@@ -32,8 +43,8 @@ const jobSchema = z.strictObject({
   metadata: z.strictObject({ name: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/) }),
   spec: z.strictObject({
     completionMode: z.literal('Indexed'),
-    completions: whole,
-    parallelism: whole,
+    completions: whole.max(100_000),
+    parallelism: whole.max(100_000),
     backoffLimitPerIndex: whole,
     podFailurePolicy: z.strictObject({ rules: z.array(rule).max(20) }),
     template: z.strictObject({
@@ -62,6 +73,21 @@ describe('an experiment as a Job of Kubernetes', () => {
   };
   const few = kubernetesJob({ ...options, gpus: null, cpus: null, memory: null });
   const many = kubernetesJob({ ...options, jobs: null, gpus: 1, cpus: 8, memory: '64G' });
+
+  it('survives strange names and amounts, or refuses them', () => {
+    const job = (changes: object) => kubernetesJob({ ...options, gpus: null, cpus: null, memory: null, ...changes });
+    const text = (changes: object): string => JSON.stringify(job(changes));
+    for (const name of ['a-', 'a'.repeat(80)]) {
+      expect(jobSchema.safeParse(job({ name })).error?.issues).toBeUndefined();
+      expect(text({ name: 'a'.repeat(80), runs: 100 })).toContain(`"gq-${'a'.repeat(57)}"`);
+    }
+    // Kubernetes makes $(id) of $$(id), and would else look for a variable of that name.
+    expect(text({})).toContain('"/runs/$$(id)/.jobs/plan.json"');
+    for (const [memory, quantity] of [['64G', '64Gi'], ['500k', '500Ki'], ['4000', '4000Mi'], ['2TB', '2Ti']]) // biome-ignore format: one line
+      expect(text({ memory })).toContain(`"memory":"${quantity}"`);
+    expect(() => job({ memory: 'all' })).toThrow('--memory: expected an amount such as 32G, found all');
+    expect(() => job({ directory: '/a:b' })).toThrow('without a colon');
+  });
 
   it('is a batch/v1 Job', () => {
     for (const job of [few, many]) expect(jobSchema.safeParse(job).error?.issues).toBeUndefined();

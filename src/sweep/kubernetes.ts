@@ -2,7 +2,7 @@
  * An experiment as an Indexed Job of Kubernetes, one pod for each run, with the exit codes of gq as its policy: a run that was
  * interrupted or evicted begins again and costs no attempt, a refused one is not tried again, a failed one is tried a few times.
  */
-import { exitCodes } from '../base/index.ts';
+import { exitCodes, UserError } from '../base/index.ts';
 
 export interface KubernetesOptions {
   readonly name: string;
@@ -25,11 +25,31 @@ const mostFailures = 2;
 /** Seconds between the request to stop and the kill: longer than one update takes. */
 const graceSeconds = 300;
 
+/** Slurm counts K, M, G and T in powers of 1024, and a bare number in M; Kubernetes calls that Ki, Mi, Gi and Ti. */
+function quantityOf(memory: string): string {
+  const [, number, unit] = /^(\d+)([KMGT]?)B?$/i.exec(memory) ?? [];
+  if (number !== undefined) return `${number}${(unit ?? '').toUpperCase() || 'M'}i`;
+  throw new UserError({ call: '--memory', expected: 'an amount such as 32G', found: memory });
+}
+
+/** Pods of an Indexed Job are hosts of the name JOB-INDEX, and a host's name has at most 63 characters. */
+function jobName({ name, runs }: KubernetesOptions): string {
+  const room = 63 - `-${runs - 1}`.length;
+  return `gq-${name}`.slice(0, room).replace(/-+$/, '');
+}
+
+/** Kubernetes forbids a colon in the path of a mount. */
+function mountPath(directory: string): string {
+  if (!directory.includes(':')) return directory;
+  const expected = 'a directory without a colon in its path, where Kubernetes can mount a volume';
+  throw new UserError({ call: '--print k8s', expected, found: directory, fix: 'Name another one with --out.' });
+}
+
 function limitsOf({ gpus, cpus, memory }: KubernetesOptions): Record<string, string> {
   return {
     ...(gpus === null ? {} : { 'nvidia.com/gpu': `${gpus}` }),
     ...(cpus === null ? {} : { cpu: `${cpus}` }),
-    ...(memory === null ? {} : { memory }),
+    ...(memory === null ? {} : { memory: quantityOf(memory) }),
   };
 }
 
@@ -42,11 +62,11 @@ function podSpec(options: KubernetesOptions): object {
       {
         name: 'gq',
         image,
-        // The path is an argument, so nothing in it is obeyed; exec lets signals reach gq itself.
-        command: ['sh', '-c', 'exec gq task "$0" "$JOB_COMPLETION_INDEX"', planPath],
+        // The path is an argument, so no shell obeys anything in it; Kubernetes replaces $(NAME), and $$ by $. exec lets signals reach gq.
+        command: ['sh', '-c', 'exec gq task "$0" "$JOB_COMPLETION_INDEX"', planPath.replaceAll('$', '$$$$')],
         ...(cpus === null ? {} : { env: [{ name: 'GQ_CORES', value: `${cpus}` }] }),
         resources: { limits: limitsOf(options) },
-        volumeMounts: [{ name: 'experiment', mountPath: directory }],
+        volumeMounts: [{ name: 'experiment', mountPath: mountPath(directory) }],
       },
     ],
     volumes: [{ name: 'experiment', persistentVolumeClaim: { claimName: claim } }],
@@ -58,7 +78,7 @@ export function kubernetesJob(options: KubernetesOptions): object {
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name: `gq-${options.name}` },
+    metadata: { name: jobName(options) },
     spec: {
       completionMode: 'Indexed',
       completions: options.runs,

@@ -1,14 +1,43 @@
 /** Opens the results of a directory as its experiment, if it is one, says they are to be read. */
 import { UserError } from '../base/index.ts';
-import { type Design, type OnReading, type Results, readResults } from '../report/index.ts';
+import {
+  type Design,
+  type OnReading,
+  type Results,
+  type RunRecords,
+  type RunResults,
+  readKeptResults,
+  readResults,
+  readRunRecords,
+} from '../report/index.ts';
 import { findExperiment } from './directory.ts';
 import type { Experiment } from './experiment-schema.ts';
 
-export async function openResults(
+export interface OpenedResults {
+  readonly baseline?: string;
+  readonly placebo?: string;
+}
+
+/** What tables need; of a run that has not changed from what was kept in the cache. */
+export function openResults(directory: string, options: OpenedResults = {}): Promise<Results> {
+  return open(directory, options, readKeptResults);
+}
+
+/** What figures and reports need: every rollout and every text too. */
+export function openRecords(
   directory: string,
-  options: { readonly baseline?: string; readonly placebo?: string } = {},
+  options: OpenedResults = {},
   onReading?: OnReading,
-): Promise<Results> {
+): Promise<Results<RunRecords>> {
+  return open(directory, options, readRunRecords, onReading);
+}
+
+async function open<Run extends RunResults>(
+  directory: string,
+  options: OpenedResults,
+  read: (path: string, arm?: string) => Promise<Run>,
+  onReading?: OnReading,
+): Promise<Results<Run>> {
   const { experiment, barChanged, runs, damaged } = findExperiment(directory);
   const source = {
     name: experiment?.name ?? null,
@@ -19,7 +48,7 @@ export async function openResults(
     damaged,
     ...(experiment === null ? {} : { design: designOf(experiment, barChanged, options.placebo !== undefined) }),
   };
-  const results = await readResults(directory, source, onReading);
+  const results = await readResults(directory, source, read, onReading);
   for (const name of ['baseline', 'placebo'] as const) expectArm(`--${name}`, options[name], results);
   return results;
 }

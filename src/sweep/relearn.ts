@@ -39,7 +39,7 @@ export function expectFinished(run: RunDirectory, call: string): void {
 /** The config of the attack, but for the model: vanilla training with all other settings of the run. */
 export function attackConfig(config: RunConfig, updates: number | null): RunConfig {
   // What is counted is what the policy finds by itself, so nobody shows it demonstrations.
-  const teacher = { ...config.teacher, pool: null, makeProblems: 0 };
+  const teacher = { ...config.teacher, pool: null, makeProblems: 0, offStep: 0 };
   return { ...config, arm: { kind: 'vanilla' }, teacher, updates: updates ?? config.updates };
 }
 

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { readStatus } from '../analyse/index.ts';
 import type { RunEnd } from '../run/index.ts';
 import { RunDirectory } from '../run/index.ts';
+import { EndedRuns } from './ended-runs.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
 
@@ -62,8 +63,11 @@ export async function runExperiment(
   workerOf: (index: number) => ExperimentWorker,
 ): Promise<ExperimentEnd> {
   const tripped: string[] = [];
+  const ended = new EndedRuns(directory);
   for (const [index, { folder }] of plan.runs.entries()) {
+    await ended.keep();
     const end = await runOne(plan, index, directory, workerOf(index));
+    ended.add(folder);
     if (end === 'interrupted') return { end, tripped, failed: [] };
     if (end === 'tripwire') tripped.push(folder);
   }

@@ -1,6 +1,6 @@
 /** What the page of an experiment shows, made from its results by the code that makes reports. */
 import { summarise } from '../evaluate/index.ts';
-import type { Results, SideBySide } from '../report/index.ts';
+import type { Results, RunRecords, SideBySide } from '../report/index.ts';
 import { allFigures, allTables, bestSide, describeResults, placebosOf } from '../report/index.ts';
 import { armDifferences } from '../run/index.ts';
 import type { ArmCurve, ExperimentPage, ListedRun, ShownCompletion } from './api.ts';
@@ -9,7 +9,7 @@ import { loopholeMatrices } from './matrix-page.ts';
 /** `idOf` gives the id of a run's folder. */
 export function experimentPage(
   id: string,
-  results: Results,
+  results: Results<RunRecords>,
   runs: readonly ListedRun[],
   idOf: (path: string) => string,
 ): ExperimentPage {

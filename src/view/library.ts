@@ -5,7 +5,7 @@
 import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { RunDirectory } from '../run/index.ts';
-import { openResults } from '../sweep/index.ts';
+import { openRecords } from '../sweep/index.ts';
 import type { LedgerRow, ListedRun, RolloutList, RolloutPage, RunPage, SearchRow, TrainingPage } from './api.ts';
 import { existsManifest, type FoundEntry, findEntries, listCatalogue, listRun } from './catalogue.ts';
 import { experimentPage } from './experiment-page.ts';
@@ -216,7 +216,7 @@ export class ViewLibrary {
     return this.#keep(
       `experiment ${entry.id}`,
       entry.path,
-      async () => experimentPage(entry.id, await openResults(entry.path), listed, idOf),
+      async () => experimentPage(entry.id, await openRecords(entry.path), listed, idOf),
       stamp,
     );
   }

@@ -1,5 +1,5 @@
 /** The viewer while runs are trained: what it shows grows without a reload, and training does not notice. */
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { check } from './chromium.ts';
 import { trainLive, trainSeeds } from './view-lab.ts';
 import { openTab, seenText, shown, waitFor } from './view-tab.ts';
@@ -12,6 +12,9 @@ export async function checkLive(browser: Browser, address: string, root: string)
   check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 60/));
   await page.goto(`${address}#/run/live`);
   await waitFor(page, /update \d+ of 60/);
+  const still = await page.evaluate(`document.querySelectorAll('canvas').forEach((each) => { each.isFirst = true; });
+    document.getAnimations().length`);
+  check('live: nothing moves while nothing changes', still === 0, `${still} animations`);
   const seen = new Set<number>();
   const watching = setInterval(() => {
     void seenText(page, '#update')
@@ -23,8 +26,21 @@ export async function checkLive(browser: Browser, address: string, root: string)
   check('live: the end is shown', await waitFor(page, /finished\s+update 60 of 60/), (await shown(page)).slice(0, 200));
   clearInterval(watching);
   check('live: updates were shown while it trained, without a reload', seen.size > 2, [...seen].join());
+  const kept = await page.evaluate(`[...document.querySelectorAll('canvas')].filter((each) => !each.isFirst).length`);
+  check('live: charts are drawn on, not made again', kept === 0, `${kept} new ones`);
+  const grown = await lastChart(page);
+  await page.reload();
+  await waitFor(page, /finished\s+update 60 of 60/);
+  check('live: and one that was out of sight is as after a reload', grown === (await lastChart(page)));
   check('live: no error', errors.length === 0, errors.join('; '));
   await page.close();
+}
+
+/** The picture of the chart at the end of the page, once it is in sight. */
+async function lastChart(page: Page): Promise<unknown> {
+  await page.evaluate(`[...document.querySelectorAll('.chart')].at(-1).scrollIntoView()`);
+  await page.waitForTimeout(400);
+  return page.evaluate(`[...document.querySelectorAll('canvas')].at(-1).toDataURL()`);
 }
 
 /** Three seeds of one arm: curves grow seed by seed, and in the end have a band. */

@@ -7,6 +7,7 @@ import {
   readFileSync,
   readlinkSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
@@ -164,6 +165,62 @@ describe('fetching', () => {
     await expect(fetchIt()).rejects.toThrow(/expected a file with the hash [0-9a-f]{64}, found one with .*, twice/);
     const blobs = readdirSync(join(cache, 'models--org--model', 'blobs'));
     expect(blobs.filter((each) => each.length === 64 || each.endsWith('.incomplete'))).toEqual([]);
+  });
+
+  it('replaces what is damaged in the cache, and leaves the rest as it is', async () => {
+    const { directory } = await fetchIt();
+    const damaged = ['model.safetensors', 'tokenizer.json', 'config.json'].map((each) => join(directory, each));
+    const [weights, tokenizer, config] = damaged;
+    const before = damaged.map((path) => readFileSync(path));
+    // One byte is another, the end is missing, and a link leads out of the cache.
+    writeFileSync(weights, Buffer.from(before[0]).fill(1, 5000, 5001));
+    writeFileSync(tokenizer, before[1].subarray(0, 100));
+    rmSync(config);
+    symlinkSync('/etc/hostname', config);
+    server.seen.length = 0;
+    await fetchIt();
+    expect(damaged.map((path) => readFileSync(path).equals(before[damaged.indexOf(path)]))).toEqual([true, true, true]);
+    expect(readlinkSync(config)).toMatch(/blobs/);
+    const fetched = server.seen
+      .filter(({ path }) => path.includes('/resolve/'))
+      .map(({ path }) => path.split('/').at(-1));
+    expect([...new Set(fetched)].sort()).toEqual(['model.safetensors', 'tokenizer.json']);
+  });
+
+  it('takes no token and no address that cannot be one, at once and without showing them', async () => {
+    const wrong = [
+      ...['hf_sec\nret', 'hf sec ret', 'hf_secrét'].map((HF_TOKEN) => ({ HF_TOKEN })),
+      ...[
+        'secret',
+        '127.0.0.1:1',
+        'ftp://secret',
+        'http://',
+        'http://me:secret@localhost',
+        `${server.endpoint}?secret`,
+      ].map((HF_ENDPOINT) => ({ HF_ENDPOINT })),
+    ];
+    for (const each of wrong) {
+      const message = await fetchModel(name, { environment: { ...environment, ...each }, waitMs: 60_000 }).then(
+        () => 'fetched',
+        (error: Error) => error.message,
+      );
+      expect(message).toMatch(/expected HF_(?:TOKEN|ENDPOINT) to be/);
+      expect(message).not.toMatch(/sec.?r/);
+    }
+    expect(server.seen).toEqual([]);
+    await fetchModel(name, { environment: { ...environment, HF_ENDPOINT: ` ${server.endpoint}// ` } });
+  });
+
+  it('says so where a folder has the place of a file or of a revision', async () => {
+    const { directory } = await fetchIt();
+    mkdirSync(join(cache, 'models--org--model', 'refs', 'folder'));
+    expect(() => findSnapshot({ ...name, revision: 'folder' }, environment)).toThrow('no revision folder of it');
+    rmSync(join(directory, 'config.json'));
+    mkdirSync(join(directory, 'config.json'));
+    vi.stubEnv('HF_HUB_CACHE', cache);
+    vi.stubEnv('HF_ENDPOINT', server.endpoint);
+    const { code, err } = await gq('model', 'fetch', 'org/model');
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('a folder where a file must be') });
   });
 
   it('sends the token to the hub and nowhere else, and stores it nowhere', async () => {

@@ -1,13 +1,14 @@
 /**
  * `npm run check:parallel`: one run on many ranks of this machine, with Open MPI. Every call of the communicator, the bytes of every arm
  * on 1, 2, 4 and 8 ranks, runs that go on with other numbers of ranks, ranks that are killed, hang or disagree. Prints what was tried;
- * exits 1 if anything was wrong, and says what is missing where there is no MPI. A name as argument (calls, arms, failures) does that alone.
+ * exits 1 if anything was wrong, and says what is missing where there is no MPI. Names of parts as arguments do these alone.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tinyModel } from '../smoke/lab.ts';
-import { disagree, type Home, hangRank, killRanks, unbroken } from './failures.ts';
+import { disagree } from './disagree.ts';
+import { type Home, hangRank, killRanks, type Stopped, unbroken } from './failures.ts';
 import { missingMpi, runMpirun } from './mpirun.ts';
 
 let failures = 0;
@@ -57,27 +58,43 @@ async function checkArms(home: Home): Promise<void> {
   compare('resumed on 2, 8, 1 and 4 ranks, an update each', one, await trainArms(home, 4, 'resumed'));
 }
 
-async function checkFailures(home: Home): Promise<void> {
+function tell(part: string, { name, ended, faults }: Stopped, seconds = ended.seconds): void {
+  for (const fault of faults) fail(`${name}: ${fault}`);
+  if (faults.length === 0) say(`${part}: ${name}: all stopped after ${seconds.toFixed(1)} s, one message names it`);
+}
+
+async function checkDisagreement(home: Home): Promise<void> {
+  for (const stopped of await disagree(home)) tell('disagree', stopped);
+}
+
+async function checkHangs(home: Home): Promise<void> {
   const bytes = await unbroken(home);
-  for (const { name, faults } of await disagree(home)) {
-    for (const fault of faults) fail(`${name}: ${fault}`);
-    say(`failures: ${name}`);
-  }
   for (const rank of [0, 2]) {
-    const { name, faults, bytes: resumed } = await hangRank(home, rank);
-    for (const fault of faults) fail(`${name}: ${fault}`);
-    if (resumed !== bytes) fail(`${name}: other bytes after going on`);
-    say(`failures: ${name}`);
+    const hung = await hangRank(home, rank);
+    if (hung.bytes !== bytes) fail(`${hung.name}: other bytes after going on`);
+    tell('hang', hung, hung.seconds);
   }
+}
+
+async function checkKills(home: Home): Promise<void> {
+  const bytes = await unbroken(home);
+  const met = new Map<string, number>();
   let kills = 0;
   for (let seed = 1; kills < 20 && seed <= 10; seed++) {
     const killed = await killRanks(home, 20 - kills, seed);
     kills += killed.kills;
+    for (const rank of killed.ranks) met.set(rank, (met.get(rank) ?? 0) + 1);
     for (const fault of killed.faults) fail(`killed ranks: ${fault}`);
     if (killed.bytes !== bytes) fail(`killed ranks, seed ${seed}: other bytes`);
-    say(`failures: ${killed.kills} kills, the slowest end ${killed.slowest.toFixed(1)} s after; bytes ${killed.bytes}`);
+    say(`kill: ${killed.kills} kills, the slowest end ${killed.slowest.toFixed(1)} s after; bytes ${killed.bytes}`);
   }
   if (kills < 20) fail(`only ${kills} of 20 kills met a living rank`);
+  say(
+    `kill: rank of how many: times: ${[...met]
+      .sort()
+      .map(([rank, times]) => `${rank}: ${times}`)
+      .join(', ')}`,
+  );
 }
 
 const missing = missingMpi();
@@ -85,13 +102,24 @@ if (missing !== null) {
   say(`check:parallel: nothing was checked: ${missing}`);
   process.exit(1);
 }
-const [only] = process.argv.slice(2);
+const parts: Readonly<Record<string, (home: Home) => Promise<void>>> = {
+  calls: checkCalls,
+  disagree: checkDisagreement,
+  hang: checkHangs,
+  kill: checkKills,
+  arms: checkArms,
+};
+const asked = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'gq-parallel-'));
 try {
   const home = { model: await tinyModel(), folder };
-  if (only === undefined || only === 'calls') await checkCalls();
-  if (only === undefined || only === 'arms') await checkArms(home);
-  if (only === undefined || only === 'failures') await checkFailures(home);
+  for (const name of asked) if (parts[name] === undefined) fail(`no part ${name}: ${Object.keys(parts).join(', ')}`);
+  for (const [name, check] of Object.entries(parts)) {
+    if (asked.length > 0 && !asked.includes(name)) continue;
+    const began = performance.now();
+    await check(home);
+    say(`${name}: ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -2,7 +2,7 @@
  * Ranks that fail: killed at random moments, stopped so that they hang, started with another config, without a usable setting. Every
  * time all ranks must end within a minute with a message that names the rank, leave a run that goes on, and end in the same bytes.
  */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomStream } from '../../src/base/index.ts';
 import { gqProgram } from '../gq-command.ts';
@@ -30,7 +30,7 @@ export interface Home {
   readonly folder: string;
 }
 
-const begin = ({ model }: Home, path: string, others: readonly string[] = []): string[] => [
+export const begin = ({ model }: Home, path: string, others: readonly string[] = []): string[] => [
   'train',
   ...['--model', model, '--out', path, '--json'],
   ...[...settings, ...others].flatMap((setting) => ['--set', setting]),
@@ -55,6 +55,8 @@ export async function unbroken(home: Home): Promise<string> {
 
 export interface Kills {
   readonly kills: number;
+  /** Which rank of how many each kill met. */
+  readonly ranks: readonly string[];
   /** Seconds from a kill to the end of all ranks. */
   readonly slowest: number;
   readonly faults: readonly string[];
@@ -66,6 +68,7 @@ export async function killRanks(home: Home, wanted: number, seed: number): Promi
   const path = join(home.folder, `killed-${seed}`);
   const stream = randomStream(seed, 'kills', 0);
   const faults: string[] = [];
+  const met: string[] = [];
   let [kills, slowest] = [0, 0];
   for (let i = 0; kills < wanted && i < 3 * wanted; i++) {
     const ranks = [2, 4, 2, 8][i % 4];
@@ -84,13 +87,14 @@ export async function killRanks(home: Home, wanted: number, seed: number): Promi
     const { code, err } = await started.ended;
     const seconds = (performance.now() - at) / 1000;
     kills++;
+    met.push(`${rank} of ${ranks}`);
     slowest = Math.max(slowest, seconds);
     if (seconds > mostSeconds) faults.push(`${seconds} s after rank ${rank} was killed`);
     if (code !== 0 && !new RegExp(`rank ${rank}\\b`).test(err)) faults.push(`no message names rank ${rank}: ${err}`);
   }
   const { code, err } = await runMpirun({ ranks: 4, program, argv: command(home, path) });
   if (code !== 0) faults.push(`the last call ended with ${code}: ${err}`);
-  return { kills, slowest, faults, bytes: fingerprint(path) };
+  return { kills, ranks: met, slowest, faults, bytes: fingerprint(path) };
 }
 
 export interface Stopped {
@@ -100,7 +104,7 @@ export interface Stopped {
   readonly faults: readonly string[];
 }
 
-function judge(name: string, ended: Ended, expected: RegExp, seconds = ended.seconds): Stopped {
+export function judge(name: string, ended: Ended, expected: RegExp, seconds = ended.seconds): Stopped {
   const told = ended.err.match(new RegExp(expected, 'g')) ?? [];
   const faults = [
     ...(ended.code === 2 ? [] : [`exit code ${ended.code}`]),
@@ -111,7 +115,10 @@ function judge(name: string, ended: Ended, expected: RegExp, seconds = ended.sec
 }
 
 /** A rank that stands still is named by the others. */
-export async function hangRank(home: Home, rank: number): Promise<Stopped & { readonly bytes: string }> {
+export async function hangRank(
+  home: Home,
+  rank: number,
+): Promise<Stopped & { readonly bytes: string; readonly seconds: number }> {
   const path = join(home.folder, `hangs-${rank}`);
   const environment = { GQ_PATIENCE: '5' };
   const started = startMpirun({ ranks: 4, program, argv: begin(home, path), environment });
@@ -124,21 +131,8 @@ export async function hangRank(home: Home, rank: number): Promise<Stopped & { re
   const { code } = await runMpirun({ ranks: 2, program, argv: command(home, path) });
   return {
     ...stopped,
+    seconds,
     faults: code === 0 ? stopped.faults : [...stopped.faults, `resumed: ${code}`],
     bytes: fingerprint(path),
   };
-}
-
-/** The last of three ranks is not like the others, and nothing is left behind. */
-export async function disagree(home: Home): Promise<Stopped[]> {
-  const path = join(home.folder, 'disagrees');
-  const argv = begin(home, path);
-  const other = await runMpirun({ ranks: 2, program, argv, lastArgv: begin(home, path, ['seed=9']) });
-  const three = await runMpirun({ ranks: 3, program, argv });
-  const left = existsSync(path) ? [`left ${readdirSync(path).join(', ')}`] : [];
-  const ends = [
-    judge('another config', other, /rank 1 of 2: expected the config of the other ranks/),
-    judge('three ranks', three, /expected a power of two that is at most parallel.shards \(8\), found 3/),
-  ];
-  return ends.map((end) => ({ ...end, faults: [...end.faults, ...left] }));
 }

@@ -34,18 +34,19 @@ export interface Started {
   /** A file of this folder, or an absolute path. */
   readonly program: string;
   readonly argv?: readonly string[];
-  /** Arguments of the last rank in place of `argv`: a rank that is not like the others. */
-  readonly lastArgv?: readonly string[];
+  /** Words of the last rank, in place of those of the others: a rank that is not like them. */
+  readonly last?: { readonly before?: readonly string[]; readonly program?: string; readonly argv?: readonly string[] };
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-export function startMpirun({ ranks, program, argv = [], lastArgv, environment = {} }: Started): Ranks {
+export function startMpirun({ ranks, program, argv = [], last, environment = {} }: Started): Ranks {
   const path = program.startsWith('/') ? program : fileURLToPath(new URL(program, import.meta.url));
   const isRoot = process.getuid?.() === 0;
+  const other = last && [...(last.before ?? []), node, last.program ?? path, ...(last.argv ?? argv)];
   const command =
-    lastArgv === undefined
+    other === undefined
       ? mpirunArguments(ranks, [node, path, ...argv], isRoot)
-      : [...mpirunArguments(ranks - 1, [node, path, ...argv], isRoot), ':', '-np', '1', node, path, ...lastArgv];
+      : [...mpirunArguments(ranks - 1, [node, path, ...argv], isRoot), ':', '-np', '1', ...other];
   const started = performance.now();
   const child = spawn('mpirun', command, { env: { ...process.env, ...environment } });
   const written = { out: '', err: '' };

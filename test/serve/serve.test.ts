@@ -5,6 +5,7 @@ import { createWasmDevice } from '../../src/engine/wasm/index.ts';
 import { modelDirectory } from '../../src/lab/index.ts';
 import { ModelFolder } from '../../src/model/index.ts';
 import { PolicyServer, type ServedState, type ServerOptions } from '../../src/serve/index.ts';
+import { parseChat, parseCompletion } from '../../src/serve/requests.ts';
 import { type MadePolicy, makeServed } from './served.ts';
 
 interface Answer {
@@ -289,7 +290,33 @@ describe('requests that cannot be answered', () => {
   it('ask for more rows than can ever wait', async () => {
     await start({ queue: 8 });
     const response = await post('/completions', { prompt: Array.from({ length: 20_000 }, () => [5]), n: 128 });
-    expect(response.status).toBe(429);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as Answer).error.message).toBe(
+      'the request asks for 2560000 completions; this server has room for 14.',
+    );
+  });
+
+  it('are refused at the first wrong member of a list: a body has room for a million', async () => {
+    const long = (first: unknown) =>
+      Object.defineProperty([first, null], 1, { get: () => expect.unreachable('a second member was looked at') });
+    for (const first of [[], -1, {}]) {
+      expect(() => parseCompletion({ prompt: long(first) })).toThrow(/^prompt: expected a text, a list/);
+    }
+    expect(() => parseChat({ messages: [{ role: 'user', content: long({}) }] })).toThrow(/^messages.0.content: /);
+    const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    expect(() => parseCompletion({ prompt: [5], logit_bias: deep })).toThrow('logit_bias is not supported');
+  });
+
+  it('fail for a reason of the server, which its log has', async () => {
+    const prompt = () => {
+      throw new Error('a fault of ours');
+    };
+    const options = { host: '127.0.0.1', port: 0, token: null, warn: (message: string) => warnings.push(message) };
+    warnings.length = 0;
+    server = await PolicyServer.start({ ...made.served, text: { ...made.served.text, prompt } }, options);
+    const response = await post('/chat/completions', { messages: [{ role: 'user', content: 'a' }] });
+    expect(response.status).toBe(500);
+    expect(warnings).toEqual([expect.stringContaining('a fault of ours')]);
   });
 
   it('come from pages of the web, from strangers, or to no place', async () => {
@@ -301,7 +328,7 @@ describe('requests that cannot be answered', () => {
     await start({ token: 'secret' });
     expect((await post('/completions', plain)).status).toBe(401);
     expect((await fetch(`${server.url}/models`, { headers: { authorization: 'Bearer secre' } })).status).toBe(401);
-    expect((await post('/completions', plain, { headers: { authorization: 'Bearer secret' } })).status).toBe(200);
+    expect((await post('/completions', plain, { headers: { authorization: 'bearer secret' } })).status).toBe(200);
   });
 });
 
@@ -343,6 +370,35 @@ describe('clients that are slow, broken or hostile', () => {
     expect(warnings).toEqual([]);
   });
 
+  it('cannot lock others out by connections that they hold open', async () => {
+    await start({ connections: 8 });
+    const { port } = new URL(server.url);
+    const long = post('/completions', { ...plain, max_tokens: 400, ignore_eos: true });
+    await expect.poll(health).toMatchObject({ running: 1 });
+    const head = 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+    const held = Array.from({ length: 40 }, (_, i) => {
+      const socket = connect(Number(port), '127.0.0.1', () =>
+        socket.write(i % 2 ? head : `${head}Content-Length: 9\r\n\r\n{`),
+      );
+      return socket.on('error', () => undefined).resume();
+    });
+    await expect.poll(() => held.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(30);
+    const body = JSON.stringify(plain);
+    const answer = await new Promise<string>((resolve) => {
+      let text = '';
+      const socket = connect(Number(port), '127.0.0.1', () =>
+        socket.write(`${head}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
+      );
+      socket.on('error', () => undefined).on('close', () => resolve(text));
+      socket.on('data', (data) => {
+        text += data;
+      });
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect((await long).status).toBe(200);
+    for (const socket of held) socket.destroy();
+  });
+
   it('wait in a line of limited length and time', async () => {
     await start({ queue: 2, seconds: 0.2 });
     const long = { ...plain, max_tokens: 2900, ignore_eos: true, n: 6 };
@@ -352,8 +408,6 @@ describe('clients that are slow, broken or hostile', () => {
     expect(statuses.every((status) => [429, 503].includes(status))).toBe(true);
     for (const response of responses) await response.text();
     await untilIdle();
-    const tooMany = await post('/completions', { ...plain, n: 100 });
-    expect(tooMany.status).toBe(429);
   });
 
   it('see a clean end when the server ends', async () => {

@@ -61,6 +61,12 @@ export const watchedArms: Readonly<Record<string, readonly string[]>> = {
   'penalty by regex': ['arm.kind=penalty', 'arm.monitor.kind=regex', 'arm.monitor.pattern=return'],
   'zero by probe': ['arm.kind=zero', ...probe],
   'probe-penalty by probe': ['arm.kind=probe-penalty', ...probe, 'arm.monitor.refreshEvery=2'],
+  'activation-penalty by probe': [
+    'arm.kind=activation-penalty',
+    ...probe,
+    'arm.monitor.cut=otsu',
+    'arm.monitor.warmupRows=4',
+  ],
   'screen by direction': ['arm.kind=screen', ...direction],
   'filter by probe': ['arm.kind=filter', ...probe, 'arm.monitor.cut=otsu', 'arm.monitor.warmupRows=4'],
   'advantage-modification by direction': ['arm.kind=advantage-modification', ...direction],

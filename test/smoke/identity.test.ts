@@ -241,7 +241,7 @@ describe('the manifest', () => {
       'verify',
       'arm',
       recipe,
-      ...setting(...ownSettings, 'teacher.pool=null'),
+      ...setting(...ownSettings, 'teacher.pool=null', 'teacher.offStep=0'),
       '--updates',
       '2',
       '--json',

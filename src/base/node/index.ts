@@ -3,6 +3,7 @@ export { replaceFile, syncDirectory, writeFileAtomic } from './atomic-file.ts';
 export { cacheFolder } from './cache-folder.ts';
 export { type ClaimAttempt, tryClaim } from './claim.ts';
 export { hashCode } from './code-hash.ts';
+export { folderStamp, programStamp } from './folder-stamp.ts';
 export { followJsonl, type JsonlFollower, type JsonlGrowth } from './follow-jsonl.ts';
 export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
 export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';

@@ -15,7 +15,7 @@ import {
   writeFigures,
   writeReport,
 } from '../../report/index.ts';
-import { checkExperiment, type Experiment, openResults, planExperiment } from '../../sweep/index.ts';
+import { checkExperiment, type Experiment, openRecords, planExperiment } from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { warnIncomplete } from '../print-results.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -80,7 +80,7 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   const done = await executeExperiment(plan, directory, { again: command, jobs: 1 }, told);
   context.exitCode = told.exitCode;
   if (!done) return;
-  const results = await openResults(directory);
+  const results = await openRecords(directory);
   const width = screenWidth(told.stdout);
   const story = tellStory(results, 'activation', width) ?? wrapText(describeResults(results).join('\n'), width);
   told.stdout.write(`\n${story}\n`);

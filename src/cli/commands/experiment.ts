@@ -7,6 +7,7 @@ import { expectWritable } from '../../base/node/index.ts';
 import { coresEach, coresVariable, keepSandboxes, onInterrupt } from '../../lab/index.ts';
 import { recipePath } from '../../run/index.ts';
 import {
+  EndedRuns,
   type Experiment,
   type ExperimentEnd,
   type ExperimentPlan,
@@ -151,9 +152,12 @@ async function runJobs(
   const environment = { [coresVariable]: `${coresEach(Math.min(jobs, plan.runs.length))}` };
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'saving every run');
   const { signal } = interruption;
+  const endedRuns = new EndedRuns(directory);
   return await runSideBySide(plan, jobs, signal, async (index, slot) => {
     const reports = picture.inSlot(index, slot);
-    const ended = await runJob({ plan, index, directory }, { program: jobProgram, environment, reports, signal });
+    const job = runJob({ plan, index, directory }, { program: jobProgram, environment, reports, signal });
+    const [ended] = await Promise.all([job, endedRuns.keep()]);
+    endedRuns.add(plan.runs[index].folder);
     // The whole text stands at the end; whoever watches learns of it now.
     if (ended.end === 'failed') picture.say(`${plan.runs[index].folder} failed: ${ended.detail.split('\n', 1)[0]}`);
     return ended;

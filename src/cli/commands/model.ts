@@ -59,10 +59,14 @@ async function fetchInto(text: string, context: CommandContext): Promise<void> {
     throw new UserError({ call: `gq model fetch ${text}`, expected: 'ORG/NAME, or ORG/NAME@REVISION', found: text });
   }
   let shown: Progress | null = null;
+  let last = -1;
   const { directory, files, bytes } = await fetchModel(name, {
     progress(done, total) {
+      const now = Math.ceil(done / mebibyte);
+      if (now === last) return;
+      last = now;
       shown ??= new Progress(context.stderr, `${text}, MiB`, Math.ceil(total / mebibyte));
-      shown.show(Math.ceil(done / mebibyte));
+      shown.show(now);
     },
   });
   context.stdout.write(`${directory}\n`);

@@ -86,10 +86,12 @@ function configureAsking(command: Command, context: CommandContext): void {
       .argument('<id>', 'the number of the job', parseCount)
       .action(async (id: number) => {
         const queue = new QueueFolder();
-        expectAskable(queue.read(id), what);
-        await queue.ask(id, what);
+        const entry = queue.read(id);
+        expectAskable(entry, what);
+        const isSecond = what === 'cancel' && entry.state.state === 'running' && queue.asked(id) !== null;
+        await queue.ask(id, isSecond ? 'kill' : what);
         await startDaemon(queue);
-        context.stdout.write(`job ${id}: ${what} is asked for\n`);
+        context.stdout.write(`job ${id}: ${what} is asked for${isSecond ? ' again: it ends at once' : ''}\n`);
       });
   }
   command
@@ -169,7 +171,9 @@ function outputOf(words: readonly string[]): string | null {
   const place = words.findIndex((word) => word === '--out' || word.startsWith('--out='));
   if (place >= 0) return resolve(words[place].startsWith('--out=') ? words[place].slice(6) : (words[place + 1] ?? ''));
   if (words[0] !== 'experiment') return null;
-  const recipe = words.slice(1).find((word) => !word.startsWith('-')) ?? '';
+  // Values of options stand among the words too.
+  const candidates = words.slice(1).filter((word) => !word.startsWith('-'));
+  const recipe = candidates.find((word) => word.endsWith('.toml') || existsSync(word)) ?? candidates[0] ?? '';
   return resolve(join('runs', readExperiment(existsSync(recipe) ? recipe : recipePath(recipe)).name));
 }
 

@@ -5,7 +5,7 @@ import { UserError } from '../../base/index.ts';
 import { onInterrupt, Resources } from '../../lab/index.ts';
 import type { OpenPolicyOptions, ServedState } from '../../serve/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
-import { parseCount, parseSeed } from '../values.ts';
+import { parseCount, parsePort, parseSeed } from '../values.ts';
 
 interface ServeOptions {
   readonly state?: ServedState;
@@ -26,6 +26,15 @@ function isLoopback(host: string): boolean {
 /** A server that others can reach answers those who know its token. The token comes from the environment: other users see calls. */
 function tokenFor(host: string): string | null {
   const token = process.env[tokenVariable] || null;
+  // A header has no other characters: a client could never send them.
+  if (token !== null && !/^[!-~]+$/.test(token)) {
+    throw new UserError({
+      call: `${tokenVariable} of gq serve`,
+      expected: 'a token of ASCII letters, digits and signs, without blanks',
+      found: 'another',
+      fix: `Set one, such as: export ${tokenVariable}=$(openssl rand -hex 16)`,
+    });
+  }
   if (token !== null || isLoopback(host)) return token;
   throw new UserError({
     call: `gq serve --host ${host}`,
@@ -76,7 +85,7 @@ export function configureServe(command: Command, context: CommandContext): void 
       `the address to listen on; one that others can reach needs ${tokenVariable}`,
       '127.0.0.1',
     )
-    .option('--port <n>', 'the port; 0: any that is free', parseSeed, 8000)
+    .option('--port <n>', 'the port; 0: any that is free', parsePort, 8000)
     .option('--rows <n>', 'most completions that are made at a time', parseCount, 64)
     .option('--context <n>', "most tokens of a prompt and its completion; the run's own when absent", parseCount)
     .option('--update <n>', 'update of the checkpoint; the last one when absent', parseSeed)

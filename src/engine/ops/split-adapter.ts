@@ -34,10 +34,12 @@ export interface BlockCoefficients {
   readonly learn: Tensor;
 }
 
-/** Looks at the bottleneck h without changing it. */
+/** Looks at the bottleneck h without changing it, and may have a part in its gradient. */
 export interface BottleneckProbe {
   /** Is shown h [T, 2R or 4R]. */
   readonly forward?: (h: Tensor) => void;
+  /** Is shown the gradient at h [T, 2R or 4R] before anything is made of it, and may add to it: a term of the loss that depends on h. */
+  readonly incoming?: (gradient: Tensor) => void;
   /** Is shown the gradient at the bottleneck that the blocks learn from, [T, 2R]. */
   readonly learning?: (gradient: Tensor) => void;
   /** A vector of ones per segment of tokens that multiplies A x of the first block: only its gradient is of interest. */
@@ -220,7 +222,10 @@ function undo(
   using scope = new Scope(tape.device);
   const dhs = hs.map((h) => scope.empty(h.shape, 'bottleneck gradient', x.dtype));
   const lastFirst = [...layers.keys()].reverse();
-  for (const i of lastFirst) kernels.matmul(dhs[i], dys[i], layers[i].adapter.up, { ...plain, transposeB: true });
+  for (const i of lastFirst) {
+    kernels.matmul(dhs[i], dys[i], layers[i].adapter.up, { ...plain, transposeB: true });
+    layers[i].probe?.incoming?.(dhs[i]);
+  }
   const makeInput = tape.makerWithGradient(x);
   let input = x;
   if (makeInput === undefined) {

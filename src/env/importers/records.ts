@@ -131,8 +131,35 @@ export function parseRecord<Shape extends z.ZodType>(
 ): z.infer<Shape> {
   const result = shape.safeParse(value);
   if (result.success) return result.data;
-  const found = result.error.issues.map(
-    ({ path: at, message }) => `${at.length === 0 ? 'the record' : `"${at.join('.')}"`}: ${message}`,
-  );
-  throw new UserError({ call: `read ${path}, line ${line}`, expected: 'well-formed fields', found: found.join('; ') });
+  const found = describeFaults(result.error.issues, value);
+  throw new UserError({ call: `read ${path}, line ${line}`, expected: 'well-formed fields', found });
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+/** What is wrong with a value, field by field, in words. */
+export function describeFaults(issues: readonly z.core.$ZodIssue[], value: unknown): string {
+  const faults = issues.map((issue) => {
+    if (issue.code === 'unrecognized_keys') return `unknown ${issue.keys.map((key) => `"${key}"`).join(', ')}`;
+    const found = issue.path.reduce<unknown>((inner, key) => Object(inner)[key], value);
+    const name = issue.path.length === 0 ? 'the record' : `"${issue.path.join('.')}"`;
+    const shown = (JSON.stringify(found) ?? 'nothing').slice(0, 60);
+    return `${name}: expected ${expectedWords(issue)}, found ${shown}`;
+  });
+  return faults.join('; ');
+}
+
+function expectedWords(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_value') return issue.values.map(String).join(' or ');
+  if (issue.code === 'invalid_type') return typeWords[issue.expected] ?? issue.expected;
+  if (issue.code !== 'invalid_union') return issue.message;
+  return [...new Set(issue.errors.flat().map(expectedWords))].join(' or ');
 }

@@ -2,7 +2,7 @@
  * Models in the cache that Hugging Face's tools share: `models--ORG--NAME/{refs/REVISION, snapshots/COMMIT, blobs}`. Looking here asks no
  * network. A snapshot counts when everything that a model needs is in it; what is missing is named, with the call that fetches it.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { UserError } from '../../base/index.ts';
@@ -49,7 +49,8 @@ export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(rev
 function commitOf({ revision }: HubName, folder: string): string | null {
   if (isCommit(revision)) return revision;
   const path = join(folder, 'refs', revision);
-  const commit = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  const commit = isFile ? readFileSync(path, 'utf8').trim() : '';
   return isCommit(commit) ? commit : null;
 }
 

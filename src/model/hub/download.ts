@@ -108,9 +108,9 @@ function describe(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** Downloads a file to `path`; one that is there already is taken as it is. */
+/** Downloads a file to `path`, unless it is there already with the right size and hash: a damaged one is replaced. */
 export async function download(file: FileToFetch, options: DownloadOptions): Promise<void> {
-  if (existsSync(file.path)) return;
+  if (await isWhole(file)) return;
   const partial = `${file.path}.incomplete`;
   let again = false;
   for (;;) {
@@ -189,6 +189,11 @@ class Silence implements Disposable {
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
   }
+}
+
+async function isWhole(file: FileToFetch): Promise<boolean> {
+  const here = statSync(file.path, { throwIfNoEntry: false });
+  return here?.isFile() === true && here.size === file.size && (await digestOf(file.path, file)) === file.digest.value;
 }
 
 async function digestOf(path: string, { digest, size }: FileToFetch): Promise<string> {

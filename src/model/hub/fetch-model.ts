@@ -3,7 +3,7 @@
  * hub, HF_TOKEN is sent to it and to no other host and is stored nowhere, HF_HUB_OFFLINE forbids the network. The revision points to the new snapshot
  * only when all of it is there and its hashes are right.
  */
-import { rmSync, symlinkSync } from 'node:fs';
+import { lstatSync, readlinkSync, symlinkSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
@@ -54,9 +54,8 @@ type Sibling = z.infer<typeof answerSchema>['siblings'][number];
 export async function fetchModel(name: HubName, options: FetchOptions = {}): Promise<FetchedModel> {
   const { environment = process.env, progress: tell, ...line } = options;
   expectOnline(name, environment);
-  const endpoint = (environment['HF_ENDPOINT'] || 'https://huggingface.co').replace(/\/+$/, '');
-  const token = environment['HF_TOKEN']?.trim();
-  const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
+  const endpoint = endpointOf(name, environment);
+  const headers = tokenHeader(name, environment);
   const { sha, siblings } = await readListing(name, endpoint, { ...line, headers });
   const files = siblings.filter(({ rfilename }) => wanted.test(rfilename)).map((each) => describeFile(name, each));
   const folder = hubFolder(name, hubCache(environment));
@@ -90,6 +89,34 @@ function expectOnline(name: HubName, environment: HubEnvironment): void {
     expected: 'leave to use the network',
     found: `HF_HUB_OFFLINE=${offline}`,
     fix: 'Unset it, or fetch the model on another machine and copy the cache.',
+  });
+}
+
+/** The address of the hub. It may have a path, as mirrors do, but nothing that would swallow what is put behind it. */
+function endpointOf(name: HubName, environment: HubEnvironment): string {
+  const given = (environment['HF_ENDPOINT'] || 'https://huggingface.co').trim();
+  const address = URL.canParse(given) ? new URL(given) : null;
+  const isPlain = address !== null && /^https?:\/\/[^/]/i.test(given) && !/[?#]/.test(given) && address.username === '';
+  if (isPlain && address.password === '') return given.replace(/\/+$/, '');
+  // An address may have a password in it, which is not shown.
+  throw new UserError({
+    call: `fetch ${hubText(name)}`,
+    expected: 'HF_ENDPOINT to be the address of a hub, such as https://huggingface.co',
+    found: address === null ? 'no address' : 'one of another kind, or with a name, a password, a query or a fragment',
+    fix: 'Unset it, or correct it; a token belongs in HF_TOKEN.',
+  });
+}
+
+/** The token is never shown, also not when it is wrong. */
+function tokenHeader(name: HubName, environment: HubEnvironment): Record<string, string> {
+  const token = environment['HF_TOKEN']?.trim();
+  if (!token) return {};
+  if (/^[!-~]+$/.test(token)) return { authorization: `Bearer ${token}` };
+  throw new UserError({
+    call: `fetch ${hubText(name)}`,
+    expected: 'HF_TOKEN to be a token: ASCII letters, digits and signs, without blanks',
+    found: 'other characters, such as a line break',
+    fix: 'Set it to the token alone, or unset it.',
   });
 }
 
@@ -130,8 +157,11 @@ function describeFile(name: HubName, { rfilename, size, blobId, lfs }: Sibling) 
   });
 }
 
+/** A link that is there already stays: others may be reading through it. */
 function linkFile(path: string, target: string): void {
-  rmSync(path, { force: true });
+  const here = lstatSync(path, { throwIfNoEntry: false });
+  if (here?.isSymbolicLink() && readlinkSync(path) === target) return;
+  if (here !== undefined) unlinkSync(path);
   symlinkSync(target, path);
 }
 

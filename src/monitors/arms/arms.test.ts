@@ -2,9 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { groupAdvantages } from '../../grpo/advantage.ts';
 import type { GradedRollouts, ScoredRollouts, Watched } from '../../grpo/index.ts';
+import type { Monitor } from '../monitor.ts';
 import { blindMonitors } from '../registry.ts';
 import { advantageModification } from './modify.ts';
-import { penalty, probePenalty, zero } from './penalty.ts';
+import { activationPenalty, penalty, probePenalty, zero } from './penalty.ts';
 import { watchedArms } from './registry.ts';
 import { routed } from './routed.ts';
 import { filter, screen } from './screen.ts';
@@ -47,6 +48,31 @@ describe('penalties', () => {
     expect(abstaining.map((one) => rewardsOf(probePenalty.act({ weight: 1 }), [3], one))).toEqual([[3], [2]]);
     expect(() => rewardsOf(probePenalty.act({ weight: 1 }), [3], said([1.5]))).toThrow(
       'arm probe-penalty: expected probabilities from the monitor, from 0 to 1, found 1.5',
+    );
+  });
+});
+
+describe('a probability as a term of the loss', () => {
+  it('takes off as much of the rewards as the plain penalty by dose', () => {
+    const found = rewardsOf(activationPenalty.act({ lossWeight: 9, weight: 2 }), rewards, watched);
+    expect(found).toEqual(rewardsOf(probePenalty.act({ weight: 2 }), rewards, watched));
+  });
+
+  const act = activationPenalty.act({ lossWeight: 2, weight: 1 });
+  const features = { rows: 1, modules: 1, rank: 2, data: Float32Array.of(1, 1) };
+
+  it('is λ times what the monitor gives, in value and slope', () => {
+    const slopes = () => ({ values: [0.25], slopes: Float32Array.of(0.5, -1) });
+    expect(act.term?.({ slopes } as unknown as Monitor)(features)).toEqual({
+      values: [0.5],
+      slopes: Float32Array.of(1, -2),
+    });
+    expect(probePenalty.act({ weight: 1 }).term).toBeUndefined();
+  });
+
+  it('needs a monitor that has slopes', () => {
+    expect(() => act.term?.({} as unknown as Monitor)).toThrow(
+      'arm activation-penalty: expected a monitor that is a smooth function of activations',
     );
   });
 });
@@ -133,6 +159,7 @@ describe('in tables and in the config', () => {
       'routed, others kept, by haar direction',
     ],
     ['probe-penalty', { monitor: { kind: 'probe', cut: 'fixed' }, weight: 2 }, 'probe-penalty 2 by probe above 0.67'],
+    ['activation-penalty', { monitor: { kind: 'probe' }, lossWeight: 2 }, 'activation-penalty 1 2 by probe'],
     [
       'advantage-modification',
       { monitor: { kind: 'direction' }, form: 'additive' },

@@ -2,11 +2,14 @@
  * Penalties: what a flagged rollout loses before advantages are computed. `penalty`: r − c, c = 3 as in the training-time monitors of
  * Ariahw's benchmark (github.com/ariahw/rl-rewardhacking; a monitor of 90% accuracy needed 4 there). `zero`: r = 0
  * (shawnghu/small-rl). `probe-penalty`: r − w · p for every rollout, p a probability, w = 1 as in the Obfuscation Atlas of FAR AI
- * (arXiv 2602.15515).
+ * (arXiv 2602.15515); `activation-penalty`: and λ times the mean of p as a term of the loss, whose gradient flows through the
+ * activations, λ = 1, as it is there by default.
  */
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import type { Intervention } from './watched-arm.ts';
+import type { Arm } from '../../grpo/index.ts';
+import type { Monitor } from '../monitor.ts';
+import type { Acts, Intervention } from './watched-arm.ts';
 
 const penaltyKeys = {
   penalty: z.number().min(0).default(3).describe('amount taken off the reward of a flagged rollout'),
@@ -36,16 +39,58 @@ const doseKeys = {
 };
 
 /** A rollout on which the monitor abstained counts as p = 1 if arm.abstain flags it, else as p = 0. */
+const dose = (weight: number): Acts => ({
+  reward: ({ rewards, watched: { scores, flagged } }) =>
+    rewards.map((reward, i) => reward - weight * probabilityOf(scores[i] ?? (flagged[i] ? 1 : 0))),
+});
+
 export const probePenalty: Intervention<typeof doseKeys> = {
   kind: 'probe-penalty',
   summary: 'every reward lowered by the probability that the monitor gives',
   keys: doseKeys,
   words: ({ weight }) => (weight === 1 ? 'probe-penalty' : `probe-penalty ${weight}`),
-  act: ({ weight }) => ({
-    reward: ({ rewards, watched: { scores, flagged } }) =>
-      rewards.map((reward, i) => reward - weight * probabilityOf(scores[i] ?? (flagged[i] ? 1 : 0))),
+  act: ({ weight }) => dose(weight),
+};
+
+const activationKeys = {
+  ...doseKeys,
+  lossWeight: z
+    .number()
+    .min(0)
+    .default(1)
+    .describe('λ: the mean of those probabilities times λ is a term of the loss, through the activations'),
+};
+
+export const activationPenalty: Intervention<typeof activationKeys> = {
+  kind: 'activation-penalty',
+  summary: 'the probability that the monitor gives, taken off rewards and lowered through the activations',
+  keys: activationKeys,
+  words: ({ weight, lossWeight }) =>
+    ['activation-penalty', ...(weight === 1 && lossWeight === 1 ? [] : [weight, lossWeight])].join(' '),
+  act: ({ weight, lossWeight }) => ({
+    ...dose(weight),
+    term: (monitor) => weighted(slopesOf(monitor), lossWeight),
   }),
 };
+
+/** The term of the loss, times its weight. */
+const weighted =
+  (slopes: NonNullable<Monitor['slopes']>, lambda: number): NonNullable<Arm['term']> =>
+  (features) => {
+    const own = slopes(features);
+    return { values: own.values.map((value) => lambda * value), slopes: own.slopes.map((slope) => lambda * slope) };
+  };
+
+function slopesOf(monitor: Monitor): NonNullable<Monitor['slopes']> {
+  const { slopes } = monitor;
+  if (slopes !== undefined) return (features) => slopes.call(monitor, features);
+  throw new UserError({
+    call: 'arm activation-penalty',
+    expected: 'a monitor that is a smooth function of activations',
+    found: 'one that is not',
+    fix: 'Choose arm.monitor.kind = "probe".',
+  });
+}
 
 function probabilityOf(score: number): number {
   if (score >= 0 && score <= 1) return score;

@@ -2,7 +2,7 @@
 import type { ArmDefinition } from '../../grpo/index.ts';
 import type { MonitorDefinition } from '../monitor.ts';
 import { advantageModification } from './modify.ts';
-import { penalty, probePenalty, zero } from './penalty.ts';
+import { activationPenalty, penalty, probePenalty, zero } from './penalty.ts';
 import { routed } from './routed.ts';
 import { filter, screen } from './screen.ts';
 import { watchedArm } from './watched-arm.ts';
@@ -12,6 +12,7 @@ export function watchedArms(monitors: readonly MonitorDefinition[]): ArmDefiniti
     watchedArm(penalty, monitors),
     watchedArm(zero, monitors),
     watchedArm(probePenalty, monitors),
+    watchedArm(activationPenalty, monitors),
     watchedArm(screen, monitors),
     watchedArm(filter, monitors),
     watchedArm(advantageModification, monitors),

@@ -14,7 +14,7 @@ import {
   type Screening,
   type Watched,
 } from '../../grpo/index.ts';
-import type { MonitorDefinition } from '../monitor.ts';
+import type { Monitor, MonitorDefinition } from '../monitor.ts';
 import { type Abstain, openInTime, watchHooks } from '../watch.ts';
 
 export type Told<Rollouts> = Rollouts & { readonly watched: Watched };
@@ -24,6 +24,8 @@ export interface Acts {
   reward?(graded: Told<GradedRollouts>): Float32Array;
   screen?(graded: Told<GradedRollouts>): readonly Screening[];
   route?(scored: Told<ScoredRollouts>): Routing;
+  /** Makes a term of the loss of what the monitor says about activations. */
+  term?(monitor: Monitor): NonNullable<Arm['term']>;
 }
 
 export interface Intervention<Shape extends z.ZodRawShape> {
@@ -88,7 +90,7 @@ export function watchedArm<Shape extends z.ZodRawShape>(
       const own = raw as Settings;
       const { definition, inner } = find(monitors, own);
       const monitor = await openInTime(definition.open(inner, tools), definition.kind);
-      return { ...watchHooks(monitor, definition.kind, own.abstain), ...hooksOf(act(own)) };
+      return { ...watchHooks(monitor, definition.kind, own.abstain), ...hooksOf(act(own), monitor) };
     },
   });
 }
@@ -98,11 +100,15 @@ const abstainKey = z
   .default('error')
   .describe('what a rollout counts as on which the monitor abstains; error: the run stops');
 
-function hooksOf({ reward, screen, route }: Acts): Pick<Arm, 'reward' | 'screen' | 'route'> {
+function hooksOf(
+  { reward, screen, route, term }: Acts,
+  monitor: Monitor,
+): Pick<Arm, 'reward' | 'screen' | 'route' | 'term'> {
   return {
     ...(reward === undefined ? {} : { reward: (graded) => reward(told(graded)) }),
     ...(screen === undefined ? {} : { screen: (graded) => screen(told(graded)) }),
     ...(route === undefined ? {} : { route: (scored) => route(told(scored)) }),
+    ...(term === undefined ? {} : { term: term(monitor) }),
   };
 }
 

@@ -32,6 +32,13 @@ export function expectSlurm(): void {
   });
 }
 
+/** The most tasks of an array that this cluster takes; null if it does not say. */
+export function largestArray(): number | null {
+  const { code, out } = ask('scontrol', ['show', 'config']);
+  const text = code === 0 ? /^MaxArraySize\s*=\s*(\d+)/m.exec(out)?.[1] : undefined;
+  return text === undefined ? null : Number(text);
+}
+
 /** Submits a script, and returns the number of its array. */
 export function submitScript(path: string): string {
   const { code, out, err } = ask('sbatch', ['--parsable', path]);
@@ -40,17 +47,24 @@ export function submitScript(path: string): string {
   throw new UserError({ call: `sbatch ${path}`, expected: 'a job that Slurm accepts', found: err || out });
 }
 
-/** The latest states of the tasks of an array; null when the controller does not answer now. A task that Slurm forgot is absent. */
-export function taskStates(job: string): Map<number, TaskState> | null {
-  const accounted = ask('sacct', ['-n', '-P', '-X', '-j', job, '-o', 'JobID,State,ExitCode']);
-  const states = accounted.code === 0 ? parseTasks(accounted.out, job) : new Map<number, TaskState>();
-  // Accounting lags behind a submission, and may be off.
-  if (states.size > 0) return states;
+/** The tasks of an array that wait or run now, and for a few minutes those that ended; null when the controller does not answer. */
+function queuedTasks(job: string): Map<number, TaskState> | null {
   const format = 'JobArrayID:.64,State:.32,exit_code:.16';
   const queued = ask('squeue', ['--noheader', '--array', '--states=all', `--jobs=${job}`, `--Format=${format}`]);
-  if (queued.code !== 0) return /invalid job id/i.test(queued.err) ? states : null;
+  if (queued.code !== 0) return /invalid job id/i.test(queued.err) ? new Map() : null;
   const lines = queued.out.split('\n').map((line) => line.trim().split(/\s+/).join('|'));
   return parseTasks(lines.join('\n'), job);
+}
+
+/** The latest states of the tasks of an array; null when the controller does not answer now. A task that Slurm forgot is absent. */
+export function taskStates(job: string): Map<number, TaskState> | null {
+  const queued = queuedTasks(job);
+  if (queued === null) return null;
+  const accounted = ask('sacct', ['-n', '-P', '-X', '-j', job, '-o', 'JobID,State,ExitCode']);
+  const remembered = accounted.code === 0 ? parseTasks(accounted.out, job) : new Map<number, TaskState>();
+  // The controller knows what is. Accounting knows what was, lags behind (a task that was put back into the queue is still the one that
+  // was interrupted), and may be off.
+  return new Map([...remembered, ...queued]);
 }
 
 export function cancelJob(job: string): void {

@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { UserError } from '../../base/index.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { type ExperimentEnd, trainedStatus } from '../run-experiment.ts';
 import { runsLeft, savedWork } from '../work-left.ts';
@@ -25,17 +26,29 @@ const isActive = ({ state }: RunTask): boolean => state?.outcome === 'waiting' |
 export async function runsToSubmit(plan: ExperimentPlan, directory: string): Promise<number[]> {
   const left = await runsLeft(plan, directory);
   if (left.length === 0) return [];
-  const tasks = latestTasks(directory);
+  const tasks = expectTasks(directory);
   const isWorkedOn = (index: number): boolean => {
-    const task = tasks?.get(plan.runs[index].folder);
+    const task = tasks.get(plan.runs[index].folder);
     return task !== undefined && isActive(task);
   };
   return left.filter((index) => !isWorkedOn(index));
 }
 
+/** Nobody can tell which runs a job works on while Slurm is silent, and a second job for a run would only be in the way. */
+function expectTasks(directory: string): Map<string, RunTask> {
+  const tasks = latestTasks(directory);
+  if (tasks !== null) return tasks;
+  throw new UserError({
+    call: '--on slurm',
+    expected: 'an answer of squeue about the jobs of this experiment',
+    found: 'none',
+    fix: 'Call it again when the controller answers; jobs that were submitted go on.',
+  });
+}
+
 /** Cancels the tasks of an experiment that wait or run, and returns their numbers. */
 export function cancelRuns(directory: string): string[] {
-  const tasks = [...(latestTasks(directory)?.values() ?? [])].filter(isActive);
+  const tasks = [...expectTasks(directory).values()].filter(isActive);
   const names = tasks.map(({ job, index }) => `${job}_${index}`);
   for (const name of names) cancelJob(name);
   return names;

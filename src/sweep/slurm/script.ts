@@ -2,7 +2,7 @@
  * The script of a job array: each task does what is left of one run. Before its time limit a task is asked to save (SIGUSR1), and puts
  * itself back into the queue; a task that was cancelled is not put back. Slurm itself requeues what it pre-empts or loses with a node.
  */
-import { shellLine } from '../../base/index.ts';
+import { shellLine, UserError } from '../../base/index.ts';
 import { requestLines, type SlurmTable } from './table.ts';
 
 export interface ArrayScript {
@@ -29,8 +29,19 @@ export function rangesOf(indices: readonly number[]): string {
   return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
 }
 
-/** Slurm reads `%` in a path as a pattern. */
-const plainPath = (path: string): string => path.replaceAll('%', '%%');
+/** A path for a line of options, which ends where the line ends; what came after would be a line of the script. */
+function linePath(path: string): string {
+  if (!/[\\\p{Cc}]/u.test(path)) return path;
+  throw new UserError({
+    call: '--on slurm',
+    expected: 'folders without line breaks, control characters and backslashes in their paths',
+    found: JSON.stringify(path),
+    fix: 'Slurm cannot be told such a path. Call it in another folder, with another --out.',
+  });
+}
+
+/** Slurm reads `%` in the path of a log as a pattern. */
+const plainPath = (path: string): string => linePath(path).replaceAll('%', '%%');
 /** Slurm splits the lines of options at spaces, and takes quotes off. */
 const quoted = (text: string): string => (/^[\w./%=:,@+-]+$/.test(text) ? text : `"${text.replaceAll('"', '\\"')}"`);
 
@@ -61,7 +72,7 @@ export function arrayScript(script: ArrayScript): string {
   const options = [
     `--job-name=gq-${name}`,
     `--array=${rangesOf(indices)}${jobs === null ? '' : `%${jobs}`}`,
-    `--chdir=${workingFolder}`,
+    `--chdir=${linePath(workingFolder)}`,
     `--output=${plainPath(logFolder)}/%A_%a.log`,
     '--open-mode=append',
     '--requeue',

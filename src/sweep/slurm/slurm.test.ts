@@ -75,6 +75,16 @@ describe('the script of an array', () => {
     expect(script).toContain(`'/o'\\''x/node' gq.mjs task '/a b/plan.json' "$SLURM_ARRAY_TASK_ID" &`);
   });
 
+  it('refuses paths that would end a line of options and begin one of the script', () => {
+    const at = (workingFolder: string, logFolder: string) => () =>
+      arrayScript({ name: 'x', indices: [0], jobs: null, command: ['gq'], workingFolder, logFolder, table });
+    for (const path of ['/a\n$(touch obeyed)\n', '/a\r', '/a\\b']) {
+      expect(at(path, '/')).toThrow('expected folders without line breaks');
+      expect(at('/', path)).toThrow('expected folders without line breaks');
+    }
+    expect(at('/$(id) `id` "x" \'y\'', '/')().split('\n')[3]).toBe('#SBATCH "--chdir=/$(id) `id` \\"x\\" \'y\'"');
+  });
+
   /** Runs the script with a command of its own in place of gq, and a scontrol that tells its words. */
   function run(command: string, signal: string | null) {
     const folder = temporaryFolder();

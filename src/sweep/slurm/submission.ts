@@ -5,11 +5,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { UserError } from '../../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../../base/node/index.ts';
 import { readStored } from '../../run/index.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { jobsFolder, storePlan } from '../stored-plan.ts';
-import { submitScript, taskStates } from './client.ts';
+import { largestArray, submitScript, taskStates } from './client.ts';
 import { arrayScript } from './script.ts';
 import type { TaskState } from './states.ts';
 import type { SlurmTable } from './table.ts';
@@ -61,6 +62,18 @@ export async function writeScript(
   return path;
 }
 
+/** The number of a task is the place of its run in the plan, so the whole plan must fit into an array. */
+function expectRoom(indices: readonly number[]): void {
+  const [largest, last] = [largestArray(), Math.max(...indices)];
+  if (largest === null || last < largest) return;
+  throw new UserError({
+    call: '--on slurm',
+    expected: `an experiment of at most ${largest} runs (MaxArraySize of this cluster)`,
+    found: `run ${last + 1}`,
+    fix: 'Call it for parts of the experiment, one after another, with --arms or --seeds and the same --out.',
+  });
+}
+
 /** Submits an array for these runs, and returns its number. */
 export async function submitRuns(
   plan: ExperimentPlan,
@@ -69,6 +82,7 @@ export async function submitRuns(
   options: SubmitOptions,
 ): Promise<string> {
   const earlier = readArrays(directory);
+  expectRoom(indices);
   const job = submitScript(await writeScript(plan, directory, indices, options));
   const tasks = indices.map((index) => ({ index, folder: plan.runs[index].folder }));
   // The numbers of a cluster that was set up anew begin again; a number has one array, the last one.

@@ -1,5 +1,5 @@
 /** Curves over updates with a cursor. A click on an update opens the rollouts behind it. A table beside the chart has its numbers. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 
 export interface Line {
@@ -36,7 +36,7 @@ function dataOf(lines: readonly Line[]): uPlot.AlignedData {
 
 const ink = '#222222';
 
-function optionsOf({ lines, range, title }: ChartProps, width: number): uPlot.Options {
+function optionsOf({ lines, range, title }: ChartProps, width: number, shown: () => readonly Line[]): uPlot.Options {
   const axis = { stroke: ink, grid: { stroke: '#e3e3e3' }, ticks: { stroke: '#e3e3e3' }, font: '11px system-ui' };
   return {
     title,
@@ -44,7 +44,7 @@ function optionsOf({ lines, range, title }: ChartProps, width: number): uPlot.Op
     height: 220,
     scales: { x: { time: false }, ...(range === undefined ? {} : { y: { range: [range[0], range[1]] } }) },
     axes: [{ ...axis }, { ...axis, size: 52 }],
-    hooks: { drawAxes: [(chart) => drawBands(chart, lines)] },
+    hooks: { drawAxes: [(chart) => drawBands(chart, shown())] },
     series: [
       { label: 'update' },
       ...lines.map(
@@ -84,33 +84,85 @@ function drawBands({ ctx, bbox, valToPos }: uPlot, lines: readonly Line[]): void
   ctx.restore();
 }
 
+/** The chart is made anew when it has other lines; points that are added to the same lines are drawn when it is in sight. */
 export function Chart(props: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
-  const drawn = JSON.stringify([props.title, props.lines, props.range]);
+  const latest = useRef(props);
+  latest.current = props;
+  const redraw = useRef<() => void>(() => undefined);
+  const kinds = props.lines.map(({ label, colour, isGhost, dash }) => [label, colour, isGhost, dash]);
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
-    const chart = new uPlot(optionsOf(props, element.clientWidth || 480), dataOf(props.lines), element);
+    const { lines } = latest.current;
+    const chart = new uPlot(
+      optionsOf(latest.current, element.clientWidth || 480, () => latest.current.lines),
+      dataOf(lines),
+      element,
+    );
     chart.root.querySelectorAll<HTMLElement>('.u-legend .u-series').forEach((entry, i) => {
-      entry.hidden = props.lines[i - 1]?.isGhost === true;
+      entry.hidden = lines[i - 1]?.isGhost === true;
     });
-    const resize = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: 220 }));
-    resize.observe(element);
+    const stop = followSize(element, chart);
+    const inSight = drawInSight(element, () => chart.setData(dataOf(latest.current.lines)));
+    redraw.current = inSight.redraw;
     chart.over.addEventListener('click', () => {
       const update = chart.data[0][chart.cursor.idx ?? -1];
-      if (update !== undefined) props.onUpdate?.(update);
+      if (update !== undefined) latest.current.onUpdate?.(update);
     });
     return () => {
-      resize.disconnect();
+      stop();
+      inSight.stop();
       chart.destroy();
     };
-  }, [drawn]);
+  }, [JSON.stringify([props.title, props.range, kinds])]);
+  const drawn = useRef('');
+  useEffect(() => {
+    const points = JSON.stringify(props.lines.map((line) => line.points));
+    if (drawn.current !== '' && drawn.current !== points) redraw.current();
+    drawn.current = points;
+  });
   return (
     <div class="chart">
       <div class="paper" ref={place} role="img" aria-label={`${props.title}; the table below has the numbers`} />
       <ChartNumbers {...props} />
     </div>
   );
+}
+
+/** The first report is of the size that the chart was made with. */
+function followSize(element: HTMLElement, chart: uPlot): () => void {
+  let width = element.clientWidth;
+  const observer = new ResizeObserver(() => {
+    if (element.clientWidth === width) return;
+    width = element.clientWidth;
+    chart.setSize({ width, height: 220 });
+  });
+  observer.observe(element);
+  return () => observer.disconnect();
+}
+
+/** Draws at once what can be seen, and the rest when it comes into sight. */
+function drawInSight(element: Element, draw: () => void): { redraw(): void; stop(): void } {
+  let isSeen = false;
+  let isStale = false;
+  const look = (): void => {
+    if (!isSeen || !isStale) return;
+    isStale = false;
+    draw();
+  };
+  const observer = new IntersectionObserver((entries) => {
+    isSeen = entries.at(-1)?.isIntersecting === true;
+    look();
+  });
+  observer.observe(element);
+  return {
+    redraw: () => {
+      isStale = true;
+      look();
+    },
+    stop: () => observer.disconnect(),
+  };
 }
 
 /** A mean has its spread and its n beside it. */
@@ -121,36 +173,44 @@ function cellOf({ points }: Line, update: number): string {
   return point.spread === undefined ? mean : `${mean} ± ${point.spread.toPrecision(2)} (n = ${point.n})`;
 }
 
+/** Made when it is opened: a long table that nobody reads would be made again with every update. */
 function ChartNumbers({ title, lines }: ChartProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>the numbers of “{title}”</summary>
+      {isOpen && <NumbersTable title={title} lines={lines} />}
+    </details>
+  );
+}
+
+function NumbersTable({ title, lines }: ChartProps) {
   const [updates] = dataOf(lines);
   return (
-    <details>
-      <summary>the numbers of “{title}”</summary>
-      <div class="scroll">
-        <table>
-          <caption>{title}</caption>
-          <thead>
-            <tr>
-              <th scope="col">update</th>
-              {lines.map(({ label }) => (
-                <th scope="col" key={label}>
-                  {label}
-                </th>
+    <div class="scroll">
+      <table>
+        <caption>{title}</caption>
+        <thead>
+          <tr>
+            <th scope="col">update</th>
+            {lines.map(({ label }) => (
+              <th scope="col" key={label}>
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {[...updates].map((update) => (
+            <tr key={update}>
+              <td>{update}</td>
+              {lines.map((line) => (
+                <td key={line.label}>{cellOf(line, update)}</td>
               ))}
             </tr>
-          </thead>
-          <tbody>
-            {[...updates].map((update) => (
-              <tr key={update}>
-                <td>{update}</td>
-                {lines.map((line) => (
-                  <td key={line.label}>{cellOf(line, update)}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </details>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

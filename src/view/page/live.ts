@@ -3,6 +3,7 @@
  * that has the lock listens and tells the others. A tab that is not in sight asks for nothing until it is.
  */
 import { signal } from '@preact/signals';
+import { RefreshPace } from './pace.ts';
 
 /** The ids that changed last, '*' for all, and how many changes there were. */
 export const changed = signal<{ readonly ids: readonly string[]; readonly count: number }>({ ids: [], count: 0 });
@@ -15,9 +16,14 @@ type Message =
 
 let isStale = false;
 
-function change(ids: readonly string[]): void {
+export const pace = new RefreshPace((ids) => {
   if (document.hidden) isStale = true;
   else changed.value = { ids, count: changed.value.count + 1 };
+});
+
+function change(ids: readonly string[]): void {
+  if (document.hidden) isStale = true;
+  else pace.change(ids);
 }
 
 function take(message: Message): void {

@@ -1,10 +1,10 @@
 /** Where the page has its answers from: a server, files beside it, or itself. The screens cannot tell which. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LedgerRow, PageHome, RolloutList, RolloutPage } from '../api.ts';
 import type { ListedLedger } from '../ledger-columns.ts';
 import { BundledLedger } from './bundled-ledger.ts';
 import { openRollout, type RunLedger, searchLedgers, wholeLedger } from './ledgers.ts';
-import { changed, listenForChanges } from './live.ts';
+import { changed, listenForChanges, pace } from './live.ts';
 
 type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers' | 'labels' | 'notes' | 'tokens' | 'training';
 
@@ -142,17 +142,26 @@ function concerns(id: string): boolean {
 /** Asks, and asks again when what was asked about has changed; until then the earlier answer stays. */
 export function useAnswer<Value>(key: string, id: string, ask: () => Promise<unknown>): Answer<Value> {
   const [answer, setAnswer] = useState<Answer<Value> & { readonly key: string }>({ key: '', value: null, error: null });
-  const tick = concerns(id) ? changed.value.count : 0;
+  // A change of something else leaves the number of the last one that mattered.
+  const tick = useRef(0);
+  if (concerns(id)) tick.current = changed.value.count;
+  const asked = useRef('');
   useEffect(() => {
     let isWanted = true;
-    ask().then(
-      (value) => isWanted && setAnswer({ key, value: value as Value, error: null }),
-      (error: unknown) =>
-        isWanted && setAnswer({ key, value: null, error: error instanceof Error ? error.message : String(error) }),
-    );
+    // Only what a change costs counts, not the first look at a page.
+    const done = asked.current === key ? pace.work() : () => undefined;
+    asked.current = key;
+    ask()
+      .then(
+        (value) => isWanted && setAnswer({ key, value: value as Value, error: null }),
+        (error: unknown) =>
+          isWanted && setAnswer({ key, value: null, error: error instanceof Error ? error.message : String(error) }),
+      )
+      // Drawn is what was answered a frame later.
+      .finally(() => requestAnimationFrame(() => setTimeout(done)));
     return () => {
       isWanted = false;
     };
-  }, [key, tick]);
+  }, [key, tick.current]);
   return answer.key === key ? answer : { value: null, error: null };
 }

@@ -1,0 +1,76 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { temporaryFolder } from '../../../test/lab/hand-made.ts';
+import { QueueFolder } from '../../queue/index.ts';
+import { lockRun } from '../../run/index.ts';
+import { runCli } from '../program.ts';
+
+afterEach(() => void vi.unstubAllEnvs());
+
+/** A queue whose daemon seems to work, so that none is started; `call` returns the code and what was said. */
+function queueOf() {
+  const path = join(temporaryFolder(), 'q');
+  vi.stubEnv('GQ_QUEUE', path);
+  const queue = new QueueFolder(path);
+  const call = async (...words: readonly string[]): Promise<string> => {
+    using _daemon = lockRun(path);
+    let said = '';
+    const stream = { write: (text: string) => (said += text) };
+    return `${await runCli(['queue', ...words], { stdout: stream, stderr: stream })} ${said}`;
+  };
+  return { queue, call };
+}
+
+describe('gq queue', () => {
+  it('adds a command with its own options, before or after which its own may stand', async () => {
+    const { queue, call } = queueOf();
+    await call('add', 'train', 'micro-vanilla', '--out', '/x', '--set', 'a=1', '--gpus', '3', '--', '-y');
+    await call(
+      'add',
+      '--why',
+      'w',
+      '--priority',
+      '-2',
+      'experiment',
+      '--jobs',
+      '2',
+      'recipes/micro-claim.toml',
+      '--on=slurm',
+    );
+    await call('add', 'train', 'micro-vanilla', '--version', '--help', '--out=/y');
+    expect(queue.all().map(({ job }) => [job.words.length, job.slots, job.priority, job.why, job.output])).toEqual([
+      [10, 1, 0, '', '/x'],
+      [5, 0, -2, 'w', join(process.cwd(), 'runs', 'micro-claim')],
+      [5, 1, 0, '', '/y'],
+    ]);
+  });
+
+  it('keeps words, questions and answers as they are, and shows none of them raw', async () => {
+    const { queue, call } = queueOf();
+    const hostile = `"' \`id\` $(id)\n\u001b[31m*`;
+    await call('add', '--why', hostile, 'train', hostile, '--out', hostile);
+    await call('resolve', '1', hostile);
+    expect(queue.read(1).job).toMatchObject({
+      why: hostile,
+      resolve: hostile,
+      words: ['train', hostile, '--out', hostile],
+    });
+    const listed = await call('list');
+    expect(listed.split('\n')).toHaveLength(4);
+    expect(listed).not.toContain('\u001b');
+  });
+
+  it('refuses what cannot be asked of a job', async () => {
+    const { queue, call } = queueOf();
+    expect(await call('retry', '1')).toContain('2 gq: job 1: expected a job of the queue');
+    expect(await call('add', 'queue', 'list')).toContain('a command of gq that comes to an end');
+    await call('add', 'train', 'micro-vanilla');
+    expect(await call('retry', '1')).toContain('expected a job that is over, found one that is waiting');
+    expect(await call('slots', '0,0')).toContain('expected numbers of GPUs');
+    expect(await call('notify', '--webhook', 'file:///x')).toContain('http:// or https://');
+    expect(await call('add', '--priority', 'x', 'train')).toMatch(/^2 /);
+    writeFileSync(queue.file(1, 'state.json'), '{');
+    expect(await call('list')).toMatch(/^1 .*jobs\/1\/state\.json/);
+  });
+});

@@ -1,0 +1,98 @@
+/**
+ * Arms side by side by what watches and what is done about it: one table of arms without labels, one of arms with labels, each with what
+ * an arm removes, keeps and costs. A gate on a direction is watched by that direction.
+ */
+import {
+  type ArmResults,
+  claimSet,
+  finalSample,
+  findArm,
+  formatSample,
+  type Results,
+  sampleOf,
+  solveSet,
+} from './aggregate.ts';
+import { comparedCost } from './costs.ts';
+import { keptAndRemoved, shareText } from './kept.ts';
+import { monitorMetrics, monitorValues } from './monitor-metrics.ts';
+import type { Table } from './table.ts';
+import { noClaim, oracleTitle, setTitles } from './tables.ts';
+
+/** What watches an arm's rollouts (null: nothing), and what is done: in the arm's words, and as a kind. */
+export interface Action {
+  readonly monitor: string | null;
+  readonly action: string;
+  readonly kind: string;
+}
+
+/** How an arm's label says who watches. */
+const by = ' by ';
+
+export function actionOf({ arm, runs: [{ config, manifest }] }: ArmResults): Action {
+  const { kind, monitor, placebo } = config.arm as {
+    readonly kind: string;
+    readonly monitor?: { readonly kind: string };
+    readonly placebo?: string;
+  };
+  if (monitor !== undefined) {
+    const [action, ...watcher] = manifest.arm.split(by);
+    return { monitor: watcher.join(by) || monitor.kind, action, kind };
+  }
+  const named = placebo === undefined || placebo === 'none' ? '' : `${placebo} `;
+  if (kind === 'activation') return { monitor: `${named}direction`, action: 'gate', kind: 'gate' };
+  if (kind === 'gradient') return { monitor: `${named}gradient direction`, action: 'gate', kind: 'gate' };
+  if (kind === 'oracle') return { monitor: 'oracle', action: 'gate', kind: 'gate' };
+  return { monitor: null, action: arm, kind };
+}
+
+/** Whether different things are done about what monitors say; gates alone are no comparison of that. */
+export function comparesActions({ arms }: Results): boolean {
+  const kinds = arms.map(actionOf).flatMap(({ monitor, kind }) => (monitor === null ? [] : [kind]));
+  return new Set(kinds).size > 1;
+}
+
+/** The tables, without labels first. */
+export function baselineTables(results: Results): Table[] {
+  const [set, solved] = [claimSet(results), solveSet(results)];
+  if (set === undefined || solved === undefined || !comparesActions(results)) return [];
+  const shares = new Map(keptAndRemoved(results).map((one) => [one.arm, one]));
+  const cost = (arm: ArmResults, metric: 'seconds' | 'scoring-passes'): string =>
+    comparedCost(arm, findArm(results, results.baseline), metric);
+  const rowOf = (own: ArmResults): string[] => {
+    const { monitor, action } = actionOf(own);
+    const hack = finalSample(own.runs, set, 'deployed', 'hack');
+    const solve = finalSample(own.runs, solved, 'deployed', 'solve');
+    const share = shares.get(own.arm);
+    return [
+      ...[own.arm, monitor ?? '-', monitor === null ? '-' : action, `${hack?.n ?? 0}`],
+      ...[formatSample(hack), formatSample(solve)],
+      ...[shareText(share?.hackRemoved ?? null), shareText(share?.solveKept ?? null)],
+      ...monitorMetrics.map((metric) => formatSample(sampleOf(own.runs, monitorValues[metric]))),
+      ...[cost(own, 'seconds'), cost(own, 'scoring-passes')],
+    ];
+  };
+  return [false, true].map((oracle) => ({
+    title: `baselines side by side${oracle ? `: ${oracleTitle}` : ''}`,
+    columns: [
+      ...['arm', 'watched by', 'what is done', 'n', 'hack', 'solve', 'hack removed', 'solve kept'],
+      ...['AUROC', 'precision', 'recall', 'FPR', `seconds × ${results.baseline}`, `passes above ${results.baseline}`],
+    ],
+    rows: sorted(results, oracle).map(rowOf),
+    notes: [
+      `Deployed rates, mean ± SEM over n seeds: hack on ${setTitles[set]}, solve on ${setTitles[solved]}. hack removed and solve kept as in their own table, with 95% intervals. AUROC to FPR: the monitor while training, judged by labels. passes: completions that a model reads in an update without learning from them.`,
+      ...(sorted(results, oracle).some(({ runs }) => runs.length === 1) ? [`${noClaim}.`] : []),
+    ],
+  }));
+}
+
+/** Baseline and ceiling, then arms that nothing watches, then the others monitor by monitor. */
+function sorted({ arms, baseline, design }: Results, oracle: boolean): ArmResults[] {
+  const monitors = [...new Set(arms.map((arm) => actionOf(arm).monitor))].filter((monitor) => monitor !== null);
+  const rank = (own: ArmResults): number => {
+    if (own.arm === baseline) return -3;
+    if (own.arm === design.ceiling) return -2;
+    const { monitor } = actionOf(own);
+    return monitor === null ? -1 : monitors.indexOf(monitor);
+  };
+  return arms.filter(({ usesOracle }) => usesOracle === oracle).toSorted((a, b) => rank(a) - rank(b));
+}
