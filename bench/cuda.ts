@@ -122,11 +122,11 @@ interface Pass {
   readonly coefficients: BlockCoefficients;
 }
 
-/** Rows of 1024 tokens; every token but the first of each row is scored. */
-function packRows(scope: Scope, decoder: Decoder): Pass {
+/** Eight rows; every token but the first of each row is scored. */
+function packRows(scope: Scope, decoder: Decoder, length: number): Pass {
   const groups = Array.from({ length: 8 }, (_, row) => ({
     prompt: tokensOf(row, 1),
-    completions: [tokensOf(100 + row, 1023)],
+    completions: [tokensOf(100 + row, length - 1)],
   }));
   const packed = packGroups(scope, decoder.config, groups);
   const coefficients = scaleGroups(
@@ -147,7 +147,7 @@ async function benchTrain(device: CudaDevice, decoder: Decoder, profile: boolean
   using own = new Scope(device);
   const adapter = randomAdapter(own, rank, targetModules(config));
   using optimiser = new AdamW(adapter.parameters);
-  const pass = packRows(own, decoder);
+  const pass = packRows(own, decoder, 1024);
   const step = (): void => trainStep(decoder, adapter, optimiser, pass);
   device.arena.peak = device.arena.used;
   step();
@@ -162,11 +162,29 @@ async function benchTrain(device: CudaDevice, decoder: Decoder, profile: boolean
     'TFLOP/s (4N)': (4 * countParameters(config) * 8192) / best / 1e12,
     'peak GB': device.arena.peak / 1e9,
   });
-  const queueing = performance.now();
-  step();
-  record({ what: 'queueing one pass', ms: performance.now() - queueing });
-  await device.sync();
+  await recordQueueing(device, 'queueing one pass, the driver makes the host wait', step);
+  // The same kernels on few tokens: the driver takes about a thousand kernels ahead, and a GPU this fast never fills that queue.
+  const few = packRows(own, decoder, 64);
+  await recordQueueing(device, 'queueing one pass of 8×64 tokens: the host alone', () =>
+    trainStep(decoder, adapter, optimiser, few),
+  );
   if (profile) printTimes(await watchKernels(device, step));
+}
+
+/** The host's time until all of a pass is queued, and the processor's time in it: the median of five, after one that plans. */
+async function recordQueueing(device: CudaDevice, what: string, step: () => void): Promise<void> {
+  step();
+  const seen: { ms: number; cpu: number; whole: number }[] = [];
+  for (let i = 0; i < 5; i++) {
+    device.wait();
+    const [start, used] = [performance.now(), process.cpuUsage()];
+    step();
+    const [ms, { user, system }] = [performance.now() - start, process.cpuUsage(used)];
+    device.wait();
+    seen.push({ ms, cpu: (user + system) / 1000, whole: performance.now() - start });
+  }
+  const median = (key: 'ms' | 'cpu' | 'whole'): number => seen.map((one) => one[key]).sort((a, b) => a - b)[2];
+  record({ what, ms: median('ms'), 'processor ms': median('cpu'), 'until done ms': median('whole') });
 }
 
 type KernelTimes = Map<string, { count: number; ms: number }>;

@@ -25,6 +25,8 @@ const common = {
 export const qwen3Shapes: Readonly<Record<string, DecoderConfig>> = {
   '4b': { ...common, layers: 36, heads: 32, hiddenSize: 2560, intermediateSize: 9728 },
   '0.6b': { ...common, layers: 28, heads: 16, hiddenSize: 1024, intermediateSize: 3072 },
+  '1.7b': { ...common, layers: 28, heads: 16, hiddenSize: 2048, intermediateSize: 6144 },
+  '8b': { ...common, layers: 36, heads: 32, hiddenSize: 4096, intermediateSize: 12_288, tieEmbeddings: false },
   // This shape is for a first look on a machine without a GPU.
   tiny: { ...common, layers: 2, heads: 4, kvHeads: 2, headDim: 32, hiddenSize: 64, intermediateSize: 128 },
 };
@@ -77,8 +79,11 @@ export function* randomWeights(config: DecoderConfig): Generator<LoadedWeight> {
 export function randomAdapter(scope: Scope, rank: number, modules: readonly TargetModule[]): LinearAdapter {
   const pool = new Float32Array(2 ** 20);
   randomStream(1, 'adapter').fillUniform(pool, -1, 1);
-  const cut = (size: number, scale: number): Float32Array =>
-    Float32Array.from({ length: size }, (_, i) => scale * pool[i % pool.length]);
+  const cut = (size: number, scale: number): Float32Array => {
+    const out = new Float32Array(size);
+    for (let i = 0; i < size; i++) out[i] = scale * pool[i % pool.length];
+    return out;
+  };
   return new LinearAdapter(scope, 'lora', rank, modules, ({ inputs, outputs }) => ({
     A0: cut(2 * rank * inputs, inputs ** -0.5),
     B0: cut(outputs * 2 * rank, (2 * rank) ** -0.5),

@@ -38,7 +38,7 @@ export {
   scaleOf,
   stateOfScale,
 } from './policy-state.ts';
-export { type Detach, type Route, routeCoefficients } from './routes.ts';
+export { type Detach, quarantineInForward, type Route, routeCoefficients } from './routes.ts';
 export { type AdapterPart, countNumbers } from './shapes.ts';
 export { builtinStarts, type Family, families, findStart } from './starts/registry.ts';
 export { type AdapterStart, defineStart, type InitialFactors, type StartInput } from './starts/start.ts';

@@ -17,6 +17,11 @@ export type Detach = 'branch' | 'parameter';
 const inForward: Readonly<Record<Route, readonly [number, number]>> = { keep: [1, 0], absorb: [1, 1], route: [1, 1] };
 const learns: Readonly<Record<Route, readonly [number, number]>> = { keep: [1, 0], absorb: [1, 1], route: [0, 1] };
 
+/** The quarantine's scale in the forward of a route. */
+export function quarantineInForward(route: Route): number {
+  return inForward[route][1];
+}
+
 /** One route per token. */
 export function routeCoefficients(scope: Scope, routes: readonly Route[], detach: Detach): BlockCoefficients {
   const shape = [routes.length, 2];

@@ -15,6 +15,7 @@ export interface Device extends Disposable {
   readonly floats: readonly DType[];
   /** Data is copied before the call returns. */
   write(target: Tensor, data: HostArray): void;
+  /** The contents as of this call, whatever is queued or freed before they arrive. */
   read(source: Tensor): Promise<HostArray>;
   /** A promise that the contents are final until the tensor is freed: the device may keep a faster layout of them. */
   freeze(tensor: Tensor): void;

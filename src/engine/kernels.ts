@@ -194,6 +194,20 @@ export interface Kernels {
     rank: number,
   ): void;
 
+  /**
+   * Optional: layers that share their input x [T, K], where nothing is recorded. outs[i] [T, Nᵢ] = the change of hs[i] through ups[i], as
+   * blockProduct makes it, + x · weights[i] [Nᵢ, K]ᵀ.
+   */
+  adaptedProducts?(
+    outs: readonly Tensor[],
+    x: Tensor,
+    weights: readonly Tensor[],
+    hs: readonly Tensor[],
+    ups: readonly Tensor[],
+    coefficients: Tensor,
+    rank: number,
+  ): void;
+
   /** counters i32 [N, C] += by i32 [C], in place. */
   advance(counters: Tensor, by: Tensor): void;
   /**

@@ -45,6 +45,27 @@ export function cutPasses<Key>(
   return passes;
 }
 
+/**
+ * Queues every pass before the results of the one before it are waited for, so that a device with a queue always has work. `queue`
+ * has given its memory back when it returns: a read has the contents as of its call.
+ */
+export async function queueAhead<Item, Result>(
+  items: Iterable<Item>,
+  queue: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  let before: Promise<Result> | null = null;
+  for (const item of items) {
+    const next = queue(item);
+    // A failure is told of where the result is waited for, unless queueing fails first.
+    next.catch(() => undefined);
+    if (before !== null) results.push(await before);
+    before = next;
+  }
+  if (before !== null) results.push(await before);
+  return results;
+}
+
 export interface PackedPass {
   readonly packed: PackedGroups;
   /** Index of the rollout that each completion of the pack belongs to. */

@@ -3,7 +3,7 @@
  * scale in deployed state: 0 for split adapters, 1 for vanilla, which deploys everything it trained.
  */
 import { createHash, webcrypto } from 'node:crypto';
-import type { Adapter } from '../adapters/index.ts';
+import type { Adapter, AdapterPass } from '../adapters/index.ts';
 import {
   ActivationPooling,
   type Features,
@@ -19,7 +19,7 @@ import { readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
 import type { Decoder, PackedGroups, Span } from '../model/index.ts';
 import { scoreGroups } from '../model/index.ts';
 import type { Arm, Granularity } from './arm.ts';
-import { cutPasses, packPass } from './batches.ts';
+import { cutPasses, type PackedPass, type PassGroup, packPass, queueAhead } from './batches.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
 export interface Policy {
@@ -61,28 +61,48 @@ export async function scoreRollouts(
 ): Promise<Scored> {
   const logps: Float32Array[] = new Array(rollouts.length);
   const features: Float32Array[] = [];
-  for (const pass of cutPasses(rollouts, scales, tokensPerPass)) {
-    using scope = new Scope(decoder.head.device);
-    using tape = new Tape(scope.device);
-    const { packed, members } = packPass(scope, decoder.config, rollouts, pass);
-    const pooling = pool === null ? null : new ActivationPooling(scope, adapter, featureSpans(packed, pool));
-    const probe = pooling === null ? {} : { probe: (module: string) => pooling.probe(module) };
-    const groupScales = pass.map(({ key }) => key).filter((key) => key !== 'base');
-    const options =
-      groupScales.length < pass.length
-        ? {}
-        : { project: adapter.project({ coefficients: scaleGroups(scope, packed, groupScales), ...probe }) };
-    const values = await readFloats(scoreGroups(tape, decoder, packed, options));
+  const take = (values: Float32Array, { packed, members }: PackedPass): void =>
     members.forEach((index, i) => {
       const { start, end } = packed.scored[i];
       logps[index] = values.slice(start, end);
     });
-    if (pooling === null) continue;
-    for (const { index, rows } of splitRows(await pooling.read(), packed, members, pool)) {
+  const passes = cutPasses(rollouts, scales, tokensPerPass);
+  if (pool === null) {
+    await queueAhead(passes, (pass) => {
+      using scope = new Scope(decoder.head.device);
+      const laid = packPass(scope, decoder.config, rollouts, pass);
+      return readFloats(scorePass(scope, { decoder, adapter }, laid.packed, pass)).then((values) => take(values, laid));
+    });
+    return { logps, features };
+  }
+  for (const pass of passes) {
+    using scope = new Scope(decoder.head.device);
+    const laid = packPass(scope, decoder.config, rollouts, pass);
+    const pooling = new ActivationPooling(scope, adapter, featureSpans(laid.packed, pool));
+    const probe = (module: string) => pooling.probe(module);
+    take(await readFloats(scorePass(scope, { decoder, adapter }, laid.packed, pass, probe)), laid);
+    for (const { index, rows } of splitRows(await pooling.read(), laid.packed, laid.members, pool)) {
       features[index] = keep(rows, index);
     }
   }
   return { logps, features };
+}
+
+/** log π of a pass's scored tokens, in `scope`: each group under its scale, or all without the adapter. */
+function scorePass(
+  scope: Scope,
+  { decoder, adapter }: Pick<Policy, 'decoder' | 'adapter'>,
+  packed: PackedGroups,
+  pass: readonly PassGroup<number | 'base'>[],
+  probe?: NonNullable<AdapterPass['probe']>,
+): Tensor {
+  const tape = new Tape(scope.device);
+  scope.defer(() => tape[Symbol.dispose]());
+  const scales = pass.map(({ key }) => key).filter((key) => key !== 'base');
+  if (scales.length < pass.length) return scoreGroups(tape, decoder, packed);
+  const coefficients = scaleGroups(scope, packed, scales);
+  const project = adapter.project({ coefficients, ...(probe === undefined ? {} : { probe }) });
+  return scoreGroups(tape, decoder, packed, { project });
 }
 
 /** Activation features (docs/science.md, section 4) in deployed state. No feature needs the head, so it is not computed. */

@@ -4,10 +4,12 @@
  */
 
 import type { Route } from '../adapters/index.ts';
-import { routeGroups, routeTokens } from '../adapters/index.ts';
+import { quarantineInForward, routeGroups, routeTokens, scaleOf } from '../adapters/index.ts';
 import type { BlockCoefficients, Scope } from '../engine/index.ts';
 import type { PackedGroups } from '../model/index.ts';
 import { cutPasses, type PackedPass, type PassGroup } from './batches.ts';
+import type { Policy } from './policy.ts';
+import type { Rollout } from './rollout.ts';
 import type { LossTable } from './settings.ts';
 import type { UpdateInputs } from './update.ts';
 
@@ -58,6 +60,23 @@ export function coefficientsOf(
 /** Whether the KL term of this pass has a backward pass of its own, in which routed rollouts teach both blocks. */
 export function hasOwnKl(pass: Pass, { routes }: UpdateInputs, { klRoute }: LossTable): boolean {
   return klRoute === 'absorb' && pass.some(({ members }) => members.some((index) => routes[index].includes('route')));
+}
+
+/**
+ * Tells of each rollout whether the pass that learns from it has the quarantine in its forward exactly as the sampler had it: its log π
+ * is log π_old then. With routes by token, prompts are absorbed.
+ */
+export function findReadAsSampled(
+  { deployedScale }: Pick<Policy, 'deployedScale'>,
+  rollouts: readonly Pick<Rollout, 'sampled'>[],
+  routes: readonly (readonly Route[])[],
+): readonly boolean[] {
+  const byToken = routes.some((own) => own.length > 1);
+  return rollouts.map(({ sampled }, index) => {
+    const scale = scaleOf(sampled, deployedScale);
+    const along: readonly Route[] = byToken ? ['absorb', ...routes[index]] : routes[index];
+    return along.every((route) => quarantineInForward(route) === scale);
+  });
 }
 
 /** A prompt's tokens are absorbed; completion tokens have their own routes, or the one of their rollout. */

@@ -1,4 +1,4 @@
-/** Computes log π_old, each rollout in the state that sampled it, and the features that the arm asks for, or what it keeps of them. */
+/** Reads rollouts without learning from them: for the features that the arm asks for, log π_old in the state that sampled each, log π_ref. */
 import { scaleOf } from '../adapters/index.ts';
 import type { CondensedRows } from '../gates/index.ts';
 import type { Shards } from '../parallel/index.ts';
@@ -17,8 +17,10 @@ interface ScoreContext {
   readonly shards?: Shards;
 }
 
+/** What the policy's reading of rollouts gave. */
 export interface OldScores {
-  readonly logpOld: readonly Float32Array[];
+  /** log π_old of each rollout; null where nothing but log π_old itself would have needed the reading. */
+  readonly logpOld: readonly (Float32Array | null)[];
   /** Feature rows of each rollout, all or those that the arm kept; empty for an arm that asks for none. */
   readonly features: readonly Float32Array[];
   /** What the arm's condense hook returned for each rollout; null without that hook. */
@@ -27,9 +29,38 @@ export interface OldScores {
   readonly passes: number;
 }
 
-/** log π_old and features of all rollouts; in a run with shards, each rank makes those of its own. */
-export function scoreOld(context: ScoreContext, rollouts: readonly Rollout[]): Promise<OldScores> {
-  return scoreOldInShards(context, rollouts, (own) => scoreOwn(context, own));
+/** The features of all rollouts, and log π_old where it comes from the same pass; in a run with shards, each rank makes those of its own. */
+export function gatherFeatures(context: ScoreContext, rollouts: readonly Rollout[]): Promise<OldScores> {
+  return scoreOldInShards(context, rollouts, (own) => readOwn(context, own));
+}
+
+/** log π of all rollouts, each in the state that sampled it. */
+export function scoreSampled(context: ScoreContext, rollouts: readonly Rollout[]): Promise<readonly Float32Array[]> {
+  const { policy, settings } = context;
+  const { tokensPerPass } = settings.compute;
+  return scoreInShards(context, rollouts, async (own) => {
+    const scale = (i: number): number => scaleOf(own[i].sampled, policy.deployedScale);
+    return (await scoreRollouts(policy, own, scale, { tokensPerPass })).logps;
+  });
+}
+
+/** What is known with log π_old of the rollouts that have none yet, but for those left to the passes that learn. */
+export async function scoreOld(
+  context: ScoreContext,
+  rollouts: readonly Rollout[],
+  known: OldScores,
+  left: readonly boolean[],
+): Promise<OldScores> {
+  const missing = [...rollouts.keys()].filter((i) => known.logpOld[i] === null && !left[i]);
+  const logps = await scoreSampled(
+    context,
+    missing.map((i) => rollouts[i]),
+  );
+  const logpOld = [...known.logpOld];
+  missing.forEach((i, at) => {
+    logpOld[i] = logps[at];
+  });
+  return { ...known, logpOld, passes: known.passes + missing.length };
 }
 
 /** log π_ref of all rollouts. */
@@ -42,38 +73,28 @@ export function scoreBase(context: ScoreContext, rollouts: readonly Rollout[]): 
   });
 }
 
-/** Activation features come from the same pass as log π_old in deployed state. */
-async function scoreOwn({ policy, arm, settings }: ScoreContext, rollouts: readonly Rollout[]): Promise<OldScores> {
+/** Activation features come from a pass in deployed state, and with them log π_old of the rollouts that this state sampled. */
+async function readOwn({ policy, arm, settings }: ScoreContext, rollouts: readonly Rollout[]): Promise<OldScores> {
   const { features: wanted } = arm.sees;
   const { tokensPerPass } = settings.compute;
-  const own = (i: number): number => scaleOf(rollouts[i].sampled, policy.deployedScale);
   const condensed: CondensedRows[] | null = arm.condense === undefined ? null : new Array(rollouts.length);
   const keep = keepOf(arm, condensed);
-  if (wanted?.kind !== 'activation') {
-    const { logps } = await scoreRollouts(policy, rollouts, own, { tokensPerPass });
-    if (wanted === null) return { logpOld: logps, features: [], condensed: null, passes: rollouts.length };
+  const unknown = rollouts.map(() => null);
+  if (wanted === null) return { logpOld: unknown, features: [], condensed: null, passes: 0 };
+  if (wanted.kind === 'gradient') {
     const features = await probeGradients(policy, rollouts, wanted.granularity, tokensPerPass, keep);
-    return { logpOld: logps, features, condensed, passes: 2 * rollouts.length };
+    return { logpOld: unknown, features, condensed, passes: rollouts.length };
   }
-  const pool = wanted.granularity;
-  const deployed = await scoreRollouts(policy, rollouts, () => scaleOf('deployed', policy.deployedScale), {
+  const deployed = scaleOf('deployed', policy.deployedScale);
+  const { logps, features } = await scoreRollouts(policy, rollouts, () => deployed, {
     tokensPerPass,
-    pool,
+    pool: wanted.granularity,
     ...(keep === undefined ? {} : { keep }),
   });
-  // Without a quarantine both states are the same policy, and one pass is enough.
-  const others = [...rollouts.keys()].filter((i) => own(i) !== scaleOf('deployed', policy.deployedScale));
-  const full = await scoreRollouts(
-    policy,
-    others.map((i) => rollouts[i]),
-    () => scaleOf('full', policy.deployedScale),
-    { tokensPerPass },
+  const logpOld = rollouts.map(({ sampled }, i) =>
+    scaleOf(sampled, policy.deployedScale) === deployed ? logps[i] : null,
   );
-  const logpOld = [...deployed.logps];
-  others.forEach((i, at) => {
-    logpOld[i] = full.logps[at];
-  });
-  return { logpOld, features: deployed.features, condensed, passes: rollouts.length + others.length };
+  return { logpOld, features, condensed, passes: rollouts.length };
 }
 
 /** Has the arm condense each rollout's rows into `condensed`; undefined for an arm that is shown all rows. */

@@ -99,9 +99,9 @@ describe('features', () => {
   });
 
   it.each([
-    { what: 'early', kind: 'activation' as const, hooks: ['reward'] as const, grade: 0, score: 3 },
-    { what: 'early for a screen', kind: 'activation' as const, hooks: ['screen'] as const, grade: 0, score: 3 },
-    { what: 'late', kind: 'activation' as const, hooks: ['route'] as const, grade: 0, score: 3 },
+    { what: 'early', kind: 'activation' as const, hooks: ['reward'] as const, grade: 0, score: 2 },
+    { what: 'early for a screen', kind: 'activation' as const, hooks: ['screen'] as const, grade: 0, score: 2 },
+    { what: 'late', kind: 'activation' as const, hooks: ['route'] as const, grade: 0, score: 2 },
     { what: 'early', kind: 'gradient' as const, hooks: ['reward', 'screen'] as const, grade: 0, score: 3 },
     { what: 'late', kind: 'gradient' as const, hooks: ['route'] as const, grade: 0, score: 3 },
     { what: 'not at all', kind: null, hooks: ['reward', 'screen', 'route'] as const, grade: 0, score: 2 },

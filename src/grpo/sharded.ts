@@ -9,7 +9,7 @@ import type { PromptedCompletion } from './rollout.ts';
 import type { Sampler } from './sampler.ts';
 import type { OldScores } from './score.ts';
 import type { GrpoSettings } from './settings.ts';
-import type { UpdateInputs, UpdateResult } from './update.ts';
+import type { Accumulated, UpdateInputs } from './update.ts';
 
 /** The run's shards, if it has any, beside the number of prompts that they divide. */
 export interface Sharding {
@@ -80,8 +80,6 @@ export async function scoreOldInShards<Rolled extends PromptedCompletion>(
   };
 }
 
-type Accumulated = Pick<UpdateResult, 'loss' | 'rollouts' | 'leaks'>;
-
 /** Makes the gradients of each shard from zero, sums them in the tree over shards, and gives every rank the sum. */
 export async function sumOverShards(
   shards: Shards,
@@ -103,6 +101,7 @@ export async function sumOverShards(
   return {
     loss: sumPairs(all.map(({ loss }) => loss)),
     rollouts: all.flatMap(({ rollouts }) => rollouts),
+    logpOld: all.flatMap(({ logpOld }) => logpOld),
     leaks: { keep: worst('keep'), route: worst('route') },
   };
 }

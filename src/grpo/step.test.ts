@@ -31,7 +31,7 @@ describe('an arm without hooks', () => {
     expect(await lab.step(await absorb.open({}, {} as ArmTools))).toEqual(plain);
   });
 
-  it('costs nothing: one pass in the states that sampled, one of the base, one that learns', async () => {
+  it('costs nothing: one pass in the deployed state that sampled some, one of the base, one that learns', async () => {
     const { passes } = await lab.step(plainArm);
     expect(passes).toMatchObject({ grade: 0, score: 2, route: 0, learn: 1 });
     // The prompts, then a pass per token until the last row is finished.
@@ -62,6 +62,21 @@ describe('an arm without hooks', () => {
     expect(passes).toMatchObject({ grade: 0, score: 0, route: 0, learn: 0 });
     expect(outcome).toMatchObject({ trained: [], skippedGroups: [true, true], result: null, learnedRewards: null });
   });
+});
+
+it('compares the sampler with the pass that learns, where no other pass reads the rollouts', async () => {
+  const full = { sampling: { deployedSampling: 0 } };
+  const { outcome, passes } = await lab.step(plainArm, { changes: full });
+  expect(passes.score).toBe(1);
+  const rollouts = trainedOf(outcome);
+  expect(outcome.logpOld).toEqual(await lab.score(rollouts, 'prompt'));
+  const apart = rollouts.map(({ sampledLogps }, i) => furthest(sampledLogps ?? [], outcome.logpOld[i]));
+  expect(outcome.parity).toBe(Math.max(...apart));
+  const another = (sampler: Sampler): Sampler => ({
+    sample: async (...asked) =>
+      (await sampler.sample(...asked)).map((own) => ({ ...own, fullLogps: own.fullLogps.map((logp) => logp - 0.1) })),
+  });
+  await expect(lab.step(plainArm, { changes: full, through: another })).rejects.toThrow('policy parity');
 });
 
 describe('the prompt hook', () => {
@@ -138,8 +153,8 @@ describe('the prompt hook', () => {
     };
     const { passes: _one, ...plain } = await lab.step(plainArm);
     const { passes: _other, ...copied } = await lab.step(copies);
-    // Prompts that are other arrays are scored again, which costs and changes nothing.
-    const scoringPasses = 2 * plain.outcome.rollouts.length + copied.outcome.rollouts.length;
+    // Prompts that are other arrays have a reading of their own for the parity guard, which costs and changes nothing.
+    const scoringPasses = plain.outcome.scoringPasses + copied.outcome.rollouts.length;
     expect(copied).toEqual({ ...plain, outcome: { ...plain.outcome, scoringPasses } });
   });
 

@@ -12,8 +12,9 @@ import { drawTasks } from './draw.ts';
 import { assertParity } from './guard.ts';
 import { adapterHash, type Policy } from './policy.ts';
 import type { Rollout, Task } from './rollout.ts';
+import { findReadAsSampled } from './route-passes.ts';
 import { type SampleContext, sampleRollouts } from './sample.ts';
-import { type OldScores, scoreBase, scoreOld } from './score.ts';
+import { gatherFeatures, type OldScores, scoreBase, scoreOld, scoreSampled } from './score.ts';
 import { look } from './seen.ts';
 import { coveredTasks } from './teacher.ts';
 import { type UpdateResult, updatePolicy } from './update.ts';
@@ -99,27 +100,36 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const advantages = Float32Array.from(trained, (i) => values[i]);
 
   enter('score');
-  const sampled = early === null ? await scoreOld(context, kept) : pick(early, trained);
   const learned = kept.map((rollout) => ({ ...rollout, prompt: rollout.learnPrompt }));
+  const asSampled = kept.every(({ prompt, learnPrompt }) => prompt === learnPrompt);
+  const read = early !== null && asSampled ? pick(early, trained) : await gatherFeatures(context, learned);
+  // Under other prompts than the sampler's, its log-probabilities have to be compared with a reading of their own.
+  const logpSampled = asSampled ? null : await scoreSampled(context, kept);
   const [hash, logpBase] = await Promise.all([adapterHash(policy), scoreBase(context, learned)]);
   await shards?.expectSame('the adapter', hash);
-  const { parityTolerance: tolerance, parityOver: over } = settings.safety;
-  const guarded = { rollouts: kept, logpOld: sampled.logpOld, hashSampled, hashScored: hash };
-  const parity = assertParity({ ...guarded, tolerance, over });
-  const asSampled = kept.every(({ prompt, learnPrompt }) => prompt === learnPrompt);
-  const old = asSampled ? sampled : await scoreOld(context, learned);
-  const { logpOld, features, condensed } = old;
 
   enter('route');
+  const { features, condensed } = read;
   const told = watched === null ? {} : { watched: pickWatched(watched, trained) };
-  const scored = { ...look(context, index, kept, old), ...told, advantages: advantages.slice() };
+  const scored = { ...look(context, index, kept, read), ...told, advantages: advantages.slice() };
   const routing = arm.route === undefined ? absorbAll(kept.length) : checkRouting(await arm.route(scored), kept);
+  const { routes } = routing;
+
+  enter('score');
+  const old = await scoreOld(context, learned, read, findReadAsSampled(policy, kept, routes));
 
   enter('learn');
-  const inputs = { rollouts: learned, advantages, logpOld, logpBase, routes: routing.routes };
-  const result = kept.length === 0 ? null : await updatePolicy(context, inputs, index);
+  const { parityTolerance: tolerance, parityOver: over } = settings.safety;
+  let [parity, logpOld]: [number, readonly Float32Array[]] = [0, []];
+  const confirm = (all: readonly Float32Array[]): void => {
+    const guarded = { rollouts: kept, logpOld: logpSampled ?? all, hashSampled, hashScored: hash };
+    [parity, logpOld] = [assertParity({ ...guarded, tolerance, over }), all];
+  };
+  const inputs = { rollouts: learned, advantages, logpOld: old.logpOld, logpBase, routes };
+  const result = kept.length === 0 ? null : await updatePolicy({ ...context, confirm }, inputs, index);
+  if (result === null) confirm([]);
   const seen = { rollouts, rewards, watched, learnedRewards, screening, advantages: values, skippedGroups: skipped };
-  const scoringPasses = sampled.passes + kept.length + (asSampled ? 0 : old.passes);
+  const scoringPasses = old.passes + kept.length + (asSampled ? 0 : (early?.passes ?? 0) + kept.length);
   return { ...seen, trained, scoringPasses, logpOld, logpBase, features, condensed, routing, result, parity, hash };
 }
 
@@ -145,7 +155,7 @@ async function gradeAndLook(context: StepContext, rollouts: readonly Rollout[]) 
   grading.catch(() => undefined);
   if (shards !== undefined) await grading;
   enter('score');
-  const early = await scoreOld(context, rollouts);
+  const early = await gatherFeatures(context, rollouts);
   enter('grade');
   return { rewards: await grading, early };
 }

@@ -167,6 +167,30 @@ describe('updates', () => {
     expect(furthest(Array.from(once[0]), Array.from(single[0]))).toBeGreaterThan(1e-4);
   });
 
+  it('takes log π_old from the first pass where none is given, and confirms it before the policy changes', async () => {
+    const settings = tinyWith({ optimiser: { warmupUpdates: 0 }, updates: 1_000_000, loss: { epochs: 2 } });
+    const scale = (i: number): number => (mixed[i] === 'keep' ? 0 : 1);
+    const { logps } = await scoreRollouts(policy, inputs.rollouts, scale, settings.compute);
+    // Of two rollouts that share a pass, one has a log π_old that is not that of the pass.
+    const given = logps.map((own, i) => (i === 3 ? own.map((logp) => logp + 0.1) : own));
+    const unknown = given.map((own, i) => (i === 3 ? own : null));
+    const update = (logpOld: UpdateInputs['logpOld'], confirm: (all: readonly Float32Array[]) => void) =>
+      restoring(async (optimiser) => {
+        const context = { policy, optimiser, arm: { sees: seesNothing }, settings, confirm };
+        await updatePolicy(context, { ...inputs, logpOld }, 0);
+      });
+    const told: (readonly Float32Array[])[] = [];
+    const taken = await update(unknown, (all) => void told.push(all));
+    expect(told).toEqual([given]);
+    expect(taken).toEqual(await update(given, () => undefined));
+    const before = await Promise.all(policy.adapter.parameters.map(({ value }) => readFloats(value)));
+    const refuse = (): never => {
+      throw new Error('not the policy that sampled');
+    };
+    await expect(update(unknown, refuse)).rejects.toThrow('not the policy that sampled');
+    expect(await Promise.all(policy.adapter.parameters.map(({ value }) => readFloats(value)))).toEqual(before);
+  });
+
   it('moments that begin anew in the middle of a run are corrected as at its start', async () => {
     const settings = tinyWith({ optimiser: { warmupUpdates: 0 }, updates: 1_000_000 });
     const twiceFrom = (step: number, momentsFrom: number) =>

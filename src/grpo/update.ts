@@ -3,13 +3,23 @@
  * add up to those of one pass over everything.
  */
 import { ActivationTerm, type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
-import { type AdamW, multiply, readFloats, Scope, type StepOptions, sum, Tape, warmupCosine } from '../engine/index.ts';
-import { scoreGroups } from '../model/index.ts';
+import {
+  type AdamW,
+  multiply,
+  readFloats,
+  Scope,
+  type StepOptions,
+  sum,
+  Tape,
+  type Tensor,
+  warmupCosine,
+} from '../engine/index.ts';
+import { type Span, scoreGroups } from '../model/index.ts';
 import type { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
 import { checkTerm } from './answers.ts';
 import type { Arm } from './arm.ts';
-import { lay, packPass, spread } from './batches.ts';
+import { lay, type PackedPass, packPass, queueAhead, spread } from './batches.ts';
 import { klEstimate, tokenLoss } from './loss.ts';
 import type { Policy } from './policy.ts';
 import type { PromptedCompletion } from './rollout.ts';
@@ -20,7 +30,8 @@ import { sumOverShards } from './sharded.ts';
 export interface UpdateInputs {
   readonly rollouts: readonly PromptedCompletion[];
   readonly advantages: Float32Array;
-  readonly logpOld: readonly Float32Array[];
+  /** null: the policy reads the rollout as it sampled it, so log π_old is the log π of the first pass that learns from it. */
+  readonly logpOld: readonly (Float32Array | null)[];
   readonly logpBase: readonly Float32Array[];
   /** For each rollout: one route, or one per completion token. */
   readonly routes: readonly (readonly Route[])[];
@@ -42,7 +53,13 @@ export interface Leaks {
   readonly route: number | null;
 }
 
-type RolloutReport = UpdateResult['rollouts'][number];
+type LearnedRollout = UpdateResult['rollouts'][number] & { readonly logpOld: Float32Array };
+
+/** What the passes of all rollouts gave. */
+export interface Accumulated extends Pick<UpdateResult, 'loss' | 'rollouts' | 'leaks'> {
+  /** log π_old of each rollout: the one given, or log π of its pass. */
+  readonly logpOld: readonly Float32Array[];
+}
 
 export interface UpdateContext {
   readonly policy: Policy;
@@ -53,23 +70,28 @@ export interface UpdateContext {
   readonly momentsFrom?: number;
   /** The shards that gradients are summed over; absent in a run without them. */
   readonly shards?: Shards;
+  /** Is told log π_old of all rollouts before the policy changes; what it throws ends the update. */
+  readonly confirm?: (logpOld: readonly Float32Array[]) => void;
 }
 
 /** `step` counts updates from 0. */
 export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs, step: number): Promise<UpdateResult> {
-  const { policy, optimiser, arm, settings, momentsFrom = 0, shards } = context;
+  const { policy, optimiser, arm, settings, momentsFrom = 0, shards, confirm } = context;
   const { epochs } = settings.loss;
   const { learningRate: highest, warmupUpdates } = settings.optimiser;
   const learningRate = highest * warmupCosine(step, warmupUpdates, settings.updates);
   let result: UpdateResult | undefined;
+  let known = inputs;
+  const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings, arm);
+  const makeGradients = () => {
+    if (shards !== undefined) return sumOverShards(shards, optimiser, known, settings, accumulate);
+    optimiser.zeroGradients();
+    return accumulate(known);
+  };
   for (let epoch = 0; epoch < epochs; epoch++) {
-    const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings, arm);
-    const makeGradients = () => {
-      if (shards !== undefined) return sumOverShards(shards, optimiser, inputs, settings, accumulate);
-      optimiser.zeroGradients();
-      return accumulate(inputs);
-    };
-    const { loss, rollouts, leaks } = await makeGradients();
+    const { loss, rollouts, leaks, logpOld } = await makeGradients();
+    if (epoch === 0) confirm?.(logpOld);
+    known = { ...inputs, logpOld };
     await arm.gradient?.(policy.adapter.parameters, async () => void (await makeGradients()));
     const blockNorms = await readBlockNorms(policy);
     optimiser.update((step - momentsFrom) * epochs + epoch + 1, stepOptions(settings.optimiser, learningRate));
@@ -95,70 +117,120 @@ export async function accumulateGradients(
   inputs: UpdateInputs,
   settings: GrpoSettings,
   arm: Pick<Arm, 'term'> = {},
-): Promise<Pick<UpdateResult, 'loss' | 'rollouts' | 'leaks'>> {
-  const reports: RolloutReport[] = new Array(inputs.rollouts.length);
+): Promise<Accumulated> {
+  const reports: LearnedRollout[] = new Array(inputs.rollouts.length);
   const leaks: { keep: number | null; route: number | null } = { keep: null, route: null };
   let loss = 0;
   for (const { route, passes } of cutByRoute(inputs, settings.compute.tokensPerPass)) {
     const watched = route === 'keep' ? 'quarantine' : route === 'route' ? 'deployed' : null;
     const before = watched === null ? 0 : (await readBlockNorms(policy))[watched];
-    for (const pass of passes) loss += await backwardPass(policy, optimiser, pass, inputs, settings, arm, reports);
+    const losses: number[] = [];
+    if (arm.term === undefined) {
+      const learn = (pass: Pass) => backwardPass(policy, optimiser, pass, inputs, settings, reports);
+      losses.push(...(await queueAhead(passes, learn)));
+    } else {
+      for (const pass of passes)
+        losses.push(await backwardWithTerm(policy, optimiser, pass, inputs, settings, arm, reports));
+    }
     if (watched !== null && (route === 'keep' || route === 'route')) {
       const gained = Math.abs((await readBlockNorms(policy))[watched] - before);
       const felt = passes.flat().flatMap(({ members }) => members.map((index) => reports[index].norms[watched]));
       leaks[route] = Math.max(gained, ...felt);
     }
-    for (const pass of passes) {
-      if (hasOwnKl(pass, inputs, settings.loss)) loss += await backwardKl(policy, optimiser, pass, inputs, settings);
-    }
+    const apart = passes.filter((pass) => hasOwnKl(pass, inputs, settings.loss));
+    losses.push(...(await queueAhead(apart, (pass) => backwardKl(policy, optimiser, pass, inputs, settings))));
+    loss = losses.reduce((sum, value) => sum + value, loss);
   }
-  return { loss, rollouts: reports, leaks };
+  const rollouts = reports.map(({ logpOld: _logpOld, ...report }) => report);
+  return { loss, rollouts, leaks, logpOld: reports.map(({ logpOld }) => logpOld) };
 }
 
-async function backwardPass(
-  { decoder, adapter, recompute = false }: Policy,
+/** A pass whose loss is queued: what its backward pass and its report need. */
+interface QueuedPass extends PackedPass {
+  readonly energy: GradientEnergy;
+  readonly term: ActivationTerm | null;
+  readonly loss: Tensor;
+  readonly ratio: Tensor;
+  readonly k3: Tensor;
+  readonly old: Tensor;
+}
+
+/** Queues the pass and gives its memory back; the promise is of its loss, when the rollouts' reports are in place. */
+function backwardPass(
+  policy: Policy,
+  optimiser: AdamW,
+  pass: Pass,
+  inputs: UpdateInputs,
+  settings: GrpoSettings,
+  reports: LearnedRollout[],
+): Promise<number> {
+  using scope = new Scope(policy.decoder.head.device);
+  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute: policy.recompute ?? false });
+  const queued = queueLoss(scope, tape, policy, pass, inputs, settings, false);
+  tape.backward(queued.loss);
+  return readPass(queued, settings, reports);
+}
+
+/** The same for an arm with a term, which sees the activations of the pass before it runs backward. */
+async function backwardWithTerm(
+  policy: Policy,
   optimiser: AdamW,
   pass: Pass,
   inputs: UpdateInputs,
   settings: GrpoSettings,
   arm: Pick<Arm, 'term'>,
-  reports: RolloutReport[],
+  reports: LearnedRollout[],
 ): Promise<number> {
-  using scope = new Scope(decoder.head.device);
-  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute });
+  using scope = new Scope(policy.decoder.head.device);
+  using tape = new Tape(scope.device, { learn: optimiser.learn, recompute: policy.recompute ?? false });
+  const queued = queueLoss(scope, tape, policy, pass, inputs, settings, true);
+  const added = queued.term === null ? 0 : await settleTerm(queued.term, arm, settings);
+  tape.backward(queued.loss);
+  return (await readPass(queued, settings, reports)) + added;
+}
+
+function queueLoss(
+  scope: Scope,
+  tape: Tape,
+  { decoder, adapter }: Policy,
+  pass: Pass,
+  inputs: UpdateInputs,
+  settings: GrpoSettings,
+  withTerm: boolean,
+): QueuedPass {
   const { packed, members } = packPass(scope, decoder.config, inputs.rollouts, pass);
   const coefficients = coefficientsOf(scope, pass, { packed, members }, inputs, settings.loss);
   const energy = new GradientEnergy(scope, adapter.rank, packed.completions);
-  const { completions, tokens } = packed;
-  const term = arm.term === undefined ? null : new ActivationTerm(scope, adapter, completions, tokens);
+  const { completions, tokens, scored } = packed;
+  const term = withTerm ? new ActivationTerm(scope, adapter, completions, tokens) : null;
   const probe = (module: string) => term?.probe(module, energy.probe) ?? energy.probe;
-  const project = adapter.project({ coefficients, probe });
-  const logp = scoreGroups(tape, decoder, packed, { project });
+  const logp = scoreGroups(tape, decoder, packed, { project: adapter.project({ coefficients, probe }) });
+  const of = <Value>(values: ArrayLike<Value>): Value[] => members.map((index) => values[index]);
   const tensor = (data: Float32Array, label: string) => scope.from(data, [data.length], label);
-  const perToken = (values: readonly Float32Array[], label: string) =>
-    tensor(
-      lay(
-        packed.scored,
-        members.map((index) => values[index]),
-      ),
-      label,
-    );
-  const perRollout = (value: (index: number) => number, label: string) =>
-    tensor(spread(packed.scored, members.map(value)), label);
-  const { loss, ratio, k3 } = tokenLoss(
+  const old = layOld(scope, logp, scored, of(inputs.logpOld));
+  const weights = members.map((index) => tokenWeight(inputs.rollouts[index], settings));
+  const parts = tokenLoss(
     tape,
     {
       logp,
-      logpOld: perToken(inputs.logpOld, 'log π_old'),
-      logpBase: perToken(inputs.logpBase, 'log π_ref'),
-      advantage: perRollout((index) => inputs.advantages[index], 'advantages'),
-      weight: perRollout((index) => tokenWeight(inputs.rollouts[index], settings), 'token weights'),
+      logpOld: old,
+      logpBase: tensor(lay(scored, of(inputs.logpBase)), 'log π_ref'),
+      advantage: tensor(spread(scored, of(inputs.advantages)), 'advantages'),
+      weight: tensor(spread(scored, weights), 'token weights'),
     },
     { clip: settings.loss.clip, klWeight: hasOwnKl(pass, inputs, settings.loss) ? 0 : settings.loss.klWeight },
   );
-  const added = term === null ? 0 : await settleTerm(term, arm, settings);
-  tape.backward(loss);
-  const [ratios, k3s, norms] = [await readFloats(ratio), await readFloats(k3), await energy.read()];
+  return { packed, members, energy, term, old, ...parts };
+}
+
+/** Asks for the results of a pass that is queued, and puts the reports of its rollouts in place; the promise is of its loss. */
+async function readPass(
+  { packed, members, energy, loss, ratio, k3, old }: QueuedPass,
+  settings: GrpoSettings,
+  reports: LearnedRollout[],
+): Promise<number> {
+  const reads = [ratio, k3, old, loss].map(readFloats);
+  const [norms, ratios, k3s, olds, [total]] = await Promise.all([energy.read(), ...reads]);
   members.forEach((index, i) => {
     const { start, end } = packed.scored[i];
     const own = ratios.subarray(start, end);
@@ -167,9 +239,21 @@ async function backwardPass(
       clipped: average(own.map((r) => (Math.abs(r - 1) > settings.loss.clip ? 1 : 0))),
       k3: average(k3s.subarray(start, end)),
       norms: norms[i],
+      logpOld: olds.slice(start, end),
     };
   });
-  return (await readFloats(loss))[0] + added;
+  return total;
+}
+
+/** log π_old of a pass's scored tokens: what is known, and for the rest a copy of log π, through which no gradient flows. */
+function layOld(scope: Scope, logp: Tensor, scored: readonly Span[], known: readonly (Float32Array | null)[]): Tensor {
+  const old = scope.empty(logp.shape, 'log π_old');
+  scope.device.kernels.copy(old, logp);
+  scored.forEach(({ start, end }, i) => {
+    const own = known[i];
+    if (own !== null) scope.device.write(old.rows(start, end), own);
+  });
+  return old;
 }
 
 /** Gives the arm's term its slopes at the activations of the pass, and returns what it adds to the loss. */
@@ -182,7 +266,7 @@ async function settleTerm(term: ActivationTerm, arm: Pick<Arm, 'term'>, { sampli
 }
 
 /** The backward pass of β k3 alone, in which routed rollouts are absorbed: both blocks learn. */
-async function backwardKl(
+function backwardKl(
   { decoder, adapter, recompute = false }: Policy,
   optimiser: AdamW,
   pass: Pass,
@@ -206,7 +290,7 @@ async function backwardKl(
   const k3 = klEstimate(tape, logp, scope.from(reference, [reference.length], 'log π_ref'));
   const loss = sum(tape, multiply(tape, k3, scope.from(weights, [weights.length], 'KL weights')));
   tape.backward(loss);
-  return (await readFloats(loss))[0];
+  return readFloats(loss).then(([total]) => total);
 }
 
 /** The weight of a token. Dr.GRPO: 1 / (group · maxNewTokens · promptsPerStep). Classic: 1 / (group · length · promptsPerStep). */

@@ -74,10 +74,12 @@ describe('what a watch hook says', () => {
     const states = { sampling: { deployedSampling: 0.5 } };
     const { outcome } = await lab.step(arm, { rewards, changes: states });
     expect(rows).toBe(8);
-    // Eight in deployed state, four more in full state, and π_ref of the four that are trained.
-    expect(outcome.scoringPasses).toBe(8 + 4 + 4);
+    // Eight in deployed state, and π_ref of the four that are trained, whose log π_old comes from learning or from the features' pass.
+    expect(outcome.scoringPasses).toBe(8 + 4);
     const plain = await lab.step(plainArm, { rewards, changes: states });
-    expect(plain.outcome.scoringPasses).toBe(4 + 4);
+    const sampledDeployed = plain.outcome.trained.filter((i) => plain.outcome.rollouts[i].sampled === 'deployed');
+    expect(sampledDeployed.length).toBeGreaterThan(0);
+    expect(plain.outcome.scoringPasses).toBe(sampledDeployed.length + 4);
   });
 
   it('is prepared while programs run: features are made before the grader has answered', async () => {

@@ -4,7 +4,7 @@
  */
 import { attention, matmul, normRotary, rmsNorm, rotaryTable, type Segment, Segments } from '../../src/engine/index.ts';
 import { frozen, ints, learn, type OpCase } from '../device/case.ts';
-import { sharedInputCase } from '../device/cases-adapter.ts';
+import { sharedInputCase, unrecordedCase } from '../device/cases-adapter.ts';
 
 /** Prompts, each followed by the completions that see it; the first completion of a prompt lies right behind it. */
 function groups(prompts: number, prompt: number, completions: readonly number[]): Segment[] {
@@ -99,5 +99,7 @@ export function largeCases(): OpCase[] {
     },
     sharedInputCase(1100, 320, 4096, 32),
     sharedInputCase(200, 4096, 264, 32),
+    ...[0, 1, 2].map((which) => unrecordedCase(256, 2560, [4096, 1024, 1024], 32, which)),
+    ...[0, 1].map((which) => unrecordedCase(160, 2560, [9728, 9728], 32, which)),
   ];
 }

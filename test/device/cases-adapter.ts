@@ -144,6 +144,44 @@ function givenUpCase(tokens: number, channels: number, outputs: number, rank: nu
   };
 }
 
+/** Layers of one input while nothing learns, as in decoding: they are computed together where a device can. `run` returns one of them. */
+export function unrecordedCase(
+  tokens: number,
+  channels: number,
+  outputs: readonly number[],
+  rank: number,
+  which: number,
+): OpCase {
+  const total = outputs.reduce((sum, width) => sum + width, 0);
+  const factors = outputs.flatMap((width, i) => [
+    [`down${i}`, frozen(`down${i}`, [4 * rank, channels])] as const,
+    [`up${i}`, frozen(`up${i}`, [4 * rank, width])] as const,
+  ]);
+  return {
+    name: `adaptedLinears unrecorded ${tokens}×${channels}→${outputs.join('+')} rank ${rank}, layer ${which}`,
+    inputs: {
+      x: frozen('x', [tokens, channels]),
+      weights: frozen('w', [total, channels]),
+      ...Object.fromEntries(factors),
+    },
+    differences: false,
+    run(tape, { x, weights, ...given }, scope) {
+      let start = 0;
+      const layers = outputs.map((width, i) => {
+        const weight = weights.rows(start, start + width);
+        start += width;
+        const [down, up] = [given[`down${i}`], given[`up${i}`]];
+        return {
+          weight,
+          bias: null,
+          adapter: { rank, down, up, learnDown: given[`down${i}½`], learnUp: given[`up${i}½`] },
+        };
+      });
+      return adaptedLinears(tape, x, layers, blockScales(scope, tokens, 1, 0.3))[which];
+    },
+  };
+}
+
 export function adapterCases(): OpCase[] {
   const together = [sharedInputCase(5, 6, 4, 2), sharedInputCase(140, 320, 136, 16), sharedInputCase(70, 320, 64, 32)];
   const alone = sizes.flatMap((size) => [
@@ -152,5 +190,13 @@ export function adapterCases(): OpCase[] {
     adapterCase(size, 'mixed routes', mixed, 'parameter'),
     adapterCase(size, 'quarantine scale 0.3', 0.3, 'branch'),
   ]);
-  return [...alone, ...together, apartCase(5, 6, 4, 2), givenUpCase(6, 5, 4, 2), givenUpCase(130, 320, 136, 16)];
+  const unrecorded = [0, 1, 2].map((which) => unrecordedCase(70, 320, [136, 64, 64], 16, which));
+  return [
+    ...alone,
+    ...together,
+    ...unrecorded,
+    apartCase(5, 6, 4, 2),
+    givenUpCase(6, 5, 4, 2),
+    givenUpCase(130, 320, 136, 16),
+  ];
 }

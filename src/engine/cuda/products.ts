@@ -30,10 +30,11 @@ export function productKernels(
   queue: Queue,
   blas: Blas,
   home: () => Device,
-): Pick<Kernels, 'products' | 'blockProduct'> {
+): Pick<Kernels, 'products' | 'blockProduct' | 'adaptedProducts'> {
   return {
     products(outs, x, weights) {
-      if (multiplyBatch(queue, blas, outs, x, weights) || multiplyJoined(queue, blas, home(), outs, x, weights)) return;
+      if (multiplyBatch(queue, blas, outs, null, x, weights) || multiplyJoined(queue, blas, home(), outs, x, weights))
+        return;
       outs.forEach((out, i) => {
         home().kernels.matmul(out, x, weights[i], { ...transposed, accumulate: false });
       });
@@ -49,6 +50,21 @@ export function productKernels(
         const [some, theirs] = [hs, weights].map((all) => all.slice(start, start + together));
         if (byOwnKernel) changeBlocks(queue, out, before, some, theirs, coefficients, rank);
         else multiplyBlocks(home(), out, before, some[0], theirs[0], coefficients, rank);
+      }
+    },
+    adaptedProducts(outs, x, weights, hs, ups, coefficients, rank) {
+      const { kernels } = home();
+      if (!changeTogether(queue, outs, hs, ups, coefficients, rank)) {
+        outs.forEach((out, i) => {
+          kernels.blockProduct?.(out, null, [hs[i]], [ups[i]], coefficients, rank);
+        });
+      }
+      for (const { start, end } of equalRuns(weights)) {
+        const [some, theirs] = [outs.slice(start, end), weights.slice(start, end)];
+        if (some.length > 1 && multiplyBatch(queue, blas, some, some[0], x, theirs)) continue;
+        some.forEach((out, i) => {
+          kernels.matmul(out, x, theirs[i], { ...transposed, accumulate: true });
+        });
       }
     },
   };
@@ -79,19 +95,60 @@ function changeBlocks(
   const grid = [Math.ceil(across / strip), along] as const;
   const sizes = [coefficients, rows, columns];
   if (capability === hopper) {
-    const left = 2 * Math.ceil(depth / panel) * panel * panel;
-    const stages = hs.length === 1 ? 3 : 2 * hs.length;
-    const elements = hs.length * left + stages * depth * tileColumns + tileRows * (tileColumns + 8);
-    const shape = { grid, block: threads, sharedBytes: 2 * elements + panelAlignment };
+    const shape = { grid, block: threads, sharedBytes: changeBytes(depth, hs.length) };
     const pairs = [0, 1, 2].flatMap((i) => [hs[i] ?? null, weights[i] ?? null]);
-    const adding = addend === null ? 0 : 1;
-    const definitions = [`DEPTH=${depth}`, `RANK=${rank}`, `PARTS=${hs.length}`, `ADDING=${adding}`];
+    const definitions = changeDefinitions(depth, rank, hs.length, addend !== null);
     queue.launch('change', 'blockProduct', definitions, shape, [out, addend, ...pairs, ...sizes, strip]);
     return;
   }
   const elements = tileRows * (depth + 8) + Math.min(2, strip) * (depth + tileRows) * (tileColumns + 8);
   const shape = { grid, block: threads, sharedBytes: 2 * elements };
   queue.launch('matmul', 'blockProduct', [], shape, [out, addend, hs[0], weights[0], ...sizes, depth, rank, strip]);
+}
+
+/** The changes of up to three layers in one launch, for a few rows on Hopper; false where that does not apply. */
+function changeTogether(
+  queue: Queue,
+  outs: readonly Tensor[],
+  hs: readonly Tensor[],
+  ups: readonly Tensor[],
+  coefficients: Tensor,
+  rank: number,
+): boolean {
+  const { capability, multiprocessors } = queue.gpu.facts;
+  const [rows, depth] = hs[0].shape;
+  const whole = rank % 16 === 0 && depth <= mostBlockDepth && outs.every(({ shape }) => shape[1] % 8 === 0);
+  if (capability !== hopper || outs[0].dtype !== 'bf16' || !whole || rows === 0 || rows > fewRows) return false;
+  if (outs.length > mostSplit || !queue.aligned(...outs, ...hs, ...ups)) return false;
+  const along = Math.ceil(rows / tileRows);
+  const across = outs.map(({ shape }) => Math.ceil(shape[1] / tileColumns));
+  const strips = Math.max(1, Math.floor((blocksPerProcessor * multiprocessors) / along));
+  const strip = Math.ceil(across.reduce((sum, tiles) => sum + tiles, 0) / strips);
+  const grid = [Math.ceil(Math.max(...across) / strip), along, outs.length] as const;
+  const shape = { grid, block: threads, sharedBytes: changeBytes(depth, 1) };
+  const targets = [0, 1, 2].map((i) => outs[i] ?? null);
+  const pairs = [0, 1, 2].flatMap((i) => [hs[i] ?? null, ups[i] ?? null]);
+  const widths = [0, 1, 2].map((i) => outs[i]?.shape[1] ?? 0);
+  const parameters = [...targets, ...pairs, coefficients, rows, ...widths, strip];
+  queue.launch('change', 'blockProducts', changeDefinitions(depth, rank, 1, false), shape, parameters);
+  return true;
+}
+
+/** Shared memory of a block on Hopper. */
+function changeBytes(depth: number, parts: number): number {
+  const left = 2 * Math.ceil(depth / panel) * panel * panel;
+  const stages = parts === 1 ? 3 : 2 * parts;
+  return 2 * (parts * left + stages * depth * tileColumns + tileRows * (tileColumns + 8)) + panelAlignment;
+}
+
+function changeDefinitions(depth: number, rank: number, parts: number, adding: boolean): readonly string[] {
+  return [`DEPTH=${depth}`, `RANK=${rank}`, `PARTS=${parts}`, `ADDING=${adding ? 1 : 0}`];
+}
+
+/** Runs of neighbours with equal shapes. */
+function equalRuns(tensors: readonly Tensor[]): { readonly start: number; readonly end: number }[] {
+  const starts = [...tensors.keys()].filter((i) => i === 0 || tensors[i].shape[0] !== tensors[i - 1].shape[0]);
+  return starts.map((start, i) => ({ start, end: starts[i + 1] ?? tensors.length }));
 }
 
 /** Whether each tensor begins where the one before it ends. */
@@ -103,11 +160,12 @@ function sideBySide(tensors: readonly Tensor[]): boolean {
   });
 }
 
-/** One batched product, for a few rows and weights of equal shape. */
+/** One batched product, for a few rows and weights of equal shape; `addend` is the first of as many tensors, or null. */
 function multiplyBatch(
   queue: Queue,
   blas: Blas,
   outs: readonly Tensor[],
+  addend: Tensor | null,
   x: Tensor,
   weights: readonly Tensor[],
 ): boolean {
@@ -116,7 +174,7 @@ function multiplyBatch(
   const equal = weights.every(({ shape }) => shape[0] === N);
   if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || M > fewRows || N === 0 || !equal) return false;
   if (!sideBySide(weights) || !sideBySide(outs)) return false;
-  return multiplyLarge(queue, blas, outs[0], null, x, weights[0], transposed, { batch: outs.length, M, N, K }, true);
+  return multiplyLarge(queue, blas, outs[0], addend, x, weights[0], transposed, { batch: outs.length, M, N, K }, true);
 }
 
 /** One product with all weights, for a few rows; then its columns go where they belong. */

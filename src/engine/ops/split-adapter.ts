@@ -98,11 +98,14 @@ export function adaptedLinears(
       ? shapes.map((shape) => tape.empty(shape, 'bottleneck', x.dtype))
       : tape.stack(shapes, 'bottleneck', x.dtype);
   if (kernels.products !== undefined) kernels.products(hs, x, downs);
-  const outs = layers.map((layer, i) => {
-    if (kernels.products === undefined) kernels.matmul(hs[i], x, downs[i], { ...plain, transposeB: true });
-    const out = apply(tape, x, layer, hs[i], coefficients.forward, i === 0 ? onto : null);
-    layer.probe?.forward?.(hs[i]);
-    return out;
+  if (kernels.products === undefined) {
+    downs.forEach((down, i) => {
+      kernels.matmul(hs[i], x, down, { ...plain, transposeB: true });
+    });
+  }
+  const outs = applyAll(tape, x, layers, hs, coefficients.forward, onto);
+  layers.forEach(({ probe }, i) => {
+    probe?.forward?.(hs[i]);
   });
 
   const inputs = layers.flatMap(({ weight, bias, adapter, probe }) =>
@@ -153,6 +156,28 @@ function expectLayers(
   if (onto === null) return;
   expectFloats(tape, 'adaptedLinear onto', x, onto);
   expectShape('adaptedLinear onto', onto, [tokens, layers[0].weight.shape[0]]);
+}
+
+/** y of each layer: together where the device can and nothing is recorded. */
+function applyAll(
+  tape: Tape,
+  x: Tensor,
+  layers: readonly AdaptedLayer[],
+  hs: readonly Tensor[],
+  forward: Tensor,
+  onto: Tensor | null,
+): Tensor[] {
+  const { kernels } = tape.device;
+  const plainly = onto === null && layers.every(({ bias }) => bias === null);
+  if (kernels.adaptedProducts === undefined || tape.recording || layers.length < 2 || !plainly) {
+    return layers.map((layer, i) => apply(tape, x, layer, hs[i], forward, i === 0 ? onto : null));
+  }
+  const weights = layers.map(({ weight }) => weight);
+  const shapes = weights.map(({ shape }) => [x.shape[0], shape[0]]);
+  const outs = tape.stack(shapes, 'adaptedLinear', x.dtype);
+  const ups = layers.map(({ adapter }) => adapter.up);
+  kernels.adaptedProducts(outs, x, weights, hs, ups, forward, layers[0].adapter.rank);
+  return outs;
 }
 
 /** y = W x + upᵀ (± c ∘ h), the change first. */

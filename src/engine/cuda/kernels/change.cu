@@ -32,13 +32,11 @@ template <int first> __device__ __forceinline__ void multiplyHeld(float (&sum)[8
 
 // out [M, N] = addend (nothing where null; may be out itself) + Σ over parts of Σ over the first half of h's columns − Σ over its second
 // half of coefficient · h · w. Column j of h [M, DEPTH] takes the coefficient of block ⌊j / RANK⌋ mod 2.
-extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
-    blockProduct(bf16 *out, const bf16 *addend, const bf16 *h0, const bf16 *w0, const bf16 *h1, const bf16 *w1, const bf16 *h2,
-                 const bf16 *w2, const float *coefficients, int M, int N, int strip) {
+__device__ __forceinline__ void change(bf16 *out, const bf16 *addend, const bf16 *const (&hs)[3], const bf16 *const (&ws)[3],
+                                       const float *coefficients, int M, int N, int strip) {
   extern __shared__ uint4 memory[];
   bf16 *left = (bf16 *)(((u64)memory + groupBytes - 1) / groupBytes * groupBytes), *right = left + PARTS * leftElements;
   bf16 *sums = right + stages * rightElements;
-  const bf16 *hs[3] = {h0, h1, h2}, *ws[3] = {w0, w1, w2};
   int row0 = blockIdx.y * rowsPerBlock, first = blockIdx.x * strip * columnsPerTile;
   int tiles = (min(N, first + strip * columnsPerTile) - first + columnsPerTile - 1) / columnsPerTile;
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, chunk = threadIdx.x % 8, firstRow = threadIdx.x / 8;
@@ -145,3 +143,24 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
   }
   awaitCopies<0>();
 }
+
+extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
+    blockProduct(bf16 *out, const bf16 *addend, const bf16 *h0, const bf16 *w0, const bf16 *h1, const bf16 *w1, const bf16 *h2,
+                 const bf16 *w2, const float *coefficients, int M, int N, int strip) {
+  const bf16 *hs[3] = {h0, h1, h2}, *ws[3] = {w0, w1, w2};
+  change(out, addend, hs, ws, coefficients, M, N, strip);
+}
+
+#if PARTS == 1 && !ADDING
+// Up to three changes beside each other, one for each z of the grid: outᵢ [M, Nᵢ] from hᵢ and wᵢ. Blocks beyond the end of a narrow one rest.
+extern "C" __global__ void __launch_bounds__(256, 2)
+    blockProducts(bf16 *out0, bf16 *out1, bf16 *out2, const bf16 *h0, const bf16 *w0, const bf16 *h1, const bf16 *w1, const bf16 *h2,
+                  const bf16 *w2, const float *coefficients, int M, int N0, int N1, int N2, int strip) {
+  int which = blockIdx.z, N = which == 0 ? N0 : which == 1 ? N1 : N2;
+  if ((int)blockIdx.x * strip * columnsPerTile >= N) return;
+  bf16 *out = which == 0 ? out0 : which == 1 ? out1 : out2;
+  const bf16 *h = which == 0 ? h0 : which == 1 ? h1 : h2, *w = which == 0 ? w0 : which == 1 ? w1 : w2;
+  const bf16 *hs[3] = {h, h, h}, *ws[3] = {w, w, w};
+  change(out, nullptr, hs, ws, coefficients, M, N, strip);
+}
+#endif
