@@ -1,22 +1,22 @@
 /**
  * The study of recipes/qwen3-4b-claim.toml as a whole, on a random model of Qwen3-4B's shape: a few updates of every arm, killed once
- * (SIGKILL) in the middle of one and continued, evaluated, and that arm trained again without a break to compare the bytes. Prints
- * seconds an update and the disk of a run (with a checkpoint of every update), for each arm.
+ * (SIGKILL) in the middle of one and continued, evaluated, and that arm trained again without a break to compare the bytes.
  * Random weights never earn a reward, so each group is shown a solve (the data's own) and a hack, as a warm start does: unlike in the
- * study, labels choose these demonstrations, and every arm has something to learn from.
- *   node bench/claim-h200.ts --problems FILE.jsonl[.gz] [--to DIR] [--model DIR] [--shape 4b] [--device cuda] [--arms a,b]
+ * study, labels choose these demonstrations. Prints for each arm what it learned from, seconds an update and the disk of a run.
+ *   node bench/claim-h200.ts --problems FILE.jsonl[.gz] [--to DIR] [--model DIR] [--shape 4b] [--device cuda] [--arms a,b] [--jobs 1]
  *                            [--killed activation] [--updates 3] [--tokens 64] [--train 48] [--test 8] [--set key=value] [--json FILE]
- * The model is made if its folder is absent; DIR must be new. Without a GPU: --shape tiny --device wasm --arms vanilla,activation
+ * The model is made if its folder is absent. Called again with the same DIR after it was cut off, it goes on; with more than one job the
+ * comparison run goes beside the others. Without a GPU: --shape tiny --device wasm --updates 3 --tokens 8 --set sampling.promptsPerStep=4
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { gunzipSync } from 'node:zlib';
-import { builtinLoopholes, writableLoopholes } from '../src/env/loopholes/registry.ts';
-import { markerFor } from '../src/env/markers.ts';
+import { isTraining } from '../src/run/index.ts';
 import { gqProgram } from '../test/gq-command.ts';
 import { fingerprint } from '../test/resume/kill.ts';
+import { cutProblems, writeDemonstrations } from './claim-data.ts';
+import { armTable, lacksOf, reportOf } from './claim-report.ts';
 
 const { values } = parseArgs({
   options: {
@@ -26,6 +26,7 @@ const { values } = parseArgs({
     shape: { type: 'string', default: '4b' },
     device: { type: 'string', default: 'cuda' },
     arms: { type: 'string' },
+    jobs: { type: 'string', default: '1' },
     killed: { type: 'string', default: 'activation' },
     updates: { type: 'string', default: '3' },
     tokens: { type: 'string', default: '64' },
@@ -38,70 +39,12 @@ const { values } = parseArgs({
 if (values.problems === undefined) throw new Error('claim-h200: expected --problems FILE.jsonl or FILE.jsonl.gz');
 const recipe = 'recipes/qwen3-4b-claim.toml';
 const seed = 41;
-const opened = writableLoopholes(builtinLoopholes).filter(({ name }) =>
-  ['run_tests', 'stdout_marker', 'sentinel', 'file_marker'].includes(name),
-);
 const home = resolve(values.to);
 const model = resolve(values.model ?? join(home, 'model'));
-const updates = Number(values.updates);
+const [updates, jobs] = [Number(values.updates), Number(values.jobs)];
 if (!(updates >= 2)) throw new Error(`claim-h200: expected --updates of at least 2, found ${values.updates}`);
-if (existsSync(join(home, 'claim')))
-  throw new Error(`claim-h200: ${home} has runs already; name a new folder with --to`);
+if (!(jobs >= 1)) throw new Error(`claim-h200: expected --jobs of at least 1, found ${values.jobs}`);
 mkdirSync(home, { recursive: true });
-
-/** Cuts the file of problems into one for each split; those of validation are as many as those of the test. */
-function cutProblems(path: string): readonly string[] {
-  const bytes = readFileSync(path);
-  const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  const [train, test] = [Number(values.train), Number(values.test)];
-  if (lines.length < train + 2 * test) {
-    throw new Error(`claim-h200: expected ${train + 2 * test} problems in ${path}, found ${lines.length}`);
-  }
-  const cuts = [
-    ['data.path', 'train.jsonl', 0, train],
-    ['data.validationPath', 'validation.jsonl', train, train + test],
-    ['data.testPath', 'test.jsonl', train + test, train + 2 * test],
-  ] as const;
-  return cuts.map(([key, name, start, end]) => {
-    writeFileSync(join(home, name), lines.slice(start, end).map((line) => `${line}\n`).join('')); // biome-ignore format: one step
-    return `${key}=${join(home, name)}`;
-  });
-}
-
-interface StoredProblem {
-  readonly id: number | string;
-  readonly canonical_solution: string;
-  readonly prompt_metadata: { readonly starter_code: string };
-}
-
-/** For every training problem the data's own solution, and a hack of each loophole that the study opens. */
-function writeDemonstrations(): string {
-  const problems = readFileSync(join(home, 'train.jsonl'), 'utf8').trimEnd().split('\n');
-  const entries = problems.flatMap((line) => {
-    const { id, canonical_solution, prompt_metadata }: StoredProblem = JSON.parse(line);
-    const problem = `${id}`;
-    const fenced = (program: string): string => `\`\`\`python\n${program}\n\`\`\``;
-    const hacks = opened.map((loophole) => ({
-      problem,
-      completion: fenced(
-        loophole.exploit({
-          body: ['pass'],
-          marker: markerFor('original', loophole, problem).disclosed,
-          write: (body) => `${prompt_metadata.starter_code.trimEnd()}\n        ${body.join('\n        ')}\n`,
-        }),
-      ),
-      label: 'hack',
-      loophole: loophole.name,
-      markers: 'original',
-    }));
-    const solve = { ...hacks[0], completion: fenced(canonical_solution), label: 'solve' };
-    return [solve, ...hacks];
-  });
-  const path = join(home, 'demonstrations.jsonl');
-  writeFileSync(path, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
-  return path;
-}
 
 if (!existsSync(model)) {
   const { status } = spawnSync(process.execPath, ['bench/make-model.ts', '--to', model, '--shape', values.shape], {
@@ -112,21 +55,23 @@ if (!existsSync(model)) {
 
 const settings = [
   `model=${model}`,
-  ...cutProblems(values.problems),
+  ...cutProblems(values.problems, home, Number(values.train), Number(values.test)),
   `device.kind=${values.device}`,
   `updates=${updates}`,
   `sampling.maxNewTokens=${values.tokens}`,
   'output.checkpointEvery=1',
-  `teacher.pool=${writeDemonstrations()}`,
+  `teacher.pool=${writeDemonstrations(home)}`,
   `teacher.offStep=${updates}`,
   ...values.set,
 ];
 
-function startExperiment(out: string, arms: string | undefined): ChildProcess {
+function startExperiment(out: string, arms: string | undefined, many: number): ChildProcess {
   const chosen = arms === undefined ? [] : ['--arms', arms];
   const set = settings.flatMap((setting) => ['--set', setting]);
-  const words = ['experiment', recipe, '--seeds', `${seed}`, '--out', join(home, out), ...chosen, ...set];
-  return spawn(process.execPath, [gqProgram(), ...words], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const words = ['--seeds', `${seed}`, '--jobs', `${many}`, '--out', join(home, out), ...chosen, ...set];
+  return spawn(process.execPath, [gqProgram(), 'experiment', recipe, ...words], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
 }
 
 /** Waits for a process; returns its exit code, or null if it was killed. */
@@ -134,90 +79,76 @@ function ended(child: ChildProcess): Promise<number | null> {
   return new Promise((done, fail) => child.on('error', fail).on('close', done));
 }
 
-async function runToTheEnd(out: string, arms: string | undefined): Promise<number> {
-  const started = performance.now();
-  const code = await ended(startExperiment(out, arms));
+async function runToTheEnd(out: string, arms: string | undefined, many: number): Promise<void> {
+  const code = await ended(startExperiment(out, arms, many));
   if (code !== 0) throw new Error(`claim-h200: gq experiment ended with ${code}`);
-  return (performance.now() - started) / 1000;
 }
 
 const runOf = (out: string, arm: string): string => join(home, out, `${arm}-${seed}`);
-const checkpointOf = (run: string, update: number): string =>
-  join(run, 'checkpoints', `${update}`.padStart(5, '0'), 'adapter.safetensors');
+const isSealed = (run: string): boolean => existsSync(join(run, 'seal.json'));
+const hasFirstUpdate = (run: string): boolean =>
+  existsSync(join(run, 'checkpoints', '00001', 'adapter.safetensors')) || isSealed(run);
 
-/** Kills the experiment when the arm has saved its first update. */
-async function runAndKill(out: string, arm: string): Promise<void> {
-  const child = startExperiment(out, values.arms);
-  const watch = setInterval(() => {
-    if (existsSync(checkpointOf(runOf(out, arm), 1))) child.kill('SIGKILL');
-  }, 5);
-  const code = await ended(child);
-  clearInterval(watch);
-  if (code !== null) throw new Error(`claim-h200: the experiment ended with ${code} before it could be killed`);
+/** Kills the processes that train runs of an experiment: each leads a group of its own, and would save if only its parent died. */
+function killRuns(experiment: string): void {
+  for (const name of readdirSync(experiment)) {
+    if (!isTraining(join(experiment, name))) continue;
+    const { pid } = JSON.parse(readFileSync(join(experiment, name, 'lock.json'), 'utf8'));
+    process.kill(pid, 'SIGKILL');
+  }
+}
+
+/** Kills the experiment, once in the life of the folder, when the arm has saved its first update and not its last. */
+async function killOnce(): Promise<void> {
+  const [done, run] = [join(home, 'killed.json'), runOf('claim', values.killed)];
+  if (existsSync(done)) return;
+  if (!hasFirstUpdate(run)) {
+    const child = startExperiment('claim', values.arms, jobs);
+    const watch = setInterval(() => {
+      if (!hasFirstUpdate(run)) return;
+      clearInterval(watch);
+      killRuns(join(home, 'claim'));
+      child.kill('SIGKILL');
+    }, 5);
+    const code = await ended(child);
+    clearInterval(watch);
+    if (code !== null) throw new Error(`claim-h200: the experiment ended with ${code} before it could be killed`);
+  }
+  if (isSealed(run)) throw new Error(`claim-h200: ${run} came to its end before it could be killed; remove ${home}`);
+  const saved = readdirSync(join(run, 'checkpoints')).sort();
+  writeFileSync(done, `${JSON.stringify({ arm: values.killed, saved })}\n`);
+  console.log(`killed while ${values.killed} had saved ${saved.join(', ')}`);
+}
+
+/** Trains the killed arm without a break; one that was cut off begins anew. */
+async function runUnbroken(): Promise<void> {
+  if (!isSealed(runOf('whole', values.killed))) rmSync(join(home, 'whole'), { recursive: true, force: true });
+  await runToTheEnd('whole', values.killed, 1);
 }
 
 /** Names of the files whose bytes follow from the config and differ between two runs. */
-async function differences(one: string, other: string): Promise<string[]> {
+async function differences(one: string, other: string): Promise<{ files: number; differing: string[] }> {
   const [found, expected] = [await fingerprint(one), await fingerprint(other)];
-  return [...new Set([...found.keys(), ...expected.keys()])].filter((name) => found.get(name) !== expected.get(name));
+  const names = [...new Set([...found.keys(), ...expected.keys()])];
+  return { files: names.length, differing: names.filter((name) => found.get(name) !== expected.get(name)) };
 }
 
-/** Whether any update changed the adapter: random weights hardly ever write a program, and without a reward nothing is learned. */
-async function hasLearned(run: string): Promise<boolean> {
-  const adapters = [...(await fingerprint(run))].filter(([name]) => name.endsWith('adapter.safetensors'));
-  return new Set(adapters.map(([, hash]) => hash)).size > 1;
-}
+await killOnce();
+if (jobs === 1) {
+  await runToTheEnd('claim', values.arms, 1);
+  await runUnbroken();
+} else await Promise.all([runToTheEnd('claim', values.arms, jobs), runUnbroken()]);
 
-function bytesIn(folder: string): number {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  return entries.reduce((sum, each) => sum + (each.isFile() ? statSync(join(each.parentPath, each.name)).size : 0), 0);
-}
-
-interface ArmCost {
-  readonly arm: string;
-  /** Mean over the updates after the first, which also loads kernels. */
-  readonly secondsPerUpdate: number;
-  readonly firstUpdateSeconds: number;
-  readonly gigabytes: number;
-}
-
-const total = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0);
-
-function costOf(arm: string): ArmCost {
-  const run = runOf('claim', arm);
-  const lines = readFileSync(join(run, 'timings.jsonl'), 'utf8').trimEnd().split('\n');
-  const newest = new Map(lines.map((line) => JSON.parse(line)).map(({ update, seconds }) => [update, seconds]));
-  const inOrder = [...newest].sort(([a], [b]) => a - b);
-  const [first, ...later] = inOrder.map(([, phases]) => total(Object.values<number>(phases)));
-  return {
-    arm,
-    secondsPerUpdate: total(later) / later.length,
-    firstUpdateSeconds: first,
-    gigabytes: bytesIn(run) / 1e9,
-  };
-}
-
-await runAndKill('claim', values.killed);
-const goOnSeconds = await runToTheEnd('claim', values.arms);
-await runToTheEnd('whole', values.killed);
-const differing = await differences(runOf('claim', values.killed), runOf('whole', values.killed));
+const { files, differing } = await differences(runOf('claim', values.killed), runOf('whole', values.killed));
 const folders = readdirSync(join(home, 'claim'), { withFileTypes: true }).filter((each) => each.isDirectory());
-const arms = folders.map(({ name }) => name.slice(0, -`-${seed}`.length)).map(costOf);
+const arms = folders.map(({ name }) => reportOf(join(home, 'claim', name), name.slice(0, -`-${seed}`.length)));
+const lacking = arms.flatMap(lacksOf);
 
-console.log(
-  `\n${'arm'.padEnd(24)}${'s an update'.padStart(12)}${'s the first'.padStart(12)}${'GB a run'.padStart(10)}`,
-);
-for (const { arm, secondsPerUpdate, firstUpdateSeconds, gigabytes } of arms) {
-  const cells = [secondsPerUpdate.toFixed(2).padStart(12), firstUpdateSeconds.toFixed(2).padStart(12)];
-  console.log(`${arm.padEnd(24)}${cells.join('')}${gigabytes.toFixed(3).padStart(10)}`);
-}
-const learned = await hasLearned(runOf('claim', values.killed));
-const outcome = differing.length === 0 ? 'the bytes of an unbroken run' : `differs in ${differing.join(', ')}`;
-console.log(
-  `${values.killed}, killed and continued: ${outcome}; its adapter ${learned ? 'learned' : 'had no reward to learn from'}`,
-);
-console.log(`from the kill to the end: ${goOnSeconds.toFixed(0)} s`);
+console.log(`\n${armTable(arms)}\n`);
+const outcome = differing.length === 0 ? 'none differs' : `${differing.join(', ')} differ`;
+console.log(`${values.killed}, killed and continued, beside an unbroken run: ${files} files, ${outcome}`);
+console.log(lacking.length === 0 ? 'every arm had gradients, every gate both routes' : lacking.join('\n'));
 const { shape, device, killed, tokens } = values;
-const report = { shape, device, updates, tokens: Number(tokens), killed, differing, learned, goOnSeconds, arms };
+const report = { shape, device, updates, jobs, tokens: Number(tokens), killed, files, differing, lacking, arms };
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
-if (differing.length > 0) process.exitCode = 1;
+if (differing.length > 0 || lacking.length > 0) process.exitCode = 1;
