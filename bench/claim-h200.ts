@@ -89,11 +89,14 @@ const isSealed = (run: string): boolean => existsSync(join(run, 'seal.json'));
 const hasFirstUpdate = (run: string): boolean =>
   existsSync(join(run, 'checkpoints', '00001', 'adapter.safetensors')) || isSealed(run);
 
+const foldersIn = (path: string): string[] =>
+  readdirSync(path, { withFileTypes: true }).flatMap((each) => (each.isDirectory() ? [each.name] : []));
+
 /** Kills the processes that train runs of an experiment: each leads a group of its own, and would save if only its parent died. */
 function killRuns(experiment: string): void {
-  for (const name of readdirSync(experiment)) {
-    if (!isTraining(join(experiment, name))) continue;
-    const { pid } = JSON.parse(readFileSync(join(experiment, name, 'lock.json'), 'utf8'));
+  for (const run of foldersIn(experiment).map((name) => join(experiment, name))) {
+    if (!isTraining(run)) continue;
+    const { pid } = JSON.parse(readFileSync(join(run, 'lock.json'), 'utf8'));
     process.kill(pid, 'SIGKILL');
   }
 }
@@ -107,8 +110,8 @@ async function killOnce(): Promise<void> {
     const watch = setInterval(() => {
       if (!hasFirstUpdate(run)) return;
       clearInterval(watch);
-      killRuns(join(home, 'claim'));
       child.kill('SIGKILL');
+      killRuns(join(home, 'claim'));
     }, 5);
     const code = await ended(child);
     clearInterval(watch);
@@ -140,8 +143,9 @@ if (jobs === 1) {
 } else await Promise.all([runToTheEnd('claim', values.arms, jobs), runUnbroken()]);
 
 const { files, differing } = await differences(runOf('claim', values.killed), runOf('whole', values.killed));
-const folders = readdirSync(join(home, 'claim'), { withFileTypes: true }).filter((each) => each.isDirectory());
-const arms = folders.map(({ name }) => reportOf(join(home, 'claim', name), name.slice(0, -`-${seed}`.length)));
+const arms = foldersIn(join(home, 'claim')).map((name) =>
+  reportOf(join(home, 'claim', name), name.slice(0, -`-${seed}`.length)),
+);
 const lacking = arms.flatMap(lacksOf);
 
 console.log(`\n${armTable(arms)}\n`);

@@ -19,7 +19,7 @@ beforeAll(() => {
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const save = (run: RunDirectory, state: TrainerState): Promise<string> =>
-  saveCheckpoint(run, state, { keepState: 'newest', initial: async () => new Map() });
+  saveCheckpoint(run, state, { keepState: 'newest', initial: new Map() });
 
 function makeRun(): RunDirectory {
   const run = RunDirectory.create(join(home, `run-${runs++}`));

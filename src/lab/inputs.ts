@@ -6,7 +6,7 @@ import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { checkRank, expectDataFiles, withModelHint } from './input-checks.ts';
 import { labelledHash } from './labelled.ts';
-import { hashModel, type ModelFiles, modelDirectory, openFolder } from './model.ts';
+import { knownModelHash, type ModelFiles, modelDirectory, openFolder } from './model.ts';
 import { type OpenedPairs, openPairs } from './pairs.ts';
 import { armOf } from './parts.ts';
 import { openJudge, openProblems, silent, type Warn } from './problems.ts';
@@ -66,7 +66,7 @@ export async function readTrainingInputs(
   const armModels = new Map<string, Omit<ModelFiles, 'device'>>();
   for (const name of arm.models(settings).filter((each) => each !== 'base')) {
     const folder = resources.use(await ModelFolder.open(modelDirectory(name)));
-    armModels.set(name, { folder, text: modelText(folder, false), hash: await hashModel(folder) });
+    armModels.set(name, { folder, text: modelText(folder, false), hash: await knownModelHash(folder) });
   }
   const armRuns = new Map<string, string>();
   for (const path of arm.runs(settings)) armRuns.set(path, await labelledHash(path));

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sha256File, sha256Json } from '../base/node/index.ts';
+import { keptHash, sha256File, sha256Json } from '../base/node/index.ts';
 import { type Device, Scope } from '../engine/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import type { ArmTools, Task } from '../grpo/index.ts';
@@ -46,10 +46,10 @@ export interface OpenModel extends ModelFiles {
   readonly decoder: Decoder;
 }
 
-/** Opens the files of a model, checks them and hashes them. */
+/** Opens the files of a model, checks them and hashes what was not hashed before. */
 export async function openFolder(config: RunConfig, resources: Resources): Promise<Omit<ModelFiles, 'device'>> {
   const folder = resources.use(await ModelFolder.open(modelDirectory(config.model)));
-  return { folder, text: modelText(folder, config.environment.enableThinking), hash: await hashModel(folder) };
+  return { folder, text: modelText(folder, config.environment.enableThinking), hash: await knownModelHash(folder) };
 }
 
 /** Files beside the weights that decide what a model computes, reads and writes. */
@@ -63,11 +63,16 @@ const describingFiles = [
 ];
 
 /** The hashes of the files of weights, then one of everything beside them that decides what the model does. */
-export async function hashModel({ directory, weights }: ModelFolder): Promise<string> {
-  const hashes = await Promise.all(weights.files.map(({ path }) => sha256File(path)));
+export async function hashModel({ directory, weights }: ModelFolder, hashFile = sha256File): Promise<string> {
+  const hashes = await Promise.all(weights.files.map(({ path }) => hashFile(path)));
   const others = describingFiles.filter((name) => existsSync(join(directory, name)));
   const described = await Promise.all(others.map(async (name) => [name, await sha256File(join(directory, name))]));
   return [...hashes, sha256Json(described)].join(' ');
+}
+
+/** The same, by what is known of weights that were hashed before and have not changed since. */
+export function knownModelHash(folder: ModelFolder): Promise<string> {
+  return hashModel(folder, keptHash);
 }
 
 export async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: Resources): Promise<OpenModel> {

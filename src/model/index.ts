@@ -62,7 +62,7 @@ export { modelPresets } from './files/presets.ts';
 export type { Rope, RopeScaling } from './files/rope-config.ts';
 export { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './files/safetensors.ts';
 export type { SafetensorsDType, SafetensorsEntry } from './files/safetensors-header.ts';
-export { type TensorToWrite, writeSafetensors } from './files/safetensors-writer.ts';
+export { type TensorToWrite, writeHashedSafetensors, writeSafetensors } from './files/safetensors-writer.ts';
 export { parseFields } from './files/schema.ts';
 export { type WeightEntry, WeightFiles } from './files/weight-files.ts';
 export {

@@ -119,10 +119,10 @@ export function checkpointChecks(
 const verdictSchema = z.object({ verdicts: z.record(z.string(), z.string()) });
 
 /** Is written before the checkpoint that needs it; hashes of checkpoints that never came to be are replaced or never read. */
-export async function saveVerdictHash(run: RunDirectory, update: number, rows: number): Promise<void> {
+export async function saveVerdictHash(run: RunDirectory, update: number, hash: string): Promise<void> {
   const path = run.file('checksums.json');
   const before = existsSync(path) ? readVerdictHashes(run) : {};
-  const verdicts = { ...before, [update]: run.hashVerdicts(rows) };
+  const verdicts = { ...before, [update]: hash };
   await writeFileAtomic(path, stampedJson({ verdicts }));
 }
 

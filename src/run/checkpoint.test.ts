@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../base/index.ts';
 import type { TrainerState } from '../grpo/train.ts';
 import { loadAdapter, loadAlone, loadCheckpoint, type SaveOptions, saveCheckpoint } from './checkpoint.ts';
-import { checkedInitial, expectCheckpoint } from './checkpoint-files.ts';
+import { checkedInitial, expectCheckpoint, expectGrown } from './checkpoint-files.ts';
 import { RunDirectory } from './directory.ts';
 
 let home = '';
@@ -53,8 +53,8 @@ function stateAt(update: number): TrainerState {
 }
 
 const initial = new Map([['w0', tensor(4, 5, 6)]]);
-const all: SaveOptions = { keepState: 'all', initial: async () => initial };
-const newest: SaveOptions = { keepState: 'newest', initial: async () => initial };
+const all: SaveOptions = { keepState: 'all', initial };
+const newest: SaveOptions = { keepState: 'newest', initial };
 const stateOf = (run: RunDirectory, update: number) => join(run.checkpoint(update), 'trainer.safetensors');
 
 describe('checkpoints', () => {
@@ -110,27 +110,40 @@ describe('checkpoints', () => {
   });
 });
 
-describe('initial values', () => {
-  it('are asked for and stored once, and damage to them is seen', async () => {
+describe('a checkpoint that is written while the run goes on', () => {
+  it('is of the moment in which it was asked for', async () => {
     const run = makeRun();
-    let asked = 0;
-    const counting: SaveOptions = {
-      keepState: 'newest',
-      initial: async () => {
-        asked++;
-        return initial;
-      },
-    };
+    appendFileSync(run.ledger('events'), '{"kind":"a"}\n');
+    const rows = new Float32Array([1, 2]);
+    const arm = { json: { seen: [1] }, tensors: new Map([['rows', { shape: [2], data: rows }]]) };
+    const writing = saveCheckpoint(run, { ...stateAt(2), arm }, all);
+    appendFileSync(run.ledger('events'), '{"kind":"b"}\n');
+    rows.fill(9);
+    arm.json.seen.push(2);
+    await writing;
+    const { state, lengths } = await loadCheckpoint(run, 2);
+    expect(lengths.events).toBe(13);
+    expect(state.arm?.json).toEqual({ seen: [1] });
+    expect(state.arm?.tensors.get('rows')?.data).toEqual(new Float32Array([1, 2]));
+    expectGrown(run, 2);
+  });
+});
+
+describe('initial values', () => {
+  it('are stored once, with the first checkpoint, and damage to them is seen', async () => {
+    const run = makeRun();
     expect(checkedInitial(run)).toBeNull();
-    for (const update of [0, 2, 4]) await saveCheckpoint(run, stateAt(update), counting);
-    expect(asked).toBe(1);
+    await saveCheckpoint(run, stateAt(0), newest);
+    const stored = readFileSync(run.file('initial.safetensors'));
+    for (const update of [2, 4]) await saveCheckpoint(run, stateAt(update), { ...newest, initial: new Map() });
+    expect(readFileSync(run.file('initial.safetensors'))).toEqual(stored);
     expect(checkedInitial(run)).toBe(run.file('initial.safetensors'));
     expectCheckpoint(run, 2, false);
     const bytes = readFileSync(run.file('initial.safetensors'));
     bytes[bytes.length - 1] ^= 1;
     writeFileSync(run.file('initial.safetensors'), bytes);
     // A checkpoint that is saved later does not take the damage for what it should be.
-    await saveCheckpoint(run, stateAt(6), counting);
+    await saveCheckpoint(run, stateAt(6), newest);
     for (const look of [() => checkedInitial(run), () => expectCheckpoint(run, 6, true)]) {
       expect(look).toThrow(UserError);
       expect(look).toThrow(/initial\.safetensors: expected bytes with the hash/);

@@ -2,13 +2,14 @@
  * Saves and loads checkpoints: the learned values of the adapter, and the state of the trainer, in a folder that appears under its name
  * only when it is complete (written aside, flushed, renamed). The same state gives the same bytes. The initial values that the adapter
  * is measured from are stored once in a run. Only when a checkpoint is on disk do older ones lose the trainer's state, so a kill at any
- * moment leaves a newest checkpoint that is whole.
+ * moment leaves a newest checkpoint that is whole. The run may go on while a checkpoint is being written: what it says of the growing
+ * files and of the arm is taken when it is asked for.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { StoredTensor } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { sha256File, syncDirectory } from '../base/node/index.ts';
+import { syncDirectory } from '../base/node/index.ts';
 import type { ArmState, TrainerState } from '../grpo/index.ts';
 import type { JsonValue } from '../model/index.ts';
 import {
@@ -27,8 +28,8 @@ import { readTensors, writeTensors } from './tensor-file.ts';
 
 export interface SaveOptions {
   readonly keepState: RunConfig['output']['keepState'];
-  /** Reads the initial values of the adapter; called before the first checkpoint of a run only. */
-  readonly initial: () => Promise<ReadonlyMap<string, StoredTensor>>;
+  /** The initial values of the adapter; only those that come with the first checkpoint of a run are stored. */
+  readonly initial: ReadonlyMap<string, StoredTensor>;
 }
 
 export async function saveCheckpoint(run: RunDirectory, state: TrainerState, options: SaveOptions): Promise<string> {
@@ -43,15 +44,21 @@ export async function saveCheckpoint(run: RunDirectory, state: TrainerState, opt
   return path;
 }
 
-async function writeFolder(run: RunDirectory, path: string, state: TrainerState, options: SaveOptions): Promise<void> {
+/** Everything before the first wait is done at once: what changes when the run goes on is read here. */
+async function writeFolder(run: RunDirectory, path: string, live: TrainerState, options: SaveOptions): Promise<void> {
+  const state = { ...live, arm: copyArm(live.arm) };
+  const lengths = run.measureLengths();
+  const grown = run.hashGrown(lengths);
+  const verdicts = run.hashVerdicts(lengths.verdicts);
   const initial = await saveInitial(run, options);
   const aside = join(dirname(path), `.${state.update}`);
   rmSync(aside, { recursive: true, force: true });
   mkdirSync(aside, { recursive: true });
   const [adapter, trainer] = [join(aside, checkpointFiles.adapter), join(aside, checkpointFiles.trainer)];
-  await writeTensors(adapter, state.adapter);
-  await writeTensors(trainer, trainerTensors(state));
-  const lengths = run.measureLengths();
+  const hashes = {
+    adapter: await writeTensors(adapter, state.adapter),
+    trainer: await writeTensors(trainer, trainerTensors(state)),
+  };
   const file: StateFile = {
     update: state.update,
     momentsFrom: state.momentsFrom,
@@ -59,26 +66,27 @@ async function writeFolder(run: RunDirectory, path: string, state: TrainerState,
     tripwire: state.tripwire,
     arm: state.arm?.json ?? null,
     lengths,
-    hashes: {
-      adapter: await sha256File(adapter),
-      trainer: await sha256File(trainer),
-      initial,
-      ...run.hashGrown(lengths),
-    },
+    hashes: { ...hashes, initial, ...grown },
   };
-  await saveVerdictHash(run, state.update, lengths.verdicts);
+  await saveVerdictHash(run, state.update, verdicts);
   writeDurably(join(aside, checkpointFiles.state), stampedJson(file));
   syncDirectory(aside);
   renameSync(aside, path);
   syncDirectory(dirname(path));
 }
 
+/** An arm may go on changing what it has given. */
+function copyArm(arm: ArmState | null): ArmState | null {
+  if (arm === null) return null;
+  const tensors = [...arm.tensors].map(([name, { shape, data }]) => [name, { shape, data: data.slice() }] as const);
+  return { json: structuredClone(arm.json), tensors: new Map(tensors) };
+}
+
 /** The hash of the run's initial values, which are written before the first checkpoint; later ones repeat what it says. */
 async function saveInitial(run: RunDirectory, { initial }: SaveOptions): Promise<string> {
   const last = run.listCheckpoints().at(-1);
   if (last !== undefined) return readState(run, last).hashes.initial;
-  await writeTensors(run.file(initialFile), await initial());
-  return sha256File(run.file(initialFile));
+  return writeTensors(run.file(initialFile), initial);
 }
 
 export interface LoadedCheckpoint {

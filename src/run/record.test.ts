@@ -1,6 +1,7 @@
 import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../base/index.ts';
 import type { StepEvent, TrainEvent } from '../grpo/events.ts';
@@ -65,6 +66,43 @@ function listener(name: string, told: string[]): Sink {
     close: (end) => void told.push(`${name} close ${end}`),
   };
 }
+
+describe('checkpoints', () => {
+  it('are written beside the next update, which sees them complete only when they are', async () => {
+    const seen: number[][] = [];
+    const watch: Sink = {
+      name: 'watch',
+      event: ({ kind }) => void (kind === 'step' && seen.push(run.listCheckpoints())),
+    };
+    const { run, end } = recording('beside', [stepAt(1), stepAt(2), stepAt(3), stop], [watch]);
+    expect(await end).toBe('finished');
+    // The events of this trainer take no time, in which nothing can have been written.
+    expect(seen[0]).toEqual([]);
+    expect(run.listCheckpoints()).toEqual([0, 2, 3]);
+  });
+
+  it('that cannot be written end the run with the next event, when nothing is being written any more', async () => {
+    const run = RunDirectory.create(join(home, 'unwritable'));
+    const trainer = speaker([stepAt(2)]);
+    const broken = async (): Promise<TrainerState> => {
+      const short = new Map([['w', { shape: [2], data: new Float32Array(1) }]]);
+      return { ...(await trainer.state()), adapter: short };
+    };
+    // No later update of this trainer is one to save after.
+    async function* train(): AsyncGenerator<TrainEvent> {
+      yield* trainer.train();
+      for (let update = 3; update < 2000; update += 2) {
+        yield stepAt(update);
+        await pause(1);
+      }
+    }
+    const saved = { train, initialValues: () => trainer.initialValues(), state: broken } as unknown as Trainer;
+    const options = { run, checkpointEvery: 2, keepState: 'all' as const, sinks: [], clock: new PhaseClock() };
+    const end = recordRun({ ...options, trainer: saved, signal: new AbortController().signal });
+    await expect(end).rejects.toThrow('expected 8 bytes for F32[2], found Float32Array of 4 bytes');
+    expect(run.listCheckpoints()).toEqual([]);
+  });
+});
 
 describe('sinks', () => {
   it('are told everything in order, flushed before each checkpoint, and closed with the end', async () => {

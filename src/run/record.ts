@@ -1,9 +1,9 @@
 /**
  * Runs a trainer to its end, sends its events and the warnings that follow from them to sinks, and saves checkpoints. When asked to
- * stop it finishes the update, saves, and returns. A kill at any moment loses at most the updates since the last checkpoint, and a
- * resumed run continues from there as if nothing had happened.
+ * stop it finishes the update, saves, and returns. A checkpoint is written beside the next update. A kill at any moment loses at most
+ * the updates since the last whole checkpoint, and a resumed run continues from there as if nothing had happened.
  */
-import type { Trainer } from '../grpo/index.ts';
+import type { TrainEvent, Trainer } from '../grpo/index.ts';
 import { saveCheckpoint } from './checkpoint.ts';
 import type { PhaseClock } from './clock.ts';
 import type { RunDirectory } from './directory.ts';
@@ -38,31 +38,90 @@ export async function recordRun(options: RecordOptions): Promise<RunEnd> {
 }
 
 async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd> {
-  const { run, trainer, signal, clock, checkpointEvery, keepState } = options;
-  const save = async (): Promise<void> => {
-    await options.confirm?.();
-    await sinks.flush();
-    await saveCheckpoint(run, await trainer.state(), { keepState, initial: () => trainer.initialValues() });
-  };
-  const isNew = run.listCheckpoints().length === 0;
-  if (isNew) await save();
-  // The others cannot tell whether a run is new, and confirm what it begins with in any case.
-  else await options.confirm?.();
-  clock.take();
-  for await (const event of trainer.train()) {
-    const seconds = event.kind === 'step' ? clock.take() : {};
-    // The last checkpoint is saved before the stop event, so that resuming from it ends the run again in the same way.
-    if (event.kind === 'stop') await save();
-    await sinks.event(event, seconds);
-    if (event.kind === 'stop') return event.reason;
-    if (event.kind === 'heal') await save();
-    if (event.kind !== 'step') continue;
-    for (const warning of stepWarnings(event)) await sinks.event(warning);
-    const ends = (await options.agree?.(signal.aborted)) ?? signal.aborted;
-    if (event.update % checkpointEvery === 0 || ends) await save();
-    if (ends) return 'interrupted';
+  const { run, trainer, clock } = options;
+  const writer = new CheckpointWriter(options, sinks);
+  try {
+    if (run.listCheckpoints().length === 0) await writer.begin();
+    // The others cannot tell whether a run is new, and confirm what it begins with in any case.
+    else await options.confirm?.();
+    clock.take();
+    for await (const event of trainer.train()) {
+      const end = await recordEvent(event, options, sinks, writer);
+      if (end !== null) return end;
+    }
+  } finally {
+    // Nothing is written any more when the run is given up, whatever the reason.
+    await writer.settled();
   }
   throw new RangeError('training ended without a stop event');
+}
+
+/** Returns how the run ends with this event; null for a run that goes on. */
+async function recordEvent(
+  event: TrainEvent,
+  { signal, clock, checkpointEvery, agree }: RecordOptions,
+  sinks: SinkGroup,
+  writer: CheckpointWriter,
+): Promise<RunEnd | null> {
+  const seconds = event.kind === 'step' ? clock.take() : {};
+  writer.expectWell();
+  // The last checkpoint is saved before the stop event, so that resuming from it ends the run again in the same way.
+  if (event.kind === 'stop') await writer.save();
+  await sinks.event(event, seconds);
+  if (event.kind === 'stop') return event.reason;
+  if (event.kind === 'heal') await writer.save();
+  if (event.kind !== 'step') return null;
+  for (const warning of stepWarnings(event)) await sinks.event(warning);
+  const ends = (await agree?.(signal.aborted)) ?? signal.aborted;
+  if (ends) {
+    await writer.save();
+    return 'interrupted';
+  }
+  if (event.update % checkpointEvery === 0) await writer.begin();
+  return null;
+}
+
+/** Writes one checkpoint at a time, beside whatever the run does meanwhile. */
+class CheckpointWriter {
+  readonly #options: RecordOptions;
+  readonly #sinks: SinkGroup;
+  #writing: Promise<unknown> = Promise.resolve();
+  #failure: { readonly error: unknown } | null = null;
+
+  constructor(options: RecordOptions, sinks: SinkGroup) {
+    this.#options = options;
+    this.#sinks = sinks;
+  }
+
+  /** Takes what is to be saved, and returns when the run may go on. */
+  async begin(): Promise<void> {
+    const { run, trainer, keepState, confirm } = this.#options;
+    await confirm?.();
+    await this.#writing;
+    await this.#sinks.flush();
+    // Everything that is on the device is read before the run goes on; what follows writes files.
+    const isFirst = run.listCheckpoints().length === 0;
+    const initial = isFirst ? await trainer.initialValues() : new Map();
+    this.#writing = saveCheckpoint(run, await trainer.state(), { keepState, initial });
+    this.#writing.catch((error: unknown) => {
+      this.#failure = { error };
+    });
+  }
+
+  /** Returns when the checkpoint is on disk. */
+  async save(): Promise<void> {
+    await this.begin();
+    await this.#writing;
+  }
+
+  /** Throws what went wrong in the background. */
+  expectWell(): void {
+    if (this.#failure !== null) throw this.#failure.error;
+  }
+
+  async settled(): Promise<void> {
+    await this.#writing.catch(() => undefined);
+  }
 }
 
 /** Takes part in a run that another rank records: trains as it does, and writes nothing. */

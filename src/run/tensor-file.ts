@@ -1,10 +1,11 @@
 /** Files of named float32 tensors: the same tensors give the same bytes, and a value that is not finite is refused by name. */
 import type { StoredTensor } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { findNonFinite, SafetensorsFile, writeSafetensors } from '../model/index.ts';
+import { findNonFinite, SafetensorsFile, writeHashedSafetensors } from '../model/index.ts';
 
-export async function writeTensors(path: string, tensors: ReadonlyMap<string, StoredTensor>): Promise<void> {
-  await writeSafetensors(
+/** Returns the hash of the file. */
+export function writeTensors(path: string, tensors: ReadonlyMap<string, StoredTensor>): Promise<string> {
+  return writeHashedSafetensors(
     path,
     [...tensors].map(([name, { shape, data }]) => ({ name, dtype: 'F32', shape, data: () => data })),
   );

@@ -7,6 +7,7 @@ export { folderStamp, programStamp } from './folder-stamp.ts';
 export { followJsonl, type JsonlFollower, type JsonlGrowth } from './follow-jsonl.ts';
 export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
 export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
+export { type KeptHashOptions, keptHash } from './kept-hash.ts';
 export { type ScratchFolder, scratchFolder } from './scratch.ts';
 export { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';

@@ -179,7 +179,7 @@ describe('a run', () => {
       const [learned, initial] = [false, true].map(
         (isInitial) => new Map([...tensors].filter(([name]) => name.endsWith('0') === isInitial)),
       );
-      const options = { keepState: 'newest', initial: async () => initial } as const;
+      const options = { keepState: 'newest', initial } as const;
       await saveCheckpoint(run, { update, adapter: learned, ...nothing }, options);
     }
     return run.path;

@@ -1,8 +1,9 @@
 /**
  * Writing a safetensors file: tensors in a fixed order (wider dtypes first, then by name, as the reference writer does,
  * so every tensor is aligned), the header padded with spaces to 8 bytes, data produced one tensor at a time and written
- * as it comes. The file appears under its name only when it is complete.
+ * as it comes. The file appears under its name only when it is complete. It can be hashed while it is written.
  */
+import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { UserError } from '../../base/index.ts';
 import { replaceFile } from '../../base/node/index.ts';
@@ -17,25 +18,34 @@ export interface TensorToWrite {
   readonly data: () => SafetensorsArray | Promise<SafetensorsArray>;
 }
 
-const mostBytesPerWrite = 64 * 1024 * 1024;
+/** Hashing this much keeps the thread for a few milliseconds. */
+const mostBytesPerWrite = 8 * 1024 * 1024;
 const arrayOf = { F32: Float32Array, F16: Uint16Array, BF16: Uint16Array, I32: Int32Array, I64: BigInt64Array };
 
 export async function writeSafetensors(
   path: string,
   tensors: readonly TensorToWrite[],
   metadata: Readonly<Record<string, string>> = {},
+  hash?: Hash,
 ): Promise<void> {
   const ordered = orderTensors(tensors, path);
   try {
     await replaceFile(path, async (file) => {
-      await writeAll(file, headerOf(ordered, metadata));
-      for (const tensor of ordered) await writeAll(file, await dataOf(tensor, path));
+      await writeAll(file, headerOf(ordered, metadata), hash);
+      for (const tensor of ordered) await writeAll(file, await dataOf(tensor, path), hash);
     });
   } catch (cause) {
     if (!(cause instanceof Error && 'syscall' in cause)) throw cause;
     const expected = 'a folder that can be written, with room for the file';
     throw new UserError({ call: `write ${path}`, expected, found: cause.message }, { cause });
   }
+}
+
+/** The same; returns the SHA-256 of the file in hexadecimal, without reading it again. */
+export async function writeHashedSafetensors(path: string, tensors: readonly TensorToWrite[]): Promise<string> {
+  const hash = createHash('sha256');
+  await writeSafetensors(path, tensors, {}, hash);
+  return hash.digest('hex');
 }
 
 function compareText(a: string, b: string): number {
@@ -91,10 +101,15 @@ async function dataOf(tensor: TensorToWrite, path: string): Promise<Uint8Array> 
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+async function writeAll(handle: FileHandle, bytes: Uint8Array, hash?: Hash): Promise<void> {
   let done = 0;
+  let hashed = 0;
   while (done < bytes.length) {
-    const { bytesWritten } = await handle.write(bytes, done, Math.min(mostBytesPerWrite, bytes.length - done));
-    done += bytesWritten;
+    const end = Math.min(done + mostBytesPerWrite, bytes.length);
+    const writing = handle.write(bytes, done, end - done);
+    // What a short write leaves is written again and not hashed again.
+    if (end > hashed) hash?.update(bytes.subarray(hashed, end));
+    hashed = Math.max(hashed, end);
+    done += (await writing).bytesWritten;
   }
 }

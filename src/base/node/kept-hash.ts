@@ -1,0 +1,45 @@
+/**
+ * The SHA-256 of a large file, kept in the cache with a stamp of the file (place, size, inode and time of change, which every write
+ * alters): a file that is opened again is not read again. A file that changed a moment ago could change again unseen, and is not kept.
+ */
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeFileAtomic } from './atomic-file.ts';
+import { cacheFolder } from './cache-folder.ts';
+import { sha256, sha256File } from './hash.ts';
+import { makeFolder } from './system-error.ts';
+
+/** Clocks of files are this coarse at worst. */
+const freshMs = 2000;
+/** Smaller files are hashed faster than they are looked up. */
+const leastBytes = 2 ** 24;
+
+export interface KeptHashOptions {
+  readonly folder?: string;
+  readonly leastBytes?: number;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+export async function keptHash(path: string, options: KeptHashOptions = {}): Promise<string> {
+  const { folder = cacheFolder('hashes'), leastBytes: least = leastBytes, now = Date.now } = options;
+  const before = stampOf(path, least, now());
+  if (before === null) return sha256File(path);
+  const kept = join(folder, before);
+  const known = existsSync(kept) ? readFileSync(kept, 'utf8').trim() : '';
+  if (/^[0-9a-f]{64}$/.test(known)) return known;
+  const hash = await sha256File(path);
+  if (stampOf(path, least, now()) === before) {
+    makeFolder(folder);
+    await writeFileAtomic(kept, `${hash}\n`);
+  }
+  return hash;
+}
+
+/** Null for a file whose hash is not kept. */
+function stampOf(path: string, least: number, now: number): string | null {
+  const real = realpathSync(path);
+  const { size, ino, dev, ctimeMs, mtimeMs } = statSync(real);
+  if (size < least || now - ctimeMs < freshMs) return null;
+  return sha256([real, size, dev, ino, ctimeMs, mtimeMs].join('\n'));
+}
