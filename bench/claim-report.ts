@@ -13,8 +13,8 @@ export interface ArmReport {
   /** Over all updates: the norms of the gradients of both blocks, and how many rollouts took each route. */
   readonly largestBlockNorms: StepEvent['blockNorms'];
   readonly routes: StepEvent['routes'];
-  /** Whether any update had cuts, or routes by label. */
-  readonly gated: boolean;
+  /** What told rollouts apart: the cuts of a gate, which keeps and routes, or labels, by which a hack is routed and the rest absorbed. */
+  readonly gate: 'cuts' | 'labels' | null;
   readonly firstUpdateSeconds: number;
   /** Means over the updates after the first, which also loads kernels, by phase; `other` is mostly the checkpoint. */
   readonly seconds: Readonly<Record<string, number>>;
@@ -57,7 +57,7 @@ export function reportOf(run: string, arm: string): ArmReport {
       absorb: sumOf(({ routes }) => routes.absorb),
       route: sumOf(({ routes }) => routes.route),
     },
-    gated: arm === 'oracle' || steps.some(({ cuts }) => cuts !== null),
+    gate: arm === 'oracle' ? 'labels' : steps.some(({ cuts }) => cuts !== null) ? 'cuts' : null,
     firstUpdateSeconds: total(Object.values(first)),
     seconds: Object.fromEntries(phases.map((phase) => [phase, mean(phase)])),
     gigabytes: bytesIn(run) / 1e9,
@@ -65,12 +65,13 @@ export function reportOf(run: string, arm: string): ArmReport {
 }
 
 /** What the arm should have had to learn from and had not, in words. */
-export function lacksOf({ arm, groupsWithSpread, gradientNorms, gated, routes }: ArmReport): string[] {
+export function lacksOf({ arm, groupsWithSpread, gradientNorms, gate, routes }: ArmReport): string[] {
   const lacks: string[] = [];
   if (groupsWithSpread === 0) lacks.push(`${arm}: no group had different rewards`);
   if (!gradientNorms.every((norm) => norm > 0)) lacks.push(`${arm}: an update had no gradient`);
-  if (gated && (routes.keep === 0 || routes.route === 0)) {
-    lacks.push(`${arm}: its gate kept ${routes.keep} rollouts and routed ${routes.route}`);
+  const others = gate === 'cuts' ? 'keep' : 'absorb';
+  if (gate !== null && (routes[others] === 0 || routes.route === 0)) {
+    lacks.push(`${arm}: its gate routed ${routes.route} rollouts, and the route ${others} was taken by ${routes[others]}`);
   }
   return lacks;
 }
