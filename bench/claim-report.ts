@@ -71,7 +71,9 @@ export function lacksOf({ arm, groupsWithSpread, gradientNorms, gate, routes }: 
   if (!gradientNorms.every((norm) => norm > 0)) lacks.push(`${arm}: an update had no gradient`);
   const others = gate === 'cuts' ? 'keep' : 'absorb';
   if (gate !== null && (routes[others] === 0 || routes.route === 0)) {
-    lacks.push(`${arm}: its gate routed ${routes.route} rollouts, and the route ${others} was taken by ${routes[others]}`);
+    lacks.push(
+      `${arm}: its gate routed ${routes.route} rollouts, and the route ${others} was taken by ${routes[others]}`,
+    );
   }
   return lacks;
 }
