@@ -32,6 +32,8 @@ export interface StepContext extends SampleContext {
   readonly showPrompt: (tokens: Int32Array) => string;
   /** Is called when a phase begins, for clocks and progress. */
   readonly enter: (phase: Phase) => void;
+  /** A word that changes whenever the policy does; default: a hash of its values. */
+  readonly hashPolicy?: (policy: Policy) => Promise<string>;
 }
 
 export type Phase = 'sample' | 'grade' | 'watch' | 'score' | 'route' | 'learn';
@@ -63,11 +65,11 @@ export interface StepOutcome {
 
 /** `index` counts updates from 0. */
 export async function step(context: StepContext, index: number): Promise<StepOutcome> {
-  const { policy, settings, arm, shards, enter } = context;
+  const { policy, settings, arm, shards, enter, hashPolicy = adapterHash } = context;
 
   enter('sample');
   const drawn = drawTasks(deckOf(context, index), settings, index);
-  const [hashSampled, rollouts] = await Promise.all([adapterHash(policy), sampleRollouts(drawn, index, context)]);
+  const [hashSampled, rollouts] = await Promise.all([hashPolicy(policy), sampleRollouts(drawn, index, context)]);
 
   enter('grade');
   const { rewards, early } = await gradeAndLook(context, rollouts);
@@ -105,7 +107,7 @@ export async function step(context: StepContext, index: number): Promise<StepOut
   const read = early !== null && asSampled ? pick(early, trained) : await gatherFeatures(context, learned);
   // Under other prompts than the sampler's, its log-probabilities have to be compared with a reading of their own.
   const logpSampled = asSampled ? null : await scoreSampled(context, kept);
-  const [hash, logpBase] = await Promise.all([adapterHash(policy), scoreBase(context, learned)]);
+  const [hash, logpBase] = await Promise.all([hashPolicy(policy), scoreBase(context, learned)]);
   await shards?.expectSame('the adapter', hash);
 
   enter('route');

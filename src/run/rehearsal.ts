@@ -76,6 +76,8 @@ export async function rehearseUpdate(
     decode: () => '',
     showPrompt: () => '',
     enter,
+    // There are no values: hashing as many zeros would take most of the rehearsal's time.
+    hashPolicy: async () => '',
   };
   if (opened.prepare !== undefined) {
     gauge.begin();

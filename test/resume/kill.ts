@@ -167,10 +167,10 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
       const last = Math.max(-1, ...checkpointsOf(run).map(Number));
       const [kind, when] = [stream.uniformAt(2 * kill), stream.uniformAt(2 * kill + 1)];
       // Some kills come during the start, some in an update, some after a checkpoint, and the very last one at the end of the run.
-      // Checkpoints are just frequent enough for the kills to spread over the whole run.
+      // Checkpoints are just frequent enough for the kills to spread over the whole run. One is whole for sure when the next begins.
       const behind = last < (kill / kills) * (updates - 2 * checkpointEvery);
       const starting = kill < kills && !behind && kind < 0.6;
-      const early = starting ? 0 : behind ? checkpointEvery : 1;
+      const early = starting ? 0 : behind ? 2 * checkpointEvery : 1;
       const steps = kill === kills ? updates - Math.max(0, last) : early;
       const delayMs = when * (starting ? stepsAtMs[0] : 1.5 * stepMs);
       if (await liveUntil(again(), { steps, delayMs })) resumedFrom.push(last);
