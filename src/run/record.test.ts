@@ -83,12 +83,12 @@ describe('checkpoints', () => {
 
   it('that cannot be written end the run with the next event, when nothing is being written any more', async () => {
     const run = RunDirectory.create(join(home, 'unwritable'));
-    const trainer = speaker([stepAt(2)]);
+    const trainer = speaker([stepAt(1)]);
     const broken = async (): Promise<TrainerState> => {
       const short = new Map([['w', { shape: [2], data: new Float32Array(1) }]]);
       return { ...(await trainer.state()), adapter: short };
     };
-    // No later update of this trainer is one to save after.
+    // The first checkpoint fails, and no update of this trainer is one to save after.
     async function* train(): AsyncGenerator<TrainEvent> {
       yield* trainer.train();
       for (let update = 3; update < 2000; update += 2) {
