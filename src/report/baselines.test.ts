@@ -42,7 +42,7 @@ it('names what watches and what is done', () => {
     ['haar', 'haar direction', 'gate', 'gate'],
     ['additive', 'direction', 'advantage-modification additive', 'advantage-modification'],
     ['steer', null, 'steer', 'steer'],
-    ['routed-probe', 'probe by layer, least,', 'routed', 'routed'],
+    ['routed-probe', 'probe by layer, least', 'routed', 'routed'],
   ]);
 });
 
