@@ -17,36 +17,35 @@ import { findChromium } from '../test/browser/chromium.ts';
 import { serveFolder } from '../test/file-host.ts';
 import { writeRun } from '../test/lab/hand-made.ts';
 
-const size = { experiments: 20, seeds: 10, updates: 100, rollouts: 64 } as const;
+const size = { arms: 20, seeds: 10, updates: 100, rollouts: 64 } as const;
+const experiment = 'many-runs';
 
 /** The ledgers of all runs are one file with many names: what is read is the same, and the disk holds it once. */
 async function makeRuns(root: string): Promise<void> {
-  const first = join(root, 'experiment-0', 'gate-0');
-  for (let experiment = 0; experiment < size.experiments; experiment++) {
-    const directory = join(root, `experiment-${experiment}`);
-    const runs = [];
-    for (let seed = 0; seed < size.seeds; seed++) {
-      const path = join(directory, `gate-${seed}`);
-      const isFirst = path === first;
-      const run = await writeRun(path, {
-        config: { seed, updates: size.updates, arm: { kind: 'activation' } },
-        checkpoints: [0, size.updates],
-        rollouts: isFirst ? madeRollouts() : [],
-        steps: Array.from({ length: size.updates }, (_, i) => ({ update: i + 1, meanReward: i / size.updates })),
-      });
-      if (isFirst) await sealRun(run);
-      else {
-        const tables = ['rollouts', 'verdicts'];
-        for (const name of tables) rmSync(join(path, `${name}.jsonl`));
-        for (const name of tables) linkSync(join(first, `${name}.parquet`), join(path, `${name}.parquet`));
-        await writeSeal(path, size.updates);
-      }
-      runs.push({ arm: 'gate', seed, folder: `gate-${seed}`, configHash: '' });
+  const directory = join(root, experiment);
+  const arms = Array.from({ length: size.arms }, (_, arm) => `gate${arm}`);
+  const seeds = Array.from({ length: size.seeds }, (_, seed) => seed);
+  const runs = arms.flatMap((arm) => seeds.map((seed) => ({ arm, seed, folder: `${arm}-${seed}`, configHash: '' })));
+  const first = join(directory, runs[0].folder);
+  for (const { seed, folder } of runs) {
+    const path = join(directory, folder);
+    const isFirst = path === first;
+    const run = await writeRun(path, {
+      config: { seed, updates: size.updates, arm: { kind: 'activation' } },
+      checkpoints: [0, size.updates],
+      rollouts: isFirst ? madeRollouts() : [],
+      steps: Array.from({ length: size.updates }, (_, i) => ({ update: i + 1, meanReward: i / size.updates })),
+    });
+    if (isFirst) await sealRun(run);
+    else {
+      const tables = ['rollouts', 'verdicts'];
+      for (const name of tables) rmSync(join(path, `${name}.jsonl`));
+      for (const name of tables) linkSync(join(first, `${name}.parquet`), join(path, `${name}.parquet`));
+      await writeSeal(path, size.updates);
     }
-    const seeds = runs.map(({ seed }) => seed);
-    const plan = { name: `experiment-${experiment}`, seeds, arms: [{ name: 'gate', recipe: 'none.toml' }] };
-    writeFileSync(join(directory, 'experiment.json'), JSON.stringify({ format: 1, experiment: plan, runs }));
   }
+  const plan = { name: experiment, seeds, arms: arms.map((name) => ({ name, recipe: 'none.toml' })) };
+  writeFileSync(join(directory, 'experiment.json'), JSON.stringify({ format: 1, experiment: plan, runs }));
 }
 
 /** Text that does not compress: 400 letters that follow from a number. */
