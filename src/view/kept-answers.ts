@@ -69,6 +69,7 @@ export class KeptAnswers {
     const { most } = this.#kinds[kind] ?? this.#others;
     let sum = 0;
     for (const { weight } of all.values()) sum += weight;
+    if (sum <= most) return;
     const isOfRound = ([, kept]: [string, Kept]): boolean => last.owner !== null && kept.owner === last.owner;
     const entries = [...all];
     const round = entries.filter(isOfRound);

@@ -84,6 +84,8 @@ const besideHeap = (text: string): string => Buffer.from(text, 'latin1').toStrin
 
 /** How long a page waits for a search before it is told what was found so far, in milliseconds. */
 const usualAnswerMs = 400;
+/** Who waits for the rest is told less often. */
+const restFactor = 3;
 /** How long a list of what is there counts, in milliseconds: a page asks for several things at once. */
 const entriesFor = 1000;
 
@@ -151,9 +153,10 @@ export class ViewLibrary {
     const key = JSON.stringify(rest);
     const stamps = new Map(runs.map((run) => [run, stampOf(run.path)]));
     const find = async (run: FoundEntry): Promise<FoundPart> => {
-      const rows = await this.#packed(run);
+      const stamp = stamps.get(run) ?? '';
+      const rows = await this.#packed(run, stamp);
       const part = async () => withinLimit(() => findPart(rows, query), this.#searchMs);
-      return this.#kept.get('part', `${run.id} ${key}`, stamps.get(run) ?? '', part);
+      return this.#kept.get('part', `${run.id} ${key}`, stamp, part);
     };
     const open = async () => new RolloutSearch(runs, find);
     return this.#kept.get('search', `${about} ${key}`, [...stamps.values()].join(' '), open);
@@ -171,7 +174,7 @@ export class ViewLibrary {
   /** What was found until an answer is due; whoever wants the rest asks again. */
   async #rollouts(entry: FoundEntry, query: RolloutQuery): Promise<RolloutList> {
     const search = await this.#search(entry.id, this.#begun(entry), query);
-    await search.advance(this.#answerMs);
+    await search.advance(search.isBegun ? restFactor * this.#answerMs : this.#answerMs);
     const found = search.found();
     const { total, facets, leftOut, places, unread } = found;
     const rows = await this.#rowsAt(found, query);
@@ -211,14 +214,14 @@ export class ViewLibrary {
   }
 
   /** The same as a search needs them. Of a run that is over the rows are not kept beside. */
-  #packed(entry: FoundEntry): Promise<PackedRows> {
+  #packed(entry: FoundEntry, stamp = stampOf(entry.path)): Promise<PackedRows> {
     const { id, path } = entry;
     const read = async (): Promise<PackedRows> => {
       const run = RunDirectory.open(path);
       const rows = run.isSealed() ? await sealedRows(run, id) : await this.rows(entry);
       return new PackedRows(rows, besideHeap);
     };
-    return this.#kept.get('packed', id, stampOf(path), read, entry.experiment ?? id);
+    return this.#kept.get('packed', id, stamp, read, entry.experiment ?? id);
   }
 
   async #progress(entry: FoundEntry, run: RunDirectory): Promise<RunProgress> {

@@ -72,10 +72,14 @@ function code(
 ): CodedColumn {
   const known = new Map<unknown, number>();
   const codes = new Uint32Array(rows.length);
+  let [last, at]: [unknown, number] = [undefined, 0];
   for (let i = 0; i < rows.length && known.size <= most; i++) {
     const value = read(rows[i]);
-    const at = known.get(value) ?? known.size;
-    if (at === known.size) known.set(value, at);
+    if (value !== last || i === 0) {
+      at = known.get(value) ?? known.size;
+      if (at === known.size) known.set(value, at);
+      last = value;
+    }
     codes[i] = at;
   }
   const Type = known.size <= 1 << 8 ? Uint8Array : known.size <= 1 << 16 ? Uint16Array : Uint32Array;

@@ -5,6 +5,7 @@
 import { murmur3, UserError } from '../base/index.ts';
 import { type ListedRollout, type RolloutList, rolloutDetails, type SearchRow } from './api.ts';
 import { facetNames } from './facets.ts';
+import { largestFirst } from './largest-first.ts';
 import type { CodedColumn, PackedRows } from './packed-rows.ts';
 
 export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
@@ -153,10 +154,7 @@ export function joinFound(all: readonly FoundPart[]): JoinedParts {
     facets: sumCounts(all.map((part) => part.facets)),
   };
   if (ranks === null) return { ...sums, parts, places };
-  // Equal ranks stay in their order; two that are infinite have no difference.
-  const order = new Uint32Array(count)
-    .map((_, i) => i)
-    .sort((a, b) => (ranks[a] === ranks[b] ? a - b : ranks[b] - ranks[a]));
+  const order = largestFirst(ranks);
   return { ...sums, parts: order.map((i) => parts[i]), places: order.map((i) => places[i]) };
 }
 

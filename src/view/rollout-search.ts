@@ -50,6 +50,11 @@ export class RolloutSearch {
     }
   }
 
+  /** Whether some of the runs are searched. */
+  get isBegun(): boolean {
+    return this.#unread < this.#runs.length;
+  }
+
   get #unread(): number {
     return this.#runs.length - this.#searched.length - this.#leftOut.length;
   }
