@@ -95,7 +95,7 @@ export function findPart(rows: PackedRows, query: RolloutQuery): FoundPart {
   const chosen = facets.filter((facet) => facet.chosen !== null);
   for (let place = 0; place < rows.length; place++) {
     if (!isMatch(place)) continue;
-    const against = chosen.filter((facet) => facet.codes[place] !== facet.chosen);
+    const against = chosen.length === 0 ? chosen : chosen.filter((facet) => facet.codes[place] !== facet.chosen);
     if (against.length === 0) places.push(place);
     // A facet counts what the others leave, whatever it has chosen itself.
     else if (against.length === 1) against[0].others.push(place);
@@ -162,11 +162,13 @@ export function joinFound(all: readonly FoundPart[]): JoinedParts {
 function matchOf(rows: PackedRows, query: RolloutQuery): (place: number) => boolean {
   const { from, to } = query;
   const find = matcherOf(query);
+  const isBounded = from !== null || to !== null;
   const isTimely = (place: number): boolean => {
+    if (!isBounded) return true;
     const update = rows.value('update', place);
     return (from === null || update >= from) && (to === null || update <= to);
   };
-  if (find === null) return from === null && to === null ? () => true : isTimely;
+  if (find === null) return isTimely;
   const { values, codes } = rows.prompts;
   const prompts = new Map<number, boolean>();
   const isInPrompt = (place: number): boolean => {
