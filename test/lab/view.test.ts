@@ -167,8 +167,7 @@ describe('the server', () => {
       return lists;
     };
     const lists = await search('run_tests');
-    expect(lists.map(({ unread }) => unread)).toEqual(lists.map((_, i) => lists.length - 1 - i));
-    expect(lists.length).toBeGreaterThan(2);
+    expect(lists.map(({ unread }) => unread)).toEqual([1, 0]);
     const [first] = lists;
     expect(first).toMatchObject({ total: 6, found: 3, facets: { truth: { hack: 3 } } });
     const { value: whole } = await ask<RolloutList>('rollouts?id=claim&text=run_tests');
