@@ -155,7 +155,7 @@ export class ViewLibrary {
     const find = async (run: FoundEntry): Promise<FoundPart> => {
       const stamp = stamps.get(run) ?? '';
       const rows = await this.#packed(run, stamp);
-      const part = async () => withinLimit(() => findPart(rows, query), this.#searchMs);
+      const part = async () => this.#limited(query, () => findPart(rows, query));
       return this.#kept.get('part', `${run.id} ${key}`, stamp, part);
     };
     const open = async () => new RolloutSearch(runs, find);
@@ -179,7 +179,12 @@ export class ViewLibrary {
     const { total, facets, leftOut, places, unread } = found;
     const rows = await this.#rowsAt(found, query);
     const counts = { total, found: places.length, facets, leftOut, unread };
-    return withinLimit(() => listRollouts(counts, rows, query), this.#searchMs);
+    return this.#limited(query, () => listRollouts(counts, rows, query));
+  }
+
+  /** Only an expression can go on for ever, and watching over it costs more than most searches of a run. */
+  #limited<Value>({ isPattern }: RolloutQuery, work: () => Value): Value {
+    return isPattern ? withinLimit(work, this.#searchMs) : work();
   }
 
   async #rowsAt({ runs, parts, places }: FoundInRuns, { offset, limit }: RolloutQuery): Promise<SearchRow[]> {
