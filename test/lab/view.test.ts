@@ -163,7 +163,7 @@ describe('the server', () => {
       const lists: RolloutList[] = [];
       do {
         lists.push((await library.answer('rollouts', new URLSearchParams({ id: 'claim', text }))) as RolloutList);
-      } while (lists.at(-1)?.unread !== 0);
+      } while (lists.at(-1)?.unread !== 0 && lists.length < 5);
       return lists;
     };
     const lists = await search('run_tests');
