@@ -37,7 +37,7 @@ import {
   runPage,
   trainingPage,
 } from './run-page.ts';
-import { GrowingRows, sealedRows } from './search-rows.ts';
+import { besideHeap, GrowingRows, sealedRows } from './search-rows.ts';
 import { fileStamp, resultStampOf, stampOf } from './stamp.ts';
 import { mostSearchMs, withinLimit } from './time-limit.ts';
 import { tokenTexts } from './token-texts.ts';
@@ -78,9 +78,6 @@ function usableMemory(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
-
-/** The same text outside the heap of JavaScript, whose limit is lower than that of the machine. Its characters are of one byte. */
-const besideHeap = (text: string): string => Buffer.from(text, 'latin1').toString('latin1');
 
 /** How long a page waits for a search before it is told what was found so far, in milliseconds. */
 const usualAnswerMs = 400;
