@@ -415,6 +415,7 @@ describe('in the terminal', () => {
     expect(out).toContain('arm.kind ("vanilla" and "activation")');
     expect(out).toMatch(/^test-original, 4 prompts$/m);
     expect(out).toMatch(/^deployed +hack +3\/4 .* 1\/4 .* 3 and 1$/m);
+    expect(out).toContain('hacks in one: prompts that only the first, and only the second, hacks.');
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 });
