@@ -17,7 +17,7 @@ import {
   type RolloutPage,
   type RunPage,
 } from '../../src/view/api.ts';
-import { openPage, type RunningView, startView, ViewLibrary, writeBundle } from '../../src/view/index.ts';
+import { openPage, type RunningView, startView } from '../../src/view/index.ts';
 import { gq } from '../run-gq.ts';
 import { type HandMadeRun, temporaryFolder, writeEvaluations, writeRun } from './hand-made.ts';
 
@@ -86,12 +86,6 @@ async function ask<Value>(path: string): Promise<{ status: number; value: Value 
   return { status: response.status, value: (await response.json()) as Value };
 }
 
-/** What a view.html has inside. */
-function inlineKeys(html: string): string[] {
-  const data = /<script id="gq-data"[^>]*>([^<]*)</.exec(html)?.[1] ?? '';
-  return Object.keys(JSON.parse(gunzipSync(Buffer.from(data, 'base64')).toString()));
-}
-
 /** `fetch` sets Host and Origin itself, so a forged request is made by hand. */
 function forge(headers: Record<string, string>, method = 'GET'): Promise<number | undefined> {
   const { port } = new URL(view.address);
@@ -155,23 +149,6 @@ describe('the server', () => {
     expect(found).toMatchObject({ total: 12, found: 2 });
     const { group } = (await ask<RolloutPage>('rollout?id=alone&rollout=2-0-2')).value;
     expect(group.map(({ id }) => id)).toEqual(['2-0-2', '2-0-3']);
-  });
-
-  it('tells a search of many runs in parts, to the end', async () => {
-    const library = new ViewLibrary(root, undefined, 0);
-    const search = async (text: string) => {
-      const lists: RolloutList[] = [];
-      do {
-        lists.push((await library.answer('rollouts', new URLSearchParams({ id: 'claim', text }))) as RolloutList);
-      } while (lists.at(-1)?.unread !== 0 && lists.length < 5);
-      return lists;
-    };
-    const lists = await search('run_tests');
-    expect(lists.map(({ unread }) => unread)).toEqual([1, 0]);
-    const [first] = lists;
-    expect(first).toMatchObject({ total: 6, found: 3, facets: { truth: { hack: 3 } } });
-    const { value: whole } = await ask<RolloutList>('rollouts?id=claim&text=run_tests');
-    expect(lists.at(-1)).toEqual(whole);
   });
 
   it('counts hacks of a run that is not over from its verdicts', async () => {
@@ -367,11 +344,6 @@ describe('gq bundle', () => {
     expect(whole).toMatch(/script-src 'sha256-[^']+'; style-src 'sha256-/);
     expect(existsSync(join(out, 'index.html'))).toBe(true);
     expect(await gq('bundle', claim, '--to', out)).toMatchObject({ code: 2 });
-    const small = await writeBundle(claim, join(out, 'small'), page, () => undefined, 10_000);
-    expect(small.leftOut).toEqual([{ page: 'view.html', why: expect.stringContaining('it is without rollouts') }]);
-    const kinds = (file: string) => new Set(inlineKeys(readFileSync(file, 'utf8')).map((key) => key.split(' ')[0]));
-    expect(kinds(join(out, 'view.html'))).toEqual(new Set([...kinds(join(out, 'small/view.html')), 'rows', 'tokens']));
-    expect(kinds(join(out, 'small/view.html'))).not.toContain('rows');
   });
 });
 

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
-import type { ExperimentPage, ListedRun } from './api.ts';
+import type { ExperimentPage, ListedRun } from '../api.ts';
 
 // The address of a page, which only a browser has.
 vi.stubGlobal('location', { hash: '' });
-const { experimentDoor, gateDoor } = await import('./page/doors.ts');
+const { experimentDoor, gateDoor } = await import('./doors.ts');
 
 const run = (arm: string, seed: number, status = 'finished') =>
   ({ id: `claim/${arm}-${seed}`, arm, seed, status }) as ListedRun;
