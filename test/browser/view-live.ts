@@ -13,8 +13,8 @@ export async function checkLive(browser: Browser, address: string, root: string)
   await page.goto(`${address}#/run/live`);
   await waitFor(page, /update \d+ of 300/);
   // A chart is drawn a frame after its place is there.
-  await page.waitForFunction(`document.querySelectorAll('.chart').length > 0 &&
-    [...document.querySelectorAll('.chart')].every((each) => each.querySelector('canvas') !== null)`);
+  const undrawn = `document.querySelectorAll('.chart').length === 0 || document.querySelector('.chart:not(:has(canvas))') !== null`;
+  for (let look = 0; look < 200 && (await page.evaluate(undrawn)) === true; look++) await page.waitForTimeout(50);
   const still = await page.evaluate(`document.querySelectorAll('canvas').forEach((each) => { each.isFirst = true; });
     document.getAnimations().length`);
   check('live: nothing moves while nothing changes', still === 0, `${still} animations`);
