@@ -39,10 +39,14 @@ describe('gq queue', () => {
       '--on=slurm',
     );
     await call('add', 'train', 'micro-vanilla', '--version', '--help', '--out=/y');
+    expect(await call('add', '--why', 'w', 'train', '--resume', '/z')).not.toContain('why');
+    expect(await call('add', '--why', 'w', 'train', 'micro-vanilla')).toContain('the results will not show why');
     expect(queue.all().map(({ job }) => [job.words.length, job.slots, job.priority, job.why, job.output])).toEqual([
       [10, 1, 0, '', '/x'],
       [5, 0, -2, 'w', join(process.cwd(), 'runs', 'micro-claim')],
       [5, 1, 0, '', '/y'],
+      [3, 1, 0, 'w', '/z'],
+      [2, 1, 0, 'w', null],
     ]);
   });
 

@@ -168,8 +168,12 @@ function expectAskable({ id, state }: QueueEntry, what: 'cancel' | 'retry'): voi
 
 /** The folder of results that the words name, if they do. */
 function outputOf(words: readonly string[]): string | null {
-  const place = words.findIndex((word) => word === '--out' || word.startsWith('--out='));
-  if (place >= 0) return resolve(words[place].startsWith('--out=') ? words[place].slice(6) : (words[place + 1] ?? ''));
+  const named = ['--out', '--resume'].flatMap((option) => {
+    const place = words.findIndex((word) => word === option || word.startsWith(`${option}=`));
+    if (place < 0) return [];
+    return words[place] === option ? (words[place + 1] ?? '') : words[place].slice(option.length + 1);
+  });
+  if (named.length > 0) return resolve(named[0]);
   if (words[0] !== 'experiment') return null;
   // Values of options stand among the words too.
   const candidates = words.slice(1).filter((word) => !word.startsWith('-'));
@@ -187,6 +191,7 @@ async function add(
     throw new UserError({ call: 'queue add', expected: 'a command of gq that comes to an end', found: words[0], fix });
   }
   const queue = new QueueFolder();
+  const output = outputOf(words);
   const onCluster =
     words.includes('--on=slurm') || words.some((word, i) => word === '--on' && words[i + 1] === 'slurm');
   const id = await queue.add({
@@ -197,11 +202,14 @@ async function add(
     resolve: '',
     priority: parsePriority(priority),
     slots: onCluster ? 0 : gpus,
-    output: outputOf(words),
+    output,
     added: new Date().toISOString(),
   });
   await startDaemon(queue);
   context.stdout.write(`job ${id}; follow it with: gq queue follow ${id}\n`);
+  if (why !== '' && output === null) {
+    context.stdout.write('the results will not show why: only those of a folder that the command names (--out) do\n');
+  }
 }
 
 /** Starts a daemon unless one works: of several that start at once, one gets the lock, and the others end. */
