@@ -38,6 +38,8 @@ describe('errors', () => {
     ['micro', 'pretrain', '--to', 'x', '--steps', '0'],
     ['pairs', 'score', 'm', 'micro', '--seed', '-1'],
     ['eval', 'runs/x', '--limit', '0'],
+    ['train', 'micro-vanilla', '--ranks', '3'],
+    ['train', 'micro-vanilla', '--ranks', '0'],
     ['grade', '--problems', 'a', '--responses', 'b', '--out', 'c', '--strict', '9'],
     ['export', 'runs/x', '--to', 'y', '--format', 'gguf'],
   ])('name the option and begin with gq once: %s %s %s %s %s', async (...argv) => {
