@@ -51,7 +51,11 @@ describe('a running picture', () => {
 
   it('is redrawn in place on a terminal and a few plain lines elsewhere', () => {
     const tally = { graded: 4, hackable: 4, hacks: 1, solves: 2, byLoophole: new Map() };
-    for (const [stream, terminal] of [['tty', 'xterm'], ['tty', 'dumb'], ['file', 'xterm']]) { // biome-ignore format: one line
+    for (const [stream, terminal] of [
+      ['tty', 'xterm'],
+      ['tty', 'dumb'],
+      ['file', 'xterm'],
+    ]) {
       vi.stubEnv('TERM', terminal);
       const isTTY = stream === 'tty' && terminal !== 'dumb';
       const { written, show } = picture(stream === 'tty');
