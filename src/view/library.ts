@@ -5,7 +5,7 @@
 import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { questionsAbout } from '../queue/index.ts';
+import { questionFacts, questionsAbout } from '../queue/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openRecords } from '../sweep/index.ts';
 import type {
@@ -130,7 +130,10 @@ export class ViewLibrary {
     if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.#gateRows(entry, run)));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
     if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.wholeRows(entry)));
-    return keep(async () => runPage(run, listed, await this.#progress(entry, run), await this.#rates(entry)));
+    const page = await this.#keep('run', entry.id, entry.path, async () =>
+      runPage(run, listed, await this.#progress(entry, run), await this.#rates(entry)),
+    );
+    return { ...page, facts: [...page.facts, ...questionsAbout(entry.path).flatMap(questionFacts)] };
   }
 
   find(id: string): FoundEntry {

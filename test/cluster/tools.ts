@@ -43,8 +43,13 @@ export function gq(words: readonly string[], environment: NodeJS.ProcessEnv): Co
   return start(process.execPath, [gqProgram(), ...words], environment);
 }
 
-export async function until(what: string, isSo: () => boolean, said: () => string = () => ''): Promise<void> {
-  for (const end = Date.now() + patienceSeconds * 1000; Date.now() < end; await wait(200)) if (isSo()) return;
+export async function until(
+  what: string,
+  isSo: () => boolean,
+  said: () => string = () => '',
+  milliseconds = 200,
+): Promise<void> {
+  for (const end = Date.now() + patienceSeconds * 1000; Date.now() < end; await wait(milliseconds)) if (isSo()) return;
   throw new Error(`waited in vain for ${what}\n${said()}`);
 }
 
