@@ -52,7 +52,25 @@ export type Keep = (rows: Features, index: number) => Float32Array;
 
 const keepAll: Keep = ({ data }) => data.slice();
 
-/** Computes log π of every completion token, each rollout under its own scale, without gradients; activation features on request. */
+/** Rollouts that a pass cannot tell apart, by the first of them: same prompt, same scale, same tokens. */
+function equalRollouts(
+  rollouts: readonly PromptedCompletion[],
+  scales: (index: number) => number | 'base',
+): readonly (readonly [first: number, ...others: number[]])[] {
+  const sets = new Map<string, [number, ...number[]]>();
+  rollouts.forEach(({ group, tokens }, index) => {
+    const name = `${group} ${scales(index)} ${tokens.join()}`;
+    const known = sets.get(name);
+    if (known === undefined) sets.set(name, [index]);
+    else known.push(index);
+  });
+  return [...sets.values()];
+}
+
+/**
+ * Computes log π of every completion token, each rollout under its own scale, without gradients; activation features on request.
+ * Equal rollouts are read once.
+ */
 export async function scoreRollouts(
   { decoder, adapter }: Policy,
   rollouts: readonly PromptedCompletion[],
@@ -61,10 +79,12 @@ export async function scoreRollouts(
 ): Promise<Scored> {
   const logps: Float32Array[] = new Array(rollouts.length);
   const features: Float32Array[] = [];
-  for (const pass of cutPasses(rollouts, scales, tokensPerPass)) {
+  const sets = equalRollouts(rollouts, scales);
+  const read = sets.map(([first]) => rollouts[first]);
+  for (const pass of cutPasses(read, (i) => scales(sets[i][0]), tokensPerPass)) {
     using scope = new Scope(decoder.head.device);
     using tape = new Tape(scope.device);
-    const { packed, members } = packPass(scope, decoder.config, rollouts, pass);
+    const { packed, members } = packPass(scope, decoder.config, read, pass);
     const pooling = pool === null ? null : new ActivationPooling(scope, adapter, featureSpans(packed, pool));
     const probe = pooling === null ? {} : { probe: (module: string) => pooling.probe(module) };
     const groupScales = pass.map(({ key }) => key).filter((key) => key !== 'base');
@@ -73,13 +93,13 @@ export async function scoreRollouts(
         ? {}
         : { project: adapter.project({ coefficients: scaleGroups(scope, packed, groupScales), ...probe }) };
     const values = await readFloats(scoreGroups(tape, decoder, packed, options));
-    members.forEach((index, i) => {
+    members.forEach((member, i) => {
       const { start, end } = packed.scored[i];
-      logps[index] = values.slice(start, end);
+      for (const index of sets[member]) logps[index] = values.slice(start, end);
     });
     if (pooling === null) continue;
-    for (const { index, rows } of splitRows(await pooling.read(), packed, members, pool)) {
-      features[index] = keep(rows, index);
+    for (const { index: member, rows } of splitRows(await pooling.read(), packed, members, pool)) {
+      for (const index of sets[member]) features[index] = keep(rows, index);
     }
   }
   return { logps, features };
