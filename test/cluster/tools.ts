@@ -9,7 +9,8 @@ import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 const patienceSeconds = 600;
 export const runs = ['vanilla-1', 'activation-1', 'vanilla-2', 'activation-2'] as const;
-const updates = 250;
+/** So many that a run is not over on a fast machine before all that is to disturb it has happened. */
+const updates = 500;
 
 export const failures: string[] = [];
 let tried = 0;
