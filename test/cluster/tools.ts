@@ -10,7 +10,7 @@ import { tinyModel, tinySettings } from '../smoke/lab.ts';
 const patienceSeconds = 600;
 export const runs = ['vanilla-1', 'activation-1', 'vanilla-2', 'activation-2'] as const;
 /** So many that a run is not over on a fast machine before all that is to disturb it has happened. */
-const updates = 500;
+const updates = 1000;
 
 export const failures: string[] = [];
 let tried = 0;
@@ -71,7 +71,8 @@ export function writeRecipe(home: string, seeds: readonly number[]): string {
 
 export async function settings(others: readonly string[] = []): Promise<string[]> {
   const all = [`model=${await tinyModel()}`, ...tinySettings, `updates=${updates}`, 'output.checkpointEvery=5'];
-  return [...all, 'device.variant=plain', ...others].flatMap((setting) => ['--set', setting]);
+  // A small rate of learning, or so many updates would end at the tripwire.
+  return [...all, 'optimiser.learningRate=1e-4', 'device.variant=plain', ...others].flatMap((setting) => ['--set', setting]);
 }
 
 let reference: Promise<string> | undefined;
