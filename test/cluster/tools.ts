@@ -72,7 +72,10 @@ export function writeRecipe(home: string, seeds: readonly number[]): string {
 export async function settings(others: readonly string[] = []): Promise<string[]> {
   const all = [`model=${await tinyModel()}`, ...tinySettings, `updates=${updates}`, 'output.checkpointEvery=5'];
   // A small rate of learning, or so many updates would end at the tripwire.
-  return [...all, 'optimiser.learningRate=1e-4', 'device.variant=plain', ...others].flatMap((setting) => ['--set', setting]);
+  return [...all, 'optimiser.learningRate=1e-4', 'device.variant=plain', ...others].flatMap((setting) => [
+    '--set',
+    setting,
+  ]);
 }
 
 let reference: Promise<string> | undefined;
