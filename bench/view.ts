@@ -1,14 +1,16 @@
 /**
- * How fast the viewer is with many runs: 20 experiments of 10 runs, 100 updates of 64 rollouts each, made by hand. Prints a line per
- * figure. Needs a Chromium, and a Node that runs TypeScript, since the page is bundled from its sources: `node bench/view.ts`.
+ * How fast the viewer is with many runs: one experiment of 200 runs, 100 updates of 64 rollouts each, made by hand. Prints a line per
+ * figure: time on the clock, and processor time of the server, which also holds on busy cores. Needs a Chromium, and a Node that runs
+ * TypeScript, since the page is bundled from its sources: `node bench/view.ts [FOLDER]`, where FOLDER keeps the runs for the next time.
  */
-import { linkSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { sealRun } from '../src/oracle/index.ts';
 import { writeSeal } from '../src/run/index.ts';
 import { median } from '../src/stats/index.ts';
+import type { RolloutList } from '../src/view/api.ts';
 import { openPage, startView, writeBundle } from '../src/view/index.ts';
 import type { ListedLedger } from '../src/view/ledger-columns.ts';
 import { BundledLedger } from '../src/view/page/bundled-ledger.ts';
@@ -17,36 +19,35 @@ import { findChromium } from '../test/browser/chromium.ts';
 import { serveFolder } from '../test/file-host.ts';
 import { writeRun } from '../test/lab/hand-made.ts';
 
-const size = { experiments: 20, seeds: 10, updates: 100, rollouts: 64 } as const;
+const size = { arms: 20, seeds: 10, updates: 100, rollouts: 64 } as const;
+const experiment = 'many-runs';
 
 /** The ledgers of all runs are one file with many names: what is read is the same, and the disk holds it once. */
 async function makeRuns(root: string): Promise<void> {
-  const first = join(root, 'experiment-0', 'gate-0');
-  for (let experiment = 0; experiment < size.experiments; experiment++) {
-    const directory = join(root, `experiment-${experiment}`);
-    const runs = [];
-    for (let seed = 0; seed < size.seeds; seed++) {
-      const path = join(directory, `gate-${seed}`);
-      const isFirst = path === first;
-      const run = await writeRun(path, {
-        config: { seed, updates: size.updates, arm: { kind: 'activation' } },
-        checkpoints: [0, size.updates],
-        rollouts: isFirst ? madeRollouts() : [],
-        steps: Array.from({ length: size.updates }, (_, i) => ({ update: i + 1, meanReward: i / size.updates })),
-      });
-      if (isFirst) await sealRun(run);
-      else {
-        const tables = ['rollouts', 'verdicts'];
-        for (const name of tables) rmSync(join(path, `${name}.jsonl`));
-        for (const name of tables) linkSync(join(first, `${name}.parquet`), join(path, `${name}.parquet`));
-        await writeSeal(path, size.updates);
-      }
-      runs.push({ arm: 'gate', seed, folder: `gate-${seed}`, configHash: '' });
+  const directory = join(root, experiment);
+  const arms = Array.from({ length: size.arms }, (_, arm) => `gate${arm}`);
+  const seeds = Array.from({ length: size.seeds }, (_, seed) => seed);
+  const runs = arms.flatMap((arm) => seeds.map((seed) => ({ arm, seed, folder: `${arm}-${seed}`, configHash: '' })));
+  const first = join(directory, runs[0].folder);
+  for (const { seed, folder } of runs) {
+    const path = join(directory, folder);
+    const isFirst = path === first;
+    const run = await writeRun(path, {
+      config: { seed, updates: size.updates, arm: { kind: 'activation' } },
+      checkpoints: [0, size.updates],
+      rollouts: isFirst ? madeRollouts() : [],
+      steps: Array.from({ length: size.updates }, (_, i) => ({ update: i + 1, meanReward: i / size.updates })),
+    });
+    if (isFirst) await sealRun(run);
+    else {
+      const tables = ['rollouts', 'verdicts'];
+      for (const name of tables) rmSync(join(path, `${name}.jsonl`));
+      for (const name of tables) linkSync(join(first, `${name}.parquet`), join(path, `${name}.parquet`));
+      await writeSeal(path, size.updates);
     }
-    const seeds = runs.map(({ seed }) => seed);
-    const plan = { name: `experiment-${experiment}`, seeds, arms: [{ name: 'gate', recipe: 'none.toml' }] };
-    writeFileSync(join(directory, 'experiment.json'), JSON.stringify({ format: 1, experiment: plan, runs }));
   }
+  const plan = { name: experiment, seeds, arms: arms.map((name) => ({ name, recipe: 'none.toml' })) };
+  writeFileSync(join(directory, 'experiment.json'), JSON.stringify({ format: 1, experiment: plan, runs }));
 }
 
 /** Text that does not compress: 400 letters that follow from a number. */
@@ -73,11 +74,34 @@ function madeRollouts() {
   }));
 }
 
+const processorMs = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+
 async function timed(what: string, work: () => Promise<unknown>): Promise<void> {
-  const started = performance.now();
+  const [started, used] = [performance.now(), processorMs()];
   const value = await work();
   const note = typeof value === 'string' ? `, ${value}` : '';
-  console.log(`${what}: ${(performance.now() - started).toFixed(0)} ms${note}`);
+  const times = `${(performance.now() - started).toFixed(0)} ms, ${(processorMs() - used).toFixed(0)} of the processor`;
+  console.log(`${what}: ${times}${note}`);
+}
+
+/** Asks as the page does: the first list as soon as there is one, then the rest until all runs are searched. */
+async function search(address: string, what: string, parameters: Readonly<Record<string, string>>): Promise<void> {
+  const ask = async (): Promise<RolloutList> => {
+    const query = new URLSearchParams({ id: experiment, limit: '100', ...parameters });
+    return (await (await fetch(`${address}api/rollouts?${query}`)).json()) as RolloutList;
+  };
+  let list: RolloutList | null = null;
+  await timed(`${what}, first list`, async () => {
+    list = await ask();
+    return `${list.rows.length} rows, ${list.unread} runs to go`;
+  });
+  await timed(`${what}, the rest`, async () => {
+    while (list === null || list.unread > 0) list = await ask();
+    return `${list.found} of ${list.total} rollouts`;
+  });
 }
 
 /** Scrolls by half a window a frame for three seconds, through rows that are not read yet. A frame late by other work counts in the mean only. */
@@ -98,11 +122,11 @@ async function scroll(page: Page): Promise<string> {
   return `${((1000 * gaps.length) / sum).toFixed(0)} frames a second, median gap ${median(gaps).toFixed(1)} ms`;
 }
 
-/** What a page of a static folder reads for one rollout, for a list, and for a search in one run. */
+/** What a page of a static folder reads for one rollout, for a list, and for a search. */
 async function measureBundle(directory: string, out: string): Promise<string> {
   await writeBundle(directory, out, await openPage());
   const list: Record<string, ListedLedger> = JSON.parse(readFileSync(join(out, 'data', 'list.json'), 'utf8'));
-  const { parquet, bytes } = list['rows experiment-3/gate-1'];
+  const { parquet, bytes } = list[`rows ${basename(directory)}`];
   const kinds: Readonly<Record<string, (ledger: BundledLedger) => Promise<unknown>>> = {
     'one rollout': (ledger) => ledger.group('17-0-1024'),
     'a list': (ledger) => searchLedgers([ledger], new URLSearchParams({ limit: '100' })),
@@ -119,35 +143,38 @@ async function measureBundle(directory: string, out: string): Promise<string> {
 }
 
 const launch = findChromium();
-const root = mkdtempSync(join(tmpdir(), 'gq-bench-view-'));
+const given = process.argv[2];
+const root = given ?? mkdtempSync(join(tmpdir(), 'gq-bench-view-'));
 try {
-  mkdirSync(root, { recursive: true });
-  await timed('making the runs', () => makeRuns(root));
+  if (!existsSync(join(root, experiment, 'experiment.json'))) await timed('making the runs', () => makeRuns(root));
   await using view = await startView(root, await openPage(), { host: '127.0.0.1', port: 0 });
-  const ask = async (path: string): Promise<string> =>
-    `${(await (await fetch(view.address + path)).text()).length} characters`;
-  const found = readdirSync(root).length;
-  await timed(`home, ${found * size.seeds} runs, first`, () => ask('api/home'));
-  await timed('home, again', () => ask('api/home'));
-  const search = 'api/rollouts?id=experiment-3&text=n%20.%3D%206[0-9]9%5Cb&pattern=1';
-  await timed(`a search over ${size.seeds * size.updates * size.rollouts} rollouts, first`, () => ask(search));
-  await timed('the same search, again', () => ask(search));
-  await timed('another search, by text', () => ask('api/rollouts?id=experiment-3&text=thought&order=surprise'));
+  const home = async (): Promise<string> =>
+    `${(await (await fetch(`${view.address}api/home`)).text()).length} characters`;
+  await timed(`home, ${size.arms * size.seeds} runs, first`, home);
+  await timed('home, again', home);
+  await search(view.address, 'first search, nothing is read yet', { text: 'def solve' });
+  await search(view.address, 'next search, another word', { text: 'thought' });
+  await search(view.address, 'a rare text', { text: 'n += 699' });
+  await search(view.address, 'regular expression', { text: 'n .= 6[0-9]9\\b', pattern: '1' });
+  await search(view.address, 'facets', { truth: 'hack', route: 'keep' });
+  await search(view.address, 'order by surprise', { order: 'surprise' });
+  await search(view.address, 'the same, far below', { order: 'surprise', offset: '900000' });
+  console.log(`memory of the server: ${(process.memoryUsage().rss / 1e6).toFixed(0)} MB`);
   await using browser = await launch();
   const page = await browser.newPage({ viewport: { width: 1180, height: 900 } });
   await timed('home in the browser', async () => {
     await page.goto(view.address);
     await page.waitForSelector('.card');
   });
-  await page.goto(`${view.address}#/rollouts/experiment-3`);
+  await page.goto(`${view.address}#/rollouts/${experiment}`);
   await page.waitForSelector('.virtual li');
   await timed('scrolling', () => scroll(page));
-  const out = join(root, '..', `${basename(root)}-bundle`);
+  const out = mkdtempSync(join(tmpdir(), 'gq-bench-bundle-'));
   try {
-    await timed('bundle of one experiment', () => measureBundle(join(root, 'experiment-3'), out));
+    await timed('bundle of one run', () => measureBundle(join(root, experiment, 'gate0-1'), join(out, 'bundle')));
   } finally {
     rmSync(out, { recursive: true, force: true });
   }
 } finally {
-  rmSync(root, { recursive: true, force: true });
+  if (given === undefined) rmSync(root, { recursive: true, force: true });
 }

@@ -45,5 +45,12 @@ export class GraderError extends ComplaintError {
 export function explainForeign(error: unknown, { call, expected }: Pick<Complaint, 'call' | 'expected'>): unknown {
   if (error instanceof ComplaintError) return error;
   const found = error instanceof Error ? error.message : String(error);
-  return new UserError({ call, expected, found }, { cause: error });
+  const place = error instanceof Error ? placeIn(error.stack ?? '') : undefined;
+  const fix = place === undefined ? {} : { fix: `It was thrown at ${place}.` };
+  return new UserError({ call, expected, found, ...fix }, { cause: error });
+}
+
+/** The first place that a stack names: a file without its folders, with line and column. */
+function placeIn(stack: string): string | undefined {
+  return /^ *at .*?([^/\\(\s]+:\d+:\d+)\)?$/m.exec(stack)?.[1];
 }

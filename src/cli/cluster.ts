@@ -12,6 +12,7 @@ import {
   expectSlurm,
   followRuns,
   kubernetesJob,
+  planFile,
   readArrays,
   readSlurmTable,
   runsLeft,
@@ -44,9 +45,9 @@ export function slurmOptions(): readonly Option[] {
     new Option('--partition <name>', "Slurm: the partition; the recipe's [slurm] table has this and the following too"),
     new Option('--account <name>', 'Slurm: the account that is charged'),
     new Option('--time <limit>', 'Slurm: the time limit of one attempt, e.g. 8:00:00; a run goes on after it'),
-    new Option('--gpus <n>', 'Slurm: GPUs of each run'),
-    new Option('--cpus <n>', 'Slurm: cores of each run'),
-    new Option('--memory <amount>', 'Slurm: memory of each run, e.g. 32G'),
+    new Option('--gpus <n>', 'Slurm and Kubernetes: GPUs of each run'),
+    new Option('--cpus <n>', 'Slurm and Kubernetes: cores of each run'),
+    new Option('--memory <amount>', 'Slurm and Kubernetes: memory of each run, e.g. 32G'),
     new Option('--sbatch <option>', 'Slurm: a further option of sbatch, e.g. --sbatch=--qos=low; may be repeated')
       .argParser(collect)
       .default([]),
@@ -127,10 +128,12 @@ export async function printManifest(
   }
   const directory = resolve(named);
   const { gpus, cpus, memory } = tableOf(recipe, options);
-  await writeExperiment(directory, plan);
-  const planPath = await storePlan(plan, directory);
+  const { path: planPath } = planFile(plan, directory);
   const [name, runs] = [plan.experiment.name, plan.runs.length];
+  // What Kubernetes would refuse is refused before anything is written.
   const job = kubernetesJob({ name, runs, jobs, image, claim, directory, planPath, gpus, cpus, memory });
+  await writeExperiment(directory, plan);
+  await storePlan(plan, directory);
   stdout.write(`${JSON.stringify(job, null, 2)}\n`);
 }
 

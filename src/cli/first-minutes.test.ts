@@ -1,8 +1,8 @@
 /** What a person meets first: help, wrong values of options, files of the wrong kind, paths that cannot be used. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { gq as run } from '../../test/run-gq.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-first-'));
@@ -38,6 +38,8 @@ describe('errors', () => {
     ['micro', 'pretrain', '--to', 'x', '--steps', '0'],
     ['pairs', 'score', 'm', 'micro', '--seed', '-1'],
     ['eval', 'runs/x', '--limit', '0'],
+    ['train', 'micro-vanilla', '--ranks', '3'],
+    ['train', 'micro-vanilla', '--ranks', '0'],
     ['grade', '--problems', 'a', '--responses', 'b', '--out', 'c', '--strict', '9'],
     ['export', 'runs/x', '--to', 'y', '--format', 'gguf'],
   ])('name the option and begin with gq once: %s %s %s %s %s', async (...argv) => {
@@ -57,6 +59,30 @@ describe('errors', () => {
       expect(err).toMatch(/^gq: /);
     },
   );
+});
+
+describe('a cluster that is not there', () => {
+  afterEach(() => void vi.unstubAllEnvs());
+  const small = ['--seeds', '1', '--arms', 'vanilla', '--out', join(home, 'on-cluster')];
+
+  it('is refused in one line that says what to do, and nothing is written', async () => {
+    vi.stubEnv('PATH', join(home, 'bin'));
+    const absent = await run('experiment', 'micro-claim', '--on', 'slurm', ...small);
+    expect(absent).toMatchObject({ code: 2, err: expect.stringContaining('apt-get install slurm-wlm') });
+    mkdirSync(join(home, 'bin'));
+    const sinfo = '#!/bin/sh\necho "sinfo: error: no host" >&2; echo "sinfo: fatal: no controller" >&2; exit 1\n';
+    writeFileSync(join(home, 'bin', 'sinfo'), sinfo, { mode: 0o755 });
+    const silent = await run('experiment', 'micro-claim', '--on', 'slurm', ...small);
+    expect(silent.code).toBe(2);
+    expect(silent.err).toMatch(
+      /^gq: --on slurm: .* found sinfo: fatal: no controller\. Call it where sinfo works\..*\n$/,
+    );
+    const claim = ['--print', 'k8s', '--image', 'lab', '--claim', 'My Runs'];
+    expect(await run('experiment', 'micro-claim', ...claim, ...small)).toMatchObject({ code: 2, out: '' });
+    const ranks = await run('train', 'micro-vanilla', '--ranks', '2', '--out', join(home, 'on-cluster'));
+    expect(ranks).toMatchObject({ code: 2, err: expect.stringContaining('apt-get install openmpi-bin') });
+    expect(existsSync(join(home, 'on-cluster'))).toBe(false);
+  });
 });
 
 describe('a file of another kind', () => {

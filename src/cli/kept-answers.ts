@@ -2,9 +2,9 @@
  * Answers about a folder that is only read, kept in the cache: the same question about the same files is answered at once. The
  * program's own files count too. Nothing is kept where the folder has no stamp (see folder-stamp.ts).
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { cacheFolder, folderStamp, programStamp, sha256, writeFileAtomic } from '../base/node/index.ts';
+import { cacheFolder, folderStamp, keepInCache, programStamp, sha256 } from '../base/node/index.ts';
 import type { CommandContext } from './command.ts';
 
 interface Answer {
@@ -40,7 +40,7 @@ async function makeAnswer(path: string, answer: (context: CommandContext) => Pro
   };
   await answer(context);
   const made = { out, err, exitCode: context.exitCode };
-  await keep(path, made);
+  await keepInCache(path, JSON.stringify(made), mostAnswers);
   return made;
 }
 
@@ -58,21 +58,5 @@ function readAnswer(path: string): Answer | null {
     return isWhole ? { out, err, exitCode } : null;
   } catch {
     return null;
-  }
-}
-
-/** A cache that cannot be written costs time, nothing else. */
-async function keep(path: string, answer: Answer): Promise<void> {
-  try {
-    const folder = cacheFolder('answers');
-    mkdirSync(folder, { recursive: true });
-    await writeFileAtomic(path, JSON.stringify(answer));
-    const kept = readdirSync(folder).map((name) => ({
-      path: join(folder, name),
-      at: statSync(join(folder, name)).mtimeMs,
-    }));
-    for (const old of kept.sort((a, b) => b.at - a.at).slice(mostAnswers)) rmSync(old.path, { force: true });
-  } catch {
-    return;
   }
 }

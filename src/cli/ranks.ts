@@ -19,8 +19,8 @@ import type { CommandContext } from './command.ts';
 
 export function parseRanks(text: string): number {
   const ranks = Number(text);
-  if (Number.isSafeInteger(ranks) && ranks >= 1) return ranks;
-  throw new InvalidArgumentError('Expected a whole number of at least 1.');
+  if (Number.isSafeInteger(ranks) && Number.isInteger(Math.log2(ranks))) return ranks;
+  throw new InvalidArgumentError('Expected 1, 2, 4, 8 or another power of two.');
 }
 
 /**

@@ -36,7 +36,9 @@ describe('what a hook throws names the hook', () => {
 
   it.each(['reward', 'screen', 'route', 'prompt', 'steer'] as const)('%s', (name) => {
     const hook = open({ sees, [name]: boom })[name] as unknown as () => unknown;
-    expect(hook).toThrow(/^hook \w+ of the arm own: expected no error, found boom\.$/);
+    expect(hook).toThrow(
+      /^hook \w+ of the arm own: expected no error, found boom\. It was thrown at check-arm\.test\.ts:\d+:\d+\.$/,
+    );
   });
 
   it('later too, and a text as well as an error; errors of ours go through as they are', async () => {

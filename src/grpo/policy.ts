@@ -52,7 +52,25 @@ export type Keep = (rows: Features, index: number) => Float32Array;
 
 const keepAll: Keep = ({ data }) => data.slice();
 
-/** Computes log π of every completion token, each rollout under its own scale, without gradients; activation features on request. */
+/** Rollouts that a pass cannot tell apart, by the first of them: same prompt, same scale, same tokens. */
+function equalRollouts(
+  rollouts: readonly PromptedCompletion[],
+  scales: (index: number) => number | 'base',
+): readonly (readonly [first: number, ...others: number[]])[] {
+  const sets = new Map<string, [number, ...number[]]>();
+  rollouts.forEach(({ group, tokens }, index) => {
+    const name = `${group} ${scales(index)} ${tokens.join()}`;
+    const known = sets.get(name);
+    if (known === undefined) sets.set(name, [index]);
+    else known.push(index);
+  });
+  return [...sets.values()];
+}
+
+/**
+ * Computes log π of every completion token, each rollout under its own scale, without gradients; activation features on request.
+ * Equal rollouts are read once.
+ */
 export async function scoreRollouts(
   { decoder, adapter }: Policy,
   rollouts: readonly PromptedCompletion[],
@@ -61,28 +79,30 @@ export async function scoreRollouts(
 ): Promise<Scored> {
   const logps: Float32Array[] = new Array(rollouts.length);
   const features: Float32Array[] = [];
+  const sets = equalRollouts(rollouts, scales);
+  const read = sets.map(([first]) => rollouts[first]);
   const take = (values: Float32Array, { packed, members }: PackedPass): void =>
-    members.forEach((index, i) => {
+    members.forEach((member, i) => {
       const { start, end } = packed.scored[i];
-      logps[index] = values.slice(start, end);
+      for (const index of sets[member]) logps[index] = values.slice(start, end);
     });
-  const passes = cutPasses(rollouts, scales, tokensPerPass);
+  const passes = cutPasses(read, (i) => scales(sets[i][0]), tokensPerPass);
   if (pool === null) {
     await queueAhead(passes, (pass) => {
       using scope = new Scope(decoder.head.device);
-      const laid = packPass(scope, decoder.config, rollouts, pass);
+      const laid = packPass(scope, decoder.config, read, pass);
       return readFloats(scorePass(scope, { decoder, adapter }, laid.packed, pass)).then((values) => take(values, laid));
     });
     return { logps, features };
   }
   for (const pass of passes) {
     using scope = new Scope(decoder.head.device);
-    const laid = packPass(scope, decoder.config, rollouts, pass);
+    const laid = packPass(scope, decoder.config, read, pass);
     const pooling = new ActivationPooling(scope, adapter, featureSpans(laid.packed, pool));
     const probe = (module: string) => pooling.probe(module);
     take(await readFloats(scorePass(scope, { decoder, adapter }, laid.packed, pass, probe)), laid);
-    for (const { index, rows } of splitRows(await pooling.read(), laid.packed, laid.members, pool)) {
-      features[index] = keep(rows, index);
+    for (const { index: member, rows } of splitRows(await pooling.read(), laid.packed, laid.members, pool)) {
+      for (const index of sets[member]) features[index] = keep(rows, index);
     }
   }
   return { logps, features };

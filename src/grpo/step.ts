@@ -57,7 +57,7 @@ export interface StepOutcome {
   readonly condensed: OldScores['condensed'];
   readonly routing: Routing;
   readonly result: UpdateResult | null;
-  /** Number of completions that the policy read without learning from them: for log π_old, log π_ref and features. */
+  /** Number of completions that the policy read without learning from them: for log π_old, log π_ref and features. Equal ones count each. */
   readonly scoringPasses: number;
   readonly parity: number;
   readonly hash: string;

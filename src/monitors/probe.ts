@@ -65,8 +65,9 @@ export const probeMonitor: MonitorDefinition = defineMonitor({
   settings,
   usesLabels: ({ labelledRun }) => labelledRun !== null,
   label: (own) => {
-    const layers = own.layers === 'together' ? '' : ` by layer, ${own.layers},`;
-    return `${own.labelledRun === null ? 'probe' : 'labelled probe'}${layers}${cutWords(own, 'fpr')}`;
+    const cut = cutWords(own, 'fpr');
+    const layers = own.layers === 'together' ? '' : ` by layer, ${own.layers}${cut === '' ? '' : ','}`;
+    return `${own.labelledRun === null ? 'probe' : 'labelled probe'}${layers}${cut}`;
   },
   runs: ({ labelledRun }) => (labelledRun === null ? [] : [labelledRun]),
   open: (own, tools) => openProbe(own, tools),

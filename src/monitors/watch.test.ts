@@ -137,7 +137,7 @@ describe('a monitor', () => {
     ['too many', [1, 2, 3], 'expected 2 scores, one per rollout, found 3'],
     ['not a number', [1, Number.NaN], 'expected finite scores, found NaN for rollout 1'],
     ['infinite as a float32', [1, 1e300], 'expected finite scores, found 1e+300 for rollout 1'],
-    ['text', [1, '0.5'], 'expected finite scores, found 0.5 for rollout 1'],
+    ['text', [1, '0.5'], 'expected finite scores, found string 0.5 for rollout 1'],
   ])('that answers wrongly is named: %s', async (_, answer, message) => {
     await expect(watching(answer).watch(shown(2))).rejects.toThrow('monitor own');
     await expect(watching(answer).watch(shown(2))).rejects.toThrow(message);

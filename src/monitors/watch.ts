@@ -136,7 +136,9 @@ function checkScores(answer: unknown, rollouts: readonly Seen[], kind: string): 
   return scores.map((score, i) => {
     if (score === null) return null;
     const rounded = typeof score === 'number' ? Math.fround(score) : Number.NaN;
-    return Number.isFinite(rounded) ? rounded : refuse('finite scores', `${String(score)} for rollout ${i}`);
+    if (Number.isFinite(rounded)) return rounded;
+    const kind = typeof score === 'number' || score === undefined ? '' : `${typeof score} `;
+    return refuse('finite scores', `${kind}${String(score)} for rollout ${i}`);
   });
 }
 

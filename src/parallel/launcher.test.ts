@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RankFailure } from './communicator.ts';
 import { decodeControl, encodeControl } from './control.ts';
-import { expectPmix, launchedRanks, mpirunArguments } from './launcher.ts';
+import { expectPmix, launchedRanks, mpirunArguments, ranksEnvironment } from './launcher.ts';
 import { expectOpenMpi } from './mpi-library.ts';
 
 describe('the launcher', () => {
@@ -45,6 +45,11 @@ describe('the launcher', () => {
       '--oversubscribe --bind-to none -np 2 node gq.ts',
     );
     expect(mpirunArguments(2, ['node'], true)[0]).toBe('--allow-run-as-root');
+  });
+
+  it('ranks whose output is a file take the terminal that mpirun gives them for none', () => {
+    expect(ranksEnvironment({ TERM: 'xterm' }, false)['TERM']).toBe('dumb');
+    expect(ranksEnvironment({ TERM: 'xterm' }, true)['TERM']).toBe('xterm');
   });
 });
 

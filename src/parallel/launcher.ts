@@ -110,6 +110,11 @@ export function mpirunArguments(ranks: number, command: readonly string[], isRoo
   return [...root, '--oversubscribe', '--bind-to', 'none', '-np', `${ranks}`, ...command];
 }
 
+/** mpirun gives its ranks a terminal even where its own output is a file, so they are told that nothing obeys its sequences. */
+export function ranksEnvironment(environment: Environment, isTerminal: boolean): Environment {
+  return { ...environment, [parentVariable]: `${process.pid}`, ...(isTerminal ? {} : { TERM: 'dumb' }) };
+}
+
 /** Runs a program on so many ranks of this machine, and resolves to the exit code. */
 export async function startRanks({ ranks, program, argv, signal }: RanksToStart): Promise<number> {
   const command = mpirunArguments(ranks, [program, ...argv], process.getuid?.() === 0);
@@ -117,7 +122,7 @@ export async function startRanks({ ranks, program, argv, signal }: RanksToStart)
   const child = spawn('mpirun', command, {
     stdio: ['pipe', 'inherit', 'inherit'],
     detached: true,
-    env: { ...process.env, [parentVariable]: `${process.pid}` },
+    env: ranksEnvironment(process.env, process.stdout.isTTY),
   });
   // A signal to mpirun would reach the sandboxes of the ranks too, and end them; the end of its input reaches rank 0 alone.
   const ask = (): void => void child.stdin.end();

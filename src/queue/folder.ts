@@ -181,3 +181,11 @@ export function questionsAbout(directory: string): QueueEntry[] {
   const asked = new QueueFolder().all().filter(({ job }) => job.why !== '' || job.resolve !== '');
   return asked.filter(({ job }) => job.output === resolve(directory));
 }
+
+/** What a job was to answer and what was found, each with a name for it. */
+export function questionFacts({ id, job: { why, resolve: answer } }: QueueEntry): (readonly [string, string])[] {
+  return [
+    ...(why === '' ? [] : [[`why (job ${id})`, why] as const]),
+    ...(answer === '' ? [] : [[`resolved (job ${id})`, answer] as const]),
+  ];
+}

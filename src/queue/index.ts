@@ -1,3 +1,3 @@
 export { runDaemon } from './daemon.ts';
-export { type QueueEntry, QueueFolder, questionsAbout, queueFolder, queueVariable } from './folder.ts';
+export { type QueueEntry, QueueFolder, questionFacts, questionsAbout, queueFolder, queueVariable } from './folder.ts';
 export { startDetached } from './launch.ts';

@@ -42,8 +42,17 @@ it('names what watches and what is done', () => {
     ['haar', 'haar direction', 'gate', 'gate'],
     ['additive', 'direction', 'advantage-modification additive', 'advantage-modification'],
     ['steer', null, 'steer', 'steer'],
-    ['routed-probe', 'probe by layer, least,', 'routed', 'routed'],
+    ['routed-probe', 'probe by layer, least', 'routed', 'routed'],
   ]);
+});
+
+it('a single arm with a monitor has its row beside the baseline; gates alone have no such table', () => {
+  const rows = (...names: readonly string[]): readonly (string | undefined)[] => {
+    const [first] = allTables({ ...all, arms: all.arms.filter(({ arm }) => names.includes(arm)) });
+    return first.title.includes('side by side') ? first.rows.map(([arm]) => arm) : [];
+  };
+  expect(rows('vanilla', 'ceiling', 'penalty-probe')).toEqual(['vanilla', 'ceiling', 'penalty-probe']);
+  expect(rows('vanilla', 'ceiling', 'gate', 'haar')).toEqual([]);
 });
 
 it('the table comes first, monitor by monitor, and labels have a table of their own', () => {

@@ -45,10 +45,9 @@ export function actionOf({ arm, runs: [{ config, manifest }] }: ArmResults): Act
   return { monitor: null, action: arm, kind };
 }
 
-/** Whether different things are done about what monitors say; gates alone are no comparison of that. */
+/** Whether anything but a gate acts on what a monitor says; gates alone are no comparison of that. */
 export function comparesActions({ arms }: Results): boolean {
-  const kinds = arms.map(actionOf).flatMap(({ monitor, kind }) => (monitor === null ? [] : [kind]));
-  return new Set(kinds).size > 1;
+  return arms.map(actionOf).some(({ monitor, kind }) => monitor !== null && kind !== 'gate');
 }
 
 /** The tables, without labels first. */

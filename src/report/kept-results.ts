@@ -3,10 +3,10 @@
  * cost a small file for each run. What is kept says which files of the run and of the program it was made from (see folder-stamp.ts),
  * and carries the hash of its own text; whatever does not fit is read anew from the run.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { cacheFolder, folderStamp, programStamp, sha256, writeFileAtomic } from '../base/node/index.ts';
+import { cacheFolder, folderStamp, keepInCache, programStamp, sha256 } from '../base/node/index.ts';
 import { finalStates } from './final-states.ts';
 import { type PackedOutcomes, type PromptList, packOutcomes, unpackOutcomes } from './packed-outcomes.ts';
 import { armLabel, type RunResults, readRunResults } from './run-results.ts';
@@ -62,25 +62,11 @@ function readKept(file: string, stamp: string): KeptRun | null {
   }
 }
 
-/** A cache that cannot be written costs time, nothing else. What JSON cannot hold is not kept. */
+/** What JSON cannot hold is not kept. */
 async function keep(file: string, stamp: string, results: RunResults): Promise<void> {
   const body = JSON.stringify(pack(results));
   if (!isDeepStrictEqual(unpack(JSON.parse(body), results.path, results.arm), results)) return;
-  try {
-    mkdirSync(cacheFolder(folderName), { recursive: true });
-    await writeFileAtomic(file, `${stamp} ${sha256(body)}\n${body}`);
-    dropOldest();
-  } catch {
-    return;
-  }
-}
-
-function dropOldest(): void {
-  const folder = cacheFolder(folderName);
-  const paths = readdirSync(folder).map((name) => join(folder, name));
-  if (paths.length <= mostKept) return;
-  const dated = paths.map((path) => ({ path, at: statSync(path).mtimeMs })).sort((a, b) => b.at - a.at);
-  for (const { path } of dated.slice(mostKept)) rmSync(path, { force: true });
+  await keepInCache(file, `${stamp} ${sha256(body)}\n${body}`, mostKept);
 }
 
 function pack({ path: _, name: __, arm: ___, config: ____, final: _____, ...results }: RunResults): KeptRun {

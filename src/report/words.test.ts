@@ -186,3 +186,24 @@ describe('differences that are no whole point', () => {
     expect((await near(304)).join('\n')).toContain('1 point above vanilla.');
   });
 });
+
+describe('devices', () => {
+  const seeds = [{ seed: 1, trained: 8, deployed: 8 }, { seed: 2, trained: 6, deployed: 6 }]; // biome-ignore format: one line
+  const on = async (...devices: readonly string[]): Promise<string> => {
+    const made = await madeResults([...armOf('vanilla', 'vanilla', seeds), ...armOf('gate', 'activation', seeds)]);
+    const [first, second] = made.arms.map((arm, i) => ({
+      ...arm,
+      runs: arm.runs.map((run, j) => ({ ...run, manifest: { ...run.manifest, device: devices[2 * i + j] } })),
+    }));
+    return describeResults({ ...made, arms: [first, second] }).join('\n');
+  };
+
+  it('are named where there are several, with the arms of each', async () => {
+    const text = await on('cuda NVIDIA H200 bf16', 'cuda NVIDIA H200 bf16', 'wasm wide 1', 'wasm relaxed 1');
+    expect(text).toContain('cuda NVIDIA H200 bf16 (vanilla); wasm wide (gate); wasm relaxed (gate).');
+  });
+
+  it('are one whatever the number of threads', async () => {
+    expect(await on('wasm wide 1', 'wasm wide 2', 'wasm wide 8', 'wasm wide 1')).not.toContain('one device');
+  });
+});

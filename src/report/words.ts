@@ -122,7 +122,28 @@ function describeLimits(results: Results): string[] {
           `${noClaim}: intervals are over prompts of these trained models. Another seed may come out differently; a claim needs several (gq experiment recipes/micro-claim.toml).`,
         ]
       : []),
+    ...describeDevices(results),
     describePlacebos(results),
+  ];
+}
+
+/** The most arms of a device that are named one by one. */
+const mostNamed = 8;
+
+/** Says when runs of several devices stand side by side: a seed is the same run on one device and its kernels only. */
+function describeDevices({ arms }: Results): string[] {
+  const found = new Map<string, Set<string>>();
+  for (const { arm, manifest } of arms.flatMap(({ runs }) => runs)) {
+    // The number of threads changes nothing.
+    const device = manifest.device.replace(/^(wasm \S+) \d+$/, '$1');
+    found.set(device, (found.get(device) ?? new Set()).add(arm));
+  }
+  if (found.size < 2) return [];
+  const parts = [...found].map(([device, names]) => {
+    return `${device} (${names.size > mostNamed ? `${names.size} arms` : [...names].join(', ')})`;
+  });
+  return [
+    `Not all runs are of one device; numbers are rounded otherwise on another, and a seed does not make two such runs alike: ${parts.join('; ')}.`,
   ];
 }
 

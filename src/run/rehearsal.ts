@@ -242,7 +242,9 @@ class FullPass {
       return requests.map((_, row): Generation => {
         const length = lengths[row] ?? 1;
         const logps = new Float32Array(length);
-        return { tokens: new Int32Array(length), logps, fullLogps: logps, finish: 'length' };
+        // Completions of a prompt differ in their first token: equal ones would be read once.
+        const tokens = new Int32Array(length).fill(row % this.#group, 0, 1);
+        return { tokens, logps, fullLogps: logps, finish: 'length' };
       });
     },
   };

@@ -14,5 +14,5 @@ export { expectSlurm } from './slurm/client.ts';
 export { cancelRuns, followRuns } from './slurm/follow.ts';
 export { LogTail, lastLine } from './slurm/log-tail.ts';
 export { readArrays, submitRuns, writeScript } from './slurm/submission.ts';
-export { readPlan, storePlan } from './stored-plan.ts';
+export { planFile, readPlan, storePlan } from './stored-plan.ts';
 export { runsLeft } from './work-left.ts';

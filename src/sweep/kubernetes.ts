@@ -45,6 +45,19 @@ function mountPath(directory: string): string {
   throw new UserError({ call: '--print k8s', expected, found: directory, fix: 'Name another one with --out.' });
 }
 
+/** Claims have names that the domain name system allows. */
+function claimName(claim: string): string {
+  if (claim.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(claim))
+    return claim;
+  const expected = 'the name of a PersistentVolumeClaim: small letters, digits, hyphens and dots';
+  throw new UserError({ call: '--claim', expected, found: claim });
+}
+
+function imageName(image: string): string {
+  if (/^\S+$/.test(image)) return image;
+  throw new UserError({ call: '--image', expected: 'the name of an image, without spaces', found: image });
+}
+
 function limitsOf({ gpus, cpus, memory }: KubernetesOptions): Record<string, string> {
   return {
     ...(gpus === null ? {} : { 'nvidia.com/gpu': `${gpus}` }),
@@ -61,7 +74,7 @@ function podSpec(options: KubernetesOptions): object {
     containers: [
       {
         name: 'gq',
-        image,
+        image: imageName(image),
         // The path is an argument, so no shell obeys anything in it; Kubernetes replaces $(NAME), and $$ by $. exec lets signals reach gq.
         command: ['sh', '-c', 'exec gq task "$0" "$JOB_COMPLETION_INDEX"', planPath.replaceAll('$', '$$$$')],
         ...(cpus === null ? {} : { env: [{ name: 'GQ_CORES', value: `${cpus}` }] }),
@@ -69,7 +82,7 @@ function podSpec(options: KubernetesOptions): object {
         volumeMounts: [{ name: 'experiment', mountPath: mountPath(directory) }],
       },
     ],
-    volumes: [{ name: 'experiment', persistentVolumeClaim: { claimName: claim } }],
+    volumes: [{ name: 'experiment', persistentVolumeClaim: { claimName: claimName(claim) } }],
   };
 }
 

@@ -32,11 +32,16 @@ export interface StoredPlan {
 
 export const jobsFolder = (directory: string): string => join(directory, '.jobs');
 
-/** Returns the path of the file. Another plan has another name: jobs that wait keep theirs. */
-export async function storePlan({ experiment, runs }: ExperimentPlan, directory: string): Promise<string> {
-  makeFolder(jobsFolder(directory));
+/** Where a plan is stored, and its text. Another plan has another name: jobs that wait keep theirs. */
+export function planFile({ experiment, runs }: ExperimentPlan, directory: string): { path: string; text: string } {
   const text = `${JSON.stringify({ format: 1, directory, experiment, runs })}\n`;
-  const path = join(jobsFolder(directory), `plan-${sha256(text).slice(0, 12)}.json`);
+  return { path: join(jobsFolder(directory), `plan-${sha256(text).slice(0, 12)}.json`), text };
+}
+
+/** Returns the path of the file. */
+export async function storePlan(plan: ExperimentPlan, directory: string): Promise<string> {
+  makeFolder(jobsFolder(directory));
+  const { path, text } = planFile(plan, directory);
   await writeFileAtomic(path, text);
   return path;
 }

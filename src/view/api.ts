@@ -216,6 +216,8 @@ export interface RolloutList {
   readonly facets: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Runs of an experiment that could not be read, and why. */
   readonly leftOut: readonly { readonly run: string; readonly why: string }[];
+  /** Runs that were not searched yet: all counts grow, and who wants them asks again. */
+  readonly unread: number;
 }
 
 export interface RolloutPage {

@@ -1,6 +1,6 @@
 /** What the page of an experiment shows, made from its results by the code that makes reports. */
 import { summarise } from '../evaluate/index.ts';
-import type { QueueEntry } from '../queue/index.ts';
+import { type QueueEntry, questionFacts } from '../queue/index.ts';
 import type { Results, RunRecords, SideBySide } from '../report/index.ts';
 import { allFigures, allTables, bestSide, describeResults, placebosOf } from '../report/index.ts';
 import { armDifferences } from '../run/index.ts';
@@ -29,7 +29,7 @@ export function experimentPage(
     seeds: [...new Set([...design.seeds, ...arms.flatMap((arm) => arm.runs.map(({ seed }) => seed))])],
     runs,
     baseline,
-    words: [...questions.map(questionWords), ...describeResults(results)],
+    words: [...questions.flatMap(questionFacts).map((fact) => fact.join(': ')), ...describeResults(results)],
     story: figures.find((figure) => figure.name === 'story') ?? null,
     figures: figures.filter((figure) => figure.name !== 'story'),
     tables: allTables(results),
@@ -39,10 +39,6 @@ export function experimentPage(
     matrices: loopholeMatrices(results),
     leftOut,
   };
-}
-
-function questionWords({ id, job: { why, resolve } }: QueueEntry): string {
-  return `Job ${id} of the queue${why === '' ? '' : ` asked: ${why}`}${resolve === '' ? '' : ` Answer: ${resolve}`}`;
 }
 
 function exampleOf({ arm, full, deployed }: SideBySide) {

@@ -4,17 +4,10 @@ export { agreementsOf, agreementTable, lastLabels } from './agreement.ts';
 export type { Catalogue, LedgerRow, ListedRun, SearchRow } from './api.ts';
 export { type WrittenBundle, writeBundle } from './bundle.ts';
 export { findEntries, listCatalogue } from './catalogue.ts';
+export { facetNames, truthOf } from './facets.ts';
 export { labelsPage } from './human-answers.ts';
 export { ViewLibrary } from './library.ts';
 export { openPage } from './page-files.ts';
-export {
-  type FoundRollouts,
-  facetNames,
-  findRollouts,
-  parseQuery,
-  type RolloutQuery,
-  rolloutOrders,
-  truthOf,
-} from './query.ts';
+export { parseQuery, type RolloutQuery, rolloutOrders } from './query.ts';
+export type { FoundInRuns } from './rollout-search.ts';
 export { type RunningView, startView } from './server.ts';
-export { withinLimit } from './time-limit.ts';

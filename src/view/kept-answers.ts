@@ -2,6 +2,7 @@
 
 interface Kept {
   readonly stamp: string;
+  readonly owner: string | null;
   readonly value: Promise<unknown>;
   weight: number;
 }
@@ -22,41 +23,64 @@ export class KeptAnswers {
     this.#others = others;
   }
 
-  /** Reads, or gives what was read under the same stamp. What could not be read is read again the next time. */
-  get<Value>(kind: string, key: string, stamp: string, read: () => Promise<Value>): Promise<Value> {
+  /**
+   * Reads, or gives what was read under the same stamp. What could not be read is read again the next time. Answers of one `owner` are
+   * asked for in rounds: what does not fit beside the others of its round is not kept, instead of taking the place of one that comes sooner.
+   */
+  get<Value>(
+    kind: string,
+    key: string,
+    stamp: string,
+    read: () => Promise<Value>,
+    owner: string | null = null,
+  ): Promise<Value> {
     const all = this.#kept.get(kind) ?? new Map<string, Kept>();
     this.#kept.set(kind, all);
     const known = all.get(key);
     all.delete(key);
-    const kept = known?.stamp === stamp ? known : this.#read(kind, all, key, stamp, read);
+    const kept = known?.stamp === stamp ? known : this.#read(kind, all, key, { stamp, owner }, read);
     all.set(key, kept);
-    this.#drop(kind, all);
+    this.#drop(kind, all, kept);
     return kept.value as Promise<Value>;
   }
 
-  #read(kind: string, all: Map<string, Kept>, key: string, stamp: string, read: () => Promise<unknown>): Kept {
+  #read(
+    kind: string,
+    all: Map<string, Kept>,
+    key: string,
+    marks: Pick<Kept, 'stamp' | 'owner'>,
+    read: () => Promise<unknown>,
+  ): Kept {
     const { weigh } = this.#kinds[kind] ?? this.#others;
-    const kept: Kept = { stamp, value: (async () => read())(), weight: weigh === undefined ? 1 : 0 };
+    const kept: Kept = { ...marks, value: (async () => read())(), weight: weigh === undefined ? 1 : 0 };
     kept.value.then(
       (value) => {
         if (weigh === undefined) return;
         kept.weight = weigh(value);
-        this.#drop(kind, all);
+        if (all.get(key) === kept) this.#drop(kind, all, kept);
       },
       () => all.get(key) === kept && all.delete(key),
     );
     return kept;
   }
 
-  /** The oldest go first; the last one that was asked for stays, whatever it weighs. */
-  #drop(kind: string, all: Map<string, Kept>): void {
+  /** The oldest go first, but for those of the owner of the `last`, which goes before them; the only one stays, whatever it weighs. */
+  #drop(kind: string, all: Map<string, Kept>, last: Kept): void {
     const { most } = this.#kinds[kind] ?? this.#others;
     let sum = 0;
     for (const { weight } of all.values()) sum += weight;
-    for (const [key, { weight }] of all) {
+    if (sum <= most) return;
+    const isOfRound = ([, kept]: [string, Kept]): boolean => last.owner !== null && kept.owner === last.owner;
+    const entries = [...all];
+    const round = entries.filter(isOfRound);
+    const order = [
+      ...entries.filter((entry) => !isOfRound(entry)),
+      ...round.filter(([, kept]) => kept === last),
+      ...round,
+    ];
+    for (const [key, { weight }] of order) {
       if (sum <= most || all.size === 1) return;
-      all.delete(key);
-      sum -= weight;
+      if (all.delete(key)) sum -= weight;
     }
   }
 }

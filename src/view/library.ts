@@ -2,10 +2,10 @@
  * Answers the page's questions about one folder. What was read is kept as long as its files stay the same; of the rollouts, those of the
  * runs that were looked at last. It reads and never writes.
  */
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
-import { getHeapStatistics } from 'node:v8';
 import { UserError } from '../base/index.ts';
-import { questionsAbout } from '../queue/index.ts';
+import { questionFacts, questionsAbout } from '../queue/index.ts';
 import { RunDirectory } from '../run/index.ts';
 import { openRecords } from '../sweep/index.ts';
 import type {
@@ -23,15 +23,9 @@ import { experimentPage } from './experiment-page.ts';
 import { GrowingRun } from './growing-run.ts';
 import { labelsPage, notesPage } from './human-answers.ts';
 import { KeptAnswers, type KeptKind } from './kept-answers.ts';
-import {
-  type FoundPart,
-  findPart,
-  type JoinedParts,
-  joinFound,
-  listRollouts,
-  parseQuery,
-  type RolloutQuery,
-} from './query.ts';
+import { PackedRows } from './packed-rows.ts';
+import { type FoundPart, findPart, listRollouts, parseQuery, type RolloutQuery } from './query.ts';
+import { type FoundInRuns, RolloutSearch } from './rollout-search.ts';
 import {
   answersPage,
   evaluatedRates,
@@ -43,7 +37,7 @@ import {
   runPage,
   trainingPage,
 } from './run-page.ts';
-import { GrowingRows, sealedRows } from './search-rows.ts';
+import { besideHeap, GrowingRows, sealedRows } from './search-rows.ts';
 import { fileStamp, resultStampOf, stampOf } from './stamp.ts';
 import { mostSearchMs, withinLimit } from './time-limit.ts';
 import { tokenTexts } from './token-texts.ts';
@@ -65,24 +59,13 @@ export const pageKinds = [
 ] as const;
 export type PageKind = (typeof pageKinds)[number];
 
-/** Bytes that rollouts take without their texts, roughly. */
-const rowBytes = 500;
-
-function bytesOf(rows: readonly SearchRow[]): number {
-  let sum = rowBytes * rows.length;
-  for (const { completion } of rows) sum += completion.length;
-  return sum;
-}
-
 /**
- * How many answers of a kind are kept; of rollouts as many as a quarter of the memory holds, so that a search over more runs is slower but not
+ * How many answers of a kind are kept; of rollouts as many as a third of the memory holds, so that a search over more runs is slower but not
  * less. Parts of searches are numbers of rows.
  */
 const keptKinds: Readonly<Record<string, KeptKind>> = {
-  rows: {
-    most: getHeapStatistics().heap_size_limit / 4,
-    weigh: (rows) => bytesOf(rows as readonly SearchRow[]),
-  },
+  packed: { most: usableMemory() / 3, weigh: (rows) => (rows as PackedRows).bytes },
+  rows: { most: 4 },
   whole: { most: 2 },
   search: { most: 8 },
   part: { most: 2000 },
@@ -90,22 +73,34 @@ const keptKinds: Readonly<Record<string, KeptKind>> = {
   rates: { most: 1000 },
 };
 const otherKinds: KeptKind = { most: 64 };
+/** Bytes that this process may use, as far as the system tells. */
+function usableMemory(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+}
+
+/** How long a page waits for a search before it is told what was found so far, in milliseconds. */
+const usualAnswerMs = 400;
+/** Who waits for the rest is told less often. */
+const restFactor = 3;
 /** How long a list of what is there counts, in milliseconds: a page asks for several things at once. */
 const entriesFor = 1000;
 
 export class ViewLibrary {
   readonly root: string;
   readonly #searchMs: number;
+  readonly #answerMs: number;
   readonly #kept = new KeptAnswers(keptKinds, otherKinds);
   readonly #runs = new Map<string, { readonly stamp: string; readonly run: ListedRun }>();
   readonly #growing = new Map<string, GrowingRows>();
   readonly #growingRuns = new Map<string, GrowingRun>();
   #entries: { readonly at: number; readonly found: readonly FoundEntry[] } | null = null;
 
-  /** `searchMs`: how long a search may take. */
-  constructor(root: string, searchMs = mostSearchMs) {
+  /** `searchMs`: how long a search of one run may take; `answerMs`: after how long it is told what was found so far. */
+  constructor(root: string, searchMs = mostSearchMs, answerMs = usualAnswerMs) {
     this.root = root;
     this.#searchMs = searchMs;
+    this.#answerMs = answerMs;
     this.entries();
   }
 
@@ -135,7 +130,10 @@ export class ViewLibrary {
     if (kind === 'gate') return keep(async () => gatePage(run, listed, await this.#gateRows(entry, run)));
     if (kind === 'answers') return keep(async () => answersPage(run, listed));
     if (kind === 'tokens') return keep(async () => tokenTexts(run, await this.wholeRows(entry)));
-    return keep(async () => runPage(run, listed, await this.#progress(entry, run), await this.#rates(entry)));
+    const page = await this.#keep('run', entry.id, entry.path, async () =>
+      runPage(run, listed, await this.#progress(entry, run), await this.#rates(entry)),
+    );
+    return { ...page, facts: [...page.facts, ...questionsAbout(entry.path).flatMap(questionFacts)] };
   }
 
   find(id: string): FoundEntry {
@@ -149,55 +147,53 @@ export class ViewLibrary {
     return this.#keep('whole', id, path, () => ledgerRows(RunDirectory.open(path), id));
   }
 
-  /** What a query finds, run by run: one that is damaged does not hide the others, and one that takes too long ends the search. */
-  async #search(entry: FoundEntry, query: RolloutQuery): Promise<FoundInRuns> {
+  /** A search in some runs. Asked for again, it goes on where it was, and knows what it found in runs that are the same. */
+  #search(about: string, runs: readonly FoundEntry[], query: RolloutQuery): Promise<RolloutSearch> {
     const { offset: _offset, limit: _limit, ...rest } = query;
-    const key = `${entry.id} ${JSON.stringify(rest)}`;
-    const begun = this.#begun(entry);
-    const stamps = begun.map(({ path }) => stampOf(path));
-    const find = async (): Promise<FoundInRuns> => {
-      const [runs, parts, leftOut]: [FoundEntry[], FoundPart[], { run: string; why: string }[]] = [[], [], []];
-      for (const [i, run] of begun.entries()) {
-        try {
-          const rows = await this.rows(run);
-          const own = `${run.id} ${JSON.stringify(rest)}`;
-          const part = async () => withinLimit(() => findPart(rows, query), this.#searchMs);
-          parts.push(await this.#keep('part', own, run.path, part, stamps[i]));
-          runs.push(run);
-        } catch (error) {
-          if (entry.kind === 'run' || isOfQuery(error)) throw error;
-          leftOut.push({ run: run.id, why: messageOf(error) });
-        }
-      }
-      return { ...joinFound(parts), runs, leftOut };
+    const key = JSON.stringify(rest);
+    const stamps = new Map(runs.map((run) => [run, stampOf(run.path)]));
+    const find = async (run: FoundEntry): Promise<FoundPart> => {
+      const stamp = stamps.get(run) ?? '';
+      const rows = await this.#packed(run, stamp);
+      const part = async () => this.#limited(query, () => findPart(rows, query));
+      return this.#kept.get('part', `${run.id} ${key}`, stamp, part);
     };
-    return this.#keep('search', key, entry.path, find, stamps.join(' '));
+    const open = async () => new RolloutSearch(runs, find);
+    return this.#kept.get('search', `${about} ${key}`, [...stamps.values()].join(' '), open);
   }
 
-  /** The rollouts of a run, or of those runs of an experiment that can be read. */
-  async readable(entry: FoundEntry): Promise<{ rows: readonly SearchRow[]; leftOut: RolloutList['leftOut'] }> {
-    if (entry.kind === 'run') return { rows: await this.rows(entry), leftOut: [] };
-    const rows: (readonly SearchRow[])[] = [];
-    const leftOut: { run: string; why: string }[] = [];
-    for (const run of this.#begun(entry)) {
-      try {
-        rows.push(await this.rows(run));
-      } catch (error) {
-        leftOut.push({ run: run.id, why: messageOf(error) });
-      }
-    }
-    return { rows: rows.flat(), leftOut };
+  /** What a query finds in all runs of the folder, with as many of the rows as it asks for. */
+  async findAll(query: RolloutQuery): Promise<{ found: FoundInRuns; rows: readonly SearchRow[] }> {
+    const begun = this.entries().filter(({ kind, path }) => kind === 'run' && existsManifest(path));
+    const search = await this.#search('*', begun, query);
+    await search.advance(Number.POSITIVE_INFINITY);
+    const found = search.found();
+    return { found, rows: await this.#rowsAt(found, query) };
   }
 
+  /** What was found until an answer is due; whoever wants the rest asks again. */
   async #rollouts(entry: FoundEntry, query: RolloutQuery): Promise<RolloutList> {
-    const { total, facets, leftOut, runs, parts, places } = await this.#search(entry, query);
-    const [from, to] = [query.offset, query.offset + query.limit];
-    const read = new Map<number, readonly SearchRow[]>();
-    for (const part of new Set(parts.subarray(from, to))) read.set(part, await this.rows(runs[part]));
+    const search = await this.#search(entry.id, this.#begun(entry), query);
+    await search.advance(search.isBegun ? restFactor * this.#answerMs : this.#answerMs);
+    const found = search.found();
+    const { total, facets, leftOut, places, unread } = found;
+    const rows = await this.#rowsAt(found, query);
+    const counts = { total, found: places.length, facets, leftOut, unread };
+    return this.#limited(query, () => listRollouts(counts, rows, query));
+  }
+
+  /** Only an expression can go on for ever, and watching over it costs more than most searches of a run. */
+  #limited<Value>({ isPattern }: RolloutQuery, work: () => Value): Value {
+    return isPattern ? withinLimit(work, this.#searchMs) : work();
+  }
+
+  async #rowsAt({ runs, parts, places }: FoundInRuns, { offset, limit }: RolloutQuery): Promise<SearchRow[]> {
+    const read = new Map<number, PackedRows>();
+    for (const part of new Set(parts.subarray(offset, offset + limit))) read.set(part, await this.#packed(runs[part]));
     // A run that began again meanwhile may have fewer.
-    const rows = [...places.subarray(from, to)].flatMap((place, i) => read.get(parts[from + i])?.at(place) ?? []);
-    const found = { total, found: places.length, facets, leftOut };
-    return withinLimit(() => listRollouts(found, rows, query), this.#searchMs);
+    return [...places.subarray(offset, offset + limit)].flatMap(
+      (place, i) => read.get(parts[offset + i])?.at(place) ?? [],
+    );
   }
 
   #begun(entry: FoundEntry): readonly FoundEntry[] {
@@ -205,7 +201,7 @@ export class ViewLibrary {
     return this.entries().filter(({ experiment, path }) => experiment === entry.id && existsManifest(path));
   }
 
-  /** The rollouts of a run, as a search needs them. */
+  /** The rollouts of a run without tokens and evidence. */
   rows({ id, path }: FoundEntry): Promise<readonly SearchRow[]> {
     return this.#keep('rows', id, path, async () => {
       const run = RunDirectory.open(path);
@@ -220,6 +216,17 @@ export class ViewLibrary {
       this.#growing.set(id, growing);
       return rows;
     });
+  }
+
+  /** The same as a search needs them. Of a run that is over the rows are not kept beside. */
+  #packed(entry: FoundEntry, stamp = stampOf(entry.path)): Promise<PackedRows> {
+    const { id, path } = entry;
+    const read = async (): Promise<PackedRows> => {
+      const run = RunDirectory.open(path);
+      const rows = run.isSealed() ? await sealedRows(run, id) : await this.rows(entry);
+      return new PackedRows(rows, besideHeap);
+    };
+    return this.#kept.get('packed', id, stamp, read, entry.experiment ?? id);
   }
 
   async #progress(entry: FoundEntry, run: RunDirectory): Promise<RunProgress> {
@@ -311,15 +318,6 @@ export class ViewLibrary {
     return this.#kept.get(kind, id, stamp, read);
   }
 }
-
-interface FoundInRuns extends JoinedParts {
-  /** The runs whose parts were joined. */
-  readonly runs: readonly FoundEntry[];
-  readonly leftOut: RolloutList['leftOut'];
-}
-
-/** Whether an error is about the search itself, so that every run would give it. */
-const isOfQuery = (error: unknown): boolean => error instanceof UserError && error.message.startsWith('rollouts, ');
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LedgerRow } from './api.ts';
-import { findPart, findRollouts, joinFound, listRollouts, parseQuery, surpriseOf } from './query.ts';
+import { PackedRows } from './packed-rows.ts';
+import { findPart, joinFound, listRollouts, parseQuery, type RolloutQuery, surpriseOf } from './query.ts';
 
 const made = (row: Partial<LedgerRow>): LedgerRow => ({
   run: 'gate-1',
@@ -46,11 +47,15 @@ const rows = [
   made({ id: 'c', update: 3, hack: true, route: 'route', score: 4, ...cuts, completion: 'def RUN_CHECKS(): pass' }),
   made({ id: 'd', update: 4, prompt: 'call `run_tests()`', hackable: false, advantage: -1 }),
 ];
+const findRollouts = (from: readonly LedgerRow[], query: RolloutQuery) => {
+  const { places, ...found } = joinFound([findPart(new PackedRows(from), query)]);
+  return { ...found, rows: Array.from(places, (place) => from[place]) };
+};
 const list = (from: readonly LedgerRow[], search: string) => {
   const query = parseQuery(new URLSearchParams(search));
   const { total, rows: found, facets } = findRollouts(from, query);
   const page = found.slice(query.offset, query.offset + query.limit);
-  return listRollouts({ total, found: found.length, facets, leftOut: [] }, page, query);
+  return listRollouts({ total, found: found.length, facets, leftOut: [], unread: 0 }, page, query);
 };
 const find = (search: string): string[] =>
   findRollouts(rows, parseQuery(new URLSearchParams(search))).rows.map(({ id }) => id);
@@ -103,7 +108,7 @@ describe('a search', () => {
     (search) => {
       const query = parseQuery(new URLSearchParams(search));
       const parts = [rows.slice(0, 1), [], rows.slice(1)];
-      const joined = joinFound(parts.map((part) => findPart(part, query)));
+      const joined = joinFound(parts.map((part) => findPart(new PackedRows(part), query)));
       const whole = findRollouts(rows, query);
       const found = Array.from(joined.places, (place, i) => parts[joined.parts[i]][place].id);
       expect(found).toEqual(whole.rows.map(({ id }) => id));

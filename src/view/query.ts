@@ -4,36 +4,10 @@
  */
 import { murmur3, UserError } from '../base/index.ts';
 import { type ListedRollout, type RolloutList, rolloutDetails, type SearchRow } from './api.ts';
+import { facetNames } from './facets.ts';
+import { largestFirst } from './largest-first.ts';
+import type { CodedColumn, PackedRows } from './packed-rows.ts';
 
-/** Facets: a value of a row as text, by which rows are chosen and counted. */
-const facetValues: Readonly<Record<string, (row: SearchRow) => string>> = {
-  truth: truthOf,
-  route: ({ route }) => route ?? 'none',
-  loophole: ({ loophole, hackable }) => (hackable ? loophole : 'no hint'),
-  advantage: ({ advantage }) => (advantage > 0 ? 'above 0' : advantage < 0 ? 'below 0' : '0'),
-  source: ({ source }) => source,
-  sampled: ({ sampled }) => sampled,
-  truncated: ({ truncated }) => (truncated ? 'yes' : 'no'),
-  arm: ({ run }) => armOfRun(run),
-  run: ({ run }) => run,
-};
-
-/** The folder of a run of an experiment is its arm and its seed. */
-function armOfRun(run: string): string {
-  const known = armsOfRuns.get(run) ?? run.slice(run.lastIndexOf('/') + 1).replace(/-\d+$/, '');
-  armsOfRuns.set(run, known);
-  return known;
-}
-
-/** Rows are many, runs are few. */
-const armsOfRuns = new Map<string, string>();
-
-/** What became of a rollout, by the grader's verdict. */
-export function truthOf({ hack, solve }: Pick<SearchRow, 'hack' | 'solve'>): 'hack' | 'solve' | 'neither' {
-  return hack ? 'hack' : solve ? 'solve' : 'neither';
-}
-
-export const facetNames: readonly string[] = Object.keys(facetValues);
 export const rolloutOrders = ['update', 'surprise', 'score', 'advantage', 'reward', 'tokens', 'shuffled'] as const;
 export type RolloutOrder = (typeof rolloutOrders)[number];
 
@@ -105,38 +79,40 @@ export interface FoundPart {
   readonly facets: RolloutList['facets'];
 }
 
-export function findPart(rows: readonly SearchRow[], query: RolloutQuery): FoundPart {
+export function findPart(rows: PackedRows, query: RolloutQuery): FoundPart {
   const places: number[] = [];
-  const isMatch = matchOf(query);
-  const facets = Object.entries(facetValues).map(([name, read]) => ({
-    name,
-    read,
-    chosen: query.facets[name],
-    value: '',
-    counts: new Map<string, number>(),
-  }));
-  rows.forEach((row, place) => {
-    if (!isMatch(row)) return;
-    let against = 0;
-    for (const facet of facets) {
-      facet.value = facet.read(row);
-      if (facet.chosen !== undefined && facet.chosen !== facet.value) against += 1;
-    }
-    if (against === 0) places.push(place);
-    // A facet counts what the others leave, whatever it has chosen itself.
-    if (against > 1) return;
-    for (const { chosen, value, counts } of facets) {
-      const isCounted = against === 0 || (chosen !== undefined && chosen !== value);
-      if (isCounted) counts.set(value, (counts.get(value) ?? 0) + 1);
-    }
+  const isMatch = matchOf(rows, query);
+  const facets = Object.entries(rows.facets).map(([name, { values, codes }]) => {
+    const wanted = query.facets[name];
+    return {
+      name,
+      values,
+      codes,
+      chosen: wanted === undefined ? null : values.indexOf(wanted),
+      others: [] as number[],
+    };
   });
-  const rank = rankBy(query.order);
+  const chosen = facets.filter((facet) => facet.chosen !== null);
+  for (let place = 0; place < rows.length; place++) {
+    if (!isMatch(place)) continue;
+    const against = chosen.length === 0 ? chosen : chosen.filter((facet) => facet.codes[place] !== facet.chosen);
+    if (against.length === 0) places.push(place);
+    // A facet counts what the others leave, whatever it has chosen itself.
+    else if (against.length === 1) against[0].others.push(place);
+  }
+  const rank = rankBy(rows, query.order);
   return {
     total: rows.length,
     places: Uint32Array.from(places),
-    ranks: rank === null ? null : Float64Array.from(places, (place) => rank(rows[place]) ?? Number.NEGATIVE_INFINITY),
-    facets: sumCounts(facets.map(({ name, counts }) => ({ [name]: Object.fromEntries(counts) }))),
+    ranks: rank === null ? null : Float64Array.from(places, (place) => rank(place) ?? Number.NEGATIVE_INFINITY),
+    facets: sumCounts(facets.map(({ name, others, ...column }) => ({ [name]: countValues(column, [places, others]) }))),
   };
+}
+
+function countValues({ values, codes }: CodedColumn, all: readonly (readonly number[])[]): Record<string, number> {
+  const counts = new Uint32Array(values.length);
+  for (const places of all) for (const place of places) counts[codes[place]] += 1;
+  return Object.fromEntries(values.flatMap((value, i) => (counts[i] === 0 ? [] : [[String(value), counts[i]]])));
 }
 
 /** Counts of the same names added up, the largest first. */
@@ -178,38 +154,29 @@ export function joinFound(all: readonly FoundPart[]): JoinedParts {
     facets: sumCounts(all.map((part) => part.facets)),
   };
   if (ranks === null) return { ...sums, parts, places };
-  // Equal ranks stay in their order; two that are infinite have no difference.
-  const order = new Uint32Array(count)
-    .map((_, i) => i)
-    .sort((a, b) => (ranks[a] === ranks[b] ? a - b : ranks[b] - ranks[a]));
+  const order = largestFirst(ranks);
   return { ...sums, parts: order.map((i) => parts[i]), places: order.map((i) => places[i]) };
 }
 
-/** What a query finds, in its order, with the counts of its facets. */
-export interface FoundRollouts<Row extends SearchRow = SearchRow> {
-  readonly total: number;
-  readonly rows: readonly Row[];
-  readonly facets: RolloutList['facets'];
-}
-
-export function findRollouts<Row extends SearchRow>(rows: readonly Row[], query: RolloutQuery): FoundRollouts<Row> {
-  const { total, places, facets } = joinFound([findPart(rows, query)]);
-  return { total, rows: Array.from(places, (place) => rows[place]), facets };
-}
-
-function matchOf(query: RolloutQuery): (row: SearchRow) => boolean {
+/** Whether the text and the updates of a query are those of a row. */
+function matchOf(rows: PackedRows, query: RolloutQuery): (place: number) => boolean {
   const { from, to } = query;
-  const place = matcherOf(query);
-  // Rollouts of a group follow each other and share their prompt.
-  let last: { readonly prompt: string; readonly isFound: boolean } | null = null;
-  const isInPrompt = (prompt: string): boolean => {
-    if (last?.prompt !== prompt) last = { prompt, isFound: place !== null && place(prompt) >= 0 };
-    return last.isFound;
+  const find = matcherOf(query);
+  const isBounded = from !== null || to !== null;
+  const isTimely = (place: number): boolean => {
+    if (!isBounded) return true;
+    const update = rows.value('update', place);
+    return (from === null || update >= from) && (to === null || update <= to);
   };
-  return (row) =>
-    (from === null || row.update >= from) &&
-    (to === null || row.update <= to) &&
-    (place === null || place(row.completion) >= 0 || isInPrompt(row.prompt));
+  if (find === null) return isTimely;
+  const { values, codes } = rows.prompts;
+  const prompts = new Map<number, boolean>();
+  const isInPrompt = (place: number): boolean => {
+    const known = prompts.get(codes[place]) ?? find(values[codes[place]] as string) >= 0;
+    prompts.set(codes[place], known);
+    return known;
+  };
+  return (place) => isTimely(place) && (find(rows.completion(place)) >= 0 || isInPrompt(place));
 }
 
 /** A page of what was found: `rows` are those of the page. Each has the place in its text that was searched for. */
@@ -249,10 +216,18 @@ export function surpriseOf({
 }
 
 /** By what the rows of an order are sorted, the largest first; null: they stay as they are. */
-function rankBy(order: RolloutOrder): ((row: SearchRow) => number | null) | null {
+function rankBy(rows: PackedRows, order: RolloutOrder): ((place: number) => number | null) | null {
   if (order === 'update') return null;
-  if (order === 'surprise') return surpriseOf;
+  if (order === 'surprise') {
+    return (place) =>
+      surpriseOf({
+        hack: rows.value('hack', place),
+        score: rows.value('score', place),
+        low: rows.value('low', place),
+        high: rows.value('high', place),
+      });
+  }
   // The same order on every machine, which says nothing about the rollouts: the first of them are a fair sample.
-  if (order === 'shuffled') return (row) => murmur3(`${row.run} ${row.id}`);
-  return (row) => row[order];
+  if (order === 'shuffled') return (place) => murmur3(`${rows.value('run', place)} ${rows.value('id', place)}`);
+  return (place) => rows.value(order, place);
 }

@@ -92,6 +92,9 @@ export async function sealedRows(run: RunDirectory, id: string): Promise<SearchR
   return found;
 }
 
+/** The same text outside the heap of JavaScript, whose limit is lower than that of the machine. Its characters are of one byte. */
+export const besideHeap = (text: string): string => Buffer.from(text, 'latin1').toString('latin1');
+
 /** The rollouts of a run that is not over; each look adds what was written since the last. */
 export class GrowingRows {
   readonly #run: RunDirectory;

@@ -1,15 +1,18 @@
 /** Work that is stopped when it takes too long: a regular expression can try for ever, and nothing else could end it. */
-import { runInNewContext } from 'node:vm';
+import { createContext, Script } from 'node:vm';
 import { UserError } from '../base/index.ts';
 
 /** Nothing else is answered meanwhile, not even Ctrl-C. */
 export const mostSearchMs = 1500;
 
+/** Made once: a context costs more than most searches of a run. */
+const [context, script] = [createContext({ work: () => undefined }), new Script('work()')];
+
 /** The value of `work`, which nothing may wait in. */
 export function withinLimit<Value>(work: () => Value, limitMs = mostSearchMs): Value {
-  const context: { work: () => Value; value?: Value } = { work };
+  context['work'] = work;
   try {
-    runInNewContext('value = work()', context, { timeout: limitMs });
+    return script.runInContext(context, { timeout: limitMs }) as Value;
   } catch (cause) {
     const code = (cause as { readonly code?: unknown } | null)?.code;
     if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw cause;
@@ -19,6 +22,7 @@ export function withinLimit<Value>(work: () => Value, limitMs = mostSearchMs): V
       found: 'one that goes on',
       fix: 'Repetitions within repetitions, like (a+)+, can take for ever: write a simpler expression, or search fewer updates.',
     });
+  } finally {
+    context['work'] = null;
   }
-  return context.value as Value;
 }

@@ -25,6 +25,8 @@ const pictures: Readonly<Record<string, readonly [hash: string, text: RegExp, fr
   matrix: [`#/matrix/${name}`, /known/],
   run: [`#/run/${run}`, /Evaluations/],
   gate: [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/],
+  'what-if': [`#/gate/${run}?cuts=shares&keep=0.2&route=0.2`, /with these cuts/, 'What if the cuts were others?'],
+  flow: [`#/gate/${run}`, /Where rollouts went/, 'Where rollouts went'],
   answers: [`#/answers/${run}?change=hack+removed&diff=1`, /From as trained/],
   rollouts: [`#/rollouts/${run}?order=surprise`, /\d+ of \d+ rollouts/],
   rollout: [`#/rollout/${run}?rollout=2-0-1`, /The group/],

@@ -12,6 +12,9 @@ export async function checkLive(browser: Browser, address: string, root: string)
   check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 300/));
   await page.goto(`${address}#/run/live`);
   await waitFor(page, /update \d+ of 300/);
+  // A chart is drawn a frame after its place is there.
+  const undrawn = `document.querySelectorAll('.chart').length === 0 || document.querySelector('.chart:not(:has(canvas))') !== null`;
+  for (let look = 0; look < 200 && (await page.evaluate(undrawn)) === true; look++) await page.waitForTimeout(50);
   const still = await page.evaluate(`document.querySelectorAll('canvas').forEach((each) => { each.isFirst = true; });
     document.getAnimations().length`);
   check('live: nothing moves while nothing changes', still === 0, `${still} animations`);

@@ -9,7 +9,8 @@ import { tinyModel, tinySettings } from '../smoke/lab.ts';
 
 const patienceSeconds = 600;
 export const runs = ['vanilla-1', 'activation-1', 'vanilla-2', 'activation-2'] as const;
-const updates = 250;
+/** So many that a run is not over on a fast machine before all that is to disturb it has happened. */
+const updates = 1000;
 
 export const failures: string[] = [];
 let tried = 0;
@@ -43,8 +44,13 @@ export function gq(words: readonly string[], environment: NodeJS.ProcessEnv): Co
   return start(process.execPath, [gqProgram(), ...words], environment);
 }
 
-export async function until(what: string, isSo: () => boolean, said: () => string = () => ''): Promise<void> {
-  for (const end = Date.now() + patienceSeconds * 1000; Date.now() < end; await wait(200)) if (isSo()) return;
+export async function until(
+  what: string,
+  isSo: () => boolean,
+  said: () => string = () => '',
+  milliseconds = 200,
+): Promise<void> {
+  for (const end = Date.now() + patienceSeconds * 1000; Date.now() < end; await wait(milliseconds)) if (isSo()) return;
   throw new Error(`waited in vain for ${what}\n${said()}`);
 }
 
@@ -65,7 +71,11 @@ export function writeRecipe(home: string, seeds: readonly number[]): string {
 
 export async function settings(others: readonly string[] = []): Promise<string[]> {
   const all = [`model=${await tinyModel()}`, ...tinySettings, `updates=${updates}`, 'output.checkpointEvery=5'];
-  return [...all, 'device.variant=plain', ...others].flatMap((setting) => ['--set', setting]);
+  // A small rate of learning, or so many updates would end at the tripwire.
+  return [...all, 'optimiser.learningRate=1e-4', 'device.variant=plain', ...others].flatMap((setting) => [
+    '--set',
+    setting,
+  ]);
 }
 
 let reference: Promise<string> | undefined;

@@ -2,6 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { demoExperiment, demoJobs } from '../../src/cli/commands/demo.ts';
+import { planExperiment } from '../../src/sweep/index.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
@@ -122,6 +124,8 @@ describe('gq demo', () => {
     const demo = ['demo', '--quick', '--out', directory, ...settings, '--set', 'sampling.maxNewTokens=8'];
     // As under `npm run demo`, in a clone, where there is no gq on the PATH.
     vi.stubEnv('npm_lifecycle_event', 'demo');
+    // On one core the arms are trained in this process.
+    vi.stubEnv('GQ_CORES', '1');
     const { code, out: text } = await gq(...demo);
     vi.unstubAllEnvs();
     expect(code).toBe(0);
@@ -147,4 +151,19 @@ describe('gq demo', () => {
     expect(other.code).toBe(2);
     expect(other.err).toContain('found the experiment tryout. Choose another --out.');
   }, 180_000);
+
+  it('does the arms that are left side by side, where there are cores and no GPU', async () => {
+    const fresh = join(folder, 'no demo yet');
+    const planned = (...set: string[]) => planExperiment(demoExperiment(1, true), 'recipes/demo.toml', set);
+    const plan = await planned(...small, 'sampling.maxNewTokens=8');
+    for (const cores of ['2', '16']) {
+      vi.stubEnv('GQ_CORES', cores);
+      expect(await demoJobs(plan, fresh)).toBe(3);
+      expect(await demoJobs(plan, join(folder, 'demo'))).toBe(1);
+      expect(await demoJobs(await planned('device.kind=cuda'), fresh)).toBe(1);
+    }
+    vi.stubEnv('GQ_CORES', '1');
+    expect(await demoJobs(plan, fresh)).toBe(1);
+    vi.unstubAllEnvs();
+  });
 });

@@ -2,8 +2,10 @@
  * The folder in which results that can be computed again are kept between runs: the one that GQ_CACHE names, or else
  * gradient-quarantine in the user's cache (XDG_CACHE_HOME, ~/.cache). Removing it loses time, nothing else.
  */
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { writeFileAtomic } from './atomic-file.ts';
 
 type CacheEnvironment = Readonly<Record<string, string | undefined>>;
 
@@ -12,4 +14,22 @@ export function cacheFolder(kind: string, environment: CacheEnvironment = proces
   const named = (key: string): string | undefined => environment[key] || undefined;
   const root = named('GQ_CACHE') ?? join(named('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'gradient-quarantine');
   return join(root, kind);
+}
+
+/**
+ * Writes a file of the cache, and drops the oldest beside it beyond the `most` that are kept. A cache that cannot be written costs time,
+ * nothing else.
+ */
+export async function keepInCache(file: string, text: string, most: number): Promise<void> {
+  try {
+    const folder = dirname(file);
+    mkdirSync(folder, { recursive: true });
+    await writeFileAtomic(file, text);
+    const paths = readdirSync(folder).map((name) => join(folder, name));
+    if (paths.length <= most) return;
+    const dated = paths.map((path) => ({ path, at: statSync(path).mtimeMs })).sort((a, b) => b.at - a.at);
+    for (const { path } of dated.slice(most)) rmSync(path, { force: true });
+  } catch {
+    return;
+  }
 }

@@ -1,11 +1,12 @@
 /**
  * `gq demo`: the whole experiment in minutes. It trains vanilla, the activation gate and its placebo from the shipped base with the same
- * seed and prompts, tells on one screen what came out, and writes report.html.
+ * seed and prompts, side by side where there are cores, tells on one screen what came out, and writes report.html.
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { wrapText } from '../../base/index.ts';
+import { coresEach } from '../../lab/index.ts';
 import {
   allFigures,
   describeResults,
@@ -15,7 +16,14 @@ import {
   writeFigures,
   writeReport,
 } from '../../report/index.ts';
-import { checkExperiment, type Experiment, openRecords, planExperiment } from '../../sweep/index.ts';
+import {
+  checkExperiment,
+  type Experiment,
+  type ExperimentPlan,
+  openRecords,
+  planExperiment,
+  runsLeft,
+} from '../../sweep/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { warnIncomplete } from '../print-results.ts';
 import { screenWidth } from '../terminal/screen.ts';
@@ -66,6 +74,16 @@ export function demoExperiment(seed: number, quick: boolean): Experiment {
   );
 }
 
+/**
+ * Number of runs at a time: all that are left, even with fewer cores, because a run leaves its core alone while its programs are graded
+ * and because runs that share the cores end together. One core has nothing to share, and a GPU serves one run.
+ */
+export async function demoJobs(plan: ExperimentPlan, directory: string): Promise<number> {
+  const onProcessor = plan.runs.every(({ config }) => config.device.kind === 'wasm');
+  if (!onProcessor || coresEach(1) === 1) return 1;
+  return Math.max(1, (await runsLeft(plan, directory)).length);
+}
+
 async function runDemo(options: DemoOptions, context: CommandContext): Promise<void> {
   const started = performance.now();
   const seed = parseWholeNumber(options.seed, '--seed');
@@ -77,7 +95,12 @@ async function runDemo(options: DemoOptions, context: CommandContext): Promise<v
   const command = shellLine('gq', 'demo', ...quick, '--seed', `${seed}`, '--out', directory, ...settings);
   // With --json, stdout holds the one value and nothing else.
   const told: CommandContext = options.json ? { ...context, stdout: context.stderr } : context;
-  const done = await executeExperiment(plan, directory, { again: command, jobs: 1 }, told);
+  const done = await executeExperiment(
+    plan,
+    directory,
+    { again: command, jobs: await demoJobs(plan, directory) },
+    told,
+  );
   context.exitCode = told.exitCode;
   if (!done) return;
   const results = await openRecords(directory);

@@ -82,6 +82,11 @@ function renderDiff(
     const columns = ['state', 'rate', 'first', 'second', 'hacks in one'];
     return ['', `${set}, ${own[0].prompts} prompts`, ...alignRows([columns, ...rows], width)];
   });
-  const table = sets.length === 0 ? ['', 'No evaluation that both have.'] : tables;
+  const words = [
+    '',
+    'full: as trained; deployed: without the quarantine.',
+    'hacks in one: prompts that only the first, and only the second, hacks.',
+  ];
+  const table = sets.length === 0 ? ['', 'No evaluation that both have.'] : [...tables, ...words];
   return `${[`first: ${first}`, `second: ${second}`, ...differing, ...table].join('\n')}\n`;
 }

@@ -39,10 +39,14 @@ describe('gq queue', () => {
       '--on=slurm',
     );
     await call('add', 'train', 'micro-vanilla', '--version', '--help', '--out=/y');
+    expect(await call('add', '--why', 'w', 'train', '--resume', '/z')).not.toContain('why');
+    expect(await call('add', '--why', 'w', 'train', 'micro-vanilla')).toContain('the results will not show why');
     expect(queue.all().map(({ job }) => [job.words.length, job.slots, job.priority, job.why, job.output])).toEqual([
       [10, 1, 0, '', '/x'],
       [5, 0, -2, 'w', join(process.cwd(), 'runs', 'micro-claim')],
       [5, 1, 0, '', '/y'],
+      [3, 1, 0, 'w', '/z'],
+      [2, 1, 0, 'w', null],
     ]);
   });
 
@@ -67,6 +71,11 @@ describe('gq queue', () => {
     expect(await call('add', 'queue', 'list')).toContain('a command of gq that comes to an end');
     await call('add', 'train', 'micro-vanilla');
     expect(await call('retry', '1')).toContain('expected a job that is over, found one that is waiting');
+    expect(await call('priority', '1', '3')).toBe('0 job 1: priority 3\n');
+    expect(await call('resolve', '1', 'no')).toBe('0 job 1: resolved\n');
+    await queue.writeState(1, { ...queue.read(1).state, state: 'done' });
+    expect(await call('priority', '1', '4')).toContain('expected a job that waits or runs, found one that is done');
+    expect(queue.read(1).job.priority).toBe(3);
     expect(await call('slots', '0,0')).toContain('expected numbers of GPUs');
     expect(await call('notify', '--webhook', 'file:///x')).toContain('http:// or https://');
     expect(await call('add', '--priority', 'x', 'train')).toMatch(/^2 /);

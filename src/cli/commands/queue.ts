@@ -78,7 +78,7 @@ function configureLooking(command: Command, context: CommandContext): void {
 function configureAsking(command: Command, context: CommandContext): void {
   for (const [what, description] of [
     ['cancel', 'end a job, or take it out of the queue; what it has saved is kept'],
-    ['retry', 'do a job again that failed, was refused or was cancelled'],
+    ['retry', 'do a job again that is over: it goes on where it was'],
   ] as const) {
     command
       .command(what)
@@ -87,7 +87,7 @@ function configureAsking(command: Command, context: CommandContext): void {
       .action(async (id: number) => {
         const queue = new QueueFolder();
         const entry = queue.read(id);
-        expectAskable(entry, what);
+        expectActive(entry, what, what === 'cancel');
         const isSecond = what === 'cancel' && entry.state.state === 'running' && queue.asked(id) !== null;
         await queue.ask(id, isSecond ? 'kill' : what);
         await startDaemon(queue);
@@ -96,12 +96,16 @@ function configureAsking(command: Command, context: CommandContext): void {
   }
   command
     .command('priority')
-    .description('change the priority of a job that waits')
+    .description('change the priority of a job')
     .argument('<id>', 'the number of the job', parseCount)
     .argument('<n>', 'higher ones begin first')
     .action(async (id: number, text: string) => {
       const queue = new QueueFolder();
-      await queue.writeJob(id, { ...queue.read(id).job, priority: parsePriority(text) });
+      const entry = queue.read(id);
+      expectActive(entry, 'priority', true);
+      const priority = parsePriority(text);
+      await queue.writeJob(id, { ...entry.job, priority });
+      context.stdout.write(`job ${id}: priority ${priority}\n`);
     });
   command
     .command('resolve')
@@ -111,6 +115,7 @@ function configureAsking(command: Command, context: CommandContext): void {
     .action(async (id: number, text: string) => {
       const queue = new QueueFolder();
       await queue.writeJob(id, { ...queue.read(id).job, resolve: text });
+      context.stdout.write(`job ${id}: resolved\n`);
     });
 }
 
@@ -159,17 +164,21 @@ function parsePriority(text: string): number {
   return text.startsWith('-') ? -parseWholeNumber(text.slice(1), '--priority') : parseWholeNumber(text, '--priority');
 }
 
-function expectAskable({ id, state }: QueueEntry, what: 'cancel' | 'retry'): void {
+function expectActive({ id, state }: QueueEntry, what: string, mustBe: boolean): void {
   const isActive = state.state === 'waiting' || state.state === 'running';
-  if (isActive === (what === 'cancel')) return;
-  const expected = what === 'cancel' ? 'a job that waits or runs' : 'a job that is over';
+  if (isActive === mustBe) return;
+  const expected = mustBe ? 'a job that waits or runs' : 'a job that is over';
   throw new UserError({ call: `queue ${what} ${id}`, expected, found: `one that is ${state.state}` });
 }
 
 /** The folder of results that the words name, if they do. */
 function outputOf(words: readonly string[]): string | null {
-  const place = words.findIndex((word) => word === '--out' || word.startsWith('--out='));
-  if (place >= 0) return resolve(words[place].startsWith('--out=') ? words[place].slice(6) : (words[place + 1] ?? ''));
+  const named = ['--out', '--resume'].flatMap((option) => {
+    const place = words.findIndex((word) => word === option || word.startsWith(`${option}=`));
+    if (place < 0) return [];
+    return words[place] === option ? (words[place + 1] ?? '') : words[place].slice(option.length + 1);
+  });
+  if (named.length > 0) return resolve(named[0]);
   if (words[0] !== 'experiment') return null;
   // Values of options stand among the words too.
   const candidates = words.slice(1).filter((word) => !word.startsWith('-'));
@@ -187,6 +196,7 @@ async function add(
     throw new UserError({ call: 'queue add', expected: 'a command of gq that comes to an end', found: words[0], fix });
   }
   const queue = new QueueFolder();
+  const output = outputOf(words);
   const onCluster =
     words.includes('--on=slurm') || words.some((word, i) => word === '--on' && words[i + 1] === 'slurm');
   const id = await queue.add({
@@ -197,11 +207,14 @@ async function add(
     resolve: '',
     priority: parsePriority(priority),
     slots: onCluster ? 0 : gpus,
-    output: outputOf(words),
+    output,
     added: new Date().toISOString(),
   });
   await startDaemon(queue);
   context.stdout.write(`job ${id}; follow it with: gq queue follow ${id}\n`);
+  if (why !== '' && output === null) {
+    context.stdout.write('the results will not show why: only those of a folder that the command names (--out) do\n');
+  }
 }
 
 /** Starts a daemon unless one works: of several that start at once, one gets the lock, and the others end. */
@@ -237,7 +250,7 @@ function list(json: boolean, context: CommandContext): void {
   for (const { id, job, state } of entries) {
     const where = state.slots.length > 0 ? ` on ${state.slots.join(',')}` : '';
     const priority = job.priority === 0 ? '' : ` priority ${job.priority}`;
-    const head = `${padText(`${id}`, 4)} ${padText(`${state.state}${where}`, 10)}${priority} `;
+    const head = `${padText(`${id}`, 4)} ${padText(`${state.state}${where}`, 15)}${priority} `;
     const lines = [
       `${head} ${visibleLine(shellLine('gq', ...job.words))}`,
       ...(job.why === '' ? [] : [`      why: ${visibleLine(job.why)}`]),

@@ -1,7 +1,7 @@
 /** `gq results DIR`: prints tables over seeds and comparisons with the baseline and the placebo; draws figures where it is told to. */
 import { type Command, Option } from 'commander';
 import { visibleLine } from '../../base/index.ts';
-import { questionsAbout } from '../../queue/index.ts';
+import { questionFacts, questionsAbout } from '../../queue/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { answerOnce } from '../kept-answers.ts';
 import type { PrintedResults } from '../print-results.ts';
@@ -37,8 +37,6 @@ async function runResults(directory: string, options: PrintedResults, context: C
 
 /** The questions of the jobs of the queue that made these results, and what was found. */
 function tellQueued(directory: string, { stdout }: CommandContext): void {
-  for (const { id, job } of questionsAbout(directory)) {
-    if (job.why !== '') stdout.write(`why (job ${id}): ${visibleLine(job.why)}\n`);
-    if (job.resolve !== '') stdout.write(`resolved (job ${id}): ${visibleLine(job.resolve)}\n`);
-  }
+  const facts = questionsAbout(directory).flatMap(questionFacts);
+  for (const [name, text] of facts) stdout.write(`${name}: ${visibleLine(text)}\n`);
 }

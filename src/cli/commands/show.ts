@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import { UserError, visibleLine } from '../../base/index.ts';
 import {
-  type FoundRollouts,
-  findRollouts,
+  type FoundInRuns,
   type LedgerRow,
   parseQuery,
   type RolloutQuery,
@@ -11,7 +10,6 @@ import {
   type SearchRow,
   truthOf,
   ViewLibrary,
-  withinLimit,
 } from '../../view/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { alignRows } from '../terminal/columns.ts';
@@ -58,30 +56,29 @@ export function configureShow(command: Command, context: CommandContext): void {
 }
 
 async function runShow(directory: string, options: ShowOptions, context: CommandContext): Promise<void> {
-  const library = new ViewLibrary(directory);
-  const { rows, leftOut } = await readAll(library);
-  for (const { run, why } of leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
-  const query = parseQuery(parametersOf(options, rows));
-  const found = withinLimit(() => findRollouts(rows, query), mostShowMs);
-  const shown = found.rows.slice(0, options.limit);
+  const library = new ViewLibrary(directory, mostShowMs);
+  const query = { ...parseQuery(await parametersOf(options, library)), limit: options.limit };
+  const { found, rows: shown } = await library.findAll(query);
+  for (const { run, why } of found.leftOut) context.stderr.write(`not searched: ${run}: ${why}\n`);
   if (shown.length === 0) context.exitCode = 1;
   if (options.json) {
     const rollouts = await wholeOf(library, shown);
-    context.stdout.write(`${JSON.stringify({ found: found.rows.length, total: rows.length, rollouts }, null, 2)}\n`);
+    const { places, total } = found;
+    context.stdout.write(`${JSON.stringify({ found: places.length, total, rollouts }, null, 2)}\n`);
     return;
   }
   const width = screenWidth(context.stdout);
   const blocks = options.group
-    ? groupsOf(shown, rows, width)
+    ? await groupsOf(library, shown, width)
     : (await wholeOf(library, shown)).map((row) => renderRollout(row));
   context.stdout.write(`${[...blocks, closingLine(found, query, shown.length)].join('\n')}\n`);
 }
 
 /** How many there are; where there are none, what the filters would leave one by one. */
-function closingLine({ rows, total, facets }: FoundRollouts, { facets: chosen }: RolloutQuery, shown: number): string {
-  if (rows.length > 0) {
-    const more = rows.length > shown ? '; --limit shows more' : '';
-    return `${shown} of ${rows.length} rollouts found, ${total} in all${more}`;
+function closingLine({ places, total, facets }: FoundInRuns, { facets: chosen }: RolloutQuery, shown: number): string {
+  if (places.length > 0) {
+    const more = places.length > shown ? '; --limit shows more' : '';
+    return `${shown} of ${places.length} rollouts found, ${total} in all${more}`;
   }
   const names = Object.keys(chosen);
   const counts = names.map((name) => {
@@ -94,13 +91,6 @@ function closingLine({ rows, total, facets }: FoundRollouts, { facets: chosen }:
   ].join('\n');
 }
 
-async function readAll(library: ViewLibrary) {
-  const own = library.entries().filter(({ experiment }) => experiment === null);
-  const all = [];
-  for (const entry of own) all.push(await library.readable(entry));
-  return { rows: all.flatMap(({ rows }) => rows), leftOut: all.flatMap(({ leftOut }) => leftOut) };
-}
-
 /** The same rollouts with their evidence and tokens. */
 async function wholeOf(library: ViewLibrary, shown: readonly SearchRow[]): Promise<LedgerRow[]> {
   const byRun = new Map<string, Map<string, LedgerRow>>();
@@ -111,11 +101,14 @@ async function wholeOf(library: ViewLibrary, shown: readonly SearchRow[]): Promi
   return shown.flatMap(({ run, id }) => byRun.get(run)?.get(id) ?? []);
 }
 
-function parametersOf(options: ShowOptions, rows: readonly SearchRow[]): URLSearchParams {
+async function parametersOf(options: ShowOptions, library: ViewLibrary): Promise<URLSearchParams> {
   const { update, route, loophole, hack, solve, grep, order } = options;
   if (hack && solve) throw new UserError({ call: 'show', expected: '--hack or --solve', found: 'both' });
   expectOneOf('--route', route, ['keep', 'absorb', 'route', 'none']);
-  expectOneOf('--loophole', loophole, [...new Set(rows.map((row) => (row.hackable ? row.loophole : 'no hint')))]);
+  if (loophole !== undefined) {
+    const { found } = await library.findAll(parseQuery(new URLSearchParams({ limit: '0' })));
+    expectOneOf('--loophole', loophole, Object.keys(found.facets['loophole'] ?? {}));
+  }
   const given: Readonly<Record<string, string | undefined>> = {
     from: update?.toString(),
     to: update?.toString(),
@@ -147,13 +140,14 @@ function renderRollout(row: LedgerRow): string {
 }
 
 /** The prompt once, then a line for each of its completions; those that were found have a mark. */
-function groupsOf(shown: readonly SearchRow[], rows: readonly SearchRow[], width: number): string[] {
+async function groupsOf(library: ViewLibrary, shown: readonly SearchRow[], width: number): Promise<string[]> {
   const keyOf = ({ run, update, group }: SearchRow): string => `${run} ${update} ${group}`;
-  const firsts = [...new Map(shown.map((row) => [keyOf(row), row])).values()];
-  return firsts.map((first) => {
-    const members = rows.filter((row) => keyOf(row) === keyOf(first));
+  const isShown = (row: SearchRow): boolean => shown.some(({ run, id }) => run === row.run && id === row.id);
+  const groups: string[] = [];
+  for (const first of new Map(shown.map((row) => [keyOf(row), row])).values()) {
+    const members = (await library.rows(library.find(first.run))).filter((row) => keyOf(row) === keyOf(first));
     const lines = members.map((row) => [
-      `${shown.includes(row) ? '>' : ' '} ${row.id}`,
+      `${isShown(row) ? '>' : ' '} ${row.id}`,
       truthOf(row),
       row.route ?? 'none',
       `${row.reward}`,
@@ -162,6 +156,7 @@ function groupsOf(shown: readonly SearchRow[], rows: readonly SearchRow[], width
     ]);
     const head = `━━ ${visibleLine(first.run)}, update ${first.update}, ${visibleLine(first.problem)}`;
     const columns = ['  rollout', 'verdict', 'route', 'reward', 'advantage', 'completion'];
-    return [head, first.prompt.trimEnd(), ...alignRows([columns, ...lines], width), ''].join('\n');
-  });
+    groups.push([head, first.prompt.trimEnd(), ...alignRows([columns, ...lines], width), ''].join('\n'));
+  }
+  return groups;
 }

@@ -1,6 +1,6 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import { emergence } from '../../analyse/emergence.ts';
 import { VerdictTail } from '../../oracle/verdict-tail.ts';
@@ -8,6 +8,9 @@ import { LivePicture, sparkline } from './live-picture.ts';
 
 const verdict = (step: number, member: number, exploited: boolean, loophole = 'run_tests') =>
   `${JSON.stringify({ id: `${step}-0-${member}`, loophole, exploited, correct: !exploited, evidence: 'ä → ö' })}\n`;
+
+beforeEach(() => void vi.stubEnv('TERM', 'xterm'));
+afterEach(() => void vi.unstubAllEnvs());
 
 function picture(isTTY: boolean): { written: () => string; show: LivePicture } {
   let text = '';
@@ -48,8 +51,14 @@ describe('a running picture', () => {
 
   it('is redrawn in place on a terminal and a few plain lines elsewhere', () => {
     const tally = { graded: 4, hackable: 4, hacks: 1, solves: 2, byLoophole: new Map() };
-    for (const isTTY of [true, false]) {
-      const { written, show } = picture(isTTY);
+    for (const [stream, terminal] of [
+      ['tty', 'xterm'],
+      ['tty', 'dumb'],
+      ['file', 'xterm'],
+    ]) {
+      vi.stubEnv('TERM', terminal);
+      const isTTY = stream === 'tty' && terminal !== 'dumb';
+      const { written, show } = picture(stream === 'tty');
       show.begin('seed 1', [{ name: 'vanilla', updates: 20 }]);
       for (let update = 1; update <= 20; update++) show.step(0, update, [tally], 75);
       const escapes = written().split('\u001b[1A').length - 1;

@@ -30,8 +30,9 @@ export class Screen implements TextSink {
     return stream instanceof Screen ? stream : new Screen(stream);
   }
 
+  /** Whether it obeys sequences; a terminal that is called dumb does not. */
   get isTTY(): boolean {
-    return this.#stream.isTTY === true;
+    return this.#stream.isTTY === true && process.env['TERM'] !== 'dumb';
   }
 
   /** The width of the window now. */

@@ -106,6 +106,8 @@ def new_module(setup):
     """Runs the setup code. What it printed or wrote would count for every program, so then it has failed."""
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
+    if setup is None:
+        return module.__dict__
     hold_alone(record(b"E"))
     stdout, caught, files = sys.stdout, io.StringIO(), os.listdir(".")
     terminal = os.dup(1)
@@ -128,12 +130,16 @@ def new_module(setup):
 
 
 def compile_program(source):
-    """Returns the code object, or None after reporting why there is none."""
+    """Compiles the program of a process that has begun, and reports both. Returns the code object, or None where there is none."""
+    begun = record(b"B")
+    hold_alone(begun)
     try:
-        return compile(source, "<program>", "exec", dont_inherit=True)
+        code, told = compile(source, "<program>", "exec", dont_inherit=True), record(b"c")
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
-        write_all(record(b"e", kind_of(error)))
-        return None
+        code, told = None, record(b"e", kind_of(error))
+    write_all(begun + told)
+    hold_alone(b"")
+    return code
 
 
 def pass_flag(holders, names):
@@ -240,11 +246,9 @@ def compare_opaque(opaque, decoys):
 def run_program(setup, nonce, source, method, flags, batch):
     use_nonce(nonce)
     namespace = new_module(setup)
-    write_all(record(b"B"))
     code = compile_program(source)
     if code is None:
         os._exit(0)
-    write_all(record(b"c"))
     runner = Calls(namespace, method, flags)
     # The limit is what a fresh interpreter would allow the program, plus the frames of this file.
     sys.setrecursionlimit(1008)
@@ -267,3 +271,23 @@ def run_program(setup, nonce, source, method, flags, batch):
         write_all(record(b"q", b"1" if equal else b"0"))
         flush_everything()
     os._exit(0)
+
+
+REHEARSAL = """
+class Solution:
+    def answer(self, values, limit=3):
+        found = [value * 2 for value in values if value < limit]
+        return sorted(found)[0] if found else None
+def run_tests():
+    assert Solution().answer([1, 2]) == 2
+"""
+
+
+def rehearse():
+    """Runs a program in the server, so that forks find filled what the interpreter fills when code first runs."""
+    namespace = {"__name__": "rehearsal"}
+    exec(compile(REHEARSAL, "<program>", "exec", dont_inherit=True), namespace)
+    calls = [([[value, 5]], {}, [], "plain") for value in range(20)]
+    for _ in range(2):
+        Calls(namespace, "answer", ("is_ok",)).run((calls, True))
+        take_held()

@@ -34,8 +34,11 @@ import random
 os.register_at_fork = register_at_fork
 
 # The modules that programs import most, loaded once. Threading is left out: with it a fork takes twice as long.
-import abc, array, bisect, collections, contextlib, copy, dataclasses, datetime, decimal, enum, fractions, functools, heapq  # noqa
-import inspect, itertools, math, operator, re, statistics, string, textwrap, traceback, typing  # noqa
+import abc, bisect, collections, contextlib, copy, enum, functools, heapq, itertools, math, operator, re, string, typing  # noqa
+
+# Each module makes every fork and every end of a process longer: these are loaded when setup code names them.
+LOADED_FOR_SETUP = frozenset((
+    "array", "dataclasses", "datetime", "decimal", "fractions", "inspect", "statistics", "textwrap", "traceback"))
 
 CONTROL, REPORT = 0, 3
 KINDS = {"program": harness.run_program, "own_tests": own_tests.run_stages, "answer": own_tests.answer}
@@ -68,6 +71,9 @@ def report(message):
 
 
 def compile_setup(source):
+    """Returns the code object, or None where there is nothing to run."""
+    if not source.strip():
+        return None
     try:
         return compile(source, "<setup>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
@@ -89,8 +95,12 @@ class Server:
         self.layers["seccomp"] = "" if self.filter else "switched off" if sys.platform == "linux" else "Linux only"
         layers.die_with_parent()
         os.chdir(self.work)
-        self.limits = self.make_limits()
+        # Programs inherit these limits. Only that of CPU time is set in each of them.
+        for number, pair in self.make_limits():
+            resource.setrlimit(number, pair)
         self.private_disk = self.layers["privateRoot"] == ""
+        # The first process of a pid namespace takes all others with it when it ends.
+        self.is_first = self.layers["namespaces"] == "" and os.getpid() == 1
 
     def make_limits(self):
         config = self.config
@@ -112,7 +122,8 @@ class Server:
 
     def child(self, setup, cpu_seconds):
         """Runs in the forked process. Everything is locked down before the first byte of the program is read."""
-        layers.die_with_parent()
+        if not self.is_first:
+            layers.die_with_parent()
         os.dup2(self.null, 0)
         os.dup2(self.null, 2)
         os.close(self.null)
@@ -120,8 +131,6 @@ class Server:
         # Python ignores this signal. Here it ends a program that writes where nobody may write.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
-        for number, pair in self.limits:
-            resource.setrlimit(number, pair)
         if self.filter is not None:
             seccomp.install(layers.libc, self.filter)
         kind, arguments = harness.read_frame()
@@ -249,7 +258,10 @@ class Server:
             operation, *rest = self.control.line()
             if operation == "S":
                 # Setup code is compiled here and run in the program's process: the server never runs code from a data file.
-                self.setups[rest[0]] = compile_setup(base64.b64decode(rest[1]).decode())
+                setup = compile_setup(base64.b64decode(rest[1]).decode())
+                for name in LOADED_FOR_SETUP.intersection(setup.co_names if setup else ()):
+                    __import__(name)
+                self.setups[rest[0]] = setup
                 gc.freeze()
             elif operation == "J":
                 self.run(rest[0], int(rest[1]), int(rest[2]))
@@ -275,6 +287,8 @@ def main():
     random.seed(0)
     site.setquit()
     hide_install_folder()
+    harness.rehearse()
+    own_tests.run_definitions(harness.REHEARSAL, {"__name__": "rehearsal"})
     gc.disable()
     gc.collect()
     gc.freeze()

@@ -116,10 +116,11 @@ export class SandboxWorker {
     const names = { uid, worker, trainer: process.pid, libraries: python.libraries };
     const config = JSON.stringify({ layers, workParent, memoryBytes, ...names, ...limits });
     // -I is absent because it would ignore PYTHONHASHSEED, and the environment holds only what is set here. -S gives the
-    // standard library only, and keeps installed packages from running code at start.
+    // standard library only, and keeps installed packages from running code at start. LD_BIND_NOW has the loader find functions
+    // once, here, and not in every fork that calls one first.
     this.#process = spawn(python.executable, ['-S', '-B', serverFile, config], {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
-      env: { PYTHONHASHSEED: '0', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' },
+      env: { PYTHONHASHSEED: '0', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', LD_BIND_NOW: '1' },
       cwd: '/',
     });
     const [control, output, errors, report, payload, records] = this.#process.stdio as unknown as [

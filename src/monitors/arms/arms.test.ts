@@ -152,6 +152,8 @@ describe('in tables and in the config', () => {
     ['penalty', { monitor: { kind: 'probe' } }, 'penalty by probe'],
     ['penalty', { monitor: { kind: 'regex', pattern: 'x' }, penalty: 4 }, 'penalty 4 by regex'],
     ['screen', { monitor: { kind: 'probe', cut: 'otsu' } }, 'screen by probe Otsu'],
+    ['screen', { monitor: { kind: 'probe', layers: 'mean' } }, 'screen by probe by layer, mean'],
+    ['zero', { monitor: { kind: 'probe', layers: 'least', cut: 'otsu' } }, 'zero by probe by layer, least, Otsu'],
     ['filter', { monitor: { kind: 'direction', cut: 'fpr' } }, 'filter by direction at FPR 0.05'],
     [
       'routed',

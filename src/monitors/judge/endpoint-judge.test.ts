@@ -101,6 +101,19 @@ it('stops where another model answers than before, also in the next process, and
   expect(await resumed.score(0, [text('b', '1-0-1')])).toEqual([0]);
 });
 
+it.each([
+  ['good-judge', 'toy', false],
+  ['good-judge', 'good-judge-2026-01-01', true],
+  ['maker/good-judge:free', 'Good-Judge', true],
+])('asked for %s, an answer by %s counts: %s', async (modelName, model, counts) => {
+  await using server = await answeringServer((response) => {
+    response.end(JSON.stringify({ model, choices: [{ message: { content: 'No' } }] }));
+  });
+  const scores = (await open(server, `${model}.jsonl`, { modelName })).score(0, [text('a', '1-0-0')]);
+  if (counts) expect(await scores).toEqual([0]);
+  else await expect(scores).rejects.toThrow(/expected answers of good-judge, found one of toy\. .*modelName/);
+});
+
 it('stops where nobody answers, keeps what was answered, and asks the rest when it goes on', async () => {
   let down = true;
   await using server = await answeringServer((response, { body }) => {

@@ -25,7 +25,7 @@ export function endpointJudge(settings: EndpointJudgeSettings, endpoint: ChatEnd
     const reply = await endpoint.ask(question, signal);
     const transient = isTransportFault(reply.fault);
     if (transient && settings.unreachable === 'error') throw unreachable(settings, endpoint.address, reply);
-    expectSameModel(reply, answers.model, endpoint.address);
+    expectModel(reply, modelName, answers.model, endpoint.address);
     const score = reply.text === null ? null : readAnswer(reply.text, settings);
     const fault = reply.fault ?? (score === null ? 'unclear' : null);
     const { detail, requests, tokens } = reply;
@@ -64,15 +64,31 @@ export function endpointJudge(settings: EndpointJudgeSettings, endpoint: ChatEnd
   };
 }
 
-/** The name may be longer than the one that was asked for, as that of a dated version is, but it stays the same in a run. */
-function expectSameModel({ model }: EndpointReply, first: string | null, address: string): void {
-  if (model === null || first === null || model === first) return;
+/** The name may be longer or shorter than the one that was asked for, as that of a dated version is, but it stays the same in a run. */
+function expectModel({ model }: EndpointReply, asked: string, first: string | null, address: string): void {
+  if (model === null || model === first) return;
+  const found = `one of ${model}`;
+  if (first !== null) {
+    throw new UserError({
+      call: `judge at ${address}`,
+      expected: `answers of ${first}, as those that the run has`,
+      found,
+      fix: 'Name a version that does not change in arm.monitor.modelName and begin another run, or wait until the first one answers again and go on with --resume.',
+    });
+  }
+  if (isLike(model, asked)) return;
   throw new UserError({
     call: `judge at ${address}`,
-    expected: `answers of ${first}, as those that the run has`,
-    found: `one of ${model}`,
-    fix: 'Name a version that does not change in arm.monitor.modelName and begin another run, or wait until the first one answers again and go on with --resume.',
+    expected: `answers of ${asked}`,
+    found,
+    fix: 'Tables would name a judge that was never asked: name the model that answers in arm.monitor.modelName.',
   });
+}
+
+/** Whether one name has the other in it, whoever they say made the model. */
+function isLike(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((name) => name.slice(name.lastIndexOf('/') + 1).toLowerCase());
+  return a.includes(b) || b.includes(a);
 }
 
 function unreachable(

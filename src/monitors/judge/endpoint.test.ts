@@ -6,6 +6,7 @@ import { addressFault, ChatEndpoint, type EndpointSettings } from './endpoint.ts
 const variable = 'GQ_TEST_JUDGE_KEY';
 const key = 'sk-secret/"quoted\\"-0123';
 const never = new AbortController().signal;
+const flood = 'x'.repeat(2 << 20);
 
 beforeEach(() => {
   process.env[variable] = key;
@@ -76,6 +77,7 @@ describe('answers that say nothing are named, and not asked for again', () => {
 describe('failures on the way', () => {
   it.each<[string, string, Respond]>([
     ['failing', 'status 503', (response) => void response.writeHead(503).end('busy')],
+    ['failing', 'status 503 with two megabytes', (response) => void response.writeHead(503).end(flood)],
     ['unreachable', 'a connection that is closed', (response) => void response.destroy()],
     [
       'unreachable',
@@ -159,6 +161,8 @@ describe('the key', () => {
       (response, { authorization }) => void response.writeHead(401).end(authorization),
     );
     await expect(refused.ask()).rejects.toThrow(/status 401: Bearer \[key\]\. Check .*GQ_TEST_JUDGE_KEY/);
+    await using long = await asking((response) => void response.writeHead(401).end(flood));
+    await expect(long.ask()).rejects.toThrow(/found status 401\. Check/);
   });
 
   it('must be there for an address elsewhere, and need not be for one here', async () => {

@@ -125,10 +125,11 @@ export class ChatEndpoint {
       });
       const { status } = response;
       const body = await readBody(response);
-      if (body === null) return fault('too long', `more than ${mostBytes} bytes`);
+      // The status comes first: the page of a server that fails or refuses the key may be as long as it likes.
       if (status === 429) return fault('overloaded', `status 429`, retryAfter(response));
       if (status === 408 || status >= 500) return fault('failing', `status ${status}`, retryAfter(response));
-      return { kind: 'answer', status, body: this.#strike(body) };
+      if (body === null && status === 200) return fault('too long', `more than ${mostBytes} bytes`);
+      return { kind: 'answer', status, body: this.#strike(body ?? '') };
     } catch (cause) {
       signal.throwIfAborted();
       if (late.signal.aborted) return fault('late', `no answer within ${timeoutSeconds} seconds`);

@@ -28,7 +28,8 @@ export function expectSlurm(): void {
   throw new UserError({
     call: '--on slurm',
     expected: 'a Slurm controller that answers sinfo',
-    found: err || 'silence',
+    found: err.split('\n').at(-1) || 'silence',
+    fix: 'Call it where sinfo works. Without --on slurm everything runs on this machine.',
   });
 }
 

@@ -62,18 +62,38 @@ class Telling {
   }
 }
 
+/** Keeps how tasks ended: without accounting, Slurm forgets it after some minutes, while others still run. */
+class KnownEnds {
+  readonly #ends = new Map<string, RunTask>();
+
+  complete(tasks: ReadonlyMap<string, RunTask>): Map<string, RunTask> {
+    return new Map(
+      [...tasks].map(([folder, task]) => {
+        const name = `${task.job}_${task.index}`;
+        if (task.state === null) return [folder, this.#ends.get(name) ?? task];
+        // A task that ended may be put back into the queue.
+        if (isActive(task)) this.#ends.delete(name);
+        else this.#ends.set(name, task);
+        return [folder, task];
+      }),
+    );
+  }
+}
+
 export async function followRuns(
   plan: ExperimentPlan,
   directory: string,
   { say, signal, pollSeconds = 3, ...submit }: FollowOptions,
 ): Promise<ExperimentEnd> {
   const telling = new Telling(directory, say);
+  const ends = new KnownEnds();
   const saved = plan.runs.map(({ folder }) => savedWork(join(directory, folder)));
   for (;;) {
-    const tasks = latestTasks(directory);
+    const found = latestTasks(directory);
     if (signal.aborted) return { end: 'interrupted', tripped: [], failed: [] };
-    if (tasks === null) say('Slurm does not answer; asking again');
+    if (found === null) say('Slurm does not answer; asking again');
     else {
+      const tasks = ends.complete(found);
       for (const { folder } of plan.runs) {
         const task = tasks.get(folder);
         if (task !== undefined) telling.tell(folder, task);

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../../test/lab/hand-made.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { taskStates } from './client.ts';
-import { cancelRuns } from './follow.ts';
+import { cancelRuns, followRuns } from './follow.ts';
 import { readArrays, submitRuns } from './submission.ts';
 import { slurmSchema } from './table.ts';
 
@@ -77,5 +77,33 @@ describe('a submission', () => {
       'expected an experiment of at most 3 runs (MaxArraySize of this cluster), found run 4',
     );
     expect((await submitRuns(plan, out, [0, 2], options))?.job).toBe('7');
+  });
+});
+
+describe('following', () => {
+  it('names how each run ended, also one that Slurm has forgotten by the end', async () => {
+    const out = join(folder, 'out');
+    const both = { ...plan, runs: plan.runs.slice(0, 2) };
+    await submitRuns(both, out, [0, 1], options);
+    const active = '7_1 RUNNING 0:0';
+    const looks = [`7_0 RUNNING 0:0;${active}`, `7_0 CANCELLED 0:15;${active}`, active, '7_1 FAILED 1:0'];
+    writeFileSync(join(folder, 'looks'), looks.join('\n'));
+    // Each look sees the next line; the last one stays.
+    const next = '[ $(wc -l < looks) = 0 ] || { sed 1d looks > rest; mv rest looks; }';
+    program('squeue', `cd ${folder}; head -1 looks | tr ';' '\\n'; ${next}`);
+    const said: string[] = [];
+    const say = (text: string) => void said.push(text);
+    const { signal } = new AbortController();
+    const { end, failed } = await followRuns(both, out, { ...options, say, signal, pollSeconds: 0.01 });
+    expect(end).toBe('finished');
+    expect(failed.map(({ folder: run, detail }) => `${run} ${detail}`)).toEqual([
+      'a-0 CANCELLED; it has no log',
+      'a-1 FAILED, exit code 1; it has no log',
+    ]);
+    expect(said).toEqual(
+      ['7_0 RUNNING', '7_1 RUNNING', '7_0 CANCELLED', '7_1 FAILED, exit code 1'].map(
+        (text) => `a-${text[2]}: job ${text}`,
+      ),
+    );
   });
 });

@@ -1,5 +1,5 @@
 /** Keys that do something. The screen that is shown adds its own; nothing happens while a text is being written. */
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 
 type Keys = Readonly<Record<string, () => void>>;
 
@@ -30,8 +30,9 @@ export function followKeys(): void {
   });
 }
 
+/** The keys of what is shown, in place as soon as it is: an effect after painting would let a quick key reach the screen before it. */
 export function useKeys(keys: Keys): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     layers.push(keys);
     return () => {
       layers.splice(layers.indexOf(keys), 1);

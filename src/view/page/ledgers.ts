@@ -1,6 +1,7 @@
 /** Searches the rollouts of a page without a server. Of a ledger in parts no more is read than the answer needs. */
 import type { LedgerRow, RolloutList, RolloutPage, SearchRow } from '../api.ts';
-import { findRollouts, listRollouts, parseQuery } from '../query.ts';
+import { PackedRows } from '../packed-rows.ts';
+import { findPart, joinFound, listRollouts, parseQuery } from '../query.ts';
 
 /** The rollouts of one run. */
 export interface RunLedger {
@@ -43,9 +44,11 @@ export async function searchLedgers(ledgers: readonly RunLedger[], parameters: U
       return [];
     }
   };
-  const { total, rows, facets } = findRollouts((await Promise.all(ledgers.map(read))).flat(), query);
-  const shown = rows.slice(query.offset, query.offset + query.limit);
-  const found = { total, found: rows.length, facets, leftOut };
+  const all = await Promise.all(ledgers.map(read));
+  const { total, facets, parts, places } = joinFound(all.map((rows) => findPart(packed(rows), query)));
+  const [from, to] = [query.offset, query.offset + query.limit];
+  const shown = Array.from(places.subarray(from, to), (place, i) => all[parts[from + i]][place]);
+  const found = { total, found: places.length, facets, leftOut, unread: 0 };
   if (query.text !== '') return listRollouts(found, shown, query);
   const withTexts = await Promise.all(ledgers.map((ledger) => textsOf(ledger, shown)));
   const byId = new Map(withTexts.flat().map((row) => [keyOf(row), row]));
@@ -55,6 +58,15 @@ export async function searchLedgers(ledgers: readonly RunLedger[], parameters: U
     query,
   );
 }
+
+/** Packed once for all searches. */
+function packed(rows: readonly SearchRow[]): PackedRows {
+  const known = packedRows.get(rows) ?? new PackedRows(rows);
+  packedRows.set(rows, known);
+  return known;
+}
+
+const packedRows = new WeakMap<readonly SearchRow[], PackedRows>();
 
 const keyOf = ({ run, id }: SearchRow): string => `${id} ${run}`;
 

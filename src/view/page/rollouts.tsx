@@ -2,7 +2,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRollout, RolloutList } from '../api.ts';
-import { facetNames, rolloutOrders, truthOf } from '../query.ts';
+import { facetNames, truthOf } from '../facets.ts';
+import { rolloutOrders } from '../query.ts';
 import { address, changeParameters, goTo, linkTo, type Parameters } from './address.ts';
 import { useKeys } from './keys.ts';
 import { Answered } from './parts.tsx';
@@ -19,13 +20,13 @@ function searchOf(parameters: URLSearchParams): URLSearchParams {
 
 export function RolloutsScreen({ id }: { readonly id: string }) {
   const search = searchOf(address.value.parameters);
-  const ask = (offset: number) => {
+  const ask = (offset: number, isEnough: (list: RolloutList) => boolean) => {
     const query = new URLSearchParams(search);
     query.set('offset', `${offset}`);
     query.set('limit', `${pageRows}`);
-    return source.rollouts(id, query);
+    return source.rollouts(id, query, isEnough);
   };
-  const answer = useAnswer<RolloutList>(`rollouts ${id} ${search}`, id, () => ask(0));
+  const answer = useAnswer<RolloutList>(`rollouts ${id} ${search}`, id, (show) => ask(0, (list) => !show(list)));
   return (
     <>
       <h1>Rollouts of {id}</h1>
@@ -36,13 +37,14 @@ export function RolloutsScreen({ id }: { readonly id: string }) {
             <Facets list={list} />
             <p id="found">
               {list.found} of {list.total} rollouts
+              {list.unread > 0 && ` so far, ${list.unread} runs are still to be searched`}
             </p>
             {list.leftOut.map(({ run, why }) => (
               <p key={run}>
                 Not searched: {run}. {why}
               </p>
             ))}
-            <Rows key={`${id} ${search}`} id={id} first={list} ask={ask} />
+            <Rows key={`${id} ${search}`} id={id} first={list} ask={(offset) => ask(offset, () => true)} />
           </>
         )}
       </Answered>
@@ -210,7 +212,7 @@ function Rows({ id, first, ask }: RowsProps) {
       if (row !== undefined) goTo('rollout', row.run, { rollout: row.id });
     },
   });
-  if (first.found === 0) return <p>No rollout is like that.</p>;
+  if (first.found === 0) return <p>{first.unread > 0 ? 'None yet.' : 'No rollout is like that.'}</p>;
   return (
     <VirtualList
       count={first.found}

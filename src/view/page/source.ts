@@ -11,7 +11,8 @@ type Question = 'home' | 'experiment' | 'run' | 'gate' | 'answers' | 'labels' | 
 export interface AnswerSource {
   readonly home: PageHome;
   ask(kind: Question, id: string): Promise<unknown>;
-  rollouts(id: string, query: URLSearchParams): Promise<RolloutList>;
+  /** Asks until all is searched, or until what was found so far is enough. */
+  rollouts(id: string, query: URLSearchParams, isEnough?: (list: RolloutList) => boolean): Promise<RolloutList>;
   rollout(id: string, rollout: string): Promise<RolloutPage>;
   /** Stores what a person wrote; only a server can. */
   save(kind: 'labels' | 'notes', id: string, value: unknown): Promise<unknown>;
@@ -75,10 +76,13 @@ function openServer(): AnswerSource {
   return {
     home: 'server',
     ask: (kind, id) => get(kind, new URLSearchParams({ id })),
-    rollouts: async (id, query) => {
+    rollouts: async (id, query, isEnough = () => false) => {
       const parameters = new URLSearchParams(query);
       parameters.set('id', id);
-      return (await get('rollouts', parameters)) as RolloutList;
+      for (;;) {
+        const list = (await get('rollouts', parameters)) as RolloutList;
+        if (list.unread === 0 || isEnough(list)) return list;
+      }
     },
     rollout: async (id, rollout) => (await get('rollout', new URLSearchParams({ id, rollout }))) as RolloutPage,
     save: (kind, id, value) =>
@@ -142,8 +146,15 @@ function concerns(id: string): boolean {
   return ids.some((each) => each === '*' || id === '' || each === id || each.startsWith(`${id}/`));
 }
 
-/** Asks, and asks again when what was asked about has changed; until then the earlier answer stays. */
-export function useAnswer<Value>(key: string, id: string, ask: () => Promise<unknown>): Answer<Value> {
+/**
+ * Asks, and asks again when what was asked about has changed; until then the earlier answer stays. What is known before the whole answer
+ * can be shown, which tells whether anybody still wants the rest.
+ */
+export function useAnswer<Value>(
+  key: string,
+  id: string,
+  ask: (show: (value: Value) => boolean) => Promise<unknown>,
+): Answer<Value> {
   const [answer, setAnswer] = useState<Answer<Value> & { readonly key: string }>({ key: '', value: null, error: null });
   // A change of something else leaves the number of the last one that mattered.
   const tick = useRef(0);
@@ -154,9 +165,13 @@ export function useAnswer<Value>(key: string, id: string, ask: () => Promise<unk
     // Only what a change costs counts, not the first look at a page.
     const done = asked.current === key ? pace.work() : () => undefined;
     asked.current = key;
-    ask()
+    const show = (value: Value): boolean => {
+      if (isWanted) setAnswer({ key, value, error: null });
+      return isWanted;
+    };
+    ask(show)
       .then(
-        (value) => isWanted && setAnswer({ key, value: value as Value, error: null }),
+        (value) => show(value as Value),
         (error: unknown) =>
           isWanted && setAnswer({ key, value: null, error: error instanceof Error ? error.message : String(error) }),
       )
