@@ -56,7 +56,9 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .string()
         .nullable()
         .default(null)
-        .describe('a file that gives each problem id its loophole; null: they are dealt out evenly by partitionSeed'),
+        .describe(
+          'a file that gives each problem id its loophole; null: they are dealt out evenly by partitionSeed, a split with a file of its own by itself',
+        ),
       partitionSeed: count(Number.MAX_SAFE_INTEGER)
         .default(1)
         .describe(

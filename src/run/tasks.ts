@@ -18,17 +18,25 @@ import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from './schema.ts';
 
-/** The partition of a run: made over all its problems, or read from the file that the config names. */
+/**
+ * The partition of a run: made over its problems, or read from the file that the config names. A split with a file of its own is dealt
+ * out by itself: evenly, and whatever the file of training has.
+ */
 export async function partitionOf(
-  { environment }: RunConfig,
+  { environment, data }: Pick<RunConfig, 'environment' | 'data'>,
   splits: Splits,
   loopholes: readonly Loophole[],
 ): Promise<Partition> {
   if (environment.partition !== null)
     return expectSameHeldOut(await readPartition(environment.partition, loopholes), environment);
-  const ids = Object.values(splits).flatMap((problems) => problems.map(({ id }) => id));
   const { loopholes: known, heldOutLoopholes: heldOut, partitionSeed: seed } = environment;
-  return makePartition(ids, { known, heldOut, seed, loopholes });
+  const hasOwnFile = ([split]: [string, unknown]): boolean => typeof data[`${split}Path`] === 'string';
+  const named = Object.entries(splits);
+  const idsOf = (parts: typeof named): string[] => parts.flatMap(([, problems]) => problems.map(({ id }) => id));
+  const together = idsOf(named.filter((part) => !hasOwnFile(part)));
+  const apart = named.filter(hasOwnFile).map((part) => idsOf([part]));
+  const dealt = [together, ...apart].map((ids) => makePartition(ids, { known, heldOut, seed, loopholes }).problems);
+  return { known, heldOut, problems: Object.assign({}, ...dealt) };
 }
 
 /** What pairs and demonstrations may not show follows the config, so the file must hold out the same loopholes. */
