@@ -56,13 +56,17 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .string()
         .nullable()
         .default(null)
-        .describe(
-          'a file that gives each problem id its loophole; null: they are dealt out evenly by partitionSeed, a split with a file of its own by itself',
-        ),
+        .describe('a file that gives each problem id its loophole; null: they are dealt out evenly by partitionSeed'),
       partitionSeed: count(Number.MAX_SAFE_INTEGER)
         .default(1)
         .describe(
           'seed that deals the loopholes out; apart from `seed`, so that all arms and seeds share one partition',
+        ),
+      partitionBy: z
+        .enum(['all', 'split'])
+        .default('all')
+        .describe(
+          'all: the problems of all splits are dealt out together; split: those of each split by themselves, so that the test problems have every loophole equally often, whatever the training problems are',
         ),
       markers: z
         .enum(['original', 'family'])

@@ -24,15 +24,15 @@ async function testLoopholes(train: number, ...settings: string[]): Promise<stri
 }
 
 describe('the loopholes of test problems', () => {
-  it('from a file of their own are dealt out evenly, and do not change with the problems of training', async () => {
-    const dealt = await testLoopholes(100, 'data.testPath=test.jsonl');
+  it('are dealt out evenly by split, and do not change with the problems of training', async () => {
+    const dealt = await testLoopholes(100, 'environment.partitionBy=split');
     const counts = names.map((name) => dealt.filter((own) => own === name).length);
     expect(counts.toSorted()).toEqual([7, 7, 8, 8]);
-    expect(await testLoopholes(99, 'data.testPath=test.jsonl')).toEqual(dealt);
-    expect(await testLoopholes(99, 'data.testPath=test.jsonl', 'environment.partitionSeed=2')).not.toEqual(dealt);
+    expect(await testLoopholes(99, 'environment.partitionBy=split')).toEqual(dealt);
+    expect(await testLoopholes(99, 'environment.partitionBy=split', 'environment.partitionSeed=2')).not.toEqual(dealt);
   });
 
-  it('that come from the file of training are dealt out together with it', async () => {
+  it('are dealt out together with all others otherwise', async () => {
     const ids = [...draw('train', 99), ...draw('validation', 9), ...draw('test', 30)].map(({ id }) => id);
     const { problems } = makePartition(ids, { known: names, heldOut: [], seed: 1 });
     expect(await testLoopholes(99)).toEqual(draw('test', 30).map(({ id }) => problems[id]));

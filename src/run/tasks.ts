@@ -18,24 +18,18 @@ import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from './schema.ts';
 
-/**
- * The partition of a run: made over its problems, or read from the file that the config names. A split with a file of its own is dealt
- * out by itself: evenly, and whatever the file of training has.
- */
+/** The partition of a run: made over its problems, or read from the file that the config names. */
 export async function partitionOf(
-  { environment, data }: Pick<RunConfig, 'environment' | 'data'>,
+  { environment }: Pick<RunConfig, 'environment'>,
   splits: Splits,
   loopholes: readonly Loophole[],
 ): Promise<Partition> {
   if (environment.partition !== null)
     return expectSameHeldOut(await readPartition(environment.partition, loopholes), environment);
-  const { loopholes: known, heldOutLoopholes: heldOut, partitionSeed: seed } = environment;
-  const hasOwnFile = ([split]: [string, unknown]): boolean => typeof data[`${split}Path`] === 'string';
-  const named = Object.entries(splits);
-  const idsOf = (parts: typeof named): string[] => parts.flatMap(([, problems]) => problems.map(({ id }) => id));
-  const together = idsOf(named.filter((part) => !hasOwnFile(part)));
-  const apart = named.filter(hasOwnFile).map((part) => idsOf([part]));
-  const dealt = [together, ...apart].map((ids) => makePartition(ids, { known, heldOut, seed, loopholes }).problems);
+  const { loopholes: known, heldOutLoopholes: heldOut, partitionSeed: seed, partitionBy } = environment;
+  const bySplit = Object.values(splits).map((problems) => problems.map(({ id }) => id));
+  const parts = partitionBy === 'split' ? bySplit : [bySplit.flat()];
+  const dealt = parts.map((ids) => makePartition(ids, { known, heldOut, seed, loopholes }).problems);
   return { known, heldOut, problems: Object.assign({}, ...dealt) };
 }
 
