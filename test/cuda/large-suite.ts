@@ -99,7 +99,7 @@ export function largeCases(): OpCase[] {
     },
     sharedInputCase(1100, 320, 4096, 32),
     sharedInputCase(200, 4096, 264, 32),
-    ...[0, 1, 2].map((which) => unrecordedCase(256, 2560, [4096, 1024, 1024], 32, which)),
-    ...[0, 1].map((which) => unrecordedCase(160, 2560, [9728, 9728], 32, which)),
+    ...[0, 1, 2].map((which) => unrecordedCase(256, 320, [4096, 1024, 1024], 32, which)),
+    ...[0, 1].map((which) => unrecordedCase(160, 320, [9728, 9728], 32, which)),
   ];
 }
