@@ -82,7 +82,7 @@ async function compareUnchanged(device: Device, group: Layers): Promise<Check[]>
     });
     return wide;
   });
-  return Promise.all(
+  return await Promise.all(
     found.map(async (out, i) =>
       compare(nameOf(group), `initial factors, layer ${i}`, await readFloats(out), await readFloats(expected[i]), 0),
     ),

@@ -166,17 +166,19 @@ export function unrecordedCase(which: number, given: Partial<Unrecorded>): OpCas
   const total = outputs.reduce((sum, width) => sum + width, 0);
   const depth = factors * rank;
   const shape = `${tokens}×${channels}→${outputs.join('+')} rank ${factors}·${rank}`;
-  const downs = apart
-    ? outputs.map((_, i) => [`down${i}`, frozen(`down${i}`, [depth, channels])] as const)
-    : [['downs', frozen('downs', [outputs.length * depth, channels])] as const];
+  // What is made between two factors keeps them apart.
+  const factorsOf = (width: number, i: number) => [
+    ...(apart ? [[`down${i}`, frozen(`down${i}`, [depth, channels])] as const] : []),
+    [`up${i}`, frozen(`up${i}`, [depth, width])] as const,
+  ];
   return {
     name: `adaptedLinears unrecorded ${shape}${apart ? ' apart' : ''}${onto ? ' onto' : ''}, layer ${which}`,
     inputs: {
       x: frozen('x', [tokens, channels]),
       weights: frozen('w', [total, channels]),
       ...(onto ? { onto: frozen('onto', [tokens, outputs[0]]) } : {}),
-      ...Object.fromEntries(downs),
-      ...Object.fromEntries(outputs.map((width, i) => [`up${i}`, frozen(`up${i}`, [depth, width])])),
+      ...(apart ? {} : { downs: frozen('downs', [outputs.length * depth, channels]) }),
+      ...Object.fromEntries(outputs.flatMap(factorsOf)),
     },
     differences: false,
     run(tape, { x, weights, ...inputs }, scope) {
