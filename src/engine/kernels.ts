@@ -92,6 +92,8 @@ export interface Kernels {
   gatherRows(out: Tensor, table: Tensor, index: Tensor): void;
   /** out [V, C] at index i32 [N] = x [N, C]; rows not named stay. Indices are distinct. */
   scatterRows(out: Tensor, x: Tensor, index: Tensor): void;
+  /** Optional: scatterRows of two tensors of equal shape and dtype, with the same index, as one. */
+  scatterPair?(outs: readonly [Tensor, Tensor], xs: readonly [Tensor, Tensor], index: Tensor): void;
   /** out [V, C] += x [N, C] at index i32 [N]; repeated indices add up, in order of n. */
   scatterAddRows(out: Tensor, x: Tensor, index: Tensor): void;
 
