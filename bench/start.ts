@@ -2,6 +2,7 @@
  * Seconds of what `gq train` does before its first token and at its first checkpoint, part by part, on a device that computes nothing:
  * the processor's share of a start, without a GPU. The model may have fewer layers than the real one (bench/make-model.ts --layers).
  *   node bench/start.ts --model DIR --problems FILE [--recipe recipes/qwen3-4b-full-activation.toml] [--out FOLDER]
+ *     [--layers 36]: those of the model whose memory is planned, where the folder has fewer
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     problems: { type: 'string' },
     recipe: { type: 'string', default: 'recipes/qwen3-4b-full-activation.toml' },
     out: { type: 'string', default: tmpdir() },
+    layers: { type: 'string' },
   },
 });
 if (values.model === undefined || values.problems === undefined)
@@ -49,9 +51,10 @@ const { files, problems } = inputs;
 const tasks = await part('tasks', () => openTasks(config, problems, files.text));
 const parts = await partsOf(config);
 const floats = ['bf16', 'f32'] as const;
+const layers = Number(values.layers ?? files.folder.config.layers);
 await part('memory plan', () =>
   planMemory({
-    ...{ config, decoder: files.folder.config, tasks, floats },
+    ...{ config, decoder: { ...files.folder.config, layers }, tasks, floats },
     arm: armOf(config, parts),
     start: findStart(config.adapter.family, parts.starts),
     models: new Map([['base', { decoder: files.folder.config, text: files.text }]]),

@@ -186,3 +186,26 @@ test('every float16 and bfloat16 widens exactly, and non-finite bits are found w
   expect(findNonFinite(Float32Array.of(1, Number.NaN), 'F32')).toBe(1);
   expect(findNonFinite(Float32Array.of(-1, 3e38, 1e-45), 'F32')).toBe(-1);
 });
+
+test.each([
+  ['F32', Float32Array, 0],
+  ['F32', Float32Array, 4],
+  ['BF16', Uint16Array, 0],
+  ['BF16', Uint16Array, 2],
+  ['F16', Uint16Array, 4],
+] as const)(
+  '%s (%o, from byte %i on): the first element that is not finite is found wherever it is',
+  (dtype, kind, offset) => {
+    const size = 2 ** 15 + 6;
+    const largest = { F32: 0x7f7fffff, BF16: 0xff7f, F16: 0xfbff }[dtype];
+    const wide = dtype === 'F32';
+    const bits = new (wide ? Uint32Array : Uint16Array)(new ArrayBuffer(offset + size * (wide ? 4 : 2)), offset, size);
+    const data = new kind(bits.buffer, offset, size);
+    bits.fill(largest);
+    expect(findNonFinite(data, dtype)).toBe(-1);
+    for (const at of [size - 1, 2 ** 15, 2 ** 15 - 1, 2 ** 14 + 3, 2 ** 14, 1007, 1005, 1003, 1001, 3, 2, 1, 0]) {
+      bits[at] = largest + 1;
+      expect(findNonFinite(data, dtype)).toBe(at);
+    }
+  },
+);

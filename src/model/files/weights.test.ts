@@ -24,7 +24,9 @@ async function loadAll(directory: string, as: 'float32' | 'stored' = 'float32'):
   const config = await configOf(directory);
   await using weights = await WeightFiles.open(directory);
   const loaded = new Map<string, LoadedWeight>();
-  for await (const weight of loadWeights(weights, config, { as })) loaded.set(weight.name, weight);
+  for await (const weight of loadWeights(weights, config, { as })) {
+    loaded.set(weight.name, { ...weight, data: weight.data.slice() });
+  }
   return loaded;
 }
 
