@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findStart } from '../src/adapters/index.ts';
 import { AdamW, CountingDevice, readFloats } from '../src/engine/index.ts';
-import { openAdapter } from '../src/lab/adapter.ts';
+import { loadPolicy } from '../src/lab/adapter.ts';
 import { openTasks } from '../src/lab/assemble.ts';
 import { identityOf } from '../src/lab/identity.ts';
 import { armOf, partsOf, resolveConfig } from '../src/lab/index.ts';
@@ -61,9 +61,10 @@ await part('memory plan', () =>
   }),
 );
 const device = new CountingDevice({ floats, capacity: 2 ** 37 });
-const model = await part('weights', () => loadModel(config, { ...files, device }, resources));
-const adapter = await part('adapter', () => openAdapter(config, model, inputs.pairs));
-await part('tasks again', () => openTasks(config, problems, files.text));
+const given = { pairs: inputs.pairs, initial: null, warn: () => undefined, signal: undefined };
+const placed = { ...files, device };
+await part('weights alone', () => loadModel(config, placed, resources));
+const { adapter } = await part('weights beside adapter', () => loadPolicy(config, placed, resources, given));
 const optimiser = resources.use(new AdamW(adapter.parameters));
 const initial = await part('initial values', () => adapter.tensors('initial'));
 const learned = await part('learned values', () => adapter.tensors('learned'));

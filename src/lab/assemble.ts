@@ -35,14 +35,14 @@ import {
   readableInstruction,
   trainingTasks,
 } from '../run/index.ts';
-import { openAdapter, tellDisk } from './adapter.ts';
+import { loadPolicy, tellDisk } from './adapter.ts';
 import { baitCounter } from './bait.ts';
 import { partsOf } from './config.ts';
 import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
 import { type OpenedInputs, readTrainingInputs } from './inputs.ts';
 import { labelledRollouts } from './labelled.ts';
-import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model.ts';
+import { type ModelFiles, modelOpener, type OpenModel } from './model.ts';
 import { armOf, sourceOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
@@ -132,9 +132,8 @@ export async function assemble(
   const definition = armOf(config, parts);
   const words = { loopholes: parts.loopholes, inWords: sourceOf(config, parts).asksInWords };
   const settings = grpoSettings(config);
-  const model = await loadModel(config, files, resources);
+  const { model, adapter } = await loadPolicy(config, files, resources, { pairs, initial, warn, signal });
   const { text } = model;
-  const adapter = await openAdapter(config, model, pairs, initial, warn, signal);
   await tellDisk(config, adapter, warn);
   const { recompute } = settings.compute;
   const unsteered: Policy = {
