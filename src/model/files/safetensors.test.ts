@@ -5,9 +5,10 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { UserError } from '../../base/errors.ts';
 import { floatToFloat16 } from '../../base/half.ts';
+import { sha256 } from '../../base/node/hash.ts';
 import { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './safetensors.ts';
 import type { SafetensorsDType } from './safetensors-header.ts';
-import { type TensorToWrite, writeSafetensors } from './safetensors-writer.ts';
+import { type TensorToWrite, writeHashedSafetensors, writeSafetensors } from './safetensors-writer.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -90,6 +91,24 @@ test('the order of the arguments does not change the bytes, and the data is alig
   const bytesPerElement = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8 };
   for (const { dtype, start } of file.entries.values()) expect(start % bytesPerElement[dtype]).toBe(0);
 });
+
+test.each([3, 2 ** 22])(
+  'hashed while it is written, a file of %i numbers has the same bytes and their hash',
+  async (size) => {
+    const list = (): TensorToWrite[] => {
+      const tensors = { a: new Float32Array(size).fill(0.3), b: make.F32(2), c: make.BF16(6).subarray(1, 4) };
+      return Object.entries(tensors).map(([name, data]) => {
+        return { name, dtype: name === 'c' ? 'BF16' : 'F32', shape: [data.length], data: () => data };
+      });
+    };
+    const [plain, hashed] = [join(folder, 'plain.safetensors'), join(folder, 'hashed.safetensors')];
+    await writeSafetensors(plain, list());
+    const hash = await writeHashedSafetensors(hashed, list());
+    const bytes = await readFile(hashed);
+    expect(Buffer.compare(bytes, await readFile(plain))).toBe(0);
+    expect(hash).toBe(sha256(bytes));
+  },
+);
 
 test('a failed write leaves no file, and wrong data is named', async () => {
   const path = join(folder, 'failed.safetensors');
