@@ -145,30 +145,34 @@ const exponentBits = {
   BF16: [0x7f807f80, 0x00800080, 0x80008000],
   F16: [0x7c007c00, 0x04000400, 0x80008000],
 } as const;
-/** Elements that are looked at together before one is looked for. */
-const blockSize = 2 ** 14;
+/** Words that are looked at together before an element is looked for among them. */
+const blockWords = 2 ** 13;
 
 /** Index of the first NaN or infinite element, or -1. Works on the bits, without widening. */
 export function findNonFinite(data: SafetensorsArray, dtype: SafetensorsDType): number {
   if (!(data instanceof Float32Array || data instanceof Uint16Array) || dtype === 'I32' || dtype === 'I64') return -1;
-  const bits = data instanceof Float32Array ? new Uint32Array(data.buffer, data.byteOffset, data.length) : data;
+  const { buffer, byteOffset, byteLength, length } = data;
+  const bits = data instanceof Float32Array ? new Uint32Array(buffer, byteOffset, length) : data;
   const [exponents, ones, signs] = exponentBits[dtype];
   const exponent = bits instanceof Uint32Array ? exponents : exponents & 0xffff;
-  for (let start = 0; start < bits.length; start += blockSize) {
-    const block = bits.subarray(start, start + blockSize);
-    if (block.length === blockSize && block.byteOffset % 4 === 0) {
-      const words = new Uint32Array(block.buffer, block.byteOffset, block.byteLength / 4);
-      if ((overflow(words, exponents, ones) & signs) === 0) continue;
+  const words = byteOffset % 4 === 0 ? new Uint32Array(buffer, byteOffset, Math.floor(byteLength / 4)) : null;
+  let start = 0;
+  if (words !== null) {
+    const perWord = 4 / bits.BYTES_PER_ELEMENT;
+    let word = 0;
+    for (; word + blockWords <= words.length; word += blockWords) {
+      if ((overflow(words, word, word + blockWords, exponents, ones) & signs) !== 0) break;
     }
-    for (let i = 0; i < block.length; i += 1) if ((block[i] & exponent) === exponent) return start + i;
+    start = word * perWord;
   }
+  for (let i = start; i < length; i += 1) if ((bits[i] & exponent) === exponent) return i;
   return -1;
 }
 
 /** One is added to every exponent: a full one, that of NaN and the infinities, flows over into its sign. */
-function overflow(words: Uint32Array, exponents: number, ones: number): number {
+function overflow(words: Uint32Array, start: number, end: number, exponents: number, ones: number): number {
   let [a, b, c, d] = [0, 0, 0, 0];
-  for (let i = 0; i < words.length; i += 4) {
+  for (let i = start; i < end; i += 4) {
     a |= (words[i] & exponents) + ones;
     b |= (words[i + 1] & exponents) + ones;
     c |= (words[i + 2] & exponents) + ones;
