@@ -84,7 +84,8 @@ async function makeFactors(
   decoder: Decoder | null,
   options: AdapterOptions,
 ): Promise<ReadonlyMap<string, InitialFactors>> {
-  await using threads = new NormalThreads(options.threads ?? availableParallelism());
+  const most = options.threads ?? availableParallelism();
+  await using threads = new NormalThreads(most);
   const tools: StartTools = { svd: svdOn(device), draw: (...asked) => threads.draw(...asked) };
   let done = 0;
   const make = async (module: TargetModule): Promise<readonly [string, InitialFactors]> => {
@@ -96,8 +97,8 @@ async function makeFactors(
     await options.progress?.(done, modules.length);
     return [module.name, made];
   };
-  // A start that reads weights computes on the device, one after the other; the others only wait for their random numbers.
-  const together = start.needsWeight ? 1 : modules.length;
+  // A start that reads weights computes on the device, one after the other; of the others enough are begun to keep the threads busy.
+  const together = start.needsWeight ? 1 : most;
   return new Map(await mapPool(modules, together, make, options.signal));
 }
 
