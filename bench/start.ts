@@ -2,6 +2,7 @@
  * Seconds of what `gq train` does before its first token and at its first checkpoint, part by part, on a device that computes nothing:
  * the processor's share of a start, without a GPU. The model may have fewer layers than the real one (bench/make-model.ts --layers).
  *   node bench/start.ts --model DIR --problems FILE [--recipe recipes/qwen3-4b-full-activation.toml] [--out FOLDER]
+ *     [--layers 36]: those of the model whose memory is planned, where the folder has fewer
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findStart } from '../src/adapters/index.ts';
 import { AdamW, CountingDevice, readFloats } from '../src/engine/index.ts';
-import { openAdapter } from '../src/lab/adapter.ts';
+import { loadPolicy } from '../src/lab/adapter.ts';
 import { openTasks } from '../src/lab/assemble.ts';
 import { identityOf } from '../src/lab/identity.ts';
 import { armOf, partsOf, resolveConfig } from '../src/lab/index.ts';
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     problems: { type: 'string' },
     recipe: { type: 'string', default: 'recipes/qwen3-4b-full-activation.toml' },
     out: { type: 'string', default: tmpdir() },
+    layers: { type: 'string' },
   },
 });
 if (values.model === undefined || values.problems === undefined)
@@ -49,18 +51,20 @@ const { files, problems } = inputs;
 const tasks = await part('tasks', () => openTasks(config, problems, files.text));
 const parts = await partsOf(config);
 const floats = ['bf16', 'f32'] as const;
+const layers = Number(values.layers ?? files.folder.config.layers);
 await part('memory plan', () =>
   planMemory({
-    ...{ config, decoder: files.folder.config, tasks, floats },
+    ...{ config, decoder: { ...files.folder.config, layers }, tasks, floats },
     arm: armOf(config, parts),
     start: findStart(config.adapter.family, parts.starts),
     models: new Map([['base', { decoder: files.folder.config, text: files.text }]]),
   }),
 );
 const device = new CountingDevice({ floats, capacity: 2 ** 37 });
-const model = await part('weights', () => loadModel(config, { ...files, device }, resources));
-const adapter = await part('adapter', () => openAdapter(config, model, inputs.pairs));
-await part('tasks again', () => openTasks(config, problems, files.text));
+const given = { pairs: inputs.pairs, initial: null, warn: () => undefined, signal: undefined };
+const placed = { ...files, device };
+await part('weights alone', () => loadModel(config, placed, resources));
+const { adapter } = await part('weights beside adapter', () => loadPolicy(config, placed, resources, given));
 const optimiser = resources.use(new AdamW(adapter.parameters));
 const initial = await part('initial values', () => adapter.tensors('initial'));
 const learned = await part('learned values', () => adapter.tensors('learned'));

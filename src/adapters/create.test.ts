@@ -8,7 +8,7 @@ import { createReferenceDevice } from '../engine/reference/index.ts';
 import { type Project, packRows, plainProject, SafetensorsFile, writeSafetensors } from '../model/index.ts';
 import { Lab, smallLab } from '../verify/tiny-model.ts';
 import { readCheckpoint, restoreAdapter, restoreStart, writeCheckpoint } from './checkpoint.ts';
-import { createAdapter } from './create.ts';
+import { createAdapter, drawFactors } from './create.ts';
 import { pairInputDifferences, type TokenPair } from './pair-inputs.ts';
 import { builtinStarts, families } from './starts/registry.ts';
 import type { AdapterStart } from './starts/start.ts';
@@ -155,6 +155,24 @@ describe('cache', () => {
     }
     await make(builtinStarts);
     expect((await readdir(cacheDirectory)).every((name) => name.endsWith('.safetensors'))).toBe(true);
+  });
+
+  test('random factors end between two layers too, and are those that are drawn without a model', async () => {
+    const random = { ...options, family: 'lora', threads: 1 };
+    const stop = new AbortController();
+    const told: number[] = [];
+    const progress = (done: number): void => {
+      told.push(done);
+      stop.abort();
+    };
+    const making = createAdapter(scope, lab.decoder, { ...random, progress, signal: stop.signal });
+    await expect(making).rejects.toThrow('aborted');
+    expect(told).toEqual([1]);
+    const factors = await drawFactors(scope.device, lab.decoder.config, random);
+    expect(factors?.size).toBe(smallLab.layers);
+    const drawn = await createAdapter(scope, lab.decoder, { ...random, ...(factors === null ? {} : { factors }) });
+    expect(await drawn.tensors()).toEqual(await (await createAdapter(scope, lab.decoder, random)).tensors());
+    expect(await drawFactors(scope.device, lab.decoder.config, { ...options, family: 'pissa' })).toBeNull();
   });
 
   test('the work is told of layer by layer, and ends between two of them', async () => {

@@ -8,7 +8,7 @@ import { setImmediate as pause } from 'node:timers/promises';
 import { mapPool, ShapeError, UserError, widenHalves } from '../base/index.ts';
 import { NormalThreads, sha256, sha256Json } from '../base/node/index.ts';
 import type { Device, HostArray, Scope, Tensor } from '../engine/index.ts';
-import type { Decoder } from '../model/index.ts';
+import type { Decoder, DecoderConfig } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';
 import { AntipastoAdapter } from './antipasto-adapter.ts';
 import { fullSvd, type LeadingSvd } from './basis.ts';
@@ -39,6 +39,8 @@ export interface AdapterOptions {
   readonly progress?: (done: number, modules: number) => void | Promise<void>;
   /** Ends the computation between two modules, with its reason. */
   readonly signal?: AbortSignal;
+  /** The factors, where `drawFactors` has made them already. */
+  readonly factors?: ReadonlyMap<string, InitialFactors>;
   /** Most threads that draw random numbers; default: one for each core. */
   readonly threads?: number;
 }
@@ -48,27 +50,56 @@ const largestFullSvd = 600;
 const iterationVersion = 2;
 
 export async function createAdapter(scope: Scope, decoder: Decoder, options: AdapterOptions): Promise<Adapter> {
-  const { family, rank, targets = defaultTargets, starts = builtinStarts } = options;
+  const { start, modules } = describeAdapter(decoder.config, options);
+  const factors = options.factors ?? (await makeFactors(start, modules, scope.device, decoder, options));
+  return assembleAdapter(scope, start, options.rank, modules, factors);
+}
+
+/** The factors of a start that depends on nothing but its seed: they can be drawn while weights are loaded. Null for another start. */
+export async function drawFactors(
+  device: Device,
+  config: DecoderConfig,
+  options: AdapterOptions,
+): Promise<ReadonlyMap<string, InitialFactors> | null> {
+  const { start, modules } = describeAdapter(config, options);
+  return start.needsWeight || start.needsPairs ? null : makeFactors(start, modules, device, null, options);
+}
+
+function describeAdapter(
+  config: DecoderConfig,
+  { family, rank, targets = defaultTargets, starts = builtinStarts }: AdapterOptions,
+): { readonly start: AdapterStart; readonly modules: readonly TargetModule[] } {
   const start = findStart(family, starts);
   if (!Number.isInteger(rank) || rank < 1) {
     throw new UserError({ call: 'create an adapter', expected: 'a rank of at least 1', found: `${rank}` });
   }
-  const modules = targetModules(decoder.config, targets);
-  await using threads = new NormalThreads(options.threads ?? availableParallelism());
-  const draw: DrawNormals = (...asked) => threads.draw(...asked);
+  return { start, modules: targetModules(config, targets) };
+}
+
+/** `decoder` may be null for a start that reads no weights. */
+async function makeFactors(
+  start: AdapterStart,
+  modules: readonly TargetModule[],
+  device: Device,
+  decoder: Decoder | null,
+  options: AdapterOptions,
+): Promise<ReadonlyMap<string, InitialFactors>> {
+  const most = options.threads ?? availableParallelism();
+  await using threads = new NormalThreads(most);
+  const tools: StartTools = { svd: svdOn(device), draw: (...asked) => threads.draw(...asked) };
   let done = 0;
   const make = async (module: TargetModule): Promise<readonly [string, InitialFactors]> => {
     // Signals of the process are delivered between tasks.
     if (start.needsWeight) await pause();
-    const made = await moduleFactors(start, decoder, module, options, draw);
+    const weight = start.needsWeight ? (decoder?.weight(`${module.name}.weight`) ?? null) : null;
+    const made = await moduleFactors(start, weight, module, options, tools);
     done += 1;
     await options.progress?.(done, modules.length);
     return [module.name, made];
   };
-  // A start that reads weights computes on the device, one after the other; the others only wait for their random numbers.
-  const together = start.needsWeight ? 1 : modules.length;
-  const factors = new Map(await mapPool(modules, together, make, options.signal));
-  return assembleAdapter(scope, start, rank, modules, factors);
+  // A start that reads weights computes on the device, one after the other; of the others enough are begun to keep the threads busy.
+  const together = start.needsWeight ? 1 : most;
+  return new Map(await mapPool(modules, together, make, options.signal));
 }
 
 /** An adapter at its start. */
@@ -88,36 +119,36 @@ export function assembleAdapter(
   return new LinearAdapter(scope, start.name, rank, modules, initial, start.parametrisation);
 }
 
+interface StartTools {
+  readonly svd: LeadingSvd;
+  readonly draw: DrawNormals;
+}
+
+/** `weight` is null for a start that reads none. */
 async function moduleFactors(
   start: AdapterStart,
-  decoder: Decoder,
+  weight: Tensor | null,
   module: TargetModule,
   { rank, seed, differences: pairs, cacheDirectory, tell = () => undefined, signal }: AdapterOptions,
-  draw: DrawNormals,
+  { svd, draw }: StartTools,
 ): Promise<InitialFactors> {
   const { name, inputs, outputs } = module;
-  const tensor = decoder.weight(`${name}.weight`);
-  const stored = start.needsWeight ? await tensor.device.read(tensor) : new Float32Array();
   const differences = start.needsPairs ? (pairs?.get(name) ?? null) : null;
-  const compute = (): Promise<InitialFactors> => {
-    const weight = toFloats(stored, tensor);
-    return computeFactors(
-      start,
-      { module: name, inputs, outputs, rank, seed, weight, differences },
-      svdOn(tensor.device),
-      draw,
-    );
-  };
-  if (cacheDirectory === undefined || start.cacheVersion === undefined || !start.needsWeight) return compute();
+  const given = { module: name, inputs, outputs, rank, seed, differences };
+  if (weight === null) return computeFactors(start, { ...given, weight: new Float32Array() }, svd, draw);
+  const stored = await weight.device.read(weight);
+  const compute = (): Promise<InitialFactors> =>
+    computeFactors(start, { ...given, weight: toFloats(stored, weight) }, svd, draw);
+  if (cacheDirectory === undefined || start.cacheVersion === undefined) return compute();
   const key = sha256Json({
     start: start.name,
     // Two authors may have given the same name and version to different code.
     code: sha256(start.factors.toString()),
     version: start.cacheVersion,
     svd:
-      Math.min(outputs, inputs) <= largestFullSvd ? 'full' : `${iterationVersion} ${describeArithmetic(tensor.device)}`,
+      Math.min(outputs, inputs) <= largestFullSvd ? 'full' : `${iterationVersion} ${describeArithmetic(weight.device)}`,
     rank,
-    weight: [tensor.dtype, hashNumbers(stored)],
+    weight: [weight.dtype, hashNumbers(stored)],
     differences: differences === null ? null : hashNumbers(differences),
     shape: [outputs, inputs],
   });

@@ -9,7 +9,7 @@ export {
   restoreStart,
   writeCheckpoint,
 } from './checkpoint.ts';
-export { type AdapterOptions, assembleAdapter, createAdapter } from './create.ts';
+export { type AdapterOptions, assembleAdapter, createAdapter, drawFactors } from './create.ts';
 export { type BlockNorms, GradientEnergy } from './energy.ts';
 export { ActivationPooling, type Features, gradientFeatures, wholeRollouts } from './features.ts';
 export { exportAsTrained } from './full.ts';

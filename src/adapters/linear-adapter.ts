@@ -203,13 +203,12 @@ function inModelOrder(modules: readonly TargetModule[]): TargetModule[] {
   return [...modules].sort((a, b) => place(a) - place(b));
 }
 
+/** Both halves begin alike: the rows that learn, and those that the change is measured from. */
 function write({ down, up }: SplitAdapter, rank: number, module: TargetModule, { A0, B0 }: InitialFactors): void {
-  const twice = (data: Float32Array): Float32Array => {
-    const both = new Float32Array(2 * data.length);
-    both.set(data);
-    both.set(data, data.length);
-    return both;
-  };
-  down.device.write(down, twice(A0));
-  up.device.write(up, twice(transpose(B0, module.outputs, 2 * rank)));
+  const half = 2 * rank;
+  const rows = transpose(B0, module.outputs, half);
+  for (const first of [0, half]) {
+    down.device.write(down.rows(first, first + half), A0);
+    up.device.write(up.rows(first, first + half), rows);
+  }
 }

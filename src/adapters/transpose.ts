@@ -3,6 +3,8 @@ const tile = 32;
 
 export function transpose(data: Float32Array, rows: number, columns: number): Float32Array {
   const out = new Float32Array(data.length);
+  // A rehearsal has no values.
+  if (data.length === 0) return out;
   for (let row = 0; row < rows; row += tile) {
     const lastRow = Math.min(rows, row + tile);
     for (let column = 0; column < columns; column += tile) {

@@ -56,5 +56,5 @@ export {
 } from './sandbox/isolation.ts';
 export { Sandbox, type SandboxOptions, type SandboxReport } from './sandbox/sandbox.ts';
 export { SandboxJudge, type SandboxJudgeOptions } from './sandbox-judge.ts';
-export { checkProblems, checkSoundness, type Soundness } from './soundness.ts';
+export { checkProblems, checkSoundness, type Soundness, type SoundProblems } from './soundness.ts';
 export { type Outcome, outcomes, rewards, type Verdict, type VerdictSink } from './verdict.ts';

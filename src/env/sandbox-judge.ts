@@ -17,7 +17,7 @@ import { markersFor, type ProblemMarkers } from './markers.ts';
 import { type OwnTests, runOwnTests } from './own-tests.ts';
 import type { Problem } from './problem.ts';
 import { extractProgram, hasLoneSurrogate } from './response.ts';
-import type { Sandbox } from './sandbox/sandbox.ts';
+import type { Sandbox, SandboxReport } from './sandbox/sandbox.ts';
 import type { Ending } from './sandbox/worker.ts';
 import type { Outcome, Verdict } from './verdict.ts';
 
@@ -96,6 +96,11 @@ export class SandboxJudge implements Judge {
     this.#answers = new CanonicalAnswers(sandbox);
     this.#loopholes = loopholes;
     this.#wallFactor = wallFactor;
+  }
+
+  /** What the sandbox is: its Python and how far it isolates. */
+  get report(): SandboxReport {
+    return this.#sandbox.report;
   }
 
   get concurrency(): number {

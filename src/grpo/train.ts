@@ -132,8 +132,13 @@ export class Trainer {
       shape: tensor.shape,
       data: await readFloats(tensor),
     });
+    const zeros = ({ shape, size }: Tensor): StoredTensor => ({ shape, data: new Float32Array(size) });
+    // Moments that have just begun need not be read: a fresh run would wait for them before its first token.
+    const readMoment = this.#update === this.#momentsFrom ? zeros : read;
     const moments = new Map<string, { m: StoredTensor; v: StoredTensor }>();
-    for (const [name, { m, v }] of optimiser.moments) moments.set(name, { m: await read(m), v: await read(v) });
+    for (const [name, { m, v }] of optimiser.moments) {
+      moments.set(name, { m: await readMoment(m), v: await readMoment(v) });
+    }
     return {
       update: this.#update,
       adapter: await policy.adapter.tensors('learned'),

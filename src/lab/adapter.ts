@@ -1,8 +1,11 @@
 /** The adapter of a run at its start. */
 import {
   type Adapter,
+  type AdapterStart,
   createAdapter,
+  drawFactors,
   findStart,
+  type InitialFactors,
   pairInputDifferences,
   readCheckpoint,
   restoreStart,
@@ -13,15 +16,16 @@ import { cacheFolder } from '../base/node/index.ts';
 import { describeDisk, planDisk, type RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { coresLimit } from './cores.ts';
-import type { OpenModel } from './model.ts';
+import { loadModel, type ModelFiles, type OpenModel } from './model.ts';
 import { silent, type Warn } from './problems.ts';
+import type { Resources } from './resources.ts';
 
 /** Milliseconds after which it is told that factors are computed, and between two such notices. */
 const [firstNoticeMs, nextNoticeMs] = [2_000, 15_000];
 
 /**
  * Makes the adapter at its start. Nothing is computed where `initial`, the stored initial values of a run, is given. The signal
- * ends the computation with its reason.
+ * ends the computation with its reason. `drawn` are factors that were made already.
  */
 export async function openAdapter(
   config: RunConfig,
@@ -30,6 +34,7 @@ export async function openAdapter(
   initial: string | null = null,
   warn: Warn = silent,
   signal?: AbortSignal,
+  drawn: ReadonlyMap<string, InitialFactors> | null = null,
 ): Promise<Adapter> {
   const { family, rank, targets } = config.adapter;
   const { starts } = await partsOf(config);
@@ -42,22 +47,60 @@ export async function openAdapter(
   const differences = needsPairs ? await pairInputDifferences(model.decoder, modules, pairs) : undefined;
   const damaged: string[] = [];
   const progress = factorProgress(family, warn);
-  const cores = coresLimit();
   const adapter = await createAdapter(model.scope, model.decoder, {
-    family,
-    starts,
-    rank,
-    seed: config.seed,
-    targets,
+    ...factorOptions(config, starts, signal),
     cacheDirectory: cacheFolder('factors'),
     tell: (message) => damaged.push(message),
     progress,
-    ...(cores === null ? {} : { threads: cores }),
-    ...(signal === undefined ? {} : { signal }),
+    ...(drawn === null ? {} : { factors: drawn }),
     ...(differences === undefined ? {} : { differences }),
   });
   for (const message of damaged) await warn({ kind: 'info', name: 'damaged-factors', message });
   return adapter;
+}
+
+function factorOptions({ adapter, seed }: RunConfig, starts: readonly AdapterStart[], signal?: AbortSignal) {
+  const { family, rank, targets } = adapter;
+  const cores = coresLimit();
+  return {
+    ...{ family, starts, rank, seed, targets },
+    ...(cores === null ? {} : { threads: cores }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+}
+
+/** Loads the model and makes its adapter; random factors are drawn while the weights are read. */
+export async function loadPolicy(
+  config: RunConfig,
+  files: ModelFiles,
+  resources: Resources,
+  {
+    pairs,
+    initial,
+    warn,
+    signal,
+  }: {
+    readonly pairs: readonly TokenPair[];
+    readonly initial: string | null;
+    readonly warn: Warn;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<{ readonly model: OpenModel; readonly adapter: Adapter }> {
+  const { starts } = await partsOf(config);
+  const stop = new AbortController();
+  const ends = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+  const { device, folder } = files;
+  const drawing = initial === null ? drawFactors(device, folder.config, factorOptions(config, starts, ends)) : null;
+  const loading = loadModel(config, files, resources);
+  try {
+    const [model, drawn] = await Promise.all([loading, drawing]);
+    return { model, adapter: await openAdapter(config, model, pairs, initial, warn, signal, drawn) };
+  } catch (error) {
+    // Nothing goes on beside what the caller closes.
+    stop.abort(error);
+    await Promise.allSettled([loading, drawing]);
+    throw error;
+  }
 }
 
 /** Tells how far the factors are, where they take long. */

@@ -35,14 +35,14 @@ import {
   readableInstruction,
   trainingTasks,
 } from '../run/index.ts';
-import { openAdapter, tellDisk } from './adapter.ts';
+import { loadPolicy, tellDisk } from './adapter.ts';
 import { baitCounter } from './bait.ts';
 import { partsOf } from './config.ts';
 import { type GeneratedPairs, writePairs } from './generated-pairs.ts';
 import { withModelHint } from './input-checks.ts';
 import { type OpenedInputs, readTrainingInputs } from './inputs.ts';
 import { labelledRollouts } from './labelled.ts';
-import { loadModel, type ModelFiles, modelOpener, type OpenModel } from './model.ts';
+import { type ModelFiles, modelOpener, type OpenModel } from './model.ts';
 import { armOf, sourceOf } from './parts.ts';
 import { openPool } from './pool.ts';
 import { silent, type Warn } from './problems.ts';
@@ -54,6 +54,8 @@ import { openRunDevice } from './run-device.ts';
 /** The inputs of a run, with the device that it trains on. */
 export interface RunInputs extends OpenedInputs {
   readonly files: ModelFiles;
+  /** The tasks that memory was planned for, and the config they are of. */
+  readonly planned?: { readonly config: RunConfig; readonly tasks: readonly Task[] };
 }
 
 export async function openInputs(
@@ -75,11 +77,15 @@ export async function placeInputs(
   const { files, problems, armModels } = inputs;
   const own = [...armModels, ['base', files] as const];
   const models = new Map(own.map(([name, { folder, text }]) => [name, { decoder: folder.config, text }]));
-  const tasks = () => openTasks(config, problems, files.text);
+  let planned: RunInputs['planned'];
+  const tasks = async (): Promise<readonly Task[]> => {
+    planned = { config, tasks: await openTasks(config, problems, files.text) };
+    return planned.tasks;
+  };
   const show = (message: string) => warn({ kind: 'info', name: 'memory-plan', message });
-  const planned = { decoder: files.folder.config, tasks, work: 'training', models, show } as const;
-  const device = resources.use(await openRunDevice(config, planned));
-  return { ...inputs, files: { ...files, device } };
+  const work = { decoder: files.folder.config, tasks, work: 'training', models, show } as const;
+  const device = resources.use(await openRunDevice(config, work));
+  return { ...inputs, files: { ...files, device }, ...(planned === undefined ? {} : { planned }) };
 }
 
 /** The training problems as tasks for the policy. */
@@ -126,9 +132,8 @@ export async function assemble(
   const definition = armOf(config, parts);
   const words = { loopholes: parts.loopholes, inWords: sourceOf(config, parts).asksInWords };
   const settings = grpoSettings(config);
-  const model = await loadModel(config, files, resources);
+  const { model, adapter } = await loadPolicy(config, files, resources, { pairs, initial, warn, signal });
   const { text } = model;
-  const adapter = await openAdapter(config, model, pairs, initial, warn, signal);
   await tellDisk(config, adapter, warn);
   const { recompute } = settings.compute;
   const unsteered: Policy = {
@@ -137,7 +142,9 @@ export async function assemble(
     deployedScale: definition.quarantine ? 0 : 1,
     recompute,
   };
-  const tasks = await withModelHint(config, () => openTasks(config, problems, text));
+  const { planned } = inputs;
+  const tasks =
+    planned?.config === config ? planned.tasks : await withModelHint(config, () => openTasks(config, problems, text));
   assertPromptsFit(tasks, config.sampling.maxPromptTokens);
   const samplerOf = (policy: Policy): Sampler => openSampler(policy, settings.compute, replaced.sampler);
   const sampler = samplerOf(unsteered);

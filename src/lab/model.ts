@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { keptHash, sha256File, sha256Json } from '../base/node/index.ts';
+import { cacheFolder, keepInCache, keptHash, sha256, sha256File, sha256Json } from '../base/node/index.ts';
 import { type Device, Scope } from '../engine/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import type { ArmTools, Task } from '../grpo/index.ts';
@@ -84,10 +84,25 @@ export async function loadModel({ sampling }: RunConfig, files: ModelFiles, reso
   };
 }
 
-function loadDecoder(scope: Scope, { folder }: Pick<ModelFiles, 'folder'>, longest: number): Promise<Decoder> {
+/** Weights of this size are looked through once; smaller ones at every load. */
+const manyBytes = 2 ** 28;
+/** Models that are known to have finite weights. */
+const mostKnown = 200;
+
+async function loadDecoder(
+  scope: Scope,
+  { folder, hash }: Pick<ModelFiles, 'folder' | 'hash'>,
+  longest: number,
+): Promise<Decoder> {
   const as = scope.device.floats[0] === 'f32' ? 'float32' : 'stored';
   const maxPositions = Math.min(folder.config.maxPositions, longest);
-  return Decoder.load(scope, folder.config, loadWeights(folder.weights, folder.config, { as }), { maxPositions });
+  const isLarge = folder.weights.files.reduce((sum, { bytes }) => sum + bytes, 0) >= manyBytes;
+  const mark = join(cacheFolder('finite'), sha256(hash));
+  const finite = isLarge && existsSync(mark);
+  const weights = loadWeights(folder.weights, folder.config, { as, finite });
+  const decoder = await Decoder.load(scope, folder.config, weights, { maxPositions });
+  if (isLarge && !finite) await keepInCache(mark, `${folder.directory}\n`, mostKnown);
+  return decoder;
 }
 
 /** Opens the models of an arm beside the policy: those of its folders, or the policy's own (`base`). */

@@ -6,6 +6,7 @@ import { describeUse, type Refusal, type Split, type Splits, type SplitUse, useO
 import type { Notice, RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { coresLimit } from './cores.ts';
+import { keptSoundness } from './kept-soundness.ts';
 import { sourceOf } from './parts.ts';
 import { Resources } from './resources.ts';
 import { borrowSandbox } from './sandboxes.ts';
@@ -43,16 +44,23 @@ export interface OpenedProblems {
 
 /**
  * Loads the problems of a config. Those that cannot be used are left out, which `warn` is told, once for every split. Without a judge,
- * problems are not checked against their own tests.
+ * problems are not checked against their own tests; `anew` checks those too that passed before.
  */
-export async function openProblems(config: RunConfig, judge: Judge | null, warn: Warn): Promise<OpenedProblems> {
+export async function openProblems(
+  config: RunConfig,
+  judge: Judge | null,
+  warn: Warn,
+  { anew = false }: { readonly anew?: boolean } = {},
+): Promise<OpenedProblems> {
+  const check = (problems: readonly Problem[], by: Judge) =>
+    by instanceof SandboxJudge && !anew ? keptSoundness(problems, by, config) : checkSoundness(problems, by);
   const source = sourceOf(config, await partsOf(config));
   const { kind: _kind, ...settings } = config.data;
   const loaded = await source.load(settings);
   const refused: Refusal[] = [...loaded.refused];
   const keepSound = async (split: Split): Promise<readonly Problem[]> => {
     if (source.isSound || judge === null) return loaded.splits[split];
-    const { sound, unsound } = await checkSoundness(loaded.splits[split], judge);
+    const { sound, unsound } = await check(loaded.splits[split], judge);
     refused.push(...unsound.map(({ id, reason }) => ({ id, reason, split })));
     return sound;
   };

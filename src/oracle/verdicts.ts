@@ -8,6 +8,7 @@ import { followJsonl, type JsonlFollower, JsonlWriter } from '../base/node/index
 import type { Judge, Verdict, VerdictSink } from '../env/index.ts';
 import {
   type ColumnBlock,
+  checkpointHashes,
   dropLines,
   dropRolloutLines,
   expectAllSealed,
@@ -129,7 +130,7 @@ export async function sealRun(run: RunDirectory): Promise<void> {
   else {
     await sealRollouts(run);
     await sealTable(run.file('verdicts'), verdictColumns, runFormat);
-    await writeSeal(run.path, run.listCheckpoints().at(-1) ?? null);
+    await writeSeal(run.path, run.listCheckpoints().at(-1) ?? null, checkpointHashes(run));
   }
   await dropRolloutLines(run);
   await dropLines(run.file('verdicts'));

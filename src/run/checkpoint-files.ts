@@ -2,7 +2,7 @@
  * The files of a checkpoint and what must be true of them. state.json has the hashes of the tensors, of the run's initial values, and of
  * what the growing files held; those of the verdicts, whose durations vary, are in checksums.json of the run.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
@@ -137,6 +137,18 @@ export function expectGrown(run: RunDirectory, update: number): void {
     if (lengths[name] > 0) expectHash(run.file(exactFiles[name]), hashes[name], lengths[name]);
   }
   expectVerdicts(run, update, lengths);
+}
+
+/** The hashes that the last checkpoint has of files as they are now, by name: of the initial values, and of what has not grown since. */
+export function checkpointHashes(run: RunDirectory): ReadonlyMap<string, string> {
+  const last = run.listCheckpoints().at(-1);
+  if (last === undefined) return new Map();
+  const { lengths, hashes } = readState(run, last);
+  const grown = (Object.keys(exactFiles) as ExactFile[]).filter((name) => {
+    const path = run.file(exactFiles[name]);
+    return existsSync(path) && statSync(path).size === lengths[name];
+  });
+  return new Map([[initialFile, hashes.initial], ...grown.map((name) => [exactFiles[name], hashes[name]] as const)]);
 }
 
 /** Refuses a growing file that no longer begins with what it held at the run's last checkpoint. */

@@ -14,10 +14,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../base/index.ts';
+import { sha256 } from '../base/node/index.ts';
 import type { TrainerState } from '../grpo/train.ts';
 import { loadAdapter, loadAlone, loadCheckpoint, type SaveOptions, saveCheckpoint } from './checkpoint.ts';
-import { checkedInitial, expectCheckpoint, expectGrown } from './checkpoint-files.ts';
+import { checkedInitial, checkpointHashes, expectCheckpoint, expectGrown } from './checkpoint-files.ts';
 import { RunDirectory } from './directory.ts';
+import { expectAllSealed, writeSeal } from './seal.ts';
 
 let home = '';
 let count = 0;
@@ -150,6 +152,26 @@ describe('initial values', () => {
     }
     rmSync(run.file('initial.safetensors'));
     expect(() => checkedInitial(run)).toThrow(/initial\.safetensors: expected a file, found none/);
+  });
+});
+
+describe('the hashes of the last checkpoint', () => {
+  it('go into the seal for what has not grown since, so that later damage is not sealed', async () => {
+    const run = makeRun();
+    expect(checkpointHashes(run).size).toBe(0);
+    appendFileSync(run.file('features.f32'), 'four');
+    await saveCheckpoint(run, stateAt(1), newest);
+    appendFileSync(run.ledger('events'), '{"kind":"stop"}\n');
+    const known = checkpointHashes(run);
+    for (const name of ['features.f32', 'initial.safetensors']) {
+      expect(known.get(name)).toBe(sha256(readFileSync(run.file(name))));
+    }
+    expect(known.has('events.jsonl')).toBe(false);
+    writeFileSync(run.file('features.f32'), 'five');
+    await writeSeal(run.path, 1, known);
+    expect(() => expectAllSealed(run.path)).toThrow(/features\.f32: expected bytes with the hash/);
+    writeFileSync(run.file('features.f32'), 'four');
+    expectAllSealed(run.path);
   });
 });
 

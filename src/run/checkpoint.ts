@@ -8,7 +8,7 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { StoredTensor } from '../adapters/index.ts';
-import { UserError } from '../base/index.ts';
+import { mapPool, UserError } from '../base/index.ts';
 import { syncDirectory } from '../base/node/index.ts';
 import type { ArmState, TrainerState } from '../grpo/index.ts';
 import type { JsonValue } from '../model/index.ts';
@@ -50,15 +50,16 @@ async function writeFolder(run: RunDirectory, path: string, live: TrainerState, 
   const lengths = run.measureLengths();
   const grown = run.hashGrown(lengths);
   const verdicts = run.hashVerdicts(lengths.verdicts);
-  const initial = await saveInitial(run, options);
   const aside = join(dirname(path), `.${state.update}`);
   rmSync(aside, { recursive: true, force: true });
   mkdirSync(aside, { recursive: true });
   const [adapter, trainer] = [join(aside, checkpointFiles.adapter), join(aside, checkpointFiles.trainer)];
-  const hashes = {
-    adapter: await writeTensors(adapter, state.adapter),
-    trainer: await writeTensors(trainer, trainerTensors(state)),
-  };
+  const files = [
+    () => saveInitial(run, options),
+    () => writeTensors(adapter, state.adapter),
+    () => writeTensors(trainer, trainerTensors(state)),
+  ];
+  const hashes = await mapPool(files, files.length, (write) => write());
   const file: StateFile = {
     update: state.update,
     momentsFrom: state.momentsFrom,
@@ -66,7 +67,7 @@ async function writeFolder(run: RunDirectory, path: string, live: TrainerState, 
     tripwire: state.tripwire,
     arm: state.arm?.json ?? null,
     lengths,
-    hashes: { ...hashes, initial, ...grown },
+    hashes: { adapter: hashes[1], trainer: hashes[2], initial: hashes[0], ...grown },
   };
   await saveVerdictHash(run, state.update, verdicts);
   writeDurably(join(aside, checkpointFiles.state), stampedJson(file));

@@ -1,5 +1,12 @@
 export { type LoadedCheckpoint, loadAdapter, loadAlone, loadCheckpoint } from './checkpoint.ts';
-export { checkedInitial, checkedTensors, expectCheckpoint, expectGrown, expectGrownFile } from './checkpoint-files.ts';
+export {
+  checkedInitial,
+  checkedTensors,
+  checkpointHashes,
+  expectCheckpoint,
+  expectGrown,
+  expectGrownFile,
+} from './checkpoint-files.ts';
 export { readStamped, stampedJson } from './checksums.ts';
 export { PhaseClock } from './clock.ts';
 export {

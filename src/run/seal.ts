@@ -44,11 +44,16 @@ export function hasSeal(directory: string): boolean {
   return existsSync(join(directory, sealName));
 }
 
-export async function writeSeal(directory: string, update: number | null): Promise<void> {
+/** `known` has hashes of files that need not be read again. */
+export async function writeSeal(
+  directory: string,
+  update: number | null,
+  known: ReadonlyMap<string, string> = new Map(),
+): Promise<void> {
   const files: Record<string, string> = {};
   for (const name of sealedFiles) {
     const path = join(directory, name);
-    if (existsSync(path)) files[name] = await sha256File(path);
+    if (existsSync(path)) files[name] = known.get(name) ?? (await sha256File(path));
   }
   const seal: Seal = { update, files };
   await writeFileAtomic(join(directory, sealName), stampedJson(seal));

@@ -6,6 +6,7 @@ export { hashCode } from './code-hash.ts';
 export { folderStamp, programStamp } from './folder-stamp.ts';
 export { followJsonl, type JsonlFollower, type JsonlGrowth } from './follow-jsonl.ts';
 export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
+export { HashingThread } from './hashing-thread.ts';
 export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
 export { type KeptHashOptions, keptHash } from './kept-hash.ts';
 export { drawHere, NormalThreads } from './normal-threads.ts';

@@ -68,7 +68,7 @@ export async function reportPartition(config: RunConfig): Promise<VerifyReport> 
   const { verifyPartition } = await import('../../verify/index.ts');
   await using resources = new Resources();
   const leftOut: string[] = [];
-  const { splits } = await openProblems(config, await openJudge(config, resources), noteIn(leftOut));
+  const { splits } = await openProblems(config, await openJudge(config, resources), noteIn(leftOut), { anew: true });
   const { loopholes } = await partsOf(config);
   const partition = await partitionOf(config, splits, loopholes);
   const counts = [...partition.known, ...partition.heldOut].map((loophole) => {

@@ -1,12 +1,12 @@
 /**
  * Writing a safetensors file: tensors in a fixed order (wider dtypes first, then by name, as the reference writer does,
  * so every tensor is aligned), the header padded with spaces to 8 bytes, data produced one tensor at a time and written
- * as it comes. The file appears under its name only when it is complete. It can be hashed while it is written.
+ * as it comes. The file appears under its name only when it is complete. It can be hashed while it is written, by a thread if it is large.
  */
 import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { UserError } from '../../base/index.ts';
-import { replaceFile } from '../../base/node/index.ts';
+import { HashingThread, replaceFile } from '../../base/node/index.ts';
 import type { SafetensorsArray } from './safetensors.ts';
 import { lengthBytes, type SafetensorsDType, safetensorsBytes } from './safetensors-header.ts';
 
@@ -18,34 +18,61 @@ export interface TensorToWrite {
   readonly data: () => SafetensorsArray | Promise<SafetensorsArray>;
 }
 
-/** Hashing this much keeps the thread for a few milliseconds. */
 const mostBytesPerWrite = 8 * 1024 * 1024;
+/** Smaller files are hashed sooner than a thread starts. */
+const fewBytes = 16 * 1024 * 1024;
 const arrayOf = { F32: Float32Array, F16: Uint16Array, BF16: Uint16Array, I32: Int32Array, I64: BigInt64Array };
 
 export async function writeSafetensors(
   path: string,
   tensors: readonly TensorToWrite[],
   metadata: Readonly<Record<string, string>> = {},
-  hash?: Hash,
+): Promise<void> {
+  await writePieces(path, tensors, metadata, async (file, pieces) => {
+    for await (const bytes of pieces) await writeAll(file, bytes);
+  });
+}
+
+/**
+ * The same; returns the SHA-256 of the file in hexadecimal, without reading it again. The tensors of a large file are handed to a thread
+ * with their memory, and are empty afterwards.
+ */
+export async function writeHashedSafetensors(path: string, tensors: readonly TensorToWrite[]): Promise<string> {
+  const isLarge = tensors.reduce((sum, tensor) => sum + bytesOf(tensor), 0) >= fewBytes;
+  let digest = '';
+  await writePieces(path, tensors, {}, async (file, pieces) => {
+    if (isLarge) {
+      await using thread = new HashingThread(file.fd);
+      for await (const bytes of pieces) thread.write(bytes);
+      digest = await thread.digest();
+    } else {
+      const hash = createHash('sha256');
+      for await (const bytes of pieces) await writeAll(file, bytes, hash);
+      digest = hash.digest('hex');
+    }
+  });
+  return digest;
+}
+
+/** Makes a file, which `write` fills with the header and the tensors. */
+async function writePieces(
+  path: string,
+  tensors: readonly TensorToWrite[],
+  metadata: Readonly<Record<string, string>>,
+  write: (file: FileHandle, pieces: AsyncIterable<Uint8Array>) => Promise<void>,
 ): Promise<void> {
   const ordered = orderTensors(tensors, path);
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    yield headerOf(ordered, metadata);
+    for (const tensor of ordered) yield await dataOf(tensor, path);
+  }
   try {
-    await replaceFile(path, async (file) => {
-      await writeAll(file, headerOf(ordered, metadata), hash);
-      for (const tensor of ordered) await writeAll(file, await dataOf(tensor, path), hash);
-    });
+    await replaceFile(path, (file) => write(file, pieces()));
   } catch (cause) {
     if (!(cause instanceof Error && 'syscall' in cause)) throw cause;
     const expected = 'a folder that can be written, with room for the file';
     throw new UserError({ call: `write ${path}`, expected, found: cause.message }, { cause });
   }
-}
-
-/** The same; returns the SHA-256 of the file in hexadecimal, without reading it again. */
-export async function writeHashedSafetensors(path: string, tensors: readonly TensorToWrite[]): Promise<string> {
-  const hash = createHash('sha256');
-  await writeSafetensors(path, tensors, {}, hash);
-  return hash.digest('hex');
 }
 
 function compareText(a: string, b: string): number {

@@ -5,9 +5,10 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { UserError } from '../../base/errors.ts';
 import { floatToFloat16 } from '../../base/half.ts';
+import { sha256 } from '../../base/node/hash.ts';
 import { findNonFinite, type SafetensorsArray, SafetensorsFile, toFloat32 } from './safetensors.ts';
 import type { SafetensorsDType } from './safetensors-header.ts';
-import { type TensorToWrite, writeSafetensors } from './safetensors-writer.ts';
+import { type TensorToWrite, writeHashedSafetensors, writeSafetensors } from './safetensors-writer.ts';
 
 let folder = '';
 beforeAll(async () => {
@@ -90,6 +91,24 @@ test('the order of the arguments does not change the bytes, and the data is alig
   const bytesPerElement = { F32: 4, F16: 2, BF16: 2, I32: 4, I64: 8 };
   for (const { dtype, start } of file.entries.values()) expect(start % bytesPerElement[dtype]).toBe(0);
 });
+
+test.each([3, 2 ** 22])(
+  'hashed while it is written, a file of %i numbers has the same bytes and their hash',
+  async (size) => {
+    const list = (): TensorToWrite[] => {
+      const tensors = { a: new Float32Array(size).fill(0.3), b: make.F32(2), c: make.BF16(6).subarray(1, 4) };
+      return Object.entries(tensors).map(([name, data]) => {
+        return { name, dtype: name === 'c' ? 'BF16' : 'F32', shape: [data.length], data: () => data };
+      });
+    };
+    const [plain, hashed] = [join(folder, 'plain.safetensors'), join(folder, 'hashed.safetensors')];
+    await writeSafetensors(plain, list());
+    const hash = await writeHashedSafetensors(hashed, list());
+    const bytes = await readFile(hashed);
+    expect(Buffer.compare(bytes, await readFile(plain))).toBe(0);
+    expect(hash).toBe(sha256(bytes));
+  },
+);
 
 test('a failed write leaves no file, and wrong data is named', async () => {
   const path = join(folder, 'failed.safetensors');
@@ -186,3 +205,26 @@ test('every float16 and bfloat16 widens exactly, and non-finite bits are found w
   expect(findNonFinite(Float32Array.of(1, Number.NaN), 'F32')).toBe(1);
   expect(findNonFinite(Float32Array.of(-1, 3e38, 1e-45), 'F32')).toBe(-1);
 });
+
+test.each([
+  ['F32', Float32Array, 0],
+  ['F32', Float32Array, 4],
+  ['BF16', Uint16Array, 0],
+  ['BF16', Uint16Array, 2],
+  ['F16', Uint16Array, 4],
+] as const)(
+  '%s (%o, from byte %i on): the first element that is not finite is found wherever it is',
+  (dtype, kind, offset) => {
+    const size = 2 ** 15 + 6;
+    const largest = { F32: 0x7f7fffff, BF16: 0xff7f, F16: 0xfbff }[dtype];
+    const wide = dtype === 'F32';
+    const bits = new (wide ? Uint32Array : Uint16Array)(new ArrayBuffer(offset + size * (wide ? 4 : 2)), offset, size);
+    const data = new kind(bits.buffer, offset, size);
+    bits.fill(largest);
+    expect(findNonFinite(data, dtype)).toBe(-1);
+    for (const at of [size - 1, 2 ** 15, 2 ** 15 - 1, 2 ** 14 + 3, 2 ** 14, 1007, 1005, 1003, 1001, 3, 2, 1, 0]) {
+      bits[at] = largest + 1;
+      expect(findNonFinite(data, dtype)).toBe(at);
+    }
+  },
+);

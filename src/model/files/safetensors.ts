@@ -4,7 +4,7 @@
  * `toFloat32` widens them exactly.
  */
 import { type FileHandle, open } from 'node:fs/promises';
-import { UserError, widenHalves } from '../../base/index.ts';
+import { mapPool, UserError, widenHalves } from '../../base/index.ts';
 import { missingFile } from './json.ts';
 import {
   lengthBytes,
@@ -13,12 +13,14 @@ import {
   type SafetensorsDType,
   type SafetensorsEntry,
   type SafetensorsHeader,
+  safetensorsBytes,
 } from './safetensors-header.ts';
 
 export type SafetensorsArray = Float32Array | Uint16Array | Int32Array | BigInt64Array;
 
-/** One read may not exceed 2 GiB, and a tensor may. */
-const mostBytesPerRead = 64 * 1024 * 1024;
+/** Larger tensors are read in pieces, some of them at once: the system copies a piece in a thread of its own. */
+const mostBytesPerRead = 16 * 1024 * 1024;
+const readsTogether = 4;
 
 export class SafetensorsFile implements AsyncDisposable {
   readonly path: string;
@@ -59,11 +61,13 @@ export class SafetensorsFile implements AsyncDisposable {
     throw new UserError({ call: `read ${this.path}`, expected: `a tensor ${name}`, found });
   }
 
-  /** The tensor as stored: F32 → Float32Array, BF16 and F16 → Uint16Array of raw bits, I32 → Int32Array, I64 → BigInt64Array. */
-  async read(name: string): Promise<SafetensorsArray> {
+  /**
+   * The tensor as stored: F32 → Float32Array, BF16 and F16 → Uint16Array of raw bits, I32 → Int32Array, I64 → BigInt64Array. It lies
+   * at the start of `room`, where given; default: in memory of its own.
+   */
+  async read(name: string, room?: ArrayBuffer): Promise<SafetensorsArray> {
     const { dtype, start, end } = this.entry(name);
-    const { buffer } = await readRange(this.#handle, start, end, this.path);
-    return viewAs(dtype, buffer);
+    return viewAs(dtype, await readRange(this.#handle, start, end, this.path, room));
   }
 
   /** An F32, F16 or BF16 tensor as float32. */
@@ -93,32 +97,36 @@ async function readRange(
   start: number,
   end: number,
   path: string,
+  room = new ArrayBuffer(end - start),
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = new Uint8Array(new ArrayBuffer(end - start));
-  let done = 0;
-  while (done < bytes.length) {
-    const length = Math.min(mostBytesPerRead, bytes.length - done);
-    const { bytesRead } = await handle.read(bytes, done, length, start + done);
-    if (bytesRead === 0) {
-      const found = `the file ends at byte ${start + done}: it was cut while being read`;
-      throw new UserError({ call: `read ${path}`, expected: `bytes ${start} to ${end}`, found });
+  const bytes = new Uint8Array(room, 0, end - start);
+  const pieces = Array.from({ length: Math.ceil(bytes.length / mostBytesPerRead) }, (_, i) => i * mostBytesPerRead);
+  await mapPool(pieces, readsTogether, async (first) => {
+    const last = Math.min(bytes.length, first + mostBytesPerRead);
+    for (let done = first; done < last; ) {
+      const { bytesRead } = await handle.read(bytes, done, last - done, start + done);
+      if (bytesRead === 0) {
+        const found = `the file ends at byte ${start + done}: it was cut while being read`;
+        throw new UserError({ call: `read ${path}`, expected: `bytes ${start} to ${end}`, found });
+      }
+      done += bytesRead;
     }
-    done += bytesRead;
-  }
+  });
   return bytes;
 }
 
-function viewAs(dtype: SafetensorsDType, buffer: ArrayBuffer): SafetensorsArray {
+function viewAs(dtype: SafetensorsDType, { buffer, length }: Uint8Array<ArrayBuffer>): SafetensorsArray {
+  const size = length / safetensorsBytes[dtype];
   switch (dtype) {
     case 'F32':
-      return new Float32Array(buffer);
+      return new Float32Array(buffer, 0, size);
     case 'F16':
     case 'BF16':
-      return new Uint16Array(buffer);
+      return new Uint16Array(buffer, 0, size);
     case 'I32':
-      return new Int32Array(buffer);
+      return new Int32Array(buffer, 0, size);
     case 'I64':
-      return new BigInt64Array(buffer);
+      return new BigInt64Array(buffer, 0, size);
   }
 }
 
@@ -131,11 +139,44 @@ export function toFloat32(data: SafetensorsArray, dtype: SafetensorsDType): Floa
   return widenHalves(data, dtype === 'BF16' ? 'bf16' : 'f16');
 }
 
+/** For 32 bits, which are one float or two halves: those of the exponents, the last place of each, and the signs. */
+const exponentBits = {
+  F32: [0x7f800000, 0x00800000, 0x80000000],
+  BF16: [0x7f807f80, 0x00800080, 0x80008000],
+  F16: [0x7c007c00, 0x04000400, 0x80008000],
+} as const;
+/** Words that are looked at together before an element is looked for among them. */
+const blockWords = 2 ** 13;
+
 /** Index of the first NaN or infinite element, or -1. Works on the bits, without widening. */
 export function findNonFinite(data: SafetensorsArray, dtype: SafetensorsDType): number {
-  if (!(data instanceof Float32Array || data instanceof Uint16Array)) return -1;
-  const bits = data instanceof Float32Array ? new Uint32Array(data.buffer, data.byteOffset, data.length) : data;
-  const exponent = dtype === 'F32' ? 0x7f800000 : dtype === 'BF16' ? 0x7f80 : 0x7c00;
-  for (let i = 0; i < bits.length; i += 1) if ((bits[i] & exponent) === exponent) return i;
+  if (!(data instanceof Float32Array || data instanceof Uint16Array) || dtype === 'I32' || dtype === 'I64') return -1;
+  const { buffer, byteOffset, byteLength, length } = data;
+  const bits = data instanceof Float32Array ? new Uint32Array(buffer, byteOffset, length) : data;
+  const [exponents, ones, signs] = exponentBits[dtype];
+  const exponent = bits instanceof Uint32Array ? exponents : exponents & 0xffff;
+  const words = byteOffset % 4 === 0 ? new Uint32Array(buffer, byteOffset, Math.floor(byteLength / 4)) : null;
+  let start = 0;
+  if (words !== null) {
+    const perWord = 4 / bits.BYTES_PER_ELEMENT;
+    let word = 0;
+    for (; word + blockWords <= words.length; word += blockWords) {
+      if ((overflow(words, word, word + blockWords, exponents, ones) & signs) !== 0) break;
+    }
+    start = word * perWord;
+  }
+  for (let i = start; i < length; i += 1) if ((bits[i] & exponent) === exponent) return i;
   return -1;
+}
+
+/** One is added to every exponent: a full one, that of NaN and the infinities, flows over into its sign. */
+function overflow(words: Uint32Array, start: number, end: number, exponents: number, ones: number): number {
+  let [a, b, c, d] = [0, 0, 0, 0];
+  for (let i = start; i < end; i += 4) {
+    a |= (words[i] & exponents) + ones;
+    b |= (words[i + 1] & exponents) + ones;
+    c |= (words[i + 2] & exponents) + ones;
+    d |= (words[i + 3] & exponents) + ones;
+  }
+  return a | b | c | d;
 }

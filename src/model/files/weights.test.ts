@@ -24,7 +24,9 @@ async function loadAll(directory: string, as: 'float32' | 'stored' = 'float32'):
   const config = await configOf(directory);
   await using weights = await WeightFiles.open(directory);
   const loaded = new Map<string, LoadedWeight>();
-  for await (const weight of loadWeights(weights, config, { as })) loaded.set(weight.name, weight);
+  for await (const weight of loadWeights(weights, config, { as })) {
+    loaded.set(weight.name, { ...weight, data: weight.data.slice() });
+  }
   return loaded;
 }
 
@@ -109,6 +111,12 @@ test.each([Number.NaN, Infinity])('a weight that is %s is named with file, tenso
   await write(original.map((t) => (t.name === 'model.norm.weight' ? { ...t, data: () => bad } : t)));
   const message = `model.safetensors, tensor model.norm.weight: expected finite weights, found ${value} at element 7`;
   await expect(loadAll(folder)).rejects.toThrow(message);
+  await using weights = await WeightFiles.open(folder);
+  const found: (number | undefined)[] = [];
+  for await (const { name, data } of loadWeights(weights, await configOf(folder), { as: 'stored', finite: true })) {
+    if (name === 'model.norm.weight') found.push(data[7]);
+  }
+  expect(found).toEqual([value]);
 });
 
 test('a stored copy of the tied head is accepted when equal, refused when not', async () => {

@@ -5,7 +5,7 @@
  */
 import { UserError } from '../../base/index.ts';
 import type { DecoderConfig } from './config.ts';
-import { findNonFinite, toFloat32 } from './safetensors.ts';
+import { findNonFinite, type SafetensorsArray, toFloat32 } from './safetensors.ts';
 import type { WeightFiles } from './weight-files.ts';
 
 export type TensorTable = ReadonlyMap<string, readonly number[]>;
@@ -106,20 +106,20 @@ export interface LoadedWeight {
 }
 
 /**
- * Checks the folder, then yields every expected tensor in the order of `expectedTensors`; nothing is kept, so the peak
- * is what the caller keeps and one tensor. `as: 'float32'` widens exactly; `'stored'` keeps 16-bit weights as bits.
+ * Checks the folder, then yields every expected tensor in the order of `expectedTensors`. The next ones are read meanwhile, and memory
+ * is used again: the data of a tensor must be copied before the next is asked for. `as: 'float32'` widens exactly; `'stored'` keeps
+ * 16-bit weights as bits. `finite`: it is known that all are finite, so that none has to be looked at; default: it is not.
  */
 export async function* loadWeights(
   weights: WeightFiles,
   config: DecoderConfig,
-  { as }: { readonly as: 'float32' | 'stored' },
+  { as, finite = false }: { readonly as: 'float32' | 'stored'; readonly finite?: boolean },
 ): AsyncGenerator<LoadedWeight> {
   checkWeights(weights, config);
   if (hasSpareHead(weights, config)) await refuseDifferentHead(weights);
-  for (const [name, shape] of expectedTensors(config)) {
+  for await (const { name, shape, data } of readAhead(weights, expectedTensors(config))) {
     const { file, dtype } = weights.entry(name);
-    const data = await file.read(name);
-    const bad = findNonFinite(data, dtype);
+    const bad = finite ? -1 : findNonFinite(data, dtype);
     if (bad >= 0) {
       const found = `${toFloat32(data, dtype)[bad]} at element ${bad} of [${shape.join(',')}]`;
       throw new UserError({ call: `load ${file.path}, tensor ${name}`, expected: 'finite weights', found });
@@ -127,6 +127,43 @@ export async function* loadWeights(
     if (data instanceof Uint16Array && as === 'stored') {
       yield { name, shape, dtype: dtype === 'BF16' ? 'bf16' : 'f16', data };
     } else yield { name, shape, dtype: 'f32', data: toFloat32(data, dtype) };
+  }
+}
+
+interface StoredWeight {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly data: SafetensorsArray;
+}
+
+/** Tensors that are read while one is used. */
+const mostAhead = 3;
+
+/** The tensors of a table as stored, in rooms that are used in turn: memory that is new for each would have to be collected. */
+async function* readAhead(weights: WeightFiles, table: TensorTable): AsyncGenerator<StoredWeight> {
+  const rooms = Array.from({ length: mostAhead + 1 }, () => new ArrayBuffer(0));
+  const reading: Promise<StoredWeight>[] = [];
+  let begun = 0;
+  const begin = (name: string, shape: readonly number[]): void => {
+    const { file, start, end } = weights.entry(name);
+    const room = begun++ % rooms.length;
+    if (rooms[room].byteLength < end - start) rooms[room] = new ArrayBuffer(end - start);
+    const read = file.read(name, rooms[room]).then((data) => ({ name, shape, data }));
+    // A failure is told when its turn comes.
+    read.catch(() => undefined);
+    reading.push(read);
+  };
+  try {
+    for (const [name, shape] of table) {
+      begin(name, shape);
+      if (reading.length <= mostAhead) continue;
+      yield await reading[0];
+      reading.shift();
+    }
+    for (const read of reading) yield await read;
+  } finally {
+    // Nothing is read any more when the files are closed.
+    await Promise.allSettled(reading);
   }
 }
 
