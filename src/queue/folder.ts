@@ -31,7 +31,8 @@ const jobStates = ['waiting', 'running', 'done', 'failed', 'refused', 'cancelled
 const stateSchema = z.object({
   state: z.enum(jobStates),
   attempts: z.number().int().min(0),
-  pid: z.number().int().nullable(),
+  /** Signals go to the group of this number; 0 and 1 would mean every process. */
+  pid: z.number().int().min(2).nullable(),
   processStart: z.string().nullable(),
   slots: z.array(z.string()),
   code: z.number().int().nullable(),
@@ -41,7 +42,8 @@ const stateSchema = z.object({
 export type JobState = Readonly<z.infer<typeof stateSchema>>;
 
 const settingsSchema = z.object({
-  slots: z.array(z.string()).nullable().default(null),
+  /** At least one: a job that gets none begins at once. */
+  slots: z.array(z.string()).min(1).nullable().default(null),
   command: z.string().nullable().default(null),
   webhook: z.string().nullable().default(null),
 });
