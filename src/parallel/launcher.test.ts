@@ -1,7 +1,17 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { RankFailure } from './communicator.ts';
 import { decodeControl, encodeControl } from './control.ts';
-import { expectPmix, launchedRanks, mpirunArguments, ranksEnvironment } from './launcher.ts';
+import {
+  codeOfRanks,
+  expectOwnMpirun,
+  expectPmix,
+  launchedRanks,
+  mpirunArguments,
+  ranksEnvironment,
+} from './launcher.ts';
 import { expectOpenMpi } from './mpi-library.ts';
 
 describe('the launcher', () => {
@@ -30,6 +40,22 @@ describe('the launcher', () => {
     expect(() => launchedRanks({ PMI_RANK: '1', PMI_SIZE: '2' })).toThrow(RankFailure);
     expect(() => expectOpenMpi('MPICH Version:      4.0.2')).toThrow('found MPICH Version:      4.0.2');
     expect(() => expectOpenMpi('Open MPI v4.1.4')).not.toThrow();
+  });
+
+  it('an mpirun that is not Open MPI is refused by its name before it is given anything to do', () => {
+    const folder = temporaryFolder();
+    const says = (text: string): void =>
+      writeFileSync(join(folder, 'mpirun'), `#!/bin/sh\necho '${text}'\n`, { mode: 0o755 });
+    const expectIt = () => expectOwnMpirun({ PATH: folder });
+    expect(expectIt).toThrow('expected the program mpirun');
+    says('HYDRA build details:');
+    expect(expectIt).toThrow('found that of MPICH or of a library built from it (HYDRA build details:)');
+    says('mpirun (Open MPI) 4.1.4');
+    expect(expectIt).not.toThrow();
+  });
+
+  it('codes of mpirun that gq does not have mean that it failed', () => {
+    expect([0, 1, 2, 75, 137, 255, null].map(codeOfRanks)).toEqual([0, 1, 2, 75, 1, 1, 1]);
   });
 
   it('srun without PMIx is refused, by rank 0 for all', () => {
