@@ -179,7 +179,8 @@ export class QueueFolder {
 
 /** The questions that jobs of this user's queue were to answer by results in a directory, and what was found. */
 export function questionsAbout(directory: string): QueueEntry[] {
-  if (!existsSync(queueFolder())) return [];
+  // A look at results makes no queue where there is none.
+  if (!existsSync(join(queueFolder(), 'jobs'))) return [];
   const asked = new QueueFolder().all().filter(({ job }) => job.why !== '' || job.resolve !== '');
   return asked.filter(({ job }) => job.output === resolve(directory));
 }
