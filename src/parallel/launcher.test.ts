@@ -11,6 +11,7 @@ import {
   launchedRanks,
   mpirunArguments,
   ranksEnvironment,
+  readPatience,
 } from './launcher.ts';
 import { expectOpenMpi } from './mpi-library.ts';
 
@@ -64,6 +65,13 @@ describe('the launcher', () => {
     expect(() => expectPmix({ ...srun, rank: 1 }, {})).toThrow(RankFailure);
     expect(() => expectPmix(srun, { PMIX_RANK: '0' })).not.toThrow();
     expect(() => expectPmix({ ...srun, launcher: 'mpirun' }, {})).not.toThrow();
+  });
+
+  it('a patience that is no number of seconds is refused, by rank 0 for all', () => {
+    const patience = (rank: number, text: string) => readPatience({ rank }, { GQ_PATIENCE: text });
+    expect([patience(1, ''), patience(1, '60')]).toEqual([25, 60]);
+    expect(() => patience(0, 'long')).toThrow('GQ_PATIENCE: expected seconds from 1 to 86400, found long');
+    expect(() => patience(1, 'long')).toThrow(RankFailure);
   });
 
   it('ranks that this program starts are bound to no core, since each has threads', () => {

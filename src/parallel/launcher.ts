@@ -78,7 +78,7 @@ export function expectPmix({ launcher, rank }: Launched, environment: Environmen
 export async function joinRanks(launched: Launched): Promise<Communicator> {
   expectPmix(launched);
   const { launcher, size } = launched;
-  const communicator = await MpiCommunicator.open(readPatience());
+  const communicator = await MpiCommunicator.open(readPatience(launched));
   if (communicator.size === size) return communicator;
   throw new UserError({
     call: `ranks under ${launcher}`,
@@ -88,12 +88,12 @@ export async function joinRanks(launched: Launched): Promise<Communicator> {
   });
 }
 
-function readPatience(environment: Environment = process.env): number {
+export function readPatience({ rank }: Pick<Launched, 'rank'>, environment: Environment = process.env): number {
   const text = environment[patienceVariable];
   if (text === undefined || text === '') return usualPatience;
   const seconds = Number(text);
   if (seconds >= 1 && seconds <= 86_400) return seconds;
-  throw new UserError({ call: patienceVariable, expected: 'seconds from 1 to 86400', found: text });
+  throw toldOnce(rank, { call: patienceVariable, expected: 'seconds from 1 to 86400', found: text });
 }
 
 export interface RanksToStart {
