@@ -92,6 +92,21 @@ describe('gq queue', () => {
     expect(await call('list')).toMatch(/^1 .*settings\.json.*\n1 {4}waiting/s);
   });
 
+  it('says so where jobs are left and no daemon works', async () => {
+    const { queue, call } = queueOf();
+    await call('add', 'train', 'micro-vanilla');
+    const list = async (): Promise<string> => {
+      let said = '';
+      const stream = { write: (text: string) => (said += text) };
+      expect(await runCli(['queue', 'list'], { stdout: stream, stderr: stream })).toBe(0);
+      return said;
+    };
+    expect(await list()).toContain('no daemon works through the queue now');
+    expect(await call('list')).not.toContain('no daemon');
+    await queue.writeState(1, { ...queue.read(1).state, state: 'done', code: 0 });
+    expect(await list()).not.toContain('no daemon');
+  });
+
   it('follows a long log to its end', async () => {
     const { queue, call } = queueOf();
     await call('add', 'train', 'micro-vanilla');

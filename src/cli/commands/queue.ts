@@ -241,6 +241,7 @@ function list(json: boolean, context: CommandContext): void {
   const entries = queue.all(complain);
   try {
     queue.readSettings();
+    tellIdle(queue, entries, context);
   } catch (error) {
     complain(error instanceof Error ? error.message : String(error));
   }
@@ -271,9 +272,18 @@ function list(json: boolean, context: CommandContext): void {
   }
 }
 
+/** A daemon that was started a moment ago may not have begun yet. */
+const idleText = 'no daemon works through the queue now; unless one was just started: gq queue work\n';
+
+/** After a restart of the machine nobody works through the queue, and what ran still counts as running. */
+function tellIdle(queue: QueueFolder, entries: readonly QueueEntry[], { stderr }: CommandContext): void {
+  const isLeft = entries.some(({ state }) => state.state === 'waiting' || state.state === 'running');
+  if (isLeft && !isTraining(queue.path)) stderr.write(idleText);
+}
+
 async function follow(id: number, context: CommandContext): Promise<void> {
   const queue = new QueueFolder();
-  queue.read(id);
+  tellIdle(queue, [queue.read(id)], context);
   const tail = new LogTail(queue.file(id, 'log.txt'));
   for (;;) {
     const { state } = queue.read(id);
