@@ -241,7 +241,7 @@ function list(json: boolean, context: CommandContext): void {
   const entries = queue.all(complain);
   try {
     queue.readSettings();
-    tellIdle(queue, entries, context);
+    if (!json) tellIdle(queue, entries, context);
   } catch (error) {
     complain(error instanceof Error ? error.message : String(error));
   }
