@@ -30,8 +30,8 @@ template <int first> __device__ __forceinline__ void multiplyHeld(float (&sum)[8
   for (int k = first + 16; k < first + 2 * RANK; k += 16) multiplyRegisters(sum, h[k / 16], describePanels(w + k * 64));
 }
 
-// out [M, N] = addend (rows `pitch` elements apart; may be out itself; nothing unless adding) + Σ over parts of Σ over the first half of h's columns − Σ over its second
-// half of coefficient · h · w. Column j of h [M, DEPTH] takes the coefficient of block ⌊j / RANK⌋ mod 2.
+// out [M, N] = addend (nothing unless adding; may be out itself; its rows lie `pitch` elements apart) + Σ over parts of Σ over the first half
+// of h's columns − Σ over its second half of coefficient · h · w. Column j of h [M, DEPTH] takes the coefficient of block ⌊j / RANK⌋ mod 2.
 __device__ __forceinline__ void change(bf16 *out, const bf16 *addend, const bf16 *const (&hs)[3], const bf16 *const (&ws)[3],
                                        const float *coefficients, int M, int N, int strip, int pitch) {
   extern __shared__ uint4 memory[];
