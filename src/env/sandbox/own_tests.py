@@ -5,7 +5,7 @@ solution is not here: each call to it goes to the trusted side as a question, wh
 Out: y function found | n none; b stage begins; k question; p stage passed (1 or 0). A process that ends with status 0 inside a
 stage has passed it: a test function can pass that way too. This runs in a process of its own, after the tests.
 """
-import ast
+import _ast as ast
 import builtins
 import marshal
 import os
@@ -25,7 +25,7 @@ DEFINITIONS = (
 
 def run_definitions(source, namespace):
     """Runs imports, assignments and definitions one by one. A failing one is skipped; bare calls are never made."""
-    for statement in ast.parse(source).body:
+    for statement in compile(source, "<program>", "exec", ast.PyCF_ONLY_AST).body:
         if isinstance(statement, DEFINITIONS):
             try:
                 exec(compile(ast.Module([statement], []), "<program>", "exec", dont_inherit=True), namespace)

@@ -4,7 +4,7 @@ It allows no socket, no exec, no fork (threads only), no signal to anyone, no pt
 change of the shared pipes' flags, no raising of limits: such calls fail with EPERM. It needs no privilege and no package.
 """
 import ctypes
-import platform
+import os
 import struct
 
 LOAD, JUMP, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_SET, RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
@@ -95,7 +95,7 @@ class Filter(ctypes.Structure):
 
 def build():
     """The filter as the kernel wants it, or None on a machine whose call numbers are not known here."""
-    table = TABLES.get(platform.machine())
+    table = TABLES.get(os.uname().machine)
     if table is None:
         return None
     code = program(table)

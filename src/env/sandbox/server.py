@@ -2,20 +2,22 @@
 
 It holds no program, no input, no output and no expected value: those go between the trusted side and the program on
 descriptors the server never reads (4 in, 5 out, 1 the program's stdout), so a program finds nothing in inherited memory.
+It and its children run lean: what a fork costs is the memory that it has to copy, and every page that either side touches
+after it. So modules that pull in much (json, re, enum, signal) are not loaded, and little is done for each program.
 In (fd 0), lines:  S id base64(setup code) | J setup-id cpu-seconds wall-ms | K | D
 Out (fd 3), JSON lines: {"ready"…} once, {"exit"…} when a program is dead and reaped, {"unread"…} in answer to D.
 After a program's death what it left unread on fd 4 is thrown away, and a token is written on 1 and 5, so that the trusted
 side knows it has read everything: the program was dead before the token was drawn. D throws away and counts once more, so
 that the trusted side can be sure that no secret waits there for the next program.
 """
-import base64
+import _signal
+import binascii
 import gc
 import io
-import json
+import marshal
 import os
 import resource
 import select
-import signal
 import site
 import stat
 import sys
@@ -25,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [HERE] + [path for path in sys.path if path != HERE]
 import harness
 import layers
+import messages
 import own_tests
 import seccomp
 
@@ -33,12 +36,11 @@ register_at_fork, os.register_at_fork = os.register_at_fork, lambda **handlers: 
 import random
 os.register_at_fork = register_at_fork
 
-# The modules that programs import most, loaded once. Threading is left out: with it a fork takes twice as long.
-import abc, bisect, collections, contextlib, copy, enum, functools, heapq, itertools, math, operator, re, string, typing  # noqa
-
-# Each module makes every fork and every end of a process longer: these are loaded when setup code names them.
+# The modules that programs import most. Each makes every fork and every end of a process longer: they are loaded, once, when
+# setup code names them. Threading is not among them: with it a fork takes twice as long.
 LOADED_FOR_SETUP = frozenset((
-    "array", "dataclasses", "datetime", "decimal", "fractions", "inspect", "statistics", "textwrap", "traceback"))
+    "array", "bisect", "collections", "contextlib", "copy", "dataclasses", "datetime", "decimal", "enum", "fractions", "functools",
+    "heapq", "inspect", "itertools", "math", "operator", "re", "statistics", "string", "textwrap", "traceback", "typing"))
 
 CONTROL, REPORT = 0, 3
 KINDS = {"program": harness.run_program, "own_tests": own_tests.run_stages, "answer": own_tests.answer}
@@ -65,7 +67,7 @@ class Control:
 
 
 def report(message):
-    data = json.dumps(message).encode() + b"\n"
+    data = messages.encode(message) + b"\n"
     while data:
         data = data[os.write(REPORT, data):]
 
@@ -101,6 +103,9 @@ class Server:
         self.private_disk = self.layers["privateRoot"] == ""
         # The first process of a pid namespace takes all others with it when it ends.
         self.is_first = self.layers["namespaces"] == "" and os.getpid() == 1
+        self.events, self.inputs = select.poll(), select.poll()
+        self.events.register(CONTROL, select.POLLIN)
+        self.inputs.register(harness.IN, select.POLLIN)
 
     def make_limits(self):
         config = self.config
@@ -129,7 +134,7 @@ class Server:
         os.close(self.null)
         os.close(REPORT)
         # Python ignores this signal. Here it ends a program that writes where nobody may write.
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
         if self.filter is not None:
             seccomp.install(layers.libc, self.filter)
@@ -141,17 +146,15 @@ class Server:
 
     def wait(self, pid, wall_ms):
         """Waits for the process to die. Returns '' or why the server killed it: 'wall', 'kill' or 'files'."""
-        poll = select.poll()
-        poll.register(CONTROL, select.POLLIN)
         watch = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
         if watch >= 0:
-            poll.register(watch, select.POLLIN)
+            self.events.register(watch, select.POLLIN)
         end, stopped = time.monotonic() + wall_ms / 1000, ""
         try:
             while True:
                 left = (end - time.monotonic()) * 1000
                 slow = watch >= 0 and (self.private_disk or stopped)
-                ready = dict(poll.poll(max(1, min(left, 60_000) if slow else min(left, TICK_MS if watch >= 0 else 2))))
+                ready = dict(self.events.poll(max(1, min(left, 60_000) if slow else min(left, TICK_MS if watch >= 0 else 2))))
                 if watch in ready or (watch < 0 and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)):
                     return stopped
                 why = ""
@@ -170,6 +173,7 @@ class Server:
             raise
         finally:
             if watch >= 0:
+                self.events.unregister(watch)
                 os.close(watch)
 
     def read_files(self, names):
@@ -181,7 +185,7 @@ class Server:
                 continue
             try:
                 if stat.S_ISREG(os.fstat(fd).st_mode):
-                    found.append([name, base64.b64encode(os.read(fd, LARGEST_FILE_READ)).decode()])
+                    found.append([name, binascii.b2a_base64(os.read(fd, LARGEST_FILE_READ), newline=False).decode()])
             finally:
                 os.close(fd)
         return found
@@ -238,17 +242,12 @@ class Server:
 
     def discard_unread(self):
         """Empties the pipe to a dead program; returns how many bytes were still in it."""
-        os.set_blocking(harness.IN, False)
         unread = 0
-        try:
-            while True:
-                piece = os.read(harness.IN, 1 << 16)
-                if not piece:
-                    raise EOFError
-                unread += len(piece)
-        except BlockingIOError:
-            pass
-        os.set_blocking(harness.IN, True)
+        while self.inputs.poll(0):
+            piece = os.read(harness.IN, 1 << 16)
+            if not piece:
+                raise EOFError
+            unread += len(piece)
         return unread
 
     def serve(self):
@@ -258,7 +257,7 @@ class Server:
             operation, *rest = self.control.line()
             if operation == "S":
                 # Setup code is compiled here and run in the program's process: the server never runs code from a data file.
-                setup = compile_setup(base64.b64decode(rest[1]).decode())
+                setup = compile_setup(binascii.a2b_base64(rest[1]).decode())
                 for name in LOADED_FOR_SETUP.intersection(setup.co_names if setup else ()):
                     __import__(name)
                 self.setups[rest[0]] = setup
@@ -280,7 +279,7 @@ def hide_install_folder():
 
 
 def main():
-    server = Server(json.loads(sys.argv[1]))
+    server = Server(marshal.loads(binascii.a2b_base64(sys.argv[1])))
     sys.stdout = sys.__stdout__ = io.TextIOWrapper(
         io.BufferedWriter(io.FileIO(1, "w", closefd=False), 1 << 16), encoding="utf-8", errors="backslashreplace")
     sys.argv = [""]

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { GraderError } from '../../base/index.ts';
 import { sha256 } from '../../base/node/index.ts';
 import { DeadlineTimer } from './deadline.ts';
+import { encodeConfig } from './frames.ts';
 import { IdleWatch } from './idle-watch.ts';
 import type { LayerName, LayerReport } from './isolation.ts';
 import type { Python } from './python.ts';
@@ -114,11 +115,11 @@ export class SandboxWorker {
     workersStarted += 1;
     const uid = firstUser + process.pid * usersPerProcess + worker;
     const names = { uid, worker, trainer: process.pid, libraries: python.libraries };
-    const config = JSON.stringify({ layers, workParent, memoryBytes, ...names, ...limits });
+    const config = encodeConfig({ layers, workParent, memoryBytes, ...names, ...limits });
     // -I is absent because it would ignore PYTHONHASHSEED, and the environment holds only what is set here. -S gives the
     // standard library only, and keeps installed packages from running code at start. LD_BIND_NOW has the loader find functions
     // once, here, and not in every fork that calls one first.
-    this.#process = spawn(python.executable, ['-S', '-B', serverFile, config], {
+    this.#process = spawn(python.executable, ['-S', '-B', serverFile, config.toString('base64')], {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
       env: { PYTHONHASHSEED: '0', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', LD_BIND_NOW: '1' },
       cwd: '/',
