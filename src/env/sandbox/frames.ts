@@ -46,6 +46,9 @@ export function encodeBatch(calls: readonly Call[], last: boolean): Buffer {
   return encodeMarshal(tuple(calls.map(callTuple), last));
 }
 
+/** In place of a batch or of decoys: the trusted side wants nothing more of this program. */
+export const noMoreFrame: Buffer = encodeMarshal(tuple(null, true));
+
 /** Encodes a tuple; items that are buffers are encoded already. */
 function encodeTuple(items: readonly (PythonValue | Buffer)[]): Buffer {
   const header = Buffer.alloc(5);
