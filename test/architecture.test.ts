@@ -107,7 +107,11 @@ describe('planted violations are caught', () => {
       `import { spawn } from 'child_process';`,
       'only env/sandbox and parallel and sweep and queue may import node:child_process',
     ],
-    ['src/run/pool.ts', `await import('node:worker_threads');`, 'only engine/wasm may import node:worker_threads'],
+    [
+      'src/run/pool.ts',
+      `await import('node:worker_threads');`,
+      'only base and engine/wasm may import node:worker_threads',
+    ],
     ['src/view/server.ts', `import { render } from 'preact';`, 'preact is not a runtime dependency'],
     ['src/view/page/app.tsx', `import { build } from 'esbuild';`, 'esbuild is not a runtime dependency'],
     ['src/base/math.ts', `import { mean } from 'simple-statistics';`, 'simple-statistics is not a runtime dependency'],

@@ -3,9 +3,10 @@
  * of matrices whose smaller side is at most 600 come from a full SVD, those of larger ones from an iteration on the device.
  * What was computed is kept on disk, keyed by everything it depends on.
  */
+import { availableParallelism } from 'node:os';
 import { setImmediate as pause } from 'node:timers/promises';
-import { ShapeError, UserError, widenHalves } from '../base/index.ts';
-import { sha256, sha256Json } from '../base/node/index.ts';
+import { mapPool, ShapeError, UserError, widenHalves } from '../base/index.ts';
+import { NormalThreads, sha256, sha256Json } from '../base/node/index.ts';
 import type { Device, HostArray, Scope, Tensor } from '../engine/index.ts';
 import type { Decoder } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';
@@ -16,7 +17,7 @@ import { iterativeSvd } from './iterative-svd.ts';
 import { LinearAdapter } from './linear-adapter.ts';
 import type { PairDifferences } from './pair-inputs.ts';
 import { builtinStarts, findStart } from './starts/registry.ts';
-import { type AdapterStart, computeFactors, type InitialFactors } from './starts/start.ts';
+import { type AdapterStart, computeFactors, type DrawNormals, type InitialFactors } from './starts/start.ts';
 import { defaultTargets, type TargetModule, targetModules } from './targets.ts';
 
 export interface AdapterOptions {
@@ -36,8 +37,10 @@ export interface AdapterOptions {
   readonly tell?: (message: string) => void;
   /** Is told how many modules of how many have their factors. */
   readonly progress?: (done: number, modules: number) => void | Promise<void>;
-  /** Ends the computation between two modules, with its reason, for the starts that compute much. */
+  /** Ends the computation between two modules, with its reason. */
   readonly signal?: AbortSignal;
+  /** Most threads that draw random numbers; default: one for each core. */
+  readonly threads?: number;
 }
 
 const largestFullSvd = 600;
@@ -51,16 +54,20 @@ export async function createAdapter(scope: Scope, decoder: Decoder, options: Ada
     throw new UserError({ call: 'create an adapter', expected: 'a rank of at least 1', found: `${rank}` });
   }
   const modules = targetModules(decoder.config, targets);
-  const factors = new Map<string, InitialFactors>();
-  for (const module of modules) {
-    if (start.needsWeight) {
-      // Signals of the process are delivered between tasks.
-      await pause();
-      options.signal?.throwIfAborted();
-    }
-    factors.set(module.name, await moduleFactors(start, decoder, module, options));
-    await options.progress?.(factors.size, modules.length);
-  }
+  await using threads = new NormalThreads(options.threads ?? availableParallelism());
+  const draw: DrawNormals = (...asked) => threads.draw(...asked);
+  let done = 0;
+  const make = async (module: TargetModule): Promise<readonly [string, InitialFactors]> => {
+    // Signals of the process are delivered between tasks.
+    if (start.needsWeight) await pause();
+    const made = await moduleFactors(start, decoder, module, options, draw);
+    done += 1;
+    await options.progress?.(done, modules.length);
+    return [module.name, made];
+  };
+  // A start that reads weights computes on the device, one after the other; the others only wait for their random numbers.
+  const together = start.needsWeight ? 1 : modules.length;
+  const factors = new Map(await mapPool(modules, together, make, options.signal));
   return assembleAdapter(scope, start, rank, modules, factors);
 }
 
@@ -86,6 +93,7 @@ async function moduleFactors(
   decoder: Decoder,
   module: TargetModule,
   { rank, seed, differences: pairs, cacheDirectory, tell = () => undefined, signal }: AdapterOptions,
+  draw: DrawNormals,
 ): Promise<InitialFactors> {
   const { name, inputs, outputs } = module;
   const tensor = decoder.weight(`${name}.weight`);
@@ -97,6 +105,7 @@ async function moduleFactors(
       start,
       { module: name, inputs, outputs, rank, seed, weight, differences },
       svdOn(tensor.device),
+      draw,
     );
   };
   if (cacheDirectory === undefined || start.cacheVersion === undefined || !start.needsWeight) return compute();

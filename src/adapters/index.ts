@@ -41,7 +41,13 @@ export {
 export { type Detach, quarantineInForward, type Route, routeCoefficients } from './routes.ts';
 export { type AdapterPart, countNumbers } from './shapes.ts';
 export { builtinStarts, type Family, families, findStart } from './starts/registry.ts';
-export { type AdapterStart, defineStart, type InitialFactors, type StartInput } from './starts/start.ts';
+export {
+  type AdapterStart,
+  type DrawNormals,
+  defineStart,
+  type InitialFactors,
+  type StartInput,
+} from './starts/start.ts';
 export { steerAdapter } from './steer.ts';
 export { defaultTargets, type TargetModule, targetModules } from './targets.ts';
 export { transpose } from './transpose.ts';

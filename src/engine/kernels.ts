@@ -92,6 +92,8 @@ export interface Kernels {
   gatherRows(out: Tensor, table: Tensor, index: Tensor): void;
   /** out [V, C] at index i32 [N] = x [N, C]; rows not named stay. Indices are distinct. */
   scatterRows(out: Tensor, x: Tensor, index: Tensor): void;
+  /** Optional: scatterRows of two tensors of equal shape and dtype, with the same index, as one. */
+  scatterPair?(outs: readonly [Tensor, Tensor], xs: readonly [Tensor, Tensor], index: Tensor): void;
   /** out [V, C] += x [N, C] at index i32 [N]; repeated indices add up, in order of n. */
   scatterAddRows(out: Tensor, x: Tensor, index: Tensor): void;
 
@@ -195,14 +197,17 @@ export interface Kernels {
   ): void;
 
   /**
-   * Optional: layers that share their input x [T, K], where nothing is recorded. outs[i] [T, Nᵢ] = the change of hs[i] through ups[i], as
-   * blockProduct makes it, + x · weights[i] [Nᵢ, K]ᵀ.
+   * Optional, with products and blockProduct: layers that share their input x [T, K], where nothing is recorded. hs[i] = x · downs[i]ᵀ and
+   * outs[i] [T, Nᵢ] = x · weights[i] [Nᵢ, K]ᵀ + the change of hs[i] through ups[i], as blockProduct makes it. The first is added to `onto`
+   * [T, N₀], unless that is null.
    */
   adaptedProducts?(
     outs: readonly Tensor[],
+    hs: readonly Tensor[],
+    onto: Tensor | null,
     x: Tensor,
     weights: readonly Tensor[],
-    hs: readonly Tensor[],
+    downs: readonly Tensor[],
     ups: readonly Tensor[],
     coefficients: Tensor,
     rank: number,

@@ -12,6 +12,7 @@ import {
 import { cacheFolder } from '../base/node/index.ts';
 import { describeDisk, planDisk, type RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
+import { coresLimit } from './cores.ts';
 import type { OpenModel } from './model.ts';
 import { silent, type Warn } from './problems.ts';
 
@@ -41,6 +42,7 @@ export async function openAdapter(
   const differences = needsPairs ? await pairInputDifferences(model.decoder, modules, pairs) : undefined;
   const damaged: string[] = [];
   const progress = factorProgress(family, warn);
+  const cores = coresLimit();
   const adapter = await createAdapter(model.scope, model.decoder, {
     family,
     starts,
@@ -50,6 +52,7 @@ export async function openAdapter(
     cacheDirectory: cacheFolder('factors'),
     tell: (message) => damaged.push(message),
     progress,
+    ...(cores === null ? {} : { threads: cores }),
     ...(signal === undefined ? {} : { signal }),
     ...(differences === undefined ? {} : { differences }),
   });

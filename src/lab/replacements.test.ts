@@ -60,8 +60,16 @@ describe('a run with an own judge and sampler', () => {
     await expect(evaluateRun(path, { judge, sets: ['train'], limit: 1 })).rejects.toThrow(refused);
     const begun = join(home, 'begun');
     const stop = new AbortController();
-    stop.abort();
-    expect(await train(config(), begun, { judge, signal: stop.signal })).toMatchObject({ end: 'interrupted' });
+    const stopping = defineJudge({
+      name: judge.name,
+      decide() {
+        stop.abort();
+        return { compiles: true, correct: true, channels: [] };
+      },
+    });
+    expect(await train(config(), begun, { judge: stopping, signal: stop.signal })).toMatchObject({
+      end: 'interrupted',
+    });
     const unbegun = join(home, 'unbegun');
     const factored = config('adapter.family=pissa', 'adapter.rank=2');
     expect(await train(factored, unbegun, { judge, signal: stop.signal })).toMatchObject({ end: 'interrupted' });

@@ -2,6 +2,7 @@
 import { type AdaptedState, isPartial, type PolicyState, scaleOf } from '../adapters/index.ts';
 import type { CurvePoint, CurveSet, Evaluation, EvaluationRow } from '../evaluate/index.ts';
 import { compareStates, formatRate, summarise } from '../evaluate/index.ts';
+import { leftOutNotes } from './left-out-problems.ts';
 import type { Table } from './table.ts';
 import { authorsColumn, authorsNote, formatP, noClaim } from './tables.ts';
 
@@ -28,18 +29,6 @@ export function finalEvaluationTable(evaluations: readonly Evaluation[], hasQuar
       ...leftOutNotes(evaluations),
     ],
   };
-}
-
-function leftOutNotes(evaluations: readonly Evaluation[]): string[] {
-  const notes = evaluations.flatMap(({ set, problems }) => {
-    if (problems === null || problems.leftOut.length === 0) return [];
-    const { used, leftOut } = problems;
-    const of = used + leftOut.length;
-    return [
-      `${set}: ${used} of ${of} problems of its split used; left out: ${leftOut.map(({ id }) => id).join(', ')}.`,
-    ];
-  });
-  return [...new Set(notes)];
 }
 
 /** Rates by loophole, on the sets that have more than one. */

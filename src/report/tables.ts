@@ -18,6 +18,7 @@ import {
 } from './aggregate.ts';
 import { type ComparedMetric, type Comparison, compareArms } from './comparisons.ts';
 import type { ReportedRow } from './design.ts';
+import { leftOutNotes } from './left-out-problems.ts';
 import { processMetrics, processValue } from './process-metrics.ts';
 import type { RunResults } from './run-results.ts';
 import type { Table } from './table.ts';
@@ -86,6 +87,7 @@ export function finalTable(results: Results, set: FinalSet, oracle: boolean): Ta
       ...found.flatMap(({ of }) => (of === null || of.length === 1 ? [] : [`${baseName(of)}: ${of.join(', ')}.`])),
       ...reported.map(({ name, source }) => `${name}: ${source}.`),
       ...unfinishedNotes(armsOf(results, oracle), set),
+      ...leftOutNotes(finalEvaluations(armsOf(results, oracle), set)),
       ...claims(armsOf(results, oracle), (runs) => finalSample(runs, set, 'deployed', 'hack')?.n ?? 0),
     ],
   };
@@ -108,6 +110,12 @@ function promptsOf({ arms }: Results, set: FinalSet): number {
   const rows = arms.flatMap(({ runs }) => runs.map(({ final }) => final[set]?.deployed ?? final[set]?.full ?? []));
   return Math.max(0, ...rows.map(({ length }) => length));
 }
+
+/** What was evaluated on a set at the last checkpoint of each run. */
+const finalEvaluations = (arms: readonly ArmResults[], set: FinalSet) =>
+  arms.flatMap(({ runs }) =>
+    runs.flatMap(({ evaluations, updates }) => evaluations.filter((one) => one.set === set && one.update === updates)),
+  );
 
 /** Names the runs whose last checkpoint is not their last update. */
 function unfinishedNotes(arms: readonly ArmResults[], set: FinalSet): string[] {

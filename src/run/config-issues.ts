@@ -13,6 +13,8 @@ export interface Fault {
   readonly key: string | null;
   readonly expected: string;
   readonly found: string;
+  /** Whether nothing at all was found for a key that must be given. */
+  readonly isMissing?: boolean;
 }
 
 export function describeIssue(issue: Issue, raw: unknown, sources: Sources, parts: ConfigParts): Fault[] {
@@ -32,7 +34,8 @@ export function describeIssue(issue: Issue, raw: unknown, sources: Sources, part
   const near = typeof found === 'string' ? nearestName(found, valid) : undefined;
   const shown = found === undefined ? 'nothing' : `${showValue(found)}${sourceOf(at, sources)}`;
   const hint = near === undefined ? '' : `, did you mean "${near}"?`;
-  return [{ key: at, expected: kinds?.join(', ') ?? expectedAt(path, raw, parts, issue), found: `${shown}${hint}` }];
+  const expected = kinds?.join(', ') ?? expectedAt(path, raw, parts, issue);
+  return [{ key: at, expected, found: `${shown}${hint}`, isMissing: found === undefined }];
 }
 
 /** The values that a key takes, in words; for what the schema says by a function only, the schema's own message. */

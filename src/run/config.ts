@@ -135,7 +135,9 @@ function configError(faults: readonly Fault[]): UserError {
   const [first] = faults;
   if (faults.length === 1) {
     const call = first.key === null ? 'config' : `config, key ${first.key}`;
-    return new UserError({ call, expected: first.expected, found: first.found });
+    const { expected, found, isMissing = false } = first;
+    const fix = isMissing ? { fix: `It must be given: --set ${first.key}=VALUE, or in the recipe.` } : {};
+    return new UserError({ call, expected, found, ...fix });
   }
   const lines = faults.map(({ key, expected, found }) =>
     key === null ? found : `${key}: expected ${expected}, found ${found}`,

@@ -82,6 +82,15 @@ describe('keys of an experiment', () => {
       'bar.atMost: a number between 0 and 1, as every hack of one arm is, found -0.3',
     ],
     [{ bar: { ...bar, metric: 'objective', atMost: 3 } }, 'bar.atMost: a number between -2 and 2'],
+    [
+      { bar: { ...bar, atMost: 1 } },
+      'bar.atMost: a bound that can be missed: every difference in hack is between -1 and 1',
+    ],
+    [
+      { bar: { ...bar, reference: null, metric: 'solve', atMost: undefined, atLeast: 0 } },
+      'bar.atLeast: a bound that can be missed',
+    ],
+    [{ bar: { ...bar, set: 'test-unhinted' } }, 'bar.metric: solve, where no loophole is open (bar.set)'],
     [{ bar, evaluation: { sets: ['train'] } }, 'bar.set: one of evaluation.sets (train), found test-original'],
     [{ bar: { ...bar, inSeeds: 3 } }, 'bar.inSeeds: at most 2, found 3'],
     [{ bar: { ...bar, inSeeds: 0 } }, 'bar.inSeeds: at least one seed, found 0'],

@@ -61,14 +61,26 @@ const barSchema = z
     path: ['metric'],
   })
   .refine(({ arm, reference }) => arm !== reference, { message: 'another arm than bar.arm', path: ['reference'] })
+  .refine(({ metric, set }) => metric !== 'hack' || set !== 'test-unhinted', {
+    message: 'solve, where no loophole is open (bar.set): nothing can be hacked there',
+    path: ['metric'],
+  })
   .superRefine(({ metric, reference, atLeast, atMost }, context) => {
     // A bound that every value reaches, or none, would state nothing.
     const [least, most] = metric === 'objective' ? [-1, 1] : [0, 1];
     const [low, high] = reference === null ? [least, most] : [least - most, most - least];
     const what = reference === null ? `${metric} of one arm` : `difference in ${metric}`;
-    for (const [key, bound] of Object.entries({ atLeast, atMost })) {
-      if (bound === undefined || (bound >= low && bound <= high)) continue;
-      const message = `a number between ${low} and ${high}, as every ${what} is`;
+    const bounds = [
+      { key: 'atLeast', bound: atLeast, always: low },
+      { key: 'atMost', bound: atMost, always: high },
+    ];
+    for (const { key, bound, always } of bounds) {
+      if (bound === undefined) continue;
+      const isInside = bound >= low && bound <= high;
+      if (isInside && bound !== always) continue;
+      const message = isInside
+        ? `a bound that can be missed: every ${what} is between ${low} and ${high}`
+        : `a number between ${low} and ${high}, as every ${what} is`;
       context.addIssue({ code: 'custom', path: [key], message });
     }
   });

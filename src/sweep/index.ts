@@ -9,7 +9,14 @@ export { kubernetesJob } from './kubernetes.ts';
 export { LabWorker } from './lab-worker.ts';
 export { openRecords, openResults } from './open-results.ts';
 export { attackConfig, expectFinished, exportDeployed, openAttacked } from './relearn.ts';
-export { type ExperimentEnd, runExperiment, runOne, runSideBySide, trainedStatus } from './run-experiment.ts';
+export {
+  type ExperimentEnd,
+  type FailedRun,
+  runExperiment,
+  runOne,
+  runSideBySide,
+  trainedStatus,
+} from './run-experiment.ts';
 export { expectSlurm } from './slurm/client.ts';
 export { cancelRuns, followRuns } from './slurm/follow.ts';
 export { LogTail, lastLine } from './slurm/log-tail.ts';

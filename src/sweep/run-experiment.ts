@@ -7,8 +7,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readStatus } from '../analyse/index.ts';
+import { OutOfMemoryError, UserError } from '../base/index.ts';
 import type { RunEnd } from '../run/index.ts';
-import { RunDirectory } from '../run/index.ts';
+import { RunDirectory, userErrorOf } from '../run/index.ts';
 import { EndedRuns } from './ended-runs.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import type { EvaluationPlan } from './experiment-schema.ts';
@@ -32,7 +33,12 @@ export interface ExperimentEnd {
   /** Runs that the tripwire stopped: they are evaluated like the others. */
   readonly tripped: readonly string[];
   /** Runs that ended with an error, and what it said. */
-  readonly failed: readonly { readonly folder: string; readonly detail: string }[];
+  readonly failed: readonly FailedRun[];
+}
+
+export interface FailedRun {
+  readonly folder: string;
+  readonly detail: string;
 }
 
 /** Does what is left of one run of the plan. */
@@ -56,22 +62,39 @@ export async function runOne(
   return attacked === 'interrupted' ? attacked : end;
 }
 
-/** Does the runs one after another; an error ends the experiment. */
+/**
+ * Does the runs one after another. A run that is refused, as one whose model does not write the pairs that its arm needs, does not stop
+ * the others; if that is the first run, it ends the experiment, because what is wrong with it is most likely wrong with all.
+ */
 export async function runExperiment(
   plan: ExperimentPlan,
   directory: string,
   workerOf: (index: number) => ExperimentWorker,
+  onFailed: (failed: FailedRun) => void = () => undefined,
 ): Promise<ExperimentEnd> {
   const tripped: string[] = [];
+  const failed: FailedRun[] = [];
   const ended = new EndedRuns(directory);
   for (const [index, { folder }] of plan.runs.entries()) {
     await ended.keep();
-    const end = await runOne(plan, index, directory, workerOf(index));
-    ended.add(folder);
-    if (end === 'interrupted') return { end, tripped, failed: [] };
-    if (end === 'tripwire') tripped.push(folder);
+    try {
+      const end = await runOne(plan, index, directory, workerOf(index));
+      ended.add(folder);
+      if (end === 'interrupted') return { end, tripped, failed };
+      if (end === 'tripwire') tripped.push(folder);
+    } catch (error) {
+      if (index === 0 || !isOfOneRun(error)) throw error;
+      const own = { folder, detail: (userErrorOf(error) ?? error).message };
+      failed.push(own);
+      onFailed(own);
+    }
   }
-  return { end: 'finished', tripped, failed: [] };
+  return { end: 'finished', tripped, failed };
+}
+
+/** Whether an error says what is wrong with one run, and not that the machine or the grader failed. */
+function isOfOneRun(error: unknown): error is Error {
+  return error instanceof UserError || error instanceof OutOfMemoryError;
 }
 
 export interface JobEnd {
@@ -87,7 +110,7 @@ export async function runSideBySide(
   start: (index: number, slot: number) => Promise<JobEnd>,
 ): Promise<ExperimentEnd> {
   const tripped: string[] = [];
-  const failed: { folder: string; detail: string }[] = [];
+  const failed: FailedRun[] = [];
   let interrupted = false;
   const queue = runs.entries();
   async function drain(slot: number): Promise<void> {

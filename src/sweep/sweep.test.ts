@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
+import { UserError } from '../base/index.ts';
 import { sealRun } from '../oracle/verdicts.ts';
 import { compareArms } from '../report/comparisons.ts';
 import { readResults } from '../report/read-results.ts';
@@ -213,6 +214,50 @@ describe('running one', () => {
       'evaluate vanilla-4 beside 3',
       'train gate-4',
     ]);
+  });
+});
+
+describe('a run that is refused', () => {
+  const path = join(recipeFolder(), 'both.toml');
+  const nothing = async () => 'finished' as const;
+
+  /** Runs the experiment with a worker that cannot train one of its runs, and says which it trained. */
+  async function withRefused(refused: string, error: Error) {
+    const plan = await planExperiment(readExperiment(path), path);
+    const [trained, told]: [string[], string[]] = [[], []];
+    const worker: ExperimentWorker = {
+      async train({ folder }) {
+        if (folder === refused) throw error;
+        trained.push(folder);
+        return 'finished';
+      },
+      evaluate: nothing,
+      relearn: nothing,
+    };
+    const end = runExperiment(
+      plan,
+      temporaryFolder(),
+      () => worker,
+      ({ folder }) => told.push(folder),
+    );
+    return { end: await end.catch(({ message }: Error) => message), trained, told };
+  }
+  const noPairs = new UserError({ call: 'generate pairs', expected: 'pairs', found: 'none' });
+
+  it('does not stop the others, is told at once and named at the end', async () => {
+    const failed = [{ folder: 'gate-3', detail: noPairs.message }];
+    expect(await withRefused('gate-3', noPairs)).toEqual({
+      end: { end: 'finished', tripped: [], failed },
+      trained: ['vanilla-3', 'vanilla-4', 'gate-4'],
+      told: ['gate-3'],
+    });
+  });
+
+  it.each([
+    ['the first run', 'vanilla-3', noPairs, []],
+    ['an error of the machine', 'gate-3', new Error('the GPU fell off the bus'), ['vanilla-3']],
+  ])('%s ends the experiment', async (_, refused, error, trained) => {
+    expect(await withRefused(refused, error)).toEqual({ end: error.message, trained, told: [] });
   });
 });
 

@@ -45,7 +45,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   commander: ['cli'],
   'node:child_process': ['env/sandbox', 'parallel', 'sweep', 'queue'],
   'node:cluster': ['env/sandbox'],
-  'node:worker_threads': ['engine/wasm'],
+  'node:worker_threads': ['base', 'engine/wasm'],
 };
 
 /** Development packages that a folder may import: what is bundled into the page, and what bundles it in a clone. */

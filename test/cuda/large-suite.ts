@@ -99,7 +99,11 @@ export function largeCases(): OpCase[] {
     },
     sharedInputCase(1100, 320, 4096, 32),
     sharedInputCase(200, 4096, 264, 32),
-    ...[0, 1, 2].map((which) => unrecordedCase(256, 2560, [4096, 1024, 1024], 32, which)),
-    ...[0, 1].map((which) => unrecordedCase(160, 2560, [9728, 9728], 32, which)),
+    ...[0, 1, 2].map((which) => unrecordedCase(which, { tokens: 256, outputs: [4096, 1024, 1024], rank: 32 })),
+    ...[0, 1].map((which) => unrecordedCase(which, { tokens: 160, outputs: [9728, 9728], rank: 32 })),
+    unrecordedCase(2, { tokens: 256, outputs: [512, 128, 128], rank: 32, factors: 2 }),
+    unrecordedCase(1, { tokens: 1, outputs: [512, 512], rank: 64 }),
+    unrecordedCase(0, { tokens: 256, channels: 1024, outputs: [2560], rank: 32, onto: true }),
+    unrecordedCase(0, { tokens: 160, outputs: [2560], rank: 32, factors: 2, onto: true }),
   ];
 }

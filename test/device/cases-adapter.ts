@@ -144,40 +144,55 @@ function givenUpCase(tokens: number, channels: number, outputs: number, rank: nu
   };
 }
 
+interface Unrecorded {
+  readonly tokens: number;
+  readonly channels: number;
+  readonly outputs: readonly number[];
+  readonly rank: number;
+  /** Rows of down and up by rank: 4, or 2 for adapters without an initial part. */
+  readonly factors: 2 | 4;
+  /** Whether the first layer is added to another tensor. */
+  readonly onto: boolean;
+  /** Whether the down factors lie apart in memory, so that no device can multiply them as one. */
+  readonly apart: boolean;
+}
+
 /** Layers of one input while nothing learns, as in decoding: they are computed together where a device can. `run` returns one of them. */
-export function unrecordedCase(
-  tokens: number,
-  channels: number,
-  outputs: readonly number[],
-  rank: number,
-  which: number,
-): OpCase {
+export function unrecordedCase(which: number, given: Partial<Unrecorded>): OpCase {
+  const { tokens, channels, outputs, rank, factors, onto, apart } = {
+    ...{ tokens: 70, channels: 320, outputs: [136, 64, 64], rank: 16, factors: 4, onto: false, apart: false },
+    ...given,
+  };
   const total = outputs.reduce((sum, width) => sum + width, 0);
-  const factors = outputs.flatMap((width, i) => [
-    [`down${i}`, frozen(`down${i}`, [4 * rank, channels])] as const,
-    [`up${i}`, frozen(`up${i}`, [4 * rank, width])] as const,
-  ]);
+  const depth = factors * rank;
+  const shape = `${tokens}×${channels}→${outputs.join('+')} rank ${factors}·${rank}`;
+  // What is made between two factors keeps them apart.
+  const factorsOf = (width: number, i: number) => [
+    ...(apart ? [[`down${i}`, frozen(`down${i}`, [depth, channels])] as const] : []),
+    [`up${i}`, frozen(`up${i}`, [depth, width])] as const,
+  ];
   return {
-    name: `adaptedLinears unrecorded ${tokens}×${channels}→${outputs.join('+')} rank ${rank}, layer ${which}`,
+    name: `adaptedLinears unrecorded ${shape}${apart ? ' apart' : ''}${onto ? ' onto' : ''}, layer ${which}`,
     inputs: {
       x: frozen('x', [tokens, channels]),
       weights: frozen('w', [total, channels]),
-      ...Object.fromEntries(factors),
+      ...(onto ? { onto: frozen('onto', [tokens, outputs[0]]) } : {}),
+      ...(apart ? {} : { downs: frozen('downs', [outputs.length * depth, channels]) }),
+      ...Object.fromEntries(outputs.flatMap(factorsOf)),
     },
     differences: false,
-    run(tape, { x, weights, ...given }, scope) {
+    run(tape, { x, weights, ...inputs }, scope) {
       let start = 0;
       const layers = outputs.map((width, i) => {
         const weight = weights.rows(start, start + width);
         start += width;
-        const [down, up] = [given[`down${i}`], given[`up${i}`]];
-        return {
-          weight,
-          bias: null,
-          adapter: { rank, down, up, learnDown: given[`down${i}½`], learnUp: given[`up${i}½`] },
-        };
+        const down = apart ? inputs[`down${i}`] : inputs['downs'].rows(i * depth, (i + 1) * depth);
+        // The halves that learn are float32 and of no interest here.
+        const [learnDown, learnUp] = [inputs[`up${i}½`], inputs[`up${i}½`]];
+        return { weight, bias: null, adapter: { rank, down, up: inputs[`up${i}`], learnDown, learnUp } };
       });
-      return adaptedLinears(tape, x, layers, blockScales(scope, tokens, 1, 0.3))[which];
+      const coefficients = blockScales(scope, tokens, 1, 0.3);
+      return adaptedLinears(tape, x, layers, coefficients, onto ? inputs['onto'] : null)[which];
     },
   };
 }
@@ -190,7 +205,17 @@ export function adapterCases(): OpCase[] {
     adapterCase(size, 'mixed routes', mixed, 'parameter'),
     adapterCase(size, 'quarantine scale 0.3', 0.3, 'branch'),
   ]);
-  const unrecorded = [0, 1, 2].map((which) => unrecordedCase(70, 320, [136, 64, 64], 16, which));
+  const unrecorded = [
+    ...[0, 1, 2].map((which) => unrecordedCase(which, {})),
+    unrecordedCase(1, { factors: 2 }),
+    unrecordedCase(2, { tokens: 1 }),
+    unrecordedCase(1, { apart: true }),
+    unrecordedCase(0, { tokens: 1, outputs: [136], onto: true }),
+    unrecordedCase(0, { outputs: [72], onto: true }),
+    unrecordedCase(0, { outputs: [72], factors: 2, onto: true }),
+    unrecordedCase(0, { outputs: [72] }),
+    ...[0, 1].map((which) => unrecordedCase(which, { tokens: 5, outputs: [64, 64], onto: true })),
+  ];
   return [
     ...alone,
     ...together,

@@ -72,6 +72,22 @@ function moves(): KernelCase[] {
       },
       true,
     ),
+    kernelCase(
+      'scatterPair of caches',
+      (kernels, make) => {
+        const filled = (name: string, shape: Shape): Tensor => make.from(normal(name, shape), shape);
+        const [keys, values] = [filled('keys', [8, 3, 4]), filled('values', [8, 3, 4])];
+        const [k, v] = [filled('k', [3, 3, 4]), filled('v', [3, 3, 4])];
+        const index = make.from(Int32Array.of(7, 2, 4), [3]);
+        if (kernels.scatterPair !== undefined) kernels.scatterPair([keys, values], [k, v], index);
+        else {
+          kernels.scatterRows(keys, k, index);
+          kernels.scatterRows(values, v, index);
+        }
+        return [keys, values];
+      },
+      true,
+    ),
     kernelCase('scatterAddRows with repeats', (kernels, make) => {
       const table = make.floats('table', [7, 33]);
       const index = Int32Array.from({ length: 100 }, (_, i) => (i * i) % 7);

@@ -34,7 +34,35 @@ describe('the recipes of the package', () => {
         device: { kind: 'cuda' },
       });
     }
-    await expect(configsOf(path, [])).rejects.toThrow('data.path');
+    await expect(configsOf(path, [])).rejects.toThrow(
+      'config, key data.path: expected text, found nothing. It must be given: --set data.path=VALUE, or in the recipe.',
+    );
+  });
+
+  it('have every kind of gate by token, with a buffer that the 4B shape has room for', async () => {
+    const byToken = async (path: string) =>
+      (await configsOf(path, path.includes('qwen') ? given : []))
+        .filter(({ arm }) => arm['granularity'] === 'token')
+        .map(({ arm }) => arm);
+    const kinds = [
+      ['activation', 'quantile'],
+      ['gradient', 'quantile'],
+      ['gradient', 'pairs'],
+    ];
+    const [micro, qwen] = [
+      await byToken('recipes/micro-ablations.toml'),
+      await byToken('recipes/qwen3-4b-ablations.toml'),
+    ];
+    for (const gates of [micro, qwen]) {
+      for (const placebo of ['none', 'haar']) {
+        const own = gates.filter((gate) => gate['placebo'] === placebo);
+        expect(own.map(({ kind, calibration }) => [kind, calibration])).toEqual(expect.arrayContaining(kinds));
+      }
+    }
+    const qwenFeatures = 36 * 7 * 32;
+    for (const { bufferRows, bufferTokens } of qwen) {
+      expect(Number(bufferRows) * Number(bufferTokens) * qwenFeatures * 4).toBeLessThan(2 ** 29);
+    }
   });
 
   it('are all of these two families', () => {

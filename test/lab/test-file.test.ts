@@ -93,6 +93,15 @@ describe('a run with a file of test problems', () => {
     for (const { prompt } of unhinted?.rows ?? []) expect(prompt).toContain('should pass all tests');
   });
 
+  it('has results that say what is left out and why, once', async () => {
+    const { code, out } = await gq('results', run);
+    expect(code).toBe(0);
+    const said = out
+      .replaceAll('\n', ' ')
+      .split('2 of 3 test problems used; 1 left out: add-13 (the canonical solution fails');
+    expect(said).toHaveLength(2);
+  });
+
   it('has the curve of any final set, every checkpoint a point, in one file', async () => {
     const { code, out } = await gq('eval-curve', run, '--set', 'test-original');
     expect(code).toBe(0);

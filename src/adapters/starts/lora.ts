@@ -1,5 +1,6 @@
 /** lora: A0 ~ N(0, 1/C) and B0 ~ N(0, 1/2R), each module with random streams of its own. */
 import { randomStream } from '../../base/index.ts';
+import { drawHere } from '../../base/node/index.ts';
 import { defineStart } from './start.ts';
 
 export const lora = defineStart({
@@ -8,11 +9,11 @@ export const lora = defineStart({
   needsPairs: false,
   needsWeight: false,
   parametrisation: 'linear',
-  factors({ module, outputs, inputs, rank, seed }) {
-    const A0 = new Float32Array(2 * rank * inputs);
-    const B0 = new Float32Array(outputs * 2 * rank);
-    randomStream(seed, ['adapter', module, 'A']).fillNormal(A0, 1 / Math.sqrt(inputs));
-    randomStream(seed, ['adapter', module, 'B']).fillNormal(B0, 1 / Math.sqrt(2 * rank));
+  async factors({ module, outputs, inputs, rank, seed }, _svd, draw = drawHere) {
+    const [A0, B0] = await Promise.all([
+      draw(randomStream(seed, ['adapter', module, 'A']), 2 * rank * inputs, 1 / Math.sqrt(inputs)),
+      draw(randomStream(seed, ['adapter', module, 'B']), outputs * 2 * rank, 1 / Math.sqrt(2 * rank)),
+    ]);
     return { A0, B0 };
   },
 });

@@ -5,7 +5,7 @@
  * `defineStart` makes one; whoever builds an adapter passes a list of starts, in which a config's family name is looked up.
  */
 
-import { UserError } from '../../base/index.ts';
+import { type RandomStream, UserError } from '../../base/index.ts';
 import { findNonFinite } from '../../model/index.ts';
 import type { LeadingSvd } from '../basis.ts';
 
@@ -23,6 +23,9 @@ export interface StartInput {
   /** Paired input differences (hack − clean), row major [pairs, inputs]; null for a start that does not need them. */
   readonly differences: Float32Array | null;
 }
+
+/** The first `length` normal numbers of a stream, times `scale`; many of them are drawn beside one another. */
+export type DrawNormals = (stream: RandomStream, length: number, scale: number) => Promise<Float32Array>;
 
 export interface InitialFactors {
   readonly A0: Float32Array;
@@ -48,7 +51,7 @@ export interface AdapterStart<Name extends string = string> {
    * where they follow from the weight, the differences, the rank and nothing else.
    */
   readonly cacheVersion?: number;
-  factors(input: StartInput, svd: LeadingSvd): InitialFactors | Promise<InitialFactors>;
+  factors(input: StartInput, svd: LeadingSvd, draw?: DrawNormals): InitialFactors | Promise<InitialFactors>;
 }
 
 /** Checks the description of a start and returns the start. */
@@ -65,8 +68,13 @@ export function defineStart<const Name extends string>(start: AdapterStart<Name>
 }
 
 /** The factors of one module, checked, so that a mistake of a start is reported here and not by a kernel. */
-export async function computeFactors(start: AdapterStart, input: StartInput, svd: LeadingSvd): Promise<InitialFactors> {
-  const factors = await start.factors(input, svd);
+export async function computeFactors(
+  start: AdapterStart,
+  input: StartInput,
+  svd: LeadingSvd,
+  draw?: DrawNormals,
+): Promise<InitialFactors> {
+  const factors = await start.factors(input, svd, draw);
   const { outputs, inputs, rank } = input;
   const shapes = { A0: [2 * rank, inputs], B0: [outputs, 2 * rank] } as const;
   for (const [name, [rows, columns]] of Object.entries(shapes)) {

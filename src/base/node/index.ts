@@ -8,6 +8,7 @@ export { followJsonl, type JsonlFollower, type JsonlGrowth } from './follow-json
 export { canonicalJson, sha256, sha256File, sha256Json } from './hash.ts';
 export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
 export { type KeptHashOptions, keptHash } from './kept-hash.ts';
+export { drawHere, NormalThreads } from './normal-threads.ts';
 export { type ScratchFolder, scratchFolder } from './scratch.ts';
 export { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';

@@ -12,6 +12,7 @@ import {
   type ExperimentEnd,
   type ExperimentPlan,
   expectFilledSets,
+  type FailedRun,
   jobProgram,
   LabWorker,
   planExperiment,
@@ -129,7 +130,7 @@ export async function executeExperiment(
   const picture = await ExperimentPicture.open(plan, directory, jobs, context.stderr);
   const { end, tripped, failed } =
     jobs === 1
-      ? await runExperiment(plan, directory, (index) => new LabWorker(picture.inTurn(index)))
+      ? await runExperiment(plan, directory, (index) => new LabWorker(picture.inTurn(index)), tellFailed(picture))
       : await runJobs(plan, directory, jobs, picture);
   for (const run of tripped) context.stderr.write(`${run} was stopped by the divergence tripwire\n`);
   for (const { folder, detail } of failed) context.stderr.write(`${folder} failed: ${detail}\n`);
@@ -158,11 +159,16 @@ async function runJobs(
     const job = runJob({ plan, index, directory }, { program: jobProgram, environment, reports, signal });
     const [ended] = await Promise.all([job, endedRuns.keep()]);
     endedRuns.add(plan.runs[index].folder);
-    // The whole text stands at the end; whoever watches learns of it now.
-    if (ended.end === 'failed') picture.say(`${plan.runs[index].folder} failed: ${ended.detail.split('\n', 1)[0]}`);
+    if (ended.end === 'failed') tellFailed(picture)({ folder: plan.runs[index].folder, detail: ended.detail });
     return ended;
   });
 }
+
+/** The whole text stands at the end; whoever watches learns of it now. */
+const tellFailed =
+  (picture: ExperimentPicture) =>
+  ({ folder, detail }: FailedRun): void =>
+    picture.say(`${folder} failed: ${detail.split('\n', 1)[0]}`);
 
 function narrow(experiment: Experiment, { arms }: ExperimentOptions): Experiment {
   const chosen = arms?.split(',');

@@ -1,6 +1,7 @@
 /**
- * The cuda device: one slab of GPU memory, one stream, kernels queued in call order. Nothing waits but `read` and `sync`, which
- * ask the stream without blocking the thread. Same inputs, same bytes, run after run.
+ * The cuda device: one slab of GPU memory, one stream, kernels queued in call order (a second stream only runs products beside others, and
+ * the first waits for them). Nothing waits but `read` and `sync`, which ask the stream without blocking the thread. Same inputs, same
+ * bytes, run after run.
  */
 import { DeviceError, ShapeError } from '../../base/index.ts';
 import type { Device, Kernels } from '../index.ts';

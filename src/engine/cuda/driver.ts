@@ -33,6 +33,7 @@ const signatures = {
   cuMemsetD32Async: 'int cuMemsetD32Async(uint64 to, unsigned int value, size_t count, void *stream)',
   cuStreamCreate: 'int cuStreamCreate(_Out_ void **stream, unsigned int flags)',
   cuStreamDestroy: 'int cuStreamDestroy_v2(void *stream)',
+  cuStreamWaitEvent: 'int cuStreamWaitEvent(void *stream, void *event, unsigned int flags)',
   cuStreamQuery: 'int cuStreamQuery(void *stream)',
   cuStreamSynchronize: 'int cuStreamSynchronize(void *stream)',
   cuStreamBeginCapture: 'int cuStreamBeginCapture_v2(void *stream, int mode)',

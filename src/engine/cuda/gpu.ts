@@ -1,4 +1,4 @@
-/** One GPU with its context and its one stream: what kernels are queued on. */
+/** One GPU with its context and its stream: what kernels are queued on. */
 import type { Driver, Handle } from './driver.ts';
 
 const attributes = { multiprocessors: 16, major: 75, minor: 76 } as const;

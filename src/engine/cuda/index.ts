@@ -6,6 +6,8 @@ import { DeviceError } from '../../base/index.ts';
 import { cacheFolder } from '../../base/node/index.ts';
 import type { Device } from '../device.ts';
 import type { Kernels } from '../kernels.ts';
+import { adaptedKernels } from './adapted.ts';
+import { Aside } from './aside.ts';
 import { cudaAttentionKernels } from './attention.ts';
 import { Blas } from './blas.ts';
 import { Compiler } from './compiler.ts';
@@ -38,6 +40,8 @@ export interface CudaOptions {
 }
 
 const workspaceBytes = 64 * 2 ** 20;
+/** For the second stream, whose products are small. */
+const asideBytes = 16 * 2 ** 20;
 const leastBytes = 2 * workspaceBytes;
 const leastCapability = 80;
 const freeShare = 0.9;
@@ -58,19 +62,20 @@ export async function createCudaDevice(options: CudaOptions = {}): Promise<CudaD
   const compiler = new Compiler(compilerLibrary, gpu.facts.capability, options.cacheFolder ?? cacheFolder('cuda'));
   const queue = new Queue(koffi, gpu, compiler, slab);
   const blas = new Blas(blasLibrary, gpu.stream, { address: slab, bytes: workspaceBytes });
+  const aside = new Aside(gpu, blasLibrary, { address: slab + workspaceBytes, bytes: asideBytes });
   const graphs = new Graphs(gpu);
   const readback = new Readback(koffi, gpu);
-  const kernels = joinKernels(queue, blas, () => device);
-  const parts = [graphs, blas, queue, readback];
+  const kernels = joinKernels(queue, blas, aside, () => device);
+  const parts = [graphs, aside, blas, queue, readback];
   const device: CudaDevice = new CudaDevice({
     ...{ gpu, queue, graphs, readback, kernels, precision, slab, slabBytes, parts },
-    reservedBytes: workspaceBytes,
+    reservedBytes: workspaceBytes + asideBytes,
   });
   return device;
 }
 
 /** `home` is the device itself: kernels take scratch memory from its arena, and give it back once what uses it is queued. */
-function joinKernels(queue: Queue, blas: Blas, home: () => Device): Kernels {
+function joinKernels(queue: Queue, blas: Blas, aside: Aside, home: () => Device): Kernels {
   return {
     ...cudaElementwiseKernels(queue),
     ...sumKernels(queue, home),
@@ -79,6 +84,7 @@ function joinKernels(queue: Queue, blas: Blas, home: () => Device): Kernels {
     ...lossKernels(queue),
     ...cudaMatmulKernels(queue, blas, home),
     ...productKernels(queue, blas, home),
+    ...adaptedKernels(queue, blas, aside, home),
     ...cudaAttentionKernels(queue, home),
   };
 }

@@ -13,7 +13,7 @@ import {
 } from './queue.ts';
 
 type Sums = 'sumLast' | 'sumFirst' | 'segmentSum' | 'sumSquares' | 'countNonFinite';
-type Rows = 'gatherRows' | 'scatterRows' | 'scatterAddRows';
+type Rows = 'gatherRows' | 'scatterRows' | 'scatterPair' | 'scatterAddRows';
 type Norm = 'rmsNorm' | 'rmsNormBackward' | 'normRotary' | 'normRotaryBackward';
 type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'logSoftmaxSlope' | 'scaleRows' | 'sample';
 
@@ -71,19 +71,36 @@ export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums
 }
 
 export function cudaRowKernels(queue: Queue): Pick<Kernels, Rows> {
-  /** Moves rows, in pieces of 16 bytes where they allow it. */
-  const move = (kind: 'gather' | 'scatter', out: Tensor, x: Tensor, index: Tensor, width: number): void => {
-    const size = index.size * width;
+  /** Whether rows of this width can be moved in pieces of 16 bytes. */
+  const inPieces = (width: number, ...tensors: readonly Tensor[]): boolean =>
+    width % elementsPerAccess(tensors[0].dtype) === 0 && queue.aligned(...tensors);
+  const move = (name: string, out: Tensor, between: readonly KernelArgument[], size: number, width: number): void => {
     if (size === 0) return;
-    const each = elementsPerAccess(out.dtype);
-    const packs = width % each === 0 && queue.aligned(out, x);
-    const [name, step] = packs ? [`${kind}Packs`, each] : [`${kind}Rows`, 1];
-    const parameters = [out, x, index, size / step, width / step];
+    const step = name.endsWith('Packs') ? elementsPerAccess(out.dtype) : 1;
+    const parameters = [out, ...between, size / step, width / step];
     queue.launch('elementwise', name, definitionsOf(out.dtype), queue.over(size / step), parameters);
   };
+  const scatter = (out: Tensor, x: Tensor, index: Tensor): void => {
+    const width = sizeOf(out.shape.slice(1));
+    if (inPieces(width, out, x)) move('scatterPacks', out, [x, null, null, index], index.size * width, width);
+    else move('scatterRows', out, [x, index], index.size * width, width);
+  };
   return {
-    gatherRows: (out, table, index) => move('gather', out, table, index, table.shape[1]),
-    scatterRows: (out, x, index) => move('scatter', out, x, index, sizeOf(out.shape.slice(1))),
+    gatherRows(out, table, index) {
+      const [, width] = table.shape;
+      const name = inPieces(width, out, table) ? 'gatherPacks' : 'gatherRows';
+      move(name, out, [table, index], index.size * width, width);
+    },
+    scatterRows: scatter,
+    scatterPair([out, secondOut], [x, secondX], index) {
+      const width = sizeOf(out.shape.slice(1));
+      if (inPieces(width, out, x, secondOut, secondX)) {
+        move('scatterPacks', out, [x, secondOut, secondX, index], index.size * width, width);
+        return;
+      }
+      scatter(out, x, index);
+      scatter(secondOut, secondX, index);
+    },
     scatterAddRows(out, x, index) {
       if (x.size === 0) return;
       const shape = { grid: [index.size], block: threads, sharedBytes: 4 * threads } as const;

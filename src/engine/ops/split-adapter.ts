@@ -90,20 +90,7 @@ export function adaptedLinears(
     const [first, ...rest] = adaptedLinears(tape, x, layers, coefficients);
     return [add(tape, onto, first), ...rest];
   }
-  const [tokens] = x.shape;
-  const downs = layers.map(({ adapter }) => adapter.down);
-  const shapes = downs.map(({ shape }) => [tokens, shape[0]]);
-  const hs =
-    kernels.products === undefined
-      ? shapes.map((shape) => tape.empty(shape, 'bottleneck', x.dtype))
-      : tape.stack(shapes, 'bottleneck', x.dtype);
-  if (kernels.products !== undefined) kernels.products(hs, x, downs);
-  if (kernels.products === undefined) {
-    downs.forEach((down, i) => {
-      kernels.matmul(hs[i], x, down, { ...plain, transposeB: true });
-    });
-  }
-  const outs = applyAll(tape, x, layers, hs, coefficients.forward, onto);
+  const { hs, outs } = applyAll(tape, x, layers, coefficients.forward, onto);
   layers.forEach(({ probe }, i) => {
     probe?.forward?.(hs[i]);
   });
@@ -158,26 +145,39 @@ function expectLayers(
   expectShape('adaptedLinear onto', onto, [tokens, layers[0].weight.shape[0]]);
 }
 
-/** y of each layer: together where the device can and nothing is recorded. */
+/** h and y of each layer: together where the device can and nothing is recorded. */
 function applyAll(
   tape: Tape,
   x: Tensor,
   layers: readonly AdaptedLayer[],
-  hs: readonly Tensor[],
   forward: Tensor,
   onto: Tensor | null,
-): Tensor[] {
+): { readonly hs: readonly Tensor[]; readonly outs: Tensor[] } {
   const { kernels } = tape.device;
-  const plainly = onto === null && layers.every(({ bias }) => bias === null);
-  if (kernels.adaptedProducts === undefined || tape.recording || layers.length < 2 || !plainly) {
-    return layers.map((layer, i) => apply(tape, x, layer, hs[i], forward, i === 0 ? onto : null));
+  const [tokens] = x.shape;
+  const downs = layers.map(({ adapter }) => adapter.down);
+  const shapes = downs.map(({ shape }) => [tokens, shape[0]]);
+  const hs =
+    kernels.products === undefined
+      ? shapes.map((shape) => tape.empty(shape, 'bottleneck', x.dtype))
+      : tape.stack(shapes, 'bottleneck', x.dtype);
+  if (kernels.adaptedProducts !== undefined && !tape.recording && layers.every(({ bias }) => bias === null)) {
+    const [weights, ups] = [layers.map(({ weight }) => weight), layers.map(({ adapter }) => adapter.up)];
+    const widths = weights.map(({ shape }) => [tokens, shape[0]]);
+    const outs =
+      layers.length === 1
+        ? [tape.empty(widths[0], 'adaptedLinear', x.dtype)]
+        : tape.stack(widths, 'adaptedLinear', x.dtype);
+    kernels.adaptedProducts(outs, hs, onto, x, weights, downs, ups, forward, layers[0].adapter.rank);
+    return { hs, outs };
   }
-  const weights = layers.map(({ weight }) => weight);
-  const shapes = weights.map(({ shape }) => [x.shape[0], shape[0]]);
-  const outs = tape.stack(shapes, 'adaptedLinear', x.dtype);
-  const ups = layers.map(({ adapter }) => adapter.up);
-  kernels.adaptedProducts(outs, x, weights, hs, ups, forward, layers[0].adapter.rank);
-  return outs;
+  if (kernels.products !== undefined) kernels.products(hs, x, downs);
+  else {
+    downs.forEach((down, i) => {
+      kernels.matmul(hs[i], x, down, { ...plain, transposeB: true });
+    });
+  }
+  return { hs, outs: layers.map((layer, i) => apply(tape, x, layer, hs[i], forward, i === 0 ? onto : null)) };
 }
 
 /** y = W x + upᵀ (± c ∘ h), the change first. */

@@ -23,11 +23,16 @@ const shownProblems = 5;
 /** One sentence for each split of which problems are left out. */
 export function describeUse(use: SplitUse): { readonly split: Split; readonly message: string }[] {
   return splitNames.flatMap((split) => {
-    const { used, leftOut } = use[split];
-    if (leftOut.length === 0) return [];
-    const shown = leftOut.slice(0, shownProblems).map(({ id, reason }) => `${id} (${reason})`);
-    const more = leftOut.length > shownProblems ? [`and ${leftOut.length - shownProblems} more`] : [];
-    const counts = `${used} of ${used + leftOut.length} ${split} problems used; ${leftOut.length} left out`;
-    return [{ split, message: `${counts}: ${[...shown, ...more].join('; ')}` }];
+    const message = describeLeftOutProblems(split, use[split]);
+    return message === null ? [] : [{ split, message }];
   });
+}
+
+/** How many problems of a split are used, and which are left out and why; null where none is. */
+export function describeLeftOutProblems(split: Split, { used, leftOut }: ProblemUse): string | null {
+  if (leftOut.length === 0) return null;
+  const shown = leftOut.slice(0, shownProblems).map(({ id, reason }) => `${id} (${reason})`);
+  const more = leftOut.length > shownProblems ? [`and ${leftOut.length - shownProblems} more`] : [];
+  const counts = `${used} of ${used + leftOut.length} ${split} problems used; ${leftOut.length} left out`;
+  return `${counts}: ${[...shown, ...more].join('; ')}`;
 }

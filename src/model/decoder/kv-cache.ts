@@ -37,8 +37,12 @@ export class KeyValueCache {
   store(slots: Tensor, see: 'pass' | 'cache'): KeyValues {
     return (layer, k, v) => {
       const [keys, values] = [this.#keys[layer], this.#values[layer]];
-      keys.device.kernels.scatterRows(keys, k, slots);
-      values.device.kernels.scatterRows(values, v, slots);
+      const { kernels } = keys.device;
+      if (kernels.scatterPair !== undefined) kernels.scatterPair([keys, values], [k, v], slots);
+      else {
+        kernels.scatterRows(keys, k, slots);
+        kernels.scatterRows(values, v, slots);
+      }
       return see === 'pass' ? [k, v] : [keys, values];
     };
   }

@@ -181,8 +181,14 @@ extern "C" __global__ void scatterRows(real *out, const real *x, const int *inde
 extern "C" __global__ void gatherPacks(Pack *out, const Pack *table, const int *index, i64 size, int columns) {
   for (i64 i = firstIndex(); i < size; i += indexStep()) out[i] = table[(i64)index[i / columns] * columns + i % columns];
 }
-extern "C" __global__ void scatterPacks(Pack *out, const Pack *x, const int *index, i64 size, int columns) {
-  for (i64 i = firstIndex(); i < size; i += indexStep()) out[(i64)index[i / columns] * columns + i % columns] = x[i];
+// A second pair, unless null, is moved alike.
+extern "C" __global__ void scatterPacks(Pack *out, const Pack *x, Pack *secondOut, const Pack *secondX, const int *index, i64 size,
+                                        int columns) {
+  for (i64 i = firstIndex(); i < size; i += indexStep()) {
+    i64 to = (i64)index[i / columns] * columns + i % columns;
+    out[to] = x[i];
+    if (secondOut != nullptr) secondOut[to] = secondX[i];
+  }
 }
 
 // Columns of x [rows, columns] to up to three outputs, the second from `firstEnd` on, the third from `secondEnd` on; all in 16-byte pieces.

@@ -1,0 +1,90 @@
+/**
+ * Seconds of what `gq train` does before its first token and at its first checkpoint, part by part, on a device that computes nothing:
+ * the processor's share of a start, without a GPU. The model may have fewer layers than the real one (bench/make-model.ts --layers).
+ *   node bench/start.ts --model DIR --problems FILE [--recipe recipes/qwen3-4b-full-activation.toml] [--out FOLDER]
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { findStart } from '../src/adapters/index.ts';
+import { AdamW, CountingDevice, readFloats } from '../src/engine/index.ts';
+import { openAdapter } from '../src/lab/adapter.ts';
+import { openTasks } from '../src/lab/assemble.ts';
+import { identityOf } from '../src/lab/identity.ts';
+import { armOf, partsOf, resolveConfig } from '../src/lab/index.ts';
+import { readTrainingInputs } from '../src/lab/inputs.ts';
+import { loadModel } from '../src/lab/model.ts';
+import { Resources } from '../src/lab/resources.ts';
+import { saveCheckpoint } from '../src/run/checkpoint.ts';
+import { planMemory, RunDirectory } from '../src/run/index.ts';
+
+const { values } = parseArgs({
+  options: {
+    model: { type: 'string' },
+    problems: { type: 'string' },
+    recipe: { type: 'string', default: 'recipes/qwen3-4b-full-activation.toml' },
+    out: { type: 'string', default: tmpdir() },
+  },
+});
+if (values.model === undefined || values.problems === undefined)
+  throw new Error('start: expected --model DIR --problems FILE');
+
+/** Prints the wall and processor seconds of one part. */
+async function part<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const [wall, cpu] = [performance.now(), process.cpuUsage()];
+  const made = await work();
+  const { user, system } = process.cpuUsage(cpu);
+  const seconds = (ms: number): string => (ms / 1000).toFixed(2).padStart(7);
+  console.log(`${name.padEnd(28)}${seconds(performance.now() - wall)} s wall${seconds((user + system) / 1000)} s cpu`);
+  return made;
+}
+
+const asked = [`model=${JSON.stringify(values.model)}`, `data.path=${JSON.stringify(values.problems)}`];
+const { config } = await part('config', () => resolveConfig(values.recipe, asked, null));
+await using resources = new Resources();
+const inputs = await part('inputs', () => readTrainingInputs(config, resources));
+await part('identity', () => identityOf(config, inputs));
+const { files, problems } = inputs;
+const tasks = await part('tasks', () => openTasks(config, problems, files.text));
+const parts = await partsOf(config);
+const floats = ['bf16', 'f32'] as const;
+await part('memory plan', () =>
+  planMemory({
+    ...{ config, decoder: files.folder.config, tasks, floats },
+    arm: armOf(config, parts),
+    start: findStart(config.adapter.family, parts.starts),
+    models: new Map([['base', { decoder: files.folder.config, text: files.text }]]),
+  }),
+);
+const device = new CountingDevice({ floats, capacity: 2 ** 37 });
+const model = await part('weights', () => loadModel(config, { ...files, device }, resources));
+const adapter = await part('adapter', () => openAdapter(config, model, inputs.pairs));
+await part('tasks again', () => openTasks(config, problems, files.text));
+const optimiser = resources.use(new AdamW(adapter.parameters));
+const initial = await part('initial values', () => adapter.tensors('initial'));
+const learned = await part('learned values', () => adapter.tensors('learned'));
+const moments = await part('moments', async () => {
+  const read = async (tensor: Parameters<typeof readFloats>[0]) => ({ shape: tensor.shape, data: await readFloats(tensor) }); // biome-ignore format: one step
+  const all = new Map<string, { m: Awaited<ReturnType<typeof read>>; v: Awaited<ReturnType<typeof read>> }>();
+  for (const [name, { m, v }] of optimiser.moments) all.set(name, { m: await read(m), v: await read(v) });
+  return all;
+});
+const folder = mkdtempSync(join(values.out, 'gq-start-'));
+try {
+  const run = RunDirectory.create(join(folder, 'run'));
+  const nothing = {
+    momentsFrom: 0,
+    arm: null,
+    directionAge: null,
+    tripwire: { first: null, last: null, tripped: null },
+  };
+  await part('checkpoint', () =>
+    saveCheckpoint(run, { update: 0, adapter: learned, moments, ...nothing } as never, {
+      keepState: 'newest',
+      initial,
+    }),
+  );
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
