@@ -3,6 +3,7 @@
  * prompts and completions, a LoRA of two blocks by hooks, a key/value cache. The learning rate is next to nothing, so that the policy
  * stays the base and both sides must find the same log-probabilities; the largest difference is printed. On a busy machine
  * PyTorch's threads wait for each other: it is given one thread and as many as we have in every turn, and the faster of the two counts.
+ * The peer does what the activation arm asks for (passes in deployed, full and base state): with another recipe the ratio says less.
  *
  * npm run bench micro -- [--updates 12] [--threads 2] [--recipe recipes/micro-activation.toml] [--no-peer] [--json]
  */
