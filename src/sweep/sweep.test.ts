@@ -192,7 +192,7 @@ describe('running one', () => {
 
   async function finish(runPath: string): Promise<void> {
     mkdirSync(runPath, { recursive: true });
-    await sealRun(await writeRun(runPath, { rollouts: [{ update: 1 }] }));
+    await sealRun(await writeRun(runPath, { rollouts: [{ update: 1 }], checkpoints: [] }));
   }
 
   it('skips what is finished, evaluates everything, and stops when interrupted', async () => {

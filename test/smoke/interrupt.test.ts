@@ -25,8 +25,21 @@ async function gq(...argv: readonly string[]): Promise<{ code: number; said: str
   return { code: await runCli(argv, { stdout: stream, stderr: stream }), said };
 }
 
+/** Interrupts the training after its first update: before, there is nothing to save. */
+async function interruptedTraining(signal: NodeJS.Signals, argv: readonly string[]): ReturnType<typeof gq> {
+  let [said, isPressed] = ['', false];
+  const write = (text: string): void => {
+    said += text;
+    if (isPressed || !said.includes('"kind":"step"')) return;
+    isPressed = true;
+    process.emit(signal);
+  };
+  return { code: await runCli(argv, { stdout: { write }, stderr: { write } }), said };
+}
+
 /** Interrupts the command as soon as it listens for it. */
 async function interrupted(signal: NodeJS.Signals, ...argv: readonly string[]): ReturnType<typeof gq> {
+  if (argv[0] === 'train') return interruptedTraining(signal, argv);
   const press = (event: string | symbol): void => {
     if (event === signal) setImmediate(() => process.emit(signal));
   };
