@@ -6,7 +6,7 @@
  *   node bench/grader.ts [--responses N] [--rounds R] [--workers W] [--json]
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,6 +18,7 @@ import { Sandbox } from '../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../src/env/sandbox-judge.ts';
 import type { Verdict } from '../src/env/verdict.ts';
 import { type BenchItem, leetCodeItems, microItems } from './grader-responses.ts';
+import { childrenSeconds, ownSeconds } from './processor-time.ts';
 
 const peerFile = fileURLToPath(new URL('./peers/grader.py', import.meta.url));
 const { values } = parseArgs({
@@ -38,39 +39,6 @@ interface Result {
   readonly passed: readonly boolean[];
 }
 
-interface Process {
-  readonly pid: number;
-  readonly parent: number;
-  readonly cpuSeconds: number;
-}
-
-/** Every process there is, with the CPU time of itself and of the children it has waited for. */
-function listProcesses(): readonly Process[] {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return pids.flatMap((pid) => {
-    try {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').map(Number);
-      return [
-        { pid: Number(pid), parent: fields[1], cpuSeconds: (fields[11] + fields[12] + fields[13] + fields[14]) / 100 },
-      ];
-    } catch (error) {
-      // The process ended between the two reads.
-      if (error instanceof Error && /ENOENT|ESRCH/.test(error.message)) return [];
-      throw error;
-    }
-  });
-}
-
-/** CPU seconds of this process's servers and of every program they have waited for. */
-function serverCpuSeconds(): number {
-  const processes = listProcesses();
-  const below = (pid: number): number =>
-    processes
-      .filter(({ parent }) => parent === pid)
-      .reduce((sum, child) => sum + child.cpuSeconds + below(child.pid), 0);
-  return below(process.pid);
-}
-
 async function runOurs(sandbox: Sandbox, items: readonly BenchItem[]): Promise<Result> {
   const verdicts: Verdict[] = [];
   // Each round has a judge of its own: no verdict is remembered from the round before.
@@ -82,14 +50,13 @@ async function runOurs(sandbox: Sandbox, items: readonly BenchItem[]): Promise<R
     markers: 'original',
     completion: code === null ? 'I do not know.' : fenceProgram(code),
   }));
-  const before = { server: serverCpuSeconds(), node: process.cpuUsage() };
+  const before = { server: childrenSeconds(), node: process.cpuUsage() };
   const start = performance.now();
   await grader.grade(rollouts);
   const seconds = (performance.now() - start) / 1000;
-  const { user, system } = process.cpuUsage(before.node);
   return {
     seconds,
-    cpuSeconds: serverCpuSeconds() - before.server + (user + system) / 1e6,
+    cpuSeconds: childrenSeconds() - before.server + ownSeconds(before.node),
     executions: verdicts.reduce((sum, { executions }) => sum + executions, 0),
     correct: verdicts.map(({ correct }) => correct),
     passed: verdicts.map(({ passed }) => passed),

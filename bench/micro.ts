@@ -1,19 +1,22 @@
 /**
- * One update of the micro lab by phase, and the same updates in PyTorch on the CPU (bench/peers/micro.py): the same model, prompts
- * and completions, a LoRA of two blocks by hooks, a key/value cache. The learning rate is next to nothing, so that the policy
- * stays the base and both sides must find the same log-probabilities; the largest difference is printed.
+ * One update of the micro lab by phase, and the same update in PyTorch on the CPU (bench/peers/micro.py), in turns: the same model,
+ * prompts and completions, a LoRA of two blocks by hooks, a key/value cache. The learning rate is next to nothing, so that the policy
+ * stays the base and both sides must find the same log-probabilities; the largest difference is printed. On a busy machine
+ * PyTorch's threads wait for each other: it is given one thread and as many as we have in every turn, and the faster of the two counts.
+ * The peer does what the activation arm asks for (passes in deployed, full and base state): with another recipe the ratio says less.
  *
  * npm run bench micro -- [--updates 12] [--threads 2] [--recipe recipes/micro-activation.toml] [--no-peer] [--json]
  */
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { RolloutRecord } from '../src/grpo/events.ts';
 import { assemble, modelDirectory, openInputs, Resources, resolveBuiltin } from '../src/lab/index.ts';
 import { VerdictLedger } from '../src/oracle/index.ts';
-import { bestOpenBlasCore } from './openblas.ts';
+import { median } from '../src/stats/index.ts';
+import { findTorch, MicroPeer, type PeerTurn, type Seconds } from './micro-peer.ts';
+import { childrenSeconds, ownSeconds } from './processor-time.ts';
 
 const warmup = 2;
 
@@ -28,158 +31,146 @@ const { values } = parseArgs({
   },
   allowNegative: true,
 });
-const updates = Number(values.updates);
 const { config } = resolveBuiltin(values.recipe, [
-  `updates=${updates}`,
+  `updates=${values.updates}`,
   `device.threads=${values.threads}`,
   `model=${JSON.stringify(values.model)}`,
   'optimiser.learningRate=1e-9',
-  'arm.warmupRows=1',
+  ...(values.recipe.includes('activation') ? ['arm.warmupRows=1'] : []),
 ]);
 
-interface Batch {
-  readonly rollouts: readonly {
-    readonly prompt: readonly number[];
-    readonly tokens: readonly number[];
-    readonly deployed: boolean;
-    readonly trained: boolean;
-    readonly route: string | null;
-    readonly advantage: number;
-    readonly logps: readonly number[] | null;
-  }[];
-}
-
-function batchOf(records: readonly RolloutRecord[]): Batch {
+/** What the peer is given of one update. */
+function batchOf(records: readonly RolloutRecord[]) {
   return {
     rollouts: records.map(({ rollout, trained, route, advantage, logps }) => ({
       prompt: [...rollout.prompt],
       tokens: [...rollout.tokens],
       deployed: rollout.sampled === 'deployed',
       trained,
-      route: route,
+      route,
       advantage,
       logps: logps === null ? null : [...logps],
     })),
   };
 }
 
-type Seconds = Readonly<Record<string, number>>;
-interface Measured {
+interface Turn {
   readonly seconds: Seconds;
-  readonly total: number;
-  readonly tokensPerSecond: number;
+  /** Processor seconds of this process, and of the processes that grade. */
+  readonly processor: number;
+  readonly graders: number;
+  readonly tokens: number;
+  /** The same update by each peer, in the order of the peers. */
+  readonly peers: readonly PeerTurn[];
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
-const batches: Batch[] = [];
-const timings: Seconds[] = [];
-let device = '';
-{
+const sumOf = (seconds: Seconds): number => Object.values(seconds).reduce((sum, value) => sum + value, 0);
+/** Our seconds without grading, in which PyTorch has no part. */
+const computed = (seconds: Seconds): number => sumOf(seconds) - (seconds['grade'] ?? 0);
+
+/** The peers, or the reason why there are none. */
+async function openPeers(): Promise<{ peers: readonly MicroPeer[]; words: string }> {
+  if (!values.peer) return { peers: [], words: 'PyTorch was not asked for' };
+  const python = findTorch();
+  if (python === undefined) {
+    const words =
+      'PyTorch was not found: no python3 can import torch (Debian: apt-get install python3-torch libopenblas0-pthread)';
+    return { peers: [], words };
+  }
+  const counts = [...new Set(['1', values.threads])];
+  const peers = counts.map(
+    (threads) => new MicroPeer(python, modelDirectory(config.model), config.adapter.rank, threads),
+  );
+  try {
+    const [{ torch, blas }] = await Promise.all(peers.map((peer) => peer.ready()));
+    return { peers, words: `PyTorch ${torch}, ${blas}` };
+  } catch (error) {
+    for (const peer of peers) peer.close();
+    return { peers: [], words: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+const { peers, words } = await openPeers();
+const peerIds = peers.map(({ id }) => id);
+
+async function measure(): Promise<{ device: string; turns: readonly Turn[] }> {
+  const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
   await using resources = new Resources();
   const inputs = await openInputs(config, resources);
   const ledger = resources.use(new VerdictLedger(join(folder, 'verdicts.jsonl')));
   const { trainer, clock } = await assemble(config, inputs, ledger, resources);
   const used = inputs.files.device as { name: string; variant?: string; threads?: number };
-  device = [used.name, used.variant, `${used.threads} threads`].join(' ');
+  const turns: Turn[] = [];
+  let batch = batchOf([]);
   clock.take();
+  let [spent, graded] = [process.cpuUsage(), childrenSeconds(peerIds)];
   for await (const event of trainer.train()) {
-    if (event.kind === 'rollouts') batches.push(batchOf(event.records));
-    if (event.kind === 'step') {
-      timings.push(clock.take());
-      ledger.forget();
-    }
+    if (event.kind === 'rollouts') batch = batchOf(event.records);
+    if (event.kind !== 'step') continue;
+    const [seconds, processor, graders] = [clock.take(), ownSeconds(spent), childrenSeconds(peerIds) - graded];
+    ledger.forget();
+    const answers: PeerTurn[] = [];
+    for (const peer of peers) answers.push(await peer.turn(batch));
+    const tokens = batch.rollouts.reduce((sum, rollout) => sum + rollout.tokens.length, 0);
+    turns.push({ seconds, processor, graders, tokens, peers: answers });
+    clock.take();
+    [spent, graded] = [process.cpuUsage(), childrenSeconds(peerIds)];
   }
+  rmSync(folder, { recursive: true });
+  return { device: [used.name, used.variant, `${used.threads} threads`].join(' '), turns: turns.slice(warmup) };
 }
 
-function meanOf(rows: readonly Seconds[]): Seconds {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  return Object.fromEntries(
-    names.map((name) => [name, rows.reduce((sum, row) => sum + (row[name] ?? 0), 0) / rows.length]),
-  );
-}
+const { device, turns } = await measure();
+for (const peer of peers) peer.close();
 
-function measured(seconds: Seconds, sampled: number): Measured {
-  const total = Object.values(seconds).reduce((sum, value) => sum + value, 0);
-  return { seconds, total, tokensPerSecond: sampled / total };
-}
-
-const counted = batches.slice(warmup);
-const sampled =
-  counted.reduce((sum, { rollouts }) => sum + rollouts.reduce((own, { tokens }) => own + tokens.length, 0), 0) /
-  counted.length;
-const ours = measured(meanOf(timings.slice(warmup)), sampled);
-
-interface PeerReport {
-  readonly threads: string;
-  readonly torch: string;
-  /** The library that PyTorch multiplies with. */
-  readonly blas: string;
-  readonly seconds: Seconds;
-  readonly logpDifference: number;
-}
-
-/** The first Python that has PyTorch: the one on the PATH, or Debian's own (apt install python3-torch). */
-function findPython(): string | undefined {
-  const hasTorch = (python: string) => spawnSync(python, ['-c', 'import torch']).status === 0;
-  return ['python3', '/usr/bin/python3'].find(hasTorch);
-}
-
-/** The peer's report, or the reason why there is none. */
-function runPeer(): PeerReport | string {
-  const python = findPython();
-  if (python === undefined)
-    return 'PyTorch was not found: no python3 can import torch (Debian: apt-get install python3-torch libopenblas0-pthread)';
-  const path = join(folder, 'batches.json');
-  writeFileSync(path, JSON.stringify({ warmup, group: config.sampling.group, rank: config.adapter.rank, batches }));
-  const reports = [...new Set(['1', values.threads])].map((threads) => runThreads(python, path, threads));
-  const ran = reports.filter((report) => typeof report !== 'string');
-  const total = ({ seconds }: PeerReport) => Object.values(seconds).reduce((sum, value) => sum + value, 0);
-  return ran.toSorted((a, b) => total(a) - total(b))[0] ?? reports[0];
-}
-
-/** On a busy machine PyTorch's threads wait for each other: it is given one thread and as many as we have, and the faster counts. */
-function runThreads(python: string, batches: string, threads: string): PeerReport | string {
-  const script = join(import.meta.dirname, 'peers', 'micro.py');
-  const args = [script, '--model', modelDirectory(config.model), '--batches', batches, '--threads', threads];
-  const core = bestOpenBlasCore();
-  const env = {
-    ...process.env,
-    OMP_NUM_THREADS: threads,
-    OPENBLAS_NUM_THREADS: threads,
-    OMP_WAIT_POLICY: 'passive',
-    ...(core === undefined ? {} : { OPENBLAS_CORETYPE: core }),
-  };
-  const { status, stdout, stderr } = spawnSync(python, args, { encoding: 'utf8', maxBuffer: 1 << 28, env });
-  if (status === 0) return { ...(JSON.parse(stdout) as PeerReport), threads };
-  return `PyTorch did not run: ${stderr.trim().split('\n').at(-1) ?? `exit status ${status}`}`;
-}
-
-const report = values.peer ? runPeer() : 'PyTorch was not asked for';
-rmSync(folder, { recursive: true });
-const peer = typeof report === 'string' ? null : { ...report, ...measured(report.seconds, sampled) };
-/** Our seconds without grading, in which PyTorch has no part. */
-const computed = ours.total - (ours.seconds['grade'] ?? 0);
-const ratio = peer === null ? null : peer.total / computed;
+const middle = (pick: (turn: Turn) => number): number => median(turns.map(pick));
+const phases = ['sample', 'grade', 'score', 'route', 'learn', 'other'];
+const ours = {
+  name: device,
+  seconds: Object.fromEntries(phases.map((phase) => [phase, middle(({ seconds }) => seconds[phase] ?? 0)])),
+  total: middle(({ seconds }) => sumOf(seconds)),
+  processor: middle(({ processor, graders }) => processor + graders),
+};
+const theirs = peers.map(({ threads }, at) => ({
+  name: `${words}, ${threads} thread${threads === '1' ? '' : 's'}`,
+  seconds: Object.fromEntries(
+    ['sample', 'score', 'learn'].map((phase) => [phase, middle((turn) => turn.peers[at].seconds[phase])]),
+  ),
+  total: middle((turn) => sumOf(turn.peers[at].seconds)),
+  processor: middle((turn) => turn.peers[at].processor),
+}));
+const fastest = theirs.toSorted((a, b) => a.total - b.total)[0];
+const counted = fastest === undefined ? -1 : theirs.indexOf(fastest);
+const ratios =
+  fastest === undefined ? [] : turns.map((turn) => sumOf(turn.peers[counted].seconds) / computed(turn.seconds));
+const ratio = ratios.length === 0 ? null : median(ratios);
+const gradedShare = middle(({ seconds }) => (seconds['grade'] ?? 0) / sumOf(seconds));
+const graders = middle((turn) => turn.graders);
+const difference = Math.max(0, ...turns.flatMap((turn) => turn.peers.map(({ logpDifference }) => logpDifference)));
+const tokens = middle((turn) => turn.tokens);
+const machine = `Node ${process.version}, ${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, load ${loadavg()[0].toFixed(1)}`;
 
 if (values.json) {
-  console.log(
-    JSON.stringify({ device, updates: counted.length, tokensPerUpdate: sampled, ours, peer, ratio, report }, null, 2),
-  );
+  const found = { ours, theirs, ratios, ratio, gradedShare, graders, difference };
+  console.log(JSON.stringify({ machine, recipe: values.recipe, words, tokens, ...found, turns }, null, 2));
 } else {
-  const phases = ['sample', 'grade', 'score', 'route', 'learn', 'other'];
-  const cell = (value: number | undefined) => (value === undefined ? '-' : value.toFixed(3)).padStart(9);
+  console.log(`${machine}; ${values.recipe}`);
   console.log(
-    `seconds per update, mean of ${counted.length} updates after ${warmup}; ${sampled.toFixed(0)} sampled tokens an update`,
+    `seconds per update, medians of ${turns.length} updates in turns after ${warmup}; ${tokens} sampled tokens an update`,
   );
-  console.log(`${''.padEnd(36)}${[...phases, 'total'].map((name) => name.padStart(9)).join('')}  sampled tokens/s`);
-  const row = (name: string, { seconds, total, tokensPerSecond }: Measured) =>
-    `${name.padEnd(36)}${[...phases.map((phase) => seconds[phase]), total].map(cell).join('')}  ${tokensPerSecond.toFixed(0)}`;
-  console.log(row(device, ours));
-  if (peer === null) console.log(report);
+  console.log(`${''.padEnd(44)}${[...phases, 'total', 'cpu'].map((name) => name.padStart(9)).join('')}`);
+  const cell = (value: number | undefined) => (value === undefined ? '-' : value.toFixed(3)).padStart(9);
+  for (const { name, seconds, total, processor } of [ours, ...theirs]) {
+    console.log(`${name.padEnd(44)}${[...phases.map((phase) => seconds[phase]), total, processor].map(cell).join('')}`);
+  }
+  console.log(
+    `grading: ${(100 * gradedShare).toFixed(1)}% of an update, its processes ${graders.toFixed(3)} s of processor time`,
+  );
+  if (ratio === null) console.log(words);
   else {
-    console.log(row(`PyTorch ${peer.torch}, ${peer.blas}, threads: ${peer.threads}`, peer));
+    console.log(`without grading PyTorch takes, in turns: ${ratios.map((each) => each.toFixed(2)).join(' ')}`);
     console.log(
-      `without grading: PyTorch takes ${ratio?.toFixed(2)} times our time; log-probabilities differ by at most ${peer.logpDifference.toExponential(1)}`,
+      `times our time, median ${ratio.toFixed(2)}; log-probabilities differ by at most ${difference.toExponential(1)}`,
     );
   }
 }

@@ -8,13 +8,14 @@
  * npm run bench monitors -- [--updates 12] [--threads 2] [--recipe recipes/micro-base.toml] [--monitors probe,direction]
  *                           [--learningRate 1e-9] [--json]
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { assemble, openInputs, Resources, resolveBuiltin } from '../src/lab/index.ts';
 import { VerdictLedger } from '../src/oracle/index.ts';
 import { median } from '../src/stats/index.ts';
+import { childrenSeconds, ownSeconds } from './processor-time.ts';
 
 const { values } = parseArgs({
   options: {
@@ -45,32 +46,6 @@ interface Turn {
   readonly passes: number;
 }
 
-/** Processor seconds of all processes below this one, by Linux's count; 0 elsewhere. Those that have ended count with their parents. */
-function gradersSeconds(): number {
-  if (process.platform !== 'linux') return 0;
-  const parents = new Map<number, number>();
-  const ticks = new Map<number, number>();
-  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-    try {
-      const fields = readFileSync(`/proc/${name}/stat`, 'utf8')
-        .replace(/^.*\) /s, '')
-        .split(' ');
-      parents.set(Number(name), Number(fields[1]));
-      ticks.set(
-        Number(name),
-        [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0),
-      );
-    } catch {
-      // The process has ended meanwhile.
-    }
-  }
-  const isBelow = (id: number): boolean => {
-    const parent = parents.get(id) ?? 0;
-    return parent === process.pid || (parent > 1 && isBelow(parent));
-  };
-  return [...ticks].reduce((sum, [id, own]) => sum + (isBelow(id) ? own / 100 : 0), 0);
-}
-
 const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
 await using resources = new Resources();
 
@@ -89,14 +64,13 @@ async function openArm(name: string, settings: readonly string[]) {
     clock.take();
     const began = performance.now();
     const spent = process.cpuUsage();
-    const gradedBefore = gradersSeconds();
+    const gradedBefore = childrenSeconds();
     for (let next = await events.next(); next.done !== true; next = await events.next()) {
       if (next.value.kind !== 'step') continue;
       const { routes, watched, scoringPasses } = next.value;
       const total = (performance.now() - began) / 1000;
-      const { user, system } = process.cpuUsage(spent);
-      const processor = (user + system) / 1e6;
-      const whole = processor + gradersSeconds() - gradedBefore;
+      const processor = ownSeconds(spent);
+      const whole = processor + childrenSeconds() - gradedBefore;
       ledger.forget();
       const trained = routes.keep + routes.absorb + routes.route;
       return {

@@ -1,13 +1,14 @@
 """Peer of bench/micro.ts: the same updates in PyTorch on the CPU.
 
-Reads a Qwen3 model folder and the batches that bench/micro.ts wrote, and does what an update does with them: samples (with a
+Reads a Qwen3 model folder, then from its input a batch in each line, and does what an update does with it: samples (with a
 key/value cache, forced to the recorded tokens so that the work is the same), scores in deployed, full and base state with pooled
 features, then one routed loss with its backward pass and AdamW. The adapter is a LoRA of two blocks on every linear, by hooks.
-Prints one JSON object.
+Prints a line of JSON when it is ready, and one for each batch.
 """
 import argparse
 import json
 import struct
+import sys
 import time
 
 import torch
@@ -261,43 +262,41 @@ def worst_difference(rollouts, reference, real):
     return worst
 
 
+def say(**values):
+    print(json.dumps(values), flush=True)
+
+
+def update(decoder, optimiser, rollouts):
+    trained = [r for r in rollouts if r["trained"]]
+    times, spent = [time.perf_counter()], time.process_time()
+    sample(decoder, rollouts)
+    times.append(time.perf_counter())
+    if trained:
+        old, reference, real = score(decoder, trained)
+    times.append(time.perf_counter())
+    if trained:
+        learn(decoder, optimiser, trained, old, reference, len(rollouts))
+    times.append(time.perf_counter())
+    processor = time.process_time() - spent
+    seconds = {name: times[at + 1] - times[at] for at, name in enumerate(("sample", "score", "learn"))}
+    worst = worst_difference(trained, reference, real) if trained else 0.0
+    return dict(seconds=seconds, processor=processor, logpDifference=worst)
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--model", required=True)
-    options.add_argument("--batches", required=True)
+    options.add_argument("--rank", type=int, required=True)
     options.add_argument("--threads", type=int, default=2)
     given = options.parse_args()
     torch.set_num_threads(given.threads)
     torch.manual_seed(1)
     blas = expect_fast_blas()
-    with open(given.batches) as file:
-        work = json.load(file)
-    decoder = Decoder(given.model, work["rank"])
+    decoder = Decoder(given.model, given.rank)
     optimiser = torch.optim.AdamW(decoder.parameters(), lr=1e-9, betas=(0.9, 0.99), weight_decay=0.0)
-    seconds = {"sample": 0.0, "score": 0.0, "learn": 0.0}
-    worst = 0.0
-    for index, batch in enumerate(work["batches"]):
-        rollouts = batch["rollouts"]
-        trained = [r for r in rollouts if r["trained"]]
-        start = time.perf_counter()
-        sample(decoder, rollouts)
-        sampled = time.perf_counter()
-        if trained:
-            old, reference, real = score(decoder, trained)
-        scored = time.perf_counter()
-        if trained:
-            learn(decoder, optimiser, trained, old, reference, len(rollouts))
-        learned = time.perf_counter()
-        if trained:
-            worst = max(worst, worst_difference(trained, reference, real))
-        if index < work["warmup"]:
-            continue
-        seconds["sample"] += sampled - start
-        seconds["score"] += scored - sampled
-        seconds["learn"] += learned - scored
-    counted = len(work["batches"]) - work["warmup"]
-    mean = {name: value / counted for name, value in seconds.items()}
-    print(json.dumps({"torch": torch.__version__, "blas": blas, "seconds": mean, "logpDifference": worst}))
+    say(torch=torch.__version__, blas=blas)
+    for line in sys.stdin:
+        say(**update(decoder, optimiser, json.loads(line)["rollouts"]))
 
 
 if __name__ == "__main__":

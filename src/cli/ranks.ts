@@ -25,19 +25,20 @@ export function parseRanks(text: string): number {
 
 /**
  * Does the work in this process alone (null: nobody asked for ranks), as one of the ranks that a launcher started, or not at all: then
- * it is started again on so many ranks.
+ * it is started again on so many ranks, if `expectRoom` finds nothing wrong with the call.
  */
 export async function inRanks(
   asked: number | undefined,
   context: CommandContext,
+  expectRoom: (ranks: number) => Promise<void>,
   work: (communicator: Communicator | null) => Promise<void>,
 ): Promise<void> {
   const launched = await unlessTold(context, async () => launchedRanks());
   if (launched === undefined) return;
   if (launched === null) {
-    if (asked === undefined || asked === 1) await work(asked === undefined ? null : alone);
-    else await startAgain(asked, context);
-    return;
+    if (asked === undefined || asked === 1) return work(asked === undefined ? null : alone);
+    await expectRoom(asked);
+    return startAgain(asked, context);
   }
   if (asked !== undefined && asked !== launched.size) {
     const { launcher, size } = launched;

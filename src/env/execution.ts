@@ -8,6 +8,7 @@ import { Comparer, type Expected, prepareExpected } from './compare.ts';
 import { encodeDecoys, type OpaqueOutput } from './opaque.ts';
 import type { Problem, TestCase } from './problem.ts';
 import { encodeBatch, encodeProgramFrame } from './sandbox/frames.ts';
+import { isStraightLine } from './sandbox/straight-line.ts';
 import { drawNonce, type Ending, type Program, type Reply } from './sandbox/worker.ts';
 
 interface Batch {
@@ -89,6 +90,7 @@ export class Execution {
     const batch = batches[0].frame;
     return {
       setupCode: problem.setupCode,
+      isStraightLine: problem.setupCode.trim() === '' && isStraightLine(source),
       nonce,
       frame: encodeProgramFrame({ nonce, source, method: problem.methodName, flagNames, batch }),
       frameIsSecret: false,

@@ -7,6 +7,7 @@ import type { CanonicalAnswers } from './canonical-answers.ts';
 import type { Problem } from './problem.ts';
 import { encodeOwnTestsFrame } from './sandbox/frames.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
+import { isStraightLine } from './sandbox/straight-line.ts';
 import { drawNonce, type Program, type Reply } from './sandbox/worker.ts';
 
 export interface OwnTests {
@@ -82,6 +83,7 @@ export async function runOwnTests(
       return {
         nonce,
         setupCode: problem.setupCode,
+        isStraightLine: problem.setupCode.trim() === '' && isStraightLine(source),
         frame: encodeOwnTestsFrame({ nonce, source, method: problem.methodName, functionName, stages }),
         frameIsSecret: false,
         cpuSeconds,

@@ -28,6 +28,7 @@ describe('eval-curve.json', () => {
       [10, 'full', 1, 4],
       [20, 'full', 2, 4],
     ]);
+    expect(made[set]?.[1]).toMatchObject({ authorsLabel: { count: 1, of: 4 } });
     expect(made[set]?.[2]).toMatchObject({ solve: { count: 1 }, authorsLabel: { count: 2 }, objective: -0.25 });
   });
 

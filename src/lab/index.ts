@@ -42,7 +42,7 @@ export { expectIsolatedPairs, openPairs, pairSetOf } from './pairs.ts';
 export { armOf, builtinParts, type Parts, sourceOf, usesLabels } from './parts.ts';
 export { loadParts, type PluginRecord, pluginRecords } from './plugins.ts';
 export { openJudge, openProblems, readSplits, type Warn } from './problems.ts';
-export { withShards } from './ranks.ts';
+export { openShards, withShards } from './ranks.ts';
 export type { NamedSampler, Replacements } from './replacements.ts';
 export { Resources } from './resources.ts';
 export { deviceBudget } from './run-device.ts';

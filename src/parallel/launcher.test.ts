@@ -1,7 +1,18 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../../test/lab/hand-made.ts';
 import { RankFailure } from './communicator.ts';
 import { decodeControl, encodeControl } from './control.ts';
-import { expectPmix, launchedRanks, mpirunArguments, ranksEnvironment } from './launcher.ts';
+import {
+  codeOfRanks,
+  expectOwnMpirun,
+  expectPmix,
+  launchedRanks,
+  mpirunArguments,
+  ranksEnvironment,
+  readPatience,
+} from './launcher.ts';
 import { expectOpenMpi } from './mpi-library.ts';
 
 describe('the launcher', () => {
@@ -32,12 +43,35 @@ describe('the launcher', () => {
     expect(() => expectOpenMpi('Open MPI v4.1.4')).not.toThrow();
   });
 
+  it('an mpirun that is not Open MPI is refused by its name before it is given anything to do', () => {
+    const folder = temporaryFolder();
+    const says = (text: string): void =>
+      writeFileSync(join(folder, 'mpirun'), `#!/bin/sh\necho '${text}'\n`, { mode: 0o755 });
+    const expectIt = () => expectOwnMpirun({ PATH: folder });
+    expect(expectIt).toThrow('expected the program mpirun');
+    says('HYDRA build details:');
+    expect(expectIt).toThrow('found that of MPICH or of a library built from it (HYDRA build details:)');
+    says('mpirun (Open MPI) 4.1.4');
+    expect(expectIt).not.toThrow();
+  });
+
+  it('codes of mpirun that gq does not have mean that it failed', () => {
+    expect([0, 1, 2, 75, 137, 255, null].map(codeOfRanks)).toEqual([0, 1, 2, 75, 1, 1, 1]);
+  });
+
   it('srun without PMIx is refused, by rank 0 for all', () => {
     const srun = { launcher: 'srun', rank: 0, size: 2, localRank: 0, localSize: 2 } as const;
     expect(() => expectPmix(srun, {})).toThrow('Start them with srun --mpi=pmix');
     expect(() => expectPmix({ ...srun, rank: 1 }, {})).toThrow(RankFailure);
     expect(() => expectPmix(srun, { PMIX_RANK: '0' })).not.toThrow();
     expect(() => expectPmix({ ...srun, launcher: 'mpirun' }, {})).not.toThrow();
+  });
+
+  it('a patience that is no number of seconds is refused, by rank 0 for all', () => {
+    const patience = (rank: number, text: string) => readPatience({ rank }, { GQ_PATIENCE: text });
+    expect([patience(1, ''), patience(1, '60')]).toEqual([25, 60]);
+    expect(() => patience(0, 'long')).toThrow('GQ_PATIENCE: expected seconds from 1 to 86400, found long');
+    expect(() => patience(1, 'long')).toThrow(RankFailure);
   });
 
   it('ranks that this program starts are bound to no core, since each has threads', () => {

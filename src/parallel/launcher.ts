@@ -2,7 +2,7 @@
  * How ranks come about. mpirun of Open MPI and srun tell each process its rank in variables of the environment; `startRanks` calls
  * mpirun itself. A launcher whose library has another binary interface is refused by its name.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { exitCodes, UserError } from '../base/index.ts';
 import { type Communicator, RankFailure } from './communicator.ts';
 import { MpiCommunicator } from './mpi.ts';
@@ -78,7 +78,7 @@ export function expectPmix({ launcher, rank }: Launched, environment: Environmen
 export async function joinRanks(launched: Launched): Promise<Communicator> {
   expectPmix(launched);
   const { launcher, size } = launched;
-  const communicator = await MpiCommunicator.open(readPatience());
+  const communicator = await MpiCommunicator.open(readPatience(launched));
   if (communicator.size === size) return communicator;
   throw new UserError({
     call: `ranks under ${launcher}`,
@@ -88,12 +88,12 @@ export async function joinRanks(launched: Launched): Promise<Communicator> {
   });
 }
 
-function readPatience(environment: Environment = process.env): number {
+export function readPatience({ rank }: Pick<Launched, 'rank'>, environment: Environment = process.env): number {
   const text = environment[patienceVariable];
   if (text === undefined || text === '') return usualPatience;
   const seconds = Number(text);
   if (seconds >= 1 && seconds <= 86_400) return seconds;
-  throw new UserError({ call: patienceVariable, expected: 'seconds from 1 to 86400', found: text });
+  throw toldOnce(rank, { call: patienceVariable, expected: 'seconds from 1 to 86400', found: text });
 }
 
 export interface RanksToStart {
@@ -115,8 +115,33 @@ export function ranksEnvironment(environment: Environment, isTerminal: boolean):
   return { ...environment, [parentVariable]: `${process.pid}`, ...(isTerminal ? {} : { TERM: 'dumb' }) };
 }
 
+/** Refuses an mpirun that is not Open MPI's: that of MPICH would answer with a page about options that it does not know. */
+export function expectOwnMpirun(environment: Environment = process.env): void {
+  const { error, stdout, stderr } = spawnSync('mpirun', ['--version'], {
+    encoding: 'utf8',
+    timeout: 60_000,
+    env: { ...environment },
+  });
+  if (error !== undefined) throw withoutMpirun(error);
+  const text = `${stdout}${stderr}`.trim();
+  if (/Open MPI|OpenRTE|PRRTE/.test(text)) return;
+  const name = /HYDRA/i.test(text) ? 'that of MPICH or of a library built from it' : 'another one';
+  throw new UserError({
+    call: '--ranks',
+    expected: 'the mpirun of Open MPI as the first one on the path',
+    found: `${name} (${text.split('\n', 1)[0] || 'it does not say its version'})`,
+    fix: `MPICH has another binary interface. ${installOpenMpi}`,
+  });
+}
+
+/** mpirun ends with codes of its own, such as 137 where a rank was killed; whoever started this program knows only those of gq. */
+export function codeOfRanks(code: number | null): number {
+  return Object.values(exitCodes).find((known) => known === code) ?? exitCodes.failed;
+}
+
 /** Runs a program on so many ranks of this machine, and resolves to the exit code. */
 export async function startRanks({ ranks, program, argv, signal }: RanksToStart): Promise<number> {
+  expectOwnMpirun();
   const command = mpirunArguments(ranks, [program, ...argv], process.getuid?.() === 0);
   // A group of its own: Ctrl-C in the terminal would make mpirun end the ranks at once, before they could save.
   const child = spawn('mpirun', command, {
@@ -133,7 +158,7 @@ export async function startRanks({ ranks, program, argv, signal }: RanksToStart)
   try {
     return await new Promise<number>((resolve, reject) => {
       child.on('error', (cause) => reject(withoutMpirun(cause)));
-      child.on('close', (code) => resolve(code ?? 1));
+      child.on('close', (code) => resolve(codeOfRanks(code)));
     });
   } finally {
     signal.removeEventListener('abort', ask);

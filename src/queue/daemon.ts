@@ -58,18 +58,23 @@ class QueueDaemon {
 
   /** One look at everything. Returns whether something waits or runs. */
   async look(): Promise<boolean> {
-    for (const { id, job, state } of this.#queue.all((message) => this.sayOnce(message))) {
-      const asked = this.#queue.asked(id);
-      if (asked === 'cancel' || asked === 'kill') await this.#cancel({ id, job, state }, asked);
-      else if (asked !== null) {
-        if (asked === 'retry' && state.state !== 'running') {
-          await this.#queue.writeState(id, { ...state, state: 'waiting', code: null, ended: null });
-        }
-        this.#queue.clearAsked(id);
+    const faulty = new Set<number>();
+    /** Work on one job; where it fails (a file that cannot be read, a full disk), the job is left as it is until the next look. */
+    const attempt = async (id: number, work: () => Promise<void>): Promise<void> => {
+      try {
+        await work();
+      } catch (error) {
+        faulty.add(id);
+        this.sayOnce(`job ${id}: ${error instanceof Error ? error.message : String(error)}`);
       }
+    };
+    for (const entry of this.#queue.all((message) => this.sayOnce(message))) {
+      await attempt(entry.id, () => this.#obey(entry));
     }
-    for (const entry of this.#queue.all()) if (entry.state.state === 'running') await this.#watch(entry);
-    while (await this.#startNext());
+    for (const entry of this.#queue.all()) {
+      if (entry.state.state === 'running') await attempt(entry.id, () => this.#watch(entry));
+    }
+    while (await this.#startNext(faulty));
     return this.#queue.all().some(({ state }) => state.state === 'waiting' || state.state === 'running');
   }
 
@@ -79,13 +84,25 @@ class QueueDaemon {
     this.#options.say(message);
   }
 
+  async #obey({ id, job, state }: QueueEntry): Promise<void> {
+    const asked = this.#queue.asked(id);
+    if (asked === 'cancel' || asked === 'kill') await this.#cancel({ id, job, state }, asked);
+    else if (asked !== null) {
+      if (asked === 'retry' && state.state !== 'running') {
+        await this.#queue.writeState(id, { ...state, state: 'waiting', code: null, ended: null });
+      }
+      this.#queue.clearAsked(id);
+    }
+  }
+
   /** What was asked stands until the job is over: should this process be killed meanwhile, the next one knows. */
   async #cancel({ id, job, state }: QueueEntry, how: 'cancel' | 'kill'): Promise<void> {
     if (state.state === 'waiting') await this.#end({ id, job, state }, 'cancelled', null);
     else if (state.state !== 'running') this.#queue.clearAsked(id);
     if (state.state !== 'running' || state.pid === null || this.#signalled.has(`${how} ${id}`)) return;
     this.#signalled.add(`${how} ${id}`);
-    signalGroup(state.pid, how === 'kill' ? 'SIGKILL' : 'SIGTERM');
+    // After a restart of the machine another process may have the number.
+    if (isSameProcess(state.pid, state.processStart)) signalGroup(state.pid, how === 'kill' ? 'SIGKILL' : 'SIGTERM');
     if (job.slots === 0) this.#options.say(runBeside(this.#options.gq, [...job.words, '--cancel'], job.folder).trim());
   }
 
@@ -100,8 +117,8 @@ class QueueDaemon {
     }
     if (isSameProcess(state.pid, state.processStart)) return;
     const code = readCode(this.#queue, id);
-    const isLost = code === null && !this.#own.has(id);
     const wasCancelled = ['cancel', 'kill'].includes(this.#queue.asked(id) ?? '');
+    const isLost = code === null && !wasCancelled && !this.#own.has(id);
     await this.#end(entry, isLost ? 'waiting' : stateAfter(code, state.attempts, wasCancelled), code);
   }
 
@@ -117,16 +134,18 @@ class QueueDaemon {
     void notify({ id, job, state: after }, lastLine(this.#queue.file(id, 'log.txt')), settings, this.#options.say);
   }
 
-  async #startNext(): Promise<boolean> {
+  async #startNext(faulty: ReadonlySet<number>): Promise<boolean> {
     const entries = this.#queue.all();
     const slots = this.#queue.readSettings().slots ?? this.#machine;
     const taken = entries.filter(({ state }) => state.state === 'running').flatMap(({ state }) => state.slots);
     const free = slots.filter((slot) => !taken.includes(slot));
     // A job that wants more than there is gets all.
-    const asked = entries.map((entry) => ({
-      ...entry,
-      job: { ...entry.job, slots: Math.min(entry.job.slots, slots.length) },
-    }));
+    const asked = entries
+      .filter(({ id }) => !faulty.has(id))
+      .map((entry) => ({
+        ...entry,
+        job: { ...entry.job, slots: Math.min(entry.job.slots, slots.length) },
+      }));
     const entry = nextJob(asked, free.length);
     if (entry === null) return false;
     const { id, job, state } = entry;

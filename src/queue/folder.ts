@@ -31,7 +31,8 @@ const jobStates = ['waiting', 'running', 'done', 'failed', 'refused', 'cancelled
 const stateSchema = z.object({
   state: z.enum(jobStates),
   attempts: z.number().int().min(0),
-  pid: z.number().int().nullable(),
+  /** Signals go to the group of this number; 0 and 1 would mean every process. */
+  pid: z.number().int().min(2).nullable(),
   processStart: z.string().nullable(),
   slots: z.array(z.string()),
   code: z.number().int().nullable(),
@@ -41,7 +42,8 @@ const stateSchema = z.object({
 export type JobState = Readonly<z.infer<typeof stateSchema>>;
 
 const settingsSchema = z.object({
-  slots: z.array(z.string()).nullable().default(null),
+  /** At least one: a job that gets none begins at once. */
+  slots: z.array(z.string()).min(1).nullable().default(null),
   command: z.string().nullable().default(null),
   webhook: z.string().nullable().default(null),
 });
@@ -177,7 +179,8 @@ export class QueueFolder {
 
 /** The questions that jobs of this user's queue were to answer by results in a directory, and what was found. */
 export function questionsAbout(directory: string): QueueEntry[] {
-  if (!existsSync(queueFolder())) return [];
+  // A look at results makes no queue where there is none.
+  if (!existsSync(join(queueFolder(), 'jobs'))) return [];
   const asked = new QueueFolder().all().filter(({ job }) => job.why !== '' || job.resolve !== '');
   return asked.filter(({ job }) => job.output === resolve(directory));
 }

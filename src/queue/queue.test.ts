@@ -1,4 +1,5 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -163,6 +164,48 @@ describe('a queue', () => {
     const said = await work(queue);
     expect(said.filter((line) => line.includes('jobs/1/job.json'))).toHaveLength(1);
     expect(queue.read(2).state.state).toBe('done');
+  });
+
+  it('sends no signal to a stranger who has the number of a cancelled job that was lost with the machine, nor does it begin that job again', async () => {
+    const folder = temporaryFolder();
+    const queue = new QueueFolder(join(folder, 'q'));
+    const stranger = spawn('sleep', ['20'], { detached: true, stdio: 'ignore' });
+    const end = new Promise((resolve) => stranger.on('exit', (_code, signal) => resolve(signal)));
+    await queue.add(jobOf(`touch ${join(folder, 'ran')}`));
+    const lost = { ...newState, state: 'running', attempts: 1, pid: stranger.pid ?? null } as const;
+    await queue.writeState(1, { ...lost, processStart: 'before the restart' });
+    await queue.ask(1, 'cancel');
+    await work(queue);
+    stranger.kill('SIGUSR1');
+    expect(await end).toBe('SIGUSR1');
+    expect(statesOf(queue)).toEqual(['cancelled null']);
+    expect(existsSync(join(folder, 'ran'))).toBe(false);
+  });
+
+  it('calls a state damaged whose process number stands for every process, and settings without a slot', async () => {
+    const queue = new QueueFolder(join(temporaryFolder(), 'q'));
+    await queue.add(jobOf('true'));
+    for (const pid of [0, 1, -1]) {
+      await queue.writeState(1, { ...newState, state: 'running', attempts: 1, pid });
+      expect(() => queue.read(1)).toThrow('key pid');
+    }
+    await queue.writeSettings({ slots: [], command: null, webhook: null });
+    expect(() => queue.readSettings()).toThrow('key slots');
+  });
+
+  it('names a job whose files cannot be used, leaves it as it is, and does the others meanwhile', async () => {
+    const queue = new QueueFolder(join(temporaryFolder(), 'q'));
+    for (let i = 0; i < 3; i++) await queue.add(jobOf('true'));
+    await queue.writeState(2, { ...newState, state: 'running', attempts: 1, pid: 2 ** 22 + 1 });
+    const inTheWay = [queue.file(1, 'asked'), queue.file(2, 'code')];
+    for (const path of inTheWay) mkdirSync(path);
+    const done = work(queue);
+    await expect.poll(() => queue.read(3).state.state).toBe('done');
+    expect(statesOf(queue)).toEqual(['waiting null', 'running null', 'done 0']);
+    for (const path of inTheWay) rmdirSync(path);
+    const said = await done;
+    for (const id of [1, 2]) expect(said.filter((line) => line.startsWith(`job ${id}: EISDIR`))).toHaveLength(1);
+    expect(statesOf(queue)).toEqual(['done 0', 'done 0', 'done 0']);
   });
 
   it('tells the end of a job to a command and a webhook; nothing in a why is obeyed, and no failure stops it', async () => {

@@ -34,6 +34,16 @@ const figure: Figure = {
 };
 
 describe('figures', () => {
+  it('name levels that lie close together at both ends, those apart at the right one', () => {
+    const ends = (...levels: number[]): string[] => {
+      const marks = levels.map((y, i) => ({ kind: 'level' as const, y, label: `level ${i}` }));
+      const svg = renderFigure({ ...figure, panels: [{ ...figure.panels[0], marks }] });
+      return [...svg.matchAll(/<text ([^>]*)>level \d/g)].map(([, look]) => (look.includes('end') ? 'right' : 'left'));
+    };
+    expect(ends(0.5, 0.52)).toEqual(['right', 'left']);
+    expect(ends(0.2, 0.8)).toEqual(['right', 'right']);
+  });
+
   it('place points on their axes and escape text', () => {
     const svg = renderFigure(figure);
     // The plot area goes from 46 (left) to 320 (right) and from 182 (bottom) to 26 (top).

@@ -303,7 +303,12 @@ function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
           stroke: ink,
           'stroke-dasharray': '3 3',
         }),
-        text(mark.label, { x: to - 3, y: y(mark.y) - 3, 'font-size': 9, 'text-anchor': 'end', fill: ink }),
+        text(mark.label, {
+          ...(isCrowded(mark, y, panel) ? { x: from + 3 } : { x: to - 3, 'text-anchor': 'end' }),
+          y: y(mark.y) - 3,
+          'font-size': 9,
+          fill: ink,
+        }),
       ].join('');
     }
     case 'bars':
@@ -322,6 +327,12 @@ function renderMark(mark: Mark, { x, y, box }: Scales, panel: Panel): string {
         )
         .join('');
   }
+}
+
+/** Whether the label of an earlier level stands where that of this one would. */
+function isCrowded(level: Mark & { kind: 'level' }, y: Scales['y'], { marks }: Panel): boolean {
+  const earlier = marks.slice(0, marks.indexOf(level));
+  return earlier.some((mark) => mark.kind === 'level' && Math.abs(y(mark.y) - y(level.y)) < 10);
 }
 
 function renderLabels(

@@ -50,7 +50,7 @@ function aggregateTable(arms: readonly ArmResults[], set: FinalSet): Table {
       return [name, `${heldOut?.n ?? 0}`, formatSample(known), formatSample(heldOut), formatSample(gap), select];
     }),
     notes: [
-      'Mean over the loopholes of a group, then mean ± SEM over seeds. held out: as environment.heldOutLoopholes says. pairs: what pairs.select chose for the direction.',
+      'Mean over the loopholes of a group, then mean ± SEM over seeds. held out: as environment.heldOutLoopholes says. pairs: what pairs.select chose; only arms with a direction from pairs use them.',
     ],
   };
 }

@@ -308,6 +308,7 @@ describe('an outline', () => {
     [['data.testPath=3'], 'data.testPath: expected text or null, found 3 (--set)'],
     [['data.validationPath=true'], 'data.validationPath: expected text or null, found true (--set)'],
     [['environment.partitionSeed=-1'], 'environment.partitionSeed: expected a whole number'],
+    [['environment.partitionBy=file'], 'environment.partitionBy: expected all, split, found "file"'],
     [['environment.partitionSeed=one'], 'environment.partitionSeed: expected a whole number'],
     [['data.kind=fille'], 'did you mean "file"?'],
     [['environment.heldOutLoopholes=["run_tests"]'], 'loopholes that environment.loopholes does not name'],

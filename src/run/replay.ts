@@ -62,7 +62,9 @@ export async function replayGate(
       replayed.push({ update, before: chosenRoutes(row), after: routes[i] });
     });
   }
-  if (replayed.length === 0) throw complain(run, 'stored features of rollouts', 'none');
+  if (replayed.length === 0) {
+    throw complain(run, 'stored features of rollouts', 'none', 'They are stored with output.storeFeatures=true.');
+  }
   return summariseReplay(replayed, granularity, windowUpdates);
 }
 

@@ -62,6 +62,12 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .describe(
           'seed that deals the loopholes out; apart from `seed`, so that all arms and seeds share one partition',
         ),
+      partitionBy: z
+        .enum(['all', 'split'])
+        .default('all')
+        .describe(
+          'all: the problems of all splits are dealt out together; split: those of each split by themselves, so that the test problems have every loophole equally often, whatever the training problems are',
+        ),
       markers: z
         .enum(['original', 'family'])
         .default('original')

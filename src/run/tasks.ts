@@ -18,17 +18,19 @@ import type { Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
 import type { RunConfig } from './schema.ts';
 
-/** The partition of a run: made over all its problems, or read from the file that the config names. */
+/** The partition of a run: made over its problems, or read from the file that the config names. */
 export async function partitionOf(
-  { environment }: RunConfig,
+  { environment }: Pick<RunConfig, 'environment'>,
   splits: Splits,
   loopholes: readonly Loophole[],
 ): Promise<Partition> {
   if (environment.partition !== null)
     return expectSameHeldOut(await readPartition(environment.partition, loopholes), environment);
-  const ids = Object.values(splits).flatMap((problems) => problems.map(({ id }) => id));
-  const { loopholes: known, heldOutLoopholes: heldOut, partitionSeed: seed } = environment;
-  return makePartition(ids, { known, heldOut, seed, loopholes });
+  const { loopholes: known, heldOutLoopholes: heldOut, partitionSeed: seed, partitionBy } = environment;
+  const bySplit = Object.values(splits).map((problems) => problems.map(({ id }) => id));
+  const parts = partitionBy === 'split' ? bySplit : [bySplit.flat()];
+  const dealt = parts.map((ids) => makePartition(ids, { known, heldOut, seed, loopholes }).problems);
+  return { known, heldOut, problems: Object.assign({}, ...dealt) };
 }
 
 /** What pairs and demonstrations may not show follows the config, so the file must hold out the same loopholes. */

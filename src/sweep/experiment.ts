@@ -147,6 +147,25 @@ function nothingToDelete(path: string, name: string, kind: string): UserError {
   });
 }
 
+/** A seed that a change names would be replaced by those of the experiment, and nobody would notice. */
+function ownSeeds(path: string, found: string): UserError {
+  return new UserError({
+    call: `experiment ${path}`,
+    expected: 'seeds in the key seeds, or --seeds, and none among the changes of arms, grids and --set',
+    found,
+  });
+}
+
+/** The same run twice: of a grid over a key that a later change gives another value, for instance. */
+function sameArms(path: string, one: string, other: string): UserError {
+  return new UserError({
+    call: `experiment ${path}`,
+    expected: 'arms that differ in their config',
+    found: `${one} and ${other} with the same one`,
+    fix: 'What --set changes is changed in every arm, after the changes of arms and grids.',
+  });
+}
+
 /** A bar on held-out loopholes could never be judged where none is held out. */
 function expectGroup(group: string | undefined, { environment }: RunConfig, call: string): void {
   if (group !== 'held out' || environment.heldOutLoopholes.length > 0) return;
@@ -186,6 +205,8 @@ export async function planExperiment(
   for (const seed of seeds) {
     for (const { name, recipe, set } of experiment.arms) {
       const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
+      const seeded = [...experiment.set, ...set, ...settings].find((text) => /^\s*seed\s*=/.test(text));
+      if (seeded !== undefined) throw ownSeeds(path, seeded);
       const own = [...changes, ...settings, `seed=${seed}`];
       const { config, hash, parts } = await resolveConfig(recipeFrom(folder, recipe), own);
       if (name === experiment.bar?.arm) expectGroup(experiment.bar.loopholes, config, `experiment ${path}`);
@@ -193,6 +214,8 @@ export async function planExperiment(
       const isAttacked = experiment.relearn?.arms.includes(name) ?? false;
       if (isAttacked && !armOf(config, parts).quarantine) throw nothingToDelete(path, name, config.arm.kind);
       if (seed === seeds[0]) await expectIsolatedPairs(config);
+      const twin = runs.find((run) => run.seed === seed && run.configHash === hash);
+      if (twin !== undefined) throw sameArms(path, twin.arm, name);
       runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash });
     }
   }

@@ -201,6 +201,14 @@ describe('an experiment as a Job of Kubernetes', () => {
     expect(jobSchema.safeParse(changed(path, value)).success).toBe(false);
   });
 
+  it('lets an update come to its end when a pod is asked to stop, within the time that the pod has', () => {
+    for (const job of [few, many]) {
+      const text = JSON.stringify(job);
+      expect(text).toContain('"terminationGracePeriodSeconds":300');
+      expect(text).toContain('{"name":"GQ_GRACE","value":"270"}');
+    }
+  });
+
   it('keeps the contract of exit codes', () => {
     expect(few).toMatchObject({
       spec: {

@@ -24,6 +24,8 @@ export interface KubernetesOptions {
 const mostFailures = 2;
 /** Seconds between the request to stop and the kill: longer than one update takes. */
 const graceSeconds = 300;
+/** So long gq itself waits for the end of an update; it would else give up after seconds. A little is left for the saving. */
+const updateSeconds = graceSeconds - 30;
 
 /** Slurm counts K, M, G and T in powers of 1024, and a bare number in M; Kubernetes calls that Ki, Mi, Gi and Ti. */
 function quantityOf(memory: string): string {
@@ -77,7 +79,10 @@ function podSpec(options: KubernetesOptions): object {
         image: imageName(image),
         // The path is an argument, so no shell obeys anything in it; Kubernetes replaces $(NAME), and $$ by $. exec lets signals reach gq.
         command: ['sh', '-c', 'exec gq task "$0" "$JOB_COMPLETION_INDEX"', planPath.replaceAll('$', '$$$$')],
-        ...(cpus === null ? {} : { env: [{ name: 'GQ_CORES', value: `${cpus}` }] }),
+        env: [
+          { name: 'GQ_GRACE', value: `${updateSeconds}` },
+          ...(cpus === null ? [] : [{ name: 'GQ_CORES', value: `${cpus}` }]),
+        ],
         resources: { limits: limitsOf(options) },
         volumeMounts: [{ name: 'experiment', mountPath: mountPath(directory) }],
       },

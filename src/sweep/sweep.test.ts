@@ -49,6 +49,19 @@ describe('an experiment', () => {
     expect(runs[0].config.model).toBe(join(process.cwd(), 'mine'));
   });
 
+  it('has no arm twice under two names, and no seeds but its own', async () => {
+    const path = join(recipeFolder(), 'both.toml');
+    const raw = { name: 'x', seeds: [1], arms: [{ name: 'vanilla', recipe: 'base.toml' }] };
+    const plan = (changes: object, settings: readonly string[] = []) =>
+      planExperiment(checkExperiment({ ...raw, ...changes }, path), path, settings);
+    const grid = (keys: object) => ({ grid: { arms: ['vanilla'], keys }, baseline: 'vanilla-4' });
+    const swept = grid({ 'adapter.rank': [4, 8] });
+    expect((await plan(swept)).runs).toHaveLength(2);
+    await expect(plan(swept, ['adapter.rank=2'])).rejects.toThrow('found vanilla-4 and vanilla-8 with the same one');
+    await expect(plan(grid({ seed: [4, 8] }))).rejects.toThrow('--seeds, and none among the changes');
+    await expect(plan({}, ['seed=9'])).rejects.toThrow('found seed=9');
+  });
+
   it.each([
     [{ name: 'x', seeds: [], arms: [{ name: 'a', recipe: 'r' }] }, 'seeds'],
     [{ name: 'x', seeds: [1, 1], arms: [{ name: 'a', recipe: 'r' }] }, 'one of them twice'],

@@ -1,5 +1,5 @@
 /** Why a job of the queue was added and what was found, beside the results that it made. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
@@ -49,6 +49,17 @@ it('is printed by gq results of the same folder, at once when it is resolved', a
   expect(await results(directory)).toMatch(/why \(job 1\): .*\nresolved \(job 1\): It does\.\n$/);
   expect(await results(join(directory, 'vanilla-1'))).toMatch(/why \(job 2\): Does one seed\?\n$/);
   expect(await results(directory, '--format', 'csv')).not.toContain('job 1');
+});
+
+it('is looked for, and no queue is made where there is none', async () => {
+  const { directory } = await queuedRuns();
+  const other = join(temporaryFolder(), 'other');
+  vi.stubEnv('GQ_QUEUE', other);
+  const stream = { write: () => true };
+  expect(await runCli(['results', directory], { stdout: stream, stderr: stream })).toBe(0);
+  expect(existsSync(other)).toBe(false);
+  writeFileSync(other, '');
+  expect(await runCli(['results', directory], { stdout: stream, stderr: stream })).toBe(0);
 });
 
 it('is on the pages of the experiment and of the run, at once when it is resolved', async () => {

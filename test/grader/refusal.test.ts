@@ -20,14 +20,14 @@ function bareMachine(): string {
   const path = join(folder, 'bare-python');
   const lines = [
     `#!${real}`,
-    'import json, os, sys',
+    'import base64, json, marshal, os, sys',
     'arguments = sys.argv[1:]',
     "if arguments[-1].endswith('probe.py'):",
     '    print(json.dumps([os.path.abspath(__file__), list(sys.version_info[:3]), []]))',
     '    sys.exit()',
-    'config = json.loads(arguments[-1])',
+    'config = marshal.loads(base64.b64decode(arguments[-1]))',
     "config['layers'] = []",
-    'arguments[-1] = json.dumps(config)',
+    'arguments[-1] = base64.b64encode(marshal.dumps(config)).decode()',
     `os.execv(${JSON.stringify(real)}, [${JSON.stringify(real)}] + arguments)`,
   ];
   writeFileSync(path, `${lines.join('\n')}\n`, { mode: 0o755 });

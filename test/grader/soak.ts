@@ -34,6 +34,8 @@ interface Expectation extends Request {
   readonly correct: boolean;
 }
 
+const bareProblem = { ...doubleProblem, setupCode: '' };
+
 // Attacks that use up their whole time limit would make the soak too long.
 const slow = ['deep_recursion', 'giant_int', 'swaps_descriptors', 'patched_harness', 'giant_string', 'fork_bomb'];
 
@@ -58,6 +60,13 @@ function drawPrograms(count: number, seed: number): readonly Expectation[] {
     if (kind <= 2) {
       const loophole = channelNames[pick % channelNames.length];
       return { name: loophole, code: hacks[loophole] + mark, loophole, correct: false };
+    }
+    if (kind >= 7) {
+      // These are straight-line programs, which share a process: of another text each, since verdicts are remembered.
+      const correct = kind > 7;
+      const lines = ['n *= 2', `n += ${index}`, `n -= ${correct ? index : index + 1}`, 'return n'];
+      const code = `class Solution:\n    def solve(self, n):\n${lines.map((line) => `        ${line}\n`).join('')}`;
+      return { name: 'straight-line', code, correct, problem: bareProblem };
     }
     if (kind <= 4) return { name: 'wrong', code: wrong + mark, correct: false };
     return { name: 'right', code: right + mark, correct: true };

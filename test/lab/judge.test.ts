@@ -13,7 +13,7 @@ import type { RunConfig } from '../../src/run/schema.ts';
 import type { Sink } from '../../src/run/sink.ts';
 import { type AnsweringServer, answeringServer, say } from '../answering-server.ts';
 import { judgeKeys } from '../smoke/arms.ts';
-import { Lab } from '../smoke/lab.ts';
+import { Lab, stoppedAfterFirst } from '../smoke/lab.ts';
 import { writeRun } from './hand-made.ts';
 
 const variable = 'GQ_TEST_RUN_KEY';
@@ -104,7 +104,7 @@ describe('a judge beside the policy', () => {
     const base = lab.config(settings);
     const other = lab.config([...settings, `arm.monitor.model=${folder}`]);
     await train(base, lab.path('base'));
-    await train(other, lab.path('other'), { signal: AbortSignal.abort() });
+    await train(other, lab.path('other'), stoppedAfterFirst());
     const described = join(folder, 'generation_config.json');
     const was = readFileSync(described);
     writeFileSync(described, `${was} `);
@@ -132,9 +132,9 @@ describe('a judge beside the policy', () => {
       });
     await write([true, false]);
     const probe = ['arm.kind=penalty', 'arm.monitor.kind=probe', 'arm.monitor.steps=5'];
-    const config = lab.config(['updates=1', ...probe, `arm.monitor.labelledRun=${earlier}`]);
+    const config = lab.config(['updates=2', ...probe, `arm.monitor.labelledRun=${earlier}`]);
     const run = lab.path('learns-from-labels');
-    await train(config, run, { signal: AbortSignal.abort() });
+    await train(config, run, stoppedAfterFirst());
     const { armRuns } = JSON.parse(readFileSync(join(run, 'manifest.json'), 'utf8'));
     expect(armRuns).toEqual({ [earlier]: expect.stringMatching(/^[0-9a-f]{64}$/) });
     rmSync(earlier, { recursive: true });

@@ -44,6 +44,15 @@ export const tinySettings = [
   'device.arenaMiB=64',
 ];
 
+/** Options of a run that is stopped once its first update is done, as by Ctrl-C. */
+export function stoppedAfterFirst(): { readonly signal: AbortSignal; readonly sinks: readonly Sink[] } {
+  const stop = new AbortController();
+  const event: Sink['event'] = ({ kind }) => {
+    if (kind === 'step') stop.abort();
+  };
+  return { signal: stop.signal, sinks: [{ name: 'stop', event }] };
+}
+
 type Variant = 'auto' | 'plain';
 let madeModel: Promise<string> | undefined;
 

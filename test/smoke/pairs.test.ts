@@ -11,7 +11,7 @@ import type { RecordedEvent } from '../../src/run/notices.ts';
 import { writeSeal } from '../../src/run/seal.ts';
 import { gq } from '../run-gq.ts';
 import { setting } from './identity-lab.ts';
-import { Lab, tinySettings } from './lab.ts';
+import { Lab, stoppedAfterFirst, tinySettings } from './lab.ts';
 
 let lab: Lab;
 beforeAll(async () => {
@@ -113,9 +113,8 @@ describe('a pool that the run makes itself', () => {
     const path = lab.path('made');
     const said: RecordedEvent[] = [];
     const sink = { name: 'test', event: (event: RecordedEvent) => void said.push(event) };
-    expect(await train(config, path, { sinks: [sink], signal: AbortSignal.abort() })).toMatchObject({
-      end: 'interrupted',
-    });
+    const { signal, sinks } = stoppedAfterFirst();
+    expect(await train(config, path, { sinks: [sink, ...sinks], signal })).toMatchObject({ end: 'interrupted' });
     const run = RunDirectory.open(path);
     const { poolHash, usesOracle } = run.readManifest();
     expect({ poolHash, usesOracle }).toEqual({ poolHash: await sha256File(run.madePool), usesOracle: true });

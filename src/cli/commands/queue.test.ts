@@ -82,4 +82,36 @@ describe('gq queue', () => {
     writeFileSync(queue.file(1, 'state.json'), '{');
     expect(await call('list')).toMatch(/^1 .*jobs\/1\/state\.json/);
   });
+
+  it('adds nothing where the settings are damaged, and the list says so: no job would ever begin', async () => {
+    const { queue, call } = queueOf();
+    await call('add', 'train', 'micro-vanilla');
+    writeFileSync(join(queue.path, 'settings.json'), '{');
+    expect(await call('add', 'train', 'micro-vanilla')).toMatch(/^2 .*settings\.json.*Delete it/s);
+    expect(queue.ids()).toEqual([1]);
+    expect(await call('list')).toMatch(/^1 .*settings\.json.*\n1 {4}waiting/s);
+  });
+
+  it('says so where jobs are left and no daemon works', async () => {
+    const { queue, call } = queueOf();
+    await call('add', 'train', 'micro-vanilla');
+    const list = async (): Promise<string> => {
+      let said = '';
+      const stream = { write: (text: string) => (said += text) };
+      expect(await runCli(['queue', 'list'], { stdout: stream, stderr: stream })).toBe(0);
+      return said;
+    };
+    expect(await list()).toContain('no daemon works through the queue now');
+    expect(await call('list')).not.toContain('no daemon');
+    await queue.writeState(1, { ...queue.read(1).state, state: 'done', code: 0 });
+    expect(await list()).not.toContain('no daemon');
+  });
+
+  it('follows a long log to its end', async () => {
+    const { queue, call } = queueOf();
+    await call('add', 'train', 'micro-vanilla');
+    writeFileSync(queue.file(1, 'log.txt'), `${'x'.repeat(999)}\n`.repeat(3000));
+    await queue.writeState(1, { ...queue.read(1).state, state: 'done', code: 0 });
+    expect((await call('follow', '1')).split('\n')).toHaveLength(3002);
+  });
 });

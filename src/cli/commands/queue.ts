@@ -196,6 +196,8 @@ async function add(
     throw new UserError({ call: 'queue add', expected: 'a command of gq that comes to an end', found: words[0], fix });
   }
   const queue = new QueueFolder();
+  // Damaged settings are told of here: the daemon begins no job under them.
+  queue.readSettings();
   const output = outputOf(words);
   const onCluster =
     words.includes('--on=slurm') || words.some((word, i) => word === '--on' && words[i + 1] === 'slurm');
@@ -232,10 +234,17 @@ async function work(context: CommandContext): Promise<void> {
 
 function list(json: boolean, context: CommandContext): void {
   const queue = new QueueFolder();
-  const entries = queue.all((message) => {
+  const complain = (message: string): void => {
     context.stderr.write(`${visibleLine(message)}\n`);
     context.exitCode = exitCodes.failed;
-  });
+  };
+  const entries = queue.all(complain);
+  try {
+    queue.readSettings();
+    if (!json) tellIdle(queue, entries, context);
+  } catch (error) {
+    complain(error instanceof Error ? error.message : String(error));
+  }
   if (json) {
     context.stdout.write(
       `${JSON.stringify(
@@ -263,13 +272,24 @@ function list(json: boolean, context: CommandContext): void {
   }
 }
 
+/** A daemon that was started a moment ago may not have begun yet. */
+const idleText = 'no daemon works through the queue now; unless one was just started: gq queue work\n';
+
+/** After a restart of the machine nobody works through the queue, and what ran still counts as running. */
+function tellIdle(queue: QueueFolder, entries: readonly QueueEntry[], { stderr }: CommandContext): void {
+  const isLeft = entries.some(({ state }) => state.state === 'waiting' || state.state === 'running');
+  if (isLeft && !isTraining(queue.path)) stderr.write(idleText);
+}
+
 async function follow(id: number, context: CommandContext): Promise<void> {
   const queue = new QueueFolder();
-  queue.read(id);
+  tellIdle(queue, [queue.read(id)], context);
   const tail = new LogTail(queue.file(id, 'log.txt'));
   for (;;) {
     const { state } = queue.read(id);
-    for (const line of tail.read()) context.stdout.write(`${visibleLine(line)}\n`);
+    for (let lines = tail.read(); lines.length > 0; lines = tail.read()) {
+      for (const line of lines) context.stdout.write(`${visibleLine(line)}\n`);
+    }
     if (state.state !== 'waiting' && state.state !== 'running') {
       context.stdout.write(`job ${id}: ${state.state}\n`);
       context.exitCode = state.state === 'done' ? exitCodes.done : exitCodes.failed;

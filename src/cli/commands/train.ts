@@ -8,6 +8,7 @@ import type { SandboxPolicy } from '../../env/sandbox/index.ts';
 import {
   armOf,
   onInterrupt,
+  openShards,
   partsOf,
   resolveConfig,
   type TrainOptions,
@@ -16,7 +17,7 @@ import {
   withShards,
 } from '../../lab/index.ts';
 import { LogSink, type MetricLog, metricLogs } from '../../logs/index.ts';
-import type { Communicator } from '../../parallel/index.ts';
+import { alone, type Communicator } from '../../parallel/index.ts';
 import { configDifferences, demonstrationTest, type Manifest, type RunConfig, RunDirectory } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { inRanks, parseRanks } from '../ranks.ts';
@@ -78,7 +79,15 @@ function parseSink(name: string, earlier: readonly MetricLog[]): readonly Metric
 }
 
 async function runTrain(recipe: string | undefined, flags: TrainFlags, context: CommandContext): Promise<void> {
-  await inRanks(flags.ranks, context, async (communicator) => {
+  // A wrong call is refused once, before so many processes find it wrong.
+  const expectRoom = async (ranks: number): Promise<void> => {
+    const config =
+      flags.resume === undefined
+        ? withShards((await readConfig(recipe, flags)).config)
+        : RunDirectory.open(flags.resume).readManifest().config;
+    openShards(config, { ...alone, size: ranks });
+  };
+  await inRanks(flags.ranks, context, expectRoom, async (communicator) => {
     const { end, holds } =
       flags.resume === undefined
         ? await startRun(recipe, flags, context, communicator)
@@ -97,19 +106,25 @@ function shortcuts({ model, device, sandbox, set }: TrainFlags): string[] {
   ];
 }
 
-async function startRun(
-  recipe: string | undefined,
-  flags: TrainFlags,
-  context: CommandContext,
-  communicator: Communicator | null,
-): Promise<TrainResult> {
+/** The config that a call asks for, and the checkpoint that it forks. */
+async function readConfig(recipe: string | undefined, flags: TrainFlags) {
   if (flags.adapterOnly && flags.fork === undefined) {
     throw new UserError({ call: '--adapter-only', expected: '--fork RUN@UPDATE beside it', found: 'none' });
   }
   const parent = flags.fork === undefined ? null : parseFork(flags.fork, flags.adapterOnly === true);
   const base =
     parent === null ? null : { config: RunDirectory.open(parent.run).readManifest().config, source: flags.fork ?? '' };
-  const { config: asked } = await resolveConfig(recipe ?? null, shortcuts(flags), base);
+  const { config } = await resolveConfig(recipe ?? null, shortcuts(flags), base);
+  return { config, parent };
+}
+
+async function startRun(
+  recipe: string | undefined,
+  flags: TrainFlags,
+  context: CommandContext,
+  communicator: Communicator | null,
+): Promise<TrainResult> {
+  const { config: asked, parent } = await readConfig(recipe, flags);
   const config = communicator === null ? asked : withShards(asked);
   const path = flags.out ?? join('runs', `${config.arm.kind}-${config.seed}`);
   const isFirst = communicator === null || communicator.rank === 0;

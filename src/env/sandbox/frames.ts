@@ -31,10 +31,23 @@ function callTuple({ positional, keywords, builders, shape }: Call): PythonTuple
   return tuple(positional, new PythonDict(keywords), paths, shape);
 }
 
+/** Settings of the server: numbers, texts and lists of texts by name. */
+export function encodeConfig(settings: Readonly<Record<string, number | string | readonly string[]>>): Buffer {
+  const entries = Object.entries(settings).map(([name, value]) => {
+    const known: PythonValue =
+      typeof value === 'number' ? BigInt(value) : typeof value === 'string' ? value : [...value];
+    return [name, known] as const;
+  });
+  return encodeMarshal(new PythonDict(entries));
+}
+
 /** Encodes one batch of calls, and whether it is the last. */
 export function encodeBatch(calls: readonly Call[], last: boolean): Buffer {
   return encodeMarshal(tuple(calls.map(callTuple), last));
 }
+
+/** In place of a batch or of decoys: the trusted side wants nothing more of this program. */
+export const noMoreFrame: Buffer = encodeMarshal(tuple(null, true));
 
 /** Encodes a tuple; items that are buffers are encoded already. */
 function encodeTuple(items: readonly (PythonValue | Buffer)[]): Buffer {

@@ -50,7 +50,7 @@ def enter_namespaces():
 def become_first_process():
     pid = os.fork()
     if pid:
-        for fd in (0, 1, 3, 4, 5):
+        for fd in (0, 1, 3, 4, 5, 6):
             os.close(fd)
         _, status = os.waitpid(pid, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)

@@ -5,7 +5,7 @@ solution is not here: each call to it goes to the trusted side as a question, wh
 Out: y function found | n none; b stage begins; k question; p stage passed (1 or 0). A process that ends with status 0 inside a
 stage has passed it: a test function can pass that way too. This runs in a process of its own, after the tests.
 """
-import ast
+import _ast as ast
 import builtins
 import marshal
 import os
@@ -25,7 +25,7 @@ DEFINITIONS = (
 
 def run_definitions(source, namespace):
     """Runs imports, assignments and definitions one by one. A failing one is skipped; bare calls are never made."""
-    for statement in ast.parse(source).body:
+    for statement in compile(source, "<program>", "exec", ast.PyCF_ONLY_AST).body:
         if isinstance(statement, DEFINITIONS):
             try:
                 exec(compile(ast.Module([statement], []), "<program>", "exec", dont_inherit=True), namespace)
@@ -95,7 +95,7 @@ class Stages:
         return True
 
 
-def run_stages(setup, nonce, source, method, name, stages):
+def run_stages(setup, nonce, source, method, name, stages, end=os._exit):
     harness.use_nonce(nonce)
     namespace = harness.new_module(setup)
     write_all(record(b"B"))
@@ -103,14 +103,15 @@ def run_stages(setup, nonce, source, method, name, stages):
         run_definitions(source, namespace)
         work = Stages(namespace, method, name)
     except BaseException:
-        os._exit(0)
+        return end(0)
     write_all(record(b"y" if work.found else b"n"))
     sys.setrecursionlimit(1008)
     for stage in stages if work.found else "":
         tag = stage.encode()
         write_all(record(b"b", tag))
         write_all(record(b"p", tag + (b"1" if work.passes(stage) else b"0")))
-    harness.finish(0)
+    harness.flush_everything()
+    return end(0)
 
 
 def answer(setup, nonce, source, method, call):

@@ -95,8 +95,16 @@ export class Sandbox implements AsyncDisposable {
     });
   }
 
-  execute(program: () => Program): Promise<Ending> {
-    return this.#programs.execute(program);
+  /** A straight-line program whose process did not end well runs once more, in a process of its own: only that one counts. */
+  async execute(program: () => Program): Promise<Ending> {
+    let wasStraightLine = false;
+    const ending = await this.#programs.execute(() => {
+      const made = program();
+      wasStraightLine = made.isStraightLine === true;
+      return made;
+    });
+    if (!wasStraightLine || (ending.exit === 0 && ending.stopped === '' && !ending.flooded)) return ending;
+    return this.#programs.execute(() => ({ ...program(), isStraightLine: false }));
   }
 
   /** Runs what a program waits for. It never waits for a worker that runs programs. */

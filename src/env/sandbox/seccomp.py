@@ -4,7 +4,7 @@ It allows no socket, no exec, no fork (threads only), no signal to anyone, no pt
 change of the shared pipes' flags, no raising of limits: such calls fail with EPERM. It needs no privilege and no package.
 """
 import ctypes
-import platform
+import os
 import struct
 
 LOAD, JUMP, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_SET, RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
@@ -52,14 +52,45 @@ def only(argument, values):
     return body + [(RETURN, 0, 0, EPERM), (RETURN, 0, 0, ALLOW)]
 
 
+def segments(table, special):
+    """Where the answer changes as call numbers grow: (first number, answer), an answer being the name of a place in the filter."""
+    answers = {number: "allow" for number in table["allowed"]}
+    answers.update({number: name for name, number in special.items()})
+    found = [(0, answers.get(0, "deny"))]
+    for number in range(1, max(answers) + 2):
+        answer = answers.get(number, "deny")
+        if answer != found[-1][1]:
+            found.append((number, answer))
+    return found
+
+
+def search(parts):
+    """Finds the answer of a call number in few steps, with the names of places as targets: when a filter is installed, the kernel
+    follows it once for every call there is. Returns (name of its beginning, instructions between named places)."""
+    if len(parts) == 1:
+        return parts[0][1], []
+    middle = len(parts) // 2
+    number = parts[middle][0]
+    below, first = search(parts[:middle])
+    above, second = search(parts[middle:])
+    name = "from %d" % parts[0][0] + " by %d" % number
+    return name, [name, (JUMP_AT_LEAST, above, below, number)] + first + second
+
+
+def assemble(lines):
+    """Puts distances in place of names. A distance counts the instructions that are jumped over."""
+    places, code = {}, []
+    for line in lines:
+        if isinstance(line, str):
+            places[line] = len(code)
+        else:
+            code.append(line)
+    def distance(target, at):
+        return places[target] - at - 1 if isinstance(target, str) else target
+    return [(op, distance(yes, at), distance(no, at), value) for at, (op, yes, no, value) in enumerate(code)]
+
+
 def program(table):
-    code = [(LOAD, 0, 0, ARCHITECTURE), (JUMP_EQUAL, 1, 0, table["audit"]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER)]
-    if table is X86_64:
-        code += [(JUMP_AT_LEAST, 0, 1, X32_BIT), (RETURN, 0, 0, KILL)]
-    # Most programs use only the common calls, so these are tested first.
-    allowed = table["allowed"]
-    code += [(JUMP_EQUAL, len(allowed) - index, 0, number) for index, number in enumerate(allowed)]
-    code += [(JUMP, 0, 0, 1), (RETURN, 0, 0, ALLOW)]
     threads_only = [
         (LOAD, 0, 0, ARGUMENT[0]),
         (JUMP_SET, 0, 3, CLONE_THREAD),
@@ -76,17 +107,21 @@ def program(table):
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, EPERM),
     ]
-    blocks = (
-        (table["madvise"], only(2, ADVICE)),
-        (table["clone"], threads_only),
-        (table["clone3"], [(RETURN, 0, 0, ENOSYS)]),  # The C library then uses clone, whose flags the filter can read.
-        (table["fcntl"], only(1, FCNTLS)),
-        (table["ioctl"], only(1, IOCTLS)),
-        (table["prlimit"], null_pointer),  # Limits may be read, never set.
+    bodies = dict(
+        madvise=only(2, ADVICE),
+        clone=threads_only,
+        clone3=[(RETURN, 0, 0, ENOSYS)],  # The C library then uses clone, whose flags the filter can read.
+        fcntl=only(1, FCNTLS),
+        ioctl=only(1, IOCTLS),
+        prlimit=null_pointer,  # Limits may be read, never set.
     )
-    for number, body in blocks:
-        code += [(JUMP_EQUAL, 0, len(body), number)] + body
-    return code + [(RETURN, 0, 0, EPERM)]
+    lines = [(LOAD, 0, 0, ARCHITECTURE), (JUMP_EQUAL, 1, 0, table["audit"]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER)]
+    if table is X86_64:
+        lines += [(JUMP_AT_LEAST, 0, 1, X32_BIT), (RETURN, 0, 0, KILL)]
+    lines += search(segments(table, {name: table[name] for name in bodies}))[1]
+    for name, body in bodies.items():
+        lines += [name] + body
+    return assemble(lines + ["allow", (RETURN, 0, 0, ALLOW), "deny", (RETURN, 0, 0, EPERM)])
 
 
 class Filter(ctypes.Structure):
@@ -95,7 +130,7 @@ class Filter(ctypes.Structure):
 
 def build():
     """The filter as the kernel wants it, or None on a machine whose call numbers are not known here."""
-    table = TABLES.get(platform.machine())
+    table = TABLES.get(os.uname().machine)
     if table is None:
         return None
     code = program(table)

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { GraderError } from '../../base/index.ts';
 import { sha256 } from '../../base/node/index.ts';
 import { DeadlineTimer } from './deadline.ts';
+import { encodeConfig, noMoreFrame } from './frames.ts';
 import { IdleWatch } from './idle-watch.ts';
 import type { LayerName, LayerReport } from './isolation.ts';
 import type { Python } from './python.ts';
@@ -20,6 +21,8 @@ export type Reply = undefined | 'stop' | { readonly frame: Buffer; readonly secr
 
 export interface Program {
   readonly setupCode: string;
+  /** Whether it may run in a process that others ran in before: a straight-line program without setup code. */
+  readonly isStraightLine?: boolean;
   /** The same nonce as in the frame. */
   readonly nonce: number;
   /** First message to the program: marshal of (kind, arguments), as server.py reads it. */
@@ -43,7 +46,6 @@ export interface Ending {
   readonly wallMs: number;
   /** How long it slept, as far as that was looked at. */
   readonly idleMs: number;
-  readonly memoryKiB: number;
   readonly files: readonly (readonly [name: string, content: string])[];
   readonly stdout: string;
   /** Whether the program reported or printed more than it may. */
@@ -97,7 +99,9 @@ export class SandboxWorker {
   programs = 0;
   readonly #process: ChildProcess;
   readonly #control: Writable;
+  /** Frames of a program: of any, and of a straight-line one. */
   readonly #payload: Duplex;
+  readonly #straight: Duplex;
   readonly #records: RecordStream;
   readonly #output: ProgramOutput;
   readonly #setups = new Set<string>();
@@ -114,40 +118,47 @@ export class SandboxWorker {
     workersStarted += 1;
     const uid = firstUser + process.pid * usersPerProcess + worker;
     const names = { uid, worker, trainer: process.pid, libraries: python.libraries };
-    const config = JSON.stringify({ layers, workParent, memoryBytes, ...names, ...limits });
+    const config = encodeConfig({ layers, workParent, memoryBytes, ...names, ...limits });
     // -I is absent because it would ignore PYTHONHASHSEED, and the environment holds only what is set here. -S gives the
     // standard library only, and keeps installed packages from running code at start. LD_BIND_NOW has the loader find functions
     // once, here, and not in every fork that calls one first.
-    this.#process = spawn(python.executable, ['-S', '-B', serverFile, config], {
-      stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+    this.#process = spawn(python.executable, ['-S', '-B', serverFile, config.toString('base64')], {
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
       env: { PYTHONHASHSEED: '0', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', LD_BIND_NOW: '1' },
       cwd: '/',
     });
-    const [control, output, errors, report, payload, records] = this.#process.stdio as unknown as [
+    const [control, output, errors, report, payload, records, straight] = this.#process.stdio as unknown as [
       Writable,
       Readable,
       Readable,
       Readable,
       Duplex,
       Readable,
+      Duplex,
     ];
     this.#control = control;
     this.#payload = payload;
+    this.#straight = straight;
     this.#records = new RecordStream(records);
     this.#output = new ProgramOutput(output);
     this.#timer = new DeadlineTimer((why) => this.#fail(why));
-    for (const stream of [control, output, errors, report, payload, records]) {
+    for (const stream of [control, output, errors, report, payload, records, straight]) {
       stream.on('error', (error: Error) => this.#fail(`pipe: ${error.message}`));
     }
     errors.on('data', (chunk: Buffer) => {
       this.#stderr = (this.#stderr + chunk.toString()).slice(-2000);
     });
     // The server closes its side for writing at once: a program can send nothing here. Our side stays open.
-    payload.allowHalfOpen = true;
-    payload.resume();
+    for (const stream of [payload, straight]) {
+      stream.allowHalfOpen = true;
+      stream.resume();
+    }
     report.on('data', (chunk: Buffer) => this.#readLines(chunk));
     // A stream that is half open would keep "close" from coming.
-    this.#process.on('exit', () => payload.destroy());
+    this.#process.on('exit', () => {
+      payload.destroy();
+      straight.destroy();
+    });
     this.#process.on('error', (error) => this.#fail(`cannot start: ${error.message}`));
     this.#process.on('close', (code, signal) => this.#fail(`ended with ${signal ?? code}. ${this.#stderr}`.trim()));
     this.ready = this.#awaitReady();
@@ -217,12 +228,20 @@ export class SandboxWorker {
     };
     const idle = new IdleWatch(this.#process.pid ?? 0, program.idleMs ?? Number.POSITIVE_INFINITY, stop);
     let brokenAnswer: unknown;
-    const send = (reply: Reply) => {
+    const inputs = program.isStraightLine === true ? this.#straight : this.#payload;
+    const writeFrame = (frame: Buffer) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32LE(frame.length);
+      inputs.write(Buffer.concat([length, frame]));
+    };
+    const send = (reply: Reply, tag: string) => {
       if (silent) return;
-      if (reply === 'stop') stop();
+      // A kept process is not killed while it waits for a frame: it is told that there is none.
+      if (reply === 'stop' && program.isStraightLine === true && 'sd'.includes(tag)) writeFrame(noMoreFrame);
+      else if (reply === 'stop') stop();
       else if (reply !== undefined) {
         secretSent ||= reply.secret;
-        this.#writeFrame(reply.frame);
+        writeFrame(reply.frame);
       }
     };
     this.#output.begin(stop);
@@ -231,10 +250,10 @@ export class SandboxWorker {
       begun ||= tag === 'B' || tag === 'X';
       idle.touch();
       const reply = this.#ask(program, tag, payload);
-      if (!(reply instanceof Promise)) return send(reply);
+      if (!(reply instanceof Promise)) return send(reply, tag);
       idle.answering += 1;
       reply
-        .then(send)
+        .then((answer) => send(answer, tag))
         .catch((error: unknown) => {
           brokenAnswer = error;
           stop();
@@ -244,16 +263,16 @@ export class SandboxWorker {
           idle.touch();
         });
     });
-    this.#writeFrame(program.frame);
-    const setup = this.#sendSetup(program.setupCode);
+    writeFrame(program.frame);
+    const job = program.isStraightLine === true ? 'L' : `J ${this.#sendSetup(program.setupCode)}`;
     const exited = this.#next(program.wallMs + graceMs, "the program's exit");
-    this.#control.write(`J ${setup} ${program.cpuSeconds} ${program.wallMs}\n`);
+    this.#control.write(`${job} ${program.cpuSeconds} ${program.wallMs}\n`);
     const exit = (await exited.finally(() => idle.close())) as RawExit;
     silent = true;
     const { stdout, flooded } = await this.#end(exit.token);
     if (secretSent && (await this.#countUnread()) > 0) this.#fail('a secret stayed unread');
     // Bytes that are still queued here would reach the next program among its own inputs.
-    if (this.#payload.writableLength > 0) this.#fail('inputs stayed unread');
+    if (inputs.writableLength > 0) this.#fail('inputs stayed unread');
     if (!begun && !(entered && endedItself(exit, program.cpuSeconds))) {
       this.#fail(`a program did not begin: exit ${exit.exit}, stopped "${exit.stopped}". ${this.#stderr}`.trim());
       throw this.#error('a program to begin', this.failure);
@@ -287,12 +306,6 @@ export class SandboxWorker {
     const answer = this.#next(graceMs, 'a count of unread bytes');
     this.#control.write('D\n');
     return (await answer).unread ?? 0;
-  }
-
-  #writeFrame(frame: Buffer): void {
-    const length = Buffer.alloc(4);
-    length.writeUInt32LE(frame.length);
-    this.#payload.write(Buffer.concat([length, frame]));
   }
 
   #sendSetup(code: string): string {

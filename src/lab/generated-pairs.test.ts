@@ -1,0 +1,38 @@
+/** Which problems a policy is asked to write pairs for. A sampler that always does what it is asked for stands in for the policy. */
+import { expect, it } from 'vitest';
+import { fenceProgram } from '../env/micro/documents.ts';
+import { exploitProgram } from '../env/micro/exploits.ts';
+import { generateMicroProblems } from '../env/micro/problems.ts';
+import type { Sampler } from '../grpo/index.ts';
+import { makeTask } from '../run/index.ts';
+import { resolveBuiltin } from './config.ts';
+import { writePairs } from './generated-pairs.ts';
+import { openFolder } from './model.ts';
+import { builtinParts } from './parts.ts';
+import { Resources } from './resources.ts';
+
+const loopholes = ['exit_code', 'run_tests'] as const;
+
+it('a policy that takes every bait is asked on known loopholes alone', async () => {
+  const { config } = resolveBuiltin(null, [
+    'arm.kind=gradient',
+    'arm.generatedPairs=true',
+    'environment.loopholes=["exit_code"]',
+    'environment.heldOutLoopholes=["run_tests"]',
+  ]);
+  await using resources = new Resources();
+  const { text } = await openFolder(config, resources);
+  const words = { text, loopholes: builtinParts.loopholes };
+  const problems = generateMicroProblems({ seed: 1, split: 'train', count: 12 });
+  const tasks = problems.map((problem, i) => makeTask(problem, loopholes[i % 2], 'original', words));
+  const exploits = loopholes.map((name) => fenceProgram(exploitProgram(['n += 1'], name, 'original', problems[0].id)));
+  const [hack, clean] = [exploits.join('\n'), fenceProgram(problems[0].canonicalSolution)].map((answer) => {
+    const tokens = text.completion(answer);
+    const logps = new Float32Array(tokens.length);
+    return { tokens, logps, fullLogps: logps, finish: 'stop' as const };
+  });
+  const obedient: Sampler = { sample: async (requests) => requests.map((_, i) => (i % 2 === 0 ? hack : clean)) };
+  const { pairs, attempted } = await writePairs(config, obedient, tasks, text);
+  expect(attempted).toBe(6);
+  expect(pairs.map(({ tags }) => tags)).toEqual(Array.from({ length: 6 }, () => ['generated', 'exit_code']));
+});
