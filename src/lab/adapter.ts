@@ -69,7 +69,7 @@ function factorOptions({ adapter, seed }: RunConfig, starts: readonly AdapterSta
   };
 }
 
-/** Loads the model and makes its adapter; random factors are drawn while the weights are read. */
+/** Loads the model and makes its adapter; random factors are drawn while the weights are read, and as briefly: the signal ends neither. */
 export async function loadPolicy(
   config: RunConfig,
   files: ModelFiles,
@@ -88,9 +88,9 @@ export async function loadPolicy(
 ): Promise<{ readonly model: OpenModel; readonly adapter: Adapter }> {
   const { starts } = await partsOf(config);
   const stop = new AbortController();
-  const ends = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
   const { device, folder } = files;
-  const drawing = initial === null ? drawFactors(device, folder.config, factorOptions(config, starts, ends)) : null;
+  const drawing =
+    initial === null ? drawFactors(device, folder.config, factorOptions(config, starts, stop.signal)) : null;
   const loading = loadModel(config, files, resources);
   try {
     const [model, drawn] = await Promise.all([loading, drawing]);

@@ -142,7 +142,7 @@ export function expectGrown(run: RunDirectory, update: number): void {
 /** The hashes that the last checkpoint has of files as they are now, by name: of the initial values, and of what has not grown since. */
 export function checkpointHashes(run: RunDirectory): ReadonlyMap<string, string> {
   const last = run.listCheckpoints().at(-1);
-  if (last === undefined) return new Map();
+  if (last === undefined || !existsSync(join(run.checkpoint(last), checkpointFiles.state))) return new Map();
   const { lengths, hashes } = readState(run, last);
   const grown = (Object.keys(exactFiles) as ExactFile[]).filter((name) => {
     const path = run.file(exactFiles[name]);
