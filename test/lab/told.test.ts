@@ -164,7 +164,9 @@ describe('in a shell', () => {
   it('Ctrl-C keeps what gq micro pretrain has learned', async () => {
     const folder = join(home, 'base');
     const { code, out, err } = await child(['micro', 'pretrain', '--to', folder, '--steps', '300'], (started) => {
-      started.stderr?.once('data', () => setTimeout(() => started.kill('SIGINT'), 1000));
+      started.stderr?.on('data', (text) => {
+        if (`${text}`.includes('pretrain step')) started.kill('SIGINT');
+      });
     });
     expect({ code, err }).toMatchObject({ code: 1, err: expect.stringContaining('interrupted') });
     expect(out).toMatch(/interrupted after \d+ of 300 steps/);

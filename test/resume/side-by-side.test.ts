@@ -51,7 +51,8 @@ function liveSideBySide(out: string, stop: Stop | null = null): Promise<Life> {
   child.stdout.on('data', (chunk) => (text.out += chunk));
   child.stderr.on('data', (chunk) => (text.err += chunk));
   const watch = setInterval(() => {
-    if (!stop?.when()) return;
+    // A process that has said nothing yet may not hear signals.
+    if (text.err === '' || !stop?.when()) return;
     clearInterval(watch);
     child.kill(stop.signal);
   }, 10);
