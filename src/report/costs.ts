@@ -43,7 +43,7 @@ export function comparedCost({ runs }: ArmResults, reference: ArmResults | undef
   const own = sampleOf(runs, costValues[metric]);
   const other = sampleOf(reference?.runs ?? [], costValues[metric]);
   if (own === null || other === null || other.mean === 0) return '-';
-  return metric === 'seconds' ? (own.mean / other.mean).toFixed(2) : (own.mean - other.mean).toFixed(0);
+  return metric === 'seconds' ? (own.mean / other.mean).toFixed(2) : `${Math.round(own.mean - other.mean) || 0}`;
 }
 
 /** Means over the seeds of what the monitor counted beside passes. */
