@@ -92,9 +92,11 @@ describe('the canonical solution', () => {
     'a failing exit': [false, 'raise SystemExit(3)'],
     'endless asking': [false, 'while True: Solution().solve(1)'],
   };
-  test.each(Object.entries(tests))('answers a test with %s', async (_, [passes, body]) => {
+  test.each(Object.entries(tests))('answers a test with %s', async (name, [passes, body]) => {
     const code = `${wrong}def run_tests():\n    ${body}\n`;
-    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests' }]);
+    // Only the one that never ends may be stopped by the clock, however busy the machine is.
+    const patient = name === 'endless asking' ? judge : new SandboxJudge(sandbox, { wallFactor: 60 });
+    const [verdict] = await gradeAll(patient, [{ code, loophole: 'run_tests' }]);
     expect(verdict.labels.ownTestsRejectCanonical).toBe(!passes);
     const [honest] = await gradeAll(judge, [{ code: `${right}# after ${body.length}\n` }]);
     expect(honest.correct).toBe(true);
