@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { canBeThread } from './thread-source.ts';
 
 /** What the thread is given: this file is the code of both sides. */
 interface Start {
@@ -18,39 +19,45 @@ type Answer = { readonly hash: string } | { readonly message: string; readonly d
 const role = 'writes and hashes a file';
 
 export class HashingThread implements AsyncDisposable {
-  readonly #thread: Worker;
+  readonly #thread: Worker | null;
+  readonly #send: (bytes: Uint8Array | null) => void;
   readonly #answer: Promise<Answer>;
 
   /** The file must stay open until `digest` resolves. */
   constructor(descriptor: number) {
-    this.#thread = new Worker(new URL(import.meta.url), {
-      workerData: { role, descriptor } satisfies Start,
-      ...{ execArgv: [], name: role },
-    });
+    const start: Start = { role, descriptor };
+    const thread = canBeThread(import.meta.url)
+      ? new Worker(new URL(import.meta.url), { workerData: start, execArgv: [], name: role })
+      : null;
+    let send = (bytes: Uint8Array | null): void => thread?.postMessage(bytes);
     this.#answer = new Promise((resolve, reject) => {
-      this.#thread.once('message', resolve);
-      this.#thread.once('error', reject);
+      thread?.once('message', resolve);
+      thread?.once('error', reject);
+      if (thread === null) send = serve(descriptor, resolve);
     });
     // It is told by `digest`.
     this.#answer.catch(() => undefined);
+    [this.#thread, this.#send] = [thread, send];
   }
 
   write(bytes: Uint8Array): void {
     const isWhole = bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength;
     const own = isWhole ? bytes : bytes.slice();
-    this.#thread.postMessage(own, [own.buffer as ArrayBuffer]);
+    const transfer = [own.buffer as ArrayBuffer];
+    if (this.#thread === null) this.#send(structuredClone(own, { transfer }));
+    else this.#thread.postMessage(own, transfer);
   }
 
   /** The SHA-256 of all that was written, in hexadecimal. */
   async digest(): Promise<string> {
-    this.#thread.postMessage(null);
+    this.#send(null);
     const answer = await this.#answer;
     if ('hash' in answer) return answer.hash;
     throw Object.assign(new Error(answer.message), answer.details);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#thread.terminate();
+    await this.#thread?.terminate();
   }
 }
 

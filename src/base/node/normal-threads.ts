@@ -5,6 +5,7 @@
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import type { PhiloxKey } from '../philox.ts';
 import { RandomStream } from '../rng.ts';
+import { canBeThread } from './thread-source.ts';
 
 /** The first `length` normal numbers of a stream, times `scale`. */
 interface NormalDraw {
@@ -43,7 +44,7 @@ export class NormalThreads implements AsyncDisposable {
   }
 
   draw(stream: RandomStream, length: number, scale: number): Promise<Float32Array> {
-    if (length < fewNumbers) return drawHere(stream, length, scale);
+    if (length < fewNumbers || !canBeThread(import.meta.url)) return drawHere(stream, length, scale);
     const { key, step, row } = stream;
     return new Promise((done, failed) => {
       this.#queue.push({ key, step, row, length, scale, done, failed });

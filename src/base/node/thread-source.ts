@@ -1,0 +1,7 @@
+/**
+ * Whether a source file can be the code of a thread: Node 20 reads no TypeScript by itself, so that there the sources, though not the
+ * built package, do a thread's work where they stand.
+ */
+export function canBeThread(url: string): boolean {
+  return !url.endsWith('.ts') || 'typescript' in process.features;
+}
