@@ -3,5 +3,6 @@
  * built package, do a thread's work where they stand.
  */
 export function canBeThread(url: string): boolean {
-  return !url.endsWith('.ts') || 'typescript' in process.features;
+  const features: Readonly<Record<string, unknown>> = { ...process.features };
+  return !url.endsWith('.ts') || Boolean(features['typescript']);
 }
