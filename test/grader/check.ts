@@ -13,6 +13,7 @@ const largestGrowthBytes = 200 << 20;
 const equalityParts = 10;
 const pairsPerPart = 30_000;
 const programs = Number(process.argv[2] ?? 10_000);
+if (!(programs >= 1)) throw new Error(`check:grader: expected a number of programs, found ${process.argv[2]}`);
 const failures: string[] = [];
 
 if (existsSync(benchmarkFile)) {
