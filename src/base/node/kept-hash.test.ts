@@ -36,3 +36,12 @@ it('keeps nothing about a file that is fresh or small, and reads a kept hash tha
   writeFileSync(join(folder, readdirSync(folder)[0]), 'half a ha');
   expect(await keptHash(path, { folder, leastBytes: 1, now: later })).toBe(sha256('one'));
 });
+
+it('needs no cache: where none can be written, the file is read every time', async () => {
+  const [path, taken] = [join(home, 'alone'), join(home, 'a file, no folder')];
+  writeFileSync(path, 'one');
+  writeFileSync(taken, '');
+  const options = { folder: join(taken, 'hashes'), leastBytes: 1, now: later };
+  expect(await keptHash(path, options)).toBe(sha256('one'));
+  expect(await keptHash(path, options)).toBe(sha256('one'));
+});

@@ -4,15 +4,15 @@
  */
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileAtomic } from './atomic-file.ts';
-import { cacheFolder } from './cache-folder.ts';
+import { cacheFolder, keepInCache } from './cache-folder.ts';
 import { sha256, sha256File } from './hash.ts';
-import { makeFolder } from './system-error.ts';
 
 /** Clocks of files are this coarse at worst. */
 const freshMs = 2000;
 /** Smaller files are hashed faster than they are looked up. */
 const leastBytes = 2 ** 24;
+/** Hashes that are kept. */
+const mostKept = 1_000;
 
 export interface KeptHashOptions {
   readonly folder?: string;
@@ -29,10 +29,7 @@ export async function keptHash(path: string, options: KeptHashOptions = {}): Pro
   const known = existsSync(kept) ? readFileSync(kept, 'utf8').trim() : '';
   if (/^[0-9a-f]{64}$/.test(known)) return known;
   const hash = await sha256File(path);
-  if (stampOf(path, least, now()) === before) {
-    makeFolder(folder);
-    await writeFileAtomic(kept, `${hash}\n`);
-  }
+  if (stampOf(path, least, now()) === before) await keepInCache(kept, `${hash}\n`, mostKept);
   return hash;
 }
 
