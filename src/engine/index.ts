@@ -35,6 +35,7 @@ export {
   type SplitAdapter,
   splitAdapter,
 } from './ops/split-adapter.ts';
+export { type Heads, type Store, type Turns, turnHeads } from './ops/store.ts';
 export { swiglu } from './ops/swiglu.ts';
 export { AdamW, type Parameter, type StepOptions } from './optimiser.ts';
 export { sampleRows } from './sampling.ts';

@@ -127,6 +127,21 @@ export interface Kernels {
     table: Tensor,
   ): void;
 
+  /**
+   * Optional, with normRotary: a decoding step's new keys and values, in one pass. out = normRotary(q [T, H, D]); keys and values [S, K, D]
+   * at slots i32 [T] become normRotary(k [T, K, D]) and v [T, K, D]. weights: of the norm of queries, and of keys.
+   */
+  turnAndStore?(
+    out: Tensor,
+    stores: readonly [Tensor, Tensor],
+    news: readonly [Tensor, Tensor, Tensor],
+    weights: readonly [Tensor, Tensor],
+    epsilon: number,
+    positions: Tensor,
+    table: Tensor,
+    slots: Tensor,
+  ): void;
+
   /** Optional, with normRotary: dx = its gradient, the weight frozen. dx, dy, x [T, H, D]. */
   normRotaryBackward?(
     dx: Tensor,
@@ -212,6 +227,9 @@ export interface Kernels {
     coefficients: Tensor,
     rank: number,
   ): void;
+
+  /** Optional: a hint that these weights, which lie side by side, are read soon. The next small kernel may fetch the first of them. */
+  foresee?(weights: readonly Tensor[]): void;
 
   /** counters i32 [N, C] += by i32 [C], in place. */
   advance(counters: Tensor, by: Tensor): void;

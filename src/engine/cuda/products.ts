@@ -18,8 +18,14 @@ export function productKernels(
   queue: Queue,
   blas: Blas,
   home: () => Device,
-): Pick<Kernels, 'products' | 'blockProduct'> {
+): Pick<Kernels, 'products' | 'blockProduct' | 'foresee'> {
   return {
+    foresee(weights) {
+      const [first] = weights;
+      const some = sideBySide(weights) ? weights : [first];
+      const bytes = some.reduce((sum, { size, dtype }) => sum + size * bytesOf[dtype], 0);
+      queue.foresee(queue.address(first), bytes);
+    },
     products(outs, x, weights) {
       if (multiplyBatch(queue, blas, outs, null, x, weights) || multiplyJoined(queue, blas, home(), outs, x, weights))
         return;

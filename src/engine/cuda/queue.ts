@@ -25,6 +25,9 @@ const dynamicSharedBytes = 8;
 const plainSharedBytes = 48 * 1024;
 const wordRange = 2 ** 32;
 const threads = 256;
+/** Most bytes that are fetched ahead: about what the memory delivers while a small kernel and the start of the next one take their time. */
+const mostAhead = Number(process.env['GQ_AHEAD'] ?? 16) * 2 ** 20;
+const aheadPiece = 16 * 2 ** 10;
 
 interface Kernel {
   readonly handle: Handle;
@@ -42,6 +45,7 @@ export class Queue implements Disposable {
   readonly #floats = new Float32Array(this.#words.buffer);
   readonly #doubles = new Float64Array(this.#words.buffer);
   readonly #addresses: BigUint64Array;
+  #soon: readonly [number, number] = [0, 0];
 
   constructor(koffi: Koffi, gpu: Gpu, compiler: Compiler, base: number) {
     this.gpu = gpu;
@@ -49,6 +53,18 @@ export class Queue implements Disposable {
     this.#base = base;
     const start = koffi.address(this.#words);
     this.#addresses = BigUint64Array.from({ length: mostParameters }, (_, i) => start + BigInt(8 * i));
+  }
+
+  /** Notes memory that is read soon: the next small kernel asks for the first of it. */
+  foresee(address: number, bytes: number): void {
+    this.#soon = [address, Math.floor(Math.min(bytes, mostAhead) / aheadPiece) * aheadPiece];
+  }
+
+  /** Address and bytes of what was foreseen, once. */
+  takeForeseen(): readonly [number, number] {
+    const soon = this.#soon;
+    this.#soon = [0, 0];
+    return soon;
   }
 
   /** File and name of every kernel launched so far, for checks. */

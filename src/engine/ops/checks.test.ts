@@ -48,6 +48,13 @@ const uses: Readonly<Record<string, Use>> = {
     const [x, weight] = [make([3, 2, 4], 'x'), make([4], 'weight')];
     return engine.normRotary(tape, x, weight, 1e-6, make([3], 'positions', 'i32'), make([9, 4], 'table'));
   },
+  turnHeads(tape, make) {
+    const heads = { q: make([3, 2, 4], 'q'), k: make([3, 1, 4], 'k'), v: make([3, 1, 4], 'v') };
+    const norms = { q: make([4], 'norm of q'), k: make([4], 'norm of k'), epsilon: 1e-6 };
+    const turns = { positions: make([3], 'positions', 'i32'), table: make([9, 4], 'table'), norms };
+    const [keys, values] = [make([8, 1, 4], 'keys'), make([8, 1, 4], 'values')];
+    return engine.turnHeads(tape, heads, turns, { keys, values, slots: make([3], 'slots', 'i32'), see: 'cache' }).q;
+  },
   swiglu: (tape, make) => engine.swiglu(tape, make([2, 3], 'gate'), make([2, 3], 'up')),
   attention: (tape, make, scope) =>
     engine.attention(
@@ -185,6 +192,18 @@ const misshapes: Readonly<Record<string, readonly [argument: string, ...shapes: 
     ['weight', [3], [4, 1]],
     ['positions', [2], [3, 1]],
     ['table', [9, 2], [36]],
+  ],
+  turnHeads: [
+    ['q', [3, 8], [2, 2, 4], [3, 2, 6]],
+    ['k', [3, 4], [2, 1, 4], [3, 2, 4], [3, 1, 6]],
+    ['v', [3, 2, 4], [2, 1, 4], [3, 4]],
+    ['norm of q', [3], [4, 1]],
+    ['norm of k', [2], [4, 1]],
+    ['positions', [2], [3, 1]],
+    ['table', [9, 2], [36]],
+    ['keys', [8, 4], [8, 2, 4], [8, 1, 6]],
+    ['values', [7, 1, 4], [8, 4]],
+    ['slots', [2], [3, 1]],
   ],
   swiglu: [
     ['gate', [3, 2], [6]],

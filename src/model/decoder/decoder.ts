@@ -13,16 +13,16 @@ import {
   type LinearWeights,
   linear,
   linears,
-  normRotary,
   reshape,
   rmsNorm,
-  rotary,
   rotaryTable,
   Scope,
   type Segments,
+  type Store,
   swiglu,
   type Tape,
   type Tensor,
+  turnHeads,
 } from '../../engine/index.ts';
 import type { DecoderConfig } from '../files/config.ts';
 import type { LoadedWeight } from '../files/weights.ts';
@@ -47,8 +47,8 @@ export type Project = (
   onto: Tensor | null,
 ) => readonly Tensor[];
 
-/** Takes a layer's new keys and values [T, K, D] and returns those to attend to. */
-export type KeyValues = (layer: number, k: Tensor, v: Tensor) => readonly [Tensor, Tensor];
+/** Where a layer's new keys and values are stored, and whether queries see those of their own pass or all that are stored. */
+export type KeyValues = (layer: number) => Store;
 
 export interface ForwardOptions {
   readonly project?: Project;
@@ -59,7 +59,6 @@ export const plainProject: Project = (tape, x, layers, onto) => {
   if (onto === null) return linears(tape, x, layers);
   return layers.map(({ weight, bias }) => linear(tape, x, weight, bias, onto));
 };
-const ownKeyValues: KeyValues = (_layer, k, v) => [k, v];
 
 function anglesOf(scope: Scope, { headDim, rope: { theta, scaling } }: DecoderConfig, maxPositions: number): Tensor {
   const rule = scaling.kind === 'none' ? null : scaling;
@@ -140,12 +139,18 @@ export class Decoder {
   }
 
   #layer(tape: Tape, layer: number, x: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
-    const { project = plainProject, keyValues = ownKeyValues } = options;
+    const { project = plainProject, keyValues } = options;
+    const store = keyValues?.(layer) ?? null;
     const { heads, kvHeads, headDim, qkNorm, qkvBias, rmsNormEpsilon } = this.config;
     const [tokens] = x.shape;
     const at = `model.layers.${layer}`;
     const norm = (input: Tensor, name: string): Tensor =>
       rmsNorm(tape, input, this.weight(`${at}.${name}.weight`), rmsNormEpsilon);
+    // A decoding step waits for weights: the small kernel before a product lets the device ask for them.
+    const foresee = (names: readonly string[]): void => {
+      if (store?.see === 'cache')
+        tape.device.kernels.foresee?.(names.map((name) => this.weight(`${at}.${name}.weight`)));
+    };
     const layerOf = (name: string, biased = false): LinearModule => {
       const module = `${at}.${name}`;
       const bias = biased ? this.weight(`${module}.bias`) : null;
@@ -161,24 +166,23 @@ export class Decoder {
     const applyOnto = (residual: Tensor, input: Tensor, name: string): Tensor =>
       project(tape, input, [layerOf(name)], residual)[0];
     const toHeads = (input: Tensor, count: number): Tensor => reshape(tape, input, [tokens, count, headDim]);
-    const turn = (input: Tensor, name: string): Tensor => {
-      if (!qkNorm) return rotary(tape, input, batch.positions, this.#rotaryTable);
-      const weight = this.weight(`${at}.self_attn.${name}_norm.weight`);
-      return normRotary(tape, input, weight, rmsNormEpsilon, batch.positions, this.#rotaryTable);
-    };
+    const normOf = (name: string): Tensor => this.weight(`${at}.self_attn.${name}_norm.weight`);
+    const norms = qkNorm ? { q: normOf('q'), k: normOf('k'), epsilon: rmsNormEpsilon } : null;
+    const turns = { positions: batch.positions, table: this.#rotaryTable, norms };
 
-    const attentionInput = norm(x, 'input_layernorm');
     const names = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
+    foresee(names);
+    const attentionInput = norm(x, 'input_layernorm');
     const [queries, ownKeys, ownValues] = apply(attentionInput, names, qkvBias);
-    const q = turn(toHeads(queries, heads), 'q');
-    const k = turn(toHeads(ownKeys, kvHeads), 'k');
-    const v = toHeads(ownValues, kvHeads);
-    const [keys, values] = keyValues(layer, k, v);
-    const attended = attention(tape, q, keys, values, batch.segments);
+    const news = { q: toHeads(queries, heads), k: toHeads(ownKeys, kvHeads), v: toHeads(ownValues, kvHeads) };
+    const { q, k, v } = turnHeads(tape, news, turns, store);
+    const attended = attention(tape, q, k, v, batch.segments);
     const afterAttention = applyOnto(x, reshape(tape, attended, [tokens, heads * headDim]), 'self_attn.o_proj');
 
+    foresee(['mlp.gate_proj', 'mlp.up_proj']);
     const mlpInput = norm(afterAttention, 'post_attention_layernorm');
     const [gate, up] = apply(mlpInput, ['mlp.gate_proj', 'mlp.up_proj']);
+    foresee(['mlp.down_proj']);
     return applyOnto(afterAttention, swiglu(tape, gate, up), 'mlp.down_proj');
   }
 }

@@ -90,7 +90,8 @@ extern "C" __global__ void __launch_bounds__(256) rmsNormRows(uint4 *out, float 
 #endif
 
 extern "C" __global__ void rmsNorm(real *out, float *inverseRms, const real *x, const real *weight, i64 rows, int columns,
-                                   int whole, int lanes, float epsilon) {
+                                   int whole, int lanes, float epsilon, const char *soon, i64 soonBytes) {
+  fetchAhead(soon, soonBytes);
   Lane at = lane(lanes);
   bool valid = at.row < rows;
   if (!valid) at.row = rows - 1;  // The lane still takes part in the sums of its warp.
@@ -137,17 +138,13 @@ __device__ __forceinline__ float sumLanes(float x) {
   for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
   return x;
 }
-extern "C" __global__ void __launch_bounds__(256) normRotary(real *out, float *inverseRms, const real *x, const real *weight,
-                                                             const int *positions, const float *table, int rows, int heads, float epsilon) {
-  constexpr int columns = LANES * packed;
-  Turn turn = turnOf(positions, table, rows, heads);
-  i64 at = (i64)turn.row * columns + turn.column;
-  float values[packed], gains[packed], squares = 0;
-  load(values, x + at, packed);
+// Values become their norm, turned; returns 1 / rms.
+__device__ __forceinline__ float normAndTurn(float (&values)[packed], const real *weight, const Turn &turn, float epsilon) {
+  float gains[packed], squares = 0;
   load(gains, weight + turn.column, packed);
 #pragma unroll
   for (int j = 0; j < packed; j++) squares += values[j] * values[j];
-  float r = 1.f / sqrtf(sumLanes(squares) / columns + epsilon);
+  float r = 1.f / sqrtf(sumLanes(squares) / (LANES * packed) + epsilon);
 #pragma unroll
   for (int j = 0; j < packed; j++) {
     real rounded;
@@ -155,9 +152,44 @@ extern "C" __global__ void __launch_bounds__(256) normRotary(real *out, float *i
     float own = widen(rounded), other = __shfl_xor_sync(~0u, own, LANES / 2);
     values[j] = own * turn.cosines[j] + (turn.second ? other : -other) * turn.sines[j];
   }
+  return r;
+}
+extern "C" __global__ void __launch_bounds__(256) normRotary(real *out, float *inverseRms, const real *x, const real *weight,
+                                                             const int *positions, const float *table, int rows, int heads, float epsilon) {
+  Turn turn = turnOf(positions, table, rows, heads);
+  i64 at = (i64)turn.row * LANES * packed + turn.column;
+  float values[packed];
+  load(values, x + at, packed);
+  float r = normAndTurn(values, weight, turn, epsilon);
   if (!turn.valid) return;
   if (turn.column == 0) inverseRms[turn.row] = r;
   store(out + at, values, packed);
+}
+
+// The new queries, keys and values of a decoding step, a head each: queries and keys are normed and turned, keys and values go to their
+// slots. Rows of q, k and v lie `pitch` elements apart: they are columns of one matrix; with 0 each is a matrix of its own.
+extern "C" __global__ void __launch_bounds__(256) turnAndStore(real *out, real *keys, real *values, const real *q, const real *k,
+                                                               const real *v, const real *queryWeight, const real *keyWeight,
+                                                               const int *positions, const float *table, const int *slots, int rows,
+                                                               int heads, int keyHeads, int pitch, float epsilon) {
+  constexpr int columns = LANES * packed;
+  int each = heads + 2 * keyHeads;
+  Turn turn = turnOf(positions, table, rows, each);
+  i64 token = turn.row / each, slot = slots[token];
+  int head = turn.row % each, keyHead = head < heads + keyHeads ? head - heads : head - heads - keyHeads;
+  bool isQuery = head < heads, isValue = head >= heads + keyHeads;
+  i64 step = pitch > 0 ? pitch : (isQuery ? heads : keyHeads) * columns;
+  const real *from = (isQuery ? q : isValue ? v : k) + token * step + (isQuery ? head : keyHead) * columns + turn.column;
+  float held[packed], turned[packed];
+  load(held, from, packed);
+#pragma unroll
+  for (int j = 0; j < packed; j++) turned[j] = held[j];
+  // Lanes of values take part too: sums go through whole warps.
+  normAndTurn(turned, isQuery ? queryWeight : keyWeight, turn, epsilon);
+  if (!turn.valid) return;
+  if (isQuery) store(out + (token * heads + head) * columns + turn.column, turned, packed);
+  else if (isValue) store(values + (slot * keyHeads + keyHead) * columns + turn.column, held, packed);
+  else store(keys + (slot * keyHeads + keyHead) * columns + turn.column, turned, packed);
 }
 
 // The gradient of that: dy [tokens, heads, columns] is turned back, then goes through the norm.
