@@ -21,6 +21,7 @@ export {
   tanh,
 } from './ops/elementwise.ts';
 export { embedding, tokenIds } from './ops/embedding.ts';
+export { type JointBlocks, jointFits, jointLinears, jointNorm, jointSwiglu, jointTurn, type Sum } from './ops/joint.ts';
 export { logProb, nextLogits } from './ops/log-prob.ts';
 export { invert, type LinearWeights, linear, linears, matmul, type Transposes } from './ops/matmul.ts';
 export { rmsNorm } from './ops/normalise.ts';

@@ -11,6 +11,7 @@ import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import { verifyAdapters } from '../../src/verify/invariants.ts';
 import { verifyParity } from '../../src/verify/parity.ts';
 import { opCases } from '../device/cases.ts';
+import { jointCases } from '../device/joint-cases.ts';
 import { compareKernels, kernelCases } from '../device/kernel-cases.ts';
 import { type Check, compareOutcomes, runCase } from '../device/suite.ts';
 import { compareAdaptedDecoding } from './adapted-suite.ts';
@@ -79,7 +80,7 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
       return [...checks, ...again, leak(op.name, exact)];
     }),
   kernels: () =>
-    each(kernelCases(), async (kernel) => [
+    each([...kernelCases(), ...jointCases()], async (kernel) => [
       ...(await compareKernels(exact, reference, kernel, float32Bound)),
       leak(kernel.name, exact),
     ]),

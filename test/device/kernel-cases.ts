@@ -88,7 +88,6 @@ function moves(): KernelCase[] {
       },
       true,
     ),
-    ...turnCases(),
     kernelCase('scatterAddRows with repeats', (kernels, make) => {
       const table = make.floats('table', [7, 33]);
       const index = Int32Array.from({ length: 100 }, (_, i) => (i * i) % 7);
@@ -109,54 +108,6 @@ function moves(): KernelCase[] {
     ),
   );
   return cases;
-}
-
-/** A decoding step's heads, turned and stored: sizes that one pass can take, and one that it cannot. */
-function turnCases(): KernelCase[] {
-  const sizes = [
-    [1, 4, 2, 8],
-    [5, 3, 1, 16],
-    [9, 8, 2, 128],
-    [3, 2, 2, 6],
-  ] as const;
-  return sizes.map(([tokens, heads, keyHeads, size]) =>
-    kernelCase(`turnAndStore ${tokens}×${heads}+${keyHeads}×${size}`, (kernels, make) => {
-      const filled = (name: string, ...shape: number[]): Tensor => make.from(normal(name, shape), shape);
-      const [q, k, v] = [
-        filled('q', tokens, heads, size),
-        filled('k', tokens, keyHeads, size),
-        filled('v', tokens, keyHeads, size),
-      ];
-      const [keys, values] = [filled('keys', 12, keyHeads, size), filled('values', 12, keyHeads, size)];
-      const [queryNorm, keyNorm, table] = [filled('qn', size), filled('kn', size), filled('angles', 20, size)];
-      const positions = make.from(
-        Int32Array.from({ length: tokens }, (_, i) => (7 * i + 3) % 20),
-        [tokens],
-      );
-      const slots = make.from(
-        Int32Array.from({ length: tokens }, (_, i) => (5 * i + 2) % 12),
-        [tokens],
-      );
-      const out = filled('out', tokens, heads, size);
-      if (kernels.turnAndStore !== undefined) {
-        const weights = [queryNorm, keyNorm] as const;
-        kernels.turnAndStore(out, [keys, values], [q, k, v], weights, 1e-5, positions, table, slots);
-        return [out, keys, values];
-      }
-      const turned = filled('turned', tokens, keyHeads, size);
-      for (const [to, x, weight] of [
-        [out, q, queryNorm],
-        [turned, k, keyNorm],
-      ]) {
-        const rows = x.size / size;
-        kernels.rmsNorm(to.view([rows, size]), filled('rms', rows), x.view([rows, size]), weight, 1e-5);
-        kernels.rotary(to, to, positions, table, false);
-      }
-      kernels.scatterRows(keys, turned, slots);
-      kernels.scatterRows(values, v, slots);
-      return [out, keys, values];
-    }),
-  );
 }
 
 function inPlace(): KernelCase[] {

@@ -208,13 +208,13 @@ function decode(
   const definitions = [...definitionsOf(q.dtype), `HEAD=${size}`, `GROUP=${heads / keyHeads}`];
   using scope = new Scope(device);
   const partial = scope.empty([splits > 1 ? rows * heads * splits * (size + 2) : 0], 'parts of decoding');
-  const shape = { grid: [splits, keyHeads, rows], block: 32 * warps } as const;
+  const shape = { grid: [splits, keyHeads, rows], block: 32 * warps, follows: byTiles } as const;
   const parameters = [out, logSumExp, partial, q, k, v, segments.tensor, keyHeads, float(scale)];
   if (byTiles) {
     const sharedBytes = warps * decodeStages * 2 * 16 * (size + 8) * 2;
     queue.launch('decode', 'decodeTiles', definitions, { ...shape, sharedBytes }, parameters);
   } else queue.launch('decode', 'decodeParts', definitions, shape, parameters);
   if (splits === 1) return;
-  const join = { grid: [rows * heads], block: Math.ceil(size / 32) * 32 } as const;
+  const join = { grid: [rows * heads], block: Math.ceil(size / 32) * 32, follows: true } as const;
   queue.launch('decode', 'decodeJoin', definitions, join, [out, logSumExp, partial, splits]);
 }

@@ -61,7 +61,7 @@ export function cudaElementwiseKernels(queue: Queue): Pick<Kernels, Names> {
     binary,
     clamp: (out, x, low, high) => map('clampTo', [out, x], [float(low), float(high)]),
     inside: (out, x, low, high) => map('inside', [out, x], [float(low), float(high)]),
-    swiglu: (out, gate, up) => map('swiglu', [out, gate, up], queue.takeForeseen()),
+    swiglu: (out, gate, up) => map('swiglu', [out, gate, up]),
     swigluBackward: (dGate, dUp, dy, gate, up) => map('swigluBackward', [dGate, dUp, dy, gate, up]),
     swigluAgain: (out, dGate, dUp, dy, gate, up) => map('swigluAgain', [out, dGate, dUp, dy, gate, up]),
     ...stridedKernels(queue),

@@ -18,14 +18,8 @@ export function productKernels(
   queue: Queue,
   blas: Blas,
   home: () => Device,
-): Pick<Kernels, 'products' | 'blockProduct' | 'foresee'> {
+): Pick<Kernels, 'products' | 'blockProduct'> {
   return {
-    foresee(weights) {
-      const [first] = weights;
-      const some = sideBySide(weights) ? weights : [first];
-      const bytes = some.reduce((sum, { size, dtype }) => sum + size * bytesOf[dtype], 0);
-      queue.foresee(queue.address(first), bytes);
-    },
     products(outs, x, weights) {
       if (multiplyBatch(queue, blas, outs, null, x, weights) || multiplyJoined(queue, blas, home(), outs, x, weights))
         return;
@@ -35,7 +29,8 @@ export function productKernels(
     },
     blockProduct(out, addend, hs, weights, coefficients, rank) {
       if (out.size === 0) return;
-      const byOwnKernel = changeFits([out], hs, rank) && queue.aligned(out, addend ?? out, ...hs, ...weights);
+      const byOwnKernel =
+        changeFits([out], hs[0].shape[1], rank) && queue.aligned(out, addend ?? out, ...hs, ...weights);
       const together = byOwnKernel ? mostParts(queue, hs[0].shape[1]) : 1;
       for (let start = 0; start < hs.length; start += together) {
         const before = start === 0 ? addend : out;
@@ -48,7 +43,7 @@ export function productKernels(
 }
 
 /** Whether each tensor begins where the one before it ends. */
-function sideBySide(tensors: readonly Tensor[]): boolean {
+export function sideBySide(tensors: readonly Tensor[]): boolean {
   return tensors.every(({ offset }, i) => {
     if (i === 0) return true;
     const before = tensors[i - 1];

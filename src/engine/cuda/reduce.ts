@@ -14,7 +14,7 @@ import {
 
 type Sums = 'sumLast' | 'sumFirst' | 'segmentSum' | 'sumSquares' | 'countNonFinite';
 type Rows = 'gatherRows' | 'scatterRows' | 'scatterPair' | 'scatterAddRows';
-type Norm = 'rmsNorm' | 'rmsNormBackward' | 'normRotary' | 'normRotaryBackward' | 'turnAndStore';
+type Norm = 'rmsNorm' | 'rmsNormBackward' | 'normRotary' | 'normRotaryBackward';
 type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'logSoftmaxSlope' | 'scaleRows' | 'sample';
 
 const columnsPerBlock = 32;
@@ -27,7 +27,7 @@ const mostParts = 512;
 const manyRows = 1024;
 const mostPieces = 16;
 /** How many lanes may share a head that is turned. */
-const turnLanes = [2, 4, 8, 16, 32];
+export const turnLanes = [2, 4, 8, 16, 32];
 
 export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums> {
   const columns = (count: number, rows = 1): Shape3 => ({
@@ -134,8 +134,7 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
         return;
       }
       const { shape, lanes } = plan(rows, columns, whole === 1 ? elementsPerAccess(x.dtype) : 1);
-      const soon = queue.takeForeseen();
-      const parameters = [out, inverseRms, x, weight, rows, columns, whole, lanes, float(epsilon), ...soon];
+      const parameters = [out, inverseRms, x, weight, rows, columns, whole, lanes, float(epsilon)];
       queue.launch('rows', 'rmsNorm', definitionsOf(x.dtype), shape, parameters);
     },
     normRotary(out, inverseRms, x, weight, epsilon, positions, table) {
@@ -152,27 +151,6 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
       const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads } as const;
       const parameters = [out, inverseRms, x, weight, positions, table, rows, heads, float(epsilon)];
       queue.launch('rows', 'normRotary', [...definitionsOf(x.dtype), `LANES=${lanes}`], shape, parameters);
-    },
-    turnAndStore(out, [keys, values], [q, k, v], [queryWeight, keyWeight], epsilon, positions, table, slots) {
-      const { kernels } = home();
-      const [tokens, heads, columns] = q.shape;
-      const keyHeads = k.shape[1];
-      const lanes = columns / elementsPerAccess(q.dtype);
-      if (q.size === 0) return;
-      if (!turnLanes.includes(lanes) || !queue.aligned(out, keys, values, q, k, v, queryWeight, keyWeight, table)) {
-        using scope = new Scope(home());
-        const inverseRms = scope.empty([tokens * Math.max(heads, keyHeads)], 'inverse rms');
-        const turned = scope.empty(k.shape, 'turned keys', k.dtype);
-        kernels.normRotary?.(out, inverseRms, q, queryWeight, epsilon, positions, table);
-        kernels.normRotary?.(turned, inverseRms, k, keyWeight, epsilon, positions, table);
-        kernels.scatterPair?.([keys, values], [turned, v], slots);
-        return;
-      }
-      const rows = tokens * (heads + 2 * keyHeads);
-      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads } as const;
-      const sizes = [rows, heads, keyHeads, 0, float(epsilon)];
-      const parameters = [out, keys, values, q, k, v, queryWeight, keyWeight, positions, table, slots, ...sizes];
-      queue.launch('rows', 'turnAndStore', [...definitionsOf(q.dtype), `LANES=${lanes}`], shape, parameters);
     },
     normRotaryBackward(dx, dy, x, weight, inverseRms, positions, table) {
       const [tokens, heads, columns] = x.shape;

@@ -267,8 +267,19 @@ test('every exported op is in the table above', () => {
       ['linearWarmup', 'warmupCosine', 'inverseFrequencies', 'rotaryTable'],
       ['splitAdapter', 'bytesOf', 'readInts', 'segmentColumns', 'describeTensor', 'sampleRows'],
       ['CountingDevice', 'readSlab', 'writeSlab'],
+      // Ops of devices that join layers, which this one does not: see the test below.
+      ['jointFits', 'jointLinears', 'jointNorm', 'jointSwiglu', 'jointTurn'],
     ),
   );
   const ops = Object.keys(engine).filter((name) => !notOps.has(name));
   expect(ops.sort()).toEqual(Object.keys(uses).sort());
+});
+
+test('a device that cannot join layers says so, and the ops that need it are refused', () => {
+  using scope = new engine.Scope(device);
+  using tape = new engine.Tape(device);
+  const [x, weight] = [scope.zeros([3, 4], 'x'), scope.zeros([4, 4], 'weight')];
+  expect(engine.jointFits(tape, 3, 4, [weight], null)).toBe(false);
+  expect(() => engine.jointLinears(tape, x, [weight], null, null)).toThrow('a device whose jointFits said yes');
+  expect(() => engine.jointSwiglu(tape, { base: x, change: null })).toThrow('a device whose jointFits said yes');
 });

@@ -37,14 +37,6 @@ export function turnHeads(tape: Tape, news: Heads, turns: Turns, store: Store | 
     for (const weight of [norms.q, norms.k]) expectShape('turnHeads norm', weight, [q.shape[2]]);
   }
   if (store !== null) expectStore(tape, news, store);
-  const { kernels } = tape.device;
-  if (norms !== null && store?.see === 'cache' && kernels.turnAndStore !== undefined && !tape.recording) {
-    const turned = tape.empty(q.shape, 'turned queries', q.dtype);
-    const { keys, values, slots } = store;
-    const weights = [norms.q, norms.k] as const;
-    kernels.turnAndStore(turned, [keys, values], [q, k, v], weights, norms.epsilon, positions, table, slots);
-    return { q: turned, k: keys, v: values };
-  }
   const turn = (x: Tensor, which: 'q' | 'k'): Tensor =>
     norms === null
       ? rotary(tape, x, positions, table)

@@ -10,6 +10,7 @@ import {
   attention,
   embedding,
   inverseFrequencies,
+  type JointBlocks,
   type LinearWeights,
   linear,
   linears,
@@ -26,6 +27,7 @@ import {
 } from '../../engine/index.ts';
 import type { DecoderConfig } from '../files/config.ts';
 import type { LoadedWeight } from '../files/weights.ts';
+import { JointStep } from './joint-step.ts';
 
 /** T tokens of packed rows: their ids, their positions in their own rows, and what each may see. */
 export interface TokenBatch {
@@ -40,12 +42,11 @@ export interface LinearModule extends LinearWeights {
 }
 
 /** Applies linear layers that share their input x [T, C]. The output of a single layer is added to `onto`, where given. */
-export type Project = (
-  tape: Tape,
-  x: Tensor,
-  layers: readonly LinearModule[],
-  onto: Tensor | null,
-) => readonly Tensor[];
+export interface Project {
+  (tape: Tape, x: Tensor, layers: readonly LinearModule[], onto: Tensor | null): readonly Tensor[];
+  /** Adapters by which the layers are applied, for steps that join layers (null: none, plainly). Projects that do more have no such thing. */
+  readonly blocksOf?: (modules: readonly string[]) => JointBlocks | null | undefined;
+}
 
 /** Where a layer's new keys and values are stored, and whether queries see those of their own pass or all that are stored. */
 export type KeyValues = (layer: number) => Store;
@@ -55,10 +56,13 @@ export interface ForwardOptions {
   readonly keyValues?: KeyValues;
 }
 
-export const plainProject: Project = (tape, x, layers, onto) => {
-  if (onto === null) return linears(tape, x, layers);
-  return layers.map(({ weight, bias }) => linear(tape, x, weight, bias, onto));
-};
+export const plainProject: Project = Object.assign(
+  (tape: Tape, x: Tensor, layers: readonly LinearModule[], onto: Tensor | null) => {
+    if (onto === null) return linears(tape, x, layers);
+    return layers.map(({ weight, bias }) => linear(tape, x, weight, bias, onto));
+  },
+  { blocksOf: () => null },
+);
 
 function anglesOf(scope: Scope, { headDim, rope: { theta, scaling } }: DecoderConfig, maxPositions: number): Tensor {
   const rule = scaling.kind === 'none' ? null : scaling;
@@ -127,7 +131,15 @@ export class Decoder {
 
   /** Final hidden states [T, C], normed: what the head multiplies. */
   forward(tape: Tape, batch: TokenBatch, options: ForwardOptions = {}): Tensor {
-    let x = embedding(tape, this.weight('model.embed_tokens.weight'), batch.ids);
+    const x = embedding(tape, this.weight('model.embed_tokens.weight'), batch.ids);
+    const { project = plainProject, keyValues } = options;
+    if (keyValues === undefined) return this.#passLayers(tape, x, batch, options);
+    const step = new JointStep(this, this.#rotaryTable, tape, batch, project, keyValues);
+    return step.fits ? step.run(x) : this.#passLayers(tape, x, batch, options);
+  }
+
+  #passLayers(tape: Tape, embedded: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
+    let x = embedded;
     for (let layer = 0; layer < this.config.layers; layer++) {
       const input = x;
       x = tape.section(() => this.#layer(tape, layer, input, batch, options));
@@ -146,11 +158,6 @@ export class Decoder {
     const at = `model.layers.${layer}`;
     const norm = (input: Tensor, name: string): Tensor =>
       rmsNorm(tape, input, this.weight(`${at}.${name}.weight`), rmsNormEpsilon);
-    // A decoding step waits for weights: the small kernel before a product lets the device ask for them.
-    const foresee = (names: readonly string[]): void => {
-      if (store?.see === 'cache')
-        tape.device.kernels.foresee?.(names.map((name) => this.weight(`${at}.${name}.weight`)));
-    };
     const layerOf = (name: string, biased = false): LinearModule => {
       const module = `${at}.${name}`;
       const bias = biased ? this.weight(`${module}.bias`) : null;
@@ -170,19 +177,16 @@ export class Decoder {
     const norms = qkNorm ? { q: normOf('q'), k: normOf('k'), epsilon: rmsNormEpsilon } : null;
     const turns = { positions: batch.positions, table: this.#rotaryTable, norms };
 
-    const names = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
-    foresee(names);
     const attentionInput = norm(x, 'input_layernorm');
+    const names = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
     const [queries, ownKeys, ownValues] = apply(attentionInput, names, qkvBias);
     const news = { q: toHeads(queries, heads), k: toHeads(ownKeys, kvHeads), v: toHeads(ownValues, kvHeads) };
     const { q, k, v } = turnHeads(tape, news, turns, store);
     const attended = attention(tape, q, k, v, batch.segments);
     const afterAttention = applyOnto(x, reshape(tape, attended, [tokens, heads * headDim]), 'self_attn.o_proj');
 
-    foresee(['mlp.gate_proj', 'mlp.up_proj']);
     const mlpInput = norm(afterAttention, 'post_attention_layernorm');
     const [gate, up] = apply(mlpInput, ['mlp.gate_proj', 'mlp.up_proj']);
-    foresee(['mlp.down_proj']);
     return applyOnto(afterAttention, swiglu(tape, gate, up), 'mlp.down_proj');
   }
 }

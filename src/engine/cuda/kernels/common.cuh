@@ -36,6 +36,14 @@ struct alignas(16) Pack {
 
 #define infinity __int_as_float(0x7f800000)
 
+// A kernel that was started early reads and writes nothing before this. It lets the next one start early in turn.
+__device__ __forceinline__ void awaitBefore() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 __device__ __forceinline__ i64 firstIndex() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ i64 indexStep() { return (i64)gridDim.x * blockDim.x; }
 
@@ -75,14 +83,4 @@ __device__ __forceinline__ float maxBlock(float x) {
   float most = -infinity;
   for (int warp = 0; warp < (blockDim.x + 31) / 32; warp++) most = fmaxf(most, parts[warp]);
   return most;
-}
-
-// Asks for memory that a later kernel reads: every block for its share, in pieces of 16 KiB, while its own work goes on.
-__device__ __forceinline__ void fetchAhead(const char *from, i64 bytes) {
-#if __CUDA_ARCH__ >= 900
-  constexpr int piece = 16384;
-  if (threadIdx.x != 0) return;
-  for (i64 at = (i64)blockIdx.x * piece; at < bytes; at += (i64)gridDim.x * piece)
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from + at), "r"(piece) : "memory");
-#endif
 }

@@ -153,6 +153,7 @@ struct Tile {
 extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *logSumExp, float *partial, const bf16 *q, const bf16 *k,
                                                               const bf16 *v, const Segment *segments, int keyHeads, float scale) {
   extern __shared__ uint4 memory[];
+  awaitBefore();
   int split = blockIdx.x, splits = gridDim.x, keyHead = blockIdx.y, row = blockIdx.z;
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, own = lane / 4, pair = lane % 4 * 2, heads = keyHeads * GROUP;
   int rows = rowsFrom(segments, row, gridDim.z), queries = rows * GROUP;
@@ -288,6 +289,7 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
 
 // One block of HEAD threads (rounded up to warps) per row and head.
 extern "C" __global__ void decodeJoin(real *out, float *logSumExp, const float *partial, int splits) {
+  awaitBefore();
   i64 at = blockIdx.x;
   int d = threadIdx.x;
   const float *from = partial + at * splits * (HEAD + 2);

@@ -70,8 +70,7 @@ extern "C" __global__ void binary(real *out, const real *a, const real *b, i64 s
       narrow(out[i], combine(kind, widen(a[i]), widen(b[i % period])));
 }
 
-extern "C" __global__ void swiglu(real *out, const real *gate, const real *up, i64 size, int whole, const char *soon, i64 soonBytes) {
-  fetchAhead(soon, soonBytes);
+extern "C" __global__ void swiglu(real *out, const real *gate, const real *up, i64 size, int whole) {
   mapTwo(out, gate, up, size, whole, [](float g, float u) { return g / (1.f + expf(-g)) * u; });
 }
 // The gradient of swiglu, and with `again` its result once more.

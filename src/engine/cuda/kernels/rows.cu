@@ -44,6 +44,63 @@ __device__ __forceinline__ void loadFloats(float (&values)[packed], const float 
   }
 }
 
+// base + change (nothing where null), rounded.
+__device__ __forceinline__ void loadSum(float (&values)[packed], const real *base, const real *change, i64 at) {
+  load(values, base + at, packed);
+  if (change == nullptr) return;
+  float more[packed];
+  load(more, change + at, packed);
+#pragma unroll
+  for (int j = 0; j < packed; j++) {
+    real rounded;
+    narrow(rounded, values[j] + more[j]);
+    values[j] = widen(rounded);
+  }
+}
+
+#ifdef HELD
+// base [rows, columns] becomes base + change, out its RMSNorm. A block a row; rows of whole 16-byte pieces, at most HELD a thread.
+extern "C" __global__ void __launch_bounds__(256) jointNorm(real *out, real *base, const real *change, const real *weight, int columns,
+                                                            float epsilon) {
+  awaitBefore();
+  i64 row = (i64)blockIdx.x * columns;
+  float values[HELD][packed], gains[packed], squares = 0;
+#pragma unroll
+  for (int i = 0; i < HELD; i++) {
+    int column = (threadIdx.x + 256 * i) * packed;
+    if (column >= columns) continue;
+    loadSum(values[i], base, change, row + column);
+    if (change != nullptr) store(base + row + column, values[i], packed);
+#pragma unroll
+    for (int j = 0; j < packed; j++) squares += values[i][j] * values[i][j];
+  }
+  float r = 1.f / sqrtf(sumBlock(squares) / columns + epsilon);
+#pragma unroll
+  for (int i = 0; i < HELD; i++) {
+    int column = (threadIdx.x + 256 * i) * packed;
+    if (column >= columns) continue;
+    load(gains, weight + column, packed);
+#pragma unroll
+    for (int j = 0; j < packed; j++) values[i][j] = values[i][j] * r * gains[j];
+    store(out + row + column, values[i], packed);
+  }
+}
+#endif
+
+// out [rows, columns] = swiglu of the halves of base + change [rows, 2 · columns], in 16-byte pieces.
+extern "C" __global__ void __launch_bounds__(256) jointSwiglu(real *out, const real *base, const real *change, i64 pieces, int columns) {
+  awaitBefore();
+  for (i64 i = firstIndex(); i < pieces; i += indexStep()) {
+    i64 at = i * packed, row = at / columns;
+    float gate[packed], up[packed];
+    loadSum(gate, base, change, at + row * columns);
+    loadSum(up, base, change, at + (row + 1) * columns);
+#pragma unroll
+    for (int j = 0; j < packed; j++) gate[j] = gate[j] / (1.f + expf(-gate[j])) * up[j];
+    store(out + at, gate, packed);
+  }
+}
+
 #ifdef PACKS
 // Many long rows of bf16, a warp each: the row stays in registers, at most PACKS 16-byte pieces a lane.
 __device__ __forceinline__ void unpack(float (&values)[8], uint4 piece) {
@@ -90,8 +147,7 @@ extern "C" __global__ void __launch_bounds__(256) rmsNormRows(uint4 *out, float 
 #endif
 
 extern "C" __global__ void rmsNorm(real *out, float *inverseRms, const real *x, const real *weight, i64 rows, int columns,
-                                   int whole, int lanes, float epsilon, const char *soon, i64 soonBytes) {
-  fetchAhead(soon, soonBytes);
+                                   int whole, int lanes, float epsilon) {
   Lane at = lane(lanes);
   bool valid = at.row < rows;
   if (!valid) at.row = rows - 1;  // The lane still takes part in the sums of its warp.
@@ -166,22 +222,21 @@ extern "C" __global__ void __launch_bounds__(256) normRotary(real *out, float *i
   store(out + at, values, packed);
 }
 
-// The new queries, keys and values of a decoding step, a head each: queries and keys are normed and turned, keys and values go to their
-// slots. Rows of q, k and v lie `pitch` elements apart: they are columns of one matrix; with 0 each is a matrix of its own.
-extern "C" __global__ void __launch_bounds__(256) turnAndStore(real *out, real *keys, real *values, const real *q, const real *k,
-                                                               const real *v, const real *queryWeight, const real *keyWeight,
-                                                               const int *positions, const float *table, const int *slots, int rows,
-                                                               int heads, int keyHeads, int pitch, float epsilon) {
+// The new queries, keys and values of a decoding step, a head each, columns of base + change: queries and keys are normed and turned, keys
+// and values go to their slots.
+extern "C" __global__ void __launch_bounds__(256) jointTurn(real *out, real *keys, real *values, const real *base, const real *change,
+                                                            const real *queryWeight, const real *keyWeight, const int *positions,
+                                                            const float *table, const int *slots, int rows, int heads, int keyHeads,
+                                                            float epsilon) {
+  awaitBefore();
   constexpr int columns = LANES * packed;
   int each = heads + 2 * keyHeads;
   Turn turn = turnOf(positions, table, rows, each);
-  i64 token = turn.row / each, slot = slots[token];
+  i64 token = turn.row / each, slot = slots[token], at = (i64)turn.row * columns + turn.column;
   int head = turn.row % each, keyHead = head < heads + keyHeads ? head - heads : head - heads - keyHeads;
   bool isQuery = head < heads, isValue = head >= heads + keyHeads;
-  i64 step = pitch > 0 ? pitch : (isQuery ? heads : keyHeads) * columns;
-  const real *from = (isQuery ? q : isValue ? v : k) + token * step + (isQuery ? head : keyHead) * columns + turn.column;
   float held[packed], turned[packed];
-  load(held, from, packed);
+  loadSum(held, base, change, at);
 #pragma unroll
   for (int j = 0; j < packed; j++) turned[j] = held[j];
   // Lanes of values take part too: sums go through whole warps.
