@@ -22,11 +22,11 @@ function groups(prompts: number, prompt: number, completions: readonly number[])
   return segments;
 }
 
-/** One query per row; `sizes` says how many rows share each prompt, and every row has another number of own keys. */
-function decoding(sizes: readonly number[], room: number): Segment[] {
+/** One query per row; `sizes` says how many rows share each prompt of at least `least` keys, and every row has another number of own keys. */
+function decoding(sizes: readonly number[], room: number, least = 0): Segment[] {
   let prompts = 0;
   const prefixes = sizes.flatMap((size, i) => {
-    const prefix = { prefixStart: prompts, prefixEnd: prompts + ((i * 37) % 90) };
+    const prefix = { prefixStart: prompts, prefixEnd: prompts + least + ((i * 37) % 90) };
     prompts = prefix.prefixEnd;
     return Array.from({ length: size }, () => prefix);
   });
@@ -76,6 +76,7 @@ export function largeCases(): OpCase[] {
       2,
       64,
     ),
+    attentionCase('decoding in whole groups', decoding([4, 8, 4, 4], 40, 9), 8, 2, 128),
     attentionCase('decoding in groups', decoding([20, 3, 1], 30), 6, 2, 32),
     attentionCase('decoding in groups', decoding([20, 3, 1], 30), 3, 3, 64),
     {

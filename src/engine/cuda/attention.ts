@@ -202,17 +202,19 @@ function decode(
 ): void {
   const rows = q.shape[0];
   const byTiles = q.dtype === 'bf16' && size <= mostFlashHead && queue.aligned(q, k, v);
-  const pieces = byTiles ? sharingPieces(segments, Math.floor((decodeQueries * keyHeads) / heads)) : rows;
+  const mostRows = Math.floor((decodeQueries * keyHeads) / heads);
+  const pieces = byTiles ? sharingPieces(segments, mostRows) : rows;
   const wanted = Math.ceil((blocksPerProcessor * queue.gpu.facts.multiprocessors) / (pieces * keyHeads));
   const splits = q.dtype === 'f32' ? exactSplits : Math.max(1, Math.min(mostSplits, wanted));
   const definitions = [...definitionsOf(q.dtype), `HEAD=${size}`, `GROUP=${heads / keyHeads}`];
   using scope = new Scope(device);
   const partial = scope.empty([splits > 1 ? rows * heads * splits * (size + 2) : 0], 'parts of decoding');
-  const shape = { grid: [splits, keyHeads, rows], block: 32 * warps, follows: byTiles } as const;
+  const shape = { grid: [splits, keyHeads, pieces], block: 32 * warps, follows: byTiles } as const;
   const parameters = [out, logSumExp, partial, q, k, v, segments.tensor, keyHeads, float(scale)];
   if (byTiles) {
     const sharedBytes = warps * decodeStages * 2 * 16 * (size + 8) * 2;
-    queue.launch('decode', 'decodeTiles', definitions, { ...shape, sharedBytes }, parameters);
+    const allWhole = pieces * mostRows === rows ? 1 : 0;
+    queue.launch('decode', 'decodeTiles', definitions, { ...shape, sharedBytes }, [...parameters, rows, allWhole]);
   } else queue.launch('decode', 'decodeParts', definitions, shape, parameters);
   if (splits === 1) return;
   const join = { grid: [rows * heads], block: Math.ceil(size / 32) * 32, follows: true } as const;

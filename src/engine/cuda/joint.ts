@@ -47,14 +47,14 @@ export function jointKernels(queue: Queue, blas: Blas, aside: Aside): Pick<Kerne
     },
     jointNorm(out, base, change, weight, epsilon) {
       const [rows, columns] = base.shape;
-      const shape = { grid: [rows], block: threads, follows: change === null } as const;
+      const shape = { grid: [rows], block: threads, follows: true } as const;
       const parameters = [out, base, change, weight, columns, float(epsilon)];
       const held = Math.ceil(columns / elementsPerAccess(base.dtype) / threads);
       queue.launch('rows', 'jointNorm', [...definitionsOf(base.dtype), `HELD=${held}`], shape, parameters);
     },
     jointSwiglu(out, base, change) {
       const pieces = out.size / elementsPerAccess(out.dtype);
-      const shape = { ...queue.over(pieces), follows: change === null };
+      const shape = { ...queue.over(pieces), follows: true };
       queue.launch('rows', 'jointSwiglu', definitionsOf(out.dtype), shape, [out, base, change, pieces, out.shape[1]]);
     },
     jointTurn(out, [keys, values], base, change, [queryWeight, keyWeight], epsilon, positions, table, slots) {
@@ -62,7 +62,7 @@ export function jointKernels(queue: Queue, blas: Blas, aside: Aside): Pick<Kerne
       const keyHeads = keys.shape[1];
       const lanes = size / elementsPerAccess(out.dtype);
       const rows = tokens * (heads + 2 * keyHeads);
-      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads, follows: change === null } as const;
+      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads, follows: true } as const;
       const inputs = [base, change, queryWeight, keyWeight, positions, table, slots];
       const parameters = [out, keys, values, ...inputs, rows, heads, keyHeads, float(epsilon)];
       queue.launch('rows', 'jointTurn', [...definitionsOf(out.dtype), `LANES=${lanes}`], shape, parameters);

@@ -226,8 +226,10 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *toke
   __shared__ int count;
   if (threadIdx.x == 0) count = 0;
   u32 bound = few ? boundOf(most, topK) : 0;
+  // Warp w has the ids of the w-th 32nd.
+  int share = ((columns + 31) / 32 + 31) / 32 * 32, begin = warp * share, end = min(columns, begin + share);
   double sum = 0;
-  eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int id, float logit) {
+  eachLogit(row, columns, begin, end, lane, 32, [&](int id, float logit) {
     sum += expf(logit - top);
     u32 key = keyOf(logit);
     if (!few || key < bound) return;
@@ -260,12 +262,13 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *toke
       if (shorter.key > cut.key || (shorter.key == cut.key && shorter.id < cut.id)) cut = shorter;
     }
     auto keeps = [=](int id, float logit) { return kept(cut, keyOf(logit), id) && (minP <= 0 || weight(logit) >= minP); };
-    // Warp w has the ids of the w-th 32nd; the unit interval is shared in order of id.
-    int share = ((columns + 31) / 32 + 31) / 32 * 32, begin = warp * share, end = min(columns, begin + share);
-    double mine = 0;
-    eachLogit(row, columns, begin, end, lane, 32, [&](int id, float logit) {
-      if (keeps(id, logit)) mine += weight(logit);
-    });
+    // The unit interval is shared in order of id. Where nothing is cut and the temperature is 1, the weights were summed above.
+    bool all = temperature == 1 && cut.key == 0 && cut.id == columns && minP <= 0;
+    double mine = all ? sum : 0;
+    if (!all)
+      eachLogit(row, columns, begin, end, lane, 32, [&](int id, float logit) {
+        if (keeps(id, logit)) mine += weight(logit);
+      });
     mine = sumWarp(mine);
     __shared__ double warpSums[32];
     __shared__ int drawn;
