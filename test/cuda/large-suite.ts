@@ -101,6 +101,7 @@ export function largeCases(): OpCase[] {
     sharedInputCase(200, 4096, 264, 32),
     ...[0, 1, 2].map((which) => unrecordedCase(which, { tokens: 256, outputs: [4096, 1024, 1024], rank: 32 })),
     ...[0, 1].map((which) => unrecordedCase(which, { tokens: 160, outputs: [9728, 9728], rank: 32 })),
+    ...[0, 2].map((which) => unrecordedCase(which, { tokens: 1100, outputs: [512, 128, 128], rank: 32 })),
     unrecordedCase(2, { tokens: 256, outputs: [512, 128, 128], rank: 32, factors: 2 }),
     unrecordedCase(1, { tokens: 1, outputs: [512, 512], rank: 64 }),
     unrecordedCase(0, { tokens: 256, channels: 1024, outputs: [2560], rank: 32, onto: true }),
