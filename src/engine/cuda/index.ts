@@ -16,6 +16,7 @@ import { Driver } from './driver.ts';
 import { cudaElementwiseKernels } from './elementwise.ts';
 import { Gpu } from './gpu.ts';
 import { Graphs } from './graphs.ts';
+import { learnKernels } from './learn.ts';
 import { importKoffi, libraryFolders, loadLibrary } from './libraries.ts';
 import { cudaMatmulKernels } from './matmul.ts';
 import { productKernels } from './products.ts';
@@ -85,6 +86,7 @@ function joinKernels(queue: Queue, blas: Blas, aside: Aside, home: () => Device)
     ...cudaMatmulKernels(queue, blas, home),
     ...productKernels(queue, blas, home),
     ...adaptedKernels(queue, blas, aside, home),
+    ...learnKernels(queue, home),
     ...cudaAttentionKernels(queue, home),
   };
 }
