@@ -3,7 +3,14 @@
 constexpr int tile = 64, width = (HEAD + 15) / 16 * 16, steps = width / 16;
 constexpr float log2e = 1.4426950408889634f;
 
-// Which 64 queries this block works on: tiles are counted over the segments, largest index first.
+// How many rows of a segment's first tile lie before its first query: tiles end where tiles of keys end, unless that takes one more of them.
+__device__ __forceinline__ int leadOf(const Segment &segment) {
+  int lead = (segment.keys() - segment.queries()) % tile;
+  return (segment.queries() + tile - 1) % tile + lead < tile ? lead : 0;
+}
+
+// Which 64 queries this block works on: tiles are counted over the segments, largest index first. Rows before the first query of a
+// segment repeat it, and are not stored.
 struct Tile {
   Segment segment;
   int start;
@@ -24,7 +31,7 @@ __device__ __forceinline__ Tile findTile(const Segment *segments, int count) {
         if (lane >= step) until += other;
       }
       int first = before + until - tiles;
-      if (wanted >= first && wanted < first + tiles) found = {segment, segment.queryStart + (wanted - first) * tile, true};
+      if (wanted >= first && wanted < first + tiles) found = {segment, segment.queryStart - leadOf(segment) + (wanted - first) * tile, true};
       before += __shfl_sync(~0u, until, 31);
     }
   }

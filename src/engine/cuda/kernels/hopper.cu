@@ -57,12 +57,13 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
   Segment segment = at.segment;
   int head = blockIdx.y, keyHead = head * keyHeads / heads, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto slot = [&](int key) { return segment.slot(key); };
-  fetch<128>(queries, q, heads, head, at.start, segment.queryEnd, [](int i) { return i; });
+  auto queryOf = [&](int i) { return max(i, segment.queryStart); };
+  fetch<128>(queries, q, heads, head, at.start, segment.queryEnd, queryOf);
   int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   int row[2], visible[2];
   for (int half = 0; half < 2; half++) {
     row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
-    visible[half] = segment.visible(min(row[half], segment.queryEnd - 1));
+    visible[half] = segment.visible(queryOf(min(row[half], segment.queryEnd - 1)));
   }
   float sum[2 * steps][4] = {}, most[2] = {-infinity, -infinity}, total[2] = {0, 0};
   float toLog2 = scale * log2e;
@@ -105,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     float whole = sumFour(total[half]);
-    if (row[half] >= segment.queryEnd) continue;
+    if (row[half] < segment.queryStart || row[half] >= segment.queryEnd) continue;
     i64 to = (i64)row[half] * heads + head;
     storeRow(out + to * HEAD, sum, half, 1.f / whole);
     if (lane % 4 == 0) logSumExp[to] = most[half] * scale + logf(whole);
@@ -127,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   int firstHead = blockIdx.y * SHARING, head = firstHead + group, keyHead = firstHead * keyHeads / heads;
   int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   auto slot = [&](int key) { return segment.slot(key); };
-  auto same = [](int i) { return i; };
+  auto queryOf = [&](int i) { return max(i, segment.queryStart); };
   auto prepare = [&](int start, int stage) {
     bf16 *to = buffers + stage * 2 * tileElements;
     if (start < end) {
@@ -138,8 +139,8 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   };
 #pragma unroll
   for (int other = 0; other < SHARING; other++) {
-    fetch<128 * SHARING>(first + 2 * other * tileElements, q, heads, firstHead + other, at.start, segment.queryEnd, same);
-    fetch<128 * SHARING>(first + (2 * other + 1) * tileElements, dOut, heads, firstHead + other, at.start, segment.queryEnd, same);
+    fetch<128 * SHARING>(first + 2 * other * tileElements, q, heads, firstHead + other, at.start, segment.queryEnd, queryOf);
+    fetch<128 * SHARING>(first + (2 * other + 1) * tileElements, dOut, heads, firstHead + other, at.start, segment.queryEnd, queryOf);
   }
   prepare(0, 0);
   prepare(tile, 1);
@@ -148,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   float normaliser[2], mean[2], toLog2 = scale * log2e;
   for (int half = 0; half < 2; half++) {
     row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
-    int query = min(row[half], segment.queryEnd - 1);
+    int query = queryOf(min(row[half], segment.queryEnd - 1));
     visible[half] = segment.visible(query);
     normaliser[half] = logSumExp[(i64)query * heads + head] * log2e;
     mean[half] = delta[(i64)query * heads + head];
@@ -191,7 +192,8 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   holdSums(sum);
 #pragma unroll
   for (int half = 0; half < 2; half++)
-    if (row[half] < segment.queryEnd) storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
+    if (row[half] >= segment.queryStart && row[half] < segment.queryEnd)
+      storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
 }
 
 // What a block works on, kept in shared memory: registers are full of sums.
