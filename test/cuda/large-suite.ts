@@ -63,7 +63,11 @@ export function largeCases(): OpCase[] {
   const frequencies = Float64Array.from({ length: 8 }, (_, i) => 100 ** (-i / 8));
   return [
     attentionCase('packed 3 of 700', groups(3, 1, [699]), 8, 2, 128),
+    attentionCase('packed 2 of 1023 behind a token', groups(2, 1, [1023]), 4, 2, 128),
+    attentionCase('one of 2200, too long to store gradients of scores', groups(1, 1, [2199]), 8, 1, 128),
+    attentionCase('one of 2600, gradients of scores stored by parts', groups(1, 1, [2599]), 8, 4, 64),
     attentionCase('groups of 2', groups(2, 150, [300, 77]), 4, 1, 64),
+    attentionCase('groups of 3', groups(3, 70, [130, 64, 65]), 3, 3, 128),
     attentionCase('groups of 2', groups(2, 150, [300, 77]), 4, 2, 96),
     attentionCase('decoding in groups', decoding([1, 4, 3, 70, 2, 6], 70), 8, 2, 128),
     attentionCase(
