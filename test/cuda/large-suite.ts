@@ -57,10 +57,19 @@ function attentionCase(
   };
 }
 
-export function largeCases(): OpCase[] {
-  const tokens = 4200;
+function turnCase(tokens: number, heads: number, size: number): OpCase {
   const positions = ints(Array.from({ length: tokens }, (_, t) => (t * 3) % 40));
-  const frequencies = Float64Array.from({ length: 8 }, (_, i) => 100 ** (-i / 8));
+  const frequencies = Float64Array.from({ length: size / 2 }, (_, i) => 100 ** ((-2 * i) / size));
+  return {
+    name: `normRotary ${tokens}×${heads}×${size}`,
+    inputs: { x: learn('x', [tokens, heads, size]), weight: frozen('gain', [size]), positions },
+    differences: false,
+    run: (tape, { x, weight, positions: at }, scope) =>
+      normRotary(tape, x, weight, 1e-5, at, rotaryTable(scope, 40, frequencies)),
+  };
+}
+
+export function largeCases(): OpCase[] {
   return [
     attentionCase('packed 3 of 700', groups(3, 1, [699]), 8, 2, 128),
     attentionCase('packed 2 of 1023 behind a token', groups(2, 1, [1023]), 4, 2, 128),
@@ -82,13 +91,9 @@ export function largeCases(): OpCase[] {
     ),
     attentionCase('decoding in groups', decoding([20, 3, 1], 30), 6, 2, 32),
     attentionCase('decoding in groups', decoding([20, 3, 1], 30), 3, 3, 64),
-    {
-      name: `normRotary ${tokens}×4×16`,
-      inputs: { x: learn('x', [tokens, 4, 16]), weight: frozen('gain', [16]), positions },
-      differences: false,
-      run: (tape, { x, weight, positions: at }, scope) =>
-        normRotary(tape, x, weight, 1e-5, at, rotaryTable(scope, 40, frequencies)),
-    },
+    turnCase(4200, 4, 16),
+    turnCase(700, 24, 128),
+    turnCase(2800, 6, 64),
     {
       name: 'rmsNorm 1100×2560',
       inputs: { x: learn('x', [1100, 2560]), weight: learn('gain', [2560]) },

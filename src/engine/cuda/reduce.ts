@@ -26,6 +26,9 @@ const mostParts = 512;
 /** Number of long rows that keep the GPU busy with a warp each, and the most pieces in which a warp holds its row. */
 const manyRows = 1024;
 const mostPieces = 16;
+/** Number of heads of all tokens that keep the GPU busy where a thread takes several of a token, and how many it takes. */
+const manyHeads = 16_384;
+const headsTogether = 4;
 
 export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums> {
   const columns = (count: number, rows = 1): Shape3 => ({
@@ -146,9 +149,11 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
         home().kernels.rotary(out, out, positions, table, false);
         return;
       }
-      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads } as const;
+      const each = rows >= manyHeads && heads % headsTogether === 0 ? headsTogether : 1;
+      const shape = { grid: [Math.ceil(rows / each / (threads / lanes))], block: threads } as const;
       const parameters = [out, inverseRms, x, weight, positions, table, rows, heads, float(epsilon)];
-      queue.launch('rows', 'normRotary', [...definitionsOf(x.dtype), `LANES=${lanes}`], shape, parameters);
+      const definitions = [...definitionsOf(x.dtype), `LANES=${lanes}`, `ROWS=${each}`];
+      queue.launch('rows', 'normRotary', definitions, shape, parameters);
     },
     normRotaryBackward(dx, dy, x, weight, inverseRms, positions, table) {
       const [tokens, heads, columns] = x.shape;

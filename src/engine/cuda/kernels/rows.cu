@@ -113,18 +113,21 @@ extern "C" __global__ void rmsNorm(real *out, float *inverseRms, const real *x, 
 
 #ifdef LANES
 // RMSNorm of every head, then its rotation: x [tokens, heads, columns]. LANES threads hold `packed` columns each of a row, so that the
-// other half of a pair is LANES / 2 away.
+// other half of a pair is LANES / 2 away. They take ROWS neighbouring heads of a token one after the other, read beforehand.
+#ifndef ROWS
+#define ROWS 1
+#endif
 struct Turn {
   int row, column;
   bool valid, second;
   float cosines[packed], sines[packed];
 };
-__device__ __forceinline__ Turn turnOf(const int *positions, const float *table, int rows, int heads) {
+template <int each> __device__ __forceinline__ Turn turnOf(const int *positions, const float *table, int rows, int heads) {
   constexpr int columns = LANES * packed, half = columns / 2;
   Turn turn;
-  turn.row = blockIdx.x * (256 / LANES) + threadIdx.x / LANES;
+  turn.row = (blockIdx.x * (256 / LANES) + threadIdx.x / LANES) * each;
   turn.valid = turn.row < rows;
-  if (!turn.valid) turn.row = rows - 1;  // The lane still takes part in the sums of its warp.
+  if (!turn.valid) turn.row = rows - each;  // The lane still takes part in the sums of its warp.
   turn.column = threadIdx.x % LANES * packed;
   turn.second = turn.column >= half;
   const float *angle = table + (i64)positions[turn.row / heads] * columns + (turn.second ? turn.column - half : turn.column);
@@ -140,24 +143,31 @@ __device__ __forceinline__ float sumLanes(float x) {
 extern "C" __global__ void __launch_bounds__(256) normRotary(real *out, float *inverseRms, const real *x, const real *weight,
                                                              const int *positions, const float *table, int rows, int heads, float epsilon) {
   constexpr int columns = LANES * packed;
-  Turn turn = turnOf(positions, table, rows, heads);
+  Turn turn = turnOf<ROWS>(positions, table, rows, heads);
   i64 at = (i64)turn.row * columns + turn.column;
-  float values[packed], gains[packed], squares = 0;
-  load(values, x + at, packed);
+  Pack held[ROWS];
+#pragma unroll
+  for (int row = 0; row < ROWS; row++) held[row] = *(const Pack *)(x + at + row * columns);
+  float values[packed], gains[packed];
   load(gains, weight + turn.column, packed);
 #pragma unroll
-  for (int j = 0; j < packed; j++) squares += values[j] * values[j];
-  float r = 1.f / sqrtf(sumLanes(squares) / columns + epsilon);
+  for (int row = 0; row < ROWS; row++) {
+    float squares = 0;
 #pragma unroll
-  for (int j = 0; j < packed; j++) {
-    real rounded;
-    narrow(rounded, values[j] * r * gains[j]);
-    float own = widen(rounded), other = __shfl_xor_sync(~0u, own, LANES / 2);
-    values[j] = own * turn.cosines[j] + (turn.second ? other : -other) * turn.sines[j];
+    for (int j = 0; j < packed; j++) values[j] = widen(held[row].at[j]);
+#pragma unroll
+    for (int j = 0; j < packed; j++) squares += values[j] * values[j];
+    float r = 1.f / sqrtf(sumLanes(squares) / columns + epsilon);
+#pragma unroll
+    for (int j = 0; j < packed; j++) {
+      real rounded;
+      narrow(rounded, values[j] * r * gains[j]);
+      float own = widen(rounded), other = __shfl_xor_sync(~0u, own, LANES / 2);
+      values[j] = own * turn.cosines[j] + (turn.second ? other : -other) * turn.sines[j];
+    }
+    if (turn.valid && turn.column == 0) inverseRms[turn.row + row] = r;
+    if (turn.valid) store(out + at + row * columns, values, packed);
   }
-  if (!turn.valid) return;
-  if (turn.column == 0) inverseRms[turn.row] = r;
-  store(out + at, values, packed);
 }
 
 // The gradient of that: dy [tokens, heads, columns] is turned back, then goes through the norm.
@@ -165,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(256) normRotaryBackward(real *dx, c
                                                                      const float *inverseRms, const int *positions, const float *table,
                                                                      int rows, int heads) {
   constexpr int columns = LANES * packed;
-  Turn turn = turnOf(positions, table, rows, heads);
+  Turn turn = turnOf<1>(positions, table, rows, heads);
   i64 at = (i64)turn.row * columns + turn.column;
   float values[packed], gains[packed], upstream[packed], r = inverseRms[turn.row], sum = 0;
   load(values, x + at, packed);
