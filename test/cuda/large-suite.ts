@@ -2,7 +2,16 @@
  * Shapes too large for the reference device, at which kernels take paths of their own: many tiles, long strips, heads together. The
  * bf16 device is compared with the float32 one, which is compared with the reference at smaller shapes.
  */
-import { attention, matmul, normRotary, rmsNorm, rotaryTable, type Segment, Segments } from '../../src/engine/index.ts';
+import {
+  attention,
+  logProb,
+  matmul,
+  normRotary,
+  rmsNorm,
+  rotaryTable,
+  type Segment,
+  Segments,
+} from '../../src/engine/index.ts';
 import { frozen, ints, learn, type OpCase } from '../device/case.ts';
 import { sharedInputCase, unrecordedCase } from '../device/cases-adapter.ts';
 
@@ -69,6 +78,17 @@ function turnCase(tokens: number, heads: number, size: number): OpCase {
   };
 }
 
+/** Log-probabilities under a frozen head, whose gradient is computed with the logits. */
+function headCase(count: number, channels: number, vocabulary: number): OpCase {
+  const ids = ints(Array.from({ length: count }, (_, i) => (i * 7919 * 13) % vocabulary));
+  return {
+    name: `logProb ${count}×${channels}→${vocabulary} of a frozen head`,
+    inputs: { hidden: learn('hidden', [count, channels]), head: frozen('head', [vocabulary, channels]), ids },
+    differences: false,
+    run: (tape, { hidden, head, ids: targets }) => logProb(tape, hidden, head, targets),
+  };
+}
+
 export function largeCases(): OpCase[] {
   return [
     attentionCase('packed 3 of 700', groups(3, 1, [699]), 8, 2, 128),
@@ -91,6 +111,9 @@ export function largeCases(): OpCase[] {
     ),
     attentionCase('decoding in groups', decoding([20, 3, 1], 30), 6, 2, 32),
     attentionCase('decoding in groups', decoding([20, 3, 1], 30), 3, 3, 64),
+    headCase(37, 16, 151_936),
+    headCase(5, 32, 40_004),
+    headCase(3, 16, 163_840),
     turnCase(4200, 4, 16),
     turnCase(700, 24, 128),
     turnCase(2800, 6, 64),

@@ -17,6 +17,8 @@ type Rows = 'gatherRows' | 'scatterRows' | 'scatterPair' | 'scatterAddRows';
 type Norm = 'rmsNorm' | 'rmsNormBackward' | 'normRotary' | 'normRotaryBackward';
 type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'logSoftmaxSlope' | 'scaleRows' | 'sample';
 
+/** Blocks that hold a long row together, in registers: which GPUs can, and for how many columns that is worth while. */
+const cluster = { capability: 90, blocks: 8, threads: 512, leastColumns: 32_768, mostPieces: 10 } as const;
 const columnsPerBlock = 32;
 const threads = 256;
 const wideThreads = 1024;
@@ -208,6 +210,14 @@ export function lossKernels(queue: Queue): Pick<Kernels, Loss> {
       if (logp.size === 0) return;
       const columns = logits.shape[1];
       const whole = columns % 4 === 0 && queue.aligned(slope, logits) ? 1 : 0;
+      const pieces = Math.ceil(columns / 4 / (cluster.blocks * cluster.threads));
+      const clusters = queue.gpu.facts.capability === cluster.capability && columns >= cluster.leastColumns;
+      if (clusters && whole === 1 && pieces <= cluster.mostPieces) {
+        const definitions = [...definitionsOf(slope.dtype), `PIECES=${pieces}`];
+        const blocks = { grid: [cluster.blocks * logp.size], block: cluster.threads } as const;
+        queue.launch('rows', 'logSoftmaxSlopeOnce', definitions, blocks, [slope, logp, logits, targets, columns]);
+        return;
+      }
       const shape = { grid: [logp.size], block: wideThreads } as const;
       const parameters = [slope, logp, logits, targets, columns, whole];
       queue.launch('rows', 'logSoftmaxSlope', definitionsOf(slope.dtype), shape, parameters);

@@ -292,6 +292,68 @@ extern "C" __global__ void __launch_bounds__(1024) logSoftmaxSlope(real *slope, 
   for (int c = 4 * fours + threadIdx.x; c < columns; c += blockDim.x) narrow(out[c], slopeOf(c, row[c]));
 }
 
+#ifdef PIECES
+// The same by eight blocks a row (Hopper's clusters), at most PIECES times four columns a thread: these stay in registers, so that the
+// logits are read once. `columns` is a multiple of four, rows are aligned. grid: 8 · rows.
+constexpr int clusterBlocks = 8, clusterThreads = 512;
+struct alignas(8) BlockSum {
+  float top, sum;
+};
+extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(512, 2)
+    logSoftmaxSlopeOnce(real *slope, float *logp, const float *logits, const int *targets, int columns) {
+  __shared__ BlockSum own;
+  int row = blockIdx.x / clusterBlocks, block = blockIdx.x % clusterBlocks, first = block * clusterThreads + threadIdx.x;
+  int fours = columns / 4, target = targets[row];
+  const float4 *from = (const float4 *)(logits + (i64)row * columns);
+  float4 held[PIECES];
+#pragma unroll
+  for (int i = 0; i < PIECES; i++) {
+    int at = first + i * clusterBlocks * clusterThreads;
+    held[i] = at < fours ? from[at] : float4{-infinity, -infinity, -infinity, -infinity};
+  }
+  float most = -infinity, sum = 0;
+#pragma unroll
+  for (int i = 0; i < PIECES; i++) most = fmaxf(most, fmaxf(fmaxf(held[i].x, held[i].y), fmaxf(held[i].z, held[i].w)));
+  most = maxBlock(most);
+#pragma unroll
+  for (int i = 0; i < PIECES; i++)
+    if (most > -infinity) sum += expf(held[i].x - most) + expf(held[i].y - most) + expf(held[i].z - most) + expf(held[i].w - most);
+  sum = sumBlock(sum);
+  if (threadIdx.x == 0) own = {most, sum};
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+  // Every thread adds the sums of the eight blocks, in their order.
+  BlockSum all[clusterBlocks];
+  float top = -infinity, total = 0;
+#pragma unroll
+  for (int other = 0; other < clusterBlocks; other++) {
+    u32 address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(sharedAddress(&own)), "r"(other));
+    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];" : "=f"(all[other].top), "=f"(all[other].sum) : "r"(address) : "memory");
+    top = fmaxf(top, all[other].top);
+  }
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+#pragma unroll
+  for (int other = 0; other < clusterBlocks; other++)
+    if (all[other].top > -infinity) total += all[other].sum * expf(all[other].top - top);
+  float logTotal = logf(total), normaliser = top + logTotal;
+  RealFour *to = (RealFour *)(slope + (i64)row * columns);
+#pragma unroll
+  for (int i = 0; i < PIECES; i++) {
+    int at = first + i * clusterBlocks * clusterThreads;
+    float values[4] = {held[i].x, held[i].y, held[i].z, held[i].w};
+    RealFour result;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      if (4 * at + j == target) logp[row] = values[j] - top - logTotal;
+      narrow(result.at[j], (4 * at + j == target ? 1.f : 0.f) - expf(values[j] - normaliser));
+    }
+    if (at < fours) to[at] = result;
+  }
+  // No block ends while others may read its sum.
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+#endif
+
 // out [rows, columns] = x · scales [rows]. One block per row.
 extern "C" __global__ void scaleRows(real *out, const real *x, const float *scales, int columns, int whole) {
   i64 base = (i64)blockIdx.x * columns;
