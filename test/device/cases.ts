@@ -284,6 +284,7 @@ function tokens(): OpCase[] {
     [9, 5, 7],
     [0, 4, 5],
     [60, 33, 70],
+    [3, 2, 40_004],
     [17, 3, 300_000],
   ].flatMap(([count, channels, vocabulary]): OpCase[] => {
     const ids = ints(Array.from({ length: count }, (_, i) => (i * i * 7 + 3) % vocabulary));

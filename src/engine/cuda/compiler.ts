@@ -28,6 +28,7 @@ export const kernelFiles = [
   'flash',
   'hopper',
   'change',
+  'learn',
   'sample',
 ] as const;
 export type KernelFile = (typeof kernelFiles)[number];

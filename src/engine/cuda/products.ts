@@ -1,6 +1,6 @@
 /**
  * Products that belong together: several weights that share an input, and the change of a split adapter. Weights that lie side by
- * side in memory are one matrix, or a batch of equal ones: one product where a few rows would not keep the GPU busy.
+ * side in memory are one matrix, or a batch of equal ones: one product where a few rows or columns would not keep the GPU busy.
  */
 import type { Device, Kernels } from '../index.ts';
 import { bytesOf, Scope, type Tensor } from '../index.ts';
@@ -11,6 +11,8 @@ import { definitionsOf, elementsPerAccess, type Queue } from './queue.ts';
 
 /** Most rows with which a product alone leaves processors idle. */
 export const fewRows = 256;
+/** Most columns with which a product alone leaves processors idle, whatever its rows: the bottlenecks of adapters. */
+const fewColumns = 256;
 
 export const transposed = { transposeA: false, transposeB: true } as const;
 
@@ -51,7 +53,7 @@ export function sideBySide(tensors: readonly Tensor[]): boolean {
   });
 }
 
-/** One batched product, for a few rows and weights of equal shape; `addend` is the first of as many tensors, or null. */
+/** One batched product, for a few rows or columns and weights of equal shape; `addend` is the first of as many tensors, or null. */
 export function multiplyBatch(
   queue: Queue,
   blas: Blas,
@@ -63,7 +65,8 @@ export function multiplyBatch(
   const [N, K] = weights[0].shape;
   const [M] = x.shape;
   const equal = weights.every(({ shape }) => shape[0] === N);
-  if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || M > fewRows || N === 0 || !equal) return false;
+  if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || N === 0 || !equal) return false;
+  if (M > fewRows && (N > fewColumns || outs.length === 1)) return false;
   if (!sideBySide(weights) || !sideBySide(outs)) return false;
   return multiplyLarge(queue, blas, outs[0], addend, x, weights[0], transposed, { batch: outs.length, M, N, K }, true);
 }

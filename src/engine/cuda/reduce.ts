@@ -17,6 +17,8 @@ type Rows = 'gatherRows' | 'scatterRows' | 'scatterPair' | 'scatterAddRows';
 type Norm = 'rmsNorm' | 'rmsNormBackward' | 'normRotary' | 'normRotaryBackward';
 type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'logSoftmaxSlope' | 'scaleRows' | 'sample';
 
+/** Blocks that hold a long row together, in registers: which GPUs can, and for how many columns that is worth while. */
+const cluster = { capability: 90, blocks: 8, threads: 512, leastColumns: 32_768, mostPieces: 10 } as const;
 const columnsPerBlock = 32;
 const threads = 256;
 const wideThreads = 1024;
@@ -28,6 +30,9 @@ const manyRows = 1024;
 const mostPieces = 16;
 /** How many lanes may share a head that is turned. */
 export const turnLanes = [2, 4, 8, 16, 32];
+/** Number of heads of all tokens that keep the GPU busy where a thread takes several of a token, and how many it takes. */
+const manyHeads = 16_384;
+const headsTogether = 4;
 
 export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums> {
   const columns = (count: number, rows = 1): Shape3 => ({
@@ -148,9 +153,11 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
         home().kernels.rotary(out, out, positions, table, false);
         return;
       }
-      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads } as const;
+      const each = rows >= manyHeads && heads % headsTogether === 0 ? headsTogether : 1;
+      const shape = { grid: [Math.ceil(rows / each / (threads / lanes))], block: threads } as const;
       const parameters = [out, inverseRms, x, weight, positions, table, rows, heads, float(epsilon)];
-      queue.launch('rows', 'normRotary', [...definitionsOf(x.dtype), `LANES=${lanes}`], shape, parameters);
+      const definitions = [...definitionsOf(x.dtype), `LANES=${lanes}`, `ROWS=${each}`];
+      queue.launch('rows', 'normRotary', definitions, shape, parameters);
     },
     normRotaryBackward(dx, dy, x, weight, inverseRms, positions, table) {
       const [tokens, heads, columns] = x.shape;
@@ -205,6 +212,14 @@ export function lossKernels(queue: Queue): Pick<Kernels, Loss> {
       if (logp.size === 0) return;
       const columns = logits.shape[1];
       const whole = columns % 4 === 0 && queue.aligned(slope, logits) ? 1 : 0;
+      const pieces = Math.ceil(columns / 4 / (cluster.blocks * cluster.threads));
+      const clusters = queue.gpu.facts.capability === cluster.capability && columns >= cluster.leastColumns;
+      if (clusters && whole === 1 && pieces <= cluster.mostPieces) {
+        const definitions = [...definitionsOf(slope.dtype), `PIECES=${pieces}`];
+        const blocks = { grid: [cluster.blocks * logp.size], block: cluster.threads } as const;
+        queue.launch('rows', 'logSoftmaxSlopeOnce', definitions, blocks, [slope, logp, logits, targets, columns]);
+        return;
+      }
       const shape = { grid: [logp.size], block: wideThreads } as const;
       const parameters = [slope, logp, logits, targets, columns, whole];
       queue.launch('rows', 'logSoftmaxSlope', definitionsOf(slope.dtype), shape, parameters);

@@ -10,6 +10,7 @@
  */
 import { ShapeError } from '../../base/index.ts';
 import type { Gradients } from '../gradients.ts';
+import type { BlockGradient } from '../kernels.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
@@ -236,7 +237,22 @@ function undo(
     input = scope.empty(x.shape, 'input again', x.dtype);
     makeInput(input, dx, gradients);
   }
-  for (const i of lastFirst) learnLayer(tape, input, layers[i], hs[i], coefficients, dys[i], dhs[i], gradients);
+  const factors: BlockGradient[] = [];
+  for (const i of lastFirst) {
+    const parts = { h: hs[i], dy: dys[i], dh: dhs[i] };
+    if (kernels.learnBlocks === undefined || layers[i].probe?.learning !== undefined)
+      learnFactors(tape, input, layers[i], coefficients, parts, gradients);
+    else collectFactors(factors, input, layers[i], parts, gradients);
+    learnRest(tape, input, layers[i], coefficients, parts, gradients);
+  }
+  if (factors.length > 0) kernels.learnBlocks?.(factors, coefficients.learn, layers[0].adapter.rank);
+}
+
+/** What a layer's gradients are made of: the bottleneck, the gradient at the output and the one at the bottleneck. */
+interface LayerParts {
+  readonly h: Tensor;
+  readonly dy: Tensor;
+  readonly dh: Tensor;
 }
 
 /** dx (+)= what comes through the weights and through the branches. */
@@ -269,15 +285,25 @@ function passToInput(
   }
 }
 
-/** Gradients of a layer's own parameters, and of the scale of a probe. */
-function learnLayer(
+/** Notes down the gradients of a layer's factors, for all layers of the input to be computed together. */
+function collectFactors(
+  factors: BlockGradient[],
+  x: Tensor,
+  { adapter }: AdaptedLayer,
+  { h, dy, dh }: LayerParts,
+  gradients: Gradients,
+): void {
+  gradients.into(adapter.learnUp, (out, accumulate) => factors.push({ out, h, x: dy, accumulate }));
+  gradients.into(adapter.learnDown, (out, accumulate) => factors.push({ out, h: dh, x, accumulate }));
+}
+
+/** Gradients of a layer's factors. */
+function learnFactors(
   tape: Tape,
   x: Tensor,
-  { weight, bias, adapter, probe }: AdaptedLayer,
-  h: Tensor,
-  { forward, learn }: BlockCoefficients,
-  dy: Tensor,
-  dh: Tensor,
+  { adapter, probe }: AdaptedLayer,
+  { learn }: BlockCoefficients,
+  { h, dy, dh }: LayerParts,
   gradients: Gradients,
 ): void {
   const { kernels } = tape.device;
@@ -293,15 +319,28 @@ function learnLayer(
     kernels.matmul(dDown, learning, x, { transposeA: true, transposeB: false, accumulate });
     probe?.learning?.(learning);
   });
+}
+
+/** Gradients of a layer's weight and bias, and of the scale of a probe. */
+function learnRest(
+  tape: Tape,
+  x: Tensor,
+  { weight, bias, adapter, probe }: AdaptedLayer,
+  { forward }: BlockCoefficients,
+  { h, dy, dh }: LayerParts,
+  gradients: Gradients,
+): void {
+  const { kernels } = tape.device;
   gradients.into(weight, (dw, accumulate) =>
     kernels.matmul(dw, dy, x, { transposeA: true, transposeB: false, accumulate }),
   );
   if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, dy, accumulate));
   if (probe?.scale === undefined) return;
   const { ones, ranges } = probe.scale;
+  using scope = new Scope(tape.device);
   gradients.overwrite([ones], ([dOnes]) => {
     const weighted = scope.empty(h.shape, 'weighted bottleneck gradient', x.dtype);
-    kernels.scaleBlocks(weighted, dh, forward, rank, 0);
+    kernels.scaleBlocks(weighted, dh, forward, adapter.rank, 0);
     kernels.binary('multiply', weighted, weighted, h);
     kernels.segmentSum(dOnes, weighted, ranges);
   });

@@ -57,12 +57,13 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
   Segment segment = at.segment;
   int head = blockIdx.y, keyHead = head * keyHeads / heads, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto slot = [&](int key) { return segment.slot(key); };
-  fetch<128>(queries, q, heads, head, at.start, segment.queryEnd, [](int i) { return i; });
+  auto queryOf = [&](int i) { return max(i, segment.queryStart); };
+  fetch<128>(queries, q, heads, head, at.start, segment.queryEnd, queryOf);
   int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   int row[2], visible[2];
   for (int half = 0; half < 2; half++) {
     row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
-    visible[half] = segment.visible(min(row[half], segment.queryEnd - 1));
+    visible[half] = segment.visible(queryOf(min(row[half], segment.queryEnd - 1)));
   }
   float sum[2 * steps][4] = {}, most[2] = {-infinity, -infinity}, total[2] = {0, 0};
   float toLog2 = scale * log2e;
@@ -105,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     float whole = sumFour(total[half]);
-    if (row[half] >= segment.queryEnd) continue;
+    if (row[half] < segment.queryStart || row[half] >= segment.queryEnd) continue;
     i64 to = (i64)row[half] * heads + head;
     storeRow(out + to * HEAD, sum, half, 1.f / whole);
     if (lane % 4 == 0) logSumExp[to] = most[half] * scale + logf(whole);
@@ -127,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   int firstHead = blockIdx.y * SHARING, head = firstHead + group, keyHead = firstHead * keyHeads / heads;
   int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   auto slot = [&](int key) { return segment.slot(key); };
-  auto same = [](int i) { return i; };
+  auto queryOf = [&](int i) { return max(i, segment.queryStart); };
   auto prepare = [&](int start, int stage) {
     bf16 *to = buffers + stage * 2 * tileElements;
     if (start < end) {
@@ -138,8 +139,8 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   };
 #pragma unroll
   for (int other = 0; other < SHARING; other++) {
-    fetch<128 * SHARING>(first + 2 * other * tileElements, q, heads, firstHead + other, at.start, segment.queryEnd, same);
-    fetch<128 * SHARING>(first + (2 * other + 1) * tileElements, dOut, heads, firstHead + other, at.start, segment.queryEnd, same);
+    fetch<128 * SHARING>(first + 2 * other * tileElements, q, heads, firstHead + other, at.start, segment.queryEnd, queryOf);
+    fetch<128 * SHARING>(first + (2 * other + 1) * tileElements, dOut, heads, firstHead + other, at.start, segment.queryEnd, queryOf);
   }
   prepare(0, 0);
   prepare(tile, 1);
@@ -148,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   float normaliser[2], mean[2], toLog2 = scale * log2e;
   for (int half = 0; half < 2; half++) {
     row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
-    int query = min(row[half], segment.queryEnd - 1);
+    int query = queryOf(min(row[half], segment.queryEnd - 1));
     visible[half] = segment.visible(query);
     normaliser[half] = logSumExp[(i64)query * heads + head] * log2e;
     mean[half] = delta[(i64)query * heads + head];
@@ -191,43 +192,68 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   holdSums(sum);
 #pragma unroll
   for (int half = 0; half < 2; half++)
-    if (row[half] < segment.queryEnd) storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
+    if (row[half] >= segment.queryStart && row[half] < segment.queryEnd)
+      storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
 }
 
 // What a block works on, kept in shared memory: registers are full of sums.
 struct Item {
-  int start, head, from, until, queryEnd, part, valid;
+  int start, head, from, until, queryStart, queryEnd, part, valid;
+  // Number of the pair of these queries and the tile of keys that begins at key 0, if it were one of the part.
+  int pair;
 };
 constexpr int itemRing = 8;
 
-// dk and dv of 128 keys, 64 a warpgroup: rows of the products are keys. Queries are on their way two items ahead. grid: key heads, tiles
-// of 128 keys.
+// Gradients of scores go to memory where the gradient of the queries is made of them: [heads, pairs of tiles, 64 keys, 64 queries]. A row is a
+// row of a panel (warpgroup.cuh); its queries stand in the order in which threads hold them, eight after the other.
+constexpr int pairElements = tile * tile;
+__device__ __forceinline__ int queryAt(int place) { return place / 32 * 32 + place % 8 / 2 * 8 + place / 8 % 4 * 2 + place % 2; }
+__device__ __forceinline__ void storePair(bf16 *to, const u32 (&changes)[4][4]) {
+  int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+#pragma unroll
+  for (int half = 0; half < 2; half++)
+#pragma unroll
+    for (int k = 0; k < 4; k += 2) {
+      int row = warp * 16 + lane / 4 + 8 * half, chunk = 2 * k + lane % 4;
+      *(uint4 *)(to + row * 64 + (chunk ^ row) % 8 * 8) = {changes[k][half], changes[k][2 + half], changes[k + 1][half], changes[k + 1][2 + half]};
+    }
+}
+
+// dk and dv of 128 keys, 64 a warpgroup: rows of the products are keys. Queries are on their way two items ahead. Gradients of scores are
+// stored, unless `pairs` is null. grid: key heads from `firstKeyHead` on, tiles of 128 keys.
 extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, bf16 *dv, const bf16 *dOut, const float *delta,
                                                                       const float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                                       const Segment *segments, int count, int keyCount, int heads,
-                                                                      int keyHeads, float scale, int spread) {
+                                                                      int keyHeads, float scale, int spread, int firstKeyHead,
+                                                                      bf16 *pairs, int pairsPerHead) {
   extern __shared__ uint4 memory[];
   bf16 *first = panels(memory), *buffers = first + 4 * tileElements;
   __shared__ float normalisers[stages][tile], means[stages][tile];
   __shared__ Cursor cursor;
   __shared__ Item items[itemRing];
-  int firstKey = keyTile(spread) * 2 * tile, lastKey = min(keyCount, firstKey + 2 * tile), keyHead = blockIdx.x, group = heads / keyHeads;
+  int firstKey = keyTile(spread) * 2 * tile, lastKey = min(keyCount, firstKey + 2 * tile);
+  int keyHead = firstKeyHead + blockIdx.x, group = heads / keyHeads;
   if (firstKey >= keyCount) return;
   int own = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   auto same = [](int i) { return i; };
   auto find = [&](int i) {
-    cursor.seek(segments, count, firstKey, lastKey, group);
-    items[i % itemRing] = {cursor.start, keyHead * group + cursor.head, cursor.from, cursor.until, cursor.segment.queryEnd, cursor.part,
-                           cursor.index < count};
+    cursor.seek(segments, count, firstKey, lastKey, group, pairs != nullptr);
+    const Segment &segment = cursor.segment;
+    Keys prefix = keysOf(segment, 0), own = keysOf(segment, 1);
+    int number = (cursor.start - segment.queryStart + leadOf(segment)) / tile * (prefix.tiles() + own.tiles());
+    int pair = cursor.before + number + (cursor.part == 0 ? -prefix.firstTile() : prefix.tiles() - own.firstTile());
+    items[i % itemRing] = {cursor.start, keyHead * group + cursor.head, cursor.from, cursor.until, segment.queryStart, segment.queryEnd,
+                           cursor.part, cursor.index < count, pair};
   };
   auto prepare = [&](int i) {
     Item item = items[i % itemRing];
     if (item.valid) {
       bf16 *to = buffers + i % stages * 2 * tileElements;
-      fetch<256>(to, q, heads, item.head, item.start, item.queryEnd, same);
-      fetch<256>(to + tileElements, dOut, heads, item.head, item.start, item.queryEnd, same);
+      auto queryOf = [&](int i) { return max(i, item.queryStart); };
+      fetch<256>(to, q, heads, item.head, item.start, item.queryEnd, queryOf);
+      fetch<256>(to + tileElements, dOut, heads, item.head, item.start, item.queryEnd, queryOf);
       if (threadIdx.x < tile) {
-        i64 query = min(item.start + (int)threadIdx.x, item.queryEnd - 1);
+        i64 query = queryOf(min(item.start + (int)threadIdx.x, item.queryEnd - 1));
         normalisers[i % stages][threadIdx.x] = logSumExp[query * heads + item.head] * log2e;
         means[i % stages][threadIdx.x] = delta[query * heads + item.head];
       }
@@ -273,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, 
     holdSums(sumKey);
     holdSums(scores);
     const Item &item = items[i % itemRing];
-    bool whole = ownFirst >= item.from && ownLast <= item.until && item.start + tile <= item.queryEnd &&
+    bool whole = ownFirst >= item.from && ownLast <= item.until && item.start >= item.queryStart && item.start + tile <= item.queryEnd &&
                  (item.part == 0 || ownLast <= item.until - (item.queryEnd - 1 - item.start));
     if (whole) {
 #pragma unroll
@@ -286,7 +312,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, 
 #pragma unroll
         for (int c = 0; c < 4; c++) {
           int query = item.start + 8 * j + lane % 4 * 2 + c % 2, mine = ownFirst + warp * 16 + lane / 4 + c / 2 * 8;
-          bool seen = (mine >= item.from) & (mine < item.until) & (query < item.queryEnd) &
+          bool seen = (mine >= item.from) & (mine < item.until) & (query >= item.queryStart) & (query < item.queryEnd) &
                       ((item.part == 0) | (mine < item.until - (item.queryEnd - 1 - query)));
           float chance = powerOfTwo(scores[j][c] * toLog2 - normaliser[8 * j + c % 2]);
           scores[j][c] = seen ? chance : 0.f;
@@ -304,6 +330,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, 
 #pragma unroll
       for (int c = 0; c < 4; c++) scores[j][c] *= slopes[j][c] - mean[8 * j + c % 2];
     packWeights(changes, scores);
+    if (pairs != nullptr && ownFirst < item.until && ownFirst + tile > item.from) {
+      int head = item.head - firstKeyHead * group;
+      storePair(pairs + ((i64)head * pairsPerHead + item.pair + ownFirst / tile) * pairElements, changes);
+    }
     earlier = queries;
     awaitProducts<0>();
     holdSums(sumValue);
@@ -320,5 +350,78 @@ extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, 
     if (key >= ownLast) continue;
     storeRow(dk + ((i64)key * keyHeads + keyHead) * HEAD, sumKey, half, scale);
     storeRow(dv + ((i64)key * keyHeads + keyHead) * HEAD, sumValue, half, 1.f);
+  }
+}
+
+// How many pairs the segments before that of these queries have.
+__device__ __forceinline__ int pairsBefore(const Segment *segments, int count, const Segment &own) {
+  __shared__ int total;
+  if (threadIdx.x < 32) {
+    int sum = 0;
+    for (int i = threadIdx.x; i < count; i += 32)
+      if (segments[i].queryStart < own.queryStart) sum += pairsOf(segments[i]);
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) sum += __shfl_xor_sync(~0u, sum, step);
+    if (threadIdx.x == 0) total = sum;
+  }
+  __syncthreads();
+  return total;
+}
+
+// dq of 64 queries of SHARING neighbouring heads, a warpgroup each, from the gradients of scores that flashKeyGradient has stored. Both
+// factors come two tiles ahead. grid: tiles of queries (an upper bound), heads / SHARING from those of `firstKeyHead` on.
+constexpr int sumStages = 3, sumElements = tileElements + SHARING * pairElements;
+extern "C" __global__ void __launch_bounds__(128 * SHARING, 2) flashQuerySums(bf16 *dq, const bf16 *pairs, int pairsPerHead, const bf16 *k,
+                                                                              const Segment *segments, int count, int keyCount, int heads,
+                                                                              int keyHeads, float scale, int firstKeyHead) {
+  extern __shared__ uint4 memory[];
+  bf16 *buffers = panels(memory);
+  Tile at = findTile(segments, count);
+  if (!at.valid) return;
+  Segment segment = at.segment;
+  int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  int localHead = blockIdx.y * SHARING, firstHead = firstKeyHead * (heads / keyHeads) + localHead, keyHead = firstHead * keyHeads / heads;
+  Keys prefix = keysOf(segment, 0), own = keysOf(segment, 1);
+  int lastQuery = min(at.start + tile, segment.queryEnd) - 1, bound = own.until - (segment.queryEnd - 1 - lastQuery);
+  int prefixTiles = prefix.tiles(), tiles = prefixTiles + (bound + tile - 1) / tile - own.firstTile();
+  int number = (at.start - segment.queryStart + leadOf(segment)) / tile * (prefixTiles + own.tiles());
+  const bf16 *first = pairs + ((i64)localHead * pairsPerHead + pairsBefore(segments, count, segment) + number) * pairElements;
+  auto same = [](int i) { return i; };
+  auto prepare = [&](int i) {
+    if (i < tiles) {
+      bf16 *to = buffers + i % sumStages * sumElements;
+      int start = (i < prefixTiles ? prefix.firstTile() + i : own.firstTile() + i - prefixTiles) * tile;
+      fetch<128 * SHARING>(to, k, keyHeads, keyHead, start, keyCount, same);
+      to += tileElements;
+#pragma unroll
+      for (int other = 0; other < SHARING; other++)
+#pragma unroll
+        for (int chunk = threadIdx.x; chunk < pairElements / 8; chunk += 128 * SHARING)
+          copyAsync(to + other * pairElements + chunk * 8, first + ((i64)other * pairsPerHead + i) * pairElements + chunk * 8, true);
+    }
+    commitCopies();
+  };
+  prepare(0);
+  prepare(1);
+  float sum[2 * steps][4] = {};
+  for (int i = 0; i < tiles; i++) {
+    const bf16 *keys = buffers + i % sumStages * sumElements, *changes = keys + tileElements + group * pairElements;
+    awaitTiles<1>();
+    prepare(i + 2);
+    beginProducts();
+    holdSums(sum);
+#pragma unroll
+    for (int step = 0; step < 4; step++)
+      multiplyTransposed(sum, describePanels(changes + step * 16 * 64), describePanels(keys + step * 16 * 64));
+    commitProducts();
+    awaitProducts<0>();
+    holdSums(sum);
+  }
+  awaitCopies<0>();
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    int row = at.start + queryAt(warp * 16 + lane / 4 + 8 * half);
+    if (row >= segment.queryStart && row < segment.queryEnd)
+      storeRow(dq + ((i64)row * heads + firstHead + group) * HEAD, sum, half, scale);
   }
 }
