@@ -222,30 +222,23 @@ function undo(
   const { kernels } = tape.device;
   using scope = new Scope(tape.device);
   const dhs = hs.map((h) => scope.empty(h.shape, 'bottleneck gradient', x.dtype));
-  const lastFirst = [...layers.keys()].reverse();
-  for (const i of lastFirst) {
+  for (const i of [...layers.keys()].reverse()) {
     kernels.matmul(dhs[i], dys[i], layers[i].adapter.up, { ...plain, transposeB: true });
     layers[i].probe?.incoming?.(dhs[i]);
   }
+  const parts = hs.map((h, i) => ({ h, dy: dys[i], dh: dhs[i] }));
   const makeInput = tape.makerWithGradient(x);
-  let input = x;
   if (makeInput === undefined) {
+    // What was just read is still near: the gradients of factors before that of the input, which takes long.
+    learnLayers(tape, x, layers, coefficients, parts, gradients);
     gradients.into(x, (dx, accumulate) => passToInput(tape, dx, accumulate, layers, coefficients, dys, dhs));
   } else {
     const dx = scope.empty(x.shape, 'input gradient', x.dtype);
     passToInput(tape, dx, false, layers, coefficients, dys, dhs);
-    input = scope.empty(x.shape, 'input again', x.dtype);
+    const input = scope.empty(x.shape, 'input again', x.dtype);
     makeInput(input, dx, gradients);
+    learnLayers(tape, input, layers, coefficients, parts, gradients);
   }
-  const factors: BlockGradient[] = [];
-  for (const i of lastFirst) {
-    const parts = { h: hs[i], dy: dys[i], dh: dhs[i] };
-    if (kernels.learnBlocks === undefined || layers[i].probe?.learning !== undefined)
-      learnFactors(tape, input, layers[i], coefficients, parts, gradients);
-    else collectFactors(factors, input, layers[i], parts, gradients);
-    learnRest(tape, input, layers[i], coefficients, parts, gradients);
-  }
-  if (factors.length > 0) kernels.learnBlocks?.(factors, coefficients.learn, layers[0].adapter.rank);
 }
 
 /** What a layer's gradients are made of: the bottleneck, the gradient at the output and the one at the bottleneck. */
@@ -283,6 +276,26 @@ function passToInput(
     kernels.scaleBlocks(weighted, dhs[i], through, rank, 0);
     kernels.matmul(dx, weighted, adapter.down, { ...plain, accumulate: true });
   }
+}
+
+/** The gradients of what the layers themselves learn, the last layer's first. */
+function learnLayers(
+  tape: Tape,
+  x: Tensor,
+  layers: readonly AdaptedLayer[],
+  coefficients: BlockCoefficients,
+  parts: readonly LayerParts[],
+  gradients: Gradients,
+): void {
+  const { kernels } = tape.device;
+  const factors: BlockGradient[] = [];
+  for (const i of [...layers.keys()].reverse()) {
+    if (kernels.learnBlocks === undefined || layers[i].probe?.learning !== undefined)
+      learnFactors(tape, x, layers[i], coefficients, parts[i], gradients);
+    else collectFactors(factors, x, layers[i], parts[i], gradients);
+    learnRest(tape, x, layers[i], coefficients, parts[i], gradients);
+  }
+  if (factors.length > 0) kernels.learnBlocks?.(factors, coefficients.learn, layers[0].adapter.rank);
 }
 
 /** Notes down the gradients of a layer's factors, for all layers of the input to be computed together. */
