@@ -104,7 +104,8 @@ export function cudaRowKernels(queue: Queue): Pick<Kernels, Rows> {
     scatterAddRows(out, x, index) {
       if (x.size === 0) return;
       const shape = { grid: [index.size], block: threads, sharedBytes: 4 * threads } as const;
-      const parameters = [out, x, index, index.size, out.shape[1]];
+      const real = out.dtype === x.dtype ? 1 : 0;
+      const parameters = [out, x, index, index.size, out.shape[1], real];
       queue.launch('elementwise', 'scatterAddRows', definitionsOf(x.dtype), shape, parameters);
     },
   };
