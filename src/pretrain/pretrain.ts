@@ -101,14 +101,19 @@ export async function* pretrain(
   const parameters = optimisers.flatMap((optimiser) => optimiser.parameters);
   const learn = new Map(parameters.map(({ name, gradient }) => [decoder.weight(name), gradient]));
   const { documentsPerStep, documentsPerPass = documentsPerStep } = settings;
+  let next = settings.steps > 0 ? take(documents, documentsPerStep) : [];
   for (let step = 0; step < settings.steps; step++) {
-    const groups = take(documents, documentsPerStep);
+    const groups = next;
     const scored = groups.reduce((sum, { completions }) => sum + completions[0].length, 0);
     for (const optimiser of optimisers) optimiser.zeroGradients();
     let loss = 0;
     for (let start = 0; start < groups.length; start += documentsPerPass) {
       if (start > 0) yield { step, documents: step * documentsPerStep + start, loss: null };
-      loss += await backward(decoder, groups.slice(start, start + documentsPerPass), scored, learn);
+      const share = backward(decoder, groups.slice(start, start + documentsPerPass), scored, learn);
+      // The documents of the next step are drawn while the device computes.
+      const isLast = start + documentsPerPass >= groups.length;
+      if (isLast && step + 1 < settings.steps) next = take(documents, documentsPerStep);
+      loss += await share;
     }
     const learningRate = settings.learningRate * warmupCosine(step, settings.warmupSteps, settings.steps, 0.02);
     optimisers.forEach((optimiser, i) => {
@@ -128,8 +133,8 @@ function take(documents: Iterator<Group>, count: number): readonly Group[] {
   });
 }
 
-/** Adds the gradients of a pass; returns its share of the step's loss, whose documents have `scored` tokens to predict. */
-async function backward(
+/** Queues the gradients of a pass, which are added; resolves to its share of the step's loss, whose documents have `scored` tokens to predict. */
+function backward(
   decoder: Decoder,
   groups: readonly Group[],
   scored: number,
@@ -140,7 +145,7 @@ async function backward(
   const weights = new Float32Array(logp.size).fill(1 / scored);
   const loss = affine(tape, sum(tape, multiply(tape, logp, tape.from(weights, [logp.size], 'token weights'))), -1);
   tape.backward(loss);
-  return (await readFloats(loss))[0];
+  return readFloats(loss).then(([share]) => share);
 }
 
 function optimiserOf(scope: Scope, weights: Trainee['weights'], matrices: boolean): AdamW {
