@@ -1,7 +1,7 @@
 /**
  * Seconds from the call of `gq train` to its first sampled tokens, by what the run itself says of its start: once with an empty cache
  * folder, as on a machine that never saw the model and the problems, and then with the cache that the first left. Each run is ended
- * when it has begun to sample. The page cache is as it is: the first reading of a folder that is not in it is not counted: every file of the model is read once before.
+ * when it has begun to sample. Every file of the model is read once before, so that the page cache has it.
  *   node bench/first-token.ts --model DIR --problems FILE [--recipe recipes/qwen3-4b-full-activation.toml] [--set KEY=VALUE]... [--runs 3]
  *     [--out FOLDER] [--json]
  */
