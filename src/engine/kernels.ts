@@ -110,7 +110,7 @@ export interface Kernels {
   scatterRows(out: Tensor, x: Tensor, index: Tensor): void;
   /** Optional: scatterRows of two tensors of equal shape and dtype, with the same index, as one. */
   scatterPair?(outs: readonly [Tensor, Tensor], xs: readonly [Tensor, Tensor], index: Tensor): void;
-  /** out [V, C] += x [N, C] at index i32 [N]; repeated indices add up, in order of n. */
+  /** out [V, C] += x [N, C] at index i32 [N]; repeated indices add up, in order of n. The output may be f32 where x is not. */
   scatterAddRows(out: Tensor, x: Tensor, index: Tensor): void;
 
   /** out = x · inverseRms · weight over the last axis; inverseRms [N] = 1 / √(mean x² + epsilon). x [N, C]. */

@@ -1,6 +1,6 @@
 /**
  * Checks the cuda device on a machine with a GPU; needs no test runner.
- *   node test/cuda/check.ts [--only ops,kernels,rounded,large,parity,invariants,sampling,generation,models,training,ranks,races,coverage] [--all]
+ *   node test/cuda/check.ts [--only ops,kernels,rounded,large,parity,invariants,sampling,generation,models,training,pretraining,ranks,races,coverage] [--all]
  * Prints one line per section with its worst check, every failed check, and a closing count; exits 1 when a check failed.
  */
 import { fileURLToPath } from 'node:url';
@@ -19,6 +19,7 @@ import { compareCoverage } from './coverage.ts';
 import { largeCases } from './large-suite.ts';
 import { compareInterventions, compareMicroRun, compareResume } from './micro-run.ts';
 import { compareGeneration, compareModels, compareRoundedDecoding } from './model-suite.ts';
+import { comparePretraining } from './pretrain-suite.ts';
 import { compareRanks } from './ranks.ts';
 import { compareRounded, compareTwice, isFloat32Only } from './rounded-suite.ts';
 import { compareSampling } from './sampling-suite.ts';
@@ -121,6 +122,11 @@ const sections: Readonly<Record<string, () => Promise<readonly Check[]>>> = {
     ...(await guard('interventions', () => compareInterventions('cuda'))),
     ...(await guard('resume in float32', () => compareResume('cuda', 'f32'))),
     ...(await guard('resume in bf16', () => compareResume('cuda', 'bf16'))),
+  ],
+  pretraining: async () => [
+    ...(await guard('pre-training', () => comparePretraining(exact, rounded))),
+    leak('pre-training, float32', exact),
+    leak('pre-training, bf16', rounded),
   ],
   ranks: async () => [
     ...(await guard('ranks in float32', () => compareRanks('f32'))),

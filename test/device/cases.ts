@@ -195,6 +195,13 @@ function layers(): OpCase[] {
       },
     );
   }
+  // More rows than one block adds up alone.
+  cases.push({
+    name: 'rmsNorm 1300×24',
+    inputs: { x: learn('x', [1300, 24]), weight: learn('gain', [24]) },
+    differences: false,
+    run: (tape, { x, weight }) => engine.rmsNorm(tape, x, weight, 1e-5),
+  });
   return cases;
 }
 

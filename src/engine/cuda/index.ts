@@ -27,6 +27,7 @@ import { cudaRowKernels, lossKernels, normKernels, sumKernels } from './reduce.t
 
 export { CudaDevice, type Precision } from './device.ts';
 export { type CudaReport, inspectCuda } from './inspect.ts';
+export { warmGpu } from './warm-up.ts';
 
 export interface CudaOptions {
   /** Float of activations and weights; default 'bf16'. */

@@ -25,6 +25,8 @@ const wideThreads = 1024;
 /** Most columns of a row that belongs to a warp or a part of one. */
 const shortRow = 1024;
 const mostParts = 512;
+/** Rows that a block adds up alone. */
+const rowsPerPart = 512;
 /** Number of long rows that keep the GPU busy with a warp each, and the most pieces in which a warp holds its row. */
 const manyRows = 1024;
 const mostPieces = 16;
@@ -111,7 +113,8 @@ export function cudaRowKernels(queue: Queue): Pick<Kernels, Rows> {
     scatterAddRows(out, x, index) {
       if (x.size === 0) return;
       const shape = { grid: [index.size], block: threads, sharedBytes: 4 * threads } as const;
-      const parameters = [out, x, index, index.size, out.shape[1]];
+      const real = out.dtype === x.dtype ? 1 : 0;
+      const parameters = [out, x, index, index.size, out.shape[1], real];
       queue.launch('elementwise', 'scatterAddRows', definitionsOf(x.dtype), shape, parameters);
     },
   };
@@ -182,15 +185,30 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
       const whole = isWhole(columns, [dx, dy, x, weight]);
       const { shape, lanes } = plan(rows, columns, whole === 1 ? elementsPerAccess(x.dtype) : 1);
       const definitions = definitionsOf(x.dtype);
-      if (dWeight !== null) {
-        const real = dWeight.dtype === x.dtype ? 1 : 0;
-        const blocks = { grid: [Math.ceil(columns / columnsPerBlock)], block: [columnsPerBlock, 32] } as const;
-        queue.launch('reduce', 'gainGradient', definitions, blocks, [dWeight, dy, x, inverseRms, rows, columns, real]);
-      }
+      if (dWeight !== null) gainGradient(queue, home(), dWeight, dy, x, inverseRms);
       const parameters: KernelArgument[] = [dx, dy, x, weight, inverseRms, rows, columns, whole, lanes];
       queue.launch('rows', 'rmsNormBackward', definitions, shape, [...parameters, accumulate ? 1 : 0]);
     },
   };
+}
+
+/** Narrow rows, such as a head's, are many: few blocks would go through all of them, so that each takes a part of the rows. */
+function gainGradient(queue: Queue, device: Device, dWeight: Tensor, dy: Tensor, x: Tensor, inverseRms: Tensor): void {
+  const [rows, columns] = x.shape;
+  const definitions = definitionsOf(x.dtype);
+  const [across, block] = [Math.ceil(columns / columnsPerBlock), [columnsPerBlock, 32] as const];
+  const splits = Math.min(mostParts, Math.ceil(rows / rowsPerPart));
+  if (dWeight.dtype !== 'f32' || splits === 1) {
+    const real = dWeight.dtype === x.dtype ? 1 : 0;
+    const parameters = [dWeight, dy, x, inverseRms, rows, columns, real];
+    queue.launch('reduce', 'gainGradient', definitions, { grid: [across], block }, parameters);
+    return;
+  }
+  using scope = new Scope(device);
+  const parts = scope.empty([splits, columns], 'parts of a gradient');
+  const parameters = [parts, dy, x, inverseRms, rows, columns, Math.ceil(rows / splits)];
+  queue.launch('reduce', 'gainParts', definitions, { grid: [across, splits], block }, parameters);
+  device.kernels.sumFirst(dWeight, parts, true);
 }
 
 export function lossKernels(queue: Queue): Pick<Kernels, Loss> {

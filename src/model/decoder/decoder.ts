@@ -114,6 +114,11 @@ export class Decoder {
     return new Decoder({ ...this.config, maxPositions }, this.#weights, anglesOf(scope, this.config, maxPositions));
   }
 
+  /** The same decoder with other tensors in place of all its weights, by the same names. */
+  withWeights(weights: ReadonlyMap<string, Tensor>): Decoder {
+    return new Decoder(this.config, weights, this.#rotaryTable);
+  }
+
   weight(name: string): Tensor {
     const tensor = this.#weights.get(name);
     if (tensor === undefined) throw new ShapeError({ call: 'decoder weight', expected: name, found: 'no such tensor' });
