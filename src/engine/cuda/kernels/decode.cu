@@ -160,20 +160,29 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
   extern __shared__ uint4 memory[];
   awaitBefore();
   int split = blockIdx.x, splits = gridDim.x, keyHead = blockIdx.y, row = firstRow(segments, count, blockIdx.z, allWhole);
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, own = lane / 4, pair = lane % 4 * 2, heads = keyHeads * GROUP;
-  int rows = 1;
-  while (rows < mostRows && row + rows < count && samePrefix(segments[row], segments[row + rows])) rows++;
-  int queries = rows * GROUP;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, ownQuery = lane / 4, pair = lane % 4 * 2, heads = keyHeads * GROUP;
+  // Lane i looks at row i of the piece: how many rows share the prefix, and where their keys lie. Part 0 is the prefix, part i + 1 the own
+  // keys of row i.
+  __shared__ int slots[mostRows + 1], lengths[mostRows + 1];
+  Segment own = segments[min(row + lane, count - 1)], first = segments[row];
+  u32 sharing = __ballot_sync(~0u, lane == 0 || (lane < mostRows && row + lane < count && samePrefix(first, own)));
+  int rows = __ffs(~sharing) - 1, queries = rows * GROUP;
+  if (threadIdx.x < rows) {
+    slots[lane + 1] = own.keyStart;
+    lengths[lane + 1] = own.keyEnd - own.keyStart;
+  }
+  if (threadIdx.x == 0) {
+    slots[0] = own.prefixStart;
+    lengths[0] = own.prefixEnd - own.prefixStart;
+  }
+  __syncthreads();
   bf16 *buffers = (bf16 *)memory + warp * stages * 2 * tileKeys * pitch;
   auto headOf = [=](int query) { return (i64)(row + query / GROUP) * heads + keyHead * GROUP + query % GROUP; };
 
-  // Part 0 is the prefix, part i + 1 the own keys of row i.
   int firstTile = (split * warps + warp) * tileKeys, stride = splits * warps * tileKeys;
   auto partAt = [&](int part) -> Tile {
     if (part > rows) return {part, 0, 0, 0};
-    const Segment &segment = segments[row + max(part - 1, 0)];
-    int slot = part == 0 ? segment.prefixStart : segment.keyStart;
-    return {part, firstTile, slot, (part == 0 ? segment.prefixEnd : segment.keyEnd) - slot};
+    return {part, firstTile, slots[part], lengths[part]};
   };
   auto skipEmpty = [&](Tile tile) {
     while (tile.first >= tile.end && tile.part <= rows) tile = partAt(tile.part + 1);
@@ -207,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
   for (int s = 0; s < steps; s++)
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      int query = own + 8 * half;
+      int query = ownQuery + 8 * half;
       const bf16 *from = q + headOf(min(query, queries - 1)) * HEAD + 16 * s + pair;
       x[s][half] = query < queries ? *(const u32 *)from : 0;
       x[s][half + 2] = query < queries ? *(const u32 *)(from + 8) : 0;
@@ -230,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
     float shrink[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      bool sees = tile.part == 0 || (own + 8 * half) / GROUP == tile.part - 1;
+      bool sees = tile.part == 0 || (ownQuery + 8 * half) / GROUP == tile.part - 1;
       float top = most[half];
 #pragma unroll
       for (int j = 0; j < 2; j++)
@@ -278,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
   __shared__ float tops[warps][tileQueries], sums[warps][tileQueries];
 #pragma unroll
   for (int half = 0; half < 2; half++) {
-    int query = own + 8 * half;
+    int query = ownQuery + 8 * half;
     weightSum[half] += __shfl_xor_sync(~0u, weightSum[half], 1);
     weightSum[half] += __shfl_xor_sync(~0u, weightSum[half], 2);
 #pragma unroll
