@@ -1,15 +1,7 @@
 export { Arena } from './arena.ts';
 export { CountingDevice } from './counting.ts';
 export type { Device } from './device.ts';
-export type {
-  AdamWOptions,
-  BinaryKind,
-  BlockGradient,
-  Kernels,
-  MatmulOptions,
-  SampleOptions,
-  UnaryKind,
-} from './kernels.ts';
+export type { AdamWOptions, BinaryKind, Kernels, MatmulOptions, SampleOptions, UnaryKind } from './kernels.ts';
 export { attention } from './ops/attention.ts';
 export {
   add,

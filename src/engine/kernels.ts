@@ -54,14 +54,6 @@ export interface JointAdapters {
   readonly rank: number;
 }
 
-/** out [2R, N] (+)= (coefficient ∘ h)ᵀ · x, with the first 2R columns of h [T, 2R or 4R] and x [T, N]: the gradient of a factor. */
-export interface BlockGradient {
-  readonly out: Tensor;
-  readonly h: Tensor;
-  readonly x: Tensor;
-  readonly accumulate: boolean;
-}
-
 export interface Kernels {
   fill(out: Tensor, value: number): void;
   /** out = input, with as many elements. Any two of f32, bf16, f16 are converted, to nearest even; i32 goes to i32 only. */
@@ -264,12 +256,6 @@ export interface Kernels {
     table: Tensor,
     slots: Tensor,
   ): void;
-
-  /**
-   * Optional: devices without it get the same from scaleBlocks and matmul. Gradients of factors that share coefficients [T, 2], which are
-   * those of scaleBlocks: f32, as they add up.
-   */
-  learnBlocks?(gradients: readonly BlockGradient[], coefficients: Tensor, rank: number): void;
 
   /** counters i32 [N, C] += by i32 [C], in place. */
   advance(counters: Tensor, by: Tensor): void;

@@ -28,7 +28,6 @@ export const kernelFiles = [
   'flash',
   'hopper',
   'change',
-  'learn',
   'sample',
 ] as const;
 export type KernelFile = (typeof kernelFiles)[number];

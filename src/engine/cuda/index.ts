@@ -17,7 +17,6 @@ import { cudaElementwiseKernels } from './elementwise.ts';
 import { Gpu } from './gpu.ts';
 import { Graphs } from './graphs.ts';
 import { jointKernels } from './joint.ts';
-import { learnKernels } from './learn.ts';
 import { importKoffi, libraryFolders, loadLibrary } from './libraries.ts';
 import { cudaMatmulKernels } from './matmul.ts';
 import { productKernels } from './products.ts';
@@ -89,7 +88,6 @@ function joinKernels(queue: Queue, blas: Blas, aside: Aside, home: () => Device)
     ...productKernels(queue, blas, home),
     ...adaptedKernels(queue, blas, home),
     ...jointKernels(queue, blas, aside),
-    ...learnKernels(queue, home),
     ...cudaAttentionKernels(queue, home),
   };
 }

@@ -72,7 +72,7 @@ export function multiplyBatch(
 }
 
 /** One product with all weights, for a few rows: [M, N₀ + N₁ + …], made in `scope`. Null where that does not apply. */
-export function joinProducts(
+function joinProducts(
   queue: Queue,
   blas: Blas,
   scope: Scope,

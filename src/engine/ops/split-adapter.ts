@@ -10,7 +10,6 @@
  */
 import { ShapeError } from '../../base/index.ts';
 import type { Gradients } from '../gradients.ts';
-import type { BlockGradient } from '../kernels.ts';
 import { Scope } from '../scope.ts';
 import type { Tape } from '../tape.ts';
 import type { Tensor } from '../tensor.ts';
@@ -222,30 +221,22 @@ function undo(
   const { kernels } = tape.device;
   using scope = new Scope(tape.device);
   const dhs = hs.map((h) => scope.empty(h.shape, 'bottleneck gradient', x.dtype));
-  for (const i of [...layers.keys()].reverse()) {
+  const lastFirst = [...layers.keys()].reverse();
+  for (const i of lastFirst) {
     kernels.matmul(dhs[i], dys[i], layers[i].adapter.up, { ...plain, transposeB: true });
     layers[i].probe?.incoming?.(dhs[i]);
   }
-  const parts = hs.map((h, i) => ({ h, dy: dys[i], dh: dhs[i] }));
   const makeInput = tape.makerWithGradient(x);
+  let input = x;
   if (makeInput === undefined) {
-    // What was just read is still near: the gradients of factors before that of the input, which takes long.
-    learnLayers(tape, x, layers, coefficients, parts, gradients);
     gradients.into(x, (dx, accumulate) => passToInput(tape, dx, accumulate, layers, coefficients, dys, dhs));
   } else {
     const dx = scope.empty(x.shape, 'input gradient', x.dtype);
     passToInput(tape, dx, false, layers, coefficients, dys, dhs);
-    const input = scope.empty(x.shape, 'input again', x.dtype);
+    input = scope.empty(x.shape, 'input again', x.dtype);
     makeInput(input, dx, gradients);
-    learnLayers(tape, input, layers, coefficients, parts, gradients);
   }
-}
-
-/** What a layer's gradients are made of: the bottleneck, the gradient at the output and the one at the bottleneck. */
-interface LayerParts {
-  readonly h: Tensor;
-  readonly dy: Tensor;
-  readonly dh: Tensor;
+  for (const i of lastFirst) learnLayer(tape, input, layers[i], hs[i], coefficients, dys[i], dhs[i], gradients);
 }
 
 /** dx (+)= what comes through the weights and through the branches. */
@@ -278,45 +269,15 @@ function passToInput(
   }
 }
 
-/** The gradients of what the layers themselves learn, the last layer's first. */
-function learnLayers(
+/** Gradients of a layer's own parameters, and of the scale of a probe. */
+function learnLayer(
   tape: Tape,
   x: Tensor,
-  layers: readonly AdaptedLayer[],
-  coefficients: BlockCoefficients,
-  parts: readonly LayerParts[],
-  gradients: Gradients,
-): void {
-  const { kernels } = tape.device;
-  const factors: BlockGradient[] = [];
-  for (const i of [...layers.keys()].reverse()) {
-    if (kernels.learnBlocks === undefined || layers[i].probe?.learning !== undefined)
-      learnFactors(tape, x, layers[i], coefficients, parts[i], gradients);
-    else collectFactors(factors, x, layers[i], parts[i], gradients);
-    learnRest(tape, x, layers[i], coefficients, parts[i], gradients);
-  }
-  if (factors.length > 0) kernels.learnBlocks?.(factors, coefficients.learn, layers[0].adapter.rank);
-}
-
-/** Notes down the gradients of a layer's factors, for all layers of the input to be computed together. */
-function collectFactors(
-  factors: BlockGradient[],
-  x: Tensor,
-  { adapter }: AdaptedLayer,
-  { h, dy, dh }: LayerParts,
-  gradients: Gradients,
-): void {
-  gradients.into(adapter.learnUp, (out, accumulate) => factors.push({ out, h, x: dy, accumulate }));
-  gradients.into(adapter.learnDown, (out, accumulate) => factors.push({ out, h: dh, x, accumulate }));
-}
-
-/** Gradients of a layer's factors. */
-function learnFactors(
-  tape: Tape,
-  x: Tensor,
-  { adapter, probe }: AdaptedLayer,
-  { learn }: BlockCoefficients,
-  { h, dy, dh }: LayerParts,
+  { weight, bias, adapter, probe }: AdaptedLayer,
+  h: Tensor,
+  { forward, learn }: BlockCoefficients,
+  dy: Tensor,
+  dh: Tensor,
   gradients: Gradients,
 ): void {
   const { kernels } = tape.device;
@@ -332,28 +293,15 @@ function learnFactors(
     kernels.matmul(dDown, learning, x, { transposeA: true, transposeB: false, accumulate });
     probe?.learning?.(learning);
   });
-}
-
-/** Gradients of a layer's weight and bias, and of the scale of a probe. */
-function learnRest(
-  tape: Tape,
-  x: Tensor,
-  { weight, bias, adapter, probe }: AdaptedLayer,
-  { forward }: BlockCoefficients,
-  { h, dy, dh }: LayerParts,
-  gradients: Gradients,
-): void {
-  const { kernels } = tape.device;
   gradients.into(weight, (dw, accumulate) =>
     kernels.matmul(dw, dy, x, { transposeA: true, transposeB: false, accumulate }),
   );
   if (bias !== null) gradients.into(bias, (db, accumulate) => kernels.sumFirst(db, dy, accumulate));
   if (probe?.scale === undefined) return;
   const { ones, ranges } = probe.scale;
-  using scope = new Scope(tape.device);
   gradients.overwrite([ones], ([dOnes]) => {
     const weighted = scope.empty(h.shape, 'weighted bottleneck gradient', x.dtype);
-    kernels.scaleBlocks(weighted, dh, forward, adapter.rank, 0);
+    kernels.scaleBlocks(weighted, dh, forward, rank, 0);
     kernels.binary('multiply', weighted, weighted, h);
     kernels.segmentSum(dOnes, weighted, ranges);
   });

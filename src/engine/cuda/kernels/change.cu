@@ -8,6 +8,9 @@ constexpr bool twoHalves = DEPTH > 2 * RANK, adding = ADDING;
 // One part and nothing to add to: there are registers enough to keep h in them.
 constexpr bool inRegisters = PARTS == 1 && !adding && DEPTH <= 128;
 
+__device__ __forceinline__ u32 scalePair(u32 pair, float scale) {
+  return packPair(__uint_as_float(pair << 16) * scale, __uint_as_float(pair & 0xffff0000u) * scale);
+}
 __device__ __forceinline__ u32 addPairs(u32 a, u32 b) {
   return packPair(__uint_as_float(a << 16) + __uint_as_float(b << 16), __uint_as_float(a & 0xffff0000u) + __uint_as_float(b & 0xffff0000u));
 }

@@ -191,6 +191,9 @@ MATMUL(matmulTT, true, true)
 // of block ⌊j / rank⌋ mod 2; with K = 2 · rank there is no second half. A block has 128 rows and `strip` tiles of 64 columns, the
 // next tile on its way while one is worked on; 8 warps of 32 × 32. Needs rank to be a multiple of 16 and aligned rows.
 constexpr int blockColumns = 64, blockPitch = blockColumns + 8;
+__device__ __forceinline__ u32 scalePair(u32 pair, float scale) {
+  return packPair(__uint_as_float(pair << 16) * scale, __uint_as_float(pair & 0xffff0000u) * scale);
+}
 __device__ __forceinline__ void multiplyBlock(float (&sum)[2][4][4], const bf16 *left, int pitch, const bf16 *right, int from, int until,
                                               int warpRow, int warpColumn) {
   int lane = threadIdx.x % 32;

@@ -33,9 +33,6 @@ __device__ __forceinline__ u32 packPair(float low, float high) {
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(out) : "f"(high), "f"(low));
   return out;
 }
-__device__ __forceinline__ u32 scalePair(u32 pair, float scale) {
-  return packPair(__uint_as_float(pair << 16) * scale, __uint_as_float(pair & 0xffff0000u) * scale);
-}
 
 // 16 × 16 of a matrix stored [row][k]: rows from `row`, k from `k`. It is A, or (columns as rows) two B tiles b[0], b[2] and b[1], b[3].
 template <int pitch> __device__ __forceinline__ void loadRows(u32 (&out)[4], const bf16 *tile, int row, int k) {
