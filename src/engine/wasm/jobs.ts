@@ -8,6 +8,7 @@ import type { WasmGlobal, WasmMemory } from './webassembly.ts';
 
 export type JobName =
   | 'adamw'
+  | 'adaptedProducts'
   | 'affine'
   | 'attention'
   | 'attentionBackward'

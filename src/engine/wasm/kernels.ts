@@ -20,5 +20,7 @@ export function wasmKernels(jobs: Jobs, matmul: Matmul, memory: WasmMemory): Ker
     matmul: (out, a, b, options) => matmul.run(out, a, b, options),
     matmulOnto: (out, addend, a, b, options) => matmul.runOnto(out, addend, a, b, options),
     products: (outs, x, weights) => matmul.runTogether(outs, x, weights),
+    adaptedProducts: (outs, hs, onto, x, weights, downs, ups, coefficients, rank) =>
+      matmul.runAdapted({ outs, hs, onto, x, weights, downs, ups, coefficients, rank }),
   };
 }

@@ -260,4 +260,42 @@ describe('products in company', async () => {
       }
     }
   });
+
+  // The last one's bottleneck is deeper than a block of a product.
+  test.each([
+    [7, 20, [6, 9], 3],
+    [90, 64, [100], 8],
+    [300, 192, [192, 576], 8],
+    [40, 300, [300], 130],
+  ])('with adapters: as their kernels one by one, %i rows of %i to %j, rank %i', async (rows, depth, widths, rank) => {
+    using scope = new Scope(device);
+    for (const [frozen, halves] of [
+      [false, 4],
+      [true, 2],
+    ] as const) {
+      const width = halves * rank;
+      const [x, c] = [fill(scope, [rows, depth], 5), fill(scope, [rows, 2], 55)];
+      const weights = widths.map((outputs, i) => fill(scope, [outputs, depth], 999 * (i + 1)));
+      const downs = widths.map((_, i) => fill(scope, [width, depth], 99 * (i + 1)));
+      const ups = widths.map((outputs, i) => fill(scope, [width, outputs], 88 * (i + 1)));
+      if (frozen) for (const weight of weights) device.freeze(weight);
+      const onto = fill(scope, [rows, widths[0]], 4444);
+      const [outs, hs] = [widths, widths.map(() => width)].map((all) => all.map((n) => scope.empty([rows, n], 'out')));
+      device.kernels.adaptedProducts?.(outs, hs, onto, x, weights, downs, ups, c, rank);
+      for (const [i, outputs] of widths.entries()) {
+        const expected = scope.empty([rows, outputs], 'expected');
+        const [h, scaled] = [scope.empty([rows, width], 'h'), scope.empty([rows, 2 * rank], 'scaled')];
+        device.kernels.matmul(h, x, downs[i], { ...way, accumulate: false });
+        for (let first = 0; first < width; first += 2 * rank) {
+          device.kernels.scaleBlocks(scaled, h, c, rank, first);
+          const up = ups[i].rows(first, first + 2 * rank);
+          device.kernels.matmul(expected, scaled, up, { ...way, transposeB: false, accumulate: first > 0 });
+        }
+        device.kernels.matmul(expected, x, weights[i], { ...way, accumulate: true });
+        if (i === 0) device.kernels.binary('add', expected, onto, expected);
+        expect(firstDifference(await readFloats(hs[i]), await readFloats(h))).toBe(-1);
+        expect(firstDifference(await readFloats(outs[i]), await readFloats(expected))).toBe(-1);
+      }
+    }
+  });
 });
