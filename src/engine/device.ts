@@ -13,6 +13,8 @@ export interface Device extends Disposable {
   readonly kernels: Kernels;
   /** Dtypes of activations and weights: kernels compute in these, and sum in float32 or better. */
   readonly floats: readonly DType[];
+  /** Whether a row of a batch has the same bytes whatever other rows are computed with it; then equal rows may be computed once. */
+  readonly independentRows?: true;
   /** Data is copied before the call returns. */
   write(target: Tensor, data: HostArray): void;
   /** The contents as of this call, whatever is queued or freed before they arrive. */

@@ -19,6 +19,7 @@ export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions
     name: 'reference',
     arena,
     floats: ['f32'],
+    independentRows: true,
     kernels: {
       ...referenceElementwiseKernels(slab),
       ...referenceMatmulKernels(slab),

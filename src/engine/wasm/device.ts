@@ -27,6 +27,7 @@ interface Parts {
 export class WasmDevice implements Device {
   readonly name = 'wasm';
   readonly floats = ['f32'] as const;
+  readonly independentRows = true;
   readonly variant: Variant;
   readonly threads: number;
   /** GFLOP/s of one thread, measured at start. */
