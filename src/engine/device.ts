@@ -13,8 +13,11 @@ export interface Device extends Disposable {
   readonly kernels: Kernels;
   /** Dtypes of activations and weights: kernels compute in these, and sum in float32 or better. */
   readonly floats: readonly DType[];
-  /** Whether a row of a batch has the same bytes whatever other rows are computed with it; then equal rows may be computed once. */
-  readonly independentRows?: true;
+  /**
+   * A device that has this may compute equal rows once: a row has the same bytes whatever other rows are computed with it, and so has a
+   * query of a segment of 2 to this many queries, divided by the query heads of a key head.
+   */
+  readonly independentRows?: number;
   /** Data is copied before the call returns. */
   write(target: Tensor, data: HostArray): void;
   /** The contents as of this call, whatever is queued or freed before they arrive. */

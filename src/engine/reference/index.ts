@@ -19,7 +19,7 @@ export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions
     name: 'reference',
     arena,
     floats: ['f32'],
-    independentRows: true,
+    independentRows: Number.POSITIVE_INFINITY,
     kernels: {
       ...referenceElementwiseKernels(slab),
       ...referenceMatmulKernels(slab),

@@ -5,6 +5,7 @@
 import { DeviceError } from '../../base/index.ts';
 import type { Device, HostArray, Kernels, Tensor } from '../index.ts';
 import { Arena, readSlab, writeSlab } from '../index.ts';
+import { mostQueries } from './attention.ts';
 import { FrozenLayouts } from './frozen.ts';
 import type { Jobs } from './jobs.ts';
 import { wasmKernels } from './kernels.ts';
@@ -27,7 +28,7 @@ interface Parts {
 export class WasmDevice implements Device {
   readonly name = 'wasm';
   readonly floats = ['f32'] as const;
-  readonly independentRows = true;
+  readonly independentRows = mostQueries;
   readonly variant: Variant;
   readonly threads: number;
   /** GFLOP/s of one thread, measured at start. */

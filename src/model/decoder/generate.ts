@@ -188,7 +188,7 @@ class GenerationRun {
   /** Whether equal rows are computed once. */
   get #merges(): boolean {
     const { readEvery = 1, rowStep = 1 } = this.#options;
-    return this.#scope.device.independentRows === true && readEvery === 1 && rowStep === 1;
+    return this.#scope.device.independentRows !== undefined && readEvery === 1 && rowStep === 1;
   }
 
   /** Runs of prompts that are computed together. */
