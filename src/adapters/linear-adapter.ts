@@ -87,6 +87,10 @@ export class LinearAdapter implements Adapter {
     });
   }
 
+  hold(): Disposable {
+    return this.#rounded.hold();
+  }
+
   /** B A − B0 A0 of the deployed block, folded exactly: rank 2R. */
   async deployedChange(module: string): Promise<LowRankChange> {
     const { down, up } = this.block(module);
@@ -179,6 +183,15 @@ class Factors {
     const blocks = new Map(ordered.map(({ name }, i) => [name, splitAdapter(rank, downs[i], ups[i])]));
     this.blocks = new Map(modules.map(({ name }) => [name, lookup(blocks, name)]));
     this.#whole = [downs[0].owner, ups[0].owner];
+  }
+
+  hold(): Disposable {
+    const holds = this.#whole.map((whole) => whole.device.hold?.(whole));
+    return {
+      [Symbol.dispose]() {
+        for (const held of holds) held?.[Symbol.dispose]();
+      },
+    };
   }
 
   round(exact: Factors): void {

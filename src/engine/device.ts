@@ -24,6 +24,8 @@ export interface Device extends Disposable {
   read(source: Tensor): Promise<HostArray>;
   /** A promise that the contents are final until the tensor is freed: the device may keep a faster layout of them. */
   freeze(tensor: Tensor): void;
+  /** The same promise for a while: until the answer is disposed of. */
+  hold?(tensor: Tensor): Disposable;
   /** The tensor's bytes, and what the device derived from them, may be reused by later kernels. */
   release(tensor: Tensor): void;
   /** Queues what `body` queues. For the same key `body` always queues the same work on the same memory, so it may be replayed. */

@@ -79,6 +79,7 @@ export async function scoreRollouts(
 ): Promise<Scored> {
   const logps: Float32Array[] = new Array(rollouts.length);
   const features: Float32Array[] = [];
+  using _held = adapter.hold();
   const sets = equalRollouts(rollouts, scales);
   const read = sets.map(([first]) => rollouts[first]);
   const take = (values: Float32Array, { packed, members }: PackedPass): void =>
@@ -134,6 +135,7 @@ export async function poolActivations(
   keep: Keep = keepAll,
 ): Promise<Float32Array[]> {
   const features: Float32Array[] = [];
+  using _held = adapter.hold();
   const scale = scaleOf('deployed', deployedScale);
   for (const pass of cutPasses(rollouts, () => scale, tokensPerPass)) {
     using scope = new Scope(decoder.head.device);
@@ -163,6 +165,7 @@ export async function probeGradients(
   keep: Keep = keepAll,
 ): Promise<Float32Array[]> {
   const features: Float32Array[] = [];
+  using _held = adapter.hold();
   for (const pass of cutPasses(rollouts, () => 'deployed', tokensPerPass, false)) {
     using scope = new Scope(decoder.head.device);
     const { packed, members } = packPass(scope, decoder.config, rollouts, pass);

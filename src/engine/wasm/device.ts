@@ -2,14 +2,12 @@
  * The wasm device: one WebAssembly memory of a stated size, SIMD kernels in one of three variants, worker threads over
  * the shared memory. Kernels run to the end inside the call; results are the same bytes for any number of threads.
  */
-import { DeviceError } from '../../base/index.ts';
 import type { Device, HostArray, Kernels, Tensor } from '../index.ts';
 import { Arena, readSlab, writeSlab } from '../index.ts';
 import { mostQueries } from './attention.ts';
 import { FrozenLayouts } from './frozen.ts';
 import type { Jobs } from './jobs.ts';
 import { wasmKernels } from './kernels.ts';
-import { Matmul } from './matmul.ts';
 import { pause, type RunningWorker } from './platform.ts';
 import type { Variant } from './variants.ts';
 import type { WasmMemory } from './webassembly.ts';
@@ -52,18 +50,11 @@ export class WasmDevice implements Device {
     this.#jobs = jobs;
     this.#workers = workers;
     this.#frozen = new FrozenLayouts(this.arena);
-    this.kernels = wasmKernels(jobs, new Matmul(jobs, this.#frozen), memory);
+    this.kernels = wasmKernels(jobs, this.#frozen, memory);
   }
 
   write(target: Tensor, data: HostArray): void {
-    if (this.#frozen.isFrozen(target)) {
-      throw new DeviceError({
-        call: `write ${target.label}`,
-        expected: 'a tensor whose contents may change',
-        found: 'a frozen one',
-        fix: 'Freeze a weight after its last change.',
-      });
-    }
+    this.#frozen.expectChangeable('write', target);
     writeSlab(this.#memory.buffer, this.arena, target, data);
   }
 
@@ -79,6 +70,11 @@ export class WasmDevice implements Device {
 
   freeze(tensor: Tensor): void {
     if (tensor.dtype === 'f32') this.#frozen.freeze(tensor);
+  }
+
+  hold(tensor: Tensor): Disposable {
+    const end = tensor.dtype === 'f32' ? this.#frozen.freeze(tensor) : () => {};
+    return { [Symbol.dispose]: end };
   }
 
   release(tensor: Tensor): void {

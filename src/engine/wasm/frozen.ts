@@ -1,7 +1,8 @@
 /**
- * Weights that will not change, and their packed layouts: one for each way round they are used as the right side of a
+ * Weights that will not change, for good or while they are held, and their packed layouts: one for each way round they are used as the right side of a
  * product, made on first use, kept in the arena, freed with the weight. A layout saves the packing and changes no byte.
  */
+import { DeviceError } from '../../base/index.ts';
 import type { Arena } from '../index.ts';
 import { bytesOf, type Tensor } from '../index.ts';
 
@@ -28,23 +29,36 @@ export class FrozenLayouts {
     this.#arena = arena;
   }
 
-  freeze(tensor: Tensor): void {
-    const ranges = this.#ranges.get(tensor.owner) ?? [];
-    ranges.push({ start: tensor.offset, end: endOf(tensor), layouts: new Map() });
-    this.#ranges.set(tensor.owner, ranges);
+  /** Returns how to end the promise before the tensor is freed. */
+  freeze(tensor: Tensor): () => void {
+    const { owner } = tensor;
+    const range: FrozenRange = { start: tensor.offset, end: endOf(tensor), layouts: new Map() };
+    this.#ranges.set(owner, [...(this.#ranges.get(owner) ?? []), range]);
+    return () => {
+      const ranges = this.#ranges.get(owner) ?? [];
+      if (ranges.includes(range)) this.#drop(range);
+      this.#ranges.set(
+        owner,
+        ranges.filter((each) => each !== range),
+      );
+    };
   }
 
-  isFrozen(tensor: Tensor): boolean {
-    return this.#rangeOf(tensor) !== undefined;
+  /** Refuses a change of a tensor of which any part is promised not to change. */
+  expectChangeable(call: string, tensor: Tensor): void {
+    const ranges = this.#ranges.get(tensor.owner);
+    if (ranges === undefined || ranges.every(({ start, end }) => end <= tensor.offset || endOf(tensor) <= start))
+      return;
+    throw new DeviceError({
+      call: `${call} ${tensor.label}`,
+      expected: 'a tensor whose contents may change',
+      found: 'a frozen one',
+      fix: 'Freeze a weight after its last change, and hold it only between changes.',
+    });
   }
 
   release(tensor: Tensor): void {
-    for (const { layouts } of this.#ranges.get(tensor) ?? []) {
-      for (const { offset, bytes } of layouts.values()) {
-        this.#arena.free(offset);
-        this.#bytes -= bytes;
-      }
-    }
+    for (const range of this.#ranges.get(tensor) ?? []) this.#drop(range);
     this.#ranges.delete(tensor);
   }
 
@@ -61,6 +75,13 @@ export class FrozenLayouts {
     range.layouts.set(key, { offset, bytes });
     make(offset);
     return offset;
+  }
+
+  #drop({ layouts }: FrozenRange): void {
+    for (const { offset, bytes } of layouts.values()) {
+      this.#arena.free(offset);
+      this.#bytes -= bytes;
+    }
   }
 
   #rangeOf(tensor: Tensor): FrozenRange | undefined {

@@ -3,18 +3,20 @@ import type { Kernels } from '../kernels.ts';
 import { wasmAttentionKernels } from './attention.ts';
 import { decodeKernels } from './decode.ts';
 import { reductionKernels, wasmElementwiseKernels } from './elementwise.ts';
+import type { FrozenLayouts } from './frozen.ts';
 import type { Jobs } from './jobs.ts';
 import { optimiserKernels, wasmLayerKernels, wasmRowKernels } from './layers.ts';
-import type { Matmul } from './matmul.ts';
+import { Matmul } from './matmul.ts';
 import type { WasmMemory } from './webassembly.ts';
 
-export function wasmKernels(jobs: Jobs, matmul: Matmul, memory: WasmMemory): Kernels {
+export function wasmKernels(jobs: Jobs, frozen: FrozenLayouts, memory: WasmMemory): Kernels {
+  const matmul = new Matmul(jobs, frozen);
   return {
     ...wasmElementwiseKernels(jobs),
     ...reductionKernels(jobs),
     ...wasmRowKernels(jobs),
     ...wasmLayerKernels(jobs),
-    ...optimiserKernels(jobs),
+    ...optimiserKernels(jobs, frozen),
     ...wasmAttentionKernels(jobs),
     ...decodeKernels(memory),
     matmul: (out, a, b, options) => matmul.run(out, a, b, options),

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { MatmulOptions } from '../kernels.ts';
 import { Scope } from '../scope.ts';
+import type { Tensor } from '../tensor.ts';
 import { readFloats } from '../transfer.ts';
 import { createWasmDevice, type Variant, type WasmDevice } from './index.ts';
 
@@ -177,6 +178,9 @@ test('a product larger than the shared scratch goes in rounds', async () => {
   for (let n = 0; n < product.columns; n++) expect(Math.abs(found[n] - exact[n])).toBeLessThan(1e-5 * size[n]);
 });
 
+/** Gradient and moments for four rows of a parameter. */
+const adamwParts = (tensor: Tensor) => [tensor.rows(0, 4), tensor.rows(0, 4), tensor.rows(4, 8)] as const;
+
 describe('frozen layouts', async () => {
   const device = await open('wide', 1);
   const plainWay = { transposeA: false, transposeB: true, accumulate: false };
@@ -213,6 +217,24 @@ describe('frozen layouts', async () => {
     const weight = scope.zeros([4, 4], 'weight');
     device.freeze(weight);
     expect(() => device.write(weight, new Float32Array(16))).toThrow(/frozen/);
+  });
+
+  test('of a held weight go when it is let go, and only then may it change', () => {
+    using scope = new Scope(device);
+    const [weight, other] = [scope.zeros([8, 16], 'weight'), scope.zeros([8, 16], 'other')];
+    const [x, out, norm] = [scope.zeros([4, 16], 'x'), scope.empty([4, 8], 'out'), scope.zeros([1], 'norm')];
+    const options = { learningRate: 1, beta1: 0.9, beta2: 0.9, epsilon: 1, decay: 0, step: 1, maxNorm: 1 };
+    const change = () => device.kernels.adamw(weight.rows(0, 4), ...adamwParts(other), null, norm, options);
+    const before = device.arena.used;
+    {
+      using _held = device.hold(weight);
+      device.kernels.matmul(out, x, weight.rows(0, 8), { transposeA: false, transposeB: true, accumulate: false });
+      expect(device.arena.used).toBeGreaterThan(before);
+      expect(change).toThrow(/frozen/);
+      expect(() => device.write(weight, new Float32Array(128))).toThrow(/frozen/);
+    }
+    expect(device.arena.used).toBe(before);
+    expect(change).not.toThrow();
   });
 });
 
