@@ -77,7 +77,10 @@ export class LinearAdapter implements Adapter {
   }
 
   project({ coefficients, probe }: AdapterPass): Project {
-    if (this.#rounded !== this.#factors) this.#rounded.round(this.#factors);
+    if (this.#rounded === this.#factors) {
+      return projectAdapted(coefficients, probe, (_tape, module) => this.#factors.blocks.get(module));
+    }
+    this.#rounded.round(this.#factors);
     return projectAdapted(coefficients, probe, (_tape, module) => {
       const rounded = this.#rounded.blocks.get(module);
       const exact = this.#factors.blocks.get(module);

@@ -95,6 +95,7 @@ export function adaptedLinears(
   layers.forEach(({ probe }, i) => {
     probe?.forward?.(hs[i]);
   });
+  if (tape.isPlain) return outs;
 
   const inputs = layers.flatMap(({ weight, bias, adapter, probe }) =>
     [weight, adapter.learnDown, adapter.learnUp, bias, probe?.scale?.ones ?? null].filter((t) => t !== null),

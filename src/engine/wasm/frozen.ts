@@ -9,7 +9,14 @@ import { bytesOf, type Tensor } from '../index.ts';
 /** Layouts may take this part of the arena. */
 const arenaShare = 1 / 4;
 
-interface Layout {
+/** Which way round a weight is the right side of a product: [depth, columns], or transposed. */
+export interface RightSide {
+  readonly depth: number;
+  readonly columns: number;
+  readonly transposed: boolean;
+}
+
+interface Layout extends RightSide {
   readonly offset: number;
   readonly bytes: number;
 }
@@ -17,7 +24,8 @@ interface Layout {
 interface FrozenRange {
   readonly start: number;
   readonly end: number;
-  readonly layouts: Map<string, Layout>;
+  /** Layouts by the offset of the weight. */
+  readonly layouts: Map<number, Layout[]>;
 }
 
 export class FrozenLayouts {
@@ -62,23 +70,25 @@ export class FrozenLayouts {
     this.#ranges.delete(tensor);
   }
 
-  /** Where the layout of this name lies, after `make` if it is new; undefined if not frozen, or if there is no room. */
-  find(tensor: Tensor, name: string, bytes: number, make: (offset: number) => void): number | undefined {
+  /** Where the weight's layout for this use lies, after `make` if it is new; undefined if not frozen, or if there is no room. */
+  find(tensor: Tensor, side: RightSide, bytes: number, make: (offset: number) => void): number | undefined {
     const range = this.#rangeOf(tensor);
     if (range === undefined) return undefined;
-    const key = `${tensor.offset} ${name}`;
-    const known = range.layouts.get(key);
-    if (known !== undefined) return known.offset;
+    const { depth, columns, transposed } = side;
+    const known = range.layouts.get(tensor.offset) ?? [];
+    for (const each of known) {
+      if (each.depth === depth && each.columns === columns && each.transposed === transposed) return each.offset;
+    }
     if (this.#bytes + bytes > this.#arena.capacity * arenaShare || !this.#arena.fits(bytes)) return undefined;
-    const offset = this.#arena.alloc(bytes, `packed ${tensor.label}`);
+    const offset = this.#arena.alloc(bytes, () => `packed ${tensor.label}`);
     this.#bytes += bytes;
-    range.layouts.set(key, { offset, bytes });
+    range.layouts.set(tensor.offset, [...known, { depth, columns, transposed, offset, bytes }]);
     make(offset);
     return offset;
   }
 
   #drop({ layouts }: FrozenRange): void {
-    for (const { offset, bytes } of layouts.values()) {
+    for (const { offset, bytes } of [...layouts.values()].flat()) {
       this.#arena.free(offset);
       this.#bytes -= bytes;
     }

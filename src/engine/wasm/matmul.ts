@@ -191,8 +191,8 @@ export class Matmul {
   #frozenLayout(b: Tensor, product: Product, transposeB: boolean): number | undefined {
     if (product.batch > 1) return undefined;
     const bytes = product.depth * this.#paddedColumns(product.columns) * 4;
-    const name = `${product.depth}×${product.columns}${transposeB ? 'ᵀ' : ''}`;
-    return this.#frozen.find(b, name, bytes, (offset) =>
+    const { depth, columns } = product;
+    return this.#frozen.find(b, { depth, columns, transposed: transposeB }, bytes, (offset) =>
       this.#pack(offset, product, { ...product, b: b.offset }, transposeB),
     );
   }

@@ -78,10 +78,24 @@ function upload(scope: Scope, { name, shape, dtype, data }: LoadedWeight): Tenso
   return tensor;
 }
 
+/** The weights of a layer, in the order in which they are applied. */
+interface LayerWeights {
+  readonly attentionNorm: Tensor;
+  readonly queryKeyValue: readonly LinearModule[];
+  /** Norms of the heads of queries and keys; null where the architecture has none. */
+  readonly headNorms: readonly [Tensor, Tensor] | null;
+  readonly output: readonly LinearModule[];
+  readonly mlpNorm: Tensor;
+  readonly gateUp: readonly LinearModule[];
+  readonly down: readonly LinearModule[];
+}
+
 export class Decoder {
   readonly config: DecoderConfig;
   readonly #weights: ReadonlyMap<string, Tensor>;
   readonly #rotaryTable: Tensor;
+  /** Weights of the layers, looked up once. */
+  readonly #layers: LayerWeights[] = [];
 
   constructor(config: DecoderConfig, weights: ReadonlyMap<string, Tensor>, rotaryAngles: Tensor) {
     this.config = config;
@@ -139,46 +153,49 @@ export class Decoder {
     return hidden;
   }
 
+  #layerWeights(layer: number): LayerWeights {
+    const { qkNorm, qkvBias } = this.config;
+    const at = `model.layers.${layer}`;
+    const weight = (name: string): Tensor => this.weight(`${at}.${name}.weight`);
+    const modules = (names: readonly string[], biased = false): LinearModule[] =>
+      names.map((name) => {
+        const bias = biased ? this.weight(`${at}.${name}.bias`) : null;
+        return { module: `${at}.${name}`, weight: weight(name), bias };
+      });
+    return {
+      attentionNorm: weight('input_layernorm'),
+      queryKeyValue: modules(['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'], qkvBias),
+      headNorms: qkNorm ? [weight('self_attn.q_norm'), weight('self_attn.k_norm')] : null,
+      output: modules(['self_attn.o_proj']),
+      mlpNorm: weight('post_attention_layernorm'),
+      gateUp: modules(['mlp.gate_proj', 'mlp.up_proj']),
+      down: modules(['mlp.down_proj']),
+    };
+  }
+
   #layer(tape: Tape, layer: number, x: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
     const { project = plainProject, keyValues = ownKeyValues } = options;
-    const { heads, kvHeads, headDim, qkNorm, qkvBias, rmsNormEpsilon } = this.config;
+    const { heads, kvHeads, headDim, rmsNormEpsilon } = this.config;
     const [tokens] = x.shape;
-    const at = `model.layers.${layer}`;
-    const norm = (input: Tensor, name: string): Tensor =>
-      rmsNorm(tape, input, this.weight(`${at}.${name}.weight`), rmsNormEpsilon);
-    const layerOf = (name: string, biased = false): LinearModule => {
-      const module = `${at}.${name}`;
-      const bias = biased ? this.weight(`${module}.bias`) : null;
-      return { module, weight: this.weight(`${module}.weight`), bias };
-    };
-    const apply = (input: Tensor, names: readonly string[], biased = false): readonly Tensor[] =>
-      project(
-        tape,
-        input,
-        names.map((name) => layerOf(name, biased)),
-        null,
-      );
-    const applyOnto = (residual: Tensor, input: Tensor, name: string): Tensor =>
-      project(tape, input, [layerOf(name)], residual)[0];
+    this.#layers[layer] ??= this.#layerWeights(layer);
+    const { attentionNorm, queryKeyValue, headNorms, output, mlpNorm, gateUp, down } = this.#layers[layer];
     const toHeads = (input: Tensor, count: number): Tensor => reshape(tape, input, [tokens, count, headDim]);
-    const turn = (input: Tensor, name: string): Tensor => {
-      if (!qkNorm) return rotary(tape, input, batch.positions, this.#rotaryTable);
-      const weight = this.weight(`${at}.self_attn.${name}_norm.weight`);
-      return normRotary(tape, input, weight, rmsNormEpsilon, batch.positions, this.#rotaryTable);
-    };
+    const turn = (input: Tensor, norm: Tensor | undefined): Tensor =>
+      norm === undefined
+        ? rotary(tape, input, batch.positions, this.#rotaryTable)
+        : normRotary(tape, input, norm, rmsNormEpsilon, batch.positions, this.#rotaryTable);
 
-    const attentionInput = norm(x, 'input_layernorm');
-    const names = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
-    const [queries, ownKeys, ownValues] = apply(attentionInput, names, qkvBias);
-    const q = turn(toHeads(queries, heads), 'q');
-    const k = turn(toHeads(ownKeys, kvHeads), 'k');
+    const attentionInput = rmsNorm(tape, x, attentionNorm, rmsNormEpsilon);
+    const [queries, ownKeys, ownValues] = project(tape, attentionInput, queryKeyValue, null);
+    const q = turn(toHeads(queries, heads), headNorms?.[0]);
+    const k = turn(toHeads(ownKeys, kvHeads), headNorms?.[1]);
     const v = toHeads(ownValues, kvHeads);
     const [keys, values] = keyValues(layer, k, v);
     const attended = attention(tape, q, keys, values, batch.segments);
-    const afterAttention = applyOnto(x, reshape(tape, attended, [tokens, heads * headDim]), 'self_attn.o_proj');
+    const [afterAttention] = project(tape, reshape(tape, attended, [tokens, heads * headDim]), output, x);
 
-    const mlpInput = norm(afterAttention, 'post_attention_layernorm');
-    const [gate, up] = apply(mlpInput, ['mlp.gate_proj', 'mlp.up_proj']);
-    return applyOnto(afterAttention, swiglu(tape, gate, up), 'mlp.down_proj');
+    const mlpInput = rmsNorm(tape, afterAttention, mlpNorm, rmsNormEpsilon);
+    const [gate, up] = project(tape, mlpInput, gateUp, null);
+    return project(tape, swiglu(tape, gate, up), down, afterAttention)[0];
   }
 }
