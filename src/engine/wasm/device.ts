@@ -1,6 +1,7 @@
 /**
  * The wasm device: one WebAssembly memory of a stated size, SIMD kernels in one of three variants, worker threads over
- * the shared memory. Kernels run to the end inside the call; results are the same bytes for any number of threads.
+ * the shared memory. Kernels are queued and run while the host goes on; with one thread they run inside the call. Results are the same
+ * bytes for any number of threads.
  */
 import type { Device, HostArray, Kernels, Tensor } from '../index.ts';
 import { Arena, readSlab, writeSlab } from '../index.ts';
@@ -55,11 +56,13 @@ export class WasmDevice implements Device {
 
   write(target: Tensor, data: HostArray): void {
     this.#frozen.expectChangeable('write', target);
+    this.#jobs.finish();
     writeSlab(this.#memory.buffer, this.arena, target, data);
   }
 
   /** The contents as of this call. Long work reads now and then: the thread is given back there, so that Ctrl-C is heard. */
   async read(source: Tensor): Promise<HostArray> {
+    this.#jobs.finish();
     const contents = readSlab(this.#memory.buffer, this.arena, source);
     if (performance.now() - this.#paused > mostBusyMs) {
       await pause();
@@ -86,7 +89,14 @@ export class WasmDevice implements Device {
     body();
   }
 
-  async sync(): Promise<void> {}
+  async sync(): Promise<void> {
+    this.finish();
+  }
+
+  /** Waits on this thread, which works along, until every kernel has run. */
+  finish(): void {
+    this.#jobs.finish();
+  }
 
   [Symbol.dispose](): void {
     if (this.#disposed) return;

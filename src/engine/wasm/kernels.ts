@@ -18,7 +18,7 @@ export function wasmKernels(jobs: Jobs, frozen: FrozenLayouts, memory: WasmMemor
     ...wasmLayerKernels(jobs),
     ...optimiserKernels(jobs, frozen),
     ...wasmAttentionKernels(jobs),
-    ...decodeKernels(memory),
+    ...decodeKernels(jobs, memory),
     matmul: (out, a, b, options) => matmul.run(out, a, b, options),
     matmulOnto: (out, addend, a, b, options) => matmul.runOnto(out, addend, a, b, options),
     products: (outs, x, weights) => matmul.runTogether(outs, x, weights),
