@@ -65,9 +65,10 @@ function peakNow(threads: number): number | undefined {
   return typeof peak === 'string' ? undefined : (peak as NativePeak).measure(threads);
 }
 
-function timeCalls(count: number, call: () => void): number {
+function timeCalls(count: number, { call, finish }: Pick<Task, 'call' | 'finish'>): number {
   const start = performance.now();
   for (let i = 0; i < count; i++) call();
+  finish();
   return performance.now() - start;
 }
 
@@ -75,22 +76,24 @@ function timeCalls(count: number, call: () => void): number {
 interface Task {
   readonly product: Case;
   readonly call: () => void;
+  /** Waits for the calls. */
+  readonly finish: () => void;
 }
 
 /** Times all tasks in turns, round after round, so that every one of them meets the same moments. */
 function measureTasks(tasks: readonly Task[], threads: number): Map<string, Rate> {
   const timed = tasks.map((task) => ({
     ...task,
-    calls: Math.max(1, Math.round((2 * turnMs) / timeCalls(2, task.call))),
+    calls: Math.max(1, Math.round((2 * turnMs) / timeCalls(2, task))),
     turns: [] as { gflops: number; share: number }[],
   }));
   const end = performance.now() + seconds * 1000 * tasks.length;
   for (let round = 0; performance.now() < end || round < 5; round++) {
-    for (const { product, call, calls, turns } of timed) {
+    for (const { product, calls, turns, ...task } of timed) {
       const before = peakNow(threads) ?? 1;
-      call();
+      timeCalls(1, task);
       const flops = 2 * product.rows * product.depth * product.columns;
-      const gflops = (calls * flops) / timeCalls(calls, call) / 1e6;
+      const gflops = (calls * flops) / timeCalls(calls, task) / 1e6;
       turns.push({ gflops, share: (2 * gflops) / (before + (peakNow(threads) ?? 1)) });
     }
   }
@@ -113,7 +116,8 @@ async function measureVariant(variant: Variant, threads: number): Promise<Map<st
     const b = scope.from(operand(depth * columns), transposeB ? [columns, depth] : [depth, columns], 'b');
     const c = scope.empty([rows, columns], 'c');
     if (frozen) device.freeze(b);
-    return { product, call: () => device.kernels.matmul(c, a, b, { transposeA, transposeB, accumulate: false }) };
+    const call = () => device.kernels.matmul(c, a, b, { transposeA, transposeB, accumulate: false });
+    return { product, call, finish: () => device.finish() };
   });
   return measureTasks(tasks, threads);
 }
@@ -125,7 +129,7 @@ function measureOpenBlas(blas: Sgemm, threads: number): Map<string, Rate> {
     .map((product): Task => {
       const { rows, depth, columns } = product;
       const [a, b, c] = [operand(rows * depth), operand(depth * columns), new Float32Array(rows * columns)];
-      return { product, call: () => blas.multiply(c, a, b, product) };
+      return { product, call: () => blas.multiply(c, a, b, product), finish: () => {} };
     });
   return measureTasks(tasks, threads);
 }

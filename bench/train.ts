@@ -70,7 +70,12 @@ const rows = Number(options.rows);
 const peak = await openNativePeak();
 
 /** A run has `steps` parts, each short enough to meet a quiet moment; as many runs as fit the budget, after one to warm up. */
-function timeRuns(threads: number, steps: number, run: (step: number) => void): Fastest {
+function timeRuns(device: WasmDevice, steps: number, body: (step: number) => void): Fastest {
+  const { threads } = device;
+  const run = (step: number): void => {
+    body(step);
+    device.finish();
+  };
   const least = new Float64Array(steps).fill(1e9);
   const costs: number[] = [];
   const walls: number[] = [];
@@ -105,7 +110,7 @@ async function trainAll(device: WasmDevice): Promise<Result> {
   const parameters = allWeights(scope, decoder);
   const learn = new Map(parameters.map(({ value, gradient }) => [value, gradient]));
   const batch = nextTokenBatch(scope, config, texts);
-  const fastest = timeRuns(device.threads, 1, () => {
+  const fastest = timeRuns(device, 1, () => {
     using tape = new Tape(device, { learn });
     tape.backward(nextTokenLoss(tape, decoder, batch));
   });
@@ -120,7 +125,7 @@ async function trainAdapters(device: WasmDevice): Promise<Result> {
   const batch = nextTokenBatch(scope, config, texts);
   const routes = Array.from({ length: batch.count }, (_, t) => (['keep', 'absorb', 'route'] as const)[t % 3]);
   const coefficients: BlockCoefficients = routeCoefficients(scope, routes, 'branch');
-  const fastest = timeRuns(device.threads, 1, () => {
+  const fastest = timeRuns(device, 1, () => {
     using tape = new Tape(device, { learn });
     tape.backward(nextTokenLoss(tape, decoder, batch, { project: adapters.project(coefficients) }));
   });
@@ -159,7 +164,7 @@ async function decode(device: WasmDevice): Promise<Result> {
   using scope = new Scope(device);
   const decoder = await loadRandom(scope, config, { trainable: false });
   const cache = new KeyValueCache(scope, config, 0, decodeRows, rowLength);
-  const fastest = timeRuns(device.threads, rowLength, (t) => decodeStep(decoder, cache, t));
+  const fastest = timeRuns(device, rowLength, (t) => decodeStep(decoder, cache, t));
   return { what: `decode ${decodeRows} rows`, tokens: decodeRows * rowLength, flopsPerToken: forwardFlops, fastest };
 }
 

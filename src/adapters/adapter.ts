@@ -40,6 +40,8 @@ export interface Adapter {
   blockValues(block: 'deployed' | 'quarantine'): readonly Tensor[];
   /** How the decoder applies its linear layers in this pass. Layers without an adapter are plain. */
   project(pass: AdapterPass): Project;
+  /** A promise that no value changes until the answer is disposed of: a device may keep faster layouts of them meanwhile. */
+  hold(): Disposable;
   /** What the deployed block alone changes: the quarantine is absent, not zeroed. */
   deployedChange(module: string): Promise<LowRankChange>;
   /** What both blocks change together: the policy as trained. */

@@ -106,6 +106,11 @@ export class AntipastoAdapter implements Adapter {
     });
   }
 
+  /** Factors are computed anew for every pass: there is nothing to hold. */
+  hold(): Disposable {
+    return { [Symbol.dispose]: () => {} };
+  }
+
   /** down = (V_d; R V_q) and up = diag(tanh g) · S Uᵀ, on the tape. */
   #effective(tape: Tape, { down, up, gain, rotation }: Frozen): SplitAdapter {
     const skew = subtract(tape, rotation, transposed(tape, rotation, this.#identity));

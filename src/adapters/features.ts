@@ -5,16 +5,7 @@
  * Per token: A[:R] x of the token, and ∂(summed completion NLL)/∂c, where c multiplies A[:R] x of that token alone.
  */
 import { ShapeError } from '../base/index.ts';
-import {
-  affine,
-  type BottleneckProbe,
-  multiply,
-  readFloats,
-  type Scope,
-  sum,
-  Tape,
-  type Tensor,
-} from '../engine/index.ts';
+import { affine, type BottleneckProbe, multiply, readFloats, Scope, sum, Tape, type Tensor } from '../engine/index.ts';
 import type { Decoder, PackedGroups, Span } from '../model/index.ts';
 import { scoreGroups } from '../model/index.ts';
 import type { Adapter } from './adapter.ts';
@@ -35,20 +26,29 @@ export class ActivationPooling {
   readonly #ranges: Tensor;
   readonly #sums = new Map<string, Tensor>();
   readonly #scope: Scope;
+  readonly #laid: Tensor | null;
 
-  /** One row of features per span of packed tokens: a completion, or a single token. */
-  constructor(scope: Scope, adapter: Adapter, spans: readonly Span[]) {
+  /** One row of features per span of the layout: a completion, or a single token. `laid`: the computed token at each of its places. */
+  constructor(scope: Scope, adapter: Adapter, spans: readonly Span[], laid: Tensor | null = null) {
     this.#scope = scope;
     this.#adapter = adapter;
     this.#spans = spans;
+    this.#laid = laid;
     this.#ranges = rangesOf(scope, spans);
   }
 
   probe(module: string): BottleneckProbe {
     return {
       forward: (h) => {
+        const { kernels } = this.#scope.device;
+        using scope = new Scope(this.#scope.device);
         const pooled = this.#scope.empty([this.#spans.length, this.#adapter.rank], `pooled ${module}`);
-        this.#scope.device.kernels.segmentSum(pooled, h, this.#ranges);
+        let rows = h;
+        if (this.#laid !== null) {
+          rows = scope.empty([this.#laid.size, h.shape[1]], 'bottleneck of the layout', h.dtype);
+          kernels.gatherRows(rows, h, this.#laid);
+        }
+        kernels.segmentSum(pooled, rows, this.#ranges);
         this.#sums.set(module, pooled);
       },
     };

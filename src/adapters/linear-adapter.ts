@@ -79,14 +79,19 @@ export class LinearAdapter implements Adapter {
   project({ coefficients, probe }: AdapterPass): Project {
     if (this.#rounded !== this.#factors) this.#rounded.round(this.#factors);
     const adapterOf = (module: string): SplitAdapter | undefined => {
-      const rounded = this.#rounded.blocks.get(module);
       const exact = this.#factors.blocks.get(module);
+      if (this.#rounded === this.#factors) return exact;
+      const rounded = this.#rounded.blocks.get(module);
       return rounded === undefined || exact === undefined
         ? undefined
         : { ...exact, down: rounded.down, up: rounded.up };
     };
     const project = projectAdapted(coefficients, probe, (_tape, module) => adapterOf(module));
     return probe === undefined ? tellBlocks(project, coefficients, adapterOf) : project;
+  }
+
+  hold(): Disposable {
+    return this.#rounded.hold();
   }
 
   /** B A − B0 A0 of the deployed block, folded exactly: rank 2R. */
@@ -181,6 +186,15 @@ class Factors {
     const blocks = new Map(ordered.map(({ name }, i) => [name, splitAdapter(rank, downs[i], ups[i])]));
     this.blocks = new Map(modules.map(({ name }) => [name, lookup(blocks, name)]));
     this.#whole = [downs[0].owner, ups[0].owner];
+  }
+
+  hold(): Disposable {
+    const holds = this.#whole.map((whole) => whole.device.hold?.(whole));
+    return {
+      [Symbol.dispose]() {
+        for (const held of holds) held?.[Symbol.dispose]();
+      },
+    };
   }
 
   round(exact: Factors): void {

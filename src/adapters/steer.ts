@@ -11,6 +11,7 @@ export function steerAdapter(adapter: Adapter, steer: (project: Project) => Proj
     blockGradients: (block) => adapter.blockGradients(block),
     blockValues: (block) => adapter.blockValues(block),
     project: (pass) => steer(adapter.project(pass)),
+    hold: () => adapter.hold(),
     deployedChange: (module) => adapter.deployedChange(module),
     fullChange: (module) => adapter.fullChange(module),
     tensors: (part) => adapter.tensors(part),

@@ -29,7 +29,8 @@ export class Arena {
     this.#free = [{ start, end }];
   }
 
-  alloc(bytes: number, label: string): number {
+  /** `label` says in an error what the memory was for. */
+  alloc(bytes: number, label: string | (() => string)): number {
     const size = Math.max(alignment, Math.ceil(bytes / alignment) * alignment);
     let best: Range | undefined;
     for (const range of this.#free) {
@@ -39,7 +40,7 @@ export class Arena {
     if (best === undefined) {
       const largest = this.#free.reduce((most, { start, end }) => Math.max(most, end - start), 0);
       throw new OutOfMemoryError({
-        call: `${this.device}: allocate ${label}`,
+        call: `${this.device}: allocate ${typeof label === 'string' ? label : label()}`,
         expected: `${size} bytes in one piece`,
         found: `${this.capacity - this.used} of ${this.capacity} bytes free, the largest piece ${largest}`,
         fix: 'Use a smaller batch or a larger arena.',

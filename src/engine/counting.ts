@@ -18,7 +18,7 @@ class CountingArena extends Arena {
     this.capacity = capacity;
   }
 
-  override alloc(bytes: number, label: string): number {
+  override alloc(bytes: number, label: string | (() => string)): number {
     const offset = super.alloc(bytes, label);
     this.highest = Math.max(this.highest, offset + bytes);
     return offset;

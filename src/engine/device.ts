@@ -13,12 +13,19 @@ export interface Device extends Disposable {
   readonly kernels: Kernels;
   /** Dtypes of activations and weights: kernels compute in these, and sum in float32 or better. */
   readonly floats: readonly DType[];
+  /**
+   * A device that has this may compute equal rows once: a row has the same bytes whatever other rows are computed with it, and so has a
+   * query of a segment of 2 to this many queries, divided by the query heads of a key head.
+   */
+  readonly independentRows?: number;
   /** Data is copied before the call returns. */
   write(target: Tensor, data: HostArray): void;
   /** The contents as of this call, whatever is queued or freed before they arrive. */
   read(source: Tensor): Promise<HostArray>;
   /** A promise that the contents are final until the tensor is freed: the device may keep a faster layout of them. */
   freeze(tensor: Tensor): void;
+  /** The same promise for a while: until the answer is disposed of. */
+  hold?(tensor: Tensor): Disposable;
   /** The tensor's bytes, and what the device derived from them, may be reused by later kernels. */
   release(tensor: Tensor): void;
   /** Queues what `body` queues. For the same key `body` always queues the same work on the same memory, so it may be replayed. */

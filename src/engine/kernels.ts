@@ -205,7 +205,8 @@ export interface Kernels {
   ): void;
 
   /**
-   * Optional, with products and blockProduct: layers that share their input x [T, K], where nothing is recorded. hs[i] = x · downs[i]ᵀ and
+   * Optional, with products: layers that share their input x [T, K]; where something is recorded, only on a device without blockProduct.
+   * hs[i] = x · downs[i]ᵀ and
    * outs[i] [T, Nᵢ] = x · weights[i] [Nᵢ, K]ᵀ + the change of hs[i] through ups[i], as blockProduct makes it. The first is added to `onto`
    * [T, N₀], unless that is null.
    */

@@ -63,6 +63,11 @@ export class Tape extends Scope {
     this.#recompute = recompute;
   }
 
+  /** Whether nothing is asked of ops but their results: what `record` is told goes nowhere. */
+  get isPlain(): boolean {
+    return !this.recording && !this.#checkFinite;
+  }
+
   learns(tensor: Tensor): boolean {
     return this.#needsGradient.has(tensor);
   }

@@ -148,5 +148,5 @@ export class Tensor {
 }
 
 function allocate(device: Device, shape: Shape, dtype: DType, label: string): number {
-  return device.arena.alloc(sizeOf(shape) * bytesOf[dtype], `${label} ${dtype}[${shape.join(',')}]`);
+  return device.arena.alloc(sizeOf(shape) * bytesOf[dtype], () => `${label} ${dtype}[${shape.join(',')}]`);
 }

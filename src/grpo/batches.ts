@@ -5,7 +5,7 @@
 
 import type { Scope } from '../engine/index.ts';
 import type { DecoderConfig } from '../model/index.ts';
-import { type PackedGroups, packGroups, type Span } from '../model/index.ts';
+import { type PackedGroups, type PackOptions, packGroups, type Span } from '../model/index.ts';
 import type { PromptedCompletion } from './rollout.ts';
 
 export interface PassGroup<Key> {
@@ -77,12 +77,13 @@ export function packPass<Key>(
   config: DecoderConfig,
   rollouts: readonly PromptedCompletion[],
   pass: readonly PassGroup<Key>[],
+  options: PackOptions = {},
 ): PackedPass {
-  const packed = packGroups(
-    scope,
-    config,
-    pass.map(({ prompt, members }) => ({ prompt, completions: members.map((index) => rollouts[index].tokens) })),
-  );
+  const groups = pass.map(({ prompt, members }) => ({
+    prompt,
+    completions: members.map((index) => rollouts[index].tokens),
+  }));
+  const packed = packGroups(scope, config, groups, options);
   return { packed, members: pass.flatMap(({ members }) => members) };
 }
 

@@ -17,7 +17,7 @@ import {
 import { sha256 } from '../base/node/index.ts';
 import { readFloats, Scope, Tape, type Tensor } from '../engine/index.ts';
 import type { Decoder, PackedGroups, Span } from '../model/index.ts';
-import { scoreGroups } from '../model/index.ts';
+import { forwardGroups, scoreGroups } from '../model/index.ts';
 import type { Arm, Granularity } from './arm.ts';
 import { cutPasses, type PackedPass, type PassGroup, packPass, queueAhead } from './batches.ts';
 import type { PromptedCompletion } from './rollout.ts';
@@ -69,7 +69,7 @@ function equalRollouts(
 
 /**
  * Computes log π of every completion token, each rollout under its own scale, without gradients; activation features on request.
- * Equal rollouts are read once.
+ * Equal rollouts are read once, and on a device with independent rows so is what rollouts of a prompt have in common.
  */
 export async function scoreRollouts(
   { decoder, adapter }: Policy,
@@ -79,6 +79,7 @@ export async function scoreRollouts(
 ): Promise<Scored> {
   const logps: Float32Array[] = new Array(rollouts.length);
   const features: Float32Array[] = [];
+  using _held = adapter.hold();
   const sets = equalRollouts(rollouts, scales);
   const read = sets.map(([first]) => rollouts[first]);
   const take = (values: Float32Array, { packed, members }: PackedPass): void =>
@@ -90,15 +91,15 @@ export async function scoreRollouts(
   if (pool === null) {
     await queueAhead(passes, (pass) => {
       using scope = new Scope(decoder.head.device);
-      const laid = packPass(scope, decoder.config, read, pass);
+      const laid = packPass(scope, decoder.config, read, pass, { merge: true });
       return readFloats(scorePass(scope, { decoder, adapter }, laid.packed, pass)).then((values) => take(values, laid));
     });
     return { logps, features };
   }
   for (const pass of passes) {
     using scope = new Scope(decoder.head.device);
-    const laid = packPass(scope, decoder.config, read, pass);
-    const pooling = new ActivationPooling(scope, adapter, featureSpans(laid.packed, pool));
+    const laid = packPass(scope, decoder.config, read, pass, { merge: true });
+    const pooling = new ActivationPooling(scope, adapter, featureSpans(laid.packed, pool), laid.packed.laid);
     const probe = (module: string) => pooling.probe(module);
     take(await readFloats(scorePass(scope, { decoder, adapter }, laid.packed, pass, probe)), laid);
     for (const { index: member, rows } of splitRows(await pooling.read(), laid.packed, laid.members, pool)) {
@@ -134,19 +135,20 @@ export async function poolActivations(
   keep: Keep = keepAll,
 ): Promise<Float32Array[]> {
   const features: Float32Array[] = [];
+  using _held = adapter.hold();
   const scale = scaleOf('deployed', deployedScale);
   for (const pass of cutPasses(rollouts, () => scale, tokensPerPass)) {
     using scope = new Scope(decoder.head.device);
     using tape = new Tape(scope.device);
-    const { packed, members } = packPass(scope, decoder.config, rollouts, pass);
-    const pooling = new ActivationPooling(scope, adapter, featureSpans(packed, granularity));
+    const { packed, members } = packPass(scope, decoder.config, rollouts, pass, { merge: true });
+    const pooling = new ActivationPooling(scope, adapter, featureSpans(packed, granularity), packed.laid);
     const coefficients = scaleGroups(
       scope,
       packed,
       pass.map(() => scale),
     );
     const project = adapter.project({ coefficients, probe: (module) => pooling.probe(module) });
-    decoder.forward(tape, packed.batch, { project });
+    forwardGroups(tape, decoder, packed, { project });
     for (const { index, rows } of splitRows(await pooling.read(), packed, members, granularity)) {
       features[index] = keep(rows, index);
     }
@@ -163,6 +165,7 @@ export async function probeGradients(
   keep: Keep = keepAll,
 ): Promise<Float32Array[]> {
   const features: Float32Array[] = [];
+  using _held = adapter.hold();
   for (const pass of cutPasses(rollouts, () => 'deployed', tokensPerPass, false)) {
     using scope = new Scope(decoder.head.device);
     const { packed, members } = packPass(scope, decoder.config, rollouts, pass);

@@ -24,12 +24,14 @@ export function policySampler(policy: Policy, { readEvery, rowStep, tokensPerPas
   const pace = { readEvery, rowStep, tokensPerPass };
   const project = projectRows(policy);
   return {
-    sample(requests, settings, stream) {
+    async sample(requests, settings, stream) {
       const scaled = requests.flatMap(({ prompt, row, state }) =>
         state === 'base' ? [] : [{ prompt, row, scale: scaleOf(state, policy.deployedScale) }],
       );
-      if (scaled.length === requests.length)
-        return generate(policy.decoder, scaled, settings, { stream, project, ...pace });
+      if (scaled.length === requests.length) {
+        using _held = policy.adapter.hold();
+        return await generate(policy.decoder, scaled, settings, { stream, project, ...pace });
+      }
       if (scaled.length > 0) throw new RangeError('requests for the base cannot be mixed with other states');
       const plain = requests.map(({ prompt, row }) => ({ prompt, row, scale: 0 }));
       return generate(policy.decoder, plain, settings, { stream, ...pace });

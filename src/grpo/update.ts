@@ -118,6 +118,7 @@ export async function accumulateGradients(
   settings: GrpoSettings,
   arm: Pick<Arm, 'term'> = {},
 ): Promise<Accumulated> {
+  using _held = policy.adapter.hold();
   const reports: LearnedRollout[] = new Array(inputs.rollouts.length);
   const leaks: { keep: number | null; route: number | null } = { keep: null, route: null };
   let loss = 0;

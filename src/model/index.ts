@@ -31,8 +31,8 @@ export {
   type OpenBatchOptions,
   type OpenRow,
 } from './decoder/open-batch.ts';
-export { type Group, type PackedGroups, packGroups, packRows, type Span } from './decoder/pack.ts';
-export { scoreGroups } from './decoder/score.ts';
+export { type Group, type PackedGroups, type PackOptions, packGroups, packRows, type Span } from './decoder/pack.ts';
+export { forwardGroups, scoreGroups } from './decoder/score.ts';
 export {
   type Architecture,
   type DecoderConfig,

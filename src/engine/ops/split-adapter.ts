@@ -86,7 +86,8 @@ export function adaptedLinears(
 ): Tensor[] {
   const { kernels } = tape.device;
   expectLayers(tape, x, layers, coefficients, onto);
-  if (onto !== null && (kernels.blockProduct === undefined || layers[0].bias !== null)) {
+  const canAdd = kernels.blockProduct !== undefined || kernels.adaptedProducts !== undefined;
+  if (onto !== null && (!canAdd || layers.some(({ bias }) => bias !== null))) {
     const [first, ...rest] = adaptedLinears(tape, x, layers, coefficients);
     return [add(tape, onto, first), ...rest];
   }
@@ -94,6 +95,7 @@ export function adaptedLinears(
   layers.forEach(({ probe }, i) => {
     probe?.forward?.(hs[i]);
   });
+  if (tape.isPlain) return outs;
 
   const inputs = layers.flatMap(({ weight, bias, adapter, probe }) =>
     [weight, adapter.learnDown, adapter.learnUp, bias, probe?.scale?.ones ?? null].filter((t) => t !== null),
@@ -145,7 +147,7 @@ function expectLayers(
   expectShape('adaptedLinear onto', onto, [tokens, layers[0].weight.shape[0]]);
 }
 
-/** h and y of each layer: together where the device can and nothing is recorded. */
+/** h and y of each layer: together where the device can; one with a blockProduct of its own keeps to that where something is recorded. */
 function applyAll(
   tape: Tape,
   x: Tensor,
@@ -161,7 +163,8 @@ function applyAll(
     kernels.products === undefined
       ? shapes.map((shape) => tape.empty(shape, 'bottleneck', x.dtype))
       : tape.stack(shapes, 'bottleneck', x.dtype);
-  if (kernels.adaptedProducts !== undefined && !tape.recording && layers.every(({ bias }) => bias === null)) {
+  const together = !tape.recording || kernels.blockProduct === undefined;
+  if (kernels.adaptedProducts !== undefined && together && layers.every(({ bias }) => bias === null)) {
     const [weights, ups] = [layers.map(({ weight }) => weight), layers.map(({ adapter }) => adapter.up)];
     const widths = weights.map(({ shape }) => [tokens, shape[0]]);
     const outs =

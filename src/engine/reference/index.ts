@@ -20,6 +20,7 @@ export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions
     name: 'reference',
     arena,
     floats: ['f32'],
+    independentRows: Number.POSITIVE_INFINITY,
     kernels: {
       ...referenceElementwiseKernels(slab),
       ...referenceMatmulKernels(slab),

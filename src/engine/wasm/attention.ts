@@ -12,7 +12,8 @@ import { type Jobs, maxShards } from './jobs.ts';
 const shardWork = 125_000;
 /** Number of groups that keep the cores level. Fewer are cut by heads too; otherwise a core has whole rows of keys and values. */
 const manyGroups = 16;
-const mostQueries = 256;
+/** Most queries of one item. A longer segment is cut, and a single query left over is computed in another order than queries in company. */
+export const mostQueries = 256;
 
 /** A plan. Its `numbers`, as the kernel reads them: the groups' first items and one past the last, then the items. */
 interface Plan {

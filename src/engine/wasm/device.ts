@@ -1,14 +1,14 @@
 /**
  * The wasm device: one WebAssembly memory of a stated size, SIMD kernels in one of three variants, worker threads over
- * the shared memory. Kernels run to the end inside the call; results are the same bytes for any number of threads.
+ * the shared memory. Kernels are queued and run while the host goes on; with one thread they run inside the call. Results are the same
+ * bytes for any number of threads.
  */
-import { DeviceError } from '../../base/index.ts';
 import type { Device, HostArray, Kernels, Tensor } from '../index.ts';
 import { Arena, readSlab, writeSlab } from '../index.ts';
+import { mostQueries } from './attention.ts';
 import { FrozenLayouts } from './frozen.ts';
 import type { Jobs } from './jobs.ts';
 import { wasmKernels } from './kernels.ts';
-import { Matmul } from './matmul.ts';
 import { pause, type RunningWorker } from './platform.ts';
 import type { Variant } from './variants.ts';
 import type { WasmMemory } from './webassembly.ts';
@@ -27,6 +27,7 @@ interface Parts {
 export class WasmDevice implements Device {
   readonly name = 'wasm';
   readonly floats = ['f32'] as const;
+  readonly independentRows = mostQueries;
   readonly variant: Variant;
   readonly threads: number;
   /** GFLOP/s of one thread, measured at start. */
@@ -50,23 +51,18 @@ export class WasmDevice implements Device {
     this.#jobs = jobs;
     this.#workers = workers;
     this.#frozen = new FrozenLayouts(this.arena);
-    this.kernels = wasmKernels(jobs, new Matmul(jobs, this.#frozen), memory);
+    this.kernels = wasmKernels(jobs, this.#frozen, memory);
   }
 
   write(target: Tensor, data: HostArray): void {
-    if (this.#frozen.isFrozen(target)) {
-      throw new DeviceError({
-        call: `write ${target.label}`,
-        expected: 'a tensor whose contents may change',
-        found: 'a frozen one',
-        fix: 'Freeze a weight after its last change.',
-      });
-    }
+    this.#frozen.expectChangeable('write', target);
+    this.#jobs.finish();
     writeSlab(this.#memory.buffer, this.arena, target, data);
   }
 
   /** The contents as of this call. Long work reads now and then: the thread is given back there, so that Ctrl-C is heard. */
   async read(source: Tensor): Promise<HostArray> {
+    this.#jobs.finish();
     const contents = readSlab(this.#memory.buffer, this.arena, source);
     if (performance.now() - this.#paused > mostBusyMs) {
       await pause();
@@ -79,6 +75,11 @@ export class WasmDevice implements Device {
     if (tensor.dtype === 'f32') this.#frozen.freeze(tensor);
   }
 
+  hold(tensor: Tensor): Disposable {
+    const end = tensor.dtype === 'f32' ? this.#frozen.freeze(tensor) : () => {};
+    return { [Symbol.dispose]: end };
+  }
+
   release(tensor: Tensor): void {
     this.#frozen.release(tensor);
     this.arena.free(tensor.offset);
@@ -88,7 +89,14 @@ export class WasmDevice implements Device {
     body();
   }
 
-  async sync(): Promise<void> {}
+  async sync(): Promise<void> {
+    this.finish();
+  }
+
+  /** Waits on this thread, which works along, until every kernel has run. */
+  finish(): void {
+    this.#jobs.finish();
+  }
 
   [Symbol.dispose](): void {
     if (this.#disposed) return;

@@ -1,13 +1,14 @@
 /**
- * The host's side of the job protocol (kernels/dispatch.ts): arguments go into a fixed block of the memory, then one call
- * runs the shards. A job of one shard stays on the calling thread and wakes nobody; how many shards a job has depends on
- * shapes alone, so results never depend on the number of threads.
+ * The host's side of the job protocol (kernels/dispatch.ts): arguments go into a ring in the memory, then the job is queued, and the
+ * calling thread goes on; `finish` waits for all jobs and works along. With one thread a job runs inside the call. How many shards a job
+ * has depends on shapes alone, so results never depend on the number of threads.
  */
 import { DeviceError } from '../../base/index.ts';
 import type { WasmGlobal, WasmMemory } from './webassembly.ts';
 
 export type JobName =
   | 'adamw'
+  | 'adaptedProducts'
   | 'affine'
   | 'attention'
   | 'attentionBackward'
@@ -46,6 +47,17 @@ export type JobName =
 
 type RunShards = (job: number, args: number, shards: number) => void;
 
+/** Bytes that a job's arguments take. */
+const argumentBytes = 256;
+
+/** One of the two halves of the ring: while one is filled, jobs of the other may still be under way. */
+interface Half {
+  readonly start: number;
+  readonly end: number;
+  /** How many jobs were queued when the half was full. */
+  last: number;
+}
+
 export const maxShards = 60_000;
 
 /** How many equal pieces of at least `least` elements `size` elements make. */
@@ -67,15 +79,24 @@ export class Jobs {
   readonly reservedBytes: number;
   readonly #exports: Readonly<Record<string, unknown>>;
   readonly #runAlone: RunShards;
-  readonly #runJob: RunShards;
-  readonly #arguments: number;
+  readonly #publish: RunShards;
+  readonly #awaitJobs: (count: number) => void;
   readonly #integers: Int32Array;
   readonly #floats: Float32Array;
-  readonly #staged: Int32Array;
   readonly #ids = new Map<JobName, number>();
   readonly #settle: () => void;
+  readonly #halves: readonly [Half, Half];
+  readonly #mostInHalf: number;
+  #half: Half;
+  /** Where the next arguments go, and jobs queued since the half began. */
+  #at: number;
+  #inHalf = 0;
+  /** Jobs queued so far, as the kernels count them, and how many of those are known to have ended. */
+  #queued = 0;
+  #ended = 0;
+  #lastName: JobName = 'fill';
 
-  /** `settle` is called after every job: see platform.ts. */
+  /** `settle` is called when this thread has run kernels: see platform.ts. */
   constructor(
     exports: Readonly<Record<string, unknown>>,
     memory: WasmMemory,
@@ -93,29 +114,101 @@ export class Jobs {
     this.reservedBytes = figure('THREAD_SCRATCH') + threads * figure('THREAD_SCRATCH_BYTES');
     this.mostRows = figure('MOST_ROWS');
     this.mostSize = figure('MOST_SIZE');
-    this.#arguments = figure('ARGUMENTS');
-    this.#integers = new Int32Array(memory.buffer, this.#arguments, 64);
-    this.#floats = new Float32Array(memory.buffer, this.#arguments, 64);
-    this.#staged = new Int32Array(memory.buffer, this.scratch, this.scratchBytes / 4);
+    const [start, bytes] = [figure('ARGUMENTS'), figure('ARGUMENTS_BYTES')];
+    this.#halves = [
+      { start, end: start + bytes / 2, last: 0 },
+      { start: start + bytes / 2, end: start + bytes, last: 0 },
+    ];
+    this.#half = this.#halves[0];
+    this.#at = start;
+    this.#mostInHalf = figure('SLOTS') / 2;
+    this.#integers = new Int32Array(memory.buffer);
+    this.#floats = new Float32Array(memory.buffer);
     this.#runAlone = exports['runAlone'] as RunShards;
-    this.#runJob = exports['runJob'] as RunShards;
+    this.#publish = exports['publish'] as RunShards;
+    this.#awaitJobs = exports['awaitJobs'] as (count: number) => void;
   }
 
-  /** Runs a job, given the fields of its class in kernels/*.ts in order: integers and addresses first, then floats. */
+  /** Queues a job, given the fields of its class in kernels/*.ts in order: integers and addresses first, then floats. */
   run(name: JobName, shards: number, integers: readonly number[], floats: readonly number[] = []): void {
     if (shards === 0) return;
-    let field = 0;
+    const args = this.#reserve(argumentBytes);
+    let field = args / 4;
     for (const value of integers) this.#integers[field++] = value;
     for (const value of floats) this.#floats[field++] = value;
-    const run = shards === 1 || this.threads === 1 ? this.#runAlone : this.#runJob;
     const id = this.#id(name);
-    try {
-      run(id, this.#arguments, shards);
+    this.#lastName = name;
+    if (this.threads === 1) {
+      this.#guard(() => this.#runAlone(id, args, shards));
       this.#settle();
+      this.#at = this.#half.start;
+      return;
+    }
+    this.#publish(id, args, shards);
+    this.#queued = (this.#queued + 1) | 0;
+    this.#inHalf++;
+  }
+
+  /** Waits until every job has ended. Must come before the host looks at the memory or writes to it. */
+  finish(): void {
+    if (this.#ended === this.#queued) return;
+    this.#await(this.#queued);
+    this.#begin(this.#half);
+  }
+
+  /** Copies whole numbers for the next job to where it can read them, and returns their address. */
+  stage(numbers: ArrayLike<number>): number {
+    const bytes = 4 * numbers.length;
+    if (bytes > this.scratchBytes) {
+      throw new DeviceError({
+        call: 'wasm: stage a plan',
+        expected: `at most ${this.scratchBytes} bytes`,
+        found: `${bytes}`,
+        fix: 'Use fewer segments in one call.',
+      });
+    }
+    // Long plans go to the shared scratch, which jobs under way may be using.
+    const isLong = bytes + argumentBytes > this.#half.end - this.#half.start;
+    if (isLong) this.finish();
+    const address = isLong ? this.scratch : this.#reserve(bytes, argumentBytes);
+    this.#integers.set(numbers, address / 4);
+    return address;
+  }
+
+  /** Takes a piece of the ring, which is there until the job that is queued next has ended; `more`: what that job takes itself. */
+  #reserve(bytes: number, more = 0): number {
+    if (this.#at + bytes + more > this.#half.end || this.#inHalf === this.#mostInHalf) {
+      this.#half.last = this.#queued;
+      const next = this.#half === this.#halves[0] ? this.#halves[1] : this.#halves[0];
+      if (this.threads > 1) this.#await(next.last);
+      this.#begin(next);
+    }
+    const address = this.#at;
+    this.#at += bytes;
+    return address;
+  }
+
+  #begin(half: Half): void {
+    this.#half = half;
+    this.#at = half.start;
+    this.#inHalf = 0;
+  }
+
+  #await(count: number): void {
+    if (((count - this.#ended) | 0) <= 0) return;
+    this.#guard(() => this.#awaitJobs(count));
+    this.#ended = count;
+    this.#settle();
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work();
     } catch (cause) {
+      (this.#exports['reportFailure'] as () => void)();
       throw new DeviceError(
         {
-          call: `wasm kernel ${name}`,
+          call: `wasm kernel ${this.#lastName}, or one queued before it`,
           expected: 'all its shards to finish',
           found: String(cause),
           fix: 'A kernel or its arguments are at fault; this device is of no further use.',
@@ -123,20 +216,6 @@ export class Jobs {
         { cause },
       );
     }
-  }
-
-  /** Copies whole numbers to the start of the shared scratch and returns their address. */
-  stage(numbers: ArrayLike<number>): number {
-    if (4 * numbers.length > this.scratchBytes) {
-      throw new DeviceError({
-        call: 'wasm: stage a plan',
-        expected: `at most ${this.scratchBytes} bytes`,
-        found: `${4 * numbers.length}`,
-        fix: 'Use fewer segments in one call.',
-      });
-    }
-    this.#staged.set(numbers);
-    return this.scratch;
   }
 
   /** Lets the main thread sleep while it waits for workers, which a browser's page may not do. */

@@ -3,22 +3,26 @@ import type { Kernels } from '../kernels.ts';
 import { wasmAttentionKernels } from './attention.ts';
 import { decodeKernels } from './decode.ts';
 import { reductionKernels, wasmElementwiseKernels } from './elementwise.ts';
+import type { FrozenLayouts } from './frozen.ts';
 import type { Jobs } from './jobs.ts';
 import { optimiserKernels, wasmLayerKernels, wasmRowKernels } from './layers.ts';
-import type { Matmul } from './matmul.ts';
+import { Matmul } from './matmul.ts';
 import type { WasmMemory } from './webassembly.ts';
 
-export function wasmKernels(jobs: Jobs, matmul: Matmul, memory: WasmMemory): Kernels {
+export function wasmKernels(jobs: Jobs, frozen: FrozenLayouts, memory: WasmMemory): Kernels {
+  const matmul = new Matmul(jobs, frozen);
   return {
     ...wasmElementwiseKernels(jobs),
     ...reductionKernels(jobs),
     ...wasmRowKernels(jobs),
     ...wasmLayerKernels(jobs),
-    ...optimiserKernels(jobs),
+    ...optimiserKernels(jobs, frozen),
     ...wasmAttentionKernels(jobs),
-    ...decodeKernels(memory),
+    ...decodeKernels(jobs, memory),
     matmul: (out, a, b, options) => matmul.run(out, a, b, options),
     matmulOnto: (out, addend, a, b, options) => matmul.runOnto(out, addend, a, b, options),
     products: (outs, x, weights) => matmul.runTogether(outs, x, weights),
+    adaptedProducts: (outs, hs, onto, x, weights, downs, ups, coefficients, rank) =>
+      matmul.runAdapted({ outs, hs, onto, x, weights, downs, ups, coefficients, rank }),
   };
 }

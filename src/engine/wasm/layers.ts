@@ -2,6 +2,7 @@
 import { DeviceError } from '../../base/index.ts';
 import type { Kernels, Tensor } from '../index.ts';
 import { columnsOfShard, rowsEach } from './elementwise.ts';
+import type { FrozenLayouts } from './frozen.ts';
 import { type JobName, type Jobs, pieces } from './jobs.ts';
 
 const heavyElements = 8192;
@@ -83,9 +84,10 @@ export function wasmLayerKernels(jobs: Jobs): Pick<Kernels, Layers> {
   };
 }
 
-export function optimiserKernels(jobs: Jobs): Pick<Kernels, 'adamw' | 'invert'> {
+export function optimiserKernels(jobs: Jobs, frozen: FrozenLayouts): Pick<Kernels, 'adamw' | 'invert'> {
   return {
     adamw(parameter, gradient, m, v, target, squaredNorm, options) {
+      frozen.expectChangeable('adamw', parameter);
       const { learningRate, beta1, beta2, epsilon, decay, step, maxNorm } = options;
       const { count, each } = pieces(parameter.size, lightElements);
       const tensors = [parameter, gradient, m, v].map(({ offset }) => offset);

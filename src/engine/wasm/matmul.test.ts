@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { MatmulOptions } from '../kernels.ts';
 import { Scope } from '../scope.ts';
+import type { Tensor } from '../tensor.ts';
 import { readFloats } from '../transfer.ts';
 import { createWasmDevice, type Variant, type WasmDevice } from './index.ts';
 
@@ -177,6 +178,9 @@ test('a product larger than the shared scratch goes in rounds', async () => {
   for (let n = 0; n < product.columns; n++) expect(Math.abs(found[n] - exact[n])).toBeLessThan(1e-5 * size[n]);
 });
 
+/** Gradient and moments for four rows of a parameter. */
+const adamwParts = (tensor: Tensor) => [tensor.rows(0, 4), tensor.rows(0, 4), tensor.rows(4, 8)] as const;
+
 describe('frozen layouts', async () => {
   const device = await open('wide', 1);
   const plainWay = { transposeA: false, transposeB: true, accumulate: false };
@@ -213,6 +217,24 @@ describe('frozen layouts', async () => {
     const weight = scope.zeros([4, 4], 'weight');
     device.freeze(weight);
     expect(() => device.write(weight, new Float32Array(16))).toThrow(/frozen/);
+  });
+
+  test('of a held weight go when it is let go, and only then may it change', () => {
+    using scope = new Scope(device);
+    const [weight, other] = [scope.zeros([8, 16], 'weight'), scope.zeros([8, 16], 'other')];
+    const [x, out, norm] = [scope.zeros([4, 16], 'x'), scope.empty([4, 8], 'out'), scope.zeros([1], 'norm')];
+    const options = { learningRate: 1, beta1: 0.9, beta2: 0.9, epsilon: 1, decay: 0, step: 1, maxNorm: 1 };
+    const change = () => device.kernels.adamw(weight.rows(0, 4), ...adamwParts(other), null, norm, options);
+    const before = device.arena.used;
+    {
+      using _held = device.hold(weight);
+      device.kernels.matmul(out, x, weight.rows(0, 8), { transposeA: false, transposeB: true, accumulate: false });
+      expect(device.arena.used).toBeGreaterThan(before);
+      expect(change).toThrow(/frozen/);
+      expect(() => device.write(weight, new Float32Array(128))).toThrow(/frozen/);
+    }
+    expect(device.arena.used).toBe(before);
+    expect(change).not.toThrow();
   });
 });
 
@@ -257,6 +279,44 @@ describe('products in company', async () => {
         const alone = scope.empty([rows, widths[i]], 'alone');
         device.kernels.matmul(alone, x, weight, { ...way, accumulate: false });
         expect(firstDifference(await readFloats(outs[i]), await readFloats(alone))).toBe(-1);
+      }
+    }
+  });
+
+  // The last one's bottleneck is deeper than a block of a product.
+  test.each([
+    [7, 20, [6, 9], 3],
+    [90, 64, [100], 8],
+    [300, 192, [192, 576], 8],
+    [40, 300, [300], 130],
+  ])('with adapters: as their kernels one by one, %i rows of %i to %j, rank %i', async (rows, depth, widths, rank) => {
+    using scope = new Scope(device);
+    for (const [frozen, halves] of [
+      [false, 4],
+      [true, 2],
+    ] as const) {
+      const width = halves * rank;
+      const [x, c] = [fill(scope, [rows, depth], 5), fill(scope, [rows, 2], 55)];
+      const weights = widths.map((outputs, i) => fill(scope, [outputs, depth], 999 * (i + 1)));
+      const downs = widths.map((_, i) => fill(scope, [width, depth], 99 * (i + 1)));
+      const ups = widths.map((outputs, i) => fill(scope, [width, outputs], 88 * (i + 1)));
+      if (frozen) for (const weight of weights) device.freeze(weight);
+      const onto = fill(scope, [rows, widths[0]], 4444);
+      const [outs, hs] = [widths, widths.map(() => width)].map((all) => all.map((n) => scope.empty([rows, n], 'out')));
+      device.kernels.adaptedProducts?.(outs, hs, onto, x, weights, downs, ups, c, rank);
+      for (const [i, outputs] of widths.entries()) {
+        const expected = scope.empty([rows, outputs], 'expected');
+        const [h, scaled] = [scope.empty([rows, width], 'h'), scope.empty([rows, 2 * rank], 'scaled')];
+        device.kernels.matmul(h, x, downs[i], { ...way, accumulate: false });
+        for (let first = 0; first < width; first += 2 * rank) {
+          device.kernels.scaleBlocks(scaled, h, c, rank, first);
+          const up = ups[i].rows(first, first + 2 * rank);
+          device.kernels.matmul(expected, scaled, up, { ...way, transposeB: false, accumulate: first > 0 });
+        }
+        device.kernels.matmul(expected, x, weights[i], { ...way, accumulate: true });
+        if (i === 0) device.kernels.binary('add', expected, onto, expected);
+        expect(firstDifference(await readFloats(hs[i]), await readFloats(h))).toBe(-1);
+        expect(firstDifference(await readFloats(outs[i]), await readFloats(expected))).toBe(-1);
       }
     }
   });

@@ -49,6 +49,22 @@ interface Round extends Product {
   readonly addend: number;
 }
 
+/** x · weightᵀ. */
+const applied: MatmulOptions = { transposeA: false, transposeB: true, accumulate: false };
+
+/** The arguments of the kernel adaptedProducts. */
+export interface AdaptedLayers {
+  readonly outs: readonly Tensor[];
+  readonly hs: readonly Tensor[];
+  readonly onto: Tensor | null;
+  readonly x: Tensor;
+  readonly weights: readonly Tensor[];
+  readonly downs: readonly Tensor[];
+  readonly ups: readonly Tensor[];
+  readonly coefficients: Tensor;
+  readonly rank: number;
+}
+
 /** A product on its way to the kernel: the fields of its job. */
 interface Planned {
   readonly shards: number;
@@ -83,27 +99,71 @@ export class Matmul {
 
   /** outs[i] = x · weights[i]ᵀ: in one job where nothing has to be packed in the shared scratch first. */
   runTogether(outs: readonly Tensor[], x: Tensor, weights: readonly Tensor[]): void {
-    const options = { transposeA: false, transposeB: true, accumulate: false };
+    const plans = outs.map((out, i) => this.#planOne(out, x, weights[i], false, 0));
+    if (!this.#runPlans('products', plans)) {
+      for (const [i, out] of outs.entries()) this.run(out, x, weights[i], applied);
+    }
+  }
+
+  /** Layers with their adapters: hs in a first job; in a second the change of each layer, W x added to it, and all that to `onto`. */
+  runAdapted({ outs, hs, onto, x, weights, downs, ups, coefficients, rank }: AdaptedLayers): void {
+    this.runTogether(hs, x, downs);
+    const addends = outs.map((out, i) => (i > 0 || onto === null ? 0 : onto.offset - out.offset));
+    const changeOf = (i: number): readonly number[] => {
+      return [hs[i].offset, ups[i].offset, coefficients.offset, rank, hs[i].shape[1]];
+    };
+    const plans = outs.map((out, i) => this.#planOne(out, x, weights[i], true, addends[i], changeOf(i)));
+    if (this.#runPlans('adaptedProducts', plans)) return;
+    const options = { ...applied, accumulate: true };
+    for (const [i, out] of outs.entries()) {
+      const product = productOf(out, x, applied);
+      if (out.size === 0) continue;
+      // A product without depth leaves the change as it is.
+      const nothing = roundOf(
+        { ...product, depth: 0 },
+        out,
+        x,
+        weights[i].offset,
+        true,
+        product.depth > 0 ? 0 : addends[i],
+      );
+      const change = this.#plan(product, nothing, options, 'in place');
+      this.#runPlans('adaptedProducts', [{ ...change, fields: [...changeOf(i), ...change.fields] }]);
+      if (product.depth > 0) this.#runWhole(product, out, x, weights[i], options, addends[i]);
+    }
+  }
+
+  /** A product x · weightᵀ among others of one job, after `before`; undefined where it cannot be, as its B must be packed in the scratch. */
+  #planOne(
+    out: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    accumulate: boolean,
+    addend: number,
+    before: readonly number[] = [],
+  ): Planned | undefined {
+    const product = productOf(out, x, applied);
+    if (out.size === 0 || product.depth === 0) return undefined;
+    const layout = this.#frozenLayout(weight, product, true);
+    const way = layout === undefined ? this.#wayOf(product, applied) : 'packed';
+    if (way === 'packed' && layout === undefined) return undefined;
+    const whole = roundOf(product, out, x, layout ?? weight.offset, accumulate, addend);
+    const { shards, fields } = this.#plan(product, whole, applied, way);
+    return { shards, fields: [...before, ...fields] };
+  }
+
+  /** Whether all are planned, and few enough for one job, which has run then. */
+  #runPlans(name: 'products' | 'adaptedProducts', plans: readonly (Planned | undefined)[]): boolean {
     const fields: number[] = [];
     let shards = 0;
-    let planned = 0;
-    for (const [i, out] of outs.entries()) {
-      const product = productOf(out, x, options);
-      if (out.size === 0 || product.depth === 0) break;
-      const layout = this.#frozenLayout(weights[i], product, true);
-      const way = layout === undefined ? this.#wayOf(product, options) : 'packed';
-      if (way === 'packed' && layout === undefined) break;
-      const whole = roundOf(product, out, x, layout ?? weights[i].offset, false, 0);
-      const plan = this.#plan(product, whole, options, way);
+    for (const plan of plans) {
+      if (plan === undefined) return false;
       fields.push(plan.shards, ...plan.fields);
       shards += plan.shards;
-      planned++;
     }
-    if (planned < outs.length || shards > maxShards) {
-      for (const [i, out] of outs.entries()) this.run(out, x, weights[i], options);
-      return;
-    }
-    this.#jobs.run('products', shards, [this.#jobs.stage(fields)]);
+    if (shards > maxShards) return false;
+    this.#jobs.run(name, shards, [this.#jobs.stage(fields)]);
+    return true;
   }
 
   #runWhole(product: Product, out: Tensor, a: Tensor, b: Tensor, options: MatmulOptions, addend: number): void {
@@ -131,8 +191,8 @@ export class Matmul {
   #frozenLayout(b: Tensor, product: Product, transposeB: boolean): number | undefined {
     if (product.batch > 1) return undefined;
     const bytes = product.depth * this.#paddedColumns(product.columns) * 4;
-    const name = `${product.depth}×${product.columns}${transposeB ? 'ᵀ' : ''}`;
-    return this.#frozen.find(b, name, bytes, (offset) =>
+    const { depth, columns } = product;
+    return this.#frozen.find(b, { depth, columns, transposed: transposeB }, bytes, (offset) =>
       this.#pack(offset, product, { ...product, b: b.offset }, transposeB),
     );
   }

@@ -47,6 +47,7 @@ test('every one of many small shards runs exactly once', async () => {
   new Float32Array(memory.buffer, one, size).fill(1);
   // total += one: a shard that ran twice or not at all would show.
   for (let run = 0; run < runs; run++) jobs.run('binary', shards, [size, each, 0, total, total, one, 0, size]);
+  jobs.finish();
   expect(new Float32Array(memory.buffer, total, size).findIndex((value) => value !== runs)).toBe(-1);
   jobs.stop();
 });
@@ -57,7 +58,10 @@ test('a main thread that sleeps over the last shard goes on with the right count
   const [size, runs] = [3_000_000, 200];
   const [one, total] = [jobs.reservedBytes, jobs.reservedBytes + size * 4];
   new Float32Array(memory.buffer, one, size).fill(1);
-  for (let run = 0; run < runs; run++) jobs.run('binary', 3, [size, size / 3, 0, total, total, one, 0, size]);
+  for (let run = 0; run < runs; run++) {
+    jobs.run('binary', 3, [size, size / 3, 0, total, total, one, 0, size]);
+    jobs.finish();
+  }
   expect(new Float32Array(memory.buffer, total, size).findIndex((value) => value !== runs)).toBe(-1);
   jobs.stop();
 });
@@ -70,6 +74,7 @@ test('idle workers sleep, and a stop ends them', async () => {
   await untilSleepers(2);
   const words = 300_000;
   jobs.run('fill', 30, [words, 10_000, 7, jobs.reservedBytes, 0, 0, 0, 0]);
+  jobs.finish();
   expect(new Int32Array(memory.buffer, jobs.reservedBytes, words + 1).findIndex((value) => value !== 7)).toBe(words);
   await untilSleepers(2);
   jobs.stop();
@@ -79,7 +84,10 @@ test('idle workers sleep, and a stop ends them', async () => {
 test('a kernel that traps is a DeviceError', async () => {
   const { jobs } = await startJobs();
   const beyond = 2 ** 31;
-  expect(() => jobs.run('copyWords', 1, [16, 16, 0, beyond, 0, 0, 0, 0])).toThrow(DeviceError);
+  jobs.run('copyWords', 1, [16, 16, 0, beyond, 0, 0, 0, 0]);
+  expect(() => jobs.finish()).toThrow(DeviceError);
+  jobs.run('fill', 1, [16, 16, 0, jobs.reservedBytes, 0, 0, 0, 0]);
+  expect(() => jobs.finish()).toThrow(DeviceError);
   jobs.stop();
 });
 

@@ -1,6 +1,7 @@
 /**
  * The rows that are still generating, as tensors that stay where they are while the batch shrinks: last token, position,
- * cache slot, counts, and the table of what each row sees. Everything advances on the device.
+ * cache slot, counts, and the table of what each row sees. Everything advances on the device. Of rows that are equal so far only the
+ * first is computed, and all draw from its logits; what is computed comes first in the batch.
  */
 import { DeviceError } from '../../base/index.ts';
 import { readInts, type SampleOptions, Scope, Segments, segmentColumns, type Tensor } from '../../engine/index.ts';
@@ -18,13 +19,18 @@ export interface RowState {
   readonly room: Span;
 }
 
-type StateName = 'ids' | 'positions' | 'slots' | 'counts' | 'streams' | 'histories';
+/** Rows with the same prompt, scale and tokens so far. */
+export type EqualRows = readonly [RowState, ...RowState[]];
+
+type StateName = 'ids' | 'positions' | 'slots' | 'counts' | 'streams' | 'histories' | 'sources';
 
 export class DecodeBatch {
   /** Every token drawn, i32 [rows, room], and its log-probabilities, f32 [rows, room, 2], by history slot. */
   readonly history: Tensor;
   readonly logps: Tensor;
   rows: readonly RowState[] = [];
+  /** How many of the rows are computed. */
+  computed = 0;
   /** A scope that lives until the rows change. */
   scope: Scope;
   readonly #device: Scope['device'];
@@ -48,6 +54,7 @@ export class DecodeBatch {
       counts: state('drawn counts'),
       streams: state('random streams'),
       histories: state('history slots'),
+      sources: state('rows whose logits are drawn from'),
     };
     this.#segmentTable = scope.empty([rows, segmentColumns], 'decode segments', 'i32');
     this.#one = scope.from(Int32Array.of(1), [1], 'one');
@@ -57,21 +64,26 @@ export class DecodeBatch {
   }
 
   /** The batch becomes these rows, each with `drawn` tokens in the history (whose contents are given once there are any). */
-  fill(rows: readonly RowState[], drawn: number, history: Int32Array | null): void {
+  fill(sets: readonly EqualRows[], drawn: number, history: Int32Array | null): void {
     this.scope[Symbol.dispose]();
     this.scope = new Scope(this.#device);
+    const firsts = sets.map(([first]) => first);
+    const rows = [...firsts, ...sets.flatMap(([, ...others]) => others)];
+    const sources = [...firsts.keys(), ...sets.flatMap(([, ...others], i) => others.map(() => i))];
     this.rows = rows;
+    this.computed = firsts.length;
     const room = this.history.shape[1];
     const put = (name: StateName, value: (row: RowState) => number): void =>
       this.#device.write(this.#state[name].rows(0, rows.length), Int32Array.from(rows, value));
     put('streams', ({ row }) => row);
     put('histories', ({ slot }) => slot);
     put('counts', () => drawn);
+    this.#device.write(this.#view('sources'), Int32Array.from(sources));
     if (history === null || rows.length === 0) return;
     put('ids', ({ slot }) => history[slot * room + drawn - 1]);
     put('positions', ({ prompt }) => prompt.end - prompt.start + drawn - 1);
     put('slots', ({ room: own }) => own.start + drawn - 1);
-    const list = rows.map(({ prompt, room: own }, i) => ({
+    const list = firsts.map(({ prompt, room: own }, i) => ({
       queryStart: i,
       queryEnd: i + 1,
       prefixStart: prompt.start,
@@ -79,27 +91,34 @@ export class DecodeBatch {
       keyStart: own.start,
       keyEnd: own.start + drawn,
     }));
-    this.#segments = new Segments(this.scope, list, rows.length, this.#keys, this.#segmentTable.rows(0, rows.length));
+    const table = this.#segmentTable.rows(0, list.length);
+    this.#segments = new Segments(this.scope, list, list.length, this.#keys, table);
   }
 
-  get ids(): Tensor {
-    return this.#view('ids');
-  }
-
+  /** Cache slots of the computed rows. */
   get slots(): Tensor {
-    return this.#view('slots');
+    return this.#view('slots', this.computed);
   }
 
   get tokens(): TokenBatch {
     if (this.#segments === undefined) {
       throw new DeviceError({ call: 'decode', expected: 'a batch that was prefilled', found: 'none' });
     }
-    return { ids: this.ids, positions: this.#view('positions'), segments: this.#segments };
+    const [ids, positions] = [this.#view('ids', this.computed), this.#view('positions', this.computed)];
+    return { ids, positions, segments: this.#segments };
   }
 
+  /** Draws a token for every row from the logits of the computed ones. */
   draw(logits: Tensor, options: SampleOptions): void {
+    const { kernels } = this.#device;
+    using scope = new Scope(this.#device);
+    let own = logits;
+    if (this.computed < this.rows.length) {
+      own = scope.empty([this.rows.length, logits.shape[1]], 'logits of rows');
+      kernels.gatherRows(own, logits, this.#view('sources'));
+    }
     const [histories, streams, counts] = [this.#view('histories'), this.#view('streams'), this.#view('counts')];
-    this.#device.kernels.sample(this.ids, this.history, this.logps, logits, histories, streams, counts, options);
+    kernels.sample(this.#view('ids'), this.history, this.logps, own, histories, streams, counts, options);
   }
 
   advance(): void {
@@ -114,7 +133,7 @@ export class DecodeBatch {
     return readInts(this.history);
   }
 
-  #view(name: StateName): Tensor {
-    return this.#state[name].rows(0, this.rows.length);
+  #view(name: StateName, count = this.rows.length): Tensor {
+    return this.#state[name].rows(0, count);
   }
 }

@@ -2,8 +2,8 @@
  * One decoder for Qwen3, Qwen2 and Llama 3: embedding, then per layer
  *   x += o(attention(rope(norm q), rope(norm k), v)),  x += down(silu(gate) · up),  and a final norm.
  * Where it differs between architectures, the config says so (q/k norms, q/k/v biases, rope scaling, tied head).
- * Two arguments make it serve every purpose: `project` applies a linear layer (plain, or with an adapter), `keyValues`
- * decides which keys and values the queries see (their own, or a cache).
+ * Three arguments make it serve every purpose: `project` applies a linear layer (plain, or with an adapter), `keyValues`
+ * says where new keys and values are stored, `layOut` which of a pass the queries see.
  */
 import { ShapeError } from '../../base/index.ts';
 import {
@@ -53,6 +53,8 @@ export type KeyValues = (layer: number) => Store;
 
 export interface ForwardOptions {
   readonly project?: Project;
+  /** Makes the keys or values that queries see of those that were computed [T, K, D]; default: the same. */
+  readonly layOut?: (computed: Tensor) => Tensor;
   readonly keyValues?: KeyValues;
 }
 
@@ -63,6 +65,8 @@ export const plainProject: Project = Object.assign(
   },
   { blocksOf: () => null },
 );
+
+const same = (computed: Tensor): Tensor => computed;
 
 function anglesOf(scope: Scope, { headDim, rope: { theta, scaling } }: DecoderConfig, maxPositions: number): Tensor {
   const rule = scaling.kind === 'none' ? null : scaling;
@@ -81,10 +85,24 @@ function upload(scope: Scope, { name, shape, dtype, data }: LoadedWeight): Tenso
   return tensor;
 }
 
+/** The weights of a layer, in the order in which they are applied. */
+interface LayerWeights {
+  readonly attentionNorm: Tensor;
+  readonly queryKeyValue: readonly LinearModule[];
+  /** Norms of the heads of queries and keys; null where the architecture has none. */
+  readonly headNorms: { readonly q: Tensor; readonly k: Tensor } | null;
+  readonly output: readonly LinearModule[];
+  readonly mlpNorm: Tensor;
+  readonly gateUp: readonly LinearModule[];
+  readonly down: readonly LinearModule[];
+}
+
 export class Decoder {
   readonly config: DecoderConfig;
   readonly #weights: ReadonlyMap<string, Tensor>;
   readonly #rotaryTable: Tensor;
+  /** Weights of the layers, looked up once. */
+  readonly #layers: LayerWeights[] = [];
 
   constructor(config: DecoderConfig, weights: ReadonlyMap<string, Tensor>, rotaryAngles: Tensor) {
     this.config = config;
@@ -138,7 +156,8 @@ export class Decoder {
   forward(tape: Tape, batch: TokenBatch, options: ForwardOptions = {}): Tensor {
     const x = embedding(tape, this.weight('model.embed_tokens.weight'), batch.ids);
     const { project = plainProject, keyValues } = options;
-    if (keyValues === undefined) return this.#passLayers(tape, x, batch, options);
+    if (keyValues === undefined || tape.device.kernels.jointFits === undefined)
+      return this.#passLayers(tape, x, batch, options);
     const step = new JointStep(this, this.#rotaryTable, tape, batch, project, keyValues);
     return step.fits ? step.run(x) : this.#passLayers(tape, x, batch, options);
   }
@@ -155,43 +174,46 @@ export class Decoder {
     return hidden;
   }
 
-  #layer(tape: Tape, layer: number, x: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
-    const { project = plainProject, keyValues } = options;
-    const store = keyValues?.(layer) ?? null;
-    const { heads, kvHeads, headDim, qkNorm, qkvBias, rmsNormEpsilon } = this.config;
-    const [tokens] = x.shape;
+  #layerWeights(layer: number): LayerWeights {
+    const { qkNorm, qkvBias } = this.config;
     const at = `model.layers.${layer}`;
-    const norm = (input: Tensor, name: string): Tensor =>
-      rmsNorm(tape, input, this.weight(`${at}.${name}.weight`), rmsNormEpsilon);
-    const layerOf = (name: string, biased = false): LinearModule => {
-      const module = `${at}.${name}`;
-      const bias = biased ? this.weight(`${module}.bias`) : null;
-      return { module, weight: this.weight(`${module}.weight`), bias };
+    const weight = (name: string): Tensor => this.weight(`${at}.${name}.weight`);
+    const modules = (names: readonly string[], biased = false): LinearModule[] =>
+      names.map((name) => {
+        const bias = biased ? this.weight(`${at}.${name}.bias`) : null;
+        return { module: `${at}.${name}`, weight: weight(name), bias };
+      });
+    return {
+      attentionNorm: weight('input_layernorm'),
+      queryKeyValue: modules(['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'], qkvBias),
+      headNorms: qkNorm ? { q: weight('self_attn.q_norm'), k: weight('self_attn.k_norm') } : null,
+      output: modules(['self_attn.o_proj']),
+      mlpNorm: weight('post_attention_layernorm'),
+      gateUp: modules(['mlp.gate_proj', 'mlp.up_proj']),
+      down: modules(['mlp.down_proj']),
     };
-    const apply = (input: Tensor, names: readonly string[], biased = false): readonly Tensor[] =>
-      project(
-        tape,
-        input,
-        names.map((name) => layerOf(name, biased)),
-        null,
-      );
-    const applyOnto = (residual: Tensor, input: Tensor, name: string): Tensor =>
-      project(tape, input, [layerOf(name)], residual)[0];
+  }
+
+  #layer(tape: Tape, layer: number, x: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
+    const { project = plainProject, keyValues, layOut = same } = options;
+    const store = keyValues?.(layer) ?? null;
+    const { heads, kvHeads, headDim, rmsNormEpsilon } = this.config;
+    const [tokens] = x.shape;
+    this.#layers[layer] ??= this.#layerWeights(layer);
+    const { attentionNorm, queryKeyValue, headNorms, output, mlpNorm, gateUp, down } = this.#layers[layer];
     const toHeads = (input: Tensor, count: number): Tensor => reshape(tape, input, [tokens, count, headDim]);
-    const normOf = (name: string): Tensor => this.weight(`${at}.self_attn.${name}_norm.weight`);
-    const norms = qkNorm ? { q: normOf('q'), k: normOf('k'), epsilon: rmsNormEpsilon } : null;
+    const norms = headNorms === null ? null : { ...headNorms, epsilon: rmsNormEpsilon };
     const turns = { positions: batch.positions, table: this.#rotaryTable, norms };
 
-    const attentionInput = norm(x, 'input_layernorm');
-    const names = ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'];
-    const [queries, ownKeys, ownValues] = apply(attentionInput, names, qkvBias);
+    const attentionInput = rmsNorm(tape, x, attentionNorm, rmsNormEpsilon);
+    const [queries, ownKeys, ownValues] = project(tape, attentionInput, queryKeyValue, null);
     const news = { q: toHeads(queries, heads), k: toHeads(ownKeys, kvHeads), v: toHeads(ownValues, kvHeads) };
     const { q, k, v } = turnHeads(tape, news, turns, store);
-    const attended = attention(tape, q, k, v, batch.segments);
-    const afterAttention = applyOnto(x, reshape(tape, attended, [tokens, heads * headDim]), 'self_attn.o_proj');
+    const attended = attention(tape, q, layOut(k), layOut(v), batch.segments);
+    const [afterAttention] = project(tape, reshape(tape, attended, [tokens, heads * headDim]), output, x);
 
-    const mlpInput = norm(afterAttention, 'post_attention_layernorm');
-    const [gate, up] = apply(mlpInput, ['mlp.gate_proj', 'mlp.up_proj']);
-    return applyOnto(afterAttention, swiglu(tape, gate, up), 'mlp.down_proj');
+    const mlpInput = rmsNorm(tape, afterAttention, mlpNorm, rmsNormEpsilon);
+    const [gate, up] = project(tape, mlpInput, gateUp, null);
+    return project(tape, swiglu(tape, gate, up), down, afterAttention)[0];
   }
 }

@@ -16,17 +16,23 @@ const settings = { temperature: 0.9, topK: 0, topP: 1, minP: 0, maxNewTokens: 12
 const stopTokens = Array.from({ length: 20 }, (_, id) => 16 * id);
 const requests = Array.from({ length: 7 }, (_, row) => ({ prompt: Int32Array.of(3, 9, 1 + (row % 3)), row, scale: 1 }));
 
-/** What was drawn, and how many rows each draw had. */
+/** What was drawn, how many rows each draw had, and how many were computed for it. */
 async function run(
   rows: typeof requests,
   options: Partial<GenerateOptions>,
-): Promise<{ text: string; sizes: number[] }> {
+  temperature = settings.temperature,
+): Promise<{ text: string; sizes: number[]; computed: number[] }> {
   const sizes: number[] = [];
+  const computed: number[] = [];
   const plain = createReferenceDevice({ arenaBytes: 2 ** 24 });
   const device: Device = withKernels(plain, (kernels) => ({
     sample(ids, ...rest) {
       sizes.push(ids.size);
       kernels.sample(ids, ...rest);
+    },
+    swiglu(out, ...rest) {
+      computed.push(out.shape[0]);
+      kernels.swiglu(out, ...rest);
     },
   }));
   using scope = new Scope(device);
@@ -37,9 +43,11 @@ async function run(
     loadWeights(folder.weights, folder.config, { as: 'float32' }),
   );
   const stream = randomStream(1, 'generate test');
-  const generations = await generate(decoder, rows, { ...settings, stopTokens }, { stream, ...options });
-  const text = generations.map(({ tokens, finish }) => `${tokens.join(' ')} ${finish}`).join('\n');
-  return { text, sizes };
+  const generations = await generate(decoder, rows, { ...settings, temperature, stopTokens }, { stream, ...options });
+  const text = generations
+    .map(({ tokens, logps, finish }) => `${tokens.join(' ')} ${logps.join(' ')} ${finish}`)
+    .join('\n');
+  return { text, sizes, computed };
 }
 
 test('rows finish at different times, so that what follows means something', async () => {
@@ -69,4 +77,15 @@ test('batches that shrink in steps have those sizes only, and change nothing', a
   const steps = await run(requests, { rowStep: 4 });
   expect(steps.text).toBe((await run(requests, {})).text);
   expect([...new Set(steps.sizes)]).toEqual([7, 4]);
+});
+
+test('rows that are equal so far are computed once, which changes nothing', async () => {
+  // Cold enough for rows of one prompt to begin alike, and warm enough for some to part later.
+  const rows = requests.map(({ row }) => ({ prompt: Int32Array.of(3, 9, 1 + (row % 2)), row, scale: 1 }));
+  const [merged, apart] = [await run(rows, {}, 0.25), await run(rows, { readEvery: 2 }, 0.25)];
+  expect(merged.text).toBe(apart.text);
+  // The first width is that of the prompts' tokens.
+  const widths = [...new Set(merged.computed)].slice(1);
+  expect(widths[0]).toBeLessThan(rows.length);
+  expect(Math.max(...widths)).toBeGreaterThan(widths[0]);
 });

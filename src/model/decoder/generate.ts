@@ -2,13 +2,14 @@
  * Batched generation with a key/value cache. Rows of different lengths run together, rows with the same prompt share its
  * prefill, and rows that finish leave the batch. A row's random numbers are a function of (seed stream, step, row, position),
  * so its sample does not depend on its neighbours, the batch or the number of threads. The host only looks at the tokens
- * every `readEvery` steps; in between nothing waits.
+ * every `readEvery` steps; in between nothing waits. Where it looks at every token and the device's rows are independent, rows that
+ * are equal so far are computed once.
  */
 
 import type { RandomStream } from '../../base/index.ts';
 import { UserError } from '../../base/index.ts';
 import { embedding, nextLogits, readFloats, Scope, Tape, type Tensor } from '../../engine/index.ts';
-import { DecodeBatch, type RowState } from './decode-batch.ts';
+import { DecodeBatch, type EqualRows, type RowState } from './decode-batch.ts';
 import type { Decoder, Project } from './decoder.ts';
 import { KeyValueCache } from './kv-cache.ts';
 import { expectFits, packGroups, type Span } from './pack.ts';
@@ -108,6 +109,16 @@ function expectSettings({ temperature, topK, topP, minP, maxNewTokens }: Samplin
   if (bad.length > 0) throw new UserError({ call: 'generate', expected: 'settings in range', found: bad.join(', ') });
 }
 
+function groupBy(rows: readonly RowState[], keyOf: (row: RowState) => number): EqualRows[] {
+  const sets = new Map<number, [RowState, ...RowState[]]>();
+  for (const row of rows) {
+    const known = sets.get(keyOf(row));
+    if (known === undefined) sets.set(keyOf(row), [row]);
+    else known.push(row);
+  }
+  return [...sets.values()];
+}
+
 /** Number of generations so far: no two have the same memory, so none may replay another's steps. */
 let runs = 0;
 
@@ -125,6 +136,7 @@ class GenerationRun {
   readonly #rows: RowState[];
   readonly #batch: DecodeBatch;
   readonly #finish: (Generation['finish'] | null)[];
+  #sets: readonly EqualRows[];
   #project: Project | undefined;
   /** Tokens drawn per row so far, and how many of them the host has seen. */
   #drawn = 0;
@@ -151,6 +163,7 @@ class GenerationRun {
     });
     this.#batch = new DecodeBatch(scope, requests.length, settings.maxNewTokens, this.#cache.slots);
     this.#finish = requests.map(() => null);
+    this.#sets = this.#rows.map((row) => [row]);
   }
 
   get active(): number {
@@ -164,11 +177,18 @@ class GenerationRun {
     const { head } = this.#decoder;
     const last = scope.empty([this.#prompts.length, head.shape[1]], 'last hidden states', device.floats[0]);
     for (const { start, end } of this.#promptPasses()) this.#prefillPass(start, end, last.rows(start, end));
-    this.#batch.fill(this.#rows, 0, null);
+    this.#batch.fill(this.#sets, 0, null);
     const own = scope.from(Int32Array.from(this.#promptOf), [this.#rows.length], 'prompts of rows');
     using tape = new Tape(device);
     this.#draw(nextLogits(tape, embedding(tape, last, own), head));
     this.#drawn = 1;
+    if (this.#merges) this.#sets = groupBy(this.#rows, ({ slot }) => this.#promptOf[slot]);
+  }
+
+  /** Whether equal rows are computed once. */
+  get #merges(): boolean {
+    const { readEvery = 1, rowStep = 1 } = this.#options;
+    return this.#scope.device.independentRows !== undefined && readEvery === 1 && rowStep === 1;
   }
 
   /** Runs of prompts that are computed together. */
@@ -225,7 +245,7 @@ class GenerationRun {
   step(): void {
     const { device } = this.#scope;
     const { stream } = this.#options;
-    const key = `decode ${this.#run} ${stream.key} ${stream.step} ${this.active}`;
+    const key = `decode ${this.#run} ${stream.key} ${stream.step} ${this.active} ${this.#batch.computed}`;
     device.repeat(key, () => {
       using tape = new Tape(device);
       const hidden = this.#decoder.forward(tape, this.#batch.tokens, {
@@ -252,22 +272,31 @@ class GenerationRun {
       else if (full) this.#finish[slot] = 'length';
     }
     this.#seen = this.#drawn;
-    const staying = this.#staying();
-    if (staying.length === this.active && this.#drawn > 1) return;
-    this.#batch.fill(staying, this.#drawn, tokens);
+    const [rows, computed] = [this.active, this.#batch.computed];
+    this.#sets = this.#merges ? this.#sets.flatMap((set) => this.#divide(set, tokens)) : this.#staying();
+    if (this.#sets.flat().length === rows && this.#sets.length === computed && this.#drawn > 1) return;
+    this.#batch.fill(this.#sets, this.#drawn, tokens);
     this.#project = this.#options.project?.(
       this.#batch.scope,
-      Float32Array.from(staying, ({ scale }) => scale),
+      Float32Array.from(this.#sets, ([{ scale }]) => scale),
     );
   }
 
+  /** The unfinished rows of a set by their last token: a part without the set's first row gets a copy of what was computed for that one. */
+  #divide(set: EqualRows, tokens: Int32Array): EqualRows[] {
+    const unfinished = set.filter(({ slot }) => this.#finish[slot] === null);
+    const parts = groupBy(unfinished, ({ slot }) => tokens[slot * this.#settings.maxNewTokens + this.#drawn - 1]);
+    for (const [first] of parts) if (first !== set[0]) this.#cache.copy(set[0].room, first.room, this.#drawn - 1);
+    return parts;
+  }
+
   /** The unfinished rows, and enough finished ones to make a multiple of `rowStep`. */
-  #staying(): RowState[] {
+  #staying(): EqualRows[] {
     const { rowStep = 1 } = this.#options;
     const unfinished = this.#rows.filter(({ slot }) => this.#finish[slot] === null);
     const size = Math.min(this.active, Math.ceil(unfinished.length / rowStep) * rowStep);
     const finished = this.#batch.rows.filter(({ slot }) => this.#finish[slot] !== null);
-    return [...unfinished, ...finished.slice(0, size - unfinished.length)];
+    return [...unfinished, ...finished.slice(0, size - unfinished.length)].map((row) => [row]);
   }
 
   async results(): Promise<Generation[]> {

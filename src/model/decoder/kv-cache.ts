@@ -33,6 +33,14 @@ export class KeyValueCache {
     return { start, end: start + this.#roomPerRow };
   }
 
+  /** Copies the first `count` keys and values of a row's own tokens to another row. */
+  copy(from: Span, to: Span, count: number): void {
+    if (count === 0) return;
+    for (const cache of [...this.#keys, ...this.#values]) {
+      cache.device.kernels.copy(cache.rows(to.start, to.start + count), cache.rows(from.start, from.start + count));
+    }
+  }
+
   /** New keys and values go to slots i32 [T]; queries see their own pass (a prefill) or the whole cache (decoding). */
   store(slots: Tensor, see: 'pass' | 'cache'): KeyValues {
     return (layer) => ({ keys: this.#keys[layer], values: this.#values[layer], slots, see });

@@ -3,6 +3,7 @@
 // Blocks of 256 along k are summed one after another into C.
 import { multiplyTiles } from './block';
 import { put, putPair } from './lanes';
+import { scaleBlockRows } from './layers';
 import { scratch } from './layout';
 import { BLOCK_DEPTH, TILE_STEP, packBlock, packTiles, packedTile } from './pack';
 import { TILE_COLUMNS, TILE_ROWS } from './tile';
@@ -120,4 +121,54 @@ export function products(args: usize, shard: i32): void {
     product += 4 + offsetof<GemmJob>();
   }
   gemm(product + 4, shard);
+}
+
+/** What an adapter adds to a product: c ∘ h through up [2R or 4R, columns], the rows from 2R on counted negative. */
+@unmanaged
+class Change {
+  h: usize;
+  up: usize;
+  coefficients: usize;
+  rank: i32;
+  /** Columns of h: 2R or 4R. */
+  width: i32;
+}
+
+/** Rows of a change that are scaled and multiplied at a time: they stay in the nearest cache. */
+const CHANGE_ROWS: i32 = 4 * TILE_ROWS;
+
+/** C of the shard = the change, its two halves summed one after another. */
+function putChange(change: Change, job: GemmJob, shard: i32): void {
+  const firstRow = (shard % job.rowBlocks) * job.rowBlock;
+  const lastRow = min(firstRow + job.rowBlock, job.rows);
+  const column = (shard / job.rowBlocks) * job.columnBlock;
+  const columns = min(job.columnBlock, job.columns - column);
+  const half = 2 * change.rank;
+  const scaledRow = <usize>half * 4;
+  for (let row = firstRow; row < lastRow; row += CHANGE_ROWS) {
+    const rows = min(CHANGE_ROWS, lastRow - row);
+    const c = job.c + row * job.cRow + column * 4;
+    for (let first = 0; first < change.width; first += half) {
+      scaleBlockRows(scratch(), change.h, change.coefficients, row, rows, change.width, first, half, change.rank);
+      for (let start = 0; start < half; start += BLOCK_DEPTH) {
+        const up = change.up + (first + start) * job.cRow + column * 4;
+        multiplyTiles(
+          scratch() + start * 4, scaledRow, 4, TILE_ROWS * scaledRow, up, job.cRow, TILE_COLUMNS * 4, c, job.cRow, rows, columns,
+          min(BLOCK_DEPTH, half - start), first + start > 0,
+        );
+      }
+    }
+  }
+}
+
+/** Several products with the changes of their adapters in one job. Each entry: the number of shards, the change, the GemmJob, which accumulates. */
+export function adaptedProducts(args: usize, shard: i32): void {
+  let entry = changetype<ProductsJob>(args).products;
+  while (shard >= load<i32>(entry)) {
+    shard -= load<i32>(entry);
+    entry += 4 + offsetof<Change>() + offsetof<GemmJob>();
+  }
+  const job = entry + 4 + offsetof<Change>();
+  putChange(changetype<Change>(entry + 4), changetype<GemmJob>(job), shard);
+  gemm(job, shard);
 }

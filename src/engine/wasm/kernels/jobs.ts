@@ -3,7 +3,7 @@ import { attention } from './attention';
 import { attentionBackward } from './attention-backward';
 import { convert, fillHalves } from './convert';
 import { affine, binary, clamp, copyWords, fill, inside, swiglu, swigluBackward, unary } from './elementwise';
-import { gemm, products } from './gemm';
+import { adaptedProducts, gemm, products } from './gemm';
 import { logSoftmaxGather, logSoftmaxGatherBackward, rmsNorm, rmsNormBackward, rmsNormWeight, scaleBlocks } from './layers';
 import { adamw, invert } from './optimise';
 import { pack } from './pack';
@@ -48,6 +48,7 @@ export enum Job {
   invert,
   gemm,
   products,
+  adaptedProducts,
   pack,
 }
 
@@ -88,6 +89,7 @@ export function runShard(job: i32, args: usize, shard: i32): void {
     case Job.invert: return invert(args, shard);
     case Job.gemm: return gemm(args, shard);
     case Job.products: return products(args, shard);
+    case Job.adaptedProducts: return adaptedProducts(args, shard);
     case Job.pack: return pack(args, shard);
     default: unreachable();
   }

@@ -221,20 +221,27 @@ class BlocksJob {
   coefficients: usize;
 }
 
-export function scaleBlocks(args: usize, shard: i32): void {
-  const job = changetype<BlocksJob>(args);
-  const last = min(job.tokens, (shard + 1) * job.each);
-  const block = <usize>job.rank * 4;
-  for (let token = shard * job.each; token < last; token++) {
-    const coefficients = job.coefficients + token * 8;
-    let out = job.out + <usize>token * job.width * 4;
-    let h = job.h + (<usize>token * job.columns + job.first) * 4;
-    for (let column = job.first; column < job.first + job.width; column += job.rank) {
-      const coefficient = load<f32>(coefficients + ((column / job.rank) & 1) * 4);
-      const factor = f32x4.splat(column < 2 * job.rank ? coefficient : -coefficient);
-      for (let i: usize = 0; i < block; i += 16) put(out + i, f32x4.mul(v128.load(h + i), factor), block - i);
+/** out [rows, width] = ± c ∘ h of `rows` tokens from `token` on; `columns` of h a token, taken from column `first` on. */
+export function scaleBlockRows(
+  out: usize, h: usize, coefficients: usize, token: i32, rows: i32, columns: i32, first: i32, width: i32, rank: i32,
+): void {
+  const block = <usize>rank * 4;
+  for (const last = token + rows; token < last; token++) {
+    let from = h + (<usize>token * columns + first) * 4;
+    for (let column = first; column < first + width; column += rank) {
+      const coefficient = load<f32>(coefficients + token * 8 + ((column / rank) & 1) * 4);
+      const factor = f32x4.splat(column < 2 * rank ? coefficient : -coefficient);
+      for (let i: usize = 0; i < block; i += 16) put(out + i, f32x4.mul(v128.load(from + i), factor), block - i);
       out += block;
-      h += block;
+      from += block;
     }
   }
+}
+
+export function scaleBlocks(args: usize, shard: i32): void {
+  const job = changetype<BlocksJob>(args);
+  const token = shard * job.each;
+  const rows = min(job.each, job.tokens - token);
+  const out = job.out + <usize>token * job.width * 4;
+  scaleBlockRows(out, job.h, job.coefficients, token, rows, job.columns, job.first, job.width, job.rank);
 }

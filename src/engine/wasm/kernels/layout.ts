@@ -2,9 +2,13 @@
 
 /** Address 0 stays unused, so that a forgotten pointer hits nothing of value; the compiler's data start at 1024. */
 export const CONTROL: usize = 4096;
-/** The arguments of the job under way: 4-byte fields in the order of the job's class. */
-export const ARGUMENTS: usize = 8192;
-/** Shared by all threads between two jobs: packed panels, partial sums, attention plans. */
+/** Slots of the queue of jobs, 64 bytes each; their number is a power of two. */
+export const QUEUE: usize = 8192;
+export const SLOTS: i32 = 128;
+/** What the host hands to jobs: their arguments, 4-byte fields in the order of the job's class, and short plans. */
+export const ARGUMENTS: usize = 16384;
+export const ARGUMENTS_BYTES: usize = 49152;
+/** Shared by all threads: packed panels, partial sums, long plans. */
 export const SHARED_SCRATCH: usize = 65536;
 export const SHARED_SCRATCH_BYTES: usize = 8 << 20;
 /** Start of the private pieces, one for each thread. */
