@@ -5,7 +5,7 @@ import type { Check } from '../device/suite.ts';
 
 /** Kernels that only other GPUs than Hopper use, and files and kernels that only Hopper uses. */
 const elsewhere = ['matmul blockProduct'];
-const hopperFiles = ['hopper', 'change'];
+const hopperFiles = ['hopper', 'queries', 'change'];
 const hopperKernels = ['rows logSoftmaxSlopeOnce'];
 const hopper = 90;
 

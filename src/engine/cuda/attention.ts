@@ -134,7 +134,7 @@ function flashBackward(
     const parameters = [...forKeyHeads, first, stored, pairs];
     queue.launch(file, 'flashKeyGradient', definitions, forKeys(keys, spread, together), parameters);
     const sums = [dq, stored, pairs, inputs[4], ...table, keys, ...last, first];
-    queue.launch(file, 'flashQuerySums', definitions, forSums(segments, together * group), sums);
+    queue.launch('queries', 'flashQuerySums', definitions, forSums(segments, together * group), sums);
   }
 }
 

@@ -8,7 +8,7 @@ import type { Aside } from './aside.ts';
 import type { Blas } from './blas.ts';
 import { changeFits, changeTogether, hopper, mostLayers } from './change.ts';
 import { multiplyLarge, ownDepth } from './matmul.ts';
-import { fewRows, multiplyBatch, sideBySide, transposed } from './products.ts';
+import { adjacent, fewRows, multiplyBatch, transposed } from './products.ts';
 import { definitionsOf, elementsPerAccess, float, type Queue } from './queue.ts';
 import { turnLanes } from './reduce.ts';
 
@@ -23,11 +23,11 @@ export function jointKernels(queue: Queue, blas: Blas, aside: Aside): Pick<Kerne
       const whole = weights.every(({ dtype, shape: [outputs, inputs] }) => {
         return dtype === 'bf16' && inputs > ownDepth && inputs % 8 === 0 && outputs % 8 === 0;
       });
-      if (!whole || weights.length > mostLayers || !sideBySide(weights)) return false;
+      if (!whole || weights.length > mostLayers || !adjacent(weights)) return false;
       if (!turnLanes.includes(headSize / elementsPerAccess('bf16'))) return false;
       if (adapters === null) return true;
       const { downs, ups, rank } = adapters;
-      return changeFits(ups, downs[0].shape[0], rank) && sideBySide(downs) && queue.aligned(...downs, ...ups);
+      return changeFits(ups, downs[0].shape[0], rank) && adjacent(downs) && queue.aligned(...downs, ...ups);
     },
     jointProducts(base, change, onto, x, weights, hs, adapters) {
       const [M, K] = x.shape;
@@ -50,12 +50,12 @@ export function jointKernels(queue: Queue, blas: Blas, aside: Aside): Pick<Kerne
       const shape = { grid: [rows], block: threads, follows: true } as const;
       const parameters = [out, base, change, weight, columns, float(epsilon)];
       const held = Math.ceil(columns / elementsPerAccess(base.dtype) / threads);
-      queue.launch('rows', 'jointNorm', [...definitionsOf(base.dtype), `HELD=${held}`], shape, parameters);
+      queue.launch('joint', 'jointNorm', [...definitionsOf(base.dtype), `HELD=${held}`], shape, parameters);
     },
     jointSwiglu(out, base, change) {
       const pieces = out.size / elementsPerAccess(out.dtype);
       const shape = { ...queue.over(pieces), follows: true };
-      queue.launch('rows', 'jointSwiglu', definitionsOf(out.dtype), shape, [out, base, change, pieces, out.shape[1]]);
+      queue.launch('joint', 'jointSwiglu', definitionsOf(out.dtype), shape, [out, base, change, pieces, out.shape[1]]);
     },
     jointTurn(out, [keys, values], base, change, [queryWeight, keyWeight], epsilon, positions, table, slots) {
       const [tokens, heads, size] = out.shape;
@@ -65,7 +65,7 @@ export function jointKernels(queue: Queue, blas: Blas, aside: Aside): Pick<Kerne
       const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads, follows: true } as const;
       const inputs = [base, change, queryWeight, keyWeight, positions, table, slots];
       const parameters = [out, keys, values, ...inputs, rows, heads, keyHeads, float(epsilon)];
-      queue.launch('rows', 'jointTurn', [...definitionsOf(out.dtype), `LANES=${lanes}`], shape, parameters);
+      queue.launch('joint', 'jointTurn', [...definitionsOf(out.dtype), `LANES=${lanes}`], shape, parameters);
     },
   };
 }

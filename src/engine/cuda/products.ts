@@ -45,7 +45,7 @@ export function productKernels(
 }
 
 /** Whether each tensor begins where the one before it ends. */
-export function sideBySide(tensors: readonly Tensor[]): boolean {
+export function adjacent(tensors: readonly Tensor[]): boolean {
   return tensors.every(({ offset }, i) => {
     if (i === 0) return true;
     const before = tensors[i - 1];
@@ -67,7 +67,7 @@ export function multiplyBatch(
   const equal = weights.every(({ shape }) => shape[0] === N);
   if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || N === 0 || !equal) return false;
   if (M > fewRows && (N > fewColumns || outs.length === 1)) return false;
-  if (!sideBySide(weights) || !sideBySide(outs)) return false;
+  if (!adjacent(weights) || !adjacent(outs)) return false;
   return multiplyLarge(queue, blas, outs[0], addend, x, weights[0], transposed, { batch: outs.length, M, N, K }, true);
 }
 
@@ -84,7 +84,7 @@ function joinProducts(
   const each = elementsPerAccess(x.dtype);
   const whole = outs.every(({ shape }) => shape[1] % each === 0) && queue.aligned(...outs);
   if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || M > fewRows) return null;
-  if (!whole || outs.length > mostLayers || !sideBySide(weights)) return null;
+  if (!whole || outs.length > mostLayers || !adjacent(weights)) return null;
   const N = weights.reduce((sum, { shape }) => sum + shape[0], 0);
   const joined = scope.empty([M, N], 'joined products', x.dtype);
   return multiplyLarge(queue, blas, joined, null, x, weights[0], transposed, { batch: 1, M, N, K }) ? joined : null;

@@ -1,23 +1,7 @@
 // The kernels of flash.cu for Hopper and heads of 64 or 128: tiles lie in panels (warpgroup.cuh), and products run beside the arithmetic
 // between them. Compiled for -DHEAD and -DSHARING: how many warpgroups, each with a query head of its own, share keys in the gradient of
 // queries.
-constexpr int tileElements = tile * HEAD, stages = 4;
-
-__device__ __forceinline__ bf16 *panels(void *memory) { return (bf16 *)(((u64)memory + groupBytes - 1) / groupBytes * groupBytes); }
-
-// Copies rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end` to panels; zeros beyond.
-template <int threads, class Slot>
-__device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int head, int start, int end, Slot slot) {
-  constexpr int chunks = HEAD / 8, rowsPerPass = threads / chunks;
-  int chunk = threadIdx.x % chunks, first = threadIdx.x / chunks;
-  const bf16 *column = x + (i64)head * HEAD + chunk * 8;
-  bf16 *target = to + chunk / 8 * panelElements;
-#pragma unroll
-  for (int pass = 0; pass < tile / rowsPerPass; pass++) {
-    int row = first + pass * rowsPerPass;
-    copyAsync(target + row * 64 + (chunk ^ row) % 8 * 8, column + (i64)slot(start + row) * (heads * HEAD), start + row < end);
-  }
-}
+constexpr int stages = 4;
 
 // sum [64 × 64] = rows of `left` · rows of `right`, over the head. The product is only queued.
 __device__ __forceinline__ void multiplyRows(float (&sum)[8][4], const bf16 *left, const bf16 *right) {
@@ -41,12 +25,6 @@ __device__ __forceinline__ void addWeighted(float (&sum)[2 * steps][4], const u3
   for (int k = 0; k < 4; k++) multiplyRegisters(sum, weights[k], describePanels(right + k * 16 * 64));
   commitProducts();
 }
-template <int pending> __device__ __forceinline__ void awaitTiles() {
-  awaitCopies<pending>();
-  showShared();
-  __syncthreads();
-}
-
 // Forward: weights are added up beside the product of the next scores. grid: tiles of queries (an upper bound), heads.
 extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                            const Segment *segments, int count, int heads, int keyHeads, float scale) {
@@ -204,21 +182,6 @@ struct Item {
 };
 constexpr int itemRing = 8;
 
-// Gradients of scores go to memory where the gradient of the queries is made of them: [heads, pairs of tiles, 64 keys, 64 queries]. A row is a
-// row of a panel (warpgroup.cuh); its queries stand in the order in which threads hold them, eight after the other.
-constexpr int pairElements = tile * tile;
-__device__ __forceinline__ int queryAt(int place) { return place / 32 * 32 + place % 8 / 2 * 8 + place / 8 % 4 * 2 + place % 2; }
-__device__ __forceinline__ void storePair(bf16 *to, const u32 (&changes)[4][4]) {
-  int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-#pragma unroll
-  for (int half = 0; half < 2; half++)
-#pragma unroll
-    for (int k = 0; k < 4; k += 2) {
-      int row = warp * 16 + lane / 4 + 8 * half, chunk = 2 * k + lane % 4;
-      *(uint4 *)(to + row * 64 + (chunk ^ row) % 8 * 8) = {changes[k][half], changes[k][2 + half], changes[k + 1][half], changes[k + 1][2 + half]};
-    }
-}
-
 // dk and dv of 128 keys, 64 a warpgroup: rows of the products are keys. Queries are on their way two items ahead. Gradients of scores are
 // stored, unless `pairs` is null. grid: key heads from `firstKeyHead` on, tiles of 128 keys.
 extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, bf16 *dv, const bf16 *dOut, const float *delta,
@@ -350,78 +313,5 @@ extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, 
     if (key >= ownLast) continue;
     storeRow(dk + ((i64)key * keyHeads + keyHead) * HEAD, sumKey, half, scale);
     storeRow(dv + ((i64)key * keyHeads + keyHead) * HEAD, sumValue, half, 1.f);
-  }
-}
-
-// How many pairs the segments before that of these queries have.
-__device__ __forceinline__ int pairsBefore(const Segment *segments, int count, const Segment &own) {
-  __shared__ int total;
-  if (threadIdx.x < 32) {
-    int sum = 0;
-    for (int i = threadIdx.x; i < count; i += 32)
-      if (segments[i].queryStart < own.queryStart) sum += pairsOf(segments[i]);
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) sum += __shfl_xor_sync(~0u, sum, step);
-    if (threadIdx.x == 0) total = sum;
-  }
-  __syncthreads();
-  return total;
-}
-
-// dq of 64 queries of SHARING neighbouring heads, a warpgroup each, from the gradients of scores that flashKeyGradient has stored. Both
-// factors come two tiles ahead. grid: tiles of queries (an upper bound), heads / SHARING from those of `firstKeyHead` on.
-constexpr int sumStages = 3, sumElements = tileElements + SHARING * pairElements;
-extern "C" __global__ void __launch_bounds__(128 * SHARING, 2) flashQuerySums(bf16 *dq, const bf16 *pairs, int pairsPerHead, const bf16 *k,
-                                                                              const Segment *segments, int count, int keyCount, int heads,
-                                                                              int keyHeads, float scale, int firstKeyHead) {
-  extern __shared__ uint4 memory[];
-  bf16 *buffers = panels(memory);
-  Tile at = findTile(segments, count);
-  if (!at.valid) return;
-  Segment segment = at.segment;
-  int group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-  int localHead = blockIdx.y * SHARING, firstHead = firstKeyHead * (heads / keyHeads) + localHead, keyHead = firstHead * keyHeads / heads;
-  Keys prefix = keysOf(segment, 0), own = keysOf(segment, 1);
-  int lastQuery = min(at.start + tile, segment.queryEnd) - 1, bound = own.until - (segment.queryEnd - 1 - lastQuery);
-  int prefixTiles = prefix.tiles(), tiles = prefixTiles + (bound + tile - 1) / tile - own.firstTile();
-  int number = (at.start - segment.queryStart + leadOf(segment)) / tile * (prefixTiles + own.tiles());
-  const bf16 *first = pairs + ((i64)localHead * pairsPerHead + pairsBefore(segments, count, segment) + number) * pairElements;
-  auto same = [](int i) { return i; };
-  auto prepare = [&](int i) {
-    if (i < tiles) {
-      bf16 *to = buffers + i % sumStages * sumElements;
-      int start = (i < prefixTiles ? prefix.firstTile() + i : own.firstTile() + i - prefixTiles) * tile;
-      fetch<128 * SHARING>(to, k, keyHeads, keyHead, start, keyCount, same);
-      to += tileElements;
-#pragma unroll
-      for (int other = 0; other < SHARING; other++)
-#pragma unroll
-        for (int chunk = threadIdx.x; chunk < pairElements / 8; chunk += 128 * SHARING)
-          copyAsync(to + other * pairElements + chunk * 8, first + ((i64)other * pairsPerHead + i) * pairElements + chunk * 8, true);
-    }
-    commitCopies();
-  };
-  prepare(0);
-  prepare(1);
-  float sum[2 * steps][4] = {};
-  for (int i = 0; i < tiles; i++) {
-    const bf16 *keys = buffers + i % sumStages * sumElements, *changes = keys + tileElements + group * pairElements;
-    awaitTiles<1>();
-    prepare(i + 2);
-    beginProducts();
-    holdSums(sum);
-#pragma unroll
-    for (int step = 0; step < 4; step++)
-      multiplyTransposed(sum, describePanels(changes + step * 16 * 64), describePanels(keys + step * 16 * 64));
-    commitProducts();
-    awaitProducts<0>();
-    holdSums(sum);
-  }
-  awaitCopies<0>();
-#pragma unroll
-  for (int half = 0; half < 2; half++) {
-    int row = at.start + queryAt(warp * 16 + lane / 4 + 8 * half);
-    if (row >= segment.queryStart && row < segment.queryEnd)
-      storeRow(dq + ((i64)row * heads + firstHead + group) * HEAD, sum, half, scale);
   }
 }
