@@ -50,9 +50,19 @@ export type Project = (
 /** Takes a layer's new keys and values [T, K, D] and returns those to attend to. */
 export type KeyValues = (layer: number, k: Tensor, v: Tensor) => readonly [Tensor, Tensor];
 
+/** The tokens whose states after the last layer are wanted: beyond their keys and values, the others end before it. */
+export interface WantedTokens {
+  /** Their places in the batch, i32 [M]. */
+  readonly rows: Tensor;
+  /** What each of them sees. */
+  readonly segments: Segments;
+}
+
 export interface ForwardOptions {
   readonly project?: Project;
   readonly keyValues?: KeyValues;
+  /** Default: all tokens. With a projection that knows the batch's tokens comes another for these. */
+  readonly wanted?: WantedTokens & { readonly project?: Project };
 }
 
 export const plainProject: Project = (tape, x, layers, onto) => {
@@ -140,12 +150,13 @@ export class Decoder {
     return this.weight(this.config.tieEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight');
   }
 
-  /** Final hidden states [T, C], normed: what the head multiplies. */
+  /** Final hidden states [T, C] of all tokens, or of those that are wanted, normed: what the head multiplies. */
   forward(tape: Tape, batch: TokenBatch, options: ForwardOptions = {}): Tensor {
     let x = embedding(tape, this.weight('model.embed_tokens.weight'), batch.ids);
     for (let layer = 0; layer < this.config.layers; layer++) {
       const input = x;
-      x = tape.section(() => this.#layer(tape, layer, input, batch, options));
+      const isLast = layer === this.config.layers - 1;
+      x = tape.section(() => this.#layer(tape, layer, input, batch, options, isLast ? options.wanted : undefined));
       tape.drop(input);
     }
     const hidden = rmsNorm(tape, x, this.weight('model.norm.weight'), this.config.rmsNormEpsilon);
@@ -173,7 +184,14 @@ export class Decoder {
     };
   }
 
-  #layer(tape: Tape, layer: number, x: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
+  #layer(
+    tape: Tape,
+    layer: number,
+    x: Tensor,
+    batch: TokenBatch,
+    options: ForwardOptions,
+    wanted: ForwardOptions['wanted'],
+  ): Tensor {
     const { project = plainProject, keyValues = ownKeyValues } = options;
     const { heads, kvHeads, headDim, rmsNormEpsilon } = this.config;
     const [tokens] = x.shape;
@@ -191,11 +209,21 @@ export class Decoder {
     const k = turn(toHeads(ownKeys, kvHeads), headNorms?.[1]);
     const v = toHeads(ownValues, kvHeads);
     const [keys, values] = keyValues(layer, k, v);
-    const attended = attention(tape, q, keys, values, batch.segments);
-    const [afterAttention] = project(tape, reshape(tape, attended, [tokens, heads * headDim]), output, x);
+    const ends =
+      wanted === undefined ? { x, q, ...batch, project } : { ...pickRows(tape, x, q, wanted), project, ...wanted };
+    const attended = attention(tape, ends.q, keys, values, ends.segments);
+    const flat = reshape(tape, attended, [ends.x.shape[0], heads * headDim]);
+    const [afterAttention] = ends.project(tape, flat, output, ends.x);
 
     const mlpInput = rmsNorm(tape, afterAttention, mlpNorm, rmsNormEpsilon);
-    const [gate, up] = project(tape, mlpInput, gateUp, null);
-    return project(tape, swiglu(tape, gate, up), down, afterAttention)[0];
+    const [gate, up] = ends.project(tape, mlpInput, gateUp, null);
+    return ends.project(tape, swiglu(tape, gate, up), down, afterAttention)[0];
   }
+}
+
+/** The residual and the queries of the tokens that are wanted. */
+function pickRows(tape: Tape, x: Tensor, q: Tensor, { rows }: WantedTokens): { x: Tensor; q: Tensor } {
+  const [tokens, heads, headDim] = q.shape;
+  const queries = embedding(tape, reshape(tape, q, [tokens, heads * headDim]), rows);
+  return { x: embedding(tape, x, rows), q: reshape(tape, queries, [rows.size, heads, headDim]) };
 }
