@@ -14,7 +14,7 @@ import {
 } from '../engine/index.ts';
 import type { Project } from '../model/index.ts';
 import { type Adapter, type AdapterPass, expectStored, type LowRankChange, type StoredTensor } from './adapter.ts';
-import { projectAdapted } from './project.ts';
+import { projectAdapted, tellBlocks } from './project.ts';
 import type { AdapterPart } from './shapes.ts';
 import type { InitialFactors } from './starts/start.ts';
 import { defaultTargets, type TargetModule } from './targets.ts';
@@ -77,17 +77,17 @@ export class LinearAdapter implements Adapter {
   }
 
   project({ coefficients, probe }: AdapterPass): Project {
-    if (this.#rounded === this.#factors) {
-      return projectAdapted(coefficients, probe, (_tape, module) => this.#factors.blocks.get(module));
-    }
-    this.#rounded.round(this.#factors);
-    return projectAdapted(coefficients, probe, (_tape, module) => {
-      const rounded = this.#rounded.blocks.get(module);
+    if (this.#rounded !== this.#factors) this.#rounded.round(this.#factors);
+    const adapterOf = (module: string): SplitAdapter | undefined => {
       const exact = this.#factors.blocks.get(module);
+      if (this.#rounded === this.#factors) return exact;
+      const rounded = this.#rounded.blocks.get(module);
       return rounded === undefined || exact === undefined
         ? undefined
         : { ...exact, down: rounded.down, up: rounded.up };
-    });
+    };
+    const project = projectAdapted(coefficients, probe, (_tape, module) => adapterOf(module));
+    return probe === undefined ? tellBlocks(project, coefficients, adapterOf) : project;
   }
 
   hold(): Disposable {

@@ -1,5 +1,11 @@
 /** How a decoder applies its linear layers with an adapter: those that share an input together, those without an adapter plainly. */
-import { adaptedLinears, type BlockCoefficients, type SplitAdapter, type Tape } from '../engine/index.ts';
+import {
+  adaptedLinears,
+  type BlockCoefficients,
+  type JointBlocks,
+  type SplitAdapter,
+  type Tape,
+} from '../engine/index.ts';
 import { type Project, plainProject } from '../model/index.ts';
 import type { AdapterPass } from './adapter.ts';
 
@@ -22,4 +28,18 @@ export function projectAdapted(
       return adaptedLinears(tape, x, [own], coefficients, onto);
     });
   };
+}
+
+/** The same project, which also tells its adapters, so that layers can be joined. Adapters must be there before a pass. */
+export function tellBlocks(
+  project: Project,
+  { forward }: BlockCoefficients,
+  adapterOf: (module: string) => SplitAdapter | undefined,
+): Project {
+  const blocksOf = (modules: readonly string[]): JointBlocks | null | undefined => {
+    const adapters = modules.map(adapterOf).filter((adapter) => adapter !== undefined);
+    if (adapters.length === 0) return null;
+    return adapters.length === modules.length ? { adapters, coefficients: forward } : undefined;
+  };
+  return Object.assign<Project, Pick<Project, 'blocksOf'>>(project, { blocksOf });
 }

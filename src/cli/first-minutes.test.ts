@@ -36,6 +36,7 @@ describe('errors', () => {
     ['pool', 'make', '--out', 'x', '--run', 'runs/x', '--problems', '8'],
     ['pairs', 'score', 'm', 'micro', '--rank', '0'],
     ['micro', 'pretrain', '--to', 'x', '--steps', '0'],
+    ['micro', 'pretrain', '--to', 'x', '--precision', 'bf16'],
     ['pairs', 'score', 'm', 'micro', '--seed', '-1'],
     ['eval', 'runs/x', '--limit', '0'],
     ['train', 'micro-vanilla', '--ranks', '3'],

@@ -21,6 +21,7 @@ export {
   tanh,
 } from './ops/elementwise.ts';
 export { embedding, tokenIds } from './ops/embedding.ts';
+export { type JointBlocks, jointFits, jointLinears, jointNorm, jointSwiglu, jointTurn, type Sum } from './ops/joint.ts';
 export { logProb, nextLogits } from './ops/log-prob.ts';
 export { invert, type LinearWeights, linear, linears, matmul, type Transposes } from './ops/matmul.ts';
 export { rmsNorm } from './ops/normalise.ts';
@@ -35,6 +36,7 @@ export {
   type SplitAdapter,
   splitAdapter,
 } from './ops/split-adapter.ts';
+export { type Heads, type Store, type Turns, turnHeads } from './ops/store.ts';
 export { swiglu } from './ops/swiglu.ts';
 export { AdamW, type Parameter, type StepOptions } from './optimiser.ts';
 export { sampleRows } from './sampling.ts';

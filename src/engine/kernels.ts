@@ -46,6 +46,14 @@ export interface SampleOptions {
   readonly minP: number;
 }
 
+/** Adapters of layers that share an input, coefficients as in blockProduct. */
+export interface JointAdapters {
+  readonly downs: readonly Tensor[];
+  readonly ups: readonly Tensor[];
+  readonly coefficients: Tensor;
+  readonly rank: number;
+}
+
 export interface Kernels {
   fill(out: Tensor, value: number): void;
   /** out = input, with as many elements. Any two of f32, bf16, f16 are converted, to nearest even; i32 goes to i32 only. */
@@ -94,7 +102,7 @@ export interface Kernels {
   scatterRows(out: Tensor, x: Tensor, index: Tensor): void;
   /** Optional: scatterRows of two tensors of equal shape and dtype, with the same index, as one. */
   scatterPair?(outs: readonly [Tensor, Tensor], xs: readonly [Tensor, Tensor], index: Tensor): void;
-  /** out [V, C] += x [N, C] at index i32 [N]; repeated indices add up, in order of n. */
+  /** out [V, C] += x [N, C] at index i32 [N]; repeated indices add up, in order of n. The output may be f32 where x is not. */
   scatterAddRows(out: Tensor, x: Tensor, index: Tensor): void;
 
   /** out = x · inverseRms · weight over the last axis; inverseRms [N] = 1 / √(mean x² + epsilon). x [N, C]. */
@@ -212,6 +220,42 @@ export interface Kernels {
     ups: readonly Tensor[],
     coefficients: Tensor,
     rank: number,
+  ): void;
+
+  /**
+   * Optional, the next five together: steps of a few rows, as in decoding. Outputs of layers that share an input are columns of one matrix
+   * `base`, and what their adapters change stands beside it in a matrix `change` (null for nothing), until the kernel that reads them adds
+   * the two, rounded. This one says whether the device can do so for this many rows and these layers, with heads of this size.
+   */
+  jointFits?(rows: number, headSize: number, weights: readonly Tensor[], adapters: JointAdapters | null): boolean;
+  /** base [T, ΣN] = onto (or nothing) + x · weights[i]ᵀ side by side. With adapters hs[i] = x · downs[i]ᵀ, and change [T, ΣN] is theirs. */
+  jointProducts?(
+    base: Tensor,
+    change: Tensor | null,
+    onto: Tensor | null,
+    x: Tensor,
+    weights: readonly Tensor[],
+    hs: readonly Tensor[],
+    adapters: JointAdapters | null,
+  ): void;
+  /** base [T, C] becomes base + change; out = its RMSNorm. */
+  jointNorm?(out: Tensor, base: Tensor, change: Tensor | null, weight: Tensor, epsilon: number): void;
+  /** out [T, N] = swiglu of the first half of the columns of base + change [T, 2N] and the second. */
+  jointSwiglu?(out: Tensor, base: Tensor, change: Tensor | null): void;
+  /**
+   * Queries, keys and values are the columns of base + change [T, (H + 2K) · D]. out [T, H, D] = normRotary of the queries; the two stores
+   * [S, K, D] get normRotary of the keys, and the values, at slots i32 [T]. weights: of the norms of queries and of keys.
+   */
+  jointTurn?(
+    out: Tensor,
+    stores: readonly [Tensor, Tensor],
+    base: Tensor,
+    change: Tensor | null,
+    weights: readonly [Tensor, Tensor],
+    epsilon: number,
+    positions: Tensor,
+    table: Tensor,
+    slots: Tensor,
   ): void;
 
   /** counters i32 [N, C] += by i32 [C], in place. */

@@ -40,6 +40,8 @@ export interface TrainerOptions {
     readonly steps: number;
     readonly learningRate: number;
   } | null;
+  /** Is called once, when everything is done that comes before the first tokens. */
+  readonly ready?: () => Promise<void>;
 }
 
 export class Trainer {
@@ -47,14 +49,16 @@ export class Trainer {
   readonly #tripwireSet: readonly PromptedCompletion[];
   readonly #heal: TrainerOptions['heal'];
   readonly #tripwire: Tripwire;
+  #ready: TrainerOptions['ready'];
   #update = 0;
   #momentsFrom = 0;
   #directionAge: number | null = null;
 
-  constructor({ context, tripwireSet, heal }: TrainerOptions) {
+  constructor({ context, tripwireSet, heal, ready }: TrainerOptions) {
     this.#context = context;
     this.#tripwireSet = tripwireSet;
     this.#heal = heal;
+    this.#ready = ready;
     this.#tripwire = new Tripwire(context.settings.safety.tripwireNats);
   }
 
@@ -82,6 +86,8 @@ export class Trainer {
     if (built !== null) this.#directionAge = 0;
     else if (this.#directionAge !== null) this.#directionAge++;
 
+    await this.#ready?.();
+    this.#ready = undefined;
     const outcome = await step({ ...this.#context, momentsFrom: this.#momentsFrom }, index).catch((error: unknown) => {
       throw explainDivergence(error, update, settings);
     });

@@ -33,6 +33,7 @@ import {
   partitionOf,
   type RunConfig,
   readableInstruction,
+  StartClock,
   trainingTasks,
 } from '../run/index.ts';
 import { loadPolicy, tellDisk } from './adapter.ts';
@@ -73,6 +74,7 @@ export async function placeInputs(
   inputs: OpenedInputs,
   resources: Resources,
   warn: Warn = silent,
+  start = new StartClock(),
 ): Promise<RunInputs> {
   const { files, problems, armModels } = inputs;
   const own = [...armModels, ['base', files] as const];
@@ -80,11 +82,16 @@ export async function placeInputs(
   let planned: RunInputs['planned'];
   const tasks = async (): Promise<readonly Task[]> => {
     planned = { config, tasks: await openTasks(config, problems, files.text) };
+    start.done('tasks');
     return planned.tasks;
   };
-  const show = (message: string) => warn({ kind: 'info', name: 'memory-plan', message });
+  const show = async (message: string): Promise<void> => {
+    start.done('memory plan');
+    await warn({ kind: 'info', name: 'memory-plan', message });
+  };
   const work = { decoder: files.folder.config, tasks, work: 'training', models, show } as const;
   const device = resources.use(await openRunDevice(config, work));
+  start.done('device');
   return { ...inputs, files: { ...files, device }, ...(planned === undefined ? {} : { planned }) };
 }
 
@@ -101,6 +108,7 @@ export interface Assembly {
   readonly policy: Policy;
   readonly text: ModelText;
   readonly clock: PhaseClock;
+  readonly start: StartClock;
   /** The pairs that the policy wrote itself; null for an arm that asked for none. */
   readonly generated: GeneratedPairs | null;
   readonly arm: Arm;
@@ -118,6 +126,8 @@ export interface AssembleOptions {
   readonly shards?: Shards | null;
   /** Ends the making of the adapter's factors, with its reason. */
   readonly signal?: AbortSignal | undefined;
+  /** The clock of the run's start; default: one that begins now. */
+  readonly start?: StartClock;
 }
 
 export async function assemble(
@@ -125,7 +135,14 @@ export async function assemble(
   inputs: RunInputs,
   ledger: VerdictLedger,
   resources: Resources,
-  { warn = silent, initial = null, folder = null, shards = openShards(config), signal }: AssembleOptions = {},
+  {
+    warn = silent,
+    initial = null,
+    folder = null,
+    shards = openShards(config),
+    signal,
+    start = new StartClock(),
+  }: AssembleOptions = {},
 ): Promise<Assembly> {
   const { judge, replaced, problems, files, pairs } = inputs;
   const parts = await partsOf(config);
@@ -133,6 +150,7 @@ export async function assemble(
   const words = { loopholes: parts.loopholes, inWords: sourceOf(config, parts).asksInWords };
   const settings = grpoSettings(config);
   const { model, adapter } = await loadPolicy(config, files, resources, { pairs, initial, warn, signal });
+  start.done('weights and adapter');
   const { text } = model;
   await tellDisk(config, adapter, warn);
   const { recompute } = settings.compute;
@@ -190,8 +208,14 @@ export async function assemble(
     prompt: task.unhinted,
     tokens: text.completion(fence(task.problem)),
   }));
-  const trainer = new Trainer({ context, tripwireSet, heal });
-  return { trainer, policy, text, clock, generated, arm, shards };
+  start.done('arm');
+  const ready = async (): Promise<void> => {
+    start.done('pairs and tripwire');
+    const notice = start.notice();
+    if (notice !== null) await warn(notice);
+  };
+  const trainer = new Trainer({ context, tripwireSet, heal, ready });
+  return { trainer, policy, text, clock, start, generated, arm, shards };
 }
 
 interface ArmSurroundings {
@@ -210,7 +234,7 @@ interface ArmSurroundings {
   readonly keep: (made: GeneratedPairs) => Promise<void>;
   readonly openModel: ArmTools['openModel'];
   readonly folder: string | null;
-  readonly modelHash: string;
+  readonly modelHash: Promise<string>;
 }
 
 function armTools(
@@ -263,7 +287,7 @@ function armTools(
       return (asked) => instructedPrompt(asked, instruction, own);
     },
     labels: labelled ? (id) => ledger.of(id) : null,
-    labelled: labelled ? (run) => labelledRollouts(run, tasks, ledger, modelHash) : null,
+    labelled: labelled ? async (run) => labelledRollouts(run, tasks, ledger, await modelHash) : null,
     openModel,
     folder,
   };

@@ -75,16 +75,30 @@ export function storedIdentity(manifest: Manifest): RunIdentity {
 
 /** The identity of a run with this config and these inputs. */
 export async function identityOf(config: RunConfig, inputs: OpenedInputs): Promise<RunIdentity> {
+  return { ...(await dataIdentityOf(config, inputs)), ...(await modelIdentityOf(inputs)) };
+}
+
+type ModelIdentity = Pick<RunIdentity, 'model' | 'armModels'>;
+
+/** The part of models, whose hashes may take long. */
+export async function modelIdentityOf({ files, armModels }: OpenedInputs): Promise<ModelIdentity> {
+  const hashes = [...armModels].map(async ([name, { hash }]) => [name, await hash] as const);
+  return { model: await files.hash, armModels: Object.fromEntries(await Promise.all(hashes)) };
+}
+
+/** Everything but the part of models. */
+export async function dataIdentityOf(
+  config: RunConfig,
+  inputs: OpenedInputs,
+): Promise<Omit<RunIdentity, keyof ModelIdentity>> {
   return {
     config: configHash(config),
     plugins: pluginHash(config),
-    model: inputs.files.hash,
     problems: problemsHash(Object.values(inputs.problems).flat()),
     dataFiles: await hashDataFiles(config),
     partition: await hashInput(config.environment.partition, 'environment.partition'),
     pairs: inputs.pairsHash,
     pool: await hashInput(inputs.pool, 'teacher.pool'),
-    armModels: Object.fromEntries([...inputs.armModels].map(([name, { hash }]) => [name, hash])),
     armRuns: Object.fromEntries(inputs.armRuns),
     ...replacementNames(inputs.replaced),
   };

@@ -6,7 +6,7 @@ import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
 import { checkRank, expectDataFiles, withModelHint } from './input-checks.ts';
 import { labelledHash } from './labelled.ts';
-import { knownModelHash, type ModelFiles, modelDirectory, openFolder } from './model.ts';
+import { beginHashing, type ModelFiles, modelDirectory, openFolder } from './model.ts';
 import { type OpenedPairs, openPairs } from './pairs.ts';
 import { armOf } from './parts.ts';
 import { openJudge, openProblems, silent, type Warn } from './problems.ts';
@@ -36,22 +36,26 @@ export async function readInputs(
   replaced: Replacements = {},
 ): Promise<OpenedInputs> {
   await expectDataFiles(config);
-  const files = await openFolder(config, resources);
-  checkRank(config, files.folder.config);
-  const pairs = await withModelHint(config, () => openPairs(config, files.text));
-  const judge = replaced.judge ?? (await openJudge(config, resources));
-  const { splits: problems, use } = await openProblems(config, judge, warn);
-  return {
-    judge,
-    replaced,
-    problems,
-    use,
-    files,
-    ...pairs,
-    pool: config.teacher.pool,
-    armModels: new Map(),
-    armRuns: new Map(),
-  };
+  // Processes of their own start and check problems, while the model's files are opened here.
+  const starting = replaced.judge === undefined ? openJudge(config, resources) : Promise.resolve(replaced.judge);
+  const opening = openFolder(config, resources);
+  const checking = openProblems(config, starting, async (notice) => {
+    await opening;
+    await warn(notice);
+  });
+  for (const begun of [starting, opening, checking]) begun.catch(() => undefined);
+  try {
+    const files = await opening;
+    checkRank(config, files.folder.config);
+    const pairs = await withModelHint(config, () => openPairs(config, files.text));
+    const [judge, { splits: problems, use }] = await Promise.all([starting, checking]);
+    const own = { pool: config.teacher.pool, armModels: new Map(), armRuns: new Map() };
+    return { judge, replaced, problems, use, files, ...pairs, ...own };
+  } catch (error) {
+    // What is being opened belongs to the resources before the caller closes them.
+    await Promise.allSettled([starting, opening]);
+    throw error;
+  }
 }
 
 /** The inputs of a run that will be trained: what `readInputs` reads, and the models of the arm. */
@@ -66,7 +70,7 @@ export async function readTrainingInputs(
   const armModels = new Map<string, Omit<ModelFiles, 'device'>>();
   for (const name of arm.models(settings).filter((each) => each !== 'base')) {
     const folder = resources.use(await ModelFolder.open(modelDirectory(name)));
-    armModels.set(name, { folder, text: modelText(folder, false), hash: await knownModelHash(folder) });
+    armModels.set(name, { folder, text: modelText(folder, false), hash: beginHashing(folder, resources) });
   }
   const armRuns = new Map<string, string>();
   for (const path of arm.runs(settings)) armRuns.set(path, await labelledHash(path));

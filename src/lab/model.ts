@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cacheFolder, keepInCache, keptHash, sha256, sha256File, sha256Json } from '../base/node/index.ts';
+import { keptHash, sha256File, sha256Json } from '../base/node/index.ts';
 import { type Device, Scope } from '../engine/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import type { ArmTools, Task } from '../grpo/index.ts';
@@ -37,7 +37,8 @@ export interface ModelFiles {
   readonly device: Device;
   readonly folder: ModelFolder;
   readonly text: ModelText;
-  readonly hash: string;
+  /** Large weights that were not hashed before are hashed meanwhile. */
+  readonly hash: Promise<string>;
 }
 
 /** The frozen model on its device. */
@@ -46,10 +47,21 @@ export interface OpenModel extends ModelFiles {
   readonly decoder: Decoder;
 }
 
-/** Opens the files of a model, checks them and hashes what was not hashed before. */
+/** Opens the files of a model, checks them and begins to hash what was not hashed before. */
 export async function openFolder(config: RunConfig, resources: Resources): Promise<Omit<ModelFiles, 'device'>> {
   const folder = resources.use(await ModelFolder.open(modelDirectory(config.model)));
-  return { folder, text: modelText(folder, config.environment.enableThinking), hash: await knownModelHash(folder) };
+  const text = modelText(folder, config.environment.enableThinking);
+  return { folder, text, hash: beginHashing(folder, resources) };
+}
+
+/** The hash of a model, which is made meanwhile; hashing ends with the resources. */
+export function beginHashing(folder: ModelFolder, resources: Resources): Promise<string> {
+  const stop = new AbortController();
+  resources.use({ [Symbol.dispose]: () => stop.abort() });
+  const hash = knownModelHash(folder, stop.signal);
+  // A failure is told to whoever needs the hash.
+  hash.catch(() => undefined);
+  return hash;
 }
 
 /** Files beside the weights that decide what a model computes, reads and writes. */
@@ -71,8 +83,8 @@ export async function hashModel({ directory, weights }: ModelFolder, hashFile = 
 }
 
 /** The same, by what is known of weights that were hashed before and have not changed since. */
-export function knownModelHash(folder: ModelFolder): Promise<string> {
-  return hashModel(folder, keptHash);
+function knownModelHash(folder: ModelFolder, signal: AbortSignal): Promise<string> {
+  return hashModel(folder, (path) => keptHash(path, { signal }));
 }
 
 export async function loadModel({ sampling }: RunConfig, files: ModelFiles, resources: Resources): Promise<OpenModel> {
@@ -84,25 +96,30 @@ export async function loadModel({ sampling }: RunConfig, files: ModelFiles, reso
   };
 }
 
-/** Weights of this size are looked through once; smaller ones at every load. */
+/** Weights of this size are looked through by the device. */
 const manyBytes = 2 ** 28;
-/** Models that are known to have finite weights. */
-const mostKnown = 200;
 
-async function loadDecoder(
-  scope: Scope,
-  { folder, hash }: Pick<ModelFiles, 'folder' | 'hash'>,
-  longest: number,
-): Promise<Decoder> {
+async function loadDecoder(scope: Scope, { folder }: Pick<ModelFiles, 'folder'>, longest: number): Promise<Decoder> {
   const as = scope.device.floats[0] === 'f32' ? 'float32' : 'stored';
   const maxPositions = Math.min(folder.config.maxPositions, longest);
   const isLarge = folder.weights.files.reduce((sum, { bytes }) => sum + bytes, 0) >= manyBytes;
-  const mark = join(cacheFolder('finite'), sha256(hash));
-  const finite = isLarge && existsSync(mark);
-  const weights = loadWeights(folder.weights, folder.config, { as, finite });
+  const weights = loadWeights(folder.weights, folder.config, { as, finite: isLarge });
   const decoder = await Decoder.load(scope, folder.config, weights, { maxPositions });
-  if (isLarge && !finite) await keepInCache(mark, `${folder.directory}\n`, mostKnown);
+  // Once more from the files, to name the weight that is not finite.
+  if (isLarge && !(await hasFiniteWeights(decoder))) {
+    for await (const _ of loadWeights(folder.weights, folder.config, { as: 'stored' }));
+  }
   return decoder;
+}
+
+/** Whether the device finds neither NaN nor infinity among the weights. */
+export async function hasFiniteWeights({ head: { device }, weights }: Decoder): Promise<boolean> {
+  using scope = new Scope(device);
+  const counts = scope.empty([weights.size], 'weights that are not finite', 'i32');
+  [...weights.values()].forEach((weight, i) => {
+    device.kernels.countNonFinite(counts.rows(i, i + 1), weight);
+  });
+  return (await device.read(counts)).every((count) => count === 0);
 }
 
 /** Opens the models of an arm beside the policy: those of its folders, or the policy's own (`base`). */

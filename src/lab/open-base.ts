@@ -47,7 +47,7 @@ export async function openBase(
     path,
     key: evaluationKey({
       config,
-      modelHash: hash,
+      modelHash: await hash,
       dataHash: problemsHash(everything),
       plugins: pluginRecords(config.plugins),
       judge: null,

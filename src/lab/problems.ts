@@ -1,6 +1,6 @@
 /** The problems of a run, checked and split, and the judge of programs for them. */
-import { UserError } from '../base/index.ts';
-import { checkSoundness, type Judge, type Problem, SandboxJudge } from '../env/index.ts';
+import { mapPool, UserError } from '../base/index.ts';
+import { checkSoundness, type Judge, type Problem, SandboxJudge, type SoundProblems } from '../env/index.ts';
 import { levelWanted } from '../env/sandbox/index.ts';
 import { describeUse, type Refusal, type Split, type Splits, type SplitUse, useOf } from '../env/sources/index.ts';
 import type { Notice, RunConfig } from '../run/index.ts';
@@ -37,6 +37,8 @@ export async function readSplits(config: RunConfig, warn: Warn = silent): Promis
   return (await openProblems(config, isSound ? null : await openJudge(config, resources), warn)).splits;
 }
 
+const splitNames = ['train', 'validation', 'test'] as const satisfies readonly Split[];
+
 export interface OpenedProblems {
   readonly splits: Splits;
   readonly use: SplitUse;
@@ -44,11 +46,12 @@ export interface OpenedProblems {
 
 /**
  * Loads the problems of a config. Those that cannot be used are left out, which `warn` is told, once for every split. Without a judge,
- * problems are not checked against their own tests; `anew` checks those too that passed before.
+ * problems are not checked against their own tests; one that is being started is waited for once they are read. `anew` checks those
+ * too that passed before.
  */
 export async function openProblems(
   config: RunConfig,
-  judge: Judge | null,
+  judge: Judge | null | Promise<Judge>,
   warn: Warn,
   { anew = false }: { readonly anew?: boolean } = {},
 ): Promise<OpenedProblems> {
@@ -58,17 +61,19 @@ export async function openProblems(
   const { kind: _kind, ...settings } = config.data;
   const loaded = await source.load(settings);
   const refused: Refusal[] = [...loaded.refused];
-  const keepSound = async (split: Split): Promise<readonly Problem[]> => {
-    if (source.isSound || judge === null) return loaded.splits[split];
-    const { sound, unsound } = await check(loaded.splits[split], judge);
-    refused.push(...unsound.map(({ id, reason }) => ({ id, reason, split })));
-    return sound;
+  const by = await judge;
+  const findSound = async (split: Split): Promise<SoundProblems> => {
+    if (source.isSound || by === null) return { sound: loaded.splits[split], unsound: [] };
+    return check(loaded.splits[split], by);
   };
-  const splits: Splits = {
-    train: await keepSound('train'),
-    validation: await keepSound('validation'),
-    test: await keepSound('test'),
-  };
+  // A sandbox has its own queue; another judge says how many programs it takes at once.
+  const together = by instanceof SandboxJudge ? splitNames.length : 1;
+  const kept = await mapPool(splitNames, together, findSound);
+  kept.forEach(({ unsound }, i) => {
+    refused.push(...unsound.map(({ id, reason }) => ({ id, reason, split: splitNames[i] })));
+  });
+  const [train, validation, test] = kept.map(({ sound }) => sound);
+  const splits: Splits = { train, validation, test };
   const use = useOf(splits, refused);
   for (const { split, message } of describeUse(use)) {
     await warn({ kind: 'warning', name: 'problems-left-out', message, detail: { split, ...use[split] } });

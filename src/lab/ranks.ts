@@ -54,8 +54,7 @@ export async function expectSameProgram(shards: Shards | null, config: RunConfig
 }
 
 /** Refuses ranks that read other inputs, or compute on a device that gives other bytes. */
-export async function expectSameInputs(shards: Shards | null, identity: RunIdentity, device: string): Promise<void> {
-  if (shards === null) return;
+export async function expectSameInputs(shards: Shards, identity: RunIdentity, device: string): Promise<void> {
   for (const [key, words] of Object.entries(identityWords) as [keyof RunIdentity, string][]) {
     await shards.expectSame(words, JSON.stringify(identity[key]));
   }

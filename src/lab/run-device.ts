@@ -20,6 +20,7 @@ import {
 import { partsOf } from './config.ts';
 import { type DeviceOptions, openDevice } from './devices.ts';
 import { armOf } from './parts.ts';
+import type { Resources } from './resources.ts';
 
 export function deviceOptions({ device }: RunConfig): DeviceOptions {
   const { threads, variant, precision, arenaMiB, libraries } = device;
@@ -28,6 +29,19 @@ export function deviceOptions({ device }: RunConfig): DeviceOptions {
     ...(arenaMiB === null ? {} : { arenaMiB }),
     ...(libraries === null ? {} : { libraries }),
   };
+}
+
+/**
+ * Starts the GPU of a run, where it has one, while its inputs are read; resolves when that is done. The ranks of a machine start theirs
+ * when they open it, since which one it is depends on how many there are.
+ */
+export async function warmDevice(config: RunConfig, resources: Resources): Promise<void> {
+  if (config.device.kind !== 'cuda' || launchedRanks() !== null) return;
+  const { libraries } = config.device;
+  const { warmGpu } = await import('../engine/cuda/index.ts');
+  const warming = warmGpu(libraries === null ? {} : { libraries });
+  resources.use({ [Symbol.asyncDispose]: async () => (await warming)?.[Symbol.dispose]() });
+  await warming;
 }
 
 export interface PlannedWork {

@@ -27,12 +27,13 @@ import {
   recordRun,
   type Sink,
   SinkGroup,
+  StartClock,
   stampNotice,
   type WarningEvent,
 } from '../run/index.ts';
 import { type Assembly, assemble, placeInputs } from './assemble.ts';
 import { forkState } from './fork.ts';
-import { expectFork, expectIdentity, identityOf, pluginHash, withOwnPool } from './identity.ts';
+import { dataIdentityOf, expectFork, expectIdentity, modelIdentityOf, pluginHash, withOwnPool } from './identity.ts';
 import { readTrainingInputs } from './inputs.ts';
 import { makePool } from './make-pool.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
@@ -49,6 +50,7 @@ import {
 } from './ranks.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
 import { Resources } from './resources.ts';
+import { warmDevice } from './run-device.ts';
 
 /** A checkpoint of another run; `adapterOnly`: new moments, and an arm that remembers nothing. */
 export type ForkPoint = Omit<Parent, 'adapterOnly'> & Partial<Pick<Parent, 'adapterOnly'>>;
@@ -167,6 +169,7 @@ async function prepare(
   resources: Resources,
 ): Promise<Prepared> {
   const { shards } = options;
+  const clock = new StartClock();
   const writes = isWriter(shards);
   const begun = options.begun ? run.readManifest() : null;
   const call = `${begun === null ? 'start' : 'go on with'} ${run.path}`;
@@ -187,22 +190,28 @@ async function prepare(
     await sinks.event(event);
   };
   if (begun === null) await expectIsolatedPairs(config);
+  const warming = warmDevice(config, resources);
   const read = withOwnPool(config, run, await readTrainingInputs(config, resources, warn, options));
   if (writes && begun === null && read.pool === run.madePool) await makePool(config, read, run.madePool, warn);
   await allArrived(shards);
-  const identity = await identityOf(config, read);
-  if (begun !== null) expectIdentity(call, begun, config, identity);
+  clock.done('inputs');
+  const data = await dataIdentityOf(config, read);
+  const whole = async () => ({ ...data, ...(await modelIdentityOf(read)) });
+  if (begun !== null) expectIdentity(call, begun, config, await whole());
   else if (parent !== null) {
-    expectFork(`fork ${parent.run}@${parent.update}`, RunDirectory.open(parent.run).readManifest(), config, identity);
+    const origin = RunDirectory.open(parent.run).readManifest();
+    expectFork(`fork ${parent.run}@${parent.update}`, origin, config, await whole());
   }
-  const inputs = await placeInputs(config, read, resources, warn);
+  clock.done('identity');
+  await warming;
+  const inputs = await placeInputs(config, read, resources, warn, clock);
   if (begun !== null) await compareDevices(begun, inputs.files.device, warn);
-  await expectSameInputs(shards, identity, byteIdentity(describeDevice(inputs.files.device)));
+  if (shards !== null) await expectSameInputs(shards, await whole(), byteIdentity(describeDevice(inputs.files.device)));
   const ledger = resources.use(new VerdictLedger(writes ? run.ledger('verdicts') : null));
   const initial = checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run);
   const assembly = await assemble(config, inputs, ledger, resources, {
     ...{ warn, initial, shards, folder: writes ? run.path : null },
-    signal: options.signal,
+    ...{ signal: options.signal, start: clock },
   });
   if (own !== null) assembly.trainer.restore(own.state);
   else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
@@ -210,10 +219,11 @@ async function prepare(
   await allArrived(shards);
   const { generated } = assembly;
   if (writes && begun === null)
-    await run.writeManifest(await makeManifest(config, run, inputs, identity, parent, assembly));
+    await run.writeManifest(await makeManifest(config, run, inputs, await whole(), parent, assembly));
   if (writes && generated !== null && !existsSync(run.generatedPairs)) {
     await writeFileAtomic(run.generatedPairs, formatPairsJson(generated.pairs));
   }
+  clock.done('manifest');
   // A run with a checkpoint has the warnings about its inputs in its events already; only another device is new.
   const earlier = own === null ? warnings : warnings.filter(({ name }) => name === 'other-device');
   return { assembly, ledger, earlier };
@@ -255,7 +265,7 @@ export interface DriveOptions {
 export async function drive(
   config: RunConfig,
   run: RunDirectory,
-  { trainer, policy, text, clock, shards }: Assembly,
+  { trainer, policy, text, clock, start, shards }: Assembly,
   { sinks = [], signal = new AbortController().signal, earlier = [] }: DriveOptions,
 ): Promise<TrainResult> {
   let holds = true;
@@ -286,6 +296,7 @@ export async function drive(
     sinks: all,
     signal,
     clock,
+    start,
     ...meeting,
   });
   return { end, holds };

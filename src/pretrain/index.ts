@@ -1,3 +1,3 @@
 export { pretrainMicro } from './micro.ts';
 export { expectRoom, planPretraining } from './plan.ts';
-export { changeRecipe, type MicroRecipe, microRecipe, microShapes } from './recipe.ts';
+export { changeRecipe, expectPrecision, type MicroRecipe, microRecipe, microShapes } from './recipe.ts';

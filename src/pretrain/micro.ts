@@ -3,9 +3,16 @@ import { narrowFloats } from '../base/index.ts';
 import { type Device, readFloats, Scope } from '../engine/index.ts';
 import { drawMicroDocuments, microTokenizer, usualChain } from '../env/micro/index.ts';
 import type { DecoderConfig, Group, ModelFolderContents, TensorToWrite } from '../model/index.ts';
-import { ChatTemplate, chatMarkupChoices, type Decoder, ModelTokenizer } from '../model/index.ts';
-import { freshDecoder, letSignalsIn, type PretrainProgress, pretrain } from './pretrain.ts';
-import type { MicroRecipe } from './recipe.ts';
+import { ChatTemplate, chatMarkupChoices, ModelTokenizer } from '../model/index.ts';
+import {
+  initialWeights,
+  letSignalsIn,
+  openTrainee,
+  type PretrainProgress,
+  pretrain,
+  type Trainee,
+} from './pretrain.ts';
+import { expectPrecision, type MicroRecipe } from './recipe.ts';
 
 /**
  * Trains the base and returns the contents of its model folder, weights in bfloat16. The signal ends it after the pass in
@@ -17,13 +24,14 @@ export async function pretrainMicro(
   onProgress: (progress: PretrainProgress) => void,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<ModelFolderContents> {
+  expectPrecision(recipe, device);
   using scope = new Scope(device);
   const files = microTokenizer();
   const tokenizer = new ModelTokenizer(files, 'micro tokenizer');
   const config = microConfig(recipe, tokenizer);
-  const decoder = await freshDecoder(scope, config, recipe.seed);
+  const trainee = await openTrainee(scope, config, initialWeights(config, recipe.seed), recipe.precision);
   let steps = 0;
-  const training = signal.aborted ? [] : pretrain(decoder, documentsOf(recipe, tokenizer), recipe);
+  const training = signal.aborted ? [] : pretrain(trainee, documentsOf(recipe, tokenizer), recipe);
   for await (const progress of training) {
     steps = progress.step;
     onProgress(progress);
@@ -32,13 +40,13 @@ export async function pretrainMicro(
   }
   return {
     config,
-    tensors: await narrowWeights(decoder),
+    tensors: await narrowWeights(trainee),
     tokenizer: files,
     metadata: { recipe: JSON.stringify(recipe), ...(steps === recipe.steps ? {} : { stepsDone: `${steps}` }) },
   };
 }
 
-async function narrowWeights({ weights }: Decoder): Promise<TensorToWrite[]> {
+async function narrowWeights({ weights }: Trainee): Promise<TensorToWrite[]> {
   const narrowed: TensorToWrite[] = [];
   for (const [name, tensor] of weights) {
     const data = narrowFloats(await readFloats(tensor), 'bf16');

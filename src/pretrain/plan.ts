@@ -5,9 +5,9 @@
 import { UserError } from '../base/index.ts';
 import { CountingDevice, Scope } from '../engine/index.ts';
 import { microTokenizer } from '../env/micro/index.ts';
-import { Decoder, expectedTensors, type Group, type LoadedWeight, ModelTokenizer } from '../model/index.ts';
+import { expectedTensors, type Group, type LoadedWeight, ModelTokenizer } from '../model/index.ts';
 import { documentsOf, microConfig } from './micro.ts';
-import { pretrain } from './pretrain.ts';
+import { openTrainee, pretrain } from './pretrain.ts';
 import type { MicroRecipe } from './recipe.ts';
 
 interface Part {
@@ -30,17 +30,19 @@ const leastMarginBytes = 128 * 2 ** 20;
 const nominalBytes = 2 ** 30;
 
 export async function planPretraining(recipe: MicroRecipe): Promise<PretrainPlan> {
-  const device = new CountingDevice({ floats: ['f32'], capacity: nominalBytes });
+  const { precision = 'f32' } = recipe;
+  const device = new CountingDevice({ floats: ['f32', 'bf16'], capacity: nominalBytes });
   using scope = new Scope(device);
   const tokenizer = new ModelTokenizer(microTokenizer(), 'micro tokenizer');
   const config = microConfig(recipe, tokenizer);
   const nothing = [...expectedTensors(config)].map(
     ([name, shape]): LoadedWeight => ({ name, shape, dtype: 'f32', data: new Float32Array() }),
   );
-  const decoder = await Decoder.load(scope, config, nothing, { trainable: true });
-  const weights = device.arena.used;
+  const trainee = await openTrainee(scope, config, nothing, precision);
+  const weights = [...trainee.weights.values()].reduce((sum, { size }) => sum + 4 * size, 0);
+  const copies = precision === 'bf16' ? weights / 2 : 0;
   const documents = longestDocuments(recipe, tokenizer);
-  for await (const _ of pretrain(decoder, documents, { ...recipe, steps: 1 }));
+  for await (const _ of pretrain(trainee, documents, { ...recipe, steps: 1 }));
   // Beside every weight there are its gradient and two moments.
   const learning = 3 * weights;
   const { highest } = device.arena;
@@ -48,9 +50,10 @@ export async function planPretraining(recipe: MicroRecipe): Promise<PretrainPlan
   return {
     standing: [
       { name: 'weights', bytes: weights },
+      ...(copies === 0 ? [] : [{ name: 'their copies in bf16', bytes: copies }]),
       { name: 'gradients and optimiser', bytes: learning },
     ],
-    phases: [{ name: 'a pass', bytes: Math.max(0, highest - weights - learning) }],
+    phases: [{ name: 'a pass', bytes: Math.max(0, highest - weights - copies - learning) }],
     marginBytes,
     totalBytes: highest + marginBytes,
   };

@@ -1,14 +1,21 @@
-/** Pre-training in passes, stopped between them, planned before it begins; recipes changed value by value. */
+/** Pre-training in passes, in both number formats, stopped between passes, planned before it begins; recipes changed value by value. */
 import { describe, expect, it } from 'vitest';
+import { createRoundingDevice } from '../../test/device/rounding-device.ts';
+import { floatToBfloat16, narrowFloats } from '../base/index.ts';
+import { readFloats, Scope } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
-import { pretrainMicro } from './micro.ts';
+import { microTokenizer } from '../env/micro/index.ts';
+import { ModelTokenizer } from '../model/index.ts';
+import { documentsOf, microConfig, pretrainMicro } from './micro.ts';
 import { expectRoom, planPretraining } from './plan.ts';
+import { initialWeights, openTrainee, pretrain } from './pretrain.ts';
 import { changeRecipe, type MicroRecipe, microRecipe, microShapes } from './recipe.ts';
 
 const tiny: MicroRecipe = { ...microRecipe, steps: 2, documentsPerStep: 6, hiddenSize: 16, layers: 1, heads: 2 };
 
 async function losses(recipe: MicroRecipe, signal?: AbortSignal, onPass = (_documents: number) => {}) {
-  using device = createReferenceDevice({ arenaBytes: 2 ** 26 });
+  const { precision } = recipe;
+  using device = (precision === 'bf16' ? createRoundingDevice : createReferenceDevice)({ arenaBytes: 2 ** 26 });
   const found: number[] = [];
   const contents = await pretrainMicro(
     device,
@@ -54,12 +61,61 @@ describe('passes', () => {
   });
 });
 
+describe('bf16', () => {
+  const rounded: MicroRecipe = { ...tiny, steps: 4, documentsPerStep: 4, learningRate: 1e-4, precision: 'bf16' };
+
+  it('learns as float32 does, but for rounding, and twice the same', async () => {
+    const { precision: _, ...exact } = rounded;
+    const [found, again, expected] = [await losses(rounded), await losses(rounded), await losses(exact)];
+    expect(again.bytes.equals(found.bytes)).toBe(true);
+    expect(found.found).not.toEqual(expected.found);
+    found.found.forEach((loss, i) => {
+      expect(Math.abs(loss - expected.found[i])).toBeLessThan(2e-3);
+    });
+    expect(found.metadata).toMatchObject({ recipe: expect.stringContaining('"precision":"bf16"') });
+    expect(expected.metadata?.['recipe']).not.toContain('precision');
+  });
+
+  it('adds up steps that are smaller than its rounding, and computes with what they add up to', async () => {
+    using device = createRoundingDevice({ arenaBytes: 2 ** 26 });
+    using scope = new Scope(device);
+    const tokenizer = new ModelTokenizer(microTokenizer(), 'micro tokenizer');
+    const config = microConfig(rounded, tokenizer);
+    const trainee = await openTrainee(scope, config, initialWeights(config, 1), 'bf16');
+    const name = 'model.norm.weight';
+    // A step of AdamW is at most about its learning rate, here a quarter of the distance between neighbouring numbers below 1.
+    const settings = { ...rounded, steps: 30, documentsPerStep: 1, warmupSteps: 0, learningRate: 2 ** -11 };
+    for await (const _ of pretrain(trainee, documentsOf(settings, tokenizer), settings));
+    const [learned, computed] = [trainee.weights.get(name), trainee.decoder.weight(name)];
+    const expected = narrowFloats(learned === undefined ? new Float32Array() : await readFloats(learned), 'bf16');
+    expect([...(await device.read(computed))]).toEqual([...expected]);
+    expect(expected.some((value) => value !== floatToBfloat16(1))).toBe(true);
+  });
+
+  it('is refused where the device does not compute in it', async () => {
+    using device = createReferenceDevice({ arenaBytes: 2 ** 20 });
+    await expect(pretrainMicro(device, rounded, () => {})).rejects.toThrow(
+      'expected f32 on the device reference, found bf16. Use --device cuda',
+    );
+  });
+});
+
 describe('the plan of memory', () => {
   it('is at least what is used, and not much more', async () => {
     const recipe = { ...tiny, documentsPerPass: 4 };
     const [{ totalBytes, marginBytes }, { peak }] = [await planPretraining(recipe), await losses(recipe)];
     expect(totalBytes - marginBytes).toBeGreaterThanOrEqual(peak);
     expect(totalBytes - marginBytes).toBeLessThan(3 * peak);
+  });
+
+  it('has the copies of bf16, and passes of half the size', async () => {
+    const recipe = { ...microShapes['27M'], documentsPerPass: 12 };
+    const [exact, rounded] = [await planPretraining(recipe), await planPretraining({ ...recipe, precision: 'bf16' })];
+    const partsOf = ({ standing }: typeof exact) =>
+      Object.fromEntries(standing.map(({ name, bytes }) => [name, bytes]));
+    expect(partsOf(rounded)).toEqual({ ...partsOf(exact), 'their copies in bf16': partsOf(exact)['weights'] / 2 });
+    expect(rounded.phases[0].bytes).toBeGreaterThan(0.45 * exact.phases[0].bytes);
+    expect(rounded.phases[0].bytes).toBeLessThan(0.75 * exact.phases[0].bytes);
   });
 
   it('says what to lower', async () => {

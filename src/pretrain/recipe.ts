@@ -3,6 +3,7 @@
  * single value can be changed. Everything a model is made of follows from its recipe.
  */
 import { nearestName, UserError } from '../base/index.ts';
+import type { Device } from '../engine/index.ts';
 import type { PretrainSettings } from './pretrain.ts';
 
 export interface MicroRecipe extends PretrainSettings {
@@ -52,8 +53,8 @@ interface Range {
 const count = (most: number): Range => ({ least: 1, most, whole: true });
 const share: Range = { least: 0, most: 1, whole: false };
 
-/** The values that `--set` can change; seed and steps are options of their own. */
-const ranges: Readonly<Record<Exclude<keyof MicroRecipe, 'seed' | 'steps'>, Range>> = {
+/** The values that `--set` can change; seed, steps and precision are options of their own. */
+const ranges: Readonly<Record<Exclude<keyof MicroRecipe, 'seed' | 'steps' | 'precision'>, Range>> = {
   documentsPerStep: count(4096),
   documentsPerPass: count(4096),
   learningRate: share,
@@ -79,6 +80,20 @@ export function changeRecipe(recipe: MicroRecipe, settings: readonly string[]): 
     expected: 'heads of one even size, so hiddenSize as a multiple of twice the heads',
     found: `${hiddenSize} and ${heads}`,
     fix: `Set hiddenSize=${Math.max(1, Math.round(hiddenSize / (2 * heads))) * 2 * heads}, or other heads.`,
+  });
+}
+
+/** Refuses a number format that the device does not compute in. */
+export function expectPrecision(
+  { precision = 'f32' }: Pick<MicroRecipe, 'precision'>,
+  { name, floats }: Pick<Device, 'name' | 'floats'>,
+): void {
+  if (floats.includes(precision)) return;
+  throw new UserError({
+    call: 'precision of pre-training',
+    expected: `${floats.join(' or ')} on the device ${name}`,
+    found: precision,
+    fix: 'Use --device cuda, which computes in bf16 too, or --precision f32.',
   });
 }
 

@@ -61,6 +61,7 @@ export type { ArmConfig, ConfigPart, ConfigParts, KindTable, RunConfig } from '.
 export { expectAllSealed, writeSeal } from './seal.ts';
 export { computeTable, grpoSettings } from './settings.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';
+export { StartClock } from './start-clock.ts';
 export { checkStored, readStored } from './stored.ts';
 export { type ColumnBlock, dropLines, readColumns, readTable, sealTable, type TableColumns } from './table.ts';
 export {

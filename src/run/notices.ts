@@ -32,8 +32,11 @@ export interface InfoEvent {
     | 'generated-pairs'
     | 'making-pool'
     | 'made-pool'
+    | 'start'
     | 'arm';
   readonly message: string;
+  /** The same facts for programs. */
+  readonly detail?: Readonly<Record<string, unknown>>;
 }
 
 type WithoutUpdate<Event> = Event extends unknown ? Omit<Event, 'update'> : never;

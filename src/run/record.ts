@@ -10,6 +10,7 @@ import type { RunDirectory } from './directory.ts';
 import { stepWarnings } from './notices.ts';
 import type { RunConfig } from './schema.ts';
 import { type RunEnd, type Sink, SinkGroup } from './sink.ts';
+import type { StartClock } from './start-clock.ts';
 
 export interface RecordOptions {
   readonly run: RunDirectory;
@@ -21,6 +22,8 @@ export interface RecordOptions {
   /** When aborted, the run ends after the update in progress. */
   readonly signal: AbortSignal;
   readonly clock: PhaseClock;
+  /** The clock of the run's start. */
+  readonly start?: StartClock;
   /** Whether all ranks of the run end after this update, asked once after each; without it, the signal alone says so. */
   readonly agree?: Agree;
   /** Is called by every rank before a checkpoint is saved, and throws if they do not have the same to save. */
@@ -44,6 +47,7 @@ async function record(options: RecordOptions, sinks: SinkGroup): Promise<RunEnd>
     if (run.listCheckpoints().length === 0) await writer.begin();
     // The others cannot tell whether a run is new, and confirm what it begins with in any case.
     else await options.confirm?.();
+    options.start?.done('first checkpoint');
     clock.take();
     for await (const event of trainer.train()) {
       const end = await recordEvent(event, options, sinks, writer);

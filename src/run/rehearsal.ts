@@ -84,12 +84,25 @@ export async function rehearseUpdate(
     await opened.prepare(policy);
     gauge.end('preparing');
   }
-  const sampler = policySampler(policy, settings.compute);
+  const sampler = samplerOfStates(policySampler(policy, settings.compute), config);
   for (const full of [new FullPass(sampler, true, settings), new FullPass(null, false, settings)]) {
     const grader = { grade: async (submissions: readonly unknown[]) => full.rewards(submissions.length) };
     await step({ ...context, sampler: full.sampler, grader }, 0);
     enter(null);
   }
+}
+
+/** Decodes in as many policy states as the run does: a prompt that is sampled in two is in the cache twice. */
+function samplerOfStates(sampler: Sampler, { sampling }: RunConfig): Sampler {
+  const { deployedSampling, deployedSamplingLate, group } = sampling;
+  const isMixed = [deployedSampling, deployedSamplingLate ?? deployedSampling].some((share) => share > 0 && share < 1);
+  if (!isMixed) return sampler;
+  return {
+    sample: (requests, settings, stream) => {
+      const mixed = requests.map((request, i) => ({ ...request, state: i % group === 0 ? 'deployed' : request.state }));
+      return sampler.sample(mixed, settings, stream);
+    },
+  };
 }
 
 /** Rehearses one completion of each of the longest prompts. */

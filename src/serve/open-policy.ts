@@ -37,7 +37,7 @@ export async function openPolicy(
   const config = servedConfig(await parseRunConfig(manifest.config), options);
   const update = chooseUpdate(run, options.update);
   const model = await openModel(config, resources);
-  if (model.hash !== manifest.modelHash) {
+  if ((await model.hash) !== manifest.modelHash) {
     throw new UserError({
       call: `serve ${path}`,
       expected: 'the model that the run was trained on',

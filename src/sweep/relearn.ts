@@ -65,7 +65,10 @@ export async function exportDeployed(run: RunDirectory, directory: string, call:
   const { config } = run.readManifest();
   await using resources = new Resources();
   const { files, pairs } = await openRunInputs(call, run, config, resources);
-  const source = { model: files.hash, adapter: await sha256File(checkedTensors(run, lastCheckpoint(run), 'adapter')) };
+  const source = {
+    model: await files.hash,
+    adapter: await sha256File(checkedTensors(run, lastCheckpoint(run), 'adapter')),
+  };
   if (existsSync(directory)) {
     const path = join(directory, 'source.json');
     const found = existsSync(path) ? readStamped(path, 'the source of a deployed model', sourceSchema) : null;

@@ -195,6 +195,13 @@ function layers(): OpCase[] {
       },
     );
   }
+  // More rows than one block adds up alone.
+  cases.push({
+    name: 'rmsNorm 1300×24',
+    inputs: { x: learn('x', [1300, 24]), weight: learn('gain', [24]) },
+    differences: false,
+    run: (tape, { x, weight }) => engine.rmsNorm(tape, x, weight, 1e-5),
+  });
   return cases;
 }
 
@@ -284,6 +291,7 @@ function tokens(): OpCase[] {
     [9, 5, 7],
     [0, 4, 5],
     [60, 33, 70],
+    [3, 2, 40_004],
     [17, 3, 300_000],
   ].flatMap(([count, channels, vocabulary]): OpCase[] => {
     const ids = ints(Array.from({ length: count }, (_, i) => (i * i * 7 + 3) % vocabulary));

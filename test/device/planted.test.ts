@@ -4,6 +4,7 @@ import { type Device, type Kernels, Scope, sizeOf, Tensor } from '../../src/engi
 import { createReferenceDevice } from '../../src/engine/reference/index.ts';
 import type { OpCase } from './case.ts';
 import { opCases } from './cases.ts';
+import { jointCases } from './joint-cases.ts';
 import { compareKernelOutputs, type KernelCase, kernelCases, runKernels } from './kernel-cases.ts';
 import { type Check, compareOutcomes, once, runCase } from './suite.ts';
 import { recordCalls, withKernels } from './wrap.ts';
@@ -21,10 +22,11 @@ const outputs: Partial<Record<keyof Kernels, readonly number[]>> = {
   swigluAgain: [0, 1, 2],
   logSoftmaxGather: [0, 1],
   adamw: [0, 2, 3],
+  jointNorm: [0, 1],
 };
 
-/** Kernels that are tested elsewhere: drawing tokens is tested with the sampler. */
-const elsewhere: readonly string[] = ['sample'];
+/** Kernels that are tested elsewhere: drawing tokens with the sampler, joined layers where steps of decoding are compared. */
+const elsewhere: readonly string[] = ['sample', 'jointFits', 'jointProducts'];
 
 interface Suite {
   readonly name: string;
@@ -35,7 +37,7 @@ const smallCases = opCases().filter(({ inputs }) => Object.values(inputs).every(
 const expectedOf = once((op: OpCase) => runCase(reference, op));
 const expectedOutputs = once((kernel: KernelCase) => runKernels(reference, kernel));
 const suites: readonly Suite[] = [
-  ...kernelCases().map((kernel) => ({
+  ...[...kernelCases(), ...jointCases()].map((kernel) => ({
     name: kernel.name,
     compare: async (device: Device) =>
       compareKernelOutputs(kernel, await runKernels(device, kernel), await expectedOutputs(kernel), bound),

@@ -125,10 +125,11 @@ describe('a judge beside the policy', () => {
   it('or a labelled run is what it was when the run began, or the run does not go on', async () => {
     const earlier = lab.path('labelled');
     const [{ id: problem }] = lab.inputs.problems.train;
+    const modelHash = await lab.inputs.files.hash;
     const write = (hacks: readonly boolean[]) =>
       writeRun(earlier, {
         rollouts: hacks.map((hack, i) => ({ update: 1, problem, hack, tokenIds: [5 + i] })),
-        modelHash: lab.inputs.files.hash,
+        modelHash,
       });
     await write([true, false]);
     const probe = ['arm.kind=penalty', 'arm.monitor.kind=probe', 'arm.monitor.steps=5'];

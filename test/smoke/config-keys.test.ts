@@ -125,7 +125,7 @@ it('no key is left unread', async () => {
   const earlier = lab.path('earlier');
   const [{ id: problem }] = lab.inputs.problems.train;
   const rollouts = [true, false].map((hack) => ({ update: 1, problem, hack, tokenIds: [hack ? 5 : 6] }));
-  await writeRun(earlier, { rollouts, modelHash: lab.inputs.files.hash });
+  await writeRun(earlier, { rollouts, modelHash: await lab.inputs.files.hash });
   const labelled = ['arm.kind=zero', 'arm.monitor.kind=probe', `arm.monitor.labelledRun=${earlier}`];
   await lab.train(['updates=1', ...labelled], { watch: watched });
   await using server = await answeringServer((response, _request, count) => {

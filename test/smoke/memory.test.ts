@@ -72,6 +72,31 @@ describe('the plan', () => {
   });
 });
 
+describe('the plan of a run that samples in two policy states', () => {
+  it('has room for every prompt in both', async () => {
+    const { folder, text } = lab.inputs.files;
+    const { layers, kvHeads, headDim } = folder.config;
+    const sampling = async (share: number) => {
+      const config = lab.config([
+        'arm.kind=activation',
+        'data.problems=16',
+        `sampling.deployedSampling=${share}`,
+        'sampling.maxNewTokens=100',
+      ]);
+      const tasks = await openTasks(config, lab.inputs.problems, text);
+      const { phases } = await planMemory({ ...partsFor(config), decoder: folder.config, tasks, floats: ['f32'] });
+      const prompts = tasks.map(({ hinted, unhinted }) => Math.max(hinted.length, unhinted.length));
+      const longest = prompts.sort((a, b) => b - a).slice(0, config.sampling.promptsPerStep);
+      const tokens = longest.reduce((sum, length) => sum + length, 0);
+      return { bytes: phases.find(({ name }) => name === 'sampling')?.bytes ?? 0, tokens };
+    };
+    const [one, two, all] = [await sampling(0), await sampling(0.25), await sampling(1)];
+    const bytesPerToken = 2 * layers * kvHeads * headDim * 4;
+    expect(two.bytes - one.bytes).toBeGreaterThanOrEqual(two.tokens * bytesPerToken);
+    expect(all.bytes).toBe(one.bytes);
+  });
+});
+
 describe('the plan of an arm with hooks', () => {
   const mebibyte = 2 ** 20;
   const arm = (more: Omit<Arm, 'sees'>) =>

@@ -1,10 +1,12 @@
 /**
  * The SHA-256 of a large file, kept in the cache with a stamp of the file (place, size, inode and time of change, which every write
  * alters): a file that is opened again is not read again. A file that changed a moment ago could change again unseen, and is not kept.
+ * What is not known is hashed by a thread of its own.
  */
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder, keepInCache } from './cache-folder.ts';
+import { hashInThread } from './file-hash-thread.ts';
 import { sha256, sha256File } from './hash.ts';
 
 /** Clocks of files are this coarse at worst. */
@@ -17,18 +19,21 @@ const mostKept = 1_000;
 export interface KeptHashOptions {
   readonly folder?: string;
   readonly leastBytes?: number;
+  /** Ends the hashing, with its reason. */
+  readonly signal?: AbortSignal;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
 export async function keptHash(path: string, options: KeptHashOptions = {}): Promise<string> {
-  const { folder = cacheFolder('hashes'), leastBytes: least = leastBytes, now = Date.now } = options;
+  const { folder = cacheFolder('hashes'), leastBytes: least = leastBytes, now = Date.now, signal } = options;
+  const hashWhole = () => (statSync(path).size < least ? sha256File(path) : hashInThread(path, signal));
   const before = stampOf(path, least, now());
-  if (before === null) return sha256File(path);
+  if (before === null) return hashWhole();
   const kept = join(folder, before);
   const known = existsSync(kept) ? readFileSync(kept, 'utf8').trim() : '';
   if (/^[0-9a-f]{64}$/.test(known)) return known;
-  const hash = await sha256File(path);
+  const hash = await hashWhole();
   if (stampOf(path, least, now()) === before) await keepInCache(kept, `${hash}\n`, mostKept);
   return hash;
 }

@@ -5,6 +5,7 @@ import { deviceBudget, onInterrupt, openDevice } from '../../lab/index.ts';
 import { writeModelFolder } from '../../model/index.ts';
 import {
   changeRecipe,
+  expectPrecision,
   expectRoom,
   type MicroRecipe,
   microRecipe,
@@ -28,6 +29,7 @@ interface PretrainOptions {
   readonly to: string;
   readonly device: string;
   readonly shape: ShapeName;
+  readonly precision: 'bf16' | 'f32';
   readonly set: readonly string[];
   readonly seed: number;
   readonly steps: number;
@@ -45,6 +47,14 @@ export function configureMicro(command: Command, context: CommandContext): void 
       new Option('--shape <name>', 'number of weights')
         .choices(Object.keys(microShapes))
         .default('2M', '2M, as shipped'),
+    )
+    .addOption(
+      new Option(
+        '--precision <name>',
+        'numbers to compute with; bf16 needs --device cuda, and its weights still learn in float32',
+      )
+        .choices(['f32', 'bf16'])
+        .default('f32'),
     )
     .option(
       '--set <key=value>',
@@ -65,17 +75,19 @@ export function configureMicro(command: Command, context: CommandContext): void 
       examplesText(
         'gq micro pretrain --to models/micro',
         'gq micro pretrain --to /tmp/base --steps 300',
-        'gq micro pretrain --to /tmp/base --shape 27M --device cuda',
+        'gq micro pretrain --to /tmp/base --shape 27M --device cuda --precision bf16',
         'gq micro pretrain --to /tmp/base --set hiddenSize=256 --set heads=8',
       ),
     )
     .action((options: PretrainOptions) => runPretrain(options, context));
 }
 
-function recipeOf({ shape, set, seed, steps, device }: PretrainOptions): MicroRecipe {
+/** The recipe as it is recorded: float32 and whole steps are what a recipe has that does not say otherwise. */
+function recipeOf({ shape, set, seed, steps, device, precision }: PretrainOptions): MicroRecipe {
   const documentsPerPass = device === 'cuda' ? undefined : processorDocuments[shape];
   const whole = documentsPerPass === undefined || documentsPerPass === microShapes[shape].documentsPerStep;
-  return changeRecipe({ ...microShapes[shape], seed, steps, ...(whole ? {} : { documentsPerPass }) }, set);
+  const own = { seed, steps, ...(whole ? {} : { documentsPerPass }), ...(precision === 'f32' ? {} : { precision }) };
+  return changeRecipe({ ...microShapes[shape], ...own }, set);
 }
 
 /** The size to open the device with: what the recipe needs, if that is there. */
@@ -92,9 +104,10 @@ async function planDevice(recipe: MicroRecipe, { device }: PretrainOptions, cont
 async function runPretrain(options: PretrainOptions, context: CommandContext): Promise<void> {
   expectNewFolder(options.to, '--to');
   const recipe = recipeOf(options);
+  expectPrecision(recipe, { name: options.device, floats: options.device === 'cuda' ? ['f32', 'bf16'] : ['f32'] });
   using interruption = onInterrupt(context.stderr, `finishing this pass, then writing ${options.to} as it is`);
   const arenaMiB = await planDevice(recipe, options, context);
-  using device = await openDevice(options.device, { precision: 'f32', arenaMiB });
+  using device = await openDevice(options.device, { precision: options.precision, arenaMiB });
   context.stderr.write(`${options.to}: ${recipe.steps} steps (Ctrl-C writes it as it is)\n`);
   const bar = new Progress(context.stderr, 'pretrain step', recipe.steps);
   const losses: number[] = [];

@@ -157,6 +157,6 @@ async function poolFromModel(
   const { seed, data, sampling } = config;
   return {
     entries,
-    source: { model: config.model, modelHash: model.hash, seed, data, sampling, samples, problems: use.train },
+    source: { model: config.model, modelHash: await model.hash, seed, data, sampling, samples, problems: use.train },
   };
 }

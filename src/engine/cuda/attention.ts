@@ -4,7 +4,7 @@
  * memory.
  */
 import { DeviceError } from '../../base/index.ts';
-import type { Device, Kernels, Segments } from '../index.ts';
+import type { Device, Kernels, Segment, Segments } from '../index.ts';
 import { type DType, describeTensor, Scope, type Tensor } from '../index.ts';
 import { definitionsOf, elementsPerAccess, float, type KernelArgument, type Queue, type Shape3 } from './queue.ts';
 
@@ -17,6 +17,10 @@ const hopper = 90;
 const panel = 64;
 const panelAlignment = 1024;
 const mostGroup = 8;
+/** Bytes of the gradients of scores of a pair of tiles, how many pairs are on their way, and the share of the memory that they may take. */
+const pairBytes = 2 * tile * tile;
+const sumStages = 3;
+const pairShare = 1 / 64;
 /** Number of splits of a row's keys in float32, a constant so that a row does not depend on the batch. */
 const exactSplits = 16;
 const mostSplits = 64;
@@ -79,15 +83,8 @@ export function cudaAttentionKernels(
       const perRow = { grid: [Math.ceil((rows * (lanes || 32)) / (32 * warps))], block: 32 * warps } as const;
       queue.launch('attention', 'attendDelta', plain, perRow, [delta, dOut, out, rows, heads.size, lanes]);
       const inputs = [dOut, delta, logSumExp, q, k, v];
-      const list = segments.list.length;
       if (usesTensorCores(queue, q, k, v, dOut, dq, dk, dv)) {
-        const flash = flashOf(queue, heads);
-        const last = [heads.heads, heads.keyHeads, float(scale)];
-        const queries = [dq, ...inputs, segments.tensor, list, ...last];
-        queue.launch(flash.file, 'flashQueryGradient', flash.definitions, flash.forQueries(segments), queries);
-        const spread = Math.max(1, segments.list.filter((row) => row.queryEnd - row.queryStart > tile).length);
-        const keys = [dk, dv, ...inputs, segments.tensor, list, k.shape[0], ...last, spread];
-        queue.launch(flash.file, 'flashKeyGradient', flash.definitions, flash.forKeys(k.shape[0], spread), keys);
+        flashBackward(queue, device, [dq, dk, dv], inputs, segments, heads, scale);
         return;
       }
       const keyRows = k.shape[0] * heads.keyHeads;
@@ -97,6 +94,57 @@ export function cudaAttentionKernels(
       queue.launch('attention', 'attendKeyGradient', plain, perWarp(keyRows), [dk, dv, ...inputs, ...keyed]);
     },
   };
+}
+
+/**
+ * Gradients on tensor cores. On Hopper the gradients of scores are stored on the way to those of keys and values, and the gradient of the
+ * queries is made of them, so many key heads at a time as the memory for them allows; otherwise it computes the scores again.
+ */
+function flashBackward(
+  queue: Queue,
+  device: Device,
+  [dq, dk, dv]: readonly Tensor[],
+  inputs: readonly Tensor[],
+  segments: Segments,
+  heads: Heads,
+  scale: number,
+): void {
+  const { file, definitions, forQueries, forKeys, forSums } = flashOf(queue, heads);
+  const [list, keys] = [segments.list, dk.shape[0]];
+  const [table, last] = [
+    [segments.tensor, list.length],
+    [heads.heads, heads.keyHeads, float(scale)],
+  ];
+  const spread = Math.max(1, list.filter((row) => row.queryEnd - row.queryStart > tile).length);
+  const forKeyHeads = [dk, dv, ...inputs, ...table, keys, ...last, spread];
+  const group = heads.heads / heads.keyHeads;
+  const pairs = list.reduce((sum, segment) => sum + pairsOf(segment), 0);
+  const room = Math.floor((device.arena.capacity * pairShare) / (group * pairs * pairBytes));
+  if (forSums === undefined || room === 0) {
+    queue.launch(file, 'flashQueryGradient', definitions, forQueries(segments), [dq, ...inputs, ...table, ...last]);
+    const parameters = forSums === undefined ? forKeyHeads : [...forKeyHeads, 0, null, 0];
+    queue.launch(file, 'flashKeyGradient', definitions, forKeys(keys, spread, heads.keyHeads), parameters);
+    return;
+  }
+  const most = Math.min(room, heads.keyHeads);
+  using scope = new Scope(device);
+  const stored = scope.empty([most * group, pairs, tile * tile], 'gradients of scores', 'bf16');
+  for (let first = 0; first < heads.keyHeads; first += most) {
+    const together = Math.min(most, heads.keyHeads - first);
+    const parameters = [...forKeyHeads, first, stored, pairs];
+    queue.launch(file, 'flashKeyGradient', definitions, forKeys(keys, spread, together), parameters);
+    const sums = [dq, stored, pairs, inputs[4], ...table, keys, ...last, first];
+    queue.launch('queries', 'flashQuerySums', definitions, forSums(segments, together * group), sums);
+  }
+}
+
+/** Pairs of a tile of queries and a tile of keys that a segment has, of one head: as in flash.cuh. */
+function pairsOf({ queryStart, queryEnd, prefixStart, prefixEnd, keyStart, keyEnd }: Segment): number {
+  const tiles = (from: number, until: number): number =>
+    until > from ? Math.ceil(until / tile) - Math.floor(from / tile) : 0;
+  const joined = prefixEnd === keyStart;
+  const keyTiles = joined ? tiles(prefixStart, keyEnd) : tiles(prefixStart, prefixEnd) + tiles(keyStart, keyEnd);
+  return Math.ceil((queryEnd - queryStart) / tile) * keyTiles;
 }
 
 function plainParameters(segments: Segments, rows: number, heads: Heads, scale: number): KernelArgument[] {
@@ -118,8 +166,10 @@ interface Flash {
   readonly definitions: readonly string[];
   forward(segments: Segments): Shape3;
   forQueries(segments: Segments): Shape3;
-  /** Blocks of the gradient of keys; the first tile of each of `spread` parts of the keys goes first. */
-  forKeys(keys: number, spread: number): Shape3;
+  /** Blocks of the gradient of so many key heads; the first tile of each of `spread` parts of the keys goes first. */
+  forKeys(keys: number, spread: number, keyHeads: number): Shape3;
+  /** Blocks of the gradient of so many query heads, made of stored gradients of scores; absent where these are not stored. */
+  readonly forSums?: (segments: Segments, heads: number) => Shape3;
 }
 
 function flashOf({ gpu }: Queue, { heads, keyHeads, size }: Heads): Flash {
@@ -138,10 +188,15 @@ function flashOf({ gpu }: Queue, { heads, keyHeads, size }: Heads): Flash {
         block: sharing * block,
         sharedBytes: bytes(2 * sharing + 8),
       }),
-      forKeys: (keys, spread) => ({
-        grid: [keyHeads, spreadTiles(keys, 2 * tile, spread)],
+      forKeys: (keys, spread, together) => ({
+        grid: [together, spreadTiles(keys, 2 * tile, spread)],
         block: 2 * block,
         sharedBytes: bytes(12),
+      }),
+      forSums: (segments, together) => ({
+        grid: [queryTiles(segments), together / sharing],
+        block: sharing * block,
+        sharedBytes: sumStages * (tile * size * 2 + sharing * pairBytes) + panelAlignment,
       }),
     };
   }
@@ -151,8 +206,8 @@ function flashOf({ gpu }: Queue, { heads, keyHeads, size }: Heads): Flash {
     definitions: ['REAL_BF16', `HEAD=${size}`],
     forward: (segments) => ({ grid: [queryTiles(segments), heads], block, sharedBytes: bytes(3) }),
     forQueries: (segments) => ({ grid: [queryTiles(segments), heads], block, sharedBytes: bytes(4) }),
-    forKeys: (keys, spread) => ({
-      grid: [keyHeads, spreadTiles(keys, tile, spread)],
+    forKeys: (keys, spread, together) => ({
+      grid: [together, spreadTiles(keys, tile, spread)],
       block,
       sharedBytes: bytes(6),
     }),
@@ -202,19 +257,21 @@ function decode(
 ): void {
   const rows = q.shape[0];
   const byTiles = q.dtype === 'bf16' && size <= mostFlashHead && queue.aligned(q, k, v);
-  const pieces = byTiles ? sharingPieces(segments, Math.floor((decodeQueries * keyHeads) / heads)) : rows;
+  const mostRows = Math.floor((decodeQueries * keyHeads) / heads);
+  const pieces = byTiles ? sharingPieces(segments, mostRows) : rows;
   const wanted = Math.ceil((blocksPerProcessor * queue.gpu.facts.multiprocessors) / (pieces * keyHeads));
   const splits = q.dtype === 'f32' ? exactSplits : Math.max(1, Math.min(mostSplits, wanted));
   const definitions = [...definitionsOf(q.dtype), `HEAD=${size}`, `GROUP=${heads / keyHeads}`];
   using scope = new Scope(device);
   const partial = scope.empty([splits > 1 ? rows * heads * splits * (size + 2) : 0], 'parts of decoding');
-  const shape = { grid: [splits, keyHeads, rows], block: 32 * warps } as const;
+  const shape = { grid: [splits, keyHeads, pieces], block: 32 * warps, follows: byTiles } as const;
   const parameters = [out, logSumExp, partial, q, k, v, segments.tensor, keyHeads, float(scale)];
   if (byTiles) {
     const sharedBytes = warps * decodeStages * 2 * 16 * (size + 8) * 2;
-    queue.launch('decode', 'decodeTiles', definitions, { ...shape, sharedBytes }, parameters);
+    const allWhole = pieces * mostRows === rows ? 1 : 0;
+    queue.launch('decode', 'decodeTiles', definitions, { ...shape, sharedBytes }, [...parameters, rows, allWhole]);
   } else queue.launch('decode', 'decodeParts', definitions, shape, parameters);
   if (splits === 1) return;
-  const join = { grid: [rows * heads], block: Math.ceil(size / 32) * 32 } as const;
+  const join = { grid: [rows * heads], block: Math.ceil(size / 32) * 32, follows: true } as const;
   queue.launch('decode', 'decodeJoin', definitions, join, [out, logSumExp, partial, splits]);
 }

@@ -17,10 +17,17 @@ const preference = { workspaceBytes: 1, alignmentA: 5, alignmentB: 6, alignmentC
 const resultBytes = 96;
 const [algorithmBytes, stateOffset] = [64, 72];
 const candidates = 8;
-/** Products from this size on keep the GPU at its power limit, within which the library's tiles of 128 × 160 do most. */
-const large = { rows: 2048, columns: 2048, depth: 1024 } as const;
-const algorithmTile = 1;
-const frugalTile = 29;
+/**
+ * Tiles that were measured to do more than the library's first suggestion (version 13.1 on an H200), by the least and most rows, and the least
+ * columns and depth. Large products keep the GPU at its power limit, within which tiles of 128 × 160 do most; the others are decoding.
+ */
+const measured = [
+  { rows: [2048, Number.POSITIVE_INFINITY], columns: 2048, depth: 1024, tile: 29 },
+  { rows: [1, 64], columns: 8192, depth: 0, tile: 196 },
+  { rows: [129, 256], columns: 65_536, depth: 0, tile: 184 },
+  { rows: [129, 256], columns: 0, depth: 8192, tile: 27 },
+] as const;
+const configuration = { tile: 1, splits: 2 } as const;
 
 export interface Product {
   readonly batch: number;
@@ -145,15 +152,19 @@ export class Blas implements Disposable {
       .filter((result) => result.readInt32LE(stateOffset) === 0)
       .map((result) => Buffer.from(result.subarray(0, algorithmBytes)));
     if (suggested.length === 0) return null;
-    const isLarge = rows >= large.rows && columns >= large.columns && depth >= large.depth;
-    const frugal = isLarge ? suggested.find((algorithm) => this.#tileOf(algorithm) === frugalTile) : undefined;
-    return { descriptor: description, left, right, out, algorithm: frugal ?? suggested[0] };
+    const rule = measured.find(
+      (each) => rows >= each.rows[0] && rows <= each.rows[1] && columns >= each.columns && depth >= each.depth,
+    );
+    const better = suggested.find(
+      (algorithm) => this.#configured(algorithm, 'tile') === rule?.tile && this.#configured(algorithm, 'splits') === 1,
+    );
+    return { descriptor: description, left, right, out, algorithm: better ?? suggested[0] };
   }
 
-  #tileOf(algorithm: Buffer): number {
-    const tile = Int32Array.of(0);
-    this.#calls['configuration'](algorithm, algorithmTile, tile, tile.byteLength, [0]);
-    return tile[0];
+  #configured(algorithm: Buffer, which: keyof typeof configuration): number {
+    const value = Int32Array.of(0);
+    this.#calls['configuration'](algorithm, configuration[which], value, value.byteLength, [0]);
+    return value[0];
   }
 
   #layout(type: keyof typeof types, shape: readonly [number, number], batch: number, shared = false): Handle {

@@ -1,6 +1,6 @@
 /** Launches of the change of split adapters: the kernels of change.cu on Hopper, of matmul.cu elsewhere. */
 import type { Tensor } from '../index.ts';
-import type { KernelArgument, Queue } from './queue.ts';
+import type { Queue } from './queue.ts';
 
 /** Rows and columns of one block's part of a change. */
 const [tileRows, tileColumns] = [128, 64];
@@ -18,9 +18,9 @@ const panel = 64;
 const panelAlignment = 1024;
 
 /** Whether the device's own kernels have tiles for a change of these outputs. */
-export function changeFits(outs: readonly Tensor[], hs: readonly Tensor[], rank: number): boolean {
+export function changeFits(outs: readonly Tensor[], depth: number, rank: number): boolean {
   const whole = outs.every(({ dtype, shape }) => dtype === 'bf16' && shape[1] % 8 === 0);
-  return whole && rank % 16 === 0 && hs[0].shape[1] <= mostBlockDepth;
+  return whole && rank % 16 === 0 && depth <= mostBlockDepth;
 }
 
 /** How many bottlenecks one block has room for. */
@@ -59,17 +59,10 @@ export function changeBlocks(
   queue.launch('matmul', 'blockProduct', [], shape, [out, addend, hs[0], weights[0], ...sizes, depth, rank, strip]);
 }
 
-/** What changes are added to: an address for each layer, and how many elements lie between rows; 0: each is a matrix of its layer's width. */
-export interface Addends {
-  readonly at: readonly KernelArgument[];
-  readonly pitch: number;
-}
-
-/** outs[i] = addend i + the change of hs[i] through ups[i], for up to three layers in one launch, on Hopper. */
+/** The changes of up to three layers, side by side in the columns of out, in one launch, on Hopper. */
 export function changeTogether(
   queue: Queue,
-  outs: readonly Tensor[],
-  { at, pitch }: Addends,
+  out: Tensor,
   hs: readonly Tensor[],
   ups: readonly Tensor[],
   coefficients: Tensor,
@@ -77,17 +70,16 @@ export function changeTogether(
 ): void {
   const [rows, depth] = hs[0].shape;
   const along = Math.ceil(rows / tileRows);
-  const across = outs.map(({ shape }) => Math.ceil(shape[1] / tileColumns));
+  const across = ups.map(({ shape }) => Math.ceil(shape[1] / tileColumns));
   const strips = Math.max(1, Math.floor((blocksPerProcessor * queue.gpu.facts.multiprocessors) / along));
   const strip = Math.ceil(across.reduce((sum, tiles) => sum + tiles, 0) / strips);
-  const grid = [Math.ceil(Math.max(...across) / strip), along, outs.length] as const;
+  const grid = [Math.ceil(Math.max(...across) / strip), along, ups.length] as const;
   const shape = { grid, block: threads, sharedBytes: changeBytes(depth, 1) };
   const places = [0, 1, 2];
-  const targets = [...places.map((i) => outs[i] ?? null), ...places.map((i) => at[i] ?? null)];
   const pairs = places.flatMap((i) => [hs[i] ?? null, ups[i] ?? null]);
-  const widths = places.map((i) => outs[i]?.shape[1] ?? 0);
-  const parameters = [...targets, ...pairs, coefficients, rows, ...widths, strip, pitch];
-  queue.launch('change', 'blockProducts', changeDefinitions(depth, rank, 1, true), shape, parameters);
+  const widths = places.map((i) => ups[i]?.shape[1] ?? 0);
+  const parameters = [out, ...pairs, coefficients, rows, ...widths, strip];
+  queue.launch('change', 'blockProducts', changeDefinitions(depth, rank, 1, false), shape, parameters);
 }
 
 /** Shared memory of a block on Hopper. */

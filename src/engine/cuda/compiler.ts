@@ -13,7 +13,10 @@ type Native = (...parameters: readonly unknown[]) => number;
 const sharedParts = ['common', 'mma', 'segments'];
 const ownParts: Partial<Record<KernelFile, readonly string[]>> = {
   flash: ['flash'],
-  hopper: ['flash', 'warpgroup'],
+  hopper: ['flash', 'warpgroup', 'hopper'],
+  queries: ['flash', 'warpgroup', 'hopper'],
+  rows: ['rows'],
+  joint: ['rows'],
   change: ['warpgroup'],
 };
 
@@ -22,11 +25,13 @@ export const kernelFiles = [
   'convert',
   'reduce',
   'rows',
+  'joint',
   'matmul',
   'attention',
   'decode',
   'flash',
   'hopper',
+  'queries',
   'change',
   'sample',
 ] as const;

@@ -32,6 +32,7 @@ const signatures = {
   cuMemsetD16Async: 'int cuMemsetD16Async(uint64 to, unsigned short value, size_t count, void *stream)',
   cuMemsetD32Async: 'int cuMemsetD32Async(uint64 to, unsigned int value, size_t count, void *stream)',
   cuStreamCreate: 'int cuStreamCreate(_Out_ void **stream, unsigned int flags)',
+  cuStreamCreateWithPriority: 'int cuStreamCreateWithPriority(_Out_ void **stream, unsigned int flags, int priority)',
   cuStreamDestroy: 'int cuStreamDestroy_v2(void *stream)',
   cuStreamWaitEvent: 'int cuStreamWaitEvent(void *stream, void *event, unsigned int flags)',
   cuStreamQuery: 'int cuStreamQuery(void *stream)',
@@ -46,6 +47,7 @@ const signatures = {
   cuModuleUnload: 'int cuModuleUnload(void *module)',
   cuModuleGetFunction: 'int cuModuleGetFunction(_Out_ void **kernel, void *module, const char *name)',
   cuFuncSetAttribute: 'int cuFuncSetAttribute(void *kernel, int attribute, int value)',
+  cuLaunchKernelEx: 'int cuLaunchKernelEx(const void *config, void *kernel, void *parameters, void *extra)',
   cuLaunchKernel:
     'int cuLaunchKernel(void *kernel, uint gx, uint gy, uint gz, uint bx, uint by, uint bz, uint shared, void *stream, void *parameters, void *extra)',
 } as const;

@@ -16,6 +16,7 @@ import { Driver } from './driver.ts';
 import { cudaElementwiseKernels } from './elementwise.ts';
 import { Gpu } from './gpu.ts';
 import { Graphs } from './graphs.ts';
+import { jointKernels } from './joint.ts';
 import { importKoffi, libraryFolders, loadLibrary } from './libraries.ts';
 import { cudaMatmulKernels } from './matmul.ts';
 import { productKernels } from './products.ts';
@@ -25,6 +26,7 @@ import { cudaRowKernels, lossKernels, normKernels, sumKernels } from './reduce.t
 
 export { CudaDevice, type Precision } from './device.ts';
 export { type CudaReport, inspectCuda } from './inspect.ts';
+export { warmGpu } from './warm-up.ts';
 
 export interface CudaOptions {
   /** Float of activations and weights; default 'bf16'. */
@@ -62,7 +64,7 @@ export async function createCudaDevice(options: CudaOptions = {}): Promise<CudaD
   const compiler = new Compiler(compilerLibrary, gpu.facts.capability, options.cacheFolder ?? cacheFolder('cuda'));
   const queue = new Queue(koffi, gpu, compiler, slab);
   const blas = new Blas(blasLibrary, gpu.stream, { address: slab, bytes: workspaceBytes });
-  const aside = new Aside(gpu, blasLibrary, { address: slab + workspaceBytes, bytes: asideBytes });
+  const aside = new Aside(queue, blasLibrary, { address: slab + workspaceBytes, bytes: asideBytes });
   const graphs = new Graphs(gpu);
   const readback = new Readback(koffi, gpu);
   const kernels = joinKernels(queue, blas, aside, () => device);
@@ -84,7 +86,8 @@ function joinKernels(queue: Queue, blas: Blas, aside: Aside, home: () => Device)
     ...lossKernels(queue),
     ...cudaMatmulKernels(queue, blas, home),
     ...productKernels(queue, blas, home),
-    ...adaptedKernels(queue, blas, aside, home),
+    ...adaptedKernels(queue, blas, home),
+    ...jointKernels(queue, blas, aside),
     ...cudaAttentionKernels(queue, home),
   };
 }

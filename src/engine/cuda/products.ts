@@ -1,6 +1,6 @@
 /**
  * Products that belong together: several weights that share an input, and the change of a split adapter. Weights that lie side by
- * side in memory are one matrix, or a batch of equal ones: one product where a few rows would not keep the GPU busy.
+ * side in memory are one matrix, or a batch of equal ones: one product where a few rows or columns would not keep the GPU busy.
  */
 import type { Device, Kernels } from '../index.ts';
 import { bytesOf, Scope, type Tensor } from '../index.ts';
@@ -11,6 +11,8 @@ import { definitionsOf, elementsPerAccess, type Queue } from './queue.ts';
 
 /** Most rows with which a product alone leaves processors idle. */
 export const fewRows = 256;
+/** Most columns with which a product alone leaves processors idle, whatever its rows: the bottlenecks of adapters. */
+const fewColumns = 256;
 
 export const transposed = { transposeA: false, transposeB: true } as const;
 
@@ -29,7 +31,8 @@ export function productKernels(
     },
     blockProduct(out, addend, hs, weights, coefficients, rank) {
       if (out.size === 0) return;
-      const byOwnKernel = changeFits([out], hs, rank) && queue.aligned(out, addend ?? out, ...hs, ...weights);
+      const byOwnKernel =
+        changeFits([out], hs[0].shape[1], rank) && queue.aligned(out, addend ?? out, ...hs, ...weights);
       const together = byOwnKernel ? mostParts(queue, hs[0].shape[1]) : 1;
       for (let start = 0; start < hs.length; start += together) {
         const before = start === 0 ? addend : out;
@@ -42,7 +45,7 @@ export function productKernels(
 }
 
 /** Whether each tensor begins where the one before it ends. */
-function sideBySide(tensors: readonly Tensor[]): boolean {
+export function adjacent(tensors: readonly Tensor[]): boolean {
   return tensors.every(({ offset }, i) => {
     if (i === 0) return true;
     const before = tensors[i - 1];
@@ -50,7 +53,7 @@ function sideBySide(tensors: readonly Tensor[]): boolean {
   });
 }
 
-/** One batched product, for a few rows and weights of equal shape; `addend` is the first of as many tensors, or null. */
+/** One batched product, for a few rows or columns and weights of equal shape; `addend` is the first of as many tensors, or null. */
 export function multiplyBatch(
   queue: Queue,
   blas: Blas,
@@ -62,13 +65,14 @@ export function multiplyBatch(
   const [N, K] = weights[0].shape;
   const [M] = x.shape;
   const equal = weights.every(({ shape }) => shape[0] === N);
-  if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || M > fewRows || N === 0 || !equal) return false;
-  if (!sideBySide(weights) || !sideBySide(outs)) return false;
+  if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || N === 0 || !equal) return false;
+  if (M > fewRows && (N > fewColumns || outs.length === 1)) return false;
+  if (!adjacent(weights) || !adjacent(outs)) return false;
   return multiplyLarge(queue, blas, outs[0], addend, x, weights[0], transposed, { batch: outs.length, M, N, K }, true);
 }
 
 /** One product with all weights, for a few rows: [M, N₀ + N₁ + …], made in `scope`. Null where that does not apply. */
-export function joinProducts(
+function joinProducts(
   queue: Queue,
   blas: Blas,
   scope: Scope,
@@ -80,7 +84,7 @@ export function joinProducts(
   const each = elementsPerAccess(x.dtype);
   const whole = outs.every(({ shape }) => shape[1] % each === 0) && queue.aligned(...outs);
   if (x.dtype !== 'bf16' || K <= ownDepth || M === 0 || M > fewRows) return null;
-  if (!whole || outs.length > mostLayers || !sideBySide(weights)) return null;
+  if (!whole || outs.length > mostLayers || !adjacent(weights)) return null;
   const N = weights.reduce((sum, { shape }) => sum + shape[0], 0);
   const joined = scope.empty([M, N], 'joined products', x.dtype);
   return multiplyLarge(queue, blas, joined, null, x, weights[0], transposed, { batch: 1, M, N, K }) ? joined : null;

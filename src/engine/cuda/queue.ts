@@ -18,6 +18,8 @@ export interface Shape3 {
   readonly grid: readonly [number, number?, number?];
   readonly block: number | readonly [number, number];
   readonly sharedBytes?: number;
+  /** The blocks may be started while the kernel before still runs, on GPUs that can: they wait for its results (`awaitBefore`). */
+  readonly follows?: boolean;
 }
 
 const mostParameters = 32;
@@ -25,6 +27,10 @@ const dynamicSharedBytes = 8;
 const plainSharedBytes = 48 * 1024;
 const wordRange = 2 ** 32;
 const threads = 256;
+/** Compute capability from which on a kernel may start before the one before it has ended. */
+const followingFrom = 90;
+/** The attribute of such a launch; it takes the driver's configuration and one attribute of 72 bytes. */
+const follow = { attribute: 6, configurationBytes: 56, attributeBytes: 72 } as const;
 
 interface Kernel {
   readonly handle: Handle;
@@ -42,13 +48,34 @@ export class Queue implements Disposable {
   readonly #floats = new Float32Array(this.#words.buffer);
   readonly #doubles = new Float64Array(this.#words.buffer);
   readonly #addresses: BigUint64Array;
+  #stream: Handle;
+  /** Sizes (7 × 4 bytes), the stream, the address of the attribute, and that there is one. */
+  readonly #configuration = Buffer.alloc(follow.configurationBytes);
+  readonly #attribute = Buffer.alloc(follow.attributeBytes);
 
   constructor(koffi: Koffi, gpu: Gpu, compiler: Compiler, base: number) {
     this.gpu = gpu;
+    this.#stream = gpu.stream;
     this.#compiler = compiler;
     this.#base = base;
     const start = koffi.address(this.#words);
+    this.#attribute.writeUInt32LE(follow.attribute, 0);
+    this.#attribute.writeUInt32LE(1, 8);
+    this.#configuration.writeBigUInt64LE(koffi.address(gpu.stream), 32);
+    this.#configuration.writeBigUInt64LE(koffi.address(this.#attribute), 40);
+    this.#configuration.writeUInt32LE(1, 48);
     this.#addresses = BigUint64Array.from({ length: mostParameters }, (_, i) => start + BigInt(8 * i));
+  }
+
+  /** What `body` launches goes to another stream. */
+  on(stream: Handle, body: () => void): void {
+    const before = this.#stream;
+    this.#stream = stream;
+    try {
+      body();
+    } finally {
+      this.#stream = before;
+    }
   }
 
   /** File and name of every kernel launched so far, for checks. */
@@ -85,14 +112,26 @@ export class Queue implements Disposable {
     });
     const [x, y] = typeof block === 'number' ? [block, 1] : block;
     const [gx, gy = 1, gz = 1] = grid;
-    const { driver, stream } = this.gpu;
-    const code = driver.ask('cuLaunchKernel', kernel, gx, gy, gz, x, y, 1, sharedBytes, stream, this.#addresses, null);
+    const { driver } = this.gpu;
+    const sizes = [gx, gy, gz, x, y, 1, sharedBytes];
+    const code =
+      shape.follows === true && this.#stream === this.gpu.stream && this.gpu.facts.capability >= followingFrom
+        ? driver.ask('cuLaunchKernelEx', this.#following(sizes), kernel, this.#addresses, null)
+        : driver.ask('cuLaunchKernel', kernel, ...sizes, this.#stream, this.#addresses, null);
     if (code === 0) return;
     driver.fail(
       'cuLaunchKernel',
       `${name} of ${file}.cu, grid ${grid.join('×')}, block ${block}, ${sharedBytes} bytes shared`,
       code,
     );
+  }
+
+  /** The driver's description of a launch that may start before the kernel before it has ended. */
+  #following(sizes: readonly number[]): Buffer {
+    sizes.forEach((size, i) => {
+      this.#configuration.writeUInt32LE(size, 4 * i);
+    });
+    return this.#configuration;
   }
 
   #put(i: number, parameter: KernelArgument): void {

@@ -17,15 +17,24 @@ type Rows = 'gatherRows' | 'scatterRows' | 'scatterPair' | 'scatterAddRows';
 type Norm = 'rmsNorm' | 'rmsNormBackward' | 'normRotary' | 'normRotaryBackward';
 type Loss = 'logSoftmaxGather' | 'logSoftmaxGatherBackward' | 'logSoftmaxSlope' | 'scaleRows' | 'sample';
 
+/** Blocks that hold a long row together, in registers: which GPUs can, and for how many columns that is worth while. */
+const cluster = { capability: 90, blocks: 8, threads: 512, leastColumns: 32_768, mostPieces: 10 } as const;
 const columnsPerBlock = 32;
 const threads = 256;
 const wideThreads = 1024;
 /** Most columns of a row that belongs to a warp or a part of one. */
 const shortRow = 1024;
 const mostParts = 512;
+/** Rows that a block adds up alone. */
+const rowsPerPart = 512;
 /** Number of long rows that keep the GPU busy with a warp each, and the most pieces in which a warp holds its row. */
 const manyRows = 1024;
 const mostPieces = 16;
+/** How many lanes may share a head that is turned. */
+export const turnLanes = [2, 4, 8, 16, 32];
+/** Number of heads of all tokens that keep the GPU busy where a thread takes several of a token, and how many it takes. */
+const manyHeads = 16_384;
+const headsTogether = 4;
 
 export function sumKernels(queue: Queue, home: () => Device): Pick<Kernels, Sums> {
   const columns = (count: number, rows = 1): Shape3 => ({
@@ -104,7 +113,8 @@ export function cudaRowKernels(queue: Queue): Pick<Kernels, Rows> {
     scatterAddRows(out, x, index) {
       if (x.size === 0) return;
       const shape = { grid: [index.size], block: threads, sharedBytes: 4 * threads } as const;
-      const parameters = [out, x, index, index.size, out.shape[1]];
+      const real = out.dtype === x.dtype ? 1 : 0;
+      const parameters = [out, x, index, index.size, out.shape[1], real];
       queue.launch('elementwise', 'scatterAddRows', definitionsOf(x.dtype), shape, parameters);
     },
   };
@@ -140,22 +150,24 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
       const lanes = columns / elementsPerAccess(x.dtype);
       const rows = tokens * heads;
       if (x.size === 0) return;
-      if (![2, 4, 8, 16, 32].includes(lanes) || !queue.aligned(out, x, weight, table)) {
+      if (!turnLanes.includes(lanes) || !queue.aligned(out, x, weight, table)) {
         const flat = [rows, columns];
         home().kernels.rmsNorm(out.view(flat), inverseRms, x.view(flat), weight, epsilon);
         home().kernels.rotary(out, out, positions, table, false);
         return;
       }
-      const shape = { grid: [Math.ceil(rows / (threads / lanes))], block: threads } as const;
+      const each = rows >= manyHeads && heads % headsTogether === 0 ? headsTogether : 1;
+      const shape = { grid: [Math.ceil(rows / each / (threads / lanes))], block: threads } as const;
       const parameters = [out, inverseRms, x, weight, positions, table, rows, heads, float(epsilon)];
-      queue.launch('rows', 'normRotary', [...definitionsOf(x.dtype), `LANES=${lanes}`], shape, parameters);
+      const definitions = [...definitionsOf(x.dtype), `LANES=${lanes}`, `ROWS=${each}`];
+      queue.launch('rows', 'normRotary', definitions, shape, parameters);
     },
     normRotaryBackward(dx, dy, x, weight, inverseRms, positions, table) {
       const [tokens, heads, columns] = x.shape;
       const lanes = columns / elementsPerAccess(x.dtype);
       const rows = tokens * heads;
       if (x.size === 0) return;
-      if (![2, 4, 8, 16, 32].includes(lanes) || !queue.aligned(dx, dy, x, weight, table)) {
+      if (!turnLanes.includes(lanes) || !queue.aligned(dx, dy, x, weight, table)) {
         using scope = new Scope(home());
         const [flat, turned] = [[rows, columns], scope.empty(x.shape, 'turned back', x.dtype)];
         const { kernels } = home();
@@ -173,15 +185,30 @@ export function normKernels(queue: Queue, home: () => Device): Pick<Kernels, Nor
       const whole = isWhole(columns, [dx, dy, x, weight]);
       const { shape, lanes } = plan(rows, columns, whole === 1 ? elementsPerAccess(x.dtype) : 1);
       const definitions = definitionsOf(x.dtype);
-      if (dWeight !== null) {
-        const real = dWeight.dtype === x.dtype ? 1 : 0;
-        const blocks = { grid: [Math.ceil(columns / columnsPerBlock)], block: [columnsPerBlock, 32] } as const;
-        queue.launch('reduce', 'gainGradient', definitions, blocks, [dWeight, dy, x, inverseRms, rows, columns, real]);
-      }
+      if (dWeight !== null) gainGradient(queue, home(), dWeight, dy, x, inverseRms);
       const parameters: KernelArgument[] = [dx, dy, x, weight, inverseRms, rows, columns, whole, lanes];
       queue.launch('rows', 'rmsNormBackward', definitions, shape, [...parameters, accumulate ? 1 : 0]);
     },
   };
+}
+
+/** Narrow rows, such as a head's, are many: few blocks would go through all of them, so that each takes a part of the rows. */
+function gainGradient(queue: Queue, device: Device, dWeight: Tensor, dy: Tensor, x: Tensor, inverseRms: Tensor): void {
+  const [rows, columns] = x.shape;
+  const definitions = definitionsOf(x.dtype);
+  const [across, block] = [Math.ceil(columns / columnsPerBlock), [columnsPerBlock, 32] as const];
+  const splits = Math.min(mostParts, Math.ceil(rows / rowsPerPart));
+  if (dWeight.dtype !== 'f32' || splits === 1) {
+    const real = dWeight.dtype === x.dtype ? 1 : 0;
+    const parameters = [dWeight, dy, x, inverseRms, rows, columns, real];
+    queue.launch('reduce', 'gainGradient', definitions, { grid: [across], block }, parameters);
+    return;
+  }
+  using scope = new Scope(device);
+  const parts = scope.empty([splits, columns], 'parts of a gradient');
+  const parameters = [parts, dy, x, inverseRms, rows, columns, Math.ceil(rows / splits)];
+  queue.launch('reduce', 'gainParts', definitions, { grid: [across, splits], block }, parameters);
+  device.kernels.sumFirst(dWeight, parts, true);
 }
 
 export function lossKernels(queue: Queue): Pick<Kernels, Loss> {
@@ -203,6 +230,14 @@ export function lossKernels(queue: Queue): Pick<Kernels, Loss> {
       if (logp.size === 0) return;
       const columns = logits.shape[1];
       const whole = columns % 4 === 0 && queue.aligned(slope, logits) ? 1 : 0;
+      const pieces = Math.ceil(columns / 4 / (cluster.blocks * cluster.threads));
+      const clusters = queue.gpu.facts.capability === cluster.capability && columns >= cluster.leastColumns;
+      if (clusters && whole === 1 && pieces <= cluster.mostPieces) {
+        const definitions = [...definitionsOf(slope.dtype), `PIECES=${pieces}`];
+        const blocks = { grid: [cluster.blocks * logp.size], block: cluster.threads } as const;
+        queue.launch('rows', 'logSoftmaxSlopeOnce', definitions, blocks, [slope, logp, logits, targets, columns]);
+        return;
+      }
       const shape = { grid: [logp.size], block: wideThreads } as const;
       const parameters = [slope, logp, logits, targets, columns, whole];
       queue.launch('rows', 'logSoftmaxSlope', definitionsOf(slope.dtype), shape, parameters);

@@ -48,6 +48,29 @@ const uses: Readonly<Record<string, Use>> = {
     const [x, weight] = [make([3, 2, 4], 'x'), make([4], 'weight')];
     return engine.normRotary(tape, x, weight, 1e-6, make([3], 'positions', 'i32'), make([9, 4], 'table'));
   },
+  turnHeads(tape, make) {
+    const heads = { q: make([3, 2, 4], 'q'), k: make([3, 1, 4], 'k'), v: make([3, 1, 4], 'v') };
+    const norms = { q: make([4], 'norm of q'), k: make([4], 'norm of k'), epsilon: 1e-6 };
+    const turns = { positions: make([3], 'positions', 'i32'), table: make([9, 4], 'table'), norms };
+    const [keys, values] = [make([8, 1, 4], 'keys'), make([8, 1, 4], 'values')];
+    return engine.turnHeads(tape, heads, turns, { keys, values, slots: make([3], 'slots', 'i32'), see: 'cache' }).q;
+  },
+  jointLinears(tape, make) {
+    const [x, onto] = [make([3, 2], 'x'), make([3, 4], 'onto')];
+    const [down, up, coefficients] = [make([4, 2], 'down'), make([4, 4], 'up'), make([3, 2], 'coefficients')];
+    const adapters = [{ rank: 1, down, up, learnDown: down, learnUp: up }];
+    return engine.jointLinears(tape, x, [make([4, 2], 'weight')], { adapters, coefficients }, onto).base;
+  },
+  jointNorm: (tape, make) =>
+    engine.jointNorm(tape, { base: make([2, 3], 'base'), change: make([2, 3], 'change') }, make([3], 'weight'), 1e-6),
+  jointSwiglu: (tape, make) => engine.jointSwiglu(tape, { base: make([2, 6], 'base'), change: make([2, 6], 'change') }),
+  jointTurn(tape, make) {
+    const sum = { base: make([3, 16], 'base'), change: make([3, 16], 'change') };
+    const norms = { q: make([4], 'norm of q'), k: make([4], 'norm of k'), epsilon: 1e-6 };
+    const turns = { positions: make([3], 'positions', 'i32'), table: make([9, 4], 'table'), norms };
+    const [keys, values] = [make([8, 1, 4], 'keys'), make([8, 1, 4], 'values')];
+    return engine.jointTurn(tape, sum, turns, { keys, values, slots: make([3], 'slots', 'i32'), see: 'cache' });
+  },
   swiglu: (tape, make) => engine.swiglu(tape, make([2, 3], 'gate'), make([2, 3], 'up')),
   attention: (tape, make, scope) =>
     engine.attention(
@@ -186,6 +209,46 @@ const misshapes: Readonly<Record<string, readonly [argument: string, ...shapes: 
     ['positions', [2], [3, 1]],
     ['table', [9, 2], [36]],
   ],
+  turnHeads: [
+    ['q', [3, 8], [2, 2, 4], [3, 2, 6]],
+    ['k', [3, 4], [2, 1, 4], [3, 2, 4], [3, 1, 6]],
+    ['v', [3, 2, 4], [2, 1, 4], [3, 4]],
+    ['norm of q', [3], [4, 1]],
+    ['norm of k', [2], [4, 1]],
+    ['positions', [2], [3, 1]],
+    ['table', [9, 2], [36]],
+    ['keys', [8, 4], [8, 2, 4], [8, 1, 6]],
+    ['values', [7, 1, 4], [8, 4]],
+    ['slots', [2], [3, 1]],
+  ],
+  jointLinears: [
+    ['x', [3, 3], [6]],
+    ['weight', [4, 3], [3, 2], [8]],
+    ['down', [4, 3], [8]],
+    ['up', [4, 3], [2, 4]],
+    ['coefficients', [2, 2], [3, 1]],
+    ['onto', [3, 3], [2, 4]],
+  ],
+  jointNorm: [
+    ['base', [2, 2], [6]],
+    ['change', [3, 2], [6]],
+    ['weight', [2], [3, 1]],
+  ],
+  jointSwiglu: [
+    ['base', [2, 5], [12]],
+    ['change', [2, 5], [12]],
+  ],
+  jointTurn: [
+    ['base', [3, 14], [3, 8], [48]],
+    ['change', [3, 12], [48]],
+    ['norm of q', [3], [4, 1]],
+    ['norm of k', [2], [4, 1]],
+    ['positions', [2], [3, 1]],
+    ['table', [9, 2], [36]],
+    ['keys', [8, 4], [8, 1, 6]],
+    ['values', [7, 1, 4], [8, 4]],
+    ['slots', [2], [3, 1]],
+  ],
   swiglu: [
     ['gate', [3, 2], [6]],
     ['up', [3, 2], [6], [2, 3, 1]],
@@ -248,6 +311,7 @@ test('every exported op is in the table above', () => {
       ['linearWarmup', 'warmupCosine', 'inverseFrequencies', 'rotaryTable'],
       ['splitAdapter', 'bytesOf', 'readInts', 'segmentColumns', 'describeTensor', 'sampleRows'],
       ['CountingDevice', 'readSlab', 'writeSlab'],
+      ['jointFits'],
     ),
   );
   const ops = Object.keys(engine).filter((name) => !notOps.has(name));

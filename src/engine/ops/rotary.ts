@@ -45,7 +45,7 @@ export function rotaryTable(scope: Scope, positions: number, frequencies: Float6
   return scope.from(data, [positions, 2 * half], 'rotary table');
 }
 
-function expectTurns(tape: Tape, call: string, x: Tensor, positions: Tensor, table: Tensor): void {
+export function expectTurns(tape: Tape, call: string, x: Tensor, positions: Tensor, table: Tensor): void {
   expectFloats(tape, call, x);
   expectTensor(tape, `${call} table`, 'f32', table);
   expectTensor(tape, call, 'i32', positions);

@@ -4,6 +4,7 @@ import type { Device } from '../device.ts';
 import { readSlab, writeSlab } from '../transfer.ts';
 import { referenceAttentionKernels } from './attention.ts';
 import { referenceElementwiseKernels } from './elementwise.ts';
+import { referenceJointKernels } from './joint.ts';
 import { referenceLayerKernels } from './layers.ts';
 import { referenceMatmulKernels } from './matmul.ts';
 import { Slab } from './memory.ts';
@@ -25,6 +26,7 @@ export function createReferenceDevice({ arenaBytes = 2 ** 29 }: ReferenceOptions
       ...referenceMatmulKernels(slab),
       ...referenceAttentionKernels(slab),
       ...referenceLayerKernels(slab),
+      ...referenceJointKernels(slab),
     },
     write: (target, data) => writeSlab(slab.buffer, arena, target, data),
     read: async (source) => readSlab(slab.buffer, arena, source),

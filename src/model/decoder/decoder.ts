@@ -2,30 +2,32 @@
  * One decoder for Qwen3, Qwen2 and Llama 3: embedding, then per layer
  *   x += o(attention(rope(norm q), rope(norm k), v)),  x += down(silu(gate) · up),  and a final norm.
  * Where it differs between architectures, the config says so (q/k norms, q/k/v biases, rope scaling, tied head).
- * Two arguments make it serve every purpose: `project` applies a linear layer (plain, or with an adapter), `keyValues`
- * decides which keys and values the queries see (their own, or a cache).
+ * Three arguments make it serve every purpose: `project` applies a linear layer (plain, or with an adapter), `keyValues`
+ * says where new keys and values are stored, `layOut` which of a pass the queries see.
  */
 import { ShapeError } from '../../base/index.ts';
 import {
   attention,
   embedding,
   inverseFrequencies,
+  type JointBlocks,
   type LinearWeights,
   linear,
   linears,
-  normRotary,
   reshape,
   rmsNorm,
-  rotary,
   rotaryTable,
   Scope,
   type Segments,
+  type Store,
   swiglu,
   type Tape,
   type Tensor,
+  turnHeads,
 } from '../../engine/index.ts';
 import type { DecoderConfig } from '../files/config.ts';
 import type { LoadedWeight } from '../files/weights.ts';
+import { JointStep } from './joint-step.ts';
 
 /** T tokens of packed rows: their ids, their positions in their own rows, and what each may see. */
 export interface TokenBatch {
@@ -40,15 +42,14 @@ export interface LinearModule extends LinearWeights {
 }
 
 /** Applies linear layers that share their input x [T, C]. The output of a single layer is added to `onto`, where given. */
-export type Project = (
-  tape: Tape,
-  x: Tensor,
-  layers: readonly LinearModule[],
-  onto: Tensor | null,
-) => readonly Tensor[];
+export interface Project {
+  (tape: Tape, x: Tensor, layers: readonly LinearModule[], onto: Tensor | null): readonly Tensor[];
+  /** Adapters by which the layers are applied, for steps that join layers (null: none, plainly). Projects that do more have no such thing. */
+  readonly blocksOf?: (modules: readonly string[]) => JointBlocks | null | undefined;
+}
 
-/** Takes a layer's new keys and values [T, K, D] and returns those to attend to. */
-export type KeyValues = (layer: number, k: Tensor, v: Tensor) => readonly [Tensor, Tensor];
+/** Where a layer's new keys and values are stored, and whether queries see those of their own pass or all that are stored. */
+export type KeyValues = (layer: number) => Store;
 
 /** The tokens whose states after the last layer are wanted: beyond their keys and values, the others end before it. */
 export interface WantedTokens {
@@ -60,16 +61,22 @@ export interface WantedTokens {
 
 export interface ForwardOptions {
   readonly project?: Project;
+  /** Makes the keys or values that queries see of those that were computed [T, K, D]; default: the same. */
+  readonly layOut?: (computed: Tensor) => Tensor;
   readonly keyValues?: KeyValues;
   /** Default: all tokens. With a projection that knows the batch's tokens comes another for these. */
   readonly wanted?: WantedTokens & { readonly project?: Project };
 }
 
-export const plainProject: Project = (tape, x, layers, onto) => {
-  if (onto === null) return linears(tape, x, layers);
-  return layers.map(({ weight, bias }) => linear(tape, x, weight, bias, onto));
-};
-const ownKeyValues: KeyValues = (_layer, k, v) => [k, v];
+export const plainProject: Project = Object.assign(
+  (tape: Tape, x: Tensor, layers: readonly LinearModule[], onto: Tensor | null) => {
+    if (onto === null) return linears(tape, x, layers);
+    return layers.map(({ weight, bias }) => linear(tape, x, weight, bias, onto));
+  },
+  { blocksOf: () => null },
+);
+
+const same = (computed: Tensor): Tensor => computed;
 
 function anglesOf(scope: Scope, { headDim, rope: { theta, scaling } }: DecoderConfig, maxPositions: number): Tensor {
   const rule = scaling.kind === 'none' ? null : scaling;
@@ -93,7 +100,7 @@ interface LayerWeights {
   readonly attentionNorm: Tensor;
   readonly queryKeyValue: readonly LinearModule[];
   /** Norms of the heads of queries and keys; null where the architecture has none. */
-  readonly headNorms: readonly [Tensor, Tensor] | null;
+  readonly headNorms: { readonly q: Tensor; readonly k: Tensor } | null;
   readonly output: readonly LinearModule[];
   readonly mlpNorm: Tensor;
   readonly gateUp: readonly LinearModule[];
@@ -135,6 +142,11 @@ export class Decoder {
     return new Decoder({ ...this.config, maxPositions }, this.#weights, anglesOf(scope, this.config, maxPositions));
   }
 
+  /** The same decoder with other tensors in place of all its weights, by the same names. */
+  withWeights(weights: ReadonlyMap<string, Tensor>): Decoder {
+    return new Decoder(this.config, weights, this.#rotaryTable);
+  }
+
   weight(name: string): Tensor {
     const tensor = this.#weights.get(name);
     if (tensor === undefined) throw new ShapeError({ call: 'decoder weight', expected: name, found: 'no such tensor' });
@@ -152,7 +164,16 @@ export class Decoder {
 
   /** Final hidden states [T, C] of all tokens, or of those that are wanted, normed: what the head multiplies. */
   forward(tape: Tape, batch: TokenBatch, options: ForwardOptions = {}): Tensor {
-    let x = embedding(tape, this.weight('model.embed_tokens.weight'), batch.ids);
+    const x = embedding(tape, this.weight('model.embed_tokens.weight'), batch.ids);
+    const { project = plainProject, keyValues, wanted } = options;
+    const canJoin = tape.device.kernels.jointFits !== undefined && wanted === undefined;
+    if (keyValues === undefined || !canJoin) return this.#passLayers(tape, x, batch, options);
+    const step = new JointStep(this, this.#rotaryTable, tape, batch, project, keyValues);
+    return step.fits ? step.run(x) : this.#passLayers(tape, x, batch, options);
+  }
+
+  #passLayers(tape: Tape, embedded: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
+    let x = embedded;
     for (let layer = 0; layer < this.config.layers; layer++) {
       const input = x;
       const isLast = layer === this.config.layers - 1;
@@ -176,7 +197,7 @@ export class Decoder {
     return {
       attentionNorm: weight('input_layernorm'),
       queryKeyValue: modules(['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'], qkvBias),
-      headNorms: qkNorm ? [weight('self_attn.q_norm'), weight('self_attn.k_norm')] : null,
+      headNorms: qkNorm ? { q: weight('self_attn.q_norm'), k: weight('self_attn.k_norm') } : null,
       output: modules(['self_attn.o_proj']),
       mlpNorm: weight('post_attention_layernorm'),
       gateUp: modules(['mlp.gate_proj', 'mlp.up_proj']),
@@ -192,26 +213,23 @@ export class Decoder {
     options: ForwardOptions,
     wanted: ForwardOptions['wanted'],
   ): Tensor {
-    const { project = plainProject, keyValues = ownKeyValues } = options;
+    const { project = plainProject, keyValues, layOut = same } = options;
+    const store = keyValues?.(layer) ?? null;
     const { heads, kvHeads, headDim, rmsNormEpsilon } = this.config;
     const [tokens] = x.shape;
     this.#layers[layer] ??= this.#layerWeights(layer);
     const { attentionNorm, queryKeyValue, headNorms, output, mlpNorm, gateUp, down } = this.#layers[layer];
     const toHeads = (input: Tensor, count: number): Tensor => reshape(tape, input, [tokens, count, headDim]);
-    const turn = (input: Tensor, norm: Tensor | undefined): Tensor =>
-      norm === undefined
-        ? rotary(tape, input, batch.positions, this.#rotaryTable)
-        : normRotary(tape, input, norm, rmsNormEpsilon, batch.positions, this.#rotaryTable);
+    const norms = headNorms === null ? null : { ...headNorms, epsilon: rmsNormEpsilon };
+    const turns = { positions: batch.positions, table: this.#rotaryTable, norms };
 
     const attentionInput = rmsNorm(tape, x, attentionNorm, rmsNormEpsilon);
     const [queries, ownKeys, ownValues] = project(tape, attentionInput, queryKeyValue, null);
-    const q = turn(toHeads(queries, heads), headNorms?.[0]);
-    const k = turn(toHeads(ownKeys, kvHeads), headNorms?.[1]);
-    const v = toHeads(ownValues, kvHeads);
-    const [keys, values] = keyValues(layer, k, v);
+    const news = { q: toHeads(queries, heads), k: toHeads(ownKeys, kvHeads), v: toHeads(ownValues, kvHeads) };
+    const { q, k, v } = turnHeads(tape, news, turns, store);
     const ends =
       wanted === undefined ? { x, q, ...batch, project } : { ...pickRows(tape, x, q, wanted), project, ...wanted };
-    const attended = attention(tape, ends.q, keys, values, ends.segments);
+    const attended = attention(tape, ends.q, layOut(k), layOut(v), ends.segments);
     const flat = reshape(tape, attended, [ends.x.shape[0], heads * headDim]);
     const [afterAttention] = ends.project(tape, flat, output, ends.x);
 

@@ -34,6 +34,10 @@ async function run(
       computed.push(out.shape[0]);
       kernels.swiglu(out, ...rest);
     },
+    jointSwiglu(out, ...rest) {
+      computed.push(out.shape[0]);
+      kernels.jointSwiglu?.(out, ...rest);
+    },
   }));
   using scope = new Scope(device);
   await using folder = await ModelFolder.open(directory);

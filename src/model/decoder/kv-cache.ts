@@ -41,17 +41,8 @@ export class KeyValueCache {
     }
   }
 
-  /** Stores new keys and values at slots i32 [T]; queries see their own pass (a prefill) or the whole cache (decoding). */
+  /** New keys and values go to slots i32 [T]; queries see their own pass (a prefill) or the whole cache (decoding). */
   store(slots: Tensor, see: 'pass' | 'cache'): KeyValues {
-    return (layer, k, v) => {
-      const [keys, values] = [this.#keys[layer], this.#values[layer]];
-      const { kernels } = keys.device;
-      if (kernels.scatterPair !== undefined) kernels.scatterPair([keys, values], [k, v], slots);
-      else {
-        kernels.scatterRows(keys, k, slots);
-        kernels.scatterRows(values, v, slots);
-      }
-      return see === 'pass' ? [k, v] : [keys, values];
-    };
+    return (layer) => ({ keys: this.#keys[layer], values: this.#values[layer], slots, see });
   }
 }

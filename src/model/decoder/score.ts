@@ -29,5 +29,5 @@ export function forwardGroups(
     const rows = embedding(tape, reshape(tape, computed, [tokens, heads * size]), laid);
     return reshape(tape, rows, [laid.size, heads, size]);
   };
-  return decoder.forward(tape, batch, { keyValues: (_layer, k, v) => [layOut(k), layOut(v)], ...options });
+  return decoder.forward(tape, batch, { layOut, ...options });
 }

@@ -30,7 +30,7 @@ template <int first> __device__ __forceinline__ void multiplyHeld(float (&sum)[8
   for (int k = first + 16; k < first + 2 * RANK; k += 16) multiplyRegisters(sum, h[k / 16], describePanels(w + k * 64));
 }
 
-// out [M, N] = addend (nothing unless adding; may be out itself; its rows lie `pitch` elements apart) + Σ over parts of Σ over the first half
+// out [M, N], its rows `pitch` elements apart, = addend [M, N] (nothing unless adding; may be out itself where pitch is N) + Σ over parts of Σ over the first half
 // of h's columns − Σ over its second half of coefficient · h · w. Column j of h [M, DEPTH] takes the coefficient of block ⌊j / RANK⌋ mod 2.
 __device__ __forceinline__ void change(bf16 *out, const bf16 *addend, const bf16 *const (&hs)[3], const bf16 *const (&ws)[3],
                                        const float *coefficients, int M, int N, int strip, int pitch) {
@@ -73,7 +73,7 @@ __device__ __forceinline__ void change(bf16 *out, const bf16 *addend, const bf16
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       int row = row0 + firstRow + 32 * i;
-      if (row < M && column < N && tile < tiles) earlier[i] = *(const uint4 *)(addend + (i64)row * pitch + column);
+      if (row < M && column < N && tile < tiles) earlier[i] = *(const uint4 *)(addend + (i64)row * N + column);
     }
   };
   if (adding) fetchAddend(0);
@@ -137,7 +137,7 @@ __device__ __forceinline__ void change(bf16 *out, const bf16 *addend, const bf16
       if (adding)
         value = {addPairs(value.x, earlier[i].x), addPairs(value.y, earlier[i].y), addPairs(value.z, earlier[i].z),
                  addPairs(value.w, earlier[i].w)};
-      if (row0 + row < M && column < N) *(uint4 *)(out + (i64)(row0 + row) * N + column) = value;
+      if (row0 + row < M && column < N) *(uint4 *)(out + (i64)(row0 + row) * pitch + column) = value;
     }
     if (adding) fetchAddend(tile + 1);
   }
@@ -151,20 +151,16 @@ extern "C" __global__ void __launch_bounds__(256, PARTS > 1 ? 1 : 2)
   change(out, addend, hs, ws, coefficients, M, N, strip, N);
 }
 
-#if PARTS == 1 && ADDING
-// Up to three changes beside each other, one for each z of the grid: outᵢ [M, Nᵢ] = addendᵢ + the change of hᵢ and wᵢ. Rows of the addends
-// lie `pitch` elements apart: they are columns of one matrix; with 0 each is a matrix of its own, which may be outᵢ itself. Blocks beyond
-// the end of a narrow one rest.
+#if PARTS == 1 && !ADDING
+// Up to three changes, one for each z of the grid, side by side in the columns of out [M, N0 + N1 + N2]. Blocks beyond the end of a narrow
+// one rest.
 extern "C" __global__ void __launch_bounds__(256, 2)
-    blockProducts(bf16 *out0, bf16 *out1, bf16 *out2, const bf16 *addend0, const bf16 *addend1, const bf16 *addend2, const bf16 *h0,
-                  const bf16 *w0, const bf16 *h1, const bf16 *w1, const bf16 *h2, const bf16 *w2, const float *coefficients, int M, int N0,
-                  int N1, int N2, int strip, int pitch) {
-  int which = blockIdx.z, N = which == 0 ? N0 : which == 1 ? N1 : N2;
+    blockProducts(bf16 *out, const bf16 *h0, const bf16 *w0, const bf16 *h1, const bf16 *w1, const bf16 *h2, const bf16 *w2,
+                  const float *coefficients, int M, int N0, int N1, int N2, int strip) {
+  int which = blockIdx.z, N = which == 0 ? N0 : which == 1 ? N1 : N2, before = which == 0 ? 0 : which == 1 ? N0 : N0 + N1;
   if ((int)blockIdx.x * strip * columnsPerTile >= N) return;
-  bf16 *out = which == 0 ? out0 : which == 1 ? out1 : out2;
-  const bf16 *addend = which == 0 ? addend0 : which == 1 ? addend1 : addend2;
   const bf16 *h = which == 0 ? h0 : which == 1 ? h1 : h2, *w = which == 0 ? w0 : which == 1 ? w1 : w2;
   const bf16 *hs[3] = {h, h, h}, *ws[3] = {w, w, w};
-  change(out, addend, hs, ws, coefficients, M, N, strip, pitch == 0 ? N : pitch);
+  change(out + before, nullptr, hs, ws, coefficients, M, N, strip, N0 + N1 + N2);
 }
 #endif

@@ -36,6 +36,14 @@ struct alignas(16) Pack {
 
 #define infinity __int_as_float(0x7f800000)
 
+// A kernel that was started early reads and writes nothing before this. It lets the next one start early in turn.
+__device__ __forceinline__ void awaitBefore() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 __device__ __forceinline__ i64 firstIndex() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ i64 indexStep() { return (i64)gridDim.x * blockDim.x; }
 

@@ -122,27 +122,31 @@ extern "C" __global__ void __launch_bounds__(128) decodeParts(real *out, float *
 
 #if defined(REAL_BF16) && HEAD % 16 == 0 && GROUP <= 8
 // The same on tensor cores. The query heads of neighbouring rows that share their prefix are the 16 rows of its products, so that
-// a prompt is read once for several of its completions: the first of such rows does the work of all. A warp takes every
+// a prompt is read once for several of its completions: a block for each such piece. A warp takes every
 // (4 · splits)-th tile of 16 keys of the prefix, then of each row's own keys, copied ahead to its own shared memory.
 constexpr int tileKeys = 16, tileQueries = 16, mostRows = tileQueries / GROUP, stages = 3, pitch = HEAD + 8, steps = HEAD / 16;
 
-// How many rows begin at this one: none where it goes with an earlier one. Rows with the same prefix are cut into pieces of `mostRows`.
-__device__ __forceinline__ int rowsFrom(const Segment *segments, int row, int count) {
-  int lane = threadIdx.x % 32, prefixStart = segments[row].prefixStart, prefixEnd = segments[row].prefixEnd;
-  auto same = [&](int other) {
-    return other >= 0 && other < count && segments[other].prefixStart == prefixStart && segments[other].prefixEnd == prefixEnd;
-  };
-  if (prefixStart == prefixEnd) return 1;
-  int earlier = 0;
-  u32 equal;
-  do {
-    equal = __ballot_sync(~0u, same(row - 1 - earlier - lane));
-    earlier += equal == ~0u ? 32 : __ffs(~equal) - 1;
-  } while (equal == ~0u);
-  if (earlier % mostRows != 0) return 0;
-  int rows = 1;
-  while (rows < mostRows && same(row + rows)) rows++;
-  return rows;
+__device__ __forceinline__ bool samePrefix(const Segment &a, const Segment &b) {
+  return a.prefixEnd > a.prefixStart && a.prefixStart == b.prefixStart && a.prefixEnd == b.prefixEnd;
+}
+
+// The first row of a piece: neighbouring rows with the same prefix, cut into pieces of `mostRows`. Where all pieces are whole, that is known.
+__device__ __forceinline__ int firstRow(const Segment *segments, int count, int piece, bool allWhole) {
+  if (allWhole) return piece * mostRows;
+  int lane = threadIdx.x % 32, runStart = 0, seen = 0;
+  for (int base = 0;; base += 32) {
+    int row = base + lane;
+    bool starts = row < count && (row == 0 || !samePrefix(segments[row], segments[row - 1]));
+    u32 upToOwn = __ballot_sync(~0u, starts) & (~0u >> (31 - lane));
+    int run = upToOwn == 0 ? runStart : base + 31 - __clz(upToOwn);
+    u32 leaders = __ballot_sync(~0u, row < count && (row - run) % mostRows == 0);
+    if (seen + __popc(leaders) > piece) {
+      for (; seen < piece; seen++) leaders &= leaders - 1;
+      return base + __ffs(leaders) - 1;
+    }
+    seen += __popc(leaders);
+    runStart = __shfl_sync(~0u, run, 31);
+  }
 }
 
 // A tile of keys that some rows see: all of them (the prefix), or one (its own keys).
@@ -151,22 +155,34 @@ struct Tile {
 };
 
 extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *logSumExp, float *partial, const bf16 *q, const bf16 *k,
-                                                              const bf16 *v, const Segment *segments, int keyHeads, float scale) {
+                                                              const bf16 *v, const Segment *segments, int keyHeads, float scale, int count,
+                                                              int allWhole) {
   extern __shared__ uint4 memory[];
-  int split = blockIdx.x, splits = gridDim.x, keyHead = blockIdx.y, row = blockIdx.z;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, own = lane / 4, pair = lane % 4 * 2, heads = keyHeads * GROUP;
-  int rows = rowsFrom(segments, row, gridDim.z), queries = rows * GROUP;
-  if (rows == 0) return;
+  awaitBefore();
+  int split = blockIdx.x, splits = gridDim.x, keyHead = blockIdx.y, row = firstRow(segments, count, blockIdx.z, allWhole);
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, ownQuery = lane / 4, pair = lane % 4 * 2, heads = keyHeads * GROUP;
+  // Lane i looks at row i of the piece: how many rows share the prefix, and where their keys lie. Part 0 is the prefix, part i + 1 the own
+  // keys of row i.
+  __shared__ int slots[mostRows + 1], lengths[mostRows + 1];
+  Segment own = segments[min(row + lane, count - 1)], first = segments[row];
+  u32 sharing = __ballot_sync(~0u, lane == 0 || (lane < mostRows && row + lane < count && samePrefix(first, own)));
+  int rows = __ffs(~sharing) - 1, queries = rows * GROUP;
+  if (threadIdx.x < rows) {
+    slots[lane + 1] = own.keyStart;
+    lengths[lane + 1] = own.keyEnd - own.keyStart;
+  }
+  if (threadIdx.x == 0) {
+    slots[0] = own.prefixStart;
+    lengths[0] = own.prefixEnd - own.prefixStart;
+  }
+  __syncthreads();
   bf16 *buffers = (bf16 *)memory + warp * stages * 2 * tileKeys * pitch;
   auto headOf = [=](int query) { return (i64)(row + query / GROUP) * heads + keyHead * GROUP + query % GROUP; };
 
-  // Part 0 is the prefix, part i + 1 the own keys of row i.
   int firstTile = (split * warps + warp) * tileKeys, stride = splits * warps * tileKeys;
   auto partAt = [&](int part) -> Tile {
     if (part > rows) return {part, 0, 0, 0};
-    const Segment &segment = segments[row + max(part - 1, 0)];
-    int slot = part == 0 ? segment.prefixStart : segment.keyStart;
-    return {part, firstTile, slot, (part == 0 ? segment.prefixEnd : segment.keyEnd) - slot};
+    return {part, firstTile, slots[part], lengths[part]};
   };
   auto skipEmpty = [&](Tile tile) {
     while (tile.first >= tile.end && tile.part <= rows) tile = partAt(tile.part + 1);
@@ -200,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
   for (int s = 0; s < steps; s++)
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      int query = own + 8 * half;
+      int query = ownQuery + 8 * half;
       const bf16 *from = q + headOf(min(query, queries - 1)) * HEAD + 16 * s + pair;
       x[s][half] = query < queries ? *(const u32 *)from : 0;
       x[s][half + 2] = query < queries ? *(const u32 *)(from + 8) : 0;
@@ -223,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
     float shrink[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      bool sees = tile.part == 0 || (own + 8 * half) / GROUP == tile.part - 1;
+      bool sees = tile.part == 0 || (ownQuery + 8 * half) / GROUP == tile.part - 1;
       float top = most[half];
 #pragma unroll
       for (int j = 0; j < 2; j++)
@@ -271,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
   __shared__ float tops[warps][tileQueries], sums[warps][tileQueries];
 #pragma unroll
   for (int half = 0; half < 2; half++) {
-    int query = own + 8 * half;
+    int query = ownQuery + 8 * half;
     weightSum[half] += __shfl_xor_sync(~0u, weightSum[half], 1);
     weightSum[half] += __shfl_xor_sync(~0u, weightSum[half], 2);
 #pragma unroll
@@ -288,6 +304,7 @@ extern "C" __global__ void __launch_bounds__(128) decodeTiles(bf16 *out, float *
 
 // One block of HEAD threads (rounded up to warps) per row and head.
 extern "C" __global__ void decodeJoin(real *out, float *logSumExp, const float *partial, int splits) {
+  awaitBefore();
   i64 at = blockIdx.x;
   int d = threadIdx.x;
   const float *from = partial + at * splits * (HEAD + 2);

@@ -203,8 +203,9 @@ extern "C" __global__ void splitColumns(Pack *first, Pack *second, Pack *third, 
   }
 }
 
-// One block per row of x. The first row that names an index adds all rows that name it, in order.
-extern "C" __global__ void scatterAddRows(real *out, const real *x, const int *index, int rows, int columns) {
+// One block per row of x. The first row that names an index adds all rows that name it, in order. The output is float32, or `real`
+// where it says so.
+extern "C" __global__ void scatterAddRows(void *out, const real *x, const int *index, int rows, int columns, int outIsReal) {
   int row = blockIdx.x, target = index[row];
   int earlier = 0;
   for (int other = threadIdx.x; other < row; other += blockDim.x) earlier |= index[other] == target;
@@ -229,9 +230,11 @@ extern "C" __global__ void scatterAddRows(real *out, const real *x, const int *i
     __syncthreads();
     if (count > 0)
       for (int c = threadIdx.x; c < columns; c += blockDim.x) {
-        float sum = widen(out[(i64)target * columns + c]);
+        i64 at = (i64)target * columns + c;
+        float sum = outIsReal ? widen(((real *)out)[at]) : ((float *)out)[at];
         for (int i = 0; i < count; i++) sum += widen(x[(i64)following[i] * columns + c]);
-        narrow(out[(i64)target * columns + c], sum);
+        if (outIsReal) narrow(((real *)out)[at], sum);
+        else ((float *)out)[at] = sum;
       }
     __syncthreads();
     base = end;

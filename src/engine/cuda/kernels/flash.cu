@@ -59,12 +59,13 @@ extern "C" __global__ void __launch_bounds__(128) flash(bf16 *out, float *logSum
   Segment segment = at.segment;
   int head = blockIdx.y, keyHead = head * keyHeads / heads, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto slot = [&](int key) { return segment.slot(key); };
-  fetch(queries, q, heads, head, at.start, segment.queryEnd, [](int i) { return i; });
+  auto queryOf = [&](int i) { return max(i, segment.queryStart); };
+  fetch(queries, q, heads, head, at.start, segment.queryEnd, queryOf);
   int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   int row[2], visible[2];
   for (int half = 0; half < 2; half++) {
     row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
-    visible[half] = segment.visible(min(row[half], segment.queryEnd - 1));
+    visible[half] = segment.visible(queryOf(min(row[half], segment.queryEnd - 1)));
   }
   float sum[2 * steps][4] = {}, most[2] = {-infinity, -infinity}, total[2] = {0, 0};
   float toLog2 = scale * log2e;
@@ -93,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(128) flash(bf16 *out, float *logSum
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     float whole = sumFour(total[half]);
-    if (row[half] >= segment.queryEnd) continue;
+    if (row[half] < segment.queryStart || row[half] >= segment.queryEnd) continue;
     i64 to = (i64)row[half] * heads + head;
     storeRow(out + to * HEAD, sum, half, 1.f / whole);
     if (lane % 4 == 0) logSumExp[to] = most[half] * scale + logf(whole);
@@ -111,15 +112,15 @@ extern "C" __global__ void __launch_bounds__(128) flashQueryGradient(bf16 *dq, c
   Segment segment = at.segment;
   int head = blockIdx.y, keyHead = head * keyHeads / heads, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto slot = [&](int key) { return segment.slot(key); };
-  auto same = [](int i) { return i; };
-  fetch(queries, q, heads, head, at.start, segment.queryEnd, same);
-  fetch(upstream, dOut, heads, head, at.start, segment.queryEnd, same);
+  auto queryOf = [&](int i) { return max(i, segment.queryStart); };
+  fetch(queries, q, heads, head, at.start, segment.queryEnd, queryOf);
+  fetch(upstream, dOut, heads, head, at.start, segment.queryEnd, queryOf);
   int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   int row[2], visible[2];
   float normaliser[2], mean[2], toLog2 = scale * log2e;
   for (int half = 0; half < 2; half++) {
     row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
-    int query = min(row[half], segment.queryEnd - 1);
+    int query = queryOf(min(row[half], segment.queryEnd - 1));
     visible[half] = segment.visible(query);
     normaliser[half] = logSumExp[(i64)query * heads + head] * log2e;
     mean[half] = delta[(i64)query * heads + head];
@@ -145,7 +146,8 @@ extern "C" __global__ void __launch_bounds__(128) flashQueryGradient(bf16 *dq, c
   }
 #pragma unroll
   for (int half = 0; half < 2; half++)
-    if (row[half] < segment.queryEnd) storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
+    if (row[half] >= segment.queryStart && row[half] < segment.queryEnd)
+      storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
 }
 
 // dk and dv of 64 keys: rows of the products are keys. The next queries are on their way while these are worked on.

@@ -3,7 +3,14 @@
 constexpr int tile = 64, width = (HEAD + 15) / 16 * 16, steps = width / 16;
 constexpr float log2e = 1.4426950408889634f;
 
-// Which 64 queries this block works on: tiles are counted over the segments, largest index first.
+// How many rows of a segment's first tile lie before its first query: tiles end where tiles of keys end, unless that takes one more of them.
+__device__ __forceinline__ int leadOf(const Segment &segment) {
+  int lead = (segment.keys() - segment.queries()) % tile;
+  return (segment.queries() + tile - 1) % tile + lead < tile ? lead : 0;
+}
+
+// Which 64 queries this block works on: tiles are counted over the segments, largest index first. Rows before the first query of a
+// segment repeat it, and are not stored.
 struct Tile {
   Segment segment;
   int start;
@@ -24,7 +31,7 @@ __device__ __forceinline__ Tile findTile(const Segment *segments, int count) {
         if (lane >= step) until += other;
       }
       int first = before + until - tiles;
-      if (wanted >= first && wanted < first + tiles) found = {segment, segment.queryStart + (wanted - first) * tile, true};
+      if (wanted >= first && wanted < first + tiles) found = {segment, segment.queryStart - leadOf(segment) + (wanted - first) * tile, true};
       before += __shfl_sync(~0u, until, 31);
     }
   }
@@ -81,33 +88,53 @@ __device__ __forceinline__ float weigh(float (&scores)[8][4], int half, float &m
   return shrink;
 }
 
-// A cursor over what sees a tile of keys, in order: segments, their two parts (prefix, own keys), 64 queries at a time, heads of the
-// group. A prefix that lies right before the own keys is one part with them.
+// Keys of a segment that lie together: its prefix (part 0), its own keys (part 1). A prefix that lies right before the own keys is one part
+// with them.
+struct Keys {
+  int from, until;
+  __device__ __forceinline__ int firstTile() const { return from / tile; }
+  __device__ __forceinline__ int tiles() const { return until > from ? (until + tile - 1) / tile - from / tile : 0; }
+};
+__device__ __forceinline__ Keys keysOf(const Segment &segment, int part) {
+  bool joined = segment.prefixEnd == segment.keyStart;
+  int from = part == 0 || joined ? segment.prefixStart : segment.keyStart;
+  return {from, part == 1 ? segment.keyEnd : joined ? from : segment.prefixEnd};
+}
+// Pairs of a tile of queries and a tile of keys, of one head.
+__device__ __forceinline__ int pairsOf(const Segment &segment) {
+  return (segment.queries() + tile - 1) / tile * (keysOf(segment, 0).tiles() + keysOf(segment, 1).tiles());
+}
+
+// A cursor over what sees a tile of keys, in order: segments, their two parts, 64 queries at a time, heads of the group. Tiles of queries are
+// those of findTile where `whole`, otherwise the first begins with the first query that sees a key. `before` counts the pairs of the
+// segments before this one.
 struct Cursor {
   Segment segment;
-  int index, part, start, head, from, until;
-  __device__ __forceinline__ void seek(const Segment *segments, int count, int firstKey, int lastKey, int group) {
+  int index, part, start, head, from, until, before;
+  __device__ __forceinline__ void seek(const Segment *segments, int count, int firstKey, int lastKey, int group, bool whole = false) {
     if (index >= 0 && ++head < group) return;
     head = 0;
     start += tile;
     while (index < 0 || start >= segment.queryEnd) {
       if (++part == 2) {
         part = 0;
+        if (index >= 0) before += pairsOf(segment);
         if (++index >= count) return;
         segment = segments[index];
       }
-      bool joined = segment.prefixEnd == segment.keyStart;
-      from = part == 0 || joined ? segment.prefixStart : segment.keyStart;
-      until = part == 1 ? segment.keyEnd : joined ? from : segment.prefixEnd;
+      Keys keys = keysOf(segment, part);
+      from = keys.from;
+      until = keys.until;
       start = segment.queryEnd;
       if (from >= until || from >= lastKey || until <= firstKey) continue;
       // The first query that sees any of these keys; own keys are seen from their own position on.
       start = part == 0 ? segment.queryStart : max(segment.queryStart, segment.queryEnd - (until - max(from, firstKey)));
+      if (whole) start -= (start - segment.queryStart + leadOf(segment)) % tile;
     }
   }
 };
 // A cursor before its first seek.
-__device__ __forceinline__ Cursor unstarted() { return {{}, -1, 1, 0, 0, 0, 0}; }
+__device__ __forceinline__ Cursor unstarted() { return {{}, -1, 1, 0, 0, 0, 0, 0}; }
 
 // The tile of keys that a block takes. Of `spread` equal parts of the keys, the first tile of every part goes first, as the keys that
 // most queries see take longest.

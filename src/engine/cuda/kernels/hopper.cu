@@ -1,23 +1,7 @@
 // The kernels of flash.cu for Hopper and heads of 64 or 128: tiles lie in panels (warpgroup.cuh), and products run beside the arithmetic
 // between them. Compiled for -DHEAD and -DSHARING: how many warpgroups, each with a query head of its own, share keys in the gradient of
 // queries.
-constexpr int tileElements = tile * HEAD, stages = 4;
-
-__device__ __forceinline__ bf16 *panels(void *memory) { return (bf16 *)(((u64)memory + groupBytes - 1) / groupBytes * groupBytes); }
-
-// Copies rows `slot(i)` of x [·, heads, HEAD] for i from `start` to `end` to panels; zeros beyond.
-template <int threads, class Slot>
-__device__ __forceinline__ void fetch(bf16 *to, const bf16 *x, int heads, int head, int start, int end, Slot slot) {
-  constexpr int chunks = HEAD / 8, rowsPerPass = threads / chunks;
-  int chunk = threadIdx.x % chunks, first = threadIdx.x / chunks;
-  const bf16 *column = x + (i64)head * HEAD + chunk * 8;
-  bf16 *target = to + chunk / 8 * panelElements;
-#pragma unroll
-  for (int pass = 0; pass < tile / rowsPerPass; pass++) {
-    int row = first + pass * rowsPerPass;
-    copyAsync(target + row * 64 + (chunk ^ row) % 8 * 8, column + (i64)slot(start + row) * (heads * HEAD), start + row < end);
-  }
-}
+constexpr int stages = 4;
 
 // sum [64 × 64] = rows of `left` · rows of `right`, over the head. The product is only queued.
 __device__ __forceinline__ void multiplyRows(float (&sum)[8][4], const bf16 *left, const bf16 *right) {
@@ -41,12 +25,6 @@ __device__ __forceinline__ void addWeighted(float (&sum)[2 * steps][4], const u3
   for (int k = 0; k < 4; k++) multiplyRegisters(sum, weights[k], describePanels(right + k * 16 * 64));
   commitProducts();
 }
-template <int pending> __device__ __forceinline__ void awaitTiles() {
-  awaitCopies<pending>();
-  showShared();
-  __syncthreads();
-}
-
 // Forward: weights are added up beside the product of the next scores. grid: tiles of queries (an upper bound), heads.
 extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                            const Segment *segments, int count, int heads, int keyHeads, float scale) {
@@ -57,12 +35,13 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
   Segment segment = at.segment;
   int head = blockIdx.y, keyHead = head * keyHeads / heads, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   auto slot = [&](int key) { return segment.slot(key); };
-  fetch<128>(queries, q, heads, head, at.start, segment.queryEnd, [](int i) { return i; });
+  auto queryOf = [&](int i) { return max(i, segment.queryStart); };
+  fetch<128>(queries, q, heads, head, at.start, segment.queryEnd, queryOf);
   int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   int row[2], visible[2];
   for (int half = 0; half < 2; half++) {
     row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
-    visible[half] = segment.visible(min(row[half], segment.queryEnd - 1));
+    visible[half] = segment.visible(queryOf(min(row[half], segment.queryEnd - 1)));
   }
   float sum[2 * steps][4] = {}, most[2] = {-infinity, -infinity}, total[2] = {0, 0};
   float toLog2 = scale * log2e;
@@ -105,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(128, 3) flash(bf16 *out, float *log
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     float whole = sumFour(total[half]);
-    if (row[half] >= segment.queryEnd) continue;
+    if (row[half] < segment.queryStart || row[half] >= segment.queryEnd) continue;
     i64 to = (i64)row[half] * heads + head;
     storeRow(out + to * HEAD, sum, half, 1.f / whole);
     if (lane % 4 == 0) logSumExp[to] = most[half] * scale + logf(whole);
@@ -127,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   int firstHead = blockIdx.y * SHARING, head = firstHead + group, keyHead = firstHead * keyHeads / heads;
   int end = segment.visible(min(at.start + tile, segment.queryEnd) - 1);
   auto slot = [&](int key) { return segment.slot(key); };
-  auto same = [](int i) { return i; };
+  auto queryOf = [&](int i) { return max(i, segment.queryStart); };
   auto prepare = [&](int start, int stage) {
     bf16 *to = buffers + stage * 2 * tileElements;
     if (start < end) {
@@ -138,8 +117,8 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   };
 #pragma unroll
   for (int other = 0; other < SHARING; other++) {
-    fetch<128 * SHARING>(first + 2 * other * tileElements, q, heads, firstHead + other, at.start, segment.queryEnd, same);
-    fetch<128 * SHARING>(first + (2 * other + 1) * tileElements, dOut, heads, firstHead + other, at.start, segment.queryEnd, same);
+    fetch<128 * SHARING>(first + 2 * other * tileElements, q, heads, firstHead + other, at.start, segment.queryEnd, queryOf);
+    fetch<128 * SHARING>(first + (2 * other + 1) * tileElements, dOut, heads, firstHead + other, at.start, segment.queryEnd, queryOf);
   }
   prepare(0, 0);
   prepare(tile, 1);
@@ -148,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   float normaliser[2], mean[2], toLog2 = scale * log2e;
   for (int half = 0; half < 2; half++) {
     row[half] = at.start + warp * 16 + lane / 4 + 8 * half;
-    int query = min(row[half], segment.queryEnd - 1);
+    int query = queryOf(min(row[half], segment.queryEnd - 1));
     visible[half] = segment.visible(query);
     normaliser[half] = logSumExp[(i64)query * heads + head] * log2e;
     mean[half] = delta[(i64)query * heads + head];
@@ -191,43 +170,53 @@ extern "C" __global__ void __launch_bounds__(128 * SHARING, 1) flashQueryGradien
   holdSums(sum);
 #pragma unroll
   for (int half = 0; half < 2; half++)
-    if (row[half] < segment.queryEnd) storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
+    if (row[half] >= segment.queryStart && row[half] < segment.queryEnd)
+      storeRow(dq + ((i64)row[half] * heads + head) * HEAD, sum, half, scale);
 }
 
 // What a block works on, kept in shared memory: registers are full of sums.
 struct Item {
-  int start, head, from, until, queryEnd, part, valid;
+  int start, head, from, until, queryStart, queryEnd, part, valid;
+  // Number of the pair of these queries and the tile of keys that begins at key 0, if it were one of the part.
+  int pair;
 };
 constexpr int itemRing = 8;
 
-// dk and dv of 128 keys, 64 a warpgroup: rows of the products are keys. Queries are on their way two items ahead. grid: key heads, tiles
-// of 128 keys.
+// dk and dv of 128 keys, 64 a warpgroup: rows of the products are keys. Queries are on their way two items ahead. Gradients of scores are
+// stored, unless `pairs` is null. grid: key heads from `firstKeyHead` on, tiles of 128 keys.
 extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, bf16 *dv, const bf16 *dOut, const float *delta,
                                                                       const float *logSumExp, const bf16 *q, const bf16 *k, const bf16 *v,
                                                                       const Segment *segments, int count, int keyCount, int heads,
-                                                                      int keyHeads, float scale, int spread) {
+                                                                      int keyHeads, float scale, int spread, int firstKeyHead,
+                                                                      bf16 *pairs, int pairsPerHead) {
   extern __shared__ uint4 memory[];
   bf16 *first = panels(memory), *buffers = first + 4 * tileElements;
   __shared__ float normalisers[stages][tile], means[stages][tile];
   __shared__ Cursor cursor;
   __shared__ Item items[itemRing];
-  int firstKey = keyTile(spread) * 2 * tile, lastKey = min(keyCount, firstKey + 2 * tile), keyHead = blockIdx.x, group = heads / keyHeads;
+  int firstKey = keyTile(spread) * 2 * tile, lastKey = min(keyCount, firstKey + 2 * tile);
+  int keyHead = firstKeyHead + blockIdx.x, group = heads / keyHeads;
   if (firstKey >= keyCount) return;
   int own = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   auto same = [](int i) { return i; };
   auto find = [&](int i) {
-    cursor.seek(segments, count, firstKey, lastKey, group);
-    items[i % itemRing] = {cursor.start, keyHead * group + cursor.head, cursor.from, cursor.until, cursor.segment.queryEnd, cursor.part,
-                           cursor.index < count};
+    cursor.seek(segments, count, firstKey, lastKey, group, pairs != nullptr);
+    const Segment &segment = cursor.segment;
+    Keys prefix = keysOf(segment, 0), own = keysOf(segment, 1);
+    int number = (cursor.start - segment.queryStart + leadOf(segment)) / tile * (prefix.tiles() + own.tiles());
+    int pair = cursor.before + number + (cursor.part == 0 ? -prefix.firstTile() : prefix.tiles() - own.firstTile());
+    items[i % itemRing] = {cursor.start, keyHead * group + cursor.head, cursor.from, cursor.until, segment.queryStart, segment.queryEnd,
+                           cursor.part, cursor.index < count, pair};
   };
   auto prepare = [&](int i) {
     Item item = items[i % itemRing];
     if (item.valid) {
       bf16 *to = buffers + i % stages * 2 * tileElements;
-      fetch<256>(to, q, heads, item.head, item.start, item.queryEnd, same);
-      fetch<256>(to + tileElements, dOut, heads, item.head, item.start, item.queryEnd, same);
+      auto queryOf = [&](int i) { return max(i, item.queryStart); };
+      fetch<256>(to, q, heads, item.head, item.start, item.queryEnd, queryOf);
+      fetch<256>(to + tileElements, dOut, heads, item.head, item.start, item.queryEnd, queryOf);
       if (threadIdx.x < tile) {
-        i64 query = min(item.start + (int)threadIdx.x, item.queryEnd - 1);
+        i64 query = queryOf(min(item.start + (int)threadIdx.x, item.queryEnd - 1));
         normalisers[i % stages][threadIdx.x] = logSumExp[query * heads + item.head] * log2e;
         means[i % stages][threadIdx.x] = delta[query * heads + item.head];
       }
@@ -273,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, 
     holdSums(sumKey);
     holdSums(scores);
     const Item &item = items[i % itemRing];
-    bool whole = ownFirst >= item.from && ownLast <= item.until && item.start + tile <= item.queryEnd &&
+    bool whole = ownFirst >= item.from && ownLast <= item.until && item.start >= item.queryStart && item.start + tile <= item.queryEnd &&
                  (item.part == 0 || ownLast <= item.until - (item.queryEnd - 1 - item.start));
     if (whole) {
 #pragma unroll
@@ -286,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, 
 #pragma unroll
         for (int c = 0; c < 4; c++) {
           int query = item.start + 8 * j + lane % 4 * 2 + c % 2, mine = ownFirst + warp * 16 + lane / 4 + c / 2 * 8;
-          bool seen = (mine >= item.from) & (mine < item.until) & (query < item.queryEnd) &
+          bool seen = (mine >= item.from) & (mine < item.until) & (query >= item.queryStart) & (query < item.queryEnd) &
                       ((item.part == 0) | (mine < item.until - (item.queryEnd - 1 - query)));
           float chance = powerOfTwo(scores[j][c] * toLog2 - normaliser[8 * j + c % 2]);
           scores[j][c] = seen ? chance : 0.f;
@@ -304,6 +293,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) flashKeyGradient(bf16 *dk, 
 #pragma unroll
       for (int c = 0; c < 4; c++) scores[j][c] *= slopes[j][c] - mean[8 * j + c % 2];
     packWeights(changes, scores);
+    if (pairs != nullptr && ownFirst < item.until && ownFirst + tile > item.from) {
+      int head = item.head - firstKeyHead * group;
+      storePair(pairs + ((i64)head * pairsPerHead + item.pair + ownFirst / tile) * pairElements, changes);
+    }
     earlier = queries;
     awaitProducts<0>();
     holdSums(sumValue);

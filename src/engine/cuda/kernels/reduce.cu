@@ -49,6 +49,19 @@ extern "C" __global__ void gainGradient(void *dWeight, const real *dy, const rea
   if (threadIdx.y == 0 && column < columns) addTo(dWeight, outIsReal, 1, column, total);
 }
 
+// The same sum in parts, each over `rowsEach` rows: parts [gridDim.y, columns], which are then added in order.
+extern "C" __global__ void gainParts(float *parts, const real *dy, const real *x, const float *inverseRms, i64 rows,
+                                     i64 columns, i64 rowsEach) {
+  i64 column = (i64)blockIdx.x * 32 + threadIdx.x;
+  i64 first = blockIdx.y * rowsEach, end = first + rowsEach < rows ? first + rowsEach : rows;
+  float sum = 0;
+  if (column < columns)
+    for (i64 row = first + threadIdx.y; row < end; row += 32)
+      sum += widen(dy[row * columns + column]) * widen(x[row * columns + column]) * inverseRms[row];
+  float total = sumColumn(sum);
+  if (threadIdx.y == 0 && column < columns) parts[blockIdx.y * columns + column] = total;
+}
+
 // out [segments, width] = the sum of the first `width` columns of x over the tokens of a range.
 extern "C" __global__ void segmentSum(float *out, const real *x, const int *ranges, int width, int columns) {
   int segment = blockIdx.y, column = blockIdx.x * 32 + threadIdx.x;

@@ -1,49 +1,4 @@
-// Kernels that look at a whole row: RMSNorm and log-softmax. A row belongs to `lanes` neighbouring threads of a warp (a power of
-// two, for short rows), or, where `lanes` is 0, to a block.
-struct Lane {
-  i64 row;
-  int index, count;
-};
-__device__ __forceinline__ Lane lane(int lanes) {
-  if (lanes > 0) return {(i64)blockIdx.x * (blockDim.x / lanes) + threadIdx.x / lanes, (int)threadIdx.x % lanes, lanes};
-  return {(i64)blockIdx.x, (int)threadIdx.x, (int)blockDim.x};
-}
-__device__ __forceinline__ float sumRow(float x, int lanes) {
-  if (lanes == 0) return sumBlock(x);
-  for (int step = lanes / 2; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
-  return x;
-}
-
-template <class F> __device__ __forceinline__ void eachColumn(Lane at, int columns, int whole, F f) {
-  if (whole)
-    for (int c = at.index * packed; c < columns; c += at.count * packed) f(c, packed);
-  else
-    for (int c = at.index; c < columns; c += at.count) f(c, 1);
-}
-__device__ __forceinline__ void load(float (&values)[packed], const real *from, int count) {
-  if (count == packed) {
-    Pack pack = *(const Pack *)from;
-#pragma unroll
-    for (int j = 0; j < packed; j++) values[j] = widen(pack.at[j]);
-  } else values[0] = widen(from[0]);
-}
-__device__ __forceinline__ void store(real *to, const float (&values)[packed], int count) {
-  if (count == packed) {
-    Pack pack;
-#pragma unroll
-    for (int j = 0; j < packed; j++) narrow(pack.at[j], values[j]);
-    *(Pack *)to = pack;
-  } else narrow(to[0], values[0]);
-}
-
-__device__ __forceinline__ void loadFloats(float (&values)[packed], const float *from) {
-#pragma unroll
-  for (int j = 0; j < packed; j += 4) {
-    float4 four = *(const float4 *)(from + j);
-    values[j] = four.x, values[j + 1] = four.y, values[j + 2] = four.z, values[j + 3] = four.w;
-  }
-}
-
+// Kernels that look at a whole row: RMSNorm, alone or with the rotation of heads, and log-softmax.
 #ifdef PACKS
 // Many long rows of bf16, a warp each: the row stays in registers, at most PACKS 16-byte pieces a lane.
 __device__ __forceinline__ void unpack(float (&values)[8], uint4 piece) {
@@ -112,52 +67,24 @@ extern "C" __global__ void rmsNorm(real *out, float *inverseRms, const real *x, 
 }
 
 #ifdef LANES
-// RMSNorm of every head, then its rotation: x [tokens, heads, columns]. LANES threads hold `packed` columns each of a row, so that the
-// other half of a pair is LANES / 2 away.
-struct Turn {
-  int row, column;
-  bool valid, second;
-  float cosines[packed], sines[packed];
-};
-__device__ __forceinline__ Turn turnOf(const int *positions, const float *table, int rows, int heads) {
-  constexpr int columns = LANES * packed, half = columns / 2;
-  Turn turn;
-  turn.row = blockIdx.x * (256 / LANES) + threadIdx.x / LANES;
-  turn.valid = turn.row < rows;
-  if (!turn.valid) turn.row = rows - 1;  // The lane still takes part in the sums of its warp.
-  turn.column = threadIdx.x % LANES * packed;
-  turn.second = turn.column >= half;
-  const float *angle = table + (i64)positions[turn.row / heads] * columns + (turn.second ? turn.column - half : turn.column);
-  loadFloats(turn.cosines, angle);
-  loadFloats(turn.sines, angle + half);
-  return turn;
-}
-__device__ __forceinline__ float sumLanes(float x) {
-#pragma unroll
-  for (int step = LANES / 2; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
-  return x;
-}
 extern "C" __global__ void __launch_bounds__(256) normRotary(real *out, float *inverseRms, const real *x, const real *weight,
                                                              const int *positions, const float *table, int rows, int heads, float epsilon) {
   constexpr int columns = LANES * packed;
-  Turn turn = turnOf(positions, table, rows, heads);
+  Turn turn = turnOf<ROWS>(positions, table, rows, heads);
   i64 at = (i64)turn.row * columns + turn.column;
-  float values[packed], gains[packed], squares = 0;
-  load(values, x + at, packed);
+  Pack held[ROWS];
+#pragma unroll
+  for (int row = 0; row < ROWS; row++) held[row] = *(const Pack *)(x + at + row * columns);
+  float values[packed], gains[packed];
   load(gains, weight + turn.column, packed);
 #pragma unroll
-  for (int j = 0; j < packed; j++) squares += values[j] * values[j];
-  float r = 1.f / sqrtf(sumLanes(squares) / columns + epsilon);
+  for (int row = 0; row < ROWS; row++) {
 #pragma unroll
-  for (int j = 0; j < packed; j++) {
-    real rounded;
-    narrow(rounded, values[j] * r * gains[j]);
-    float own = widen(rounded), other = __shfl_xor_sync(~0u, own, LANES / 2);
-    values[j] = own * turn.cosines[j] + (turn.second ? other : -other) * turn.sines[j];
+    for (int j = 0; j < packed; j++) values[j] = widen(held[row].at[j]);
+    float r = normAndTurn(values, gains, turn, epsilon);
+    if (turn.valid && turn.column == 0) inverseRms[turn.row + row] = r;
+    if (turn.valid) store(out + at + row * columns, values, packed);
   }
-  if (!turn.valid) return;
-  if (turn.column == 0) inverseRms[turn.row] = r;
-  store(out + at, values, packed);
 }
 
 // The gradient of that: dy [tokens, heads, columns] is turned back, then goes through the norm.
@@ -165,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(256) normRotaryBackward(real *dx, c
                                                                      const float *inverseRms, const int *positions, const float *table,
                                                                      int rows, int heads) {
   constexpr int columns = LANES * packed;
-  Turn turn = turnOf(positions, table, rows, heads);
+  Turn turn = turnOf<1>(positions, table, rows, heads);
   i64 at = (i64)turn.row * columns + turn.column;
   float values[packed], gains[packed], upstream[packed], r = inverseRms[turn.row], sum = 0;
   load(values, x + at, packed);
@@ -281,6 +208,68 @@ extern "C" __global__ void __launch_bounds__(1024) logSoftmaxSlope(real *slope, 
   }
   for (int c = 4 * fours + threadIdx.x; c < columns; c += blockDim.x) narrow(out[c], slopeOf(c, row[c]));
 }
+
+#ifdef PIECES
+// The same by eight blocks a row (Hopper's clusters), at most PIECES times four columns a thread: these stay in registers, so that the
+// logits are read once. `columns` is a multiple of four, rows are aligned. grid: 8 · rows.
+constexpr int clusterBlocks = 8, clusterThreads = 512;
+struct alignas(8) BlockSum {
+  float top, sum;
+};
+extern "C" __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(512, 2)
+    logSoftmaxSlopeOnce(real *slope, float *logp, const float *logits, const int *targets, int columns) {
+  __shared__ BlockSum own;
+  int row = blockIdx.x / clusterBlocks, block = blockIdx.x % clusterBlocks, first = block * clusterThreads + threadIdx.x;
+  int fours = columns / 4, target = targets[row];
+  const float4 *from = (const float4 *)(logits + (i64)row * columns);
+  float4 held[PIECES];
+#pragma unroll
+  for (int i = 0; i < PIECES; i++) {
+    int at = first + i * clusterBlocks * clusterThreads;
+    held[i] = at < fours ? from[at] : float4{-infinity, -infinity, -infinity, -infinity};
+  }
+  float most = -infinity, sum = 0;
+#pragma unroll
+  for (int i = 0; i < PIECES; i++) most = fmaxf(most, fmaxf(fmaxf(held[i].x, held[i].y), fmaxf(held[i].z, held[i].w)));
+  most = maxBlock(most);
+#pragma unroll
+  for (int i = 0; i < PIECES; i++)
+    if (most > -infinity) sum += expf(held[i].x - most) + expf(held[i].y - most) + expf(held[i].z - most) + expf(held[i].w - most);
+  sum = sumBlock(sum);
+  if (threadIdx.x == 0) own = {most, sum};
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+  // Every thread adds the sums of the eight blocks, in their order.
+  BlockSum all[clusterBlocks];
+  float top = -infinity, total = 0;
+#pragma unroll
+  for (int other = 0; other < clusterBlocks; other++) {
+    u32 address;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(sharedAddress(&own)), "r"(other));
+    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];" : "=f"(all[other].top), "=f"(all[other].sum) : "r"(address) : "memory");
+    top = fmaxf(top, all[other].top);
+  }
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+#pragma unroll
+  for (int other = 0; other < clusterBlocks; other++)
+    if (all[other].top > -infinity) total += all[other].sum * expf(all[other].top - top);
+  float logTotal = logf(total), normaliser = top + logTotal;
+  RealFour *to = (RealFour *)(slope + (i64)row * columns);
+#pragma unroll
+  for (int i = 0; i < PIECES; i++) {
+    int at = first + i * clusterBlocks * clusterThreads;
+    float values[4] = {held[i].x, held[i].y, held[i].z, held[i].w};
+    RealFour result;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      if (4 * at + j == target) logp[row] = values[j] - top - logTotal;
+      narrow(result.at[j], (4 * at + j == target ? 1.f : 0.f) - expf(values[j] - normaliser));
+    }
+    if (at < fours) to[at] = result;
+  }
+  // No block ends while others may read its sum.
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+#endif
 
 // out [rows, columns] = x · scales [rows]. One block per row.
 extern "C" __global__ void scaleRows(real *out, const real *x, const float *scales, int columns, int whole) {

@@ -191,6 +191,18 @@ __device__ __forceinline__ Draw drawFew(const u64 *candidates, int count, int to
   return {idOf(ranked[byId[i]]), log(weights[byId[i]] / total)};
 }
 
+// The part of the sums in which `target` lies: the first that passes it, or the last with a sum. `before` grows by what lies before it.
+__device__ __forceinline__ int chooseWarp(const double *sums, double &before, double target) {
+  int last = 0;
+  for (int w = 0; w < 32; w++)
+    if (sums[w] > 0) last = w;
+  for (int w = 0; w < last; w++) {
+    if (sums[w] > 0 && before + sums[w] > target) return w;
+    before += sums[w];
+  }
+  return last;
+}
+
 extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *tokens, float *logps, const float *logits, const int *slots,
                                                           const int *rows, const int *counts, int columns, int history, u32 key0,
                                                           u32 key1, u32 step, float temperature, int topK, double topP, double minP) {
@@ -214,8 +226,10 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *toke
   __shared__ int count;
   if (threadIdx.x == 0) count = 0;
   u32 bound = few ? boundOf(most, topK) : 0;
+  // Warp w has the ids of the w-th 32nd.
+  int share = ((columns + 31) / 32 + 31) / 32 * 32, begin = warp * share, end = min(columns, begin + share);
   double sum = 0;
-  eachLogit(row, columns, 0, columns, threadIdx.x, blockDim.x, [&](int id, float logit) {
+  eachLogit(row, columns, begin, end, lane, 32, [&](int id, float logit) {
     sum += expf(logit - top);
     u32 key = keyOf(logit);
     if (!few || key < bound) return;
@@ -248,12 +262,13 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *toke
       if (shorter.key > cut.key || (shorter.key == cut.key && shorter.id < cut.id)) cut = shorter;
     }
     auto keeps = [=](int id, float logit) { return kept(cut, keyOf(logit), id) && (minP <= 0 || weight(logit) >= minP); };
-    // Warp w has the ids of the w-th 32nd; the unit interval is shared in order of id.
-    int share = ((columns + 31) / 32 + 31) / 32 * 32, begin = warp * share, end = min(columns, begin + share);
-    double mine = 0;
-    eachLogit(row, columns, begin, end, lane, 32, [&](int id, float logit) {
-      if (keeps(id, logit)) mine += weight(logit);
-    });
+    // The unit interval is shared in order of id. Where nothing is cut and the temperature is 1, the weights were summed above.
+    bool all = temperature == 1 && cut.key == 0 && cut.id == columns && minP <= 0;
+    double mine = all ? sum : 0;
+    if (!all)
+      eachLogit(row, columns, begin, end, lane, 32, [&](int id, float logit) {
+        if (keeps(id, logit)) mine += weight(logit);
+      });
     mine = sumWarp(mine);
     __shared__ double warpSums[32];
     __shared__ int drawn;
@@ -263,23 +278,24 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sample(int *ids, int *toke
     double total = 0, before = 0;
     for (int w = 0; w < 32; w++) total += warpSums[w];
     double target = uniform() * total;
-    int chosen = 0;
-    for (int w = 0; w < 32; w++)
-      if (warpSums[w] > 0) {
-        chosen = w;
-        if (before + warpSums[w] > target) break;
-        if (w < 31) {
-          bool later = false;
-          for (int next = w + 1; next < 32; next++) later |= warpSums[next] > 0;
-          if (!later) break;
-        }
-        before += warpSums[w];
-      }
-    if (warp == chosen) {
+    int chosen = chooseWarp(warpSums, before, target);
+    // All warps sum a part each of the chosen 32nd, then one warp goes through one part, token by token.
+    begin = chosen * share;
+    end = min(columns, begin + share);
+    int part = share / 32, ownBegin = min(end, begin + warp * part), ownEnd = min(end, ownBegin + part);
+    mine = 0;
+    for (int id = ownBegin + lane; id < ownEnd; id += 32)
+      if (keeps(id, row[id])) mine += weight(row[id]);
+    mine = sumWarp(mine);
+    __syncthreads();
+    if (lane == 0) warpSums[warp] = mine;
+    __syncthreads();
+    int within = chooseWarp(warpSums, before, target);
+    if (warp == within) {
       int last = -1, found = -1;
-      for (int base = begin; base < end && found < 0; base += 32) {
+      for (int base = ownBegin; base < ownEnd && found < 0; base += 32) {
         int id = base + lane;
-        bool keep = id < end && keeps(id, row[id]);
+        bool keep = id < ownEnd && keeps(id, row[id]);
         double until = keep ? weight(row[id]) : 0;
         for (int distance = 1; distance < 32; distance *= 2) {
           double other = __shfl_up_sync(~0u, until, distance);

@@ -65,3 +65,14 @@ __device__ __forceinline__ void multiplyRegisters(float (&sum)[16][4], const u32
                : THIRTY_TWO("+f", sum, 0), THIRTY_TWO("+f", sum, 8)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
+// sum [64 × 64 or 128] += aᵀ · b with a [16 × 64] and b [16 × 64 or 128], both in shared memory.
+__device__ __forceinline__ void multiplyTransposed(float (&sum)[8][4], u64 a, u64 b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" NAMES_32 "}, %32, %33, 1, 1, 1, 1, 1;"
+               : THIRTY_TWO("+f", sum, 0)
+               : "l"(a), "l"(b));
+}
+__device__ __forceinline__ void multiplyTransposed(float (&sum)[16][4], u64 a, u64 b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" NAMES_64 "}, %64, %65, 1, 1, 1, 1, 1;"
+               : THIRTY_TWO("+f", sum, 0), THIRTY_TWO("+f", sum, 8)
+               : "l"(a), "l"(b));
+}

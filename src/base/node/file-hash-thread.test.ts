@@ -1,0 +1,30 @@
+/** A file hashed by a thread: the hash, what the system says of a file that cannot be read, and an end before it is done. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { hashInThread } from './file-hash-thread.ts';
+import { sha256 } from './hash.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'gq-hash-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+it('is that of its bytes, in several pieces', async () => {
+  const bytes = Buffer.alloc(9 * 2 ** 20 + 5, 'neither the length of a piece nor a divisor of one');
+  const path = join(home, 'pieces');
+  writeFileSync(path, bytes);
+  expect(await hashInThread(path)).toBe(sha256(bytes));
+});
+
+it('tells what the system said', async () => {
+  await expect(hashInThread(join(home, 'none'))).rejects.toMatchObject({ code: 'ENOENT', syscall: 'open' });
+});
+
+it('ends with the signal’s reason', async () => {
+  const stop = new AbortController();
+  const path = join(home, 'stopped');
+  writeFileSync(path, 'x');
+  const hash = hashInThread(path, stop.signal);
+  stop.abort(new Error('closed'));
+  await expect(hash).rejects.toThrow('closed');
+});

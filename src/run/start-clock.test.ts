@@ -1,0 +1,26 @@
+/** The seconds of a start: parts in order, their sum, and silence where it was short. */
+import { expect, it, vi } from 'vitest';
+import { StartClock } from './start-clock.ts';
+
+it('tells the parts of a start that took long', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  try {
+    const clock = new StartClock();
+    const pass = (ms: number, part: string): void => {
+      vi.advanceTimersByTime(ms);
+      clock.done(part);
+    };
+    pass(2500, 'inputs');
+    pass(1500, 'device');
+    expect(clock.notice()).toBeNull();
+    pass(2000, 'inputs');
+    expect(clock.notice()).toEqual({
+      kind: 'info',
+      name: 'start',
+      message: 'samples after 6.0 s: inputs 4.5, device 1.5',
+      detail: { seconds: { inputs: 4.5, device: 1.5 }, total: 6 },
+    });
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -1,0 +1,27 @@
+/** Seconds of what a run does before it samples its first tokens, part by part, told where they are many. */
+import type { Notice } from './notices.ts';
+
+/** Seconds from which on a start is told. */
+const tellingSeconds = 5;
+
+export class StartClock {
+  readonly #start = performance.now();
+  readonly #seconds: Record<string, number> = {};
+  #since = this.#start;
+
+  /** A part is done that began when the one before it was done. */
+  done(part: string): void {
+    const now = performance.now();
+    this.#seconds[part] = (this.#seconds[part] ?? 0) + (now - this.#since) / 1000;
+    this.#since = now;
+  }
+
+  /** What to tell when sampling begins; null where a start was short. */
+  notice(least = tellingSeconds): Notice | null {
+    const total = (this.#since - this.#start) / 1000;
+    if (total < least) return null;
+    const parts = Object.entries(this.#seconds).map(([part, seconds]) => `${part} ${seconds.toFixed(1)}`);
+    const message = `samples after ${total.toFixed(1)} s: ${parts.join(', ')}`;
+    return { kind: 'info', name: 'start', message, detail: { seconds: { ...this.#seconds }, total } };
+  }
+}
