@@ -18,7 +18,11 @@ function quarantineScales(scope: Scope, scales: Float32Array): BlockCoefficients
 }
 
 /** One quarantine scale in [0, 1] per group: 1 is full, 0 is deployed. */
-export function scaleGroups(scope: Scope, packed: PackedGroups, scales: readonly number[]): BlockCoefficients {
+export function scaleGroups(
+  scope: Scope,
+  packed: Pick<PackedGroups, 'prompts' | 'tokens'>,
+  scales: readonly number[],
+): BlockCoefficients {
   const perToken = new Float32Array(packed.tokens);
   groupSpans(packed, scales.length).forEach((span, group) => {
     perToken.fill(expectScale(scales[group]), span.start, span.end);
@@ -59,7 +63,7 @@ export function routeTokens(
 }
 
 /** The span of each group, from its prompt to the end of its last completion. */
-function groupSpans({ prompts, tokens }: PackedGroups, count: number): Span[] {
+function groupSpans({ prompts, tokens }: Pick<PackedGroups, 'prompts' | 'tokens'>, count: number): Span[] {
   if (prompts.length !== count) {
     throw new ShapeError({
       call: 'coefficients of groups',

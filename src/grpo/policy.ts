@@ -91,7 +91,7 @@ export async function scoreRollouts(
   if (pool === null) {
     await queueAhead(passes, (pass) => {
       using scope = new Scope(decoder.head.device);
-      const laid = packPass(scope, decoder.config, read, pass, { merge: true });
+      const laid = packPass(scope, decoder.config, read, pass, { merge: true, trim: true });
       return readFloats(scorePass(scope, { decoder, adapter }, laid.packed, pass)).then((values) => take(values, laid));
     });
     return { logps, features };
@@ -123,7 +123,9 @@ function scorePass(
   if (scales.length < pass.length) return scoreGroups(tape, decoder, packed);
   const coefficients = scaleGroups(scope, packed, scales);
   const project = adapter.project({ coefficients, ...(probe === undefined ? {} : { probe }) });
-  return scoreGroups(tape, decoder, packed, { project });
+  if (packed.ends === null) return scoreGroups(tape, decoder, packed, { project });
+  const endProject = adapter.project({ coefficients: scaleGroups(scope, packed.ends, scales) });
+  return scoreGroups(tape, decoder, packed, { project, endProject });
 }
 
 /** Activation features (docs/science.md, section 4) in deployed state. No feature needs the head, so it is not computed. */

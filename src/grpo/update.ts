@@ -124,7 +124,7 @@ export async function accumulateGradients(
   let loss = 0;
   for (const { route, passes } of cutByRoute(inputs, settings.compute.tokensPerPass)) {
     const watched = route === 'keep' ? 'quarantine' : route === 'route' ? 'deployed' : null;
-    const before = watched === null ? 0 : (await readBlockNorms(policy))[watched];
+    const before = watched === null ? 0 : await readBlockNorm(policy, watched);
     const losses: number[] = [];
     if (arm.term === undefined) {
       const learn = (pass: Pass) => backwardPass(policy, optimiser, pass, inputs, settings, reports);
@@ -134,7 +134,7 @@ export async function accumulateGradients(
         losses.push(await backwardWithTerm(policy, optimiser, pass, inputs, settings, arm, reports));
     }
     if (watched !== null && (route === 'keep' || route === 'route')) {
-      const gained = Math.abs((await readBlockNorms(policy))[watched] - before);
+      const gained = Math.abs((await readBlockNorm(policy, watched)) - before);
       const felt = passes.flat().flatMap(({ members }) => members.map((index) => reports[index].norms[watched]));
       leaks[route] = Math.max(gained, ...felt);
     }
@@ -300,13 +300,18 @@ export function tokenWeight({ tokens }: PromptedCompletion, { loss, sampling }: 
   return 1 / (group * promptsPerStep * (loss.kind === 'dr' ? maxNewTokens : Math.max(1, tokens.length)));
 }
 
-export async function readBlockNorms({ adapter, decoder }: Policy): Promise<BlockNorms> {
+export async function readBlockNorms(policy: Policy): Promise<BlockNorms> {
+  return {
+    deployed: await readBlockNorm(policy, 'deployed'),
+    quarantine: await readBlockNorm(policy, 'quarantine'),
+  };
+}
+
+/** Norm of the gradients that a block has so far. */
+async function readBlockNorm({ adapter, decoder }: Policy, block: keyof BlockNorms): Promise<number> {
   const { device } = decoder.head;
   using scope = new Scope(device);
-  const norm = async (block: 'deployed' | 'quarantine'): Promise<number> => {
-    const total = scope.zeros([1], `squared norm of the ${block} block`);
-    for (const gradient of adapter.blockGradients(block)) device.kernels.sumSquares(total, gradient, true);
-    return Math.sqrt((await readFloats(total))[0]);
-  };
-  return { deployed: await norm('deployed'), quarantine: await norm('quarantine') };
+  const total = scope.zeros([1], `squared norm of the ${block} block`);
+  for (const gradient of adapter.blockGradients(block)) device.kernels.sumSquares(total, gradient, true);
+  return Math.sqrt((await readFloats(total))[0]);
 }

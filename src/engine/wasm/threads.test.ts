@@ -30,6 +30,33 @@ test('2,000 jobs with pauses in which workers fall asleep', async () => {
   }
 });
 
+test('queued jobs run in order, however many they are and whatever plans they have', async () => {
+  const results = await Promise.all(
+    [1, 3].map(async (threads) => {
+      using device = await createWasmDevice({ threads, variant: 'plain', arenaBytes: 2 ** 27 });
+      using scope = new Scope(device);
+      const numbers = (shape: readonly number[]) =>
+        scope.from(
+          Float32Array.from({ length: shape[0] * shape[1] }, (_, i) => Math.sin(i)),
+          shape,
+          'numbers',
+        );
+      const [x, first, second] = [numbers([70, 64]), numbers([64, 64]), numbers([64, 64])];
+      const outs = [scope.empty([70, 64], 'out'), scope.empty([70, 64], 'out')];
+      const large = scope.zeros([200_000], 'large');
+      for (let round = 0; round < 300; round++) {
+        device.kernels.products?.(outs, x, [first, second]);
+        device.kernels.binary('add', x, outs[0], outs[1]);
+        device.kernels.unary('tanh', x, x);
+        device.kernels.affine(large, large, round % 2 === 0 ? 1.5 : 0.5, round);
+      }
+      return [await readFloats(x), await readFloats(large)];
+    }),
+  );
+  const [alone, together] = results.map((parts) => parts.map(({ buffer }) => Buffer.from(buffer)));
+  expect(together.map((part, i) => part.equals(alone[i]))).toEqual([true, true]);
+});
+
 /** Jobs over three threads, without a device around them. */
 async function startJobs() {
   const memory = new webAssembly.Memory({ initial: 1024, maximum: 1024, shared: true });

@@ -51,11 +51,21 @@ export interface Project {
 /** Where a layer's new keys and values are stored, and whether queries see those of their own pass or all that are stored. */
 export type KeyValues = (layer: number) => Store;
 
+/** The tokens whose states after the last layer are wanted: beyond their keys and values, the others end before it. */
+export interface WantedTokens {
+  /** Their places in the batch, i32 [M]. */
+  readonly rows: Tensor;
+  /** What each of them sees. */
+  readonly segments: Segments;
+}
+
 export interface ForwardOptions {
   readonly project?: Project;
   /** Makes the keys or values that queries see of those that were computed [T, K, D]; default: the same. */
   readonly layOut?: (computed: Tensor) => Tensor;
   readonly keyValues?: KeyValues;
+  /** Default: all tokens. With a projection that knows the batch's tokens comes another for these. */
+  readonly wanted?: WantedTokens & { readonly project?: Project };
 }
 
 export const plainProject: Project = Object.assign(
@@ -152,12 +162,12 @@ export class Decoder {
     return this.weight(this.config.tieEmbeddings ? 'model.embed_tokens.weight' : 'lm_head.weight');
   }
 
-  /** Final hidden states [T, C], normed: what the head multiplies. */
+  /** Final hidden states [T, C] of all tokens, or of those that are wanted, normed: what the head multiplies. */
   forward(tape: Tape, batch: TokenBatch, options: ForwardOptions = {}): Tensor {
     const x = embedding(tape, this.weight('model.embed_tokens.weight'), batch.ids);
-    const { project = plainProject, keyValues } = options;
-    if (keyValues === undefined || tape.device.kernels.jointFits === undefined)
-      return this.#passLayers(tape, x, batch, options);
+    const { project = plainProject, keyValues, wanted } = options;
+    const canJoin = tape.device.kernels.jointFits !== undefined && wanted === undefined;
+    if (keyValues === undefined || !canJoin) return this.#passLayers(tape, x, batch, options);
     const step = new JointStep(this, this.#rotaryTable, tape, batch, project, keyValues);
     return step.fits ? step.run(x) : this.#passLayers(tape, x, batch, options);
   }
@@ -166,7 +176,8 @@ export class Decoder {
     let x = embedded;
     for (let layer = 0; layer < this.config.layers; layer++) {
       const input = x;
-      x = tape.section(() => this.#layer(tape, layer, input, batch, options));
+      const isLast = layer === this.config.layers - 1;
+      x = tape.section(() => this.#layer(tape, layer, input, batch, options, isLast ? options.wanted : undefined));
       tape.drop(input);
     }
     const hidden = rmsNorm(tape, x, this.weight('model.norm.weight'), this.config.rmsNormEpsilon);
@@ -194,7 +205,14 @@ export class Decoder {
     };
   }
 
-  #layer(tape: Tape, layer: number, x: Tensor, batch: TokenBatch, options: ForwardOptions): Tensor {
+  #layer(
+    tape: Tape,
+    layer: number,
+    x: Tensor,
+    batch: TokenBatch,
+    options: ForwardOptions,
+    wanted: ForwardOptions['wanted'],
+  ): Tensor {
     const { project = plainProject, keyValues, layOut = same } = options;
     const store = keyValues?.(layer) ?? null;
     const { heads, kvHeads, headDim, rmsNormEpsilon } = this.config;
@@ -209,11 +227,21 @@ export class Decoder {
     const [queries, ownKeys, ownValues] = project(tape, attentionInput, queryKeyValue, null);
     const news = { q: toHeads(queries, heads), k: toHeads(ownKeys, kvHeads), v: toHeads(ownValues, kvHeads) };
     const { q, k, v } = turnHeads(tape, news, turns, store);
-    const attended = attention(tape, q, layOut(k), layOut(v), batch.segments);
-    const [afterAttention] = project(tape, reshape(tape, attended, [tokens, heads * headDim]), output, x);
+    const ends =
+      wanted === undefined ? { x, q, ...batch, project } : { ...pickRows(tape, x, q, wanted), project, ...wanted };
+    const attended = attention(tape, ends.q, layOut(k), layOut(v), ends.segments);
+    const flat = reshape(tape, attended, [ends.x.shape[0], heads * headDim]);
+    const [afterAttention] = ends.project(tape, flat, output, ends.x);
 
     const mlpInput = rmsNorm(tape, afterAttention, mlpNorm, rmsNormEpsilon);
-    const [gate, up] = project(tape, mlpInput, gateUp, null);
-    return project(tape, swiglu(tape, gate, up), down, afterAttention)[0];
+    const [gate, up] = ends.project(tape, mlpInput, gateUp, null);
+    return ends.project(tape, swiglu(tape, gate, up), down, afterAttention)[0];
   }
+}
+
+/** The residual and the queries of the tokens that are wanted. */
+function pickRows(tape: Tape, x: Tensor, q: Tensor, { rows }: WantedTokens): { x: Tensor; q: Tensor } {
+  const [tokens, heads, headDim] = q.shape;
+  const queries = embedding(tape, reshape(tape, q, [tokens, heads * headDim]), rows);
+  return { x: embedding(tape, x, rows), q: reshape(tape, queries, [rows.size, heads, headDim]) };
 }

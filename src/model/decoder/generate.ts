@@ -13,6 +13,7 @@ import { DecodeBatch, type EqualRows, type RowState } from './decode-batch.ts';
 import type { Decoder, Project } from './decoder.ts';
 import { KeyValueCache } from './kv-cache.ts';
 import { expectFits, packGroups, type Span } from './pack.ts';
+import { forwardGroups } from './score.ts';
 
 export interface GenerateRequest {
   readonly prompt: Int32Array;
@@ -212,29 +213,28 @@ class GenerationRun {
     const { device } = this.#scope;
     using scope = new Scope(device);
     const prompts = this.#prompts.slice(start, end);
-    const packed = packGroups(
-      scope,
-      this.#decoder.config,
-      prompts.map(({ prompt }) => ({ prompt, completions: [] })),
-    );
-    const scales = new Float32Array(packed.tokens);
-    packed.prompts.forEach((span, i) => {
-      scales.fill(prompts[i].scale, span.start, span.end);
-    });
+    const groups = prompts.map(({ prompt }) => ({ prompt, completions: [] }));
+    const packed = packGroups(scope, this.#decoder.config, groups, { trim: true });
+    const projectFor = (of: { readonly tokens: number; readonly prompts: readonly Span[] }): Project | undefined => {
+      const scales = new Float32Array(of.tokens);
+      for (const [i, span] of of.prompts.entries()) scales.fill(prompts[i].scale, span.start, span.end);
+      return this.#options.project?.(scope, scales);
+    };
     const firstSlot = prompts[0].start;
     const slots = scope.from(
-      Int32Array.from(scales, (_, t) => firstSlot + t),
+      Int32Array.from({ length: packed.tokens }, (_, t) => firstSlot + t),
       [packed.tokens],
       'prompt slots',
     );
-    const project = this.#options.project?.(scope, scales);
+    const [project, endProject] = [projectFor(packed), packed.ends === null ? undefined : projectFor(packed.ends)];
     using tape = new Tape(device);
-    const hidden = this.#decoder.forward(tape, packed.batch, {
+    const hidden = forwardGroups(tape, this.#decoder, packed, {
       ...(project === undefined ? {} : { project }),
+      ...(endProject === undefined ? {} : { endProject }),
       keyValues: this.#cache.store(slots, 'pass'),
     });
     const ends = scope.from(
-      Int32Array.from(packed.prompts, (span) => span.end - 1),
+      Int32Array.from((packed.ends ?? packed).prompts, (span) => span.end - 1),
       [prompts.length],
       'last tokens',
     );
