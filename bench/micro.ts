@@ -4,8 +4,9 @@
  * stays the base and both sides must find the same log-probabilities; the largest difference is printed. On a busy machine
  * PyTorch's threads wait for each other: it is given one thread and as many as we have in every turn, and the faster of the two counts.
  * The peer does what the activation arm asks for (passes in deployed, full and base state): with another recipe the ratio says less.
+ * It has no tripwire, the watch over a few fixed completions: ours is off too, unless `--tripwire` asks for an update as a run has it.
  *
- * npm run bench micro -- [--updates 12] [--threads 2] [--recipe recipes/micro-activation.toml] [--no-peer] [--json]
+ * npm run bench micro -- [--updates 12] [--threads 2] [--recipe recipes/micro-activation.toml] [--tripwire] [--no-peer] [--json]
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
@@ -26,6 +27,7 @@ const { values } = parseArgs({
     threads: { type: 'string', default: '2' },
     recipe: { type: 'string', default: 'recipes/micro-activation.toml' },
     model: { type: 'string', default: 'micro' },
+    tripwire: { type: 'boolean', default: false },
     peer: { type: 'boolean', default: true },
     json: { type: 'boolean', default: false },
   },
@@ -36,6 +38,7 @@ const { config } = resolveBuiltin(values.recipe, [
   `device.threads=${values.threads}`,
   `model=${JSON.stringify(values.model)}`,
   'optimiser.learningRate=1e-9',
+  ...(values.tripwire ? [] : ['safety.tripwirePrompts=0']),
   ...(values.recipe.includes('activation') ? ['arm.warmupRows=1'] : []),
 ]);
 
