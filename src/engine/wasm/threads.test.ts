@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { DeviceError } from '../../base/errors.ts';
+import { randomStream } from '../../base/rng.ts';
 import { Scope } from '../scope.ts';
-import { readFloats } from '../transfer.ts';
+import { readFloats, readInts } from '../transfer.ts';
 import { createWasmDevice } from './index.ts';
 import { Jobs } from './jobs.ts';
 import { canShareMemory, loadModuleBytes, startWorker } from './platform.ts';
@@ -55,6 +56,46 @@ test('queued jobs run in order, however many they are and whatever plans they ha
   );
   const [alone, together] = results.map((parts) => parts.map(({ buffer }) => Buffer.from(buffer)));
   expect(together.map((part, i) => part.equals(alone[i]))).toEqual([true, true]);
+});
+
+test('what the host does itself waits for the jobs queued before it', async () => {
+  using device = await createWasmDevice({ threads: 3, variant: 'plain', arenaBytes: 2 ** 27 });
+  using scope = new Scope(device);
+  const { kernels } = device;
+  const size = 2 ** 22;
+  const slow = scope.zeros([size], 'slow');
+  /** Queues milliseconds of work. */
+  const keepBusy = () => {
+    for (let job = 0; job < 4; job++) kernels.affine(slow, slow, 1, 1);
+  };
+  const ints = (values: readonly number[], shape: readonly number[] = [values.length]) =>
+    scope.from(Int32Array.from(values), shape, 'whole numbers');
+
+  // A write: a queued job reads what was there before.
+  const [x, copy] = [scope.from(new Float32Array(64).fill(1), [64], 'x'), scope.zeros([64], 'copy')];
+  keepBusy();
+  kernels.copy(copy, x);
+  device.write(x, new Float32Array(64).fill(2));
+  expect([...new Set(await readFloats(copy))]).toEqual([1]);
+
+  // Counters that advance: a queued job gathers by the old ones.
+  const [table, counters] = [scope.from(Float32Array.of(5, 6, 7), [3, 1], 'table'), ints([0, 1])];
+  const gathered = scope.zeros([2, 1], 'gathered');
+  const one = ints([1]);
+  keepBusy();
+  kernels.gatherRows(gathered, table, counters);
+  kernels.advance(counters.view([2, 1]), one);
+  expect([...(await readFloats(gathered))]).toEqual([5, 6]);
+
+  // A draw: the logits are those that queued jobs make.
+  const [logits, likely] = [scope.zeros([1, 4], 'logits'), scope.from(Float32Array.of(0, 0, 9, 0), [1, 4], 'likely')];
+  const [ids, tokens, logps] = [ints([0]), ints([0], [1, 1]), scope.zeros([1, 1, 2], 'logps')];
+  const [slots, rows, counts] = [ints([0]), ints([0]), ints([0])];
+  const greedy = { key: randomStream(1, 'threads').key, step: 0, temperature: 0, topK: 0, topP: 1, minP: 0 };
+  keepBusy();
+  kernels.copy(logits, likely);
+  kernels.sample(ids, tokens, logps, logits, slots, rows, counts, greedy);
+  expect([...(await readInts(tokens))]).toEqual([2]);
 });
 
 /** Jobs over three threads, without a device around them. */
