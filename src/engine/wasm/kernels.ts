@@ -9,10 +9,38 @@ import { optimiserKernels, wasmLayerKernels, wasmRowKernels } from './layers.ts'
 import { Matmul } from './matmul.ts';
 import type { WasmMemory } from './webassembly.ts';
 
+/** Kernels by which tensors are changed in place: each refuses one that is promised not to change. */
+function changingKernels(jobs: Jobs, frozen: FrozenLayouts): ReturnType<typeof wasmElementwiseKernels> {
+  const kernels = wasmElementwiseKernels(jobs);
+  return {
+    ...kernels,
+    fill(out, value) {
+      frozen.expectChangeable('fill', out);
+      kernels.fill(out, value);
+    },
+    copy(out, input) {
+      frozen.expectChangeable('copy', out);
+      kernels.copy(out, input);
+    },
+    affine(out, x, scale, shift) {
+      frozen.expectChangeable('affine', out);
+      kernels.affine(out, x, scale, shift);
+    },
+    add(out, x) {
+      frozen.expectChangeable('add', out);
+      kernels.add(out, x);
+    },
+    binary(kind, out, a, b) {
+      frozen.expectChangeable(kind, out);
+      kernels.binary(kind, out, a, b);
+    },
+  };
+}
+
 export function wasmKernels(jobs: Jobs, frozen: FrozenLayouts, memory: WasmMemory): Kernels {
   const matmul = new Matmul(jobs, frozen);
   return {
-    ...wasmElementwiseKernels(jobs),
+    ...changingKernels(jobs, frozen),
     ...reductionKernels(jobs),
     ...wasmRowKernels(jobs),
     ...wasmLayerKernels(jobs),

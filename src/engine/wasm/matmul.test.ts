@@ -232,6 +232,16 @@ describe('frozen layouts', async () => {
       expect(device.arena.used).toBeGreaterThan(before);
       expect(change).toThrow(/frozen/);
       expect(() => device.write(weight, new Float32Array(128))).toThrow(/frozen/);
+      const { kernels } = device;
+      for (const changeInPlace of [
+        () => kernels.fill(weight, 1),
+        () => kernels.copy(weight.rows(0, 4), other.rows(0, 4)),
+        () => kernels.affine(weight, weight, 2, 0),
+        () => kernels.add(weight, other),
+        () => kernels.binary('subtract', weight, weight, other),
+      ]) {
+        expect(changeInPlace).toThrow(/frozen/);
+      }
     }
     expect(device.arena.used).toBe(before);
     expect(change).not.toThrow();

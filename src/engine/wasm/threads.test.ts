@@ -120,6 +120,22 @@ test('every one of many small shards runs exactly once', async () => {
   jobs.stop();
 });
 
+test('a long plan is laid down only when jobs that read the one before have ended', async () => {
+  const { jobs, memory } = await startJobs();
+  const [words, large] = [10_000, 4_000_000];
+  const [slow, out] = [jobs.reservedBytes, jobs.reservedBytes + large * 4];
+  const plans = [1, 2].map((value) => new Int32Array(words).fill(value));
+  plans.forEach((plan, i) => {
+    // Milliseconds of work, behind which the plan is read.
+    jobs.run('fill', 3, [large, large / 2, i, slow, 0, 0, 0, 0]);
+    jobs.run('copyWords', 1, [words, words, 0, out + i * words * 4, jobs.stage(plan), 0, 0, 0]);
+  });
+  jobs.finish();
+  const found = plans.map((_, i) => new Set(new Int32Array(memory.buffer, out + i * words * 4, words)));
+  expect(found.map((values) => [...values])).toEqual([[1], [2]]);
+  jobs.stop();
+});
+
 test('a main thread that sleeps over the last shard goes on with the right count', async () => {
   const { jobs, memory } = await startJobs();
   jobs.allowSleep();

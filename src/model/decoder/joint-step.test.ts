@@ -90,6 +90,26 @@ test.each([
   expectClose(joined.logps, apart.logps);
 });
 
+test('a layer of a joined step is nine kernels, and the products of its adapters are within four of them', async () => {
+  const calls: string[] = [];
+  const planted = (kernels: Kernels): Partial<Kernels> =>
+    Object.fromEntries(
+      Object.entries(kernels).map(([name, kernel]) => [
+        name,
+        (...given: unknown[]) => {
+          calls.push(name);
+          return (kernel as (...given: unknown[]) => unknown)(...given);
+        },
+      ]),
+    );
+  await decode({ joined: true, adapted: everyModule, planted });
+  const layer = ['jointNorm', 'jointProducts', 'jointTurn', 'attention', 'jointProducts'];
+  layer.push('jointNorm', 'jointProducts', 'jointSwiglu', 'jointProducts');
+  const start = calls.indexOf('jointNorm');
+  const step = calls.slice(start, start + layer.length * config.layers).filter((name) => name !== 'jointFits');
+  expect(step).toEqual([...layer, ...layer]);
+});
+
 test('layers of which only some have an adapter are not joined, and nothing is lost', async () => {
   const adapted = (module: string): boolean => !module.endsWith('k_proj');
   const [joined, apart] = [await decode({ joined: true, adapted }), await decode({ joined: false, adapted })];

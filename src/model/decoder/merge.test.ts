@@ -5,13 +5,14 @@ import { randomStream } from '../../base/rng.ts';
 import { type Device, embedding, readFloats, readInts, Scope, Tape, type Tensor } from '../../engine/index.ts';
 import { createReferenceDevice } from '../../engine/reference/index.ts';
 import { createWasmDevice } from '../../engine/wasm/index.ts';
+import type { DecoderConfig } from '../files/config.ts';
 import { modelPresets } from '../files/presets.ts';
 import { expectedTensors } from '../files/weights.ts';
 import { Decoder } from './decoder.ts';
 import { type Group, packGroups } from './pack.ts';
 import { forwardGroups, scoreGroups } from './score.ts';
 
-const config = { ...modelPresets.nano, vocabSize: 5, layers: 2, maxPositions: 400 };
+const config: DecoderConfig = { ...modelPresets.nano, vocabSize: 5, layers: 2, maxPositions: 400 };
 const devices: readonly (readonly [string, Device])[] = [
   ['reference', createReferenceDevice({ arenaBytes: 2 ** 26 })],
   ['plain', await createWasmDevice({ variant: 'plain', threads: 2, arenaBytes: 2 ** 27 })],
