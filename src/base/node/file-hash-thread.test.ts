@@ -1,7 +1,8 @@
 /** A file hashed by a thread: the hash, what the system says of a file that cannot be read, and an end before it is done. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import { afterAll, expect, it } from 'vitest';
 import { hashInThread } from './file-hash-thread.ts';
 import { sha256 } from './hash.ts';
@@ -27,4 +28,14 @@ it('ends with the signal’s reason', async () => {
   const hash = hashInThread(path, stop.signal);
   stop.abort(new Error('closed'));
   await expect(hash).rejects.toThrow('closed');
+});
+
+it('says so where the thread ends without an answer', async () => {
+  const path = join(home, 'ended');
+  writeFileSync(path, '');
+  truncateSync(path, 2 ** 28);
+  const end = (thread: Worker): void => void thread.terminate();
+  process.on('worker', end);
+  await expect(hashInThread(path)).rejects.toThrow('without an answer');
+  process.off('worker', end);
 });

@@ -31,7 +31,11 @@ export function hashInThread(path: string, signal?: AbortSignal): Promise<string
       reject(signal?.reason);
     };
     signal?.addEventListener('abort', stop, { once: true });
-    thread.once('exit', () => signal?.removeEventListener('abort', stop));
+    thread.once('exit', (code) => {
+      signal?.removeEventListener('abort', stop);
+      // After an answer this changes nothing; without one nobody would ever be told.
+      reject(new Error(`the thread that hashes ${path} ended with ${code}, without an answer`));
+    });
     thread.once('error', reject);
     thread.once('message', (answer: HashAnswer) => {
       if ('hash' in answer) resolve(answer.hash);
