@@ -76,11 +76,12 @@ describe('the plan of a run that samples in two policy states', () => {
   it('has room for every prompt in both', async () => {
     const { folder, text } = lab.inputs.files;
     const { layers, kvHeads, headDim } = folder.config;
-    const sampling = async (share: number) => {
+    const sampling = async (share: number, late = share) => {
       const config = lab.config([
         'arm.kind=activation',
         'data.problems=16',
         `sampling.deployedSampling=${share}`,
+        `sampling.deployedSamplingLate=${late}`,
         'sampling.maxNewTokens=100',
       ]);
       const tasks = await openTasks(config, lab.inputs.problems, text);
@@ -94,6 +95,7 @@ describe('the plan of a run that samples in two policy states', () => {
     const bytesPerToken = 2 * layers * kvHeads * headDim * 4;
     expect(two.bytes - one.bytes).toBeGreaterThanOrEqual(two.tokens * bytesPerToken);
     expect(all.bytes).toBe(one.bytes);
+    expect((await sampling(0, 0.25)).bytes).toBe(two.bytes);
   });
 });
 

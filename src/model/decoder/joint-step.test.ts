@@ -110,6 +110,18 @@ test('a layer of a joined step is nine kernels, and the products of its adapters
   expect(step).toEqual([...layer, ...layer]);
 });
 
+test('an adapter that is probed tells no blocks: joined layers would pass its probe by', () => {
+  using scope = new Scope(createReferenceDevice({ arenaBytes: 2 ** 20 }));
+  const modules = targetModules(config);
+  const adapter = new LinearAdapter(scope, 'lora', rank, modules, ({ inputs, outputs }) => ({
+    A0: new Float32Array(2 * rank * inputs),
+    B0: new Float32Array(2 * rank * outputs),
+  }));
+  const coefficients = scaleRows(scope, [1]);
+  expect(adapter.project({ coefficients }).blocksOf?.([modules[0].name])).toBeDefined();
+  expect(adapter.project({ coefficients, probe: () => ({}) }).blocksOf).toBeUndefined();
+});
+
 test('layers of which only some have an adapter are not joined, and nothing is lost', async () => {
   const adapted = (module: string): boolean => !module.endsWith('k_proj');
   const [joined, apart] = [await decode({ joined: true, adapted }), await decode({ joined: false, adapted })];
