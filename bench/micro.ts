@@ -43,6 +43,10 @@ const { config } = resolveBuiltin(values.recipe, [
   ...(values.recipe.includes('activation') ? ['arm.warmupRows=1'] : []),
 ]);
 
+if (!(Number(values.updates) > warmup)) {
+  throw new Error(`micro: expected --updates above ${warmup}, which warm up, found ${values.updates}`);
+}
+
 /** What the peer is given of one update. */
 function batchOf(records: readonly RolloutRecord[]) {
   return {

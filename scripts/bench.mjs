@@ -1,5 +1,5 @@
-// Runs a benchmark on the Node that runs this script: `node scripts/bench.mjs train --threads 2`. Emits the TypeScript to
-// .build first, so that it also runs on a Node that cannot strip types. `--help` alone lists the benchmarks; after a name it
+// Runs a benchmark on the Node that runs this script: `node scripts/bench.mjs train --threads 2`. Where that Node cannot strip
+// types, the TypeScript is emitted to .build first. `--help` alone lists the benchmarks; after a name it
 // prints the header of that file, which says what is measured and which options there are.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
@@ -33,6 +33,10 @@ if (!names.includes(name)) {
 if (rest.includes('--help')) {
   console.log(headerOf(name));
   process.exit(0);
+}
+if (process.features.typescript) {
+  const { status } = spawnSync(process.execPath, [join('bench', `${name}.ts`), ...rest], { stdio: 'inherit' });
+  process.exit(status ?? 1);
 }
 const out = '.build';
 mkdirSync(out, { recursive: true });
