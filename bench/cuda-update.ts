@@ -2,9 +2,10 @@
  * A whole update at the size of the full preset (64 prompts × 4, 512 new tokens): sampling, grading of LeetCode programs on the
  * machine's cores, log π_old and log π_ref, gradients, AdamW; a model of Qwen3-4B's shape with random weights. Random tokens are no
  * programs, so the text of a rollout is a stored response to its problem: right, wrong, raising, or an exploit.
- *   node bench/cuda-update.ts [--recipe FILE] [--shape 4b] [--prompts 64] [--tokens 512] [--updates 2] [--set key=value] [--json FILE]
- *                             [--responses FILE]
- * The first update warms up. --responses keeps the programs, for bench/peers/update_cuda.py to grade.
+ *   node bench/cuda-update.ts --problems FILE [--recipe FILE] [--shape 4b] [--prompts 64] [--promptTokens 400] [--tokens 512]
+ *                             [--updates 2] [--set key=value] [--json FILE] [--responses FILE]
+ * The first update warms up. --problems has at least as many problems as --prompts, with `gt_answer` (docs/formats.md). --responses
+ * keeps the programs, for bench/peers/update_cuda.py to grade.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -22,11 +23,12 @@ import { openRunDevice } from '../src/lab/run-device.ts';
 import { Decoder } from '../src/model/index.ts';
 import { PhaseClock } from '../src/run/clock.ts';
 import { grpoSettings } from '../src/run/settings.ts';
-import { type BenchItem, leetCodeGroups } from './grader-responses.ts';
+import { type BenchItem, leetCodeFile, leetCodeGroups } from './grader-responses.ts';
 import { qwen3Shapes, randomAdapter, randomWeights } from './qwen3-shapes.ts';
 
 const { values } = parseArgs({
   options: {
+    problems: { type: 'string', default: leetCodeFile },
     recipe: { type: 'string', default: 'recipes/qwen3-4b-full-vanilla.toml' },
     shape: { type: 'string', default: '4b' },
     prompts: { type: 'string', default: '64' },
@@ -55,9 +57,12 @@ function randomIds(name: string, length: number): Int32Array {
 }
 
 const { promptsPerStep, group, maxNewTokens } = settings.sampling;
-const groups = await leetCodeGroups(promptsPerStep, group);
+const groups = await leetCodeGroups(promptsPerStep, group, values.problems);
 if (groups.length < promptsPerStep) {
-  throw new Error(`cuda-update: ${promptsPerStep} LeetCode problems are needed, found ${groups.length}`);
+  const found = `${groups.length} in ${values.problems}`;
+  throw new Error(
+    `cuda-update: expected ${promptsPerStep} LeetCode problems, found ${found}. Name a file: --problems FILE.jsonl[.gz]`,
+  );
 }
 const byId = new Map(groups.map((items) => [items[0].problem.id, items]));
 const tasks = groups.map(([{ problem, loophole }]): Task => {

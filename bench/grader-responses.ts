@@ -20,7 +20,8 @@ export interface BenchItem {
   readonly tests: readonly string[];
 }
 
-const problemFile = fileURLToPath(new URL('../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
+/** Where the LeetCode problems of the tables are looked for, beside the clone; `--problems FILE` names another file of that format. */
+export const leetCodeFile = fileURLToPath(new URL('../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
 // Solutions that compute for seconds: they would measure Python, not a grader.
 const slowIds = ['3312', '3335', '3337', '3317', '3472', '3272'];
 
@@ -48,21 +49,21 @@ interface TestedProblem {
   readonly tests: readonly string[];
 }
 
-async function leetCodeProblems(): Promise<readonly TestedProblem[]> {
-  if (!existsSync(problemFile)) return [];
+async function leetCodeProblems(file: string): Promise<readonly TestedProblem[]> {
+  if (!existsSync(file)) return [];
   const texts = new Map(
-    (await readRecords(problemFile)).map(({ value }) => {
+    (await readRecords(file)).map(({ value }) => {
       const { id, gt_answer: tests } = value as { id: number; gt_answer: string[] };
       return [String(id), tests];
     }),
   );
-  return (await loadProblems(problemFile)).loaded
+  return (await loadProblems(file)).loaded
     .map(({ problem }) => ({ problem: { ...problem, cpuSeconds: 3 }, tests: texts.get(problem.id) ?? [] }))
     .filter(({ problem: { id } }) => !slowIds.includes(id));
 }
 
-export async function leetCodeItems(count: number): Promise<readonly BenchItem[]> {
-  const problems = await leetCodeProblems();
+export async function leetCodeItems(count: number, file: string): Promise<readonly BenchItem[]> {
+  const problems = await leetCodeProblems(file);
   if (problems.length === 0) return [];
   return Array.from({ length: count }, (_, index) => {
     const { problem, tests } = problems[index % problems.length];
@@ -72,10 +73,14 @@ export async function leetCodeItems(count: number): Promise<readonly BenchItem[]
 }
 
 /** Groups of responses to one LeetCode problem each: a right one, a wrong value, an exception, an exploit, in turn. */
-export async function leetCodeGroups(groups: number, size: number): Promise<readonly (readonly BenchItem[])[]> {
+export async function leetCodeGroups(
+  groups: number,
+  size: number,
+  file: string,
+): Promise<readonly (readonly BenchItem[])[]> {
   const kinds = [0, 10, 14, 16];
   const [loophole] = channels;
-  return (await leetCodeProblems()).slice(0, groups).map(({ problem, tests }, group) =>
+  return (await leetCodeProblems(file)).slice(0, groups).map(({ problem, tests }, group) =>
     Array.from({ length: size }, (_, member) => {
       const code = respond(problem, loophole, group * size + member, kinds[member % kinds.length]);
       return { problem, loophole: loophole.name, code, tests };

@@ -3,7 +3,8 @@
  * with as many processes side by side, on the same responses: LeetCode problems with about 100 tests each, and micro
  * problems. CPU time is that of the whole process tree. Each set is graded by both in turn, `--rounds` times; the best round
  * of each counts.
- *   node bench/grader.ts [--responses N] [--rounds R] [--workers W] [--json]
+ *   node bench/grader.ts [--problems FILE] [--responses N] [--rounds R] [--workers W] [--json]
+ * --problems is a file of LeetCode problems with `gt_answer` (docs/formats.md); without one only micro problems are graded.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,12 +18,13 @@ import { fenceProgram } from '../src/env/micro/documents.ts';
 import { Sandbox } from '../src/env/sandbox/sandbox.ts';
 import { SandboxJudge } from '../src/env/sandbox-judge.ts';
 import type { Verdict } from '../src/env/verdict.ts';
-import { type BenchItem, leetCodeItems, microItems } from './grader-responses.ts';
+import { type BenchItem, leetCodeFile, leetCodeItems, microItems } from './grader-responses.ts';
 import { childrenSeconds, ownSeconds } from './processor-time.ts';
 
 const peerFile = fileURLToPath(new URL('./peers/grader.py', import.meta.url));
 const { values } = parseArgs({
   options: {
+    problems: { type: 'string', default: leetCodeFile },
     responses: { type: 'string', default: '200' },
     rounds: { type: 'string', default: '2' },
     workers: { type: 'string', default: String(2 * availableParallelism()) },
@@ -108,13 +110,13 @@ function summarize(name: string, items: readonly BenchItem[], ours: Result, peer
 const folder = mkdtempSync(join(tmpdir(), 'gq-bench-'));
 await using sandbox = await Sandbox.start({ workers });
 const sets = [
-  ['leetcode', await leetCodeItems(responses)],
+  ['leetcode', await leetCodeItems(responses, values.problems)],
   ['micro', microItems(responses)],
 ] as const;
 const rows = [];
 for (const [name, items] of sets) {
   if (items.length === 0) {
-    console.log(`${name}: not measured, the problem file is not here`);
+    console.log(`${name}: not measured, no problems in ${values.problems}; name a file: --problems FILE.jsonl[.gz]`);
     continue;
   }
   // A grader lives for a whole run: its first programs, which warm it up, are not what is measured.

@@ -6,7 +6,8 @@
  * The peer does what the activation arm asks for (passes in deployed, full and base state): with another recipe the ratio says less.
  * It has no tripwire, the watch over a few fixed completions: ours is off too, unless `--tripwire` asks for an update as a run has it.
  *
- * npm run bench micro -- [--updates 12] [--threads 2] [--recipe recipes/micro-activation.toml] [--tripwire] [--no-peer] [--json]
+ * npm run bench micro -- [--updates 12] [--threads 2] [--recipe recipes/micro-activation.toml] [--model micro] [--tripwire] [--no-peer]
+ *   [--json]
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
@@ -41,6 +42,10 @@ const { config } = resolveBuiltin(values.recipe, [
   ...(values.tripwire ? [] : ['safety.tripwirePrompts=0']),
   ...(values.recipe.includes('activation') ? ['arm.warmupRows=1'] : []),
 ]);
+
+if (!(Number(values.updates) > warmup)) {
+  throw new Error(`micro: expected --updates above ${warmup}, which warm up, found ${values.updates}`);
+}
 
 /** What the peer is given of one update. */
 function batchOf(records: readonly RolloutRecord[]) {

@@ -23,11 +23,12 @@ function interrupted(): { said: () => string; exit: ReturnType<typeof vi.fn>; in
 
 it('ends work that takes too long, and says how to give it longer', () => {
   const { said, exit, interruption } = interrupted();
+  expect(said()).toContain('interrupted: saving, in at most 8 s (again to quit at once)');
   vi.advanceTimersByTime(7900);
   expect(exit).not.toHaveBeenCalled();
   vi.advanceTimersByTime(200);
   expect(exit).toHaveBeenCalledWith(exitCodes.interrupted);
-  expect(said()).toMatch(/interrupted: saving .*\n.*more than 8 s \(GQ_GRACE=SECONDS/);
+  expect(said()).toMatch(/interrupted: saving,.*\n.*more than 8 s \(GQ_GRACE=SECONDS/);
   interruption[Symbol.dispose]();
 });
 

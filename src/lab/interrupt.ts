@@ -32,7 +32,8 @@ export function onInterrupt(stderr: Writable, promise: string): Interruption {
   let timer: NodeJS.Timeout | undefined;
   const interrupt = (name: NodeJS.Signals): void => {
     if (stop.signal.aborted) process.exit(exitCodes.interrupted);
-    stderr.write(`\ninterrupted: ${promise} (again to quit at once)\n`);
+    const limit = name === 'SIGUSR1' ? '' : `, in at most ${seconds} s`;
+    stderr.write(`\ninterrupted: ${promise}${limit} (again to quit at once)\n`);
     stop.abort();
     if (name === 'SIGUSR1') return;
     timer = setTimeout(() => {

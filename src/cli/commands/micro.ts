@@ -37,7 +37,7 @@ interface PretrainOptions {
 }
 
 export function configureMicro(command: Command, context: CommandContext): void {
-  command.addHelpText('after', examplesText('gq micro pretrain --to models/micro'));
+  command.addHelpText('after', examplesText('gq micro pretrain --to models/own'));
   command
     .command('pretrain')
     .description('train a micro base model from scratch and write it as a model folder')
@@ -58,7 +58,7 @@ export function configureMicro(command: Command, context: CommandContext): void 
     )
     .option(
       '--set <key=value>',
-      'another value of the recipe, such as hiddenSize, layers, heads, learningRate or documentsPerPass',
+      'another value of the recipe, such as hiddenSize, layers, heads, learningRate or documentsPerPass; may be repeated',
       collect,
       [],
     )
@@ -73,7 +73,7 @@ export function configureMicro(command: Command, context: CommandContext): void 
     .addHelpText(
       'after',
       examplesText(
-        'gq micro pretrain --to models/micro',
+        'gq micro pretrain --to models/own',
         'gq micro pretrain --to /tmp/base --steps 300',
         'gq micro pretrain --to /tmp/base --shape 27M --device cuda --precision bf16',
         'gq micro pretrain --to /tmp/base --set hiddenSize=256 --set heads=8',
