@@ -1,9 +1,14 @@
-/** Weights that are not finite are found by the device that has them. */
-import { expect, it } from 'vitest';
+/** Weights that are not finite are found by the device that has them; files that change while they are used are refused. */
+import { copyFileSync, cpSync, mkdtempSync, renameSync, rmSync, utimesSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
 import { Scope } from '../engine/index.ts';
 import { createReferenceDevice } from '../engine/reference/index.ts';
 import { Decoder, type DecoderConfig, expectedTensors, type LoadedWeight } from '../model/index.ts';
-import { hasFiniteWeights } from './model.ts';
+import { parseRunConfig } from './config.ts';
+import { beginHashing, hasFiniteWeights, loadModel, modelDirectory, openFolder } from './model.ts';
+import { Resources } from './resources.ts';
 
 const config: DecoderConfig = {
   ...{ architecture: 'Qwen3ForCausalLM', vocabSize: 7, hiddenSize: 4, layers: 1, heads: 1, kvHeads: 1, headDim: 4 },
@@ -24,4 +29,36 @@ it.each([
     return { name, shape, dtype: 'f32', data };
   });
   expect(await hasFiniteWeights(await Decoder.load(scope, config, weights))).toBe(expected);
+});
+
+describe('weights that change between opening and use', () => {
+  const home = mkdtempSync(join(tmpdir(), 'gq-model-'));
+  afterAll(() => rmSync(home, { recursive: true, force: true }));
+  const refusal = 'expected the file as it was opened, found a file that was changed or replaced meanwhile';
+
+  /** Runs `use` on a model of its own, with the path of its weights. */
+  async function withModel(use: (model: string, weights: string, resources: Resources) => Promise<void>) {
+    const model = mkdtempSync(join(home, 'micro-'));
+    cpSync(modelDirectory('micro'), model, { recursive: true });
+    await using resources = new Resources();
+    await use(model, join(model, 'model.safetensors'), resources);
+  }
+
+  it('by another file in their place are not hashed as those that were opened', () =>
+    withModel(async (model, weights, resources) => {
+      const { folder } = await openFolder(await parseRunConfig({ model }), resources);
+      copyFileSync(weights, `${weights}.new`);
+      renameSync(`${weights}.new`, weights);
+      await expect(beginHashing(folder, resources)).rejects.toThrow(refusal);
+    }));
+
+  it('by a write are not loaded as those that were hashed', () =>
+    withModel(async (model, weights, resources) => {
+      const config = await parseRunConfig({ model });
+      const files = await openFolder(config, resources);
+      await files.hash;
+      utimesSync(weights, 1, 1);
+      const device = resources.use(createReferenceDevice({ arenaBytes: 2 ** 26 }));
+      await expect(loadModel(config, { ...files, device }, resources)).rejects.toThrow(refusal);
+    }));
 });

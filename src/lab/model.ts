@@ -14,6 +14,7 @@ import {
   type ModelText,
   modelText,
   parseHubName,
+  type WeightFiles,
 } from '../model/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { openDevice } from './devices.ts';
@@ -77,9 +78,15 @@ const describingFiles = [
 /** The hashes of the files of weights, then one of everything beside them that decides what the model does. */
 export async function hashModel({ directory, weights }: ModelFolder, hashFile = sha256File): Promise<string> {
   const hashes = await Promise.all(weights.files.map(({ path }) => hashFile(path)));
+  await expectUnchanged(weights);
   const others = describingFiles.filter((name) => existsSync(join(directory, name)));
   const described = await Promise.all(others.map(async (name) => [name, await sha256File(join(directory, name))]));
   return [...hashes, sha256Json(described)].join(' ');
+}
+
+/** The weights that are loaded must be those that are hashed, which is done at the same time. */
+async function expectUnchanged({ files }: WeightFiles): Promise<void> {
+  await Promise.all(files.map((file) => file.expectUnchanged()));
 }
 
 /** The same, by what is known of weights that were hashed before and have not changed since. */
@@ -109,6 +116,7 @@ async function loadDecoder(scope: Scope, { folder }: Pick<ModelFiles, 'folder'>,
   if (isLarge && !(await hasFiniteWeights(decoder))) {
     for await (const _ of loadWeights(folder.weights, folder.config, { as: 'stored' }));
   }
+  await expectUnchanged(folder.weights);
   return decoder;
 }
 

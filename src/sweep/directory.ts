@@ -8,7 +8,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import { isDraftOf, makeFolder, writeFileAtomic } from '../base/node/index.ts';
 import { armDifferences, configDifferences, RunDirectory, readStored } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { type Experiment, experimentSchema } from './experiment-schema.ts';
@@ -73,9 +73,8 @@ function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly
     if (other !== name) complain(`the experiment ${other}`);
     return;
   }
-  const foreign = readdirSync(directory).filter(
-    (entry) => !entry.startsWith('.') && !runs.some(({ folder }) => folder === entry),
-  );
+  const isOwn = (entry: string): boolean => isDraftOf(fileName, entry) || runs.some(({ folder }) => folder === entry);
+  const foreign = readdirSync(directory).filter((entry) => !entry.startsWith('.') && !isOwn(entry));
   if (foreign.length > 0) {
     complain(`${foreign.slice(0, 3).join(', ')}${foreign.length > 3 ? ` and ${foreign.length - 3} more` : ''}`);
   }

@@ -33,6 +33,13 @@ describe('the folder of an experiment', () => {
     expect(findExperiment(directory)).toMatchObject({ runs: { length: 2 }, missing: { length: 4 } });
   });
 
+  it('goes on where an earlier call was killed while it wrote the plan', async () => {
+    const directory = temporaryFolder();
+    writeFileSync(join(directory, 'experiment.json.3e0e7d34.tmp'), '{');
+    await writeExperiment(directory, await plan([1]));
+    expect(findExperiment(directory)).toMatchObject({ missing: { length: 2 } });
+  });
+
   it.each([
     [['updates=3', 'optimiser.learningRate=1e-2'], 'updates (7 and 3), '],
     [['updates=3', 'optimiser.learningRate=1e-2'], 'optimiser.learningRate ('],

@@ -47,3 +47,18 @@ describe('writeFileAtomic', () => {
     expect(await readdir(folder)).toEqual(['file']);
   });
 });
+
+it('removes what is being written when the process ends, and only then listens for its end', async () => {
+  const before = process.listeners('exit');
+  const path = join(folder, 'file');
+  let seen: string[] = [];
+  await replaceFile(path, async (file) => {
+    await file.writeFile('half');
+    for (const listener of process.listeners('exit').filter((each) => !before.includes(each))) {
+      Reflect.apply(listener, process, [75]);
+    }
+    seen = await readdir(folder);
+  }).catch(() => undefined);
+  expect(seen).toEqual([]);
+  expect(process.listeners('exit')).toEqual(before);
+});

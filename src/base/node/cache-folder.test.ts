@@ -29,5 +29,6 @@ test('a kept file drops the oldest beyond the most; a folder that cannot be made
   expect(readdirSync(folder).sort()).toEqual(['new', 'young']);
   expect(readFileSync(join(folder, 'new'), 'utf8')).toBe('text');
   await keepInCache(join(folder, 'new', 'below', 'a-file'), 'text', 2);
+  await keepInCache('/proc/gq-none/hashes/a-file', 'text', 2);
   expect(readdirSync(folder).sort()).toEqual(['new', 'young']);
 });

@@ -2,10 +2,11 @@
  * The folder in which results that can be computed again are kept between runs: the one that GQ_CACHE names, or else
  * gradient-quarantine in the user's cache (XDG_CACHE_HOME, ~/.cache). Removing it loses time, nothing else.
  */
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { writeFileAtomic } from './atomic-file.ts';
+import { makeFolder } from './system-error.ts';
 
 type CacheEnvironment = Readonly<Record<string, string | undefined>>;
 
@@ -23,7 +24,7 @@ export function cacheFolder(kind: string, environment: CacheEnvironment = proces
 export async function keepInCache(file: string, text: string, most: number): Promise<void> {
   try {
     const folder = dirname(file);
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     await writeFileAtomic(file, text);
     const paths = readdirSync(folder).map((name) => join(folder, name));
     if (paths.length <= most) return;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -43,5 +43,16 @@ it('needs no cache: where none can be written, the file is read every time', asy
   writeFileSync(taken, '');
   const options = { folder: join(taken, 'hashes'), leastBytes: 1, now: later };
   expect(await keptHash(path, options)).toBe(sha256('one'));
+  expect(await keptHash(path, options)).toBe(sha256('one'));
+});
+
+it('reads the file where what is kept cannot be read', async () => {
+  const [path, folder] = [join(home, 'unreadable'), join(home, 'unreadable hashes')];
+  const options = { folder, leastBytes: 1, now: later };
+  writeFileSync(path, 'one');
+  await keptHash(path, options);
+  const kept = join(folder, readdirSync(folder)[0]);
+  rmSync(kept);
+  mkdirSync(kept);
   expect(await keptHash(path, options)).toBe(sha256('one'));
 });

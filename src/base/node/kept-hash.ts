@@ -3,7 +3,7 @@
  * alters): a file that is opened again is not read again. A file that changed a moment ago could change again unseen, and is not kept.
  * What is not known is hashed by a thread of its own.
  */
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder, keepInCache } from './cache-folder.ts';
 import { hashInThread } from './file-hash-thread.ts';
@@ -31,8 +31,8 @@ export async function keptHash(path: string, options: KeptHashOptions = {}): Pro
   const before = stampOf(path, least, now());
   if (before === null) return hashWhole();
   const kept = join(folder, before);
-  const known = existsSync(kept) ? readFileSync(kept, 'utf8').trim() : '';
-  if (/^[0-9a-f]{64}$/.test(known)) return known;
+  const known = readKept(kept);
+  if (known !== null) return known;
   const hash = await hashWhole();
   if (stampOf(path, least, now()) === before) await keepInCache(kept, `${hash}\n`, mostKept);
   return hash;
@@ -44,4 +44,13 @@ function stampOf(path: string, least: number, now: number): string | null {
   const { size, ino, dev, ctimeMs, mtimeMs } = statSync(real);
   if (size < least || now - ctimeMs < freshMs) return null;
   return sha256([real, size, dev, ino, ctimeMs, mtimeMs].join('\n'));
+}
+
+/** Null where nothing is kept, or what is kept cannot be read or is no hash. */
+function readKept(file: string): string | null {
+  try {
+    return /^[0-9a-f]{64}(?=\n?$)/.exec(readFileSync(file, 'utf8'))?.[0] ?? null;
+  } catch {
+    return null;
+  }
 }

@@ -2,9 +2,8 @@
  * Finds the Python that runs programs, by name or path: 3.9 or newer. It is asked (probe.py) for its real executable, its
  * version, and the shared libraries that its modules load.
  */
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { UserError } from '../../base/index.ts';
 
 export interface Python {
@@ -17,6 +16,8 @@ export interface Python {
 
 const oldest = [3, 9] as const;
 const answerLimitMs = 20_000;
+/** Characters of an answer that are read. */
+const mostAnswer = 2 ** 20;
 const probeFile = fileURLToPath(new URL('./probe.py', import.meta.url));
 
 function isText(value: unknown): value is string {
@@ -53,14 +54,12 @@ async function askPython(name: string): Promise<Python> {
   const call = `start the sandbox with ${name}`;
   const expected = `Python ${oldest.join('.')} or newer`;
   const fix = 'Install python3, or name another one: environment.python in the config, --python on the command line.';
-  const answer = await promisify(execFile)(name, ['-I', '-S', '-B', probeFile], { timeout: answerLimitMs }).catch(
-    (cause: Error) => {
-      throw new UserError({ call, expected, found: cause.message.split('\n')[0], fix }, { cause });
-    },
-  );
-  const python = readAnswer(answer.stdout);
+  const answer = await runProbe(name).catch((cause: Error) => {
+    throw new UserError({ call, expected, found: cause.message, fix }, { cause });
+  });
+  const python = readAnswer(answer);
   if (python === null) {
-    const found = `an answer that is not Python's: ${JSON.stringify(answer.stdout.slice(0, 80))}`;
+    const found = `an answer that is not Python's: ${JSON.stringify(answer.slice(0, 80))}`;
     throw new UserError({ call, expected, found, fix });
   }
   const [major, minor] = python.version;
@@ -68,4 +67,23 @@ async function askPython(name: string): Promise<Python> {
     throw new UserError({ call, expected, found: python.version.join('.'), fix });
   }
   return python;
+}
+
+/** What the probe prints. It has a process group of its own, so that Ctrl-C at a terminal ends the command and not the probe before it. */
+function runProbe(name: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const stdio = ['ignore', 'pipe', 'ignore'] as const;
+    const child = spawn(name, ['-I', '-S', '-B', probeFile], {
+      stdio: [...stdio],
+      detached: true,
+      timeout: answerLimitMs,
+    });
+    let answer = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => (answer = (answer + text).slice(0, mostAnswer)));
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      if (code === 0) resolve(answer);
+      else reject(new Error(`Command failed: ${name} -I -S -B ${probeFile} (${signal ?? code})`));
+    });
+  });
 }

@@ -126,6 +126,8 @@ export class SandboxWorker {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
       env: { PYTHONHASHSEED: '0', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', LD_BIND_NOW: '1' },
       cwd: '/',
+      // Ctrl-C reaches the whole group of a terminal's command, and would end what only the command should end.
+      detached: true,
     });
     const [control, output, errors, report, payload, records, straight] = this.#process.stdio as unknown as [
       Writable,

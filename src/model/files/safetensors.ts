@@ -3,7 +3,8 @@
  * so memory holds what the caller keeps and nothing else. bfloat16 and float16 travel as their raw 16 bits;
  * `toFloat32` widens them exactly.
  */
-import { type FileHandle, open } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { mapPool, UserError, widenHalves } from '../../base/index.ts';
 import { missingFile } from './json.ts';
 import {
@@ -29,13 +30,15 @@ export class SafetensorsFile implements AsyncDisposable {
   readonly entries: ReadonlyMap<string, SafetensorsEntry>;
   readonly bytes: number;
   readonly #handle: FileHandle;
+  readonly #stamp: string;
 
-  private constructor(path: string, handle: FileHandle, header: SafetensorsHeader, bytes: number) {
+  private constructor(path: string, handle: FileHandle, header: SafetensorsHeader, stats: Stats) {
     this.path = path;
     this.metadata = header.metadata;
     this.entries = header.entries;
-    this.bytes = bytes;
+    this.bytes = stats.size;
     this.#handle = handle;
+    this.#stamp = stampOf(stats);
   }
 
   static async open(path: string): Promise<SafetensorsFile> {
@@ -43,11 +46,12 @@ export class SafetensorsFile implements AsyncDisposable {
       throw missingFile(path, cause);
     });
     try {
-      const { size } = await handle.stat();
+      const stats = await handle.stat();
+      const { size } = stats;
       const prefix = await readRange(handle, 0, Math.min(lengthBytes, size), path);
       const length = parseHeaderLength(prefix, size, path);
       const header = await readRange(handle, lengthBytes, lengthBytes + length, path);
-      return new SafetensorsFile(path, handle, parseHeader(header, size, path), size);
+      return new SafetensorsFile(path, handle, parseHeader(header, size, path), stats);
     } catch (cause) {
       await handle.close();
       throw cause instanceof UserError ? cause : missingFile(path, cause);
@@ -87,9 +91,28 @@ export class SafetensorsFile implements AsyncDisposable {
     }
   }
 
+  /** Refuses a file that was written to since it was opened, or has another in its place: what was read is not what is there now. */
+  async expectUnchanged(): Promise<void> {
+    const now = await stat(this.path).catch((cause: unknown) => {
+      throw missingFile(this.path, cause);
+    });
+    if (stampOf(now) === this.#stamp) return;
+    throw new UserError({
+      call: `read ${this.path}`,
+      expected: 'the file as it was opened',
+      found: 'a file that was changed or replaced meanwhile',
+      fix: 'Start again once nothing writes to it.',
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#handle.close();
   }
+}
+
+/** Two files with one stamp are one file with one content. */
+function stampOf({ dev, ino, size, mtimeMs }: Stats): string {
+  return [dev, ino, size, mtimeMs].join();
 }
 
 async function readRange(
