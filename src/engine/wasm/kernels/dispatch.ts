@@ -43,10 +43,10 @@ function slotOf(job: i32): usize {
 /** Runs shards of the first job that has not ended, until none is left to claim. */
 function claimShards(): void {
   const first = atomic.load<i32>(ENDED);
-  if (first == atomic.load<i32>(PUBLISHED)) return;
+  // Past the last shard `next` grows on, by one for each thread that was late: shards stay far enough below 2^16 for it.
+  if (first == atomic.load<i32>(PUBLISHED) || isClaimed(first)) return;
   const slot = slotOf(first);
   while (true) {
-    // Past the last shard `next` grows on, once a call: shards stay far enough below 2^16 for it.
     const ticket = atomic.add<i64>(slot, 1);
     const next = <i32>(ticket & 0xffff);
     const shards = <i32>((ticket >> 16) & 0xffff);
