@@ -21,7 +21,7 @@ const role = 'hashes a file';
 const bytesPerRead = 4 * 2 ** 20;
 
 export function hashInThread(path: string, signal?: AbortSignal): Promise<string> {
-  if (!canBeThread(import.meta.url)) return sha256File(path);
+  if (!canBeThread(import.meta.url)) return sha256File(path, signal);
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const job: HashJob = { role, path };

@@ -13,10 +13,16 @@ export function sha256(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
 }
 
-/** Reads the file in pieces: it may be larger than memory. */
-export async function sha256File(path: string): Promise<string> {
+/** Reads the file in pieces: it may be larger than memory. The signal ends it with its reason. */
+export async function sha256File(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 2 ** 20 }), hash);
+  const ended = signal === undefined ? {} : { signal };
+  try {
+    await pipeline(createReadStream(path, { highWaterMark: 2 ** 20 }), hash, ended);
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  }
   return hash.digest('hex');
 }
 
