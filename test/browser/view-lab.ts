@@ -159,7 +159,7 @@ export async function trainLive(root: string): Promise<number | null> {
     resolve('recipes', 'micro-vanilla.toml'),
     '--out',
     join(root, 'live'),
-    ...flags(model, 'updates=300'),
+    ...flags(model, 'updates=1000'),
   ];
   return over(spawn(process.execPath, [gqProgram(), ...words], { stdio: 'ignore' }));
 }

@@ -9,9 +9,9 @@ export async function checkLive(browser: Browser, address: string, root: string)
   await page.goto(`${address}#/`);
   await waitFor(page, /Experiments/);
   const over = trainLive(root);
-  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 300/));
+  check('live: a run that begins appears at home', await waitFor(page, /running\s+\d+ of 1000/));
   await page.goto(`${address}#/run/live`);
-  await waitFor(page, /update \d+ of 300/);
+  await waitFor(page, /update \d+ of 1000/);
   // A chart is drawn a frame after its place is there.
   const undrawn = `document.querySelectorAll('.chart').length === 0 || document.querySelector('.chart:not(:has(canvas))') !== null`;
   for (let look = 0; look < 200 && (await page.evaluate(undrawn)) === true; look++) await page.waitForTimeout(50);
@@ -28,7 +28,7 @@ export async function checkLive(browser: Browser, address: string, root: string)
   check('live: training is not disturbed', code === 0, `${code}`);
   check(
     'live: the end is shown',
-    await waitFor(page, /finished\s+update 300 of 300/),
+    await waitFor(page, /finished\s+update 1000 of 1000/),
     (await shown(page)).slice(0, 200),
   );
   clearInterval(watching);
@@ -37,7 +37,7 @@ export async function checkLive(browser: Browser, address: string, root: string)
   check('live: charts are drawn on, not made again', kept === 0, `${kept} new ones`);
   const grown = await lastChart(page);
   await page.reload();
-  await waitFor(page, /finished\s+update 300 of 300/);
+  await waitFor(page, /finished\s+update 1000 of 1000/);
   check('live: and one that was out of sight is as after a reload', grown === (await lastChart(page)));
   check('live: no error', errors.length === 0, errors.join('; '));
   await page.close();
