@@ -98,8 +98,7 @@ export class JointStep {
   }
 
   #norm(x: Sum, name: string): Tensor {
-    const { weight, config } = { weight: this.#decoder.weight(`${name}.weight`), config: this.#decoder.config };
-    return jointNorm(this.#tape, x, weight, config.rmsNormEpsilon);
+    return jointNorm(this.#tape, x, this.#decoder.weight(`${name}.weight`), this.#decoder.config.rmsNormEpsilon);
   }
 
   #weights(layer: number, group: Group): Tensor[] {
