@@ -26,7 +26,14 @@ export {
 } from './paired.ts';
 export { type SignFlipOptions, type SignFlipTest, signFlipTest } from './permutation.ts';
 export { detectablePairedDifference, detectableProportionDifference, type PowerOptions } from './power.ts';
-export { binomialCdf, type ProportionInterval, wilsonInterval } from './proportion.ts';
+export {
+  binomialCdf,
+  exactInterval,
+  fisherExact,
+  type ProportionInterval,
+  type Tally,
+  wilsonInterval,
+} from './proportion.ts';
 export { rankAverage } from './rank.ts';
 export {
   type MeanInterval,
@@ -42,9 +49,19 @@ export {
   type Interval,
   mean,
   median,
+  type Peaks,
   quantile,
   standardDeviation,
   standardError,
+  twoPeaks,
   variance,
   weightedQuantile,
 } from './summary.ts';
+export {
+  kaplanMeier,
+  type LogRankTest,
+  logRankTest,
+  medianTime,
+  type SurvivalPoint,
+  type Waiting,
+} from './survival.ts';

@@ -2,7 +2,16 @@ import fc from 'fast-check';
 import * as simple from 'simple-statistics';
 import { describe, expect, it } from 'vitest';
 import { UserError } from '../base/errors.ts';
-import { mean, median, quantile, standardDeviation, standardError, variance, weightedQuantile } from './summary.ts';
+import {
+  mean,
+  median,
+  quantile,
+  standardDeviation,
+  standardError,
+  twoPeaks,
+  variance,
+  weightedQuantile,
+} from './summary.ts';
 
 // Adding 0 turns −0 into 0: order statistics do not tell them apart.
 const number = fc.double({ min: -1e6, max: 1e6, noNaN: true }).map((value) => value + 0);
@@ -114,5 +123,25 @@ describe('senseless input', () => {
     ['no weight at all', () => weightedQuantile([1, 2], [0, 0], 0.5)],
   ])('%s is an error', (_, act) => {
     expect(act).toThrow(UserError);
+  });
+});
+
+describe('twoPeaks', () => {
+  it('finds runs that hack and runs that do not', () => {
+    expect(twoPeaks([0.46, 0, 0, 0.01, 0], 0.2)).toEqual({ lower: [0, 0, 0, 0.01], upper: [0.46] });
+  });
+
+  it.each([
+    ['one value', [0.3]],
+    ['a spread without a gap', [0.1, 0.2, 0.3, 0.4, 0.5]],
+    ['a gap that is too small to matter', [0.01, 0.01, 0.12, 0.12]],
+    ['a gap no wider than a cluster', [0, 0.3, 0.6]],
+    ['equal values', [0.5, 0.5, 0.5]],
+  ])('finds none in %s', (_, values) => {
+    expect(twoPeaks(values, 0.2)).toBeNull();
+  });
+
+  it('refuses what is no number', () => {
+    for (const values of [[], [Number.NaN]]) expect(() => twoPeaks(values, 0.2)).toThrow(UserError);
   });
 });

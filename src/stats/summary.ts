@@ -92,3 +92,24 @@ export function weightedQuantile(values: Numbers, weights: Numbers, p: number): 
   }
   return lowest + excess;
 }
+
+export interface Peaks {
+  readonly lower: readonly number[];
+  readonly upper: readonly number[];
+}
+
+/**
+ * The values in two clusters, where they have two: the widest gap between neighbours is at least `least`, and wider than either cluster.
+ * A mean ± error would describe no value that there is. null where they do not.
+ */
+export function twoPeaks(values: Numbers, least: number): Peaks | null {
+  requireFinite('twoPeaks', values);
+  const sorted = Float64Array.from(values).sort();
+  let split = 1;
+  const gapAt = (i: number): number => sorted[i] - sorted[i - 1];
+  for (let i = 2; i < sorted.length; i += 1) if (gapAt(i) > gapAt(split)) split = i;
+  if (sorted.length < 2) return null;
+  const widest = Math.max(sorted[split - 1] - sorted[0], sorted[sorted.length - 1] - sorted[split]);
+  if (gapAt(split) < least || gapAt(split) <= widest) return null;
+  return { lower: [...sorted.subarray(0, split)], upper: [...sorted.subarray(split)] };
+}
