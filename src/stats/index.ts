@@ -31,7 +31,7 @@ export {
   exactInterval,
   fisherExact,
   type ProportionInterval,
-  type Tally,
+  type Successes,
   wilsonInterval,
 } from './proportion.ts';
 export { rankAverage } from './rank.ts';

@@ -57,7 +57,7 @@ export function exactInterval(successes: number, n: number, confidence = 0.95): 
 }
 
 /** Successes of trials. */
-export interface Tally {
+export interface Successes {
   readonly successes: number;
   readonly n: number;
 }
@@ -66,7 +66,7 @@ export interface Tally {
  * Fisher's exact test that two independent proportions are equal, given the sum of successes. `greater`: the first is larger. Two-sided:
  * the probability of all tables that are no likelier than this one, as in R's fisher.test.
  */
-export function fisherExact(first: Tally, second: Tally, alternative: Alternative = 'two-sided'): number {
+export function fisherExact(first: Successes, second: Successes, alternative: Alternative = 'two-sided'): number {
   for (const { successes, n } of [first, second]) {
     requireCount('fisherExact n', n);
     requireSuccesses('fisherExact', successes, n);
