@@ -63,5 +63,5 @@ export {
   logRankTest,
   medianTime,
   type SurvivalPoint,
-  type Waiting,
+  type Wait,
 } from './survival.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { UserError } from '../base/errors.ts';
-import { kaplanMeier, logRankTest, medianTime, type Waiting } from './survival.ts';
+import { kaplanMeier, logRankTest, medianTime, type Wait } from './survival.ts';
 
-const waits = (times: readonly number[], happened: boolean): Waiting[] => times.map((time) => ({ time, happened }));
+const waits = (times: readonly number[], happened: boolean): Wait[] => times.map((time) => ({ time, happened }));
 
 // Freireich et al. 1963: weeks of remission in leukaemia under 6-mercaptopurine and under placebo.
 const treated = [

@@ -9,7 +9,7 @@ import { normalCdf, normalQuantile } from './normal.ts';
 import type { Interval } from './summary.ts';
 
 /** `happened` false: the unit was watched until `time`, and nothing had happened. */
-export interface Waiting {
+export interface Wait {
   readonly time: number;
   readonly happened: boolean;
 }
@@ -23,7 +23,7 @@ export interface SurvivalPoint extends Interval {
 }
 
 /** A point at each time with an event, in order. */
-export function kaplanMeier(units: readonly Waiting[], confidence = 0.95): readonly SurvivalPoint[] {
+export function kaplanMeier(units: readonly Wait[], confidence = 0.95): readonly SurvivalPoint[] {
   requireLevel('kaplanMeier', confidence);
   requireTimes('kaplanMeier', units);
   const z = normalQuantile((1 + confidence) / 2);
@@ -46,7 +46,7 @@ function logLogInterval(share: number, greenwood: number, z: number): Interval {
 }
 
 /** The first time at which at most half are without an event; null where more than half never had one. */
-export function medianTime(units: readonly Waiting[]): number | null {
+export function medianTime(units: readonly Wait[]): number | null {
   return kaplanMeier(units).find(({ share }) => share <= 0.5)?.time ?? null;
 }
 
@@ -59,7 +59,7 @@ export interface LogRankTest {
 }
 
 /** Two-sided. Groups without any event between them are not told apart: the p-value is 1. */
-export function logRankTest(first: readonly Waiting[], second: readonly Waiting[]): LogRankTest {
+export function logRankTest(first: readonly Wait[], second: readonly Wait[]): LogRankTest {
   requireTimes('logRankTest', first);
   requireTimes('logRankTest', second);
   const all = [...first, ...second];
@@ -75,7 +75,7 @@ export function logRankTest(first: readonly Waiting[], second: readonly Waiting[
   return { observed, expected, chiSquare, pValue: Math.min(1, 2 * normalCdf(-Math.sqrt(chiSquare))) };
 }
 
-function requireTimes(call: string, units: readonly Waiting[]): void {
+function requireTimes(call: string, units: readonly Wait[]): void {
   const times = units.map(({ time }) => time);
   requireFinite(call, times);
   const negative = times.find((time) => time < 0);
@@ -83,15 +83,15 @@ function requireTimes(call: string, units: readonly Waiting[]): void {
   throw new UserError({ call, expected: 'times of at least 0', found: `${negative}` });
 }
 
-function eventTimes(units: readonly Waiting[]): number[] {
+function eventTimes(units: readonly Wait[]): number[] {
   return [...new Set(units.filter(({ happened }) => happened).map(({ time }) => time))].sort((a, b) => a - b);
 }
 
 /** Those whose time is not over before this one; a unit that is censored at a time was at risk at it. */
-function countAtRisk(units: readonly Waiting[], time: number): number {
+function countAtRisk(units: readonly Wait[], time: number): number {
   return units.filter((unit) => unit.time >= time).length;
 }
 
-function countEvents(units: readonly Waiting[], time: number): number {
+function countEvents(units: readonly Wait[], time: number): number {
   return units.filter((unit) => unit.happened && unit.time === time).length;
 }
