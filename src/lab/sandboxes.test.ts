@@ -38,3 +38,12 @@ it('one that is given back in the middle of a program is closed, and the program
   }
   await running;
 });
+
+it('programs that wait for a worker of a sandbox that is closed are refused, and start none', async () => {
+  const shelf = new SandboxShelf();
+  const borrowed = await shelf.borrow(options);
+  const running = expect(runRaw(borrowed.sandbox, 'while True: pass')).rejects.toThrow(/sandbox worker/);
+  const waiting = expect(runRaw(borrowed.sandbox, 'while True: pass')).rejects.toThrow(/an open sandbox, found closed/);
+  await borrowed[Symbol.asyncDispose]();
+  await Promise.all([running, waiting]);
+});

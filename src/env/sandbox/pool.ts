@@ -43,8 +43,7 @@ export class WorkerPool {
     return this.#idle.length === this.#workers;
   }
 
-  #take(): Promise<SandboxWorker | undefined> {
-    if (this.#idle.length > 0) return Promise.resolve(this.#idle.pop());
+  #turn(): Promise<SandboxWorker | undefined> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
@@ -54,7 +53,13 @@ export class WorkerPool {
     else next(worker);
   }
 
+  /** Nothing starts after the pool is closed: a program that waited for its turn would keep the process alive. */
+  #expectOpen(): void {
+    if (this.#closed) throw new GraderError({ call: 'sandbox execute', expected: 'an open sandbox', found: 'closed' });
+  }
+
   #renew(worker: SandboxWorker | undefined): SandboxWorker {
+    this.#expectOpen();
     if (worker !== undefined) return worker;
     const fresh = this.#start();
     this.#open.add(fresh);
@@ -67,8 +72,8 @@ export class WorkerPool {
   }
 
   async execute(program: () => Program): Promise<Ending> {
-    if (this.#closed) throw new GraderError({ call: 'sandbox execute', expected: 'an open sandbox', found: 'closed' });
-    let worker = await this.#take();
+    this.#expectOpen();
+    let worker = this.#idle.length > 0 ? this.#idle.pop() : await this.#turn();
     try {
       for (let attempt = 1; ; attempt += 1) {
         const current = this.#renew(worker);
