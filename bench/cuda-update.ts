@@ -17,10 +17,12 @@ import { drawTasks } from '../src/grpo/draw.ts';
 import { type Policy, steerPolicy } from '../src/grpo/policy.ts';
 import type { Task } from '../src/grpo/rollout.ts';
 import { policySampler } from '../src/grpo/sampler.ts';
-import { type StepContext, step } from '../src/grpo/step.ts';
+import type { StepContext } from '../src/grpo/stages.ts';
+import { step } from '../src/grpo/step.ts';
 import { armOf, builtinParts, openJudge, Resources, resolveBuiltin } from '../src/lab/index.ts';
 import { openRunDevice } from '../src/lab/run-device.ts';
 import { Decoder } from '../src/model/index.ts';
+import { Shards } from '../src/parallel/index.ts';
 import { PhaseClock } from '../src/run/clock.ts';
 import { grpoSettings } from '../src/run/settings.ts';
 import { type BenchItem, leetCodeFile, leetCodeGroups } from './grader-responses.ts';
@@ -143,6 +145,7 @@ const context: StepContext = {
   showPrompt: () => '',
   settings,
   pool: null,
+  shards: Shards.alone,
   decode: () => respond(),
   enter: (phase) => clock.enter(phase),
 };

@@ -15,9 +15,11 @@ import { seesNothing } from '../src/grpo/arm.ts';
 import type { Policy } from '../src/grpo/policy.ts';
 import type { Task } from '../src/grpo/rollout.ts';
 import { policySampler } from '../src/grpo/sampler.ts';
-import { type StepContext, step } from '../src/grpo/step.ts';
+import type { StepContext } from '../src/grpo/stages.ts';
+import { step } from '../src/grpo/step.ts';
 import { armOf, builtinParts, resolveBuiltin } from '../src/lab/index.ts';
 import { Decoder } from '../src/model/index.ts';
+import { Shards } from '../src/parallel/index.ts';
 import { PhaseClock } from '../src/run/clock.ts';
 import { planMemory } from '../src/run/index.ts';
 import { grpoSettings } from '../src/run/settings.ts';
@@ -107,6 +109,7 @@ async function measure(device: CudaDevice, decoder: Decoder, point: Point, plann
     showPrompt: () => '',
     settings,
     pool: null,
+    shards: Shards.alone,
     decode: () => '',
     enter: (phase) => clock.enter(phase),
   };

@@ -15,12 +15,14 @@ import type { Arm } from '../src/grpo/arm.ts';
 import type { Policy } from '../src/grpo/policy.ts';
 import type { Task } from '../src/grpo/rollout.ts';
 import { policySampler } from '../src/grpo/sampler.ts';
-import { type StepContext, step } from '../src/grpo/step.ts';
+import type { StepContext } from '../src/grpo/stages.ts';
+import { step } from '../src/grpo/step.ts';
 import { armOf, builtinParts, Resources, resolveBuiltin } from '../src/lab/index.ts';
 import { readTrainingInputs } from '../src/lab/inputs.ts';
 import { loadModel, modelOpener } from '../src/lab/model.ts';
 import { openRunDevice } from '../src/lab/run-device.ts';
 import type { ModelText } from '../src/model/index.ts';
+import { Shards } from '../src/parallel/index.ts';
 import { PhaseClock } from '../src/run/clock.ts';
 import { grpoSettings } from '../src/run/settings.ts';
 import { median } from '../src/stats/index.ts';
@@ -122,6 +124,7 @@ const context: Omit<StepContext, 'arm'> = {
   showPrompt: (tokens) => text.show(tokens),
   settings,
   pool: null,
+  shards: Shards.alone,
   decode: ({ length }) => textOf(text, length, `response_${written++}`),
   enter: (phase) => clock.enter(phase),
 };

@@ -1,7 +1,7 @@
 /** A run whose numbers are no longer finite stops with what happened and what to try; its last checkpoint stays as it is. */
 import { DeviceError, ShapeError, UserError } from '../base/index.ts';
 import type { GrpoSettings } from './settings.ts';
-import type { StepOutcome } from './step.ts';
+import type { StepOutcome } from './stages.ts';
 
 /** `update` is the one that was being made, from 1. */
 export function assertFinite(

@@ -5,26 +5,24 @@
  */
 import { DeviceError } from '../base/index.ts';
 import type { Rollout } from './rollout.ts';
+import type { GrpoSettings } from './settings.ts';
 
-export interface ParityInputs {
-  readonly rollouts: readonly Rollout[];
-  readonly logpOld: readonly Float32Array[];
-  readonly hashSampled: string;
-  readonly hashScored: string;
-  readonly tolerance: number;
-  readonly over: 'largest' | 'mean';
+export function assertSameAdapter(hashSampled: string, hashScored: string): void {
+  if (hashSampled === hashScored) return;
+  throw new DeviceError({
+    call: 'policy parity',
+    expected: `the adapter that sampled (${hashSampled.slice(0, 12)})`,
+    found: `another one when scoring (${hashScored.slice(0, 12)})`,
+    fix: 'The policy changed between sampling and scoring.',
+  });
 }
 
 /** Returns the largest difference seen. */
-export function assertParity({ rollouts, logpOld, hashSampled, hashScored, tolerance, over }: ParityInputs): number {
-  if (hashSampled !== hashScored) {
-    throw new DeviceError({
-      call: 'policy parity',
-      expected: `the adapter that sampled (${hashSampled.slice(0, 12)})`,
-      found: `another one when scoring (${hashScored.slice(0, 12)})`,
-      fix: 'The policy changed between sampling and scoring.',
-    });
-  }
+export function assertParity(
+  rollouts: readonly Rollout[],
+  logpOld: readonly Float32Array[],
+  { parityTolerance: tolerance, parityOver: over }: GrpoSettings['safety'],
+): number {
   let worst = 0;
   let sum = 0;
   let count = 0;

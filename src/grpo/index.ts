@@ -31,7 +31,7 @@ export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from 
 export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';
 export { type SteeringCell, steeringVector, sweepSteering } from './arms/steer.ts';
-export type { DrawnTask } from './draw.ts';
+export { type DrawnTask, drawTasks } from './draw.ts';
 export type {
   DirectionEvent,
   Expectation,
@@ -60,8 +60,8 @@ export { expectPromptsFit, sampleRollouts } from './sample.ts';
 export { policySampler, type SampleRequest, type Sampler } from './sampler.ts';
 export { type ComputeTable, type GrpoSettings, samplingSettings } from './settings.ts';
 export { shardedSampler } from './sharded.ts';
-export type { Phase, StepContext } from './step.ts';
-export { type StepOutcome, step } from './step.ts';
+export type { Phase, StepContext, StepOutcome } from './stages.ts';
+export { step } from './step.ts';
 export { type DemonstrationPool, expectCovered, isDemonstration } from './teacher.ts';
 export { Trainer, type TrainerState } from './train.ts';
 export {

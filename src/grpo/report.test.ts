@@ -3,7 +3,7 @@ import { task } from '../../test/grpo/tiny-policy.ts';
 import type { Route } from '../adapters/index.ts';
 import { commonestRoute, explainZero, rolloutRecords, stepEvent, stepExpectations } from './report.ts';
 import { type Rollout, rolloutId } from './rollout.ts';
-import type { StepOutcome } from './step.ts';
+import type { StepOutcome } from './stages.ts';
 import type { UpdateResult } from './update.ts';
 
 function rollout(group: number, member: number, length: number, changed: Partial<Rollout> = {}): Rollout {
@@ -43,6 +43,7 @@ const result: UpdateResult = {
 
 /** An update of three groups of two: the middle one is skipped, the last one has no hint and ends with a demonstration. */
 const outcome: StepOutcome = {
+  index: 0,
   rollouts: [
     rollout(0, 0, 2),
     rollout(0, 1, 4, { truncated: true }),

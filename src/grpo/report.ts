@@ -11,7 +11,7 @@ import type {
   WatchedCounts,
   ZeroSignal,
 } from './events.ts';
-import type { StepOutcome } from './step.ts';
+import type { StepOutcome } from './stages.ts';
 
 export interface StepNotes {
   readonly update: number;

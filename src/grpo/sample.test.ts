@@ -4,7 +4,7 @@ import { scaleOf } from '../adapters/policy-state.ts';
 import type { Scope } from '../engine/index.ts';
 import { seesNothing } from './arm.ts';
 import { drawTasks } from './draw.ts';
-import { assertParity } from './guard.ts';
+import { assertParity, assertSameAdapter } from './guard.ts';
 import { adapterHash, type Policy, scoreRollouts } from './policy.ts';
 import { sampleRollouts } from './sample.ts';
 import { policySampler } from './sampler.ts';
@@ -112,21 +112,22 @@ describe('sampling', () => {
     const hash = await adapterHash(policy);
     const score = async (state: (i: number) => number) =>
       (await scoreRollouts(policy, rollouts, state, tinySettings.compute)).logps;
-    const check = (logpOld: Float32Array[], hashScored = hash, over: 'largest' | 'mean' = 'largest') =>
-      assertParity({ rollouts, logpOld, hashSampled: hash, hashScored, tolerance: 2e-4, over });
+    const check = (logpOld: Float32Array[], parityOver: 'largest' | 'mean' = 'largest') =>
+      assertParity(rollouts, logpOld, { ...tinySettings.safety, parityTolerance: 2e-4, parityOver });
     const right = await score((i) => scaleOf(rollouts[i].sampled, policy.deployedScale));
     expect(check(right)).toBeLessThan(2e-4);
     const wrong = await score((i) =>
       scaleOf(rollouts[i].sampled === 'full' ? 'deployed' : 'full', policy.deployedScale),
     );
     expect(() => check(wrong)).toThrow(/the largest is .* at rollout .*sampler .*, scorer/);
-    expect(() => check(right, 'another')).toThrow('the adapter that sampled');
+    expect(() => assertSameAdapter(hash, 'another')).toThrow('the adapter that sampled');
+    expect(() => assertSameAdapter(hash, hash)).not.toThrow();
     const poisoned = right.map((own, i) => own.map((logp, t) => (i === 0 && t === 0 ? Number.NaN : logp)));
     expect(() => check(poisoned)).toThrow('found Infinity');
-    expect(() => check(poisoned, hash, 'mean')).toThrow('found Infinity');
-    expect(() => check(wrong, hash, 'mean')).toThrow('whose mean difference');
+    expect(() => check(poisoned, 'mean')).toThrow('found Infinity');
+    expect(() => check(wrong, 'mean')).toThrow('whose mean difference');
     const jump = right.map((own, i) => own.map((logp, t) => (i === 0 && t === 0 ? logp + 1e-3 : logp)));
     expect(() => check(jump)).toThrow('policy parity');
-    expect(check(jump, hash, 'mean')).toBeCloseTo(1e-3, 5);
+    expect(check(jump, 'mean')).toBeCloseTo(1e-3, 5);
   });
 });

@@ -13,8 +13,7 @@ interface ScoreContext {
   readonly policy: Policy;
   readonly arm: Arm;
   readonly settings: GrpoSettings;
-  /** The shards of the run; absent in a run without them. */
-  readonly shards?: Shards;
+  readonly shards: Shards;
 }
 
 /** What the policy's reading of rollouts gave. */
@@ -29,7 +28,7 @@ export interface OldScores {
   readonly passes: number;
 }
 
-/** The features of all rollouts, and log π_old where it comes from the same pass; in a run with shards, each rank makes those of its own. */
+/** The features of all rollouts, and log π_old where it comes from the same pass; each rank makes those of its own. */
 export function gatherFeatures(context: ScoreContext, rollouts: readonly Rollout[]): Promise<OldScores> {
   return scoreOldInShards(context, rollouts, (own) => readOwn(context, own));
 }

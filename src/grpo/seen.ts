@@ -3,7 +3,7 @@ import type { Seen, SeenRollouts } from './arm.ts';
 import { joinFeatures } from './policy.ts';
 import type { Rollout } from './rollout.ts';
 import type { OldScores } from './score.ts';
-import type { StepContext } from './step.ts';
+import type { StepContext } from './stages.ts';
 
 export function look(
   { policy, arm, showPrompt }: Pick<StepContext, 'policy' | 'arm' | 'showPrompt'>,

@@ -35,12 +35,12 @@ afterAll(() => {
   for (const { scope } of ranks) scope[Symbol.dispose]();
 });
 
-async function gradientsOn(size: number, given = inputs) {
+async function gradientsOn(size: number, given = inputs, count = 4) {
   const one = async (communicator: Communicator) => {
     const { policy } = ranks[communicator.rank];
     using optimiser = new AdamW(policy.adapter.parameters);
     const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings);
-    const result = await sumOverShards(new Shards(communicator, 4), optimiser, given, settings, accumulate);
+    const result = await sumOverShards(new Shards(communicator, count), optimiser, given, settings, accumulate);
     const gradients = await Promise.all(policy.adapter.parameters.map(({ gradient }) => readFloats(gradient)));
     return { ...result, gradients };
   };
@@ -53,6 +53,16 @@ describe('gradients over shards', () => {
     for (const size of [2, 4]) for (const rank of await gradientsOn(size)) expect(rank).toEqual(alone);
     expect(alone.rollouts).toHaveLength(inputs.rollouts.length);
     expect(alone.leaks).toEqual({ keep: 0, route: 0 });
+  });
+
+  it('of one shard are those of the whole batch from zero, byte for byte', async () => {
+    const { policy } = ranks[0];
+    using optimiser = new AdamW(policy.adapter.parameters);
+    optimiser.zeroGradients();
+    const whole = await accumulateGradients(policy, optimiser, inputs, settings);
+    const gradients = await Promise.all(policy.adapter.parameters.map(({ gradient }) => readFloats(gradient)));
+    expect(await gradientsOn(1, inputs, 1)).toEqual([{ ...whole, gradients }]);
+    expect((await gradientsOn(1))[0].gradients).not.toEqual(gradients);
   });
 
   it('are those of the whole batch but for rounding', async () => {

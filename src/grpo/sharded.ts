@@ -1,6 +1,6 @@
 /**
  * The work of an update in shards (src/parallel): every rank samples, scores and learns the prompts of its own shards, and what the
- * hooks and the report need is gathered in the order of the rollouts. A run without shards does all of it at once, as it always did.
+ * hooks and the report need is gathered in the order of the rollouts. A run that asks for no shards has one, which is everything.
  */
 import type { AdamW } from '../engine/index.ts';
 import { readFloats } from '../engine/index.ts';
@@ -11,9 +11,9 @@ import type { OldScores } from './score.ts';
 import type { GrpoSettings } from './settings.ts';
 import type { Accumulated, UpdateInputs } from './update.ts';
 
-/** The run's shards, if it has any, beside the number of prompts that they divide. */
+/** The run's shards, beside the number of prompts that they divide. */
 export interface Sharding {
-  readonly shards?: Shards;
+  readonly shards: Shards;
   readonly settings: Pick<GrpoSettings, 'sampling'>;
 }
 
@@ -42,45 +42,42 @@ export function shardedSampler(
 
 /** Does work on the rollouts of each shard of this rank, and returns that of all shards, in their order. */
 async function inShards<Rolled extends PromptedCompletion, Result>(
-  shards: Shards,
-  { sampling }: Pick<GrpoSettings, 'sampling'>,
+  { shards, settings: { sampling } }: Sharding,
   rollouts: readonly Rolled[],
   work: (own: readonly Rolled[]) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
   for (const shard of shards.own) {
     const own = rollouts.filter(({ group }) => shards.of(group, sampling.promptsPerStep) === shard);
-    if (own.length > 0) results.push(await work(own));
+    results.push(await work(own));
   }
   return (await shards.gather(results)).flat();
 }
 
 /** Scores rollouts, one number list each. */
 export async function scoreInShards<Rolled extends PromptedCompletion>(
-  { shards, settings }: Sharding,
+  sharding: Sharding,
   rollouts: readonly Rolled[],
   score: (own: readonly Rolled[]) => Promise<readonly Float32Array[]>,
 ): Promise<readonly Float32Array[]> {
-  return shards === undefined ? score(rollouts) : (await inShards(shards, settings, rollouts, score)).flat();
+  return (await inShards(sharding, rollouts, score)).flat();
 }
 
 export async function scoreOldInShards<Rolled extends PromptedCompletion>(
-  { shards, settings }: Sharding,
+  sharding: Sharding,
   rollouts: readonly Rolled[],
   score: (own: readonly Rolled[]) => Promise<OldScores>,
 ): Promise<OldScores> {
-  if (shards === undefined) return score(rollouts);
-  const parts = await inShards(shards, settings, rollouts, score);
-  const condensed = parts.flatMap((part) => part.condensed ?? []);
+  const parts = await inShards(sharding, rollouts, score);
   return {
     logpOld: parts.flatMap(({ logpOld }) => logpOld),
     features: parts.flatMap(({ features }) => features),
-    condensed: condensed.length === 0 && parts.every((part) => part.condensed === null) ? null : condensed,
+    condensed: parts.some((part) => part.condensed === null) ? null : parts.flatMap((part) => part.condensed ?? []),
     passes: parts.reduce((sum, { passes }) => sum + passes, 0),
   };
 }
 
-/** Makes the gradients of each shard from zero, sums them in the tree over shards, and gives every rank the sum. */
+/** Makes the gradients of each shard from zero, sums them in the tree over shards, and gives every rank the sum. One shard needs no copy. */
 export async function sumOverShards(
   shards: Shards,
   optimiser: AdamW,
@@ -88,6 +85,10 @@ export async function sumOverShards(
   { sampling }: GrpoSettings,
   accumulate: (own: UpdateInputs) => Promise<Accumulated>,
 ): Promise<Accumulated> {
+  if (shards.count === 1) {
+    optimiser.zeroGradients();
+    return accumulate(inputs);
+  }
   const parts: Accumulated[] = [];
   const summed = await shards.sum(async (shard) => {
     optimiser.zeroGradients();

@@ -9,7 +9,7 @@ import { absorb } from './arms/plain.ts';
 import { drawTasks } from './draw.ts';
 import { steerPolicy } from './policy.ts';
 import type { Sampler } from './sampler.ts';
-import type { StepOutcome } from './step.ts';
+import type { StepOutcome } from './stages.ts';
 
 let lab: TinyLab;
 beforeAll(async () => {

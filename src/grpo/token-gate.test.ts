@@ -6,6 +6,7 @@ import { gradientFeatures } from '../adapters/features.ts';
 import type { TokenPair } from '../adapters/pair-inputs.ts';
 import { AdamW, Scope } from '../engine/index.ts';
 import { Gate, haarDirection, scoreRows } from '../gates/index.ts';
+import { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
 import type { Arm, ArmTools, GradedRollouts } from './arm.ts';
 import { activation, gateSettings, gateSettingsOf, gradient } from './arms/gated.ts';
@@ -183,6 +184,7 @@ function trainerOf(arm: Arm, optimiser: AdamW, updates: number): Trainer {
     stopTokens: [0],
     vocabulary: tinyVocabulary,
     pool: null,
+    shards: Shards.alone,
     decode: () => '',
     showPrompt: () => '',
     enter: () => {},

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makePolicy, task, tinyVocabulary, tinyWith } from '../../test/grpo/tiny-policy.ts';
 import { AdamW, type Scope } from '../engine/index.ts';
 import { Gate } from '../gates/index.ts';
+import { Shards } from '../parallel/index.ts';
 import { type Arm, seesNothing } from './arm.ts';
 import { gateArm } from './arms/gate.ts';
 import type { Policy } from './policy.ts';
@@ -51,6 +52,7 @@ function trainerOf(arm: Arm, optimiser: AdamW, updates: number): Trainer {
     stopTokens: [0],
     vocabulary: tinyVocabulary,
     pool: null,
+    shards: Shards.alone,
     decode: () => '',
     showPrompt: () => '',
     enter: () => {},

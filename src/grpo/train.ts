@@ -12,7 +12,8 @@ import { retainHeal } from './heal.ts';
 import { scoreRollouts } from './policy.ts';
 import { rolloutRecords, stepEvent, stepExpectations } from './report.ts';
 import type { PromptedCompletion } from './rollout.ts';
-import { type StepContext, step } from './step.ts';
+import type { StepContext } from './stages.ts';
+import { step } from './step.ts';
 import { Tripwire, type TripwireState } from './tripwire.ts';
 import { stepOptions } from './update.ts';
 

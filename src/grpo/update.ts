@@ -15,7 +15,7 @@ import {
   warmupCosine,
 } from '../engine/index.ts';
 import { type Span, scoreGroups } from '../model/index.ts';
-import type { Shards } from '../parallel/index.ts';
+import { Shards } from '../parallel/index.ts';
 import { average } from '../stats/index.ts';
 import { checkTerm } from './answers.ts';
 import type { Arm } from './arm.ts';
@@ -68,7 +68,7 @@ export interface UpdateContext {
   readonly settings: GrpoSettings;
   /** Updates completed when the optimiser's moments began at zero; default: 0. */
   readonly momentsFrom?: number;
-  /** The shards that gradients are summed over; absent in a run without them. */
+  /** The shards that gradients are summed over; default: one. */
   readonly shards?: Shards;
   /** Is told log π_old of all rollouts before the policy changes; what it throws ends the update. */
   readonly confirm?: (logpOld: readonly Float32Array[]) => void;
@@ -76,18 +76,14 @@ export interface UpdateContext {
 
 /** `step` counts updates from 0. */
 export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs, step: number): Promise<UpdateResult> {
-  const { policy, optimiser, arm, settings, momentsFrom = 0, shards, confirm } = context;
+  const { policy, optimiser, arm, settings, momentsFrom = 0, shards = Shards.alone, confirm } = context;
   const { epochs } = settings.loss;
   const { learningRate: highest, warmupUpdates } = settings.optimiser;
   const learningRate = highest * warmupCosine(step, warmupUpdates, settings.updates);
   let result: UpdateResult | undefined;
   let known = inputs;
   const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings, arm);
-  const makeGradients = () => {
-    if (shards !== undefined) return sumOverShards(shards, optimiser, known, settings, accumulate);
-    optimiser.zeroGradients();
-    return accumulate(known);
-  };
+  const makeGradients = () => sumOverShards(shards, optimiser, known, settings, accumulate);
   for (let epoch = 0; epoch < epochs; epoch++) {
     const { loss, rollouts, leaks, logpOld } = await makeGradients();
     if (epoch === 0) confirm?.(logpOld);

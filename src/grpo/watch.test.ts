@@ -4,7 +4,7 @@ import { plainArm, TinyLab } from '../../test/grpo/tiny-lab.ts';
 import { checkWatched } from './answers.ts';
 import { type Arm, absorbAll, type GradedRollouts, type ScoredRollouts, type Watched } from './arm.ts';
 import { rolloutRecords, stepEvent } from './report.ts';
-import type { Phase } from './step.ts';
+import type { Phase } from './stages.ts';
 
 let lab: TinyLab;
 beforeAll(async () => {

@@ -4,7 +4,7 @@
  */
 import type { TokenPair } from '../adapters/index.ts';
 import { AdamW, Scope } from '../engine/index.ts';
-import { createGrader, type Problem } from '../env/index.ts';
+import type { Problem } from '../env/index.ts';
 import type { Splits } from '../env/sources/index.ts';
 import {
   type Arm,
@@ -112,8 +112,8 @@ export interface Assembly {
   /** The pairs that the policy wrote itself; null for an arm that asked for none. */
   readonly generated: GeneratedPairs | null;
   readonly arm: Arm;
-  /** How the run is divided among ranks; null for a run without shards. */
-  readonly shards: Shards | null;
+  /** How the run is divided among ranks. */
+  readonly shards: Shards;
 }
 
 export interface AssembleOptions {
@@ -123,7 +123,7 @@ export interface AssembleOptions {
   /** The folder of the run, for what its arm keeps there; null where nothing is recorded. */
   readonly folder?: string | null;
   /** How the run is divided among ranks; default: as the config says, in this process alone. */
-  readonly shards?: Shards | null;
+  readonly shards?: Shards;
   /** Ends the making of the adapter's factors, with its reason. */
   readonly signal?: AbortSignal | undefined;
   /** The clock of the run's start; default: one that begins now. */
@@ -190,9 +190,9 @@ export async function assemble(
     arm,
     settings,
     tasks,
-    sampler: shards === null ? samplerOf(policy) : shardedSampler(samplerOf(policy), shards, settings),
-    grader: shards === null ? createGrader(judge, ledger.sink) : shardedGrader(judge, ledger, shards, config),
-    ...(shards === null ? {} : { shards }),
+    sampler: shardedSampler(samplerOf(policy), shards, settings),
+    grader: shardedGrader(judge, ledger, shards, config),
+    shards,
     pool,
     stopTokens: text.stopTokens,
     vocabulary,

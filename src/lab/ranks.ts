@@ -1,6 +1,6 @@
 /**
  * A run on several ranks, as the lab puts it together: what all ranks must have in common, the grader that judges a rank's own rollouts
- * and gathers the verdicts of the others, and who writes. A run without shards has one process, which does everything.
+ * and gathers the verdicts of the others, and who writes. A run in one process does everything.
  */
 import { UserError } from '../base/index.ts';
 import { hashCode, readVersion } from '../base/node/index.ts';
@@ -19,10 +19,10 @@ export function withShards(config: RunConfig): RunConfig {
   return config.parallel.shards > 0 ? config : { ...config, parallel: { ...config.parallel, shards: usualShards } };
 }
 
-/** The shards of a config among these ranks; null for a run without shards, which no second rank can take part in. */
-export function openShards({ parallel }: RunConfig, communicator: Communicator = alone): Shards | null {
+/** The shards of a config among these ranks. A run that asks for none has one, which no second rank can take part in. */
+export function openShards({ parallel }: RunConfig, communicator: Communicator = alone): Shards {
   if (parallel.shards > 0) return new Shards(communicator, parallel.shards);
-  if (communicator.size === 1) return null;
+  if (communicator.size === 1) return Shards.alone;
   throw new UserError({
     call: `train on ${communicator.size} ranks`,
     expected: 'a run with parallel.shards above 0',
@@ -32,22 +32,13 @@ export function openShards({ parallel }: RunConfig, communicator: Communicator =
 }
 
 /** Whether this process writes the files of the run. */
-export function isWriter(shards: Shards | null): boolean {
-  return shards === null || shards.communicator.rank === 0;
-}
-
-/** What the writer finds, on every rank. */
-export async function fromWriter<Found>(shards: Shards | null, find: () => Promise<Found>): Promise<Found> {
-  return shards === null ? find() : shards.fromFirst(find);
-}
-
-export async function allArrived(shards: Shards | null): Promise<void> {
-  await shards?.communicator.barrier();
+export function isWriter({ communicator }: Shards): boolean {
+  return communicator.rank === 0;
 }
 
 /** Refuses ranks that run other code or another config, before anything is opened. */
-export async function expectSameProgram(shards: Shards | null, config: RunConfig): Promise<void> {
-  if (shards === null || shards.communicator.size === 1) return;
+export async function expectSameProgram(shards: Shards, config: RunConfig): Promise<void> {
+  if (shards.ranks === 1) return;
   await shards.expectSame('the version', `${readVersion()} on Node ${process.version}`);
   await shards.expectSame('the code', hashCode());
   await shards.expectSame('the config', configHash(config));

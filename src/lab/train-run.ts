@@ -39,15 +39,7 @@ import { makePool } from './make-pool.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
 import { expectIsolatedPairs } from './pairs.ts';
 import type { Warn } from './problems.ts';
-import {
-  allArrived,
-  expectSameInputs,
-  expectSameProgram,
-  fromWriter,
-  isWriter,
-  meetingOf,
-  openShards,
-} from './ranks.ts';
+import { expectSameInputs, expectSameProgram, isWriter, meetingOf, openShards } from './ranks.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
 import { Resources } from './resources.ts';
 import { warmDevice } from './run-device.ts';
@@ -81,7 +73,7 @@ export async function trainRun(config: RunConfig, run: RunDirectory, options: Tr
     const shards = await sinks.guard(async () => openShards(config, options.communicator));
     await sinks.guard(() => expectSameProgram(shards, config));
     using _lock = writes ? await sinks.guard(async () => run.lock()) : null;
-    const found = await fromWriter(shards, async () => ({ sealed: run.isSealed(), begun: run.hasManifest() }));
+    const found = await shards.fromFirst(async () => ({ sealed: run.isSealed(), begun: run.hasManifest() }));
     if (found.sealed) return writes ? await finishSealed(run, sinks) : { end: 'finished', holds: true };
     const result = await trainOpen(config, run, { ...options, shards, begun: found.begun }, sinks);
     if (writes && result.end !== 'interrupted') await sealRun(run);
@@ -132,7 +124,7 @@ async function finishSealed(run: RunDirectory, sinks: SinkGroup): Promise<TrainR
 }
 
 interface OpenOptions extends TrainOptions {
-  readonly shards: Shards | null;
+  readonly shards: Shards;
   /** Whether the run has a manifest. */
   readonly begun: boolean;
 }
@@ -193,7 +185,7 @@ async function prepare(
   const warming = warmDevice(config, resources);
   const read = withOwnPool(config, run, await readTrainingInputs(config, resources, warn, options));
   if (writes && begun === null && read.pool === run.madePool) await makePool(config, read, run.madePool, warn);
-  await allArrived(shards);
+  await shards.communicator.barrier();
   clock.done('inputs');
   const data = await dataIdentityOf(config, read);
   const whole = async () => ({ ...data, ...(await modelIdentityOf(read)) });
@@ -206,7 +198,8 @@ async function prepare(
   await warming;
   const inputs = await placeInputs(config, read, resources, warn, clock);
   if (begun !== null) await compareDevices(begun, inputs.files.device, warn);
-  if (shards !== null) await expectSameInputs(shards, await whole(), byteIdentity(describeDevice(inputs.files.device)));
+  if (shards.ranks > 1)
+    await expectSameInputs(shards, await whole(), byteIdentity(describeDevice(inputs.files.device)));
   const ledger = resources.use(new VerdictLedger(writes ? run.ledger('verdicts') : null));
   const initial = checkedInitial(own === null && parent !== null ? RunDirectory.open(parent.run) : run);
   const assembly = await assemble(config, inputs, ledger, resources, {
@@ -216,7 +209,7 @@ async function prepare(
   if (own !== null) assembly.trainer.restore(own.state);
   else if (start !== null && parent !== null) assembly.trainer.restore(forkState(start.state, parent, config));
   // A run exists from here on: whatever was wrong before, on any rank, left nothing behind.
-  await allArrived(shards);
+  await shards.communicator.barrier();
   const { generated } = assembly;
   if (writes && begun === null)
     await run.writeManifest(await makeManifest(config, run, inputs, await whole(), parent, assembly));
@@ -230,8 +223,8 @@ async function prepare(
 }
 
 /** Loads the last checkpoint of a run, if it has one, and cuts the growing files back to it once they are known to be whole. */
-async function goOn(run: RunDirectory, shards: Shards | null): Promise<LoadedCheckpoint | null> {
-  const last = await fromWriter(shards, async () => run.listCheckpoints().at(-1) ?? null);
+async function goOn(run: RunDirectory, shards: Shards): Promise<LoadedCheckpoint | null> {
+  const last = await shards.fromFirst(async () => run.listCheckpoints().at(-1) ?? null);
   const own = last === null ? null : await loadCheckpoint(run, last);
   if (!isWriter(shards)) return own;
   if (last !== null) expectGrown(run, last);
@@ -277,7 +270,7 @@ export async function drive(
   };
   const { adapter } = policy;
   const { checkpointEvery, keepState, storeFeatures, storeTokens } = config.output;
-  const meeting = shards === null || shards.communicator.size === 1 ? null : meetingOf(shards, policy);
+  const meeting = shards.ranks === 1 ? null : meetingOf(shards, policy);
   if (meeting !== null && !isWriter(shards)) {
     const end = await followRun({ trainer, signal, checkpointEvery, ...meeting, sinks: [expectations, ...sinks] });
     return { end, holds };

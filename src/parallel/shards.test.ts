@@ -30,6 +30,18 @@ describe('the sum over shards', () => {
   });
 });
 
+describe('the shard of a run alone', () => {
+  it('is everything: what is gathered, made or found once is the value itself', async () => {
+    const { alone: shards } = Shards;
+    const value = { kept: () => 1 };
+    expect(shards.own).toEqual([0]);
+    expect([0, 3, 7].map((prompt) => shards.of(prompt, 8))).toEqual([0, 0, 0]);
+    expect((await shards.gather(value))[0]).toBe(value);
+    expect(await shards.fromFirst(async () => value)).toBe(value);
+    await shards.expectSame('the adapter', 'any');
+  });
+});
+
 describe('shards of ranks', () => {
   it('every prompt has one owner, and ranks own prompts one after another', () => {
     for (const size of [1, 2, 4, 8]) {

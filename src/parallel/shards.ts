@@ -7,9 +7,11 @@
  */
 import { deserialize, serialize } from 'node:v8';
 import { UserError } from '../base/index.ts';
-import type { Communicator } from './communicator.ts';
+import { alone, type Communicator } from './communicator.ts';
 
 export class Shards {
+  /** The one shard of a run in one process that asked for none. */
+  static readonly alone = new Shards(alone, 1);
   readonly communicator: Communicator;
   readonly count: number;
 
@@ -17,6 +19,10 @@ export class Shards {
     expectDivision(communicator.size, count);
     this.communicator = communicator;
     this.count = count;
+  }
+
+  get ranks(): number {
+    return this.communicator.size;
   }
 
   /** The shards of this rank, in order. */
@@ -38,12 +44,14 @@ export class Shards {
 
   /** The values of every rank, in the order of ranks, which is that of the shards. */
   async gather<Value>(own: Value): Promise<Value[]> {
+    if (this.ranks === 1) return [own];
     const bytes = await this.communicator.allGather(serialize(own));
     return bytes.map((each) => deserialize(each) as Value);
   }
 
   /** What rank 0 makes, on every rank: for work that must be done once, such as asking an endpoint. */
   async fromFirst<Value>(make: () => Promise<Value>): Promise<Value> {
+    if (this.ranks === 1) return make();
     const { rank } = this.communicator;
     const bytes = await this.communicator.broadcast(0, rank === 0 ? serialize(await make()) : new Uint8Array());
     return deserialize(bytes) as Value;

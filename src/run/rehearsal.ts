@@ -24,6 +24,7 @@ import {
   type Watched,
 } from '../grpo/index.ts';
 import type { Generation } from '../model/index.ts';
+import { Shards } from '../parallel/index.ts';
 import type { Rehearsal } from './memory.ts';
 import type { RunConfig } from './schema.ts';
 import { grpoSettings } from './settings.ts';
@@ -71,6 +72,7 @@ export async function rehearseUpdate(
     settings,
     tasks: longestTasks(opened.prompt === undefined ? tasks : tasks.map(asLongest), promptsPerStep),
     pool: null,
+    shards: Shards.alone,
     stopTokens: [],
     vocabulary: policy.decoder.config.vocabSize,
     decode: () => '',

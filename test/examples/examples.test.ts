@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, vi } from 'vitest';
-import { resolveConfig, train } from '../../src/lab/index.ts';
+import type { StepEvent } from '../../src/grpo/index.ts';
+import { resolveConfig, type Sink, shippedRecipe, train } from '../../src/lab/index.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { RunDirectory, readRollouts } from '../../src/run/index.ts';
 import { readTensors } from '../../src/run/tensor-file.ts';
@@ -49,6 +50,23 @@ describe('programs', () => {
     expect(read).toMatch(
       /^activation Otsu keeps praised, seed 7, without labels\nupdate 1: .*\nupdate 2: .*\nrouted: \d+ hacks and \d+ others$/,
     );
+  });
+
+  it('the method, written out: after every update the adapter that the trainer has', async () => {
+    const method = ['seed=7', 'arm.warmupRows=8', 'arm.refreshEvery=2', ...tiny];
+    const text = await printed(() => import('../../examples/the-method.ts'), '4', ...method);
+    const written = text
+      .split('\n')
+      .map((line) => line.match(/^update \d: .*routed (\d+) of (\d+), adapter (\w{64})$/));
+    const { config } = await resolveConfig(shippedRecipe('micro-activation'), ['updates=4', ...method]);
+    const steps: StepEvent[] = [];
+    const event: Sink['event'] = (told) => void (told.kind === 'step' && steps.push(told));
+    await train(config, join(home, 'method'), { sinks: [{ name: 'steps', event }] });
+    expect(written.map((line) => line?.[1])).toEqual(steps.map(({ routes }) => `${routes.route}`));
+    // A step event has the adapter that sampled, which is the one after the update before.
+    expect(written.slice(0, -1).map((line) => line?.[3])).toEqual(steps.slice(1).map(({ adapterHash }) => adapterHash));
+    expect(steps.reduce((sum, { routes }) => sum + routes.route, 0)).toBeGreaterThan(0);
+    expect(steps.reduce((sum, { routes }) => sum + routes.keep, 0)).toBeGreaterThan(0);
   });
 
   it('an own sink', async () => {

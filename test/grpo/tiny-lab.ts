@@ -10,10 +10,11 @@ import { type Arm, seesNothing } from '../../src/grpo/arm.ts';
 import { type Policy, scoreRollouts, steerPolicy } from '../../src/grpo/policy.ts';
 import type { Rollout } from '../../src/grpo/rollout.ts';
 import { policySampler, type SampleRequest, type Sampler } from '../../src/grpo/sampler.ts';
-import { type Phase, type StepContext, type StepOutcome, step } from '../../src/grpo/step.ts';
+import type { Phase, StepContext, StepOutcome } from '../../src/grpo/stages.ts';
+import { step } from '../../src/grpo/step.ts';
 import type { DemonstrationPool } from '../../src/grpo/teacher.ts';
 import { accumulateGradients, type UpdateInputs } from '../../src/grpo/update.ts';
-import type { Shards } from '../../src/parallel/index.ts';
+import { Shards } from '../../src/parallel/index.ts';
 import { makePolicy, type SettingsChanges, task, tinyConfig, tinyVocabulary, tinyWith } from './tiny-policy.ts';
 
 export const plainArm: Arm = { sees: seesNothing };
@@ -30,7 +31,7 @@ export interface TinyOptions {
   readonly pool?: DemonstrationPool | null;
   /** Wraps the policy's own sampler. */
   readonly through?: (sampler: Sampler) => Sampler;
-  /** How the update is divided among ranks; absent: not at all. */
+  /** How the update is divided among ranks; default: not at all. */
   readonly shards?: Shards;
   /** Is told every phase that begins. */
   readonly enter?: (phase: Phase) => void;
@@ -120,7 +121,7 @@ export class TinyLab {
         clock.enter(phase);
         options.enter?.(phase);
       },
-      ...(options.shards === undefined ? {} : { shards: options.shards }),
+      shards: options.shards ?? Shards.alone,
     };
     const undo = await this.#remember();
     try {

@@ -4,8 +4,9 @@ import type { Arm } from '../../src/grpo/arm.ts';
 import type { TrainEvent } from '../../src/grpo/events.ts';
 import type { Policy } from '../../src/grpo/policy.ts';
 import { policySampler } from '../../src/grpo/sampler.ts';
-import type { StepContext } from '../../src/grpo/step.ts';
+import type { StepContext } from '../../src/grpo/stages.ts';
 import { Trainer, type TrainerState } from '../../src/grpo/train.ts';
+import { Shards } from '../../src/parallel/index.ts';
 import { makePolicy, task, tinyVocabulary, tinyWith } from './tiny-policy.ts';
 
 export interface Ended {
@@ -31,6 +32,7 @@ export async function trainTiny(
     sampler: policySampler(policy, settings.compute),
     grader: { grade: async (given) => Float32Array.from(given, ({ completion }) => completion.length % 5) },
     pool: null,
+    shards: Shards.alone,
     stopTokens: [0],
     vocabulary: tinyVocabulary,
     decode: (tokens) => Array.from(tokens).join(' '),

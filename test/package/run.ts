@@ -118,14 +118,19 @@ function checkExamples(folder: string, node: string, label: string): void {
       if (!out.includes('finished: 2 updates')) throw new Error(out);
     });
   }
-  for (const name of ['train-an-arm.ts', 'read-a-run.ts', 'own-sink.ts', 'own-judge.ts']) {
+  const programs = {
+    'train-an-arm.ts': ['arm', '2', '8'],
+    'read-a-run.ts': ['arm'],
+    'own-sink.ts': ['csv', '2'],
+    'own-judge.ts': ['judged', '2', '8'],
+    'the-method.ts': ['2'],
+  };
+  for (const [name, args] of Object.entries(programs)) {
     check(`${label}: examples/${name}`, () => {
       const program = join(at, name.replace(/\.ts$/, '.mjs'));
       writeFileSync(program, stripTypeScriptTypes(readFileSync(join(at, name), 'utf8')));
-      const folder = { 'own-sink.ts': 'csv', 'own-judge.ts': 'judged' }[name] ?? 'arm';
-      const limit = name === 'own-sink.ts' ? [] : ['8'];
-      const out = run(at, node, program, folder, '2', ...limit);
-      if (!/hacks|csv|expected ones/.test(out)) throw new Error(out);
+      const out = run(at, node, program, ...args);
+      if (!/hacks|csv|expected ones|update 2: .* adapter/.test(out)) throw new Error(out);
     });
   }
 }

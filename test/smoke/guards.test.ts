@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readFloats } from '../../src/engine/index.ts';
 import { exploitProgram } from '../../src/env/micro/exploits.ts';
-import type { Phase } from '../../src/grpo/step.ts';
+import type { Phase } from '../../src/grpo/stages.ts';
 import type { Assembly } from '../../src/lab/index.ts';
 import type { RunDirectory } from '../../src/run/directory.ts';
 import { Lab } from './lab.ts';

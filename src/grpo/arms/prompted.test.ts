@@ -5,7 +5,7 @@ import { tokens } from '../../../test/grpo/tiny-policy.ts';
 import type { ArmTools } from '../arm.ts';
 import { openArm } from '../open-arm.ts';
 import type { Sampler } from '../sampler.ts';
-import type { StepOutcome } from '../step.ts';
+import type { StepOutcome } from '../stages.ts';
 import { inoculation, recontextualisation } from './prompted.ts';
 
 let lab: TinyLab;
