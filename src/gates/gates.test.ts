@@ -139,6 +139,20 @@ describe('the buffer', () => {
     expect(cuts?.high).toBeLessThanOrEqual(-1);
     expect(routes).toEqual(['keep']);
   });
+
+  it('scores what it holds as the gate scores rollouts: under the cosine, long rows do not move the cuts', () => {
+    const plane = { modules: 1, rank: 2, data: Float32Array.of(1, 0) };
+    const cutsOf = (length: number, score: GateSettings['score']) => {
+      const gate = new Gate({ ...settings, score, tail: 0.25 }, plane);
+      const angles = [0, 0.5, 1, 1.5, 2, 2.5, 3];
+      return decide(gate, features(angles.map((angle) => [length * Math.cos(angle), length * Math.sin(angle)]))).cuts;
+    };
+    const [short, long] = [cutsOf(1, 'cosine'), cutsOf(100, 'cosine')];
+    expect(long?.low).toBeCloseTo(short?.low ?? Number.NaN, 5);
+    expect(long?.high).toBeCloseTo(short?.high ?? Number.NaN, 5);
+    expect(Math.abs(long?.high ?? Number.NaN)).toBeLessThanOrEqual(1);
+    expect(cutsOf(100, 'dot')?.high).toBeCloseTo(100 * (short?.high ?? Number.NaN), 3);
+  });
 });
 
 describe('quantile calibration', () => {

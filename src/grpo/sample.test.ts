@@ -55,8 +55,14 @@ describe('sampling', () => {
     { task: task('a'), hackable: true },
     { task: task('b'), hackable: false },
   ];
-  const sample = (step: number, pool: DemonstrationPool | null = null, offStep = 0, late: number | null = null) =>
-    sampleRollouts(drawn, step, {
+  const sample = (
+    step: number,
+    pool: DemonstrationPool | null = null,
+    offStep = 0,
+    late: number | null = null,
+    tasks = drawn,
+  ) =>
+    sampleRollouts(tasks, step, {
       sampler: policySampler(policy, { ...tinySettings.compute, readEvery: 2 }),
       arm: { sees: seesNothing },
       settings: tinyWith({ teacher: { offStep }, sampling: { deployedSamplingLate: late } }),
@@ -81,6 +87,14 @@ describe('sampling', () => {
     expect(await sample(3)).toEqual(rollouts);
     expect((await sample(4)).map(({ text }) => text)).not.toEqual(rollouts.map(({ text }) => text));
     for (const { truncated, tokens: own } of rollouts) expect(truncated).toBe(own.at(-1) !== 0);
+  });
+
+  it('groups of the same prompt draw with noise of their own: no completion of a group is the copy of another group', async () => {
+    const rollouts = await sample(3, null, 0, null, [drawn[0], drawn[0]]);
+    const textsOf = (of: number): string[] => rollouts.filter(({ group }) => group === of).map(({ text }) => text);
+    expect(textsOf(0)).toHaveLength(4);
+    expect(textsOf(1)).not.toEqual(textsOf(0));
+    for (const [member, text] of textsOf(0).entries()) expect(textsOf(1)[member]).not.toBe(text);
   });
 
   it('another share in deployed state from the middle of the updates on', async () => {

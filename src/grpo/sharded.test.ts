@@ -65,6 +65,26 @@ describe('gradients over shards', () => {
     expect((await gradientsOn(1))[0].gradients).not.toEqual(gradients);
   });
 
+  it('the leak that is told is the worst of any shard, so that one shard cannot hide behind the others', async () => {
+    const worst = async (size: number) => {
+      const one = async (communicator: Communicator) => {
+        const { policy } = ranks[communicator.rank];
+        using optimiser = new AdamW(policy.adapter.parameters);
+        // The third shard, which has the third prompt, leaks; the last has nothing to keep.
+        const accumulate = async (own: UpdateInputs) => {
+          const [{ group }] = own.rollouts;
+          const leaks = { keep: group === 4 ? null : group === 2 ? 0.5 : 0, route: group === 2 ? 0 : 0.25 };
+          return { loss: 0, rollouts: [], logpOld: [], leaks };
+        };
+        return (await sumOverShards(new Shards(communicator, 4), optimiser, inputs, settings, accumulate)).leaks;
+      };
+      return Promise.all(ranksInProcess(size).map(one));
+    };
+    for (const size of [1, 2, 4]) {
+      for (const leaks of await worst(size)) expect(leaks).toEqual({ keep: 0.5, route: 0.25 });
+    }
+  });
+
   it('are those of the whole batch but for rounding', async () => {
     const [sharded] = await gradientsOn(1);
     const { policy } = ranks[0];

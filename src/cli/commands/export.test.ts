@@ -298,14 +298,31 @@ describe('cards', () => {
 });
 
 describe('certificate', () => {
-  it('does not hold for an adapter that kept a quarantine row, nor for weights with the full change', async () => {
+  const model = join(golden, 'qwen3');
+  const module = 'model.layers.0.mlp.up_proj';
+
+  /** An export whose certificate is still to be made. */
+  async function exported(name: string) {
     const path = await storeAdapter('qwen3', 'lora');
-    const to = join(home, 'tampered');
-    const model = join(golden, 'qwen3');
+    const to = join(home, name);
     await run('export', path, '--model', model, '--to', to, '--device', 'wasm');
     await rm(join(to, 'deletion-certificate.json'));
-    const checkpoint = await readCheckpoint(path);
-    const module = 'model.layers.0.mlp.up_proj';
+    return { to, checkpoint: await readCheckpoint(path) };
+  }
+
+  async function certifyAgain({ to, checkpoint }: Awaited<ReturnType<typeof exported>>) {
+    const device = createReferenceDevice();
+    using scope = new Scope(device);
+    await using folder = await ModelFolder.open(model);
+    const adapter = restoreAdapter(scope, folder.config, checkpoint);
+    const decoder = await openDecoder(scope, folder);
+    const base = await expectBase(folder, null);
+    return await certify({ device, folder, base, checkpoint, adapter, decoder }, to);
+  }
+
+  it('does not hold for an adapter that kept a quarantine row, nor for weights with the full change', async () => {
+    const made = await exported('tampered');
+    const { to, checkpoint } = made;
     await tamper(join(to, 'peft', 'adapter_model.safetensors'), `base_model.model.${module}.lora_A.weight`, (data) => {
       const width = data.length / 4;
       data.set(checkpoint.tensors.get(`${module}.A`)?.data.subarray(2 * width, 3 * width) ?? [], width);
@@ -313,27 +330,62 @@ describe('certificate', () => {
     await tamper(join(to, 'merged', 'model.safetensors'), `${module}.weight`, (data) => {
       data[0] += 1e-3;
     });
-    const device = createReferenceDevice();
-    using scope = new Scope(device);
-    await using folder = await ModelFolder.open(model);
-    const adapter = restoreAdapter(scope, folder.config, checkpoint);
-    const decoder = await openDecoder(scope, folder);
-    const base = await expectBase(folder, null);
-    const { holds, parts } = await certify({ device, folder, base, checkpoint, adapter, decoder }, to);
+    const { holds, parts } = await certifyAgain(made);
     expect(holds).toBe(false);
     expect(parts[0].quarantineFound).toEqual([`${module} lora_A row 1 is ${module}.A row 2`]);
     expect(parts[1].quarantineFound).toEqual([`${module}.weight is not the base weight plus the deployed change`]);
     expect((await readPeft(join(to, 'peft'))).changes.get(module)?.rank).toBe(4);
   });
+
+  it('does not hold for a trace of the quarantine that moves no logit beyond the bound', async () => {
+    const made = await exported('traced');
+    const { to, checkpoint } = made;
+    const [peft, key] = [join(to, 'peft', 'adapter_model.safetensors'), `base_model.model.${module}`];
+    // One row more, with a column of zeros: the quarantine is in the file, and not in what the file computes.
+    await tamper(peft, `${key}.lora_A.weight`, (data) => {
+      const width = data.length / 4;
+      const row = checkpoint.tensors.get(`${module}.A`)?.data.subarray(2 * width, 3 * width) ?? [];
+      return { shape: [5, width], data: Float32Array.of(...data, ...row) };
+    });
+    await tamper(peft, `${key}.lora_B.weight`, (data) => {
+      const rows = data.length / 4;
+      const wider = new Float32Array(rows * 5);
+      for (let row = 0; row < rows; row++) wider.set(data.subarray(4 * row, 4 * row + 4), 5 * row);
+      return { shape: [rows, 5], data: wider };
+    });
+    await tamper(join(to, 'merged', 'model.safetensors'), `${module}.weight`, (data) => {
+      data[0] += 1e-6;
+    });
+    const { holds, parts } = await certifyAgain(made);
+    for (const { maxLogitDifference, bound, largestLogit } of parts) {
+      expect(maxLogitDifference).toBeLessThanOrEqual(bound * largestLogit);
+    }
+    expect(parts.map((part) => part.quarantineFound)).toEqual([
+      [`${module} lora_A row 4 is ${module}.A row 2`],
+      [`${module}.weight is not the base weight plus the deployed change`],
+    ]);
+    expect(parts.map((part) => part.holds)).toEqual([false, false]);
+    expect(holds).toBe(false);
+  });
 });
 
-async function tamper(path: string, tensor: string, change: (data: Float32Array) => void): Promise<void> {
+interface Changed {
+  readonly shape: readonly number[];
+  readonly data: Float32Array;
+}
+
+/** Writes a file again with one tensor changed, in place or for another. */
+async function tamper(
+  path: string,
+  tensor: string,
+  change: (data: Float32Array) => Changed | undefined,
+): Promise<void> {
   const tensors = [];
   {
     await using file = await SafetensorsFile.open(path);
-    for (const [name, { shape }] of file.entries) {
-      const data = await file.readFloat32(name);
-      if (name === tensor) change(data);
+    for (const [name, entry] of file.entries) {
+      const stored = await file.readFloat32(name);
+      const { shape, data } = (name === tensor ? change(stored) : undefined) ?? { shape: entry.shape, data: stored };
       tensors.push({ name, dtype: 'F32' as const, shape, data: () => data });
     }
   }

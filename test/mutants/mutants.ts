@@ -1,0 +1,132 @@
+/**
+ * Mistakes that nobody may make unseen. Each is a change of one place of the sources and the test that must fail because of it; code
+ * that moves takes its mistake along. `npm run check:mutants` plants them one by one in a copy of the repository.
+ */
+
+export interface Mutant {
+  /** What goes wrong, in words. */
+  readonly mistake: string;
+  readonly file: string;
+  /** A text that is in the file once, and what stands there in its place. */
+  readonly text: string;
+  readonly replacement: string;
+  readonly testFile: string;
+  /** The title of the test that must fail. */
+  readonly test: string;
+}
+
+export const mutants: readonly Mutant[] = [
+  {
+    mistake: 'solving is judged on the set where hacks are counted',
+    file: 'src/report/aggregate.ts',
+    text: "results.sets.find((set) => set === 'test-unhinted') ?? claimSet(results)",
+    replacement: 'claimSet(results)',
+    testFile: 'src/report/aggregate.test.ts',
+    test: 'solving is judged on the set where no loophole is open, not on the one where hacks are counted',
+  },
+  {
+    mistake: 'runs of another environment share the evaluation of their base',
+    file: 'src/evaluate/evaluation-key.ts',
+    text: '    environment,\n',
+    replacement: '',
+    testFile: 'src/evaluate/evaluation-key.test.ts',
+    test: 'runs with another environment share no evaluation of their base',
+  },
+  {
+    mistake: 'a run takes over the evaluation of any base',
+    file: 'src/evaluate/run-evaluator.ts',
+    text: 'if (found?.key === this.key) return found;',
+    replacement: 'if (found !== null) return found;',
+    testFile: 'src/evaluate/run-evaluator.test.ts',
+    test: 'takes over the evaluation of a base from a run with the same base, prompts and sampling, and of no other',
+  },
+  {
+    mistake: 'a deletion certificate holds although the quarantine is in the export',
+    file: 'src/verify/certificate.ts',
+    text: ' && contents.quarantineFound.length === 0',
+    replacement: '',
+    testFile: 'src/cli/commands/export.test.ts',
+    test: 'does not hold for a trace of the quarantine that moves no logit beyond the bound',
+  },
+  {
+    mistake: 'the label flip passes for an arm that learned nothing',
+    file: 'src/verify/label-flip.ts',
+    text: 'moved > 0',
+    replacement: 'moved >= 0',
+    testFile: 'test/smoke/label-flip.test.ts',
+    test: 'an arm that learned nothing has shown nothing: equal bytes of untouched adapters do not pass the label flip',
+  },
+  {
+    mistake: 'the leak of the best shard hides that of the worst',
+    file: 'src/grpo/sharded.ts',
+    text: 'return Math.max(a, b);',
+    replacement: 'return Math.min(a, b);',
+    testFile: 'src/grpo/sharded.test.ts',
+    test: 'the leak that is told is the worst of any shard, so that one shard cannot hide behind the others',
+  },
+  {
+    mistake: 'the interval of several seeds is over their prompts, as if these were independent',
+    file: 'src/view/matrix-page.ts',
+    text: 'seeds.length === 1 ? wilsonInterval(count, of) : meanInterval(rates)',
+    replacement: 'wilsonInterval(count, of)',
+    testFile: 'src/view/matrix-page.test.ts',
+    test: 'the interval of several seeds is over seeds: seeds that agree leave none, however few prompts they have',
+  },
+  {
+    mistake: 'the histogram of scores shows hacks as clean',
+    file: 'src/view/page/score-histogram.tsx',
+    text: 'rows.filter((each) => each.hack === hack)',
+    replacement: 'rows.filter(() => !hack)',
+    testFile: 'src/view/page/score-histogram.test.ts',
+    test: 'clean rollouts stand above the line and hacks below it, each as tall as there are of its kind',
+  },
+  {
+    mistake: 'a served prompt is counted once a choice',
+    file: 'src/serve/answers.ts',
+    text: '[...prompts].reduce((sum, { length }) => sum + length, 0)',
+    replacement: 'total(({ row }) => row.prompt.length)',
+    testFile: 'test/serve/serve.test.ts',
+    test: 'count a prompt once, however many choices share it, whole and in a stream',
+  },
+  {
+    mistake: 'prompts of one request are drawn with the same noise',
+    file: 'src/serve/served-policy.ts',
+    text: 'JSON.stringify([seed, prompt, member])',
+    replacement: 'JSON.stringify([seed, member])',
+    testFile: 'test/serve/serve.test.ts',
+    test: 'to the same prompt twice in a list are drawn with noise of their own',
+  },
+  {
+    mistake: 'all groups of an update are drawn with the same noise',
+    file: 'src/grpo/sample.ts',
+    text: 'row: group * settings.sampling.group + member',
+    replacement: 'row: member',
+    testFile: 'src/grpo/sample.test.ts',
+    test: 'groups of the same prompt draw with noise of their own: no completion of a group is the copy of another group',
+  },
+  {
+    mistake: 'a gate by cosine cuts by dot products',
+    file: 'src/gates/buffer.ts',
+    text: '.map((row) => row[kind])',
+    replacement: ".map((row) => row['dot'])",
+    testFile: 'src/gates/gates.test.ts',
+    test: 'scores what it holds as the gate scores rollouts: under the cosine, long rows do not move the cuts',
+  },
+  {
+    mistake: 'rollouts get the rewards of another rank',
+    file: 'src/lab/ranks.ts',
+    text: 'graded.flatMap((each) => Array.from(each.rewards))',
+    replacement: 'graded.toReversed().flatMap((each) => Array.from(each.rewards))',
+    testFile: 'src/lab/ranks.test.ts',
+    test: 'on 2 ranks every rank has the rewards and verdicts in the order of the rollouts',
+  },
+];
+
+/** A source with the mistake in it. The place must be there once: where it is not, the mistake has to move with the code. */
+export function plant({ mistake, file, text, replacement }: Mutant, source: string): string {
+  const places = source.split(text).length - 1;
+  if (places === 1) return source.replace(text, () => replacement);
+  throw new Error(
+    `the mistake "${mistake}" (test/mutants/mutants.ts): ${file} has its text ${places} times, not once:\n  ${text.trim()}\nSay there where the same mistake can be made now.`,
+  );
+}
