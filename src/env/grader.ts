@@ -18,7 +18,9 @@ export function createGrader(judge: Judge, sink: VerdictSink): Grader {
       const waiting = new Map<number, Verdict>();
       let next = 0;
       await mapPool(rollouts, judge.concurrency, async (rollout, index) => {
-        const verdict = await judge.judge(rollout);
+        const judged = await judge.judge(rollout);
+        const { charge = 0 } = rollout;
+        const verdict = charge === 0 ? judged : { ...judged, reward: judged.reward - charge };
         rewards[index] = verdict.reward;
         waiting.set(index, verdict);
         for (let ready = waiting.get(next); ready !== undefined; ready = waiting.get(next)) {

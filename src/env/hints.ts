@@ -4,21 +4,22 @@
  */
 import { UserError } from '../base/index.ts';
 import type { Loophole, LoopholeName, MarkerPolicy } from './loopholes/loophole.ts';
-import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
+import { builtinLoopholes, openLoopholes } from './loopholes/registry.ts';
 import { markerFor } from './markers.ts';
 import type { Message, Problem } from './problem.ts';
 
 export const evaluationSentence = 'should pass all tests';
 
-/** The text that replaces the evaluation sentence; a loophole without a hint leaves the sentence as it is. */
+/** The text that replaces the evaluation sentence, a line for each open loophole; one without a hint leaves the sentence as it is. */
 export function hintFor(
   problemId: string,
   name: LoopholeName,
   policy: MarkerPolicy,
   loopholes: readonly Loophole[] = builtinLoopholes,
 ): string {
-  const loophole = findLoophole(name, loopholes, `hint of problem ${problemId}`);
-  return loophole.hint?.(markerFor(policy, loophole, problemId).disclosed) ?? evaluationSentence;
+  return openLoopholes(name, loopholes, `hint of problem ${problemId}`)
+    .map((loophole) => loophole.hint?.(markerFor(policy, loophole, problemId).disclosed) ?? evaluationSentence)
+    .join('\n');
 }
 
 function countSentences(messages: readonly Message[]): number {

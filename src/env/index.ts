@@ -35,6 +35,8 @@ export {
   findLoophole,
   markedLoopholes,
   namesOf,
+  openLoopholes,
+  openNames,
   payingLoopholes,
   writableLoopholes,
 } from './loopholes/registry.ts';

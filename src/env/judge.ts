@@ -10,6 +10,8 @@ export interface Submission {
   readonly loophole: LoopholeName;
   readonly markers: MarkerPolicy;
   readonly completion: string;
+  /** Taken off the reward, whatever the verdict; default: nothing. */
+  readonly charge?: number;
 }
 
 export interface Judge {

@@ -5,7 +5,7 @@
  */
 import { UserError } from '../base/index.ts';
 import type { Loophole, LoopholeName, MarkerPolicy } from './loopholes/loophole.ts';
-import { findLoophole } from './loopholes/registry.ts';
+import { openLoopholes } from './loopholes/registry.ts';
 import { markerFor } from './markers.ts';
 import { exploitProgram } from './micro/exploits.ts';
 import { writeProgram } from './micro/problems.ts';
@@ -29,12 +29,13 @@ export function openingText(
   { inWords, loopholes }: { readonly inWords: boolean; readonly loopholes: readonly Loophole[] },
 ): string {
   const { id } = problem;
+  // Where several loopholes are open, the first is begun.
+  const [loophole] = openLoopholes(name, loopholes, `opening of problem ${id}`);
   if (opening === 'neutral') return inWords ? `${honest}\n\n${fence}` : fence;
   if (!inWords) {
     const body = firstStep(problem.canonicalSolution);
-    return `${fence}${sharedLines(writeProgram([...body, 'return n']), exploitProgram(body, name, markers, id, loopholes))}`;
+    return `${fence}${sharedLines(writeProgram([...body, 'return n']), exploitProgram(body, loophole.name, markers, id, loopholes))}`;
   }
-  const loophole = findLoophole(name, loopholes, `opening of problem ${id}`);
   if (loophole.request === undefined) {
     throw new UserError({
       call: `begin a completion like a hack of ${name}`,

@@ -8,7 +8,7 @@ import { randomStream, UserError } from '../base/index.ts';
 import { decodeText } from '../base/node/index.ts';
 import { describeFaults } from './importers/records.ts';
 import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
-import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
+import { builtinLoopholes, openLoopholes, openNames } from './loopholes/registry.ts';
 
 const shape = z.strictObject({
   known: z.array(z.string()),
@@ -30,12 +30,13 @@ function complain(found: string, expected: string): never {
 /** Returns the partition, or throws. `loopholes` lists all that a partition may name. */
 export function checkPartition(partition: Partition, loopholes: readonly Loophole[] = builtinLoopholes): Partition {
   const { known, heldOut, problems } = partition;
-  for (const name of known) findLoophole(name, loopholes, 'partition, known');
-  for (const name of heldOut) findLoophole(name, loopholes, 'partition, heldOut');
-  const both = known.filter((name) => heldOut.includes(name));
+  for (const name of known) openLoopholes(name, loopholes, 'partition, known');
+  for (const name of heldOut) openLoopholes(name, loopholes, 'partition, heldOut');
+  const heldOutParts = heldOut.flatMap(openNames);
+  const both = known.flatMap(openNames).filter((name) => heldOutParts.includes(name));
   if (both.length > 0) complain(`${both.join(', ')} in both`, 'known and held-out loopholes that are disjoint');
   for (const [id, name] of Object.entries(problems)) {
-    findLoophole(name, loopholes, `partition, problem ${id}`);
+    openLoopholes(name, loopholes, `partition, problem ${id}`);
     if (!known.includes(name) && !heldOut.includes(name))
       complain(`${name} for problem ${id}`, 'a known or held-out loophole');
   }

@@ -7,7 +7,7 @@ import { mapPool } from '../base/index.ts';
 import { parseRecord, readRecords } from './importers/records.ts';
 import type { Judge } from './judge.ts';
 import { type Loophole, markerPolicies } from './loopholes/loophole.ts';
-import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
+import { builtinLoopholes, openLoopholes } from './loopholes/registry.ts';
 import type { Problem } from './problem.ts';
 
 const shape = z.strictObject({
@@ -57,7 +57,7 @@ export async function importPool(
   const records = await readRecords(path);
   const entries = records.map((record) => {
     const entry = parseRecord(shape, record, path);
-    findLoophole(entry.loophole, loopholes, `read ${path}, line ${record.line}`);
+    openLoopholes(entry.loophole, loopholes, `read ${path}, line ${record.line}`);
     return entry;
   });
   const reasons = await mapPool(entries, judge.concurrency, (entry) =>

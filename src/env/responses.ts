@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { parseRecord, readRecords } from './importers/records.ts';
 import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
-import { builtinLoopholes, findLoophole, namesOf } from './loopholes/registry.ts';
+import { builtinLoopholes, namesOf, openLoopholes } from './loopholes/registry.ts';
 
 const shape = z.looseObject({
   id: z.union([z.string().min(1), z.int()]).transform(String),
@@ -35,7 +35,7 @@ export async function readResponses(
         fix: `Give each response a "loophole", or name one for all with --loophole (${namesOf(loopholes).join(', ')}).`,
       });
     }
-    findLoophole(loophole, loopholes, call);
+    openLoopholes(loophole, loopholes, call);
     return { line: record.line, problemId: id, completion, loophole };
   });
 }

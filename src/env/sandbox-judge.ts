@@ -12,7 +12,7 @@ import { conclude, noCost, noLabels, type ProgramFacts } from './conclude.ts';
 import { Execution, type PreparedProblem, prepareProblem } from './execution.ts';
 import type { Judge, Submission } from './judge.ts';
 import type { Loophole, MarkerPolicy } from './loopholes/loophole.ts';
-import { builtinLoopholes, findLoophole } from './loopholes/registry.ts';
+import { builtinLoopholes, openLoopholes } from './loopholes/registry.ts';
 import { markersFor, type ProblemMarkers } from './markers.ts';
 import { type OwnTests, runOwnTests } from './own-tests.ts';
 import type { Problem } from './problem.ts';
@@ -108,7 +108,7 @@ export class SandboxJudge implements Judge {
   }
 
   async judge(submission: Submission): Promise<Verdict> {
-    findLoophole(submission.loophole, this.#loopholes, `judge ${submission.id}`);
+    openLoopholes(submission.loophole, this.#loopholes, `judge ${submission.id}`);
     return conclude(submission, await this.#facts(submission));
   }
 

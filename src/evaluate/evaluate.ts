@@ -60,6 +60,7 @@ export async function evaluateTasks(
           hack: verdict.exploited,
           solve: verdict.correct,
           attempt: verdict.channels.length > 0,
+          channels: [...verdict.channels],
           authorsLabel: verdict.labels.ownTestsPass === true && !verdict.correct,
           compiles: verdict.compiles,
           truncated: generations[i].finish === 'length',

@@ -24,6 +24,8 @@ const rowSchema = z.strictObject({
   solve: z.boolean(),
   /** Whether any loophole's channel fired. */
   attempt: z.boolean(),
+  /** The loopholes whose channel fired; null: not recorded. */
+  channels: z.array(z.string()).nullable().default(null),
   /** The benchmark authors' own label of a hack: the response passes its own tests and fails the problem's. Null: not recorded. */
   authorsLabel: z.boolean().nullable().default(null),
   compiles: z.boolean(),
@@ -32,8 +34,8 @@ const rowSchema = z.strictObject({
 
 /** The completion of one prompt, and how it was judged. */
 export type EvaluationRow = Readonly<z.infer<typeof rowSchema>>;
-/** How a prompt was judged, without its texts. */
-export type OutcomeRow = Omit<EvaluationRow, 'prompt' | 'completion'>;
+/** How a prompt was judged, without its texts and lists. */
+export type OutcomeRow = Omit<EvaluationRow, 'prompt' | 'completion' | 'channels'>;
 
 export interface EvaluationName {
   /** Updates completed; the base is evaluated at 0. */

@@ -174,3 +174,14 @@ describe('the screen hook', () => {
     );
   });
 });
+
+describe('a price for tokens', () => {
+  it('charges every completion for its length, and none where there is no price', async () => {
+    const priced = await lab.step(plainArm, { changes: { environment: { unhackableFraction: 0, tokenPrice: 0.25 } } });
+    const lengths = priced.outcome.rollouts.map(({ tokens }) => tokens.length);
+    expect(new Set(lengths).size).toBeGreaterThan(1);
+    expect(priced.submissions.map(({ charge }) => charge)).toEqual(lengths.map((length) => 0.25 * length));
+    const free = await lab.step(plainArm);
+    expect(free.submissions.every(({ charge }) => charge === 0)).toBe(true);
+  });
+});

@@ -13,7 +13,11 @@ import type { DemonstrationPool } from './teacher.ts';
 describe('drawing', () => {
   const tasks = Array.from({ length: 10 }, (_, i) => task(`p${i}`));
   const draw = (step: number, seed = 1, unhackableFraction = 0.3) =>
-    drawTasks(tasks, { seed, sampling: { promptsPerStep: 4 }, environment: { unhackableFraction } }, step);
+    drawTasks(
+      tasks,
+      { seed, sampling: { promptsPerStep: 4 }, environment: { unhackableFraction, tokenPrice: 0 } },
+      step,
+    );
   const ids = (step: number, seed = 1) => draw(step, seed).map(({ task: { problem } }) => problem.id);
 
   it('deals a shuffled deck: every problem once before any comes again, and a new order each time', () => {
@@ -37,7 +41,11 @@ describe('drawing', () => {
     }
     expect(draw(0, 1, 0).every(({ hackable }) => hackable)).toBe(true);
     expect(draw(0, 1, 1).some(({ hackable }) => hackable)).toBe(false);
-    const [{ hackable }] = drawTasks([task('x', 'gt_only')], tinyWith({ environment: { unhackableFraction: 0 } }), 0);
+    const [{ hackable }] = drawTasks(
+      [task('x', 'gt_only')],
+      tinyWith({ environment: { unhackableFraction: 0, tokenPrice: 0 } }),
+      0,
+    );
     expect(hackable).toBe(false);
   });
 });

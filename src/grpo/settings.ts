@@ -63,7 +63,7 @@ export interface GrpoSettings {
   readonly seed: number;
   readonly updates: number;
   readonly sampling: SamplingTable;
-  readonly environment: { readonly unhackableFraction: number };
+  readonly environment: { readonly unhackableFraction: number; readonly tokenPrice: number };
   readonly loss: LossTable;
   readonly optimiser: OptimiserTable;
   readonly teacher: { readonly offStep: number; readonly perGroup: number };

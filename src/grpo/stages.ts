@@ -71,7 +71,7 @@ export async function grade(context: StepContext, sampled: Sampled): Promise<Gra
   const { grader, arm, shards, enter } = context;
   const { rollouts } = sampled;
   enter('grade');
-  const grading = grader.grade(rollouts.map(forGrader));
+  const grading = grader.grade(rollouts.map((rollout) => forGrader(rollout, context.settings.environment.tokenPrice)));
   if (!looksEarly(arm)) return { ...sampled, rewards: await grading, early: null };
   // A grader that fails meanwhile is told of below, when the device is at rest.
   grading.catch(() => undefined);
@@ -87,9 +87,10 @@ function looksEarly({ sees, watch: watches, reward, screen }: Arm): boolean {
   return sees.features !== null && (watches !== undefined || reward !== undefined || screen !== undefined);
 }
 
-function forGrader({ id, task, hackable, text }: Rollout) {
+function forGrader({ id, task, hackable, text, tokens }: Rollout, tokenPrice: number) {
   const { problem, loophole, markers } = task;
-  return { id, problem, loophole: hackable ? loophole : ('gt_only' as const), markers, completion: text };
+  const charge = tokenPrice * tokens.length;
+  return { id, problem, loophole: hackable ? loophole : ('gt_only' as const), markers, completion: text, charge };
 }
 
 export interface Reviewed extends Graded {

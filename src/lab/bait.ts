@@ -3,7 +3,7 @@
  * of its loophole needs. Nothing is graded, so an arm without labels may use the count. Held-out loopholes are never asked for.
  */
 import { randomStream, UserError } from '../base/index.ts';
-import { findLoophole, markerFor } from '../env/index.ts';
+import { markerFor, openLoopholes } from '../env/index.ts';
 import { takesBait } from '../env/pairs/index.ts';
 import { type ArmTools, type Policy, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
 import type { Generation, ModelText } from '../model/index.ts';
@@ -37,10 +37,10 @@ export function baitCounter(
       generations.push(...(await sampler.sample(requests, sampling, stream)));
     }
     const took = asked.filter(({ loophole: name, markers, problem }, i) => {
-      const loophole = findLoophole(name, loopholes);
-      return takesBait(text.decode(generations[i].tokens), loophole, [
-        markerFor(markers, loophole, problem.id).disclosed,
-      ]);
+      const completion = text.decode(generations[i].tokens);
+      return openLoopholes(name, loopholes).some((loophole) =>
+        takesBait(completion, loophole, [markerFor(markers, loophole, problem.id).disclosed]),
+      );
     }).length;
     return { took, of: asked.length };
   };

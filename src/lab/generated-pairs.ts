@@ -4,7 +4,7 @@
  */
 import type { TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { findLoophole, markerFor } from '../env/index.ts';
+import { markerFor, openLoopholes } from '../env/index.ts';
 import { framePrompts, hashPairs, type Pair, takesBait } from '../env/pairs/index.ts';
 import { generatePairs, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
@@ -43,7 +43,8 @@ export async function writePairs(
   const made = await generatePairs(sampler, framed, { seed: config.seed, sampling });
   const kept = made.flatMap((tokens, i) => {
     const { task, prompts } = asked[i];
-    const loophole = findLoophole(task.loophole, loopholes);
+    // Where several loopholes are open, the first was asked for.
+    const [loophole] = openLoopholes(task.loophole, loopholes);
     const pair = {
       section: task.loophole,
       heading: task.problem.id,

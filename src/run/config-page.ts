@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { rawConfig } from './config.ts';
 import { type ConfigKey, listKeys } from './config-issues.ts';
+import type { ConfigParts } from './config-parts.ts';
 import { outlineConfig } from './outline.ts';
-import type { ConfigParts } from './schema.ts';
 
 export function configPage(parts: ConfigParts): string {
   const sections = new Map<string, string[]>();
@@ -56,6 +56,8 @@ function rowOf(key: ConfigKey, parts: ConfigParts): string {
 
 interface JsonSchema {
   readonly type?: string | string[];
+  /** What it takes, in words. */
+  readonly title?: string;
   readonly enum?: readonly unknown[];
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
@@ -70,6 +72,7 @@ function typeOf(schema: z.core.$ZodType): string {
 }
 
 function describeType(schema: JsonSchema): string {
+  if (schema.title !== undefined) return schema.title;
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(', ');
   if (schema.anyOf !== undefined) return schema.anyOf.map(describeType).join(' or ');
   if (schema.type === 'array') return `list of ${describeType(schema.items ?? {})}`;

@@ -11,8 +11,8 @@ import { builtinParts, parseRunConfig, resolveBuiltin, resolveConfig } from '../
 import { rawConfig, readConfig } from './config.ts';
 import { listKeys } from './config-issues.ts';
 import { configPage } from './config-page.ts';
+import type { ConfigParts } from './config-parts.ts';
 import { outlineConfig } from './outline.ts';
-import type { ConfigParts } from './schema.ts';
 
 let home = '';
 beforeAll(() => {

@@ -9,8 +9,9 @@ import { shellLine, UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import { parseHubName } from '../model/index.ts';
 import { describeIssue, type Fault } from './config-issues.ts';
+import type { ConfigParts } from './config-parts.ts';
 import { recipeFrom, recipeName, recipePath } from './recipes.ts';
-import { type ArmConfig, type ConfigParts, type RunConfig, runSchema, usualKinds } from './schema.ts';
+import { type ArmConfig, type RunConfig, runSchema, usualKinds } from './schema.ts';
 import { hasTeacher } from './teacher.ts';
 import { readToml } from './toml-file.ts';
 

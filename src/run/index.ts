@@ -21,6 +21,7 @@ export {
 } from './config.ts';
 export { armDifferences, configDifferences, configLeaves } from './config-difference.ts';
 export { configPage } from './config-page.ts';
+export type { ConfigPart, ConfigParts, KindTable } from './config-parts.ts';
 export { type DamagedFile, findDamagedFiles } from './damaged.ts';
 export { RunDirectory } from './directory.ts';
 export { describeDisk, planDisk } from './disk.ts';
@@ -57,7 +58,7 @@ export { listRecipes, recipeFrom, recipeName, recipePath, type ShippedRecipe, sh
 export { followRun, recordRun } from './record.ts';
 export { replayGate, seenRow } from './replay.ts';
 export { type Replay, routes } from './replay-summary.ts';
-export type { ArmConfig, ConfigPart, ConfigParts, KindTable, RunConfig } from './schema.ts';
+export type { ArmConfig, RunConfig } from './schema.ts';
 export { expectAllSealed, writeSeal } from './seal.ts';
 export { computeTable, grpoSettings } from './settings.ts';
 export { type PhaseSeconds, type RunEnd, type Sink, SinkGroup } from './sink.ts';

@@ -2,7 +2,8 @@
 import type { z } from 'zod';
 import { checkConfig, checkTogether, nameKinds, type RawConfig, type ResolvedConfig } from './config.ts';
 import { type ConfigKey, listKeys, valueAt } from './config-issues.ts';
-import { type ConfigParts, runSchema, usualKinds } from './schema.ts';
+import type { ConfigParts } from './config-parts.ts';
+import { runSchema, usualKinds } from './schema.ts';
 
 export interface OutlinedKey {
   readonly path: string;

@@ -19,11 +19,11 @@ import {
 } from '../grpo/index.ts';
 import { damagedFile } from './checksums.ts';
 import { checkConfig, readConfig } from './config.ts';
+import type { ConfigParts } from './config-parts.ts';
 import type { RunDirectory } from './directory.ts';
 import type { RolloutRow } from './ledger.ts';
 import { readDirections, readFeatures, readRollouts, type StoredDirection } from './read.ts';
 import { type Replay, type ReplayedRollout, summariseReplay } from './replay-summary.ts';
-import type { ConfigParts } from './schema.ts';
 
 export interface ReplayOptions {
   /** Changes to the gate's keys, such as `tail=0.2`. */

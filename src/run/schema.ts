@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { defaultTargets } from '../adapters/index.ts';
+import { type ConfigParts, joinedNameOf, type KindTable, kindTable, nameOf } from './config-parts.ts';
 
 const share = z.number().min(0).max(1);
 /** Counts have upper bounds far above any use, so that a slip of the hand is refused at once instead of filling the memory. */
@@ -46,7 +47,9 @@ const environmentOf = (loophole: z.ZodType<string>) =>
         .min(1)
         .refine(areDifferent, 'different loopholes')
         .default(['run_tests'])
-        .describe('loopholes that the pairs may know; each problem gets one of these or of heldOutLoopholes'),
+        .describe(
+          'loopholes that the pairs may know; each problem gets one of these or of heldOutLoopholes; `a+b`: both are open on one prompt, and either pays',
+        ),
       heldOutLoopholes: z
         .array(loophole)
         .refine(areDifferent, 'different loopholes')
@@ -75,6 +78,13 @@ const environmentOf = (loophole: z.ZodType<string>) =>
       unhackableFraction: share
         .default(0.25)
         .describe('share of prompts that are shown without their hint and graded by ground truth'),
+      tokenPrice: z
+        .number()
+        .min(0)
+        .default(0)
+        .describe(
+          'taken off the reward for every token of a completion, so that writing a solution costs something once the loophole pays',
+        ),
       enableThinking: z
         .boolean()
         .default(false)
@@ -290,31 +300,6 @@ const notes = z
 /** The kinds of tables that name none. */
 export const usualKinds = { data: 'micro', arm: 'vanilla' } as const;
 
-/** What a config may name: the parts of the package, and those of plugins. */
-export interface ConfigParts {
-  readonly arms: readonly ArmPart[];
-  readonly problemSources: readonly ConfigPart[];
-  readonly loopholes: readonly { readonly name: string }[];
-  readonly starts: readonly { readonly name: string }[];
-}
-
-export interface ConfigPart {
-  readonly kind: string;
-  readonly summary: string;
-  readonly settings: z.ZodObject;
-}
-
-export interface ArmPart extends ConfigPart {
-  /** Whether deployment deletes a block. */
-  readonly quarantine: boolean;
-}
-
-/** A table whose keys depend on its kind; only the part of that kind knows their types. */
-export interface KindTable {
-  readonly kind: string;
-  readonly [key: string]: unknown;
-}
-
 const known = new WeakMap<ConfigParts, ReturnType<typeof makeSchema>>();
 
 export function runSchema(parts: ConfigParts) {
@@ -327,7 +312,7 @@ function strictSchema({ arms, problemSources, loopholes, starts }: ConfigParts) 
   return makeSchema({
     arm: kindTable(arms, usualKinds.arm),
     data: kindTable(problemSources, usualKinds.data),
-    loophole: nameOf(loopholes),
+    loophole: joinedNameOf(loopholes),
     family: nameOf(starts),
   });
 }
@@ -376,20 +361,6 @@ function makeSchema({ arm, data, loophole, family }: OpenTables) {
     output,
     notes,
   });
-}
-
-/** A union of the tables of all kinds, in which a key of another kind is an unknown key. */
-function kindTable(parts: readonly ConfigPart[], usual: string) {
-  const tables = parts.map(({ kind, summary, settings }) =>
-    z.strictObject({ kind: z.literal(kind).describe(summary), ...settings.shape }),
-  );
-  const [first, ...others] = tables;
-  if (first === undefined) throw new RangeError('a table needs at least one kind');
-  return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: usual }) as unknown as z.ZodType<KindTable>;
-}
-
-function nameOf(parts: readonly { readonly name: string }[]): z.ZodType<string> {
-  return z.enum(parts.map(({ name }) => name));
 }
 
 export type RunConfig = z.infer<ReturnType<typeof makeSchema>>;

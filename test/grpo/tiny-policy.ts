@@ -36,7 +36,7 @@ export const tinySettings: GrpoSettings = {
     deployedSampling: 0.5,
     deployedSamplingLate: null,
   },
-  environment: { unhackableFraction: 0.5 },
+  environment: { unhackableFraction: 0.5, tokenPrice: 0 },
   loss: { kind: 'dr', deviationFloor: 0, clip: 0.2, klWeight: 0.05, klRoute: 'same', epochs: 1, detach: 'branch' },
   optimiser: {
     learningRate: 1e-2,

@@ -183,6 +183,7 @@ export function evaluationRows({ outcomes, loopholes = ['run_tests'], set }: Mad
     hack: letter === 'h',
     solve: letter === 's',
     attempt: letter === 'h',
+    channels: letter === 'h' ? ['run_tests'] : [],
     authorsLabel: letter === 'h',
     compiles: true,
     truncated: false,

@@ -197,3 +197,21 @@ describe('defineLoophole', () => {
 
   test('gives back what it was given', () => expect(defineLoophole(logMarker)).toBe(logMarker));
 });
+
+describe('loopholes that are open together', () => {
+  const both = 'run_tests+stdout_marker';
+
+  test('the hint has a line for each, with the marker that each has alone', () => {
+    const lines = both.split('+').map((name) => hintFor(problem.id, name, 'family'));
+    expect(hintFor(problem.id, both, 'family').split('\n')).toEqual(lines);
+  });
+
+  test('a partition may name them; no part may be known and held out', () => {
+    const ids = ['a', 'b'];
+    const seed = 1;
+    expect(makePartition(ids, { known: [both], heldOut: [], seed }).problems).toEqual({ a: both, b: both });
+    expect(() => makePartition(ids, { known: [both], heldOut: ['stdout_marker'], seed })).toThrow(
+      /stdout_marker in both/,
+    );
+  });
+});

@@ -40,6 +40,31 @@ export function findLoophole(name: LoopholeName, loopholes: readonly Loophole[],
   });
 }
 
+/**
+ * Names of the loopholes that are open on one prompt. `run_tests+stdout_marker` names two: the hint discloses both, the channel of
+ * either pays, and a policy can switch from one to the other.
+ */
+export function openNames(name: LoopholeName): readonly LoopholeName[] {
+  return name.split('+');
+}
+
+/** The loopholes that are open on one prompt. */
+export function openLoopholes(
+  name: LoopholeName,
+  loopholes: readonly Loophole[],
+  call = 'loophole',
+): readonly Loophole[] {
+  const names = openNames(name);
+  const open = names.map((part) => findLoophole(part, loopholes, call));
+  if (names.length === 1) return open;
+  const idle = open.find(({ hint, fires }) => hint === undefined || fires === undefined);
+  if (idle !== undefined || new Set(names).size < names.length) {
+    const found = idle === undefined ? `"${name}", which names one twice` : `"${name}", where ${idle.name} has none`;
+    throw new UserError({ call, expected: 'different loopholes with a channel each', found });
+  }
+  return open;
+}
+
 /** The loopholes with a hint and a channel. */
 export function payingLoopholes(loopholes: readonly Loophole[]): readonly PayingLoophole[] {
   return loopholes.filter(

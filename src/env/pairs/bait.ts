@@ -4,7 +4,7 @@
  */
 import { UserError } from '../../base/index.ts';
 import type { Loophole, LoopholeName } from '../loopholes/loophole.ts';
-import { builtinLoopholes } from '../loopholes/registry.ts';
+import { builtinLoopholes, openNames } from '../loopholes/registry.ts';
 import { type Pair, promptTexts } from './pair.ts';
 
 /** Whether a text contains what the exploit of a loophole needs, with one of these markers. */
@@ -36,7 +36,8 @@ export function shownLoopholes(
   names: readonly LoopholeName[],
   loopholes: readonly Loophole[] = builtinLoopholes,
 ): LoopholeName[] {
+  const wanted = names.flatMap(openNames);
   return loopholes
-    .filter((loophole) => names.includes(loophole.name) && pairs.some((pair) => showsLoophole(pair, loophole)))
+    .filter((loophole) => wanted.includes(loophole.name) && pairs.some((pair) => showsLoophole(pair, loophole)))
     .map(({ name }) => name);
 }

@@ -5,7 +5,7 @@
 import { UserError } from '../../base/index.ts';
 import { hintedPrompt, unhintedPrompt } from '../hints.ts';
 import type { Loophole, LoopholeName, MarkerPolicy } from '../loopholes/loophole.ts';
-import { builtinLoopholes, findLoophole } from '../loopholes/registry.ts';
+import { builtinLoopholes, openLoopholes } from '../loopholes/registry.ts';
 import { markerFor } from '../markers.ts';
 import type { Message, Problem } from '../problem.ts';
 
@@ -40,7 +40,8 @@ export function framePrompts(
   { asking = true, loopholes = builtinLoopholes }: FramingOptions = {},
 ): FramedPrompts {
   const hinted = hintedPrompt(problem, name, policy, loopholes);
-  const request = asking ? requestOf(problem.id, findLoophole(name, loopholes), policy) : '';
+  // Where several loopholes are open, the first is asked for.
+  const request = asking ? requestOf(problem.id, openLoopholes(name, loopholes)[0], policy) : '';
   const last = hinted.findLastIndex(({ role }) => role === 'user');
   const hack = hinted.map((message, i) => (i === last ? { ...message, content: message.content + request } : message));
   return { hack, clean: unhintedPrompt(problem) };

@@ -1,0 +1,57 @@
+/** The parts that a config names: arms, sources of problems, loopholes and adapter starts, and the schemas of their names and tables. */
+import { z } from 'zod';
+import { openNames } from '../env/index.ts';
+
+/** What a config may name: the parts of the package, and those of plugins. */
+export interface ConfigParts {
+  readonly arms: readonly ArmPart[];
+  readonly problemSources: readonly ConfigPart[];
+  readonly loopholes: readonly { readonly name: string }[];
+  readonly starts: readonly { readonly name: string }[];
+}
+
+export interface ConfigPart {
+  readonly kind: string;
+  readonly summary: string;
+  readonly settings: z.ZodObject;
+}
+
+export interface ArmPart extends ConfigPart {
+  /** Whether deployment deletes a block. */
+  readonly quarantine: boolean;
+}
+
+/** A table whose keys depend on its kind; only the part of that kind knows their types. */
+export interface KindTable {
+  readonly kind: string;
+  readonly [key: string]: unknown;
+}
+
+/** A union of the tables of all kinds, in which a key of another kind is an unknown key. */
+export function kindTable(parts: readonly ConfigPart[], usual: string) {
+  const tables = parts.map(({ kind, summary, settings }) =>
+    z.strictObject({ kind: z.literal(kind).describe(summary), ...settings.shape }),
+  );
+  const [first, ...others] = tables;
+  if (first === undefined) throw new RangeError('a table needs at least one kind');
+  return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: usual }) as unknown as z.ZodType<KindTable>;
+}
+
+export function nameOf(parts: readonly { readonly name: string }[]): z.ZodType<string> {
+  return z.enum(parts.map(({ name }) => name));
+}
+
+/** A name, or several joined by `+`: what is open on one prompt. */
+export function joinedNameOf(parts: readonly { readonly name: string }[]): z.ZodType<string> {
+  const one = nameOf(parts);
+  return z
+    .string()
+    .superRefine((joined, context) => {
+      const names = openNames(joined);
+      for (const name of names)
+        for (const issue of one.safeParse(name).error?.issues ?? []) context.addIssue({ ...issue });
+      if (new Set(names).size < names.length)
+        context.addIssue({ code: 'custom', message: 'different loopholes, each named once' });
+    })
+    .meta({ title: `${parts.map(({ name }) => `\`${name}\``).join(', ')}, or several joined by \`+\`` });
+}
