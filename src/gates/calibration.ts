@@ -14,7 +14,7 @@ export interface Cuts {
 export interface Tails {
   /** Share of the scores in the upper tail, which are routed; `otsu` and `mixture` route what their cut says instead. */
   readonly tail: number;
-  /** Share of the scores in the lower tail, which are kept; null: the same as `tail`. */
+  /** Share of the scores in the lower tail, which are kept; 0: nothing is; null: the same as `tail`. */
   readonly keepTail: number | null;
 }
 

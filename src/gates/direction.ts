@@ -1,6 +1,7 @@
 /**
  * Directions in feature space, one unit vector per module (docs/science.md, section 4). A direction from pairs is the mean of
- * (hack − clean), optionally divided by its standard error first (clamped to ±3). A placebo has Haar-random unit vectors.
+ * (hack − clean), optionally divided by its standard error first (clamped to ±3). Its placebos are Haar-random unit vectors, the
+ * reversed direction, and the direction of the same pairs with the sides of half of them swapped.
  * Nothing here knows where features come from.
  */
 import type { Features } from '../adapters/index.ts';
@@ -72,7 +73,45 @@ function withoutPart(data: Float32Array, removed: Float64Array, rank: number): F
   });
 }
 
-/** The placebo: a random direction, a function of the seed alone. */
+/** What stands in for the direction of the pairs. */
+export const directionPlacebos = ['none', 'haar', 'reversed', 'shuffled'] as const;
+export type DirectionPlacebo = (typeof directionPlacebos)[number];
+
+export interface DirectionOptions extends PairDirectionOptions {
+  readonly placebo: DirectionPlacebo;
+  /** Seed of the placebo. */
+  readonly seed: number;
+}
+
+/** The direction of the pairs, or its placebo. */
+export function buildDirection(
+  hack: Features,
+  clean: Features,
+  { placebo, seed, ...options }: DirectionOptions,
+): Direction {
+  if (placebo === 'haar') return haarDirection(hack.modules, hack.rank, seed);
+  const [high, low] = placebo === 'shuffled' ? shuffledSides(hack, clean, seed) : [hack, clean];
+  const direction = pairDirection(high, low, options);
+  return placebo === 'reversed' ? { ...direction, data: direction.data.map((value) => -value) } : direction;
+}
+
+/** Swaps the sides of half of the pairs, drawn by the seed: what the sides of all pairs differ in cancels. */
+function shuffledSides(hack: Features, clean: Features, seed: number): [Features, Features] {
+  const width = hack.modules * hack.rank;
+  const [high, low] = [hack.data.slice(), clean.data.slice()];
+  const order = randomStream(seed, 'shuffled pairs').permutation(hack.rows);
+  for (const row of order.slice(0, Math.floor(hack.rows / 2))) {
+    const [start, end] = [row * width, (row + 1) * width];
+    high.set(clean.data.subarray(start, end), start);
+    low.set(hack.data.subarray(start, end), start);
+  }
+  return [
+    { ...hack, data: high },
+    { ...clean, data: low },
+  ];
+}
+
+/** A random direction, a function of the seed alone. */
 export function haarDirection(modules: number, rank: number, seed: number): Direction {
   const data = new Float32Array(modules * rank);
   randomStream(seed, 'haar direction').fillNormal(data);

@@ -67,6 +67,8 @@ export class Gate {
   #direction: Direction;
   /** Mean scores of the clean and the hack pairs under the current direction. */
   #pairCuts: Cuts | null = null;
+  /** The cuts of the last update. */
+  #cuts: Cuts | null = null;
 
   constructor(settings: GateSettings, direction: Direction) {
     this.settings = settings;
@@ -117,18 +119,38 @@ export class Gate {
     };
   }
 
-  /** Chooses the routes of an update's rollouts, each with its advantage. */
-  decide(rollouts: readonly CondensedRows[], advantages: ArrayLike<number>): GateDecision {
+  /** Sets the cuts of an update by its rollouts and those before. */
+  calibrate(rollouts: readonly CondensedRows[]): this {
     rollouts.forEach(({ scores }, i) => {
       const bad = scores.find((score) => !Number.isFinite(score));
       if (bad === undefined) return;
       throw new DeviceError({ call: 'gate', expected: 'finite scores', found: `${bad} for rollout ${i}` });
     });
     this.#buffer.add(rollouts.map(({ kept }) => kept));
-    const cuts = this.#cuts();
-    const keeps = (i: number): boolean => this.settings.keepOnly === 'any' || advantages[i] > 0;
+    this.#cuts = this.#findCuts();
+    return this;
+  }
+
+  /**
+   * Whether a rollout as a whole is taken for a hack: all of its rows are to be routed, or a larger share of them than of the buffer's rows.
+   * A rollout of one row is flagged if it is routed. No advantage is needed for that.
+   */
+  flag(rollouts: readonly CondensedRows[]): boolean[] {
+    const { high } = this.#cuts ?? { high: Number.POSITIVE_INFINITY };
+    const usual = this.settings.bufferTokens === null ? 0 : this.#bufferedAbove(high);
+    return rollouts.map(({ scores }) => {
+      const share = scores.filter((score) => score >= high).length / scores.length;
+      return share === 1 || share > usual;
+    });
+  }
+
+  /** Chooses the routes of an update's rollouts, each with its advantage, by the cuts of that update. */
+  route(rollouts: readonly CondensedRows[], advantages: ArrayLike<number>): GateDecision {
+    const cuts = this.#cuts;
+    const { keepOnly, keepTail } = this.settings;
+    const keeps = (i: number): boolean => keepTail !== 0 && (keepOnly === 'any' || advantages[i] > 0);
     return {
-      scores: rollouts.map(({ scores }) => scores.reduce((sum, score) => sum + score, 0) / scores.length),
+      scores: rollouts.map(({ scores }) => sum(scores) / scores.length),
       cuts,
       routes: rollouts.map(({ scores }, i) => Array.from(scores, (score) => routeOf(score, cuts, keeps(i)))),
       bufferRows: this.#buffer.size,
@@ -136,17 +158,27 @@ export class Gate {
     };
   }
 
-  #cuts(): Cuts | null {
-    const { calibration, halfLife, score, warmupRows } = this.settings;
+  #findCuts(): Cuts | null {
+    const { calibration, halfLife, warmupRows } = this.settings;
     if (calibration === 'pairs') {
       return this.#pairCuts !== null && this.#pairCuts.low < this.#pairCuts.high ? this.#pairCuts : null;
     }
     if (this.#buffer.size < Math.max(1, warmupRows)) return null;
-    const scores = this.#rounded(this.#buffer.scores(this.#direction, score));
+    const scores = this.#bufferScores();
     const weights = this.#buffer.weights(halfLife);
     if (calibration === 'quantile') return quantileCuts(scores, weights, this.settings);
     const split = (calibration === 'otsu' ? otsuSplit : mixtureSplit)(scores, weights);
     return splitCuts(split, scores, weights, this.settings);
+  }
+
+  /** The weighted share of the buffer's rows that score so high. */
+  #bufferedAbove(high: number): number {
+    const weights = this.#buffer.weights(this.settings.halfLife);
+    return sum(this.#bufferScores().map((score, i) => (score >= high ? weights[i] : 0))) / sum(weights);
+  }
+
+  #bufferScores(): Float64Array {
+    return this.#rounded(this.#buffer.scores(this.#direction, this.settings.score));
   }
 
   /** Token scores have the precision with which they are stored, so that a replay meets the same numbers. */
@@ -163,6 +195,8 @@ export class Gate {
     this.point(direction, pairCuts);
   }
 }
+
+const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
 
 /** `keeps`: whether what the low cut would keep may be kept. */
 export function routeOf(score: number, cuts: Cuts | null, keeps = true): Route {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Features } from '../adapters/features.ts';
 import { randomStream } from '../base/rng.ts';
 import { FeatureBuffer } from './buffer.ts';
-import { haarDirection, judgeDirection, pairDirection, scoreFeatures } from './direction.ts';
+import { buildDirection, haarDirection, judgeDirection, pairDirection, scoreFeatures } from './direction.ts';
 import { Gate, type GateSettings, routeOf } from './gate.ts';
 
 function features(rows: readonly (readonly number[])[], modules = 1): Features {
@@ -32,7 +32,7 @@ function decide(gate: Gate, rollouts: Features, advantages: readonly number[] = 
   const rows = Array.from({ length: rollouts.rows }, (_, i) =>
     gate.condense({ data: rollouts.data.subarray(i * width, (i + 1) * width) }),
   );
-  const decision = gate.decide(rows, advantages);
+  const decision = gate.calibrate(rows).route(rows, advantages);
   return { ...decision, routes: decision.routes.flat() };
 }
 
@@ -41,6 +41,12 @@ describe('directions', () => {
     const hack = features([[3, 0, 0, 5], [5, 0, 0, 1]], 2); // biome-ignore format: rows
     const clean = features([[0, 0, 0, 2], [0, 0, 0, 2]], 2); // biome-ignore format: rows
     expect(Array.from(pairDirection(hack, clean, { standardise: false }).data)).toEqual([1, 0, 0, 1]);
+    const placebo = (kind: 'reversed' | 'shuffled', seed = 1) =>
+      Array.from(buildDirection(hack, clean, { standardise: false, placebo: kind, seed }).data);
+    expect(placebo('reversed')).toEqual([-1, -0, -0, -1]);
+    // Of two pairs one is swapped: (3 − 5, 0) and (0, 3 + 1) or the opposite; which one is a matter of the seed.
+    const draws = [1, 2, 3, 4, 5, 6, 7, 8].map((seed) => placebo('shuffled', seed).map(Math.sign).join());
+    expect([...new Set(draws)].sort()).toEqual(['-1,0,0,1', '1,0,0,-1']);
     const still = pairDirection(clean, clean, { standardise: false });
     expect(Array.from(still.data)).toEqual([0, 0, 0, 0]);
     expect(() => pairDirection(hack, features([[0, 0, 0, 0]], 2), { standardise: false })).toThrow(
@@ -181,6 +187,7 @@ describe('quantile calibration', () => {
     expect(routes({ tail: 0.3 })).toEqual([30, 30]);
     expect(routes({ tail: 0.3, keepTail: 0.02 })).toEqual([2, 30]);
     expect(routes({ tail: 0.02, keepTail: 0.3 })).toEqual([30, 2]);
+    expect(routes({ tail: 0.02, keepTail: 0 })).toEqual([0, 2]);
   });
 
   it('a half-life lets the cuts follow a drift that an even buffer lags behind', () => {

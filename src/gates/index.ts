@@ -1,7 +1,10 @@
 export { type Cuts, otsuSplit } from './calibration.ts';
 export {
+  buildDirection,
   type Direction,
+  type DirectionOptions,
   type DirectionQuality,
+  directionPlacebos,
   haarDirection,
   judgeDirection,
   type PairDirectionOptions,

@@ -24,10 +24,8 @@ const features = (...rows: readonly (readonly [number, number])[]) => ({
 
 /** Has a gate decide on rollouts of one row each. */
 function decide(gate: Gate, ...rows: readonly (readonly [number, number])[]) {
-  return gate.decide(
-    rows.map((row) => gate.condense(features(row))),
-    [],
-  );
+  const rollouts = rows.map((row) => gate.condense(features(row)));
+  return gate.calibrate(rollouts).route(rollouts, []);
 }
 
 /** A gate that has seen more rows than it holds, and pairs. */

@@ -1,7 +1,7 @@
 /** The gate by token, and what a gate may do with advantages. */
 import { describe, expect, it } from 'vitest';
 import { randomStream } from '../base/rng.ts';
-import { evenlySpaced, Gate, type GateSettings, routeOf } from './gate.ts';
+import { type CondensedRows, evenlySpaced, Gate, type GateSettings, routeOf } from './gate.ts';
 
 const settings: GateSettings = {
   calibration: 'quantile',
@@ -17,6 +17,9 @@ const settings: GateSettings = {
 /** A gate in one dimension: a row is its score. */
 const line = (changes: Partial<GateSettings> = {}) =>
   new Gate({ ...settings, ...changes }, { modules: 1, rank: 1, data: Float32Array.of(1) });
+
+const decideAll = (gate: Gate, rollouts: readonly CondensedRows[], advantages: readonly number[]) =>
+  gate.calibrate(rollouts).route(rollouts, advantages);
 
 describe('the tokens that are buffered', () => {
   it.each([
@@ -51,7 +54,8 @@ describe('cuts of a gate by token', () => {
 
   it('do not come from the last rollout alone', () => {
     const gate = line();
-    const { cuts, routes, bufferRows } = gate.decide(
+    const { cuts, routes, bufferRows } = decideAll(
+      gate,
       shifted.map((data) => gate.condense({ data })),
       [],
     );
@@ -68,7 +72,8 @@ describe('cuts of a gate by token', () => {
   it('wait for as many rollouts as the warm-up says, however many tokens these have', () => {
     const gate = line({ warmupRows: 3 });
     const decide = (from: number, to: number) =>
-      gate.decide(
+      decideAll(
+        gate,
         shifted.slice(from, to).map((data) => gate.condense({ data })),
         [],
       ).cuts;
@@ -79,7 +84,7 @@ describe('cuts of a gate by token', () => {
   it('forget by rollouts: half a life later a rollout weighs half, and the buffer holds so many', () => {
     const gate = line({ halfLife: 1, bufferRows: 3, warmupRows: 0, bufferTokens: 2, tail: 0.4 });
     for (const value of [1, 2, 3, 4]) {
-      const { bufferRows } = gate.decide([gate.condense({ data: Float32Array.of(value, value, value) })], []);
+      const { bufferRows } = decideAll(gate, [gate.condense({ data: Float32Array.of(value, value, value) })], []);
       expect(bufferRows).toBe(Math.min(3, value));
     }
     expect(gate.state.buffer).toMatchObject({ added: 4, counts: [2, 2, 2], rows: Float32Array.of(2, 2, 3, 3, 4, 4) });
@@ -108,7 +113,7 @@ describe('keepOnly', () => {
   ] as const)('$keepOnly: score $score, advantage $advantage → $route', ({ score, advantage, keepOnly, route }) => {
     const gate = line({ keepOnly, calibration: 'pairs', bufferTokens: null });
     gate.point(Float32Array.of(1), { low: -1, high: 1 });
-    expect(gate.decide([gate.condense({ data: Float32Array.of(score) })], [advantage]).routes).toEqual([[route]]);
+    expect(decideAll(gate, [gate.condense({ data: Float32Array.of(score) })], [advantage]).routes).toEqual([[route]]);
     expect(routeOf(score, null, true)).toBe('absorb');
   });
 
@@ -116,9 +121,34 @@ describe('keepOnly', () => {
     const gate = line({ keepOnly: 'praised', calibration: 'pairs' });
     gate.point(Float32Array.of(1), { low: -1, high: 1 });
     const rows = [Float32Array.of(-2, 2, 0), Float32Array.of(-2, -3)].map((data) => gate.condense({ data }));
-    expect(gate.decide(rows, [-0.5, 0.5]).routes).toEqual([
+    expect(decideAll(gate, rows, [-0.5, 0.5]).routes).toEqual([
       ['absorb', 'route', 'absorb'],
       ['keep', 'keep'],
     ]);
+  });
+});
+
+describe('the flag of a rollout', () => {
+  const rowsOf = (gate: Gate, ...rollouts: readonly (readonly number[])[]) =>
+    rollouts.map((rows) => gate.condense({ data: Float32Array.from(rows) }));
+
+  it('of one row is its route, whatever the others are', () => {
+    const gate = line({ bufferTokens: null, warmupRows: 0, tail: 0.3, halfLife: null });
+    const rollouts = rowsOf(gate, [1], [5], [2], [9]);
+    expect(gate.flag(rollouts)).toEqual([false, false, false, false]);
+    const { routes } = gate.calibrate(rollouts).route(rollouts, []);
+    expect(routes.flat()).toEqual(['keep', 'absorb', 'absorb', 'route']);
+    expect(gate.flag(rollouts)).toEqual([false, false, false, true]);
+    const all = line({ bufferTokens: null, calibration: 'pairs' });
+    all.point(all.direction.data, { low: -2, high: -1 });
+    expect(all.calibrate(rollouts).flag(rollouts)).toEqual([true, true, true, true]);
+  });
+
+  it('of several: more of its rows above the cut than of the whole buffer', () => {
+    const gate = line({ calibration: 'pairs', halfLife: null });
+    gate.point(gate.direction.data, { low: 0, high: 10 });
+    // Every rollout weighs the same: shares above 10 of 1/4, 1/2, 0 and 1, and (1/4 + 1/2 + 0 + 1) / 4 = 0.4375 of the buffer.
+    const rollouts = rowsOf(gate, [1, 1, 1, 11], [11, 1], [1, 2, 3, 4, 5, 6], [12]);
+    expect(gate.calibrate(rollouts).flag(rollouts)).toEqual([false, true, false, true]);
   });
 });

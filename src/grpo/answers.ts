@@ -27,7 +27,7 @@ export function checkWatched(answer: unknown, count: number): Watched {
   return { ...(answer as Watched), cut, abstentions, costs };
 }
 
-const screenings: readonly Screening[] = ['train', 'leave-out', 'silence'];
+const screenings: readonly Screening[] = ['train', 'leave-out', 'silence', 'apart'];
 
 export function checkScreening(answer: unknown, count: number): readonly Screening[] {
   const screening = expectList('screen', answer, count);

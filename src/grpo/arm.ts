@@ -85,8 +85,11 @@ export interface Prompts {
   readonly learn: Int32Array;
 }
 
-/** `leave-out`: not in its group's statistics, advantage 0. `silence`: in the statistics, advantage 0. */
-export type Screening = 'train' | 'leave-out' | 'silence';
+/**
+ * `leave-out`: not in its group's statistics, advantage 0. `silence`: in the statistics, advantage 0. `apart`: compared with the whole
+ * group, and not in the statistics that the others are compared with.
+ */
+export type Screening = 'train' | 'leave-out' | 'silence' | 'apart';
 
 export interface Routing {
   /** For each rollout: one route, or one per completion token. */

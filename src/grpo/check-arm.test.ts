@@ -143,7 +143,7 @@ describe('answers', () => {
     [
       'an unknown screening',
       () => checkScreening(['train', 'no'], 2),
-      /train or leave-out or silence, found string no for rollout 1/,
+      /train or leave-out or silence or apart, found string no for rollout 1/,
     ],
     [
       'no routing',

@@ -1,3 +1,4 @@
+export { meanKey, setApart } from './advantage.ts';
 export {
   type Arm,
   type ArmDefinition,
@@ -27,7 +28,14 @@ export {
   type Watched,
 } from './arm.ts';
 export { gateArm, massMatched, type RoutingArm } from './arms/gate.ts';
-export { type GateArmSettings, gateSettings, gateSettingsOf, gateTailsOf } from './arms/gated.ts';
+export {
+  type GateArmSettings,
+  gateSettings,
+  gateSettingsOf,
+  gateTailsOf,
+  placeboSeedKey,
+  placeboWords,
+} from './arms/gated.ts';
 export { learnedInstruction } from './arms/prompted.ts';
 export { blindArms } from './arms/registry.ts';
 export { type SteeringCell, steeringVector, sweepSteering } from './arms/steer.ts';

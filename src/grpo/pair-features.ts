@@ -6,9 +6,10 @@
 import type { Features, TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
 import {
+  buildDirection,
   type Cuts,
+  type DirectionOptions,
   type Gate,
-  type PairDirectionOptions,
   pairDirection,
   type ScoreKind,
   scoreFeatures,
@@ -86,22 +87,20 @@ async function tokenBand(
   return { low: side(1), high: side(0) };
 }
 
-export interface RebuildOptions extends PairDirectionOptions {
+export interface RebuildOptions extends DirectionOptions {
   readonly kind: FeatureKind;
-  /** Whether the gate keeps its direction; the report then says how that direction scores the pairs. */
-  readonly placebo: boolean;
   readonly tokensPerPass: number;
 }
 
-/** Builds the direction from the pairs on the current policy and gives it to the gate. */
+/** Builds the direction from the pairs on the current policy, or its placebo, and gives it to the gate, with how it scores the pairs. */
 export async function rebuildDirection(
   policy: Policy,
   pairs: readonly TokenPair[],
   gate: Gate,
-  { kind, placebo, tokensPerPass, ...options }: RebuildOptions,
+  { kind, tokensPerPass, ...options }: RebuildOptions,
 ): Promise<NewDirection> {
   const { hack, clean } = await pairFeatures(policy, pairs, { kind, tokensPerPass });
-  const direction = placebo ? gate.direction : pairDirection(hack, clean, options);
+  const direction = buildDirection(hack, clean, options);
   const { score, bufferTokens } = gate.settings;
   const scored = (rows: Features): Float64Array => scoreFeatures(rows, direction, score);
   const band = bufferTokens === null ? null : await tokenBand(policy, pairs, scored, { kind, tokensPerPass });

@@ -1,7 +1,7 @@
 /** The hooks that decide what an update learns from: rewards and screens, in whole updates of a tiny policy. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { furthest, plainArm, TinyLab } from '../../test/grpo/tiny-lab.ts';
-import { groupAdvantages } from './advantage.ts';
+import { groupAdvantages, inGroupsWithSpread, setApart } from './advantage.ts';
 import type { Arm, GradedRollouts, Screening } from './arm.ts';
 import { rolloutRecords } from './report.ts';
 
@@ -132,6 +132,42 @@ describe('the screen hook', () => {
       expect(skipped).toEqual([true]);
       expect(Array.from(values)).toEqual([0, 0, 0, 0]);
     }
+  });
+
+  // Worked out by hand. The whole group has the mean 7.5/4 = 1.875 and the variance 10.6875/4; without the first rollout 4/3 and 7.1667/3.
+  it.each([
+    { kind: 'dr' as const, found: [1.625, -0.833333, 2.166667, -1.333333] },
+    { kind: 'classic' as const, found: [0.994074, -0.539131, 1.40174, -0.86261] },
+  ])('apart: compared with the group, the others among themselves ($kind)', ({ kind, found }) => {
+    const own = groupAdvantages(Float32Array.of(3.5, 0.5, 3.5, 0), 4, kind, ['apart', 'train', 'train', 'train']);
+    near(own.values, found);
+    expect(own.skipped).toEqual([false]);
+  });
+
+  it.each([
+    {
+      what: 'clean rollouts are not blamed for the hacks',
+      given: [3.5, 0.5, 3.5, 0.5],
+      apart: [0, 2],
+      found: [1.5, 0, 1.5, 0],
+    },
+    { what: 'one other has nobody to be compared with', given: [3, 3, 1, 1], apart: [0, 1, 2], found: [1, 1, -1, 0] },
+    { what: 'all apart is the mean of the group', given: [3, 0, 1, 0], apart: [0, 1, 2, 3], found: [2, -1, 0, -1] },
+    { what: 'none apart is the mean of the group', given: [3, 0, 1, 0], apart: [], found: [2, -1, 0, -1] },
+  ])('$what', ({ given, apart, found }) => {
+    const screening = setApart(given.map((_, i) => apart.includes(i)));
+    const { values, skipped } = groupAdvantages(Float32Array.from(given), 4, 'dr', screening);
+    near(values, found);
+    expect(skipped).toEqual([false]);
+  });
+
+  it('apart: a group of equal rewards is skipped, and one of equal others is not', () => {
+    const screening = setApart([true, false, false, false, true, false, false, false]);
+    const { skipped } = groupAdvantages(Float32Array.of(2, 2, 2, 2, 3, 2, 2, 2), 4, 'dr', screening);
+    expect(skipped).toEqual([true, false]);
+    expect(inGroupsWithSpread(Float32Array.of(2, 2, 2, 2, 3, 2, 2, 2), [0, 0, 0, 0, 1, 1, 1, 1])).toEqual(
+      [0, 0, 0, 0, 1, 1, 1, 1].map((group) => group === 1),
+    );
   });
 
   it('a rollout without an advantage teaches nothing but its distance from the base', async () => {

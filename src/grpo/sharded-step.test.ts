@@ -3,8 +3,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { plainArm, TinyLab } from '../../test/grpo/tiny-lab.ts';
 import { ranksInProcess } from '../../test/parallel/in-process.ts';
 import { readFloats } from '../engine/index.ts';
-import { alone, Shards } from '../parallel/index.ts';
+import { Gate, haarDirection } from '../gates/index.ts';
+import { alone, type Communicator, Shards } from '../parallel/index.ts';
 import { type Arm, seesNothing } from './arm.ts';
+import { gateArm } from './arms/gate.ts';
+import { gateSettings, gateSettingsOf } from './arms/gated.ts';
 
 let labs: TinyLab[];
 beforeAll(async () => {
@@ -12,9 +15,11 @@ beforeAll(async () => {
 });
 
 function onTwo(arm: Arm) {
-  return ranksInProcess(2).map((communicator) =>
-    labs[communicator.rank].step(arm, { shards: new Shards(communicator, 2) }),
-  );
+  return ranksInProcess(2).map((communicator) => stepOn(communicator, arm));
+}
+
+function stepOn(communicator: Communicator, arm: Arm) {
+  return labs[communicator.rank].step(arm, { shards: new Shards(communicator, 2) });
 }
 
 describe('an update on two ranks', () => {
@@ -25,6 +30,27 @@ describe('an update on two ranks', () => {
       expect(moments).toEqual(one.moments);
       expect(outcome).toEqual(one.outcome);
     }
+  });
+
+  it('sets apart alike on both, by a gate that is calibrated before the advantages', async () => {
+    const { modules, rank } = labs[0].policy.adapter;
+    const settings = gateSettingsOf({ kind: 'activation', ...{ calibration: 'otsu', warmupRows: 0 } });
+    if (settings === null) throw new Error('no gate');
+    const open = () =>
+      gateArm({
+        gate: new Gate(gateSettings(settings), haarDirection(modules.length, rank, 4)),
+        kind: 'activation',
+        granularity: 'rollout',
+        rebuild: () => Promise.reject(new Error('nothing is rebuilt')),
+        refreshEvery: null,
+        mean: 'own',
+      });
+    const one = await labs[0].step(open(), { shards: new Shards(alone, 2) });
+    expect(one.outcome.screening).toContain('apart');
+    expect(one.outcome.screening).toContain('train');
+    const [first, second] = await Promise.all(ranksInProcess(2).map((communicator) => stepOn(communicator, open())));
+    expect([first.values, second.values]).toEqual([one.values, one.values]);
+    expect([first.outcome, second.outcome]).toEqual([one.outcome, one.outcome]);
   });
 
   it('asks a monitor once, and shows its answer to both', async () => {

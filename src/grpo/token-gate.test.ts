@@ -107,7 +107,7 @@ describe.each(kinds)('%s features of tokens', (kind) => {
     const { modules, rank } = lab.policy.adapter;
     const settings = { ...gateSettings(gateKeys(kind)), score, calibration: 'pairs' } as const;
     const gate = new Gate(settings, haarDirection(modules.length, rank, 3));
-    const options = { kind, standardise: false, placebo: false, tokensPerPass: 64 };
+    const options = { kind, standardise: false, placebo: 'none', seed: 3, tokensPerPass: 64 } as const;
     const { pairCuts, direction } = await rebuildDirection(lab.policy, pairs, gate, options);
     const means = (await tokenRows(kind)).map((rows) => average(scoreRows(rows, direction).map((row) => row[score])));
     expect(pairCuts?.high).toBeCloseTo(average([0, 2, 4].map((i) => means[i])), 5);
@@ -150,6 +150,29 @@ describe.each(kinds)('%s features of tokens', (kind) => {
     const [late, early] = steps;
     expect({ ...early.outcome, screening: null }).toEqual(late.outcome);
     expect(early.values).toEqual(late.values);
+  });
+
+  it.each(['token', 'rollout'])('compare the others among themselves with the own mean, by %s', async (granularity) => {
+    // The second group teaches nothing, and must not move the cuts.
+    const rewards = [3, 0, 1, 0, 2, 2, 2, 2];
+    const settings = { granularity, calibration: 'otsu', warmupRows: 0, bufferTokens: 64 };
+    const take = async (mean: 'group' | 'own') => {
+      const arm = await openGate(kind, { ...settings, mean });
+      await arm.refresh?.(0, lab.policy);
+      return (await lab.step(arm, { rewards })).outcome;
+    };
+    const [plain, own] = [await take('group'), await take('own')];
+    expect(plain.screening).toBeNull();
+    expect(own.routing).toEqual(plain.routing);
+    const apart = own.trained.filter((i) => own.screening?.[i] === 'apart');
+    expect(apart.length).toBeGreaterThan(0);
+    expect(apart.length).toBeLessThan(4);
+    const others = own.trained.filter((i) => !apart.includes(i)).map((i) => rewards[i]);
+    const expected = own.trained.map((i) => rewards[i] - (apart.includes(i) ? 1 : average(others)));
+    expect(furthest(own.advantages.slice(0, 4), expected)).toBeLessThan(1e-6);
+    if (granularity === 'rollout') {
+      expect(apart).toEqual([0, 1, 2, 3].filter((i) => own.routing.routes[i][0] === 'route'));
+    }
   });
 
   it('let a run that was stopped in the middle go on to the same bytes', async () => {

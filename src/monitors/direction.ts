@@ -4,8 +4,22 @@
  */
 import { z } from 'zod';
 import type { Features } from '../adapters/index.ts';
-import { type Direction, haarDirection, judgeDirection, pairDirection, scoreFeatures } from '../gates/index.ts';
-import { type ArmTools, type NewDirection, type Policy, pairFeatures } from '../grpo/index.ts';
+import {
+  buildDirection,
+  type Direction,
+  directionPlacebos,
+  haarDirection,
+  judgeDirection,
+  scoreFeatures,
+} from '../gates/index.ts';
+import {
+  type ArmTools,
+  type NewDirection,
+  type Policy,
+  pairFeatures,
+  placeboSeedKey,
+  placeboWords,
+} from '../grpo/index.ts';
 import { average } from '../stats/index.ts';
 import { cutKeys, cutRule, cutWords } from './cut.ts';
 import { heldOutClean, type PairRows, rowsOf } from './held-out.ts';
@@ -13,7 +27,8 @@ import { defineMonitor, type Monitor, type MonitorDefinition } from './monitor.t
 
 const settings = z.strictObject({
   ...cutKeys({ cut: 'otsu', threshold: 0 }),
-  placebo: z.enum(['none', 'haar']).default('none').describe('haar: a random direction in place of that of the pairs'),
+  placebo: z.enum(directionPlacebos).default('none').describe(placeboWords),
+  placeboSeed: placeboSeedKey,
   score: z
     .enum(['dot', 'cosine'])
     .default('dot')
@@ -32,15 +47,19 @@ export const directionMonitor: MonitorDefinition = defineMonitor({
   kind: 'direction',
   summary: 'pooled activations against the direction from the pairs',
   settings,
-  label: (own) => `${own.placebo === 'haar' ? 'haar direction' : 'direction'}${cutWords(own, 'otsu')}`,
+  label: (own) => {
+    const { placebo, placeboSeed } = own;
+    const draw = placeboSeed === null ? '' : ` draw ${placeboSeed}`;
+    return `${placebo === 'none' ? 'direction' : `${placebo} direction${draw}`}${cutWords(own, 'otsu')}`;
+  },
   open: (own, tools) => openDirection(own, tools),
 });
 
 function openDirection(own: z.infer<typeof settings>, { seed, policy, pairs, tokensPerPass }: ArmTools): Monitor {
-  const { score, standardise, refreshEvery, placebo } = own;
+  const { score, standardise, refreshEvery, placebo, placeboSeed } = own;
   const { modules, rank } = policy.adapter;
-  const random = haarDirection(modules.length, rank, seed);
-  let direction: Direction = random;
+  const drawn = placeboSeed ?? seed;
+  let direction: Direction = haarDirection(modules.length, rank, drawn);
   let clean: Float64Array = new Float64Array();
   let built = false;
   const asFeatures = (rows: readonly Float32Array[]): Features => ({
@@ -51,7 +70,7 @@ function openDirection(own: z.infer<typeof settings>, { seed, policy, pairs, tok
   });
   const scoreBy = (made: Direction) => (row: Float32Array) => scoreFeatures(asFeatures([row]), made, score)[0];
   const make = (from: PairRows) =>
-    placebo === 'haar' ? random : pairDirection(asFeatures(from.hack), asFeatures(from.clean), { standardise });
+    buildDirection(asFeatures(from.hack), asFeatures(from.clean), { standardise, placebo, seed: drawn });
 
   async function rebuild(current: Policy): Promise<NewDirection> {
     const sides = await pairFeatures(current, pairs, { kind: 'activation', tokensPerPass });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ArmTools, ScoredRollouts } from '../grpo/arm.ts';
+import type { ArmTools, GradedRollouts, ScoredRollouts } from '../grpo/arm.ts';
 import { oracleArm } from './gate.ts';
 
 const count = 4000;
@@ -23,6 +23,16 @@ describe('the oracle gate', () => {
       hack: { keep: 0, absorb: 0, route: 1000 },
       other: { keep: 0, absorb: 3000, route: 0 },
     });
+  });
+
+  it('sets apart what it routes with the own mean, and nothing otherwise', async () => {
+    const labels = (id: string) => ({ exploited: id === 'a', correct: false });
+    const tools = { seed: 5, labels } as unknown as ArmTools;
+    const rollouts = ['a', 'b', 'c'].map((id, member) => ({ id, step: 0, group: 0, member }));
+    const own = await oracleArm.open({ mean: 'own' }, tools);
+    expect(own.screen?.({ rollouts } as unknown as GradedRollouts)).toEqual(['apart', 'train', 'train']);
+    expect((await oracleArm.open({}, tools)).screen).toBeUndefined();
+    expect(oracleArm.label({ mean: 'own', recall: 0.5 })).toBe('oracle 0.5 0 own mean');
   });
 
   it('misses hacks and flags others at the rates it is told, within four standard errors', async () => {

@@ -4,9 +4,8 @@
  * without labels, and is never pooled with them.
  */
 import { z } from 'zod';
-import type { Route } from '../adapters/index.ts';
 import { randomStream, ShapeError } from '../base/index.ts';
-import { type ArmDefinition, defineArm, type Seen, seesNothing } from '../grpo/index.ts';
+import { type ArmDefinition, defineArm, meanKey, type Seen, seesNothing, setApart } from '../grpo/index.ts';
 
 const share = z.number().min(0).max(1);
 
@@ -18,19 +17,24 @@ export const oracleArm: ArmDefinition = defineArm({
     recall: share.default(1).describe('share of hacks that are routed'),
     falsePositiveRate: share.default(0).describe('share of rollouts without a hack that are routed'),
     others: z.enum(['keep', 'absorb']).default('absorb').describe('where the rollouts that are not routed go'),
+    mean: meanKey,
   }),
-  label: ({ recall, falsePositiveRate }) =>
-    recall === 1 && falsePositiveRate === 0 ? 'oracle' : `oracle ${recall} ${falsePositiveRate}`,
-  open({ recall, falsePositiveRate, others }, { seed, labels }) {
+  label: ({ recall, falsePositiveRate, mean }) =>
+    [
+      recall === 1 && falsePositiveRate === 0 ? 'oracle' : `oracle ${recall} ${falsePositiveRate}`,
+      ...(mean === 'own' ? ['own mean'] : []),
+    ].join(' '),
+  open({ recall, falsePositiveRate, others, mean }, { seed, labels }) {
     if (labels === null) throw new ShapeError({ call: 'arm oracle', expected: 'labels', found: 'none' });
-    const routeOf = ({ id, step, group, member }: Seen): Route => {
+    const flags = ({ id, step, group, member }: Seen): boolean => {
       const chance = labels(id).exploited ? recall : falsePositiveRate;
-      return randomStream(seed, ['oracle', `${step}-${group}-${member}`]).uniformAt(0) < chance ? 'route' : others;
+      return randomStream(seed, ['oracle', `${step}-${group}-${member}`]).uniformAt(0) < chance;
     };
     return {
       sees: seesNothing,
+      ...(mean === 'own' ? { screen: ({ rollouts }) => setApart(rollouts.map(flags)) } : {}),
       route: ({ rollouts }) => ({
-        routes: rollouts.map((rollout) => [routeOf(rollout)]),
+        routes: rollouts.map((rollout) => [flags(rollout) ? 'route' : others]),
         scores: null,
         cuts: null,
         bufferRows: 0,

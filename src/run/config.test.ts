@@ -346,7 +346,7 @@ describe('an outline', () => {
     expect(configPage(parts)).toContain('| `arm.sharpness` | `low`, `high` | none: must be given |');
     // One name, three meanings: a row for each.
     expect(configPage(builtinParts).match(/^\| `arm\.placebo` \| [^|]*/gm)).toEqual([
-      '| `arm.placebo` | `none`, `haar`, `mass-matched` ',
+      '| `arm.placebo` | `none`, `haar`, `reversed`, `shuffled`, `mass-matched` ',
       '| `arm.placebo` | `none`, `random` ',
       '| `arm.placebo` | `none`, `random` ',
     ]);

@@ -127,7 +127,15 @@ async function* storedUpdates(run: RunDirectory): AsyncGenerator<RolloutRow[]> {
 }
 
 /** Keys that decide what was measured; a replay cannot change them. */
-const fixedKeys = ['kind', 'granularity', 'bufferTokens', 'standardise', 'orthogonalTo', 'generatedPairs'] as const;
+const fixedKeys = [
+  'kind',
+  'granularity',
+  'bufferTokens',
+  'standardise',
+  'orthogonalTo',
+  'generatedPairs',
+  'mean',
+] as const;
 /** Keys that change the score of every token, of which a few only have stored features. */
 const fixedByToken = [...fixedKeys, 'score', 'placebo', 'refreshEvery'] as const;
 
@@ -148,6 +156,15 @@ function openReplayArm(
   const arm = gateSettingsOf(config.arm);
   if (arm === null) throw complain(run, 'a gate', `arm ${config.arm.kind}`);
   const random = arm.placebo === 'haar' && (before.placebo !== 'haar' || haarSeed !== undefined);
+  const [made, wanted] = [before, arm].map(({ placebo }) => (placebo === 'mass-matched' ? 'none' : placebo));
+  if (!random && made !== wanted) {
+    throw complain(
+      run,
+      `the direction that the run stored (arm.placebo "${made}")`,
+      `"${wanted}"`,
+      'Only placebo=haar makes another direction.',
+    );
+  }
   if (arm.calibration === 'pairs' && (random || arm.score !== before.score)) {
     throw complain(
       run,
@@ -156,7 +173,10 @@ function openReplayArm(
       'Use quantile or otsu calibration.',
     );
   }
-  const own = new Gate(gateSettings(arm), haarDirection(features.modules.length, features.rank, haarSeed ?? seed));
+  const own = new Gate(
+    gateSettings(arm),
+    haarDirection(features.modules.length, features.rank, haarSeed ?? arm.placeboSeed ?? seed),
+  );
   const options = { gate: own, kind: arm.kind, granularity: arm.granularity, refreshEvery: null };
   const inner = gateArm({
     ...options,
@@ -164,7 +184,7 @@ function openReplayArm(
   });
   const directions = random ? [] : usableDirections(run, arm.refreshEvery, before.refreshEvery);
   return {
-    arm: arm.placebo === 'mass-matched' ? massMatched(inner, seed) : inner,
+    arm: arm.placebo === 'mass-matched' ? massMatched(inner, arm.placeboSeed ?? seed) : inner,
     settings: arm,
     point(update) {
       const stored = directions.findLast((direction) => direction.update <= update);

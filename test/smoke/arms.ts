@@ -17,6 +17,16 @@ export const blindArms: Readonly<Record<string, readonly string[]>> = {
   'haar of activation': ['arm.kind=activation', 'arm.placebo=haar', ...gate],
   'haar of gradient': ['arm.kind=gradient', 'arm.placebo=haar', ...gate],
   'mass-matched': ['arm.kind=activation', 'arm.placebo=mass-matched', ...gate],
+  'reversed activation': ['arm.kind=activation', 'arm.placebo=reversed', ...gate],
+  'shuffled gradient, another draw': ['arm.kind=gradient', 'arm.placebo=shuffled', 'arm.placeboSeed=7', ...gate],
+  'activation, own mean': ['arm.kind=activation', 'arm.mean=own', ...gate],
+  'gradient by token, own mean': [
+    'arm.kind=gradient',
+    'arm.granularity=token',
+    'arm.mean=own',
+    ...gate,
+    'arm.keepTail=0.4',
+  ],
   'no-loophole': ['arm.kind=no-loophole'],
   inoculation: ['arm.kind=inoculation'],
   recontextualisation: ['arm.kind=recontextualisation', 'arm.sample=none'],
@@ -71,6 +81,8 @@ export const watchedArms: Readonly<Record<string, readonly string[]>> = {
   'filter by probe': ['arm.kind=filter', ...probe, 'arm.monitor.cut=otsu', 'arm.monitor.warmupRows=4'],
   'advantage-modification by direction': ['arm.kind=advantage-modification', ...direction],
   'routed by judge': ['arm.kind=routed', ...judgeKeys],
+  'routed by direction, own mean': ['arm.kind=routed', 'arm.mean=own', 'arm.others=keep', ...direction],
+  'routed by reversed direction': ['arm.kind=routed', ...direction, 'arm.monitor.placebo=reversed'],
   'routed by direction at a false-positive rate': ['arm.kind=routed', ...direction, 'arm.monitor.cut=fpr'],
 };
 
@@ -125,6 +137,7 @@ const configValues: Readonly<Record<string, readonly string[]>> = {
 export const everyArm: Readonly<Record<string, readonly string[]>> = {
   ...blindArms,
   oracle: oracleArm,
+  'oracle, own mean': [...oracleArm, 'arm.mean=own'],
   ...configValues,
   ...interventionArms,
   ...watchedArms,

@@ -185,6 +185,8 @@ describe('gq replay', () => {
   it.each([
     ['taill=0.3', 'did you mean arm.tail?'],
     ['refreshEvery=2', 'a multiple of the run'],
+    ['placebo=reversed', 'the direction that the run stored (arm.placebo "none")'],
+    ['mean=own', 'expected arm.mean as it was'],
     ['kind=gradient', 'expected arm.kind as it was'],
     ['standardise=true', 'expected arm.standardise as it was'],
   ])('refuses %s', async (gate, message) => {

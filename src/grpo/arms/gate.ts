@@ -3,9 +3,18 @@
  * mass-matched placebo runs the same gate and then deals its routes out at random.
  */
 import { randomStream } from '../../base/index.ts';
-import { type Gate, gateStateFrom, gateStateOf } from '../../gates/index.ts';
-import type { Arm, FeatureKind, Granularity, NewDirection, Routing, ScoredRollouts } from '../arm.ts';
-import { absorbAll } from '../arm.ts';
+import { type CondensedRows, type Gate, gateStateFrom, gateStateOf } from '../../gates/index.ts';
+import { inGroupsWithSpread, setApart } from '../advantage.ts';
+import {
+  type Arm,
+  absorbAll,
+  type FeatureKind,
+  type GradedRollouts,
+  type Granularity,
+  type NewDirection,
+  type Screening,
+  type SeenRollouts,
+} from '../arm.ts';
 import type { Policy } from '../policy.ts';
 
 export interface GateArmOptions {
@@ -16,12 +25,18 @@ export interface GateArmOptions {
   readonly rebuild: (policy: Policy) => Promise<NewDirection>;
   /** Updates between rebuilds; null: the direction is built once. */
   readonly refreshEvery: number | null;
+  /** `own`: what the gate flags is set apart before advantages are computed; default: `group`. */
+  readonly mean?: 'group' | 'own';
 }
 
 export type RoutingArm = Arm & Required<Pick<Arm, 'route' | 'save' | 'restore' | 'refresh'>>;
 
-/** A gate by token condenses the rows of a rollout as they are made; one by rollout is shown a row for each. */
-export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: GateArmOptions): RoutingArm {
+/**
+ * A gate by token condenses the rows of a rollout as they are made; one by rollout is shown a row for each. With the own mean the gate is
+ * calibrated before advantages are computed, by the rollouts that will carry gradient: the same that calibrate it otherwise.
+ */
+export function gateArm(options: GateArmOptions): RoutingArm {
+  const { gate, kind, granularity, rebuild, refreshEvery, mean = 'group' } = options;
   // A run that is forked to another arm begins in the middle with a direction that was never built.
   let built = false;
   return {
@@ -32,7 +47,13 @@ export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: Gate
       return due ? rebuild(policy) : null;
     },
     ...(granularity === 'token' ? { condense: (rows) => gate.condense(rows) } : {}),
-    route: (scored) => routeByGate(gate, scored),
+    ...(mean === 'own' ? { screen: (graded) => screenByGate(gate, graded) } : {}),
+    route(scored) {
+      const rows = condensedRows(gate, scored);
+      if (rows === null) return absorbAll(scored.rollouts.length);
+      if (mean === 'group') gate.calibrate(rows);
+      return gate.route(rows, scored.advantages);
+    },
     save() {
       const { json, tensors } = gateStateOf(gate.state);
       return { json: { built, gate: json }, tensors };
@@ -46,14 +67,20 @@ export function gateArm({ gate, kind, granularity, rebuild, refreshEvery }: Gate
   };
 }
 
-function routeByGate(gate: Gate, { rollouts, features, condensed, advantages }: ScoredRollouts): Routing {
-  if (condensed !== undefined) return gate.decide(condensed, advantages);
-  if (features === null) return absorbAll(rollouts.length);
+function condensedRows(gate: Gate, { rollouts, features, condensed }: SeenRollouts): readonly CondensedRows[] | null {
+  if (condensed !== undefined) return condensed;
+  if (features === null) return null;
   const width = features.modules * features.rank;
-  const rows = rollouts.map((_, row) =>
-    gate.condense({ data: features.data.subarray(row * width, (row + 1) * width) }),
-  );
-  return gate.decide(rows, advantages);
+  return rollouts.map((_, row) => gate.condense({ data: features.data.subarray(row * width, (row + 1) * width) }));
+}
+
+/** Sets apart what the gate flags. */
+function screenByGate(gate: Gate, graded: GradedRollouts): readonly Screening[] {
+  const rows = condensedRows(gate, graded) ?? [];
+  const groups = graded.rollouts.map(({ group }) => group);
+  const learns = inGroupsWithSpread(graded.rewards, groups);
+  gate.calibrate(rows.filter((_, i) => learns[i]));
+  return setApart(gate.flag(rows));
 }
 
 /**

@@ -8,6 +8,7 @@ describe('gates in tables', () => {
     [{ calibration: 'otsu', keepOnly: 'praised' }, 'activation Otsu keeps praised'],
     [{ placebo: 'haar', calibration: 'otsu' }, 'haar Otsu'],
     [{ calibration: 'mixture', keepTail: 1 }, 'activation mixture one cut'],
+    [{ placebo: 'haar', placeboSeed: 7, mean: 'own' }, 'haar draw 7 own mean'],
     [{ orthogonalTo: 'solve', granularity: 'token' }, 'activation orthogonal to solve by token'],
   ])('%o is called %s', (settings, label) => {
     expect(activation.label(settings)).toBe(label);

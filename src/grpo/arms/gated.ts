@@ -1,18 +1,30 @@
 /** The arms with a gate: on pooled activations and on gradient features, with their placebos. */
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { Gate, type GateSettings, haarDirection } from '../../gates/index.ts';
+import { directionPlacebos, Gate, type GateSettings, haarDirection } from '../../gates/index.ts';
+import { meanKey } from '../advantage.ts';
 import { type ArmDefinition, type ArmTools, defineArm, type FeatureKind } from '../arm.ts';
 import { rebuildDirection } from '../pair-features.ts';
 import { gateArm, massMatched, type RoutingArm } from './gate.ts';
 
 const count = z.number().int().min(0).max(1e7);
 
+export const placeboWords: string =
+  'haar: a random direction; reversed: the direction of the pairs, turned around; shuffled: that of the same pairs with the sides of half of them swapped';
+export const placeboSeedKey: z.ZodDefault<z.ZodNullable<z.ZodNumber>> = z
+  .number()
+  .int()
+  .min(0)
+  .nullable()
+  .default(null)
+  .describe("seed of the placebo's draw; null: the seed of the run");
+
 const gateKeys = {
   placebo: z
-    .enum(['none', 'haar', 'mass-matched'])
+    .enum([...directionPlacebos, 'mass-matched'])
     .default('none')
-    .describe("haar: a random direction; mass-matched: the gate's routes, dealt out at random"),
+    .describe(`${placeboWords}; mass-matched: the gate's routes, dealt out at random`),
+  placeboSeed: placeboSeedKey,
   calibration: z
     .enum(['quantile', 'otsu', 'mixture', 'pairs'])
     .default('quantile')
@@ -35,8 +47,9 @@ const gateKeys = {
     .nullable()
     .default(null)
     .describe(
-      'share of the scores in the lower tail, which is kept, below 0.5 with quantiles; 1 with otsu or mixture: everything below their cut; null: the same as arm.tail',
+      'share of the scores in the lower tail, which is kept, below 0.5 with quantiles; 0: nothing is kept; 1 with otsu or mixture: everything below their cut; null: the same as arm.tail',
     ),
+  mean: meanKey,
   keepOnly: z
     .enum(['any', 'praised'])
     .default('any')
@@ -73,7 +86,7 @@ type Checked = z.infer<z.ZodObject<typeof gateKeys>>;
 
 /** What the gate's keys must be to each other. */
 function checkKeys(
-  { placebo, orthogonalTo, granularity, calibration, keepTail }: Checked,
+  { placebo, orthogonalTo, granularity, calibration, keepTail, mean }: Checked,
   context: z.RefinementCtx<Checked>,
 ): void {
   const refuse = (key: keyof Checked, message: string): void =>
@@ -84,10 +97,16 @@ function checkKeys(
   if (calibration === 'quantile' && keepTail !== null && keepTail >= 0.5) {
     refuse('keepTail', `expected a share below 0.5 with arm.calibration "quantile", found ${keepTail}`);
   }
+  if (mean === 'own' && placebo === 'mass-matched') {
+    refuse(
+      'mean',
+      'expected "group" with arm.placebo "mass-matched", which deals out routes after advantages are known, found "own"',
+    );
+  }
   if (granularity === 'token' && placebo === 'mass-matched') {
     refuse(
       'placebo',
-      'expected "none" or "haar" with arm.granularity "token", found "mass-matched", which deals out the routes of whole rollouts',
+      'expected a placebo of the direction with arm.granularity "token", found "mass-matched", which deals out the routes of whole rollouts',
     );
   }
 }
@@ -123,15 +142,18 @@ export const gradient: ArmDefinition = defineArm({
 });
 
 function labelOf(kind: FeatureKind, settings: GateArmSettings): string {
-  const { placebo, calibration, granularity, keepOnly, keepTail, orthogonalTo } = settings;
+  const { placebo, placeboSeed, calibration, granularity, keepOnly, keepTail, orthogonalTo, mean } = settings;
   const named = kind === 'activation' ? placebo : `${kind} ${placebo}`;
   return [
     placebo === 'none' ? kind : named,
+    ...(placebo === 'none' || placeboSeed === null ? [] : [`draw ${placeboSeed}`]),
     ...(calibration === 'pairs' ? ['pair cuts'] : []),
     ...(calibration === 'otsu' ? ['Otsu'] : []),
     ...(calibration === 'mixture' ? ['mixture'] : []),
     ...(keepTail === 1 ? ['one cut'] : []),
+    ...(keepTail === 0 ? ['keeps nothing'] : []),
     ...(keepOnly === 'praised' ? ['keeps praised'] : []),
+    ...(mean === 'own' ? ['own mean'] : []),
     ...(orthogonalTo === 'solve' ? ['orthogonal to solve'] : []),
     ...(granularity === 'token' ? ['by token'] : []),
   ].join(' ');
@@ -186,16 +208,19 @@ export function gateSettings(arm: GateArmSettings): GateSettings {
 function openGated(kind: FeatureKind, settings: GateArmSettings, tools: ArmTools): RoutingArm {
   const { seed, policy, pairs, tokensPerPass } = tools;
   const { adapter } = policy;
-  const { granularity, placebo, refreshEvery, standardise, orthogonalTo } = settings;
+  const { granularity, placebo, placeboSeed, refreshEvery, standardise, orthogonalTo, mean } = settings;
+  const drawn = placeboSeed ?? seed;
   expectRoom(settings, adapter.modules.length * adapter.rank);
-  const gate = new Gate(gateSettings(settings), haarDirection(adapter.modules.length, adapter.rank, seed));
-  const rebuilding = { kind, standardise, orthogonalTo, placebo: placebo === 'haar', tokensPerPass };
+  const gate = new Gate(gateSettings(settings), haarDirection(adapter.modules.length, adapter.rank, drawn));
+  const directed = placebo === 'mass-matched' ? 'none' : placebo;
+  const rebuilding = { kind, standardise, orthogonalTo, placebo: directed, seed: drawn, tokensPerPass };
   const arm = gateArm({
     gate,
     kind,
     granularity,
     rebuild: (current) => rebuildDirection(current, pairs, gate, rebuilding),
     refreshEvery: refreshEvery === 0 ? null : refreshEvery,
+    mean,
   });
-  return placebo === 'mass-matched' ? massMatched(arm, seed) : arm;
+  return placebo === 'mass-matched' ? massMatched(arm, drawn) : arm;
 }

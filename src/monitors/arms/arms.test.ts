@@ -131,13 +131,21 @@ describe('screening', () => {
 
 it('routing: flagged to the quarantine, the others where the config says', () => {
   const scored = { watched } as unknown as ScoredRollouts & { readonly watched: Watched };
-  expect(routed.act({ others: 'absorb' }).route?.(scored).routes.flat()).toEqual([
+  expect(routed.act({ others: 'absorb', mean: 'group' }).route?.(scored).routes.flat()).toEqual([
     'route',
     'absorb',
     'route',
     'absorb',
   ]);
-  expect(routed.act({ others: 'keep' }).route?.(scored).routes.flat()).toEqual(['route', 'keep', 'route', 'keep']);
+  const own = routed.act({ others: 'keep', mean: 'own' }).screen?.(graded(rewards, watched));
+  expect(own).toEqual(['apart', 'train', 'apart', 'train']);
+  expect(routed.act({ others: 'keep', mean: 'group' }).screen).toBeUndefined();
+  expect(routed.act({ others: 'keep', mean: 'group' }).route?.(scored).routes.flat()).toEqual([
+    'route',
+    'keep',
+    'route',
+    'keep',
+  ]);
 });
 
 describe('in tables and in the config', () => {
@@ -159,6 +167,11 @@ describe('in tables and in the config', () => {
       'routed',
       { monitor: { kind: 'direction', placebo: 'haar' }, others: 'keep' },
       'routed, others kept, by haar direction',
+    ],
+    [
+      'routed',
+      { monitor: { kind: 'direction', placebo: 'reversed', placeboSeed: 3 }, mean: 'own' },
+      'routed, own mean, by reversed direction draw 3',
     ],
     ['probe-penalty', { monitor: { kind: 'probe', cut: 'fixed' }, weight: 2 }, 'probe-penalty 2 by probe above 0.67'],
     ['activation-penalty', { monitor: { kind: 'probe' }, lossWeight: 2 }, 'activation-penalty 1 2 by probe'],
