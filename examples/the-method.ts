@@ -54,10 +54,12 @@ const asked = { sampler, settings, arm: { sees: seesNothing }, vocabulary: decod
 const grader = createGrader(judge, { append: () => {} });
 
 const arm = gateSettingsOf(config.arm);
-if (arm === null || arm.placebo !== 'none' || arm.granularity !== 'rollout') throw new Error('a gate by rollout');
+if (arm === null || arm.placebo !== 'none' || arm.granularity !== 'rollout' || arm.mean !== 'group')
+  throw new Error('a gate by rollout, with the mean of the group');
 const { kind, standardise, orthogonalTo, refreshEvery } = arm;
 const gate = new Gate(gateSettings(arm), haarDirection(adapter.modules.length, adapter.rank, seed));
-const building = { kind, standardise, orthogonalTo, placebo: false, tokensPerPass: compute.tokensPerPass };
+const { tokensPerPass } = compute;
+const building = { kind, standardise, orthogonalTo, placebo: 'none', seed, tokensPerPass } as const;
 
 for (let step = 0; step < config.updates; step++) {
   // d = unit mean over the pairs of φ(hack) − φ(clean), on the policy as it is now
@@ -89,10 +91,8 @@ for (let step = 0; step < config.updates; step++) {
   const { logps: logpBase } = await scoreRollouts(policy, kept, () => 'base', compute);
 
   // z_i by the score φ_i · d and two cuts: keep (deployed block learns), absorb (both learn), route (quarantine learns)
-  const { routes } = gate.decide(
-    deployed.features.map((data) => gate.condense({ data })),
-    advantages,
-  );
+  const features = deployed.features.map((data) => gate.condense({ data }));
+  const { routes } = gate.calibrate(features).route(features, advantages);
 
   // log π_old in the state that sampled y_i; null: the pass that learns reads y_i in that state, so its log π is log π_old
   const logpOld = await oldLogps(kept, routes, deployed.logps);

@@ -13,10 +13,10 @@ export async function step(context: stages.StepContext, index: number): Promise<
   // r_i = R(x, y_i), a number and no label
   const graded = await stages.grade(context, sampled);
 
-  // r_i ← what the arm makes of r_i and of its monitor's score of y_i; y_i trains, is silenced, or is left out
+  // r_i ← what the arm makes of r_i and of its monitor's score of y_i; y_i trains, is silenced, left out, or set apart
   const watched = await stages.watch(context, graded);
 
-  // A_i = r_i − mean of r over the group of i
+  // A_i = r_i − mean of r over the group of i, or over those of it that are not set apart
   const weighed = stages.advantages(context, watched);
 
   // φ_i = features of y_i under π_deployed        log π_ref(t) = log π_ref(y_i,t | x, y_i,<t)
