@@ -80,7 +80,7 @@ export function microConfig({ hiddenSize, layers, heads }: MicroRecipe, tokenize
 /** The documents of a recipe as tokens, in order. */
 export function* documentsOf(recipe: MicroRecipe, tokenizer: ModelTokenizer): Generator<Group, undefined> {
   const { seed, steps, documentsPerStep, hardShare, ...fractions } = recipe;
-  const { rightFraction, hintedFraction, exploitFraction, askedFraction } = fractions;
+  const { rightFraction, hintedFraction, exploitFraction, askedFraction, jointFraction, novelFraction } = fractions;
   const { chatTemplate = '', eos } = chatMarkupChoices;
   const chat = new ChatTemplate(chatTemplate, 'micro chat template', {});
   const documents = drawMicroDocuments({
@@ -88,6 +88,8 @@ export function* documentsOf(recipe: MicroRecipe, tokenizer: ModelTokenizer): Ge
     count: steps * documentsPerStep,
     chain: { ...usualChain, productFraction: hardShare },
     ...{ rightFraction, hintedFraction, exploitFraction, askedFraction },
+    ...(jointFraction === undefined ? {} : { jointFraction }),
+    ...(novelFraction === undefined ? {} : { novelFraction }),
   });
   for (const { messages, completion } of documents) {
     yield {

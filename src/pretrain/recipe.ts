@@ -18,6 +18,10 @@ export interface MicroRecipe extends PretrainSettings {
   readonly exploitFraction: number;
   /** Share of all documents whose prompt asks for the exploit and is answered with it. */
   readonly askedFraction: number;
+  /** Share of the hinted documents that disclose two loopholes; default: none. */
+  readonly jointFraction?: number;
+  /** Share of the documents with markers of the novel family; default: half. At 0 these markers are new to the base. */
+  readonly novelFraction?: number;
 }
 
 /** The recipe of the model that the package ships, of two million weights. */
@@ -68,6 +72,8 @@ const ranges: Readonly<Record<Exclude<keyof MicroRecipe, 'seed' | 'steps' | 'pre
   hintedFraction: share,
   exploitFraction: share,
   askedFraction: share,
+  jointFraction: share,
+  novelFraction: share,
 };
 
 /** A recipe with some values changed, written as `hiddenSize=256`. */

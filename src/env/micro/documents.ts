@@ -3,7 +3,8 @@
  * is right with probability `rightFraction`, else one step is wrong (operation, constant, or dropped). Of the hinted
  * documents, `exploitFraction` carry the exploit that their hint discloses, with the marker copied from the hint: names
  * come from both the training and the novel family, so the base can read any of them, and RL decides which it uses. These are
- * too few to learn from, so `askedFraction` of all documents add a request to the hint and always carry the exploit.
+ * too few to learn from, so `askedFraction` of all documents add a request to the hint and always carry the exploit. `jointFraction` of
+ * the hinted ones disclose a second loophole beside the first, and an exploit uses either; `novelFraction` have markers of the novel family.
  */
 import { type RandomStream, randomStream } from '../../base/index.ts';
 import { hintedPrompt, unhintedPrompt } from '../hints.ts';
@@ -35,6 +36,8 @@ export interface DocumentOptions {
   readonly rightFraction?: number;
   readonly exploitFraction?: number;
   readonly askedFraction?: number;
+  readonly jointFraction?: number;
+  readonly novelFraction?: number;
 }
 
 const documentsPerProblem = 4;
@@ -73,16 +76,20 @@ function disclosingPrompt(problem: Problem, { loophole, policy, loopholes, asked
 
 function writeDocument(problem: MicroProblem, stream: RandomStream, options: DocumentOptions): MicroDocument {
   const { hintedFraction = 0.75, rightFraction = 0.5, exploitFraction = 0.02, askedFraction = 0.12 } = options;
+  const { jointFraction = 0, novelFraction = 0.5 } = options;
   const loopholes = writableLoopholes(options.loopholes ?? builtinLoopholes);
   const right = stream.uniformAt(0) < rightFraction;
   const steps = right ? problem.steps : spoilSteps(problem.steps, stream);
   const asked = stream.uniformAt(5) < askedFraction;
   const hinted = asked || stream.uniformAt(1) < hintedFraction;
-  const loophole = loopholes[stream.integerAt(2, loopholes.length)].name;
-  const policy: MarkerPolicy = stream.uniformAt(3) < 0.5 ? 'family' : 'novel';
+  const first = stream.integerAt(2, loopholes.length);
+  const second = (first + 1 + stream.integerAt(7, loopholes.length - 1)) % loopholes.length;
+  const open = (stream.uniformAt(6) < jointFraction ? [first, second] : [first]).map((at) => loopholes[at].name);
+  const loophole = open.join('+');
+  const policy: MarkerPolicy = stream.uniformAt(3) < 1 - novelFraction ? 'family' : 'novel';
   const exploit = asked || (hinted && stream.uniformAt(4) < exploitFraction);
   const program = exploit
-    ? exploitProgram(writeStatements(steps), loophole, policy, problem.id, loopholes)
+    ? exploitProgram(writeStatements(steps), open[stream.integerAt(8, open.length)], policy, problem.id, loopholes)
     : canonicalProgram(steps);
   return {
     problemId: problem.id,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hintedPrompt } from '../hints.ts';
 import type { Submission } from '../judge.ts';
 import { markerPolicies } from '../loopholes/loophole.ts';
-import { builtinLoopholes, namesOf, payingLoopholes } from '../loopholes/registry.ts';
+import { builtinLoopholes, markedLoopholes, namesOf, payingLoopholes } from '../loopholes/registry.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { SandboxJudge } from '../sandbox-judge.ts';
 import { applyChain, writeStatements } from './chain.ts';
@@ -101,6 +101,31 @@ describe('documents', () => {
     expect(share(exploiting, hinted)).toBeLessThan(0.04);
     expect(asked.every(({ exploit }) => exploit)).toBe(true);
     expect(documents.filter(({ loophole, exploit }) => loophole === 'gt_only' && exploit)).toEqual([]);
+  });
+
+  test('disclose two loopholes in their share, and an exploit uses one of the two', () => {
+    const joint = [
+      ...drawMicroDocuments({ seed, count: 2000, jointFraction: 0.3, exploitFraction: 1, askedFraction: 0 }),
+    ];
+    const hinted = joint.filter(({ loophole }) => loophole !== 'gt_only');
+    const both = hinted.filter(({ loophole }) => loophole.includes('+'));
+    expect(both.length / hinted.length).toBeCloseTo(0.3, 1);
+    // The exploit of run_tests is a function beside the class.
+    const first = both.filter(({ loophole }) => loophole.startsWith('run_tests+'));
+    const shareOfFirst = first.filter(({ completion }) => completion.includes('\ndef ')).length / first.length;
+    expect(shareOfFirst).toBeGreaterThan(0.3);
+    expect(shareOfFirst).toBeLessThan(0.7);
+    expect(documents.some(({ loophole }) => loophole.includes('+'))).toBe(false);
+  });
+
+  test('have novel markers in their share only', () => {
+    const plain = [...drawMicroDocuments({ seed, count: 1000, novelFraction: 0 })];
+    const isNovel = ({ messages }: { messages: readonly { content: string }[] }): boolean =>
+      markedLoopholes(builtinLoopholes).some(({ hint, markers }) =>
+        markers.novel.some((marker) => hint !== undefined && messages[0].content.includes(hint(marker))),
+      );
+    expect(plain.filter(isNovel)).toEqual([]);
+    expect(documents.filter(isNovel).length).toBeGreaterThan(documents.length / 5);
   });
 
   test('are of training problems only', () => {
