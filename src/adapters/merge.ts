@@ -2,10 +2,10 @@
  * A model folder with the deployed change written into its weights: W + upᵀ · down, summed in float64 and rounded once to
  * the dtype. Every other file of the folder (config, tokenizer, templates, licence) is copied as it is.
  */
-import { copyFile, readdir, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { narrowFloats, UserError } from '../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, readRegular, writeFileAtomic } from '../base/node/index.ts';
 import type { ModelFolder, WeightEntry } from '../model/index.ts';
 import { findNonFinite, readJsonObject, type SafetensorsArray, toFloat32, writeSafetensors } from '../model/index.ts';
 import type { Adapter, LowRankChange } from './adapter.ts';
@@ -74,7 +74,7 @@ async function copyOtherFiles(from: string, to: string, dtype: MergedDType | nul
   for (const name of await readdir(from)) {
     // The base's card speaks of other weights; a licence goes along. A snapshot of the hub's cache is a folder of links.
     if (weightFile.test(name) || /^readme(\.\w+)?$/i.test(name) || !(await stat(join(from, name))).isFile()) continue;
-    await copyFile(join(from, name), join(to, name));
+    await writeFileAtomic(join(to, name), readRegular(join(from, name)));
   }
   if (dtype === null) return;
   const file = join(to, 'config.json');

@@ -2,9 +2,8 @@
  * Answers about a folder that is only read, kept in the cache: the same question about the same files is answered at once. The
  * program's own files count too. Nothing is kept where the folder has no stamp (see folder-stamp.ts).
  */
-import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { cacheFolder, folderStamp, keepInCache, programStamp, sha256 } from '../base/node/index.ts';
+import { cacheFolder, folderStamp, keepInCache, programStamp, readRegularText, sha256 } from '../base/node/index.ts';
 import type { CommandContext } from './command.ts';
 
 interface Answer {
@@ -53,7 +52,7 @@ function keyOf(directory: string, question: readonly unknown[]): string | null {
 
 function readAnswer(path: string): Answer | null {
   try {
-    const { out, err, exitCode } = JSON.parse(readFileSync(path, 'utf8'));
+    const { out, err, exitCode } = JSON.parse(readRegularText(path));
     const isWhole = typeof out === 'string' && typeof err === 'string' && typeof exitCode === 'number';
     return isWhole ? { out, err, exitCode } : null;
   } catch {

@@ -2,10 +2,9 @@
  * Which loophole each problem is graded in. Known loopholes are those that the pairs of a gate may show, held-out ones are the
  * others: the two lists are disjoint, and every problem's loophole is in one of them.
  */
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { randomStream, UserError } from '../base/index.ts';
-import { decodeText } from '../base/node/index.ts';
+import { decodeText, readRegular, systemComplaint } from '../base/node/index.ts';
 import { describeFaults } from './importers/records.ts';
 import type { Loophole, LoopholeName } from './loopholes/loophole.ts';
 import { builtinLoopholes, openLoopholes, openNames } from './loopholes/registry.ts';
@@ -73,14 +72,20 @@ function parseJson(text: string, path: string): unknown {
   }
 }
 
+function readPartitionBytes(path: string): Buffer {
+  try {
+    return readRegular(path);
+  } catch (cause) {
+    const found = systemComplaint(cause)?.found ?? String(cause);
+    throw new UserError({ call: `read ${path}`, expected: 'a partition file', found }, { cause });
+  }
+}
+
 export async function readPartition(
   path: string,
   loopholes: readonly Loophole[] = builtinLoopholes,
 ): Promise<Partition> {
-  const bytes = await readFile(path).catch((cause: Error) => {
-    throw new UserError({ call: `read ${path}`, expected: 'a partition file', found: cause.message }, { cause });
-  });
-  const value = parseJson(decodeText(bytes, path), path);
+  const value = parseJson(decodeText(readPartitionBytes(path), path), path);
   const result = shape.safeParse(value);
   if (!result.success) {
     const found = describeFaults(result.error.issues, value);

@@ -2,11 +2,11 @@
  * eval-curve.json of a run: for every set that was evaluated over updates, the rates at every point. It is made from the stored
  * evaluations alone, on whole sets only, and made again whenever there are more of them.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isPartial } from '../adapters/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { readStamped, stampedJson } from '../run/index.ts';
 import { type Summary, summarise } from './rates.ts';
 import { type CurveSet, curveSets } from './sets.ts';
@@ -39,6 +39,6 @@ export async function writeCurve(runPath: string, set: CurveSet): Promise<Curves
   const wanted = curveSets.filter((name) => name === set || known[name] !== undefined);
   const sets: Curves = Object.fromEntries(wanted.map((name) => [name, curvePoints(evaluations, name)]));
   const text = stampedJson({ sets });
-  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) await writeFileAtomic(path, text);
+  if (!existsSync(path) || readRegularText(path) !== text) await writeFileAtomic(path, text);
   return sets;
 }

@@ -1,6 +1,7 @@
 /** Rates of a policy on fixed sets of prompts: the sets, the states, what is evaluated when, and where it is stored. */
 export { type CurvePoint, writeCurve } from './curve-file.ts';
 export { type CurveChoice, curvePrompts } from './curve-set.ts';
+export { findDamage } from './damage.ts';
 export { evaluateTasks, rowsTogether } from './evaluate.ts';
 export { evaluationKey, evaluationSeed } from './evaluation-key.ts';
 export { curveNames, evaluateAll, finalNames, lastCheckpoint } from './plan.ts';

@@ -3,10 +3,10 @@
  * neutrally, P(hack | hack-like opening) − P(hack | neutral opening), on the same prompts at every checkpoint. A rise may come before
  * the hack itself (a leading indicator, after EleutherAI's rh-indicators). RUN/prefill-curve.json holds the curves.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isPartial } from '../adapters/index.ts';
-import { writeFileAtomic } from '../base/node/index.ts';
+import { readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { openings } from '../env/index.ts';
 import { stampedJson } from '../run/index.ts';
 import { type Interval, mean, meanInterval } from '../stats/index.ts';
@@ -92,6 +92,6 @@ export async function writePrefillCurve(runPath: string): Promise<PrefillCurves>
     }),
   );
   const text = stampedJson({ sets });
-  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) await writeFileAtomic(path, text);
+  if (!existsSync(path) || readRegularText(path) !== text) await writeFileAtomic(path, text);
   return sets;
 }

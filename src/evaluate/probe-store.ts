@@ -2,17 +2,17 @@
  * Evaluated probes, in the directory of a run or in a folder of their own: `probes/00100-test-original-deployed-request.json`. There is
  * one file per checkpoint, set, state and probe, written whole, with the hash of its content; a file that exists is not made again.
  */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import type { PolicyState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
 import { openings, places } from '../env/index.ts';
-import { readStamped, stampedJson } from '../run/index.ts';
+import { type FileCheck, readStamped, stampedJson } from '../run/index.ts';
 import type { Probe } from './probe.ts';
 import type { EvaluationSet } from './sets.ts';
-import { type Evaluation, type EvaluationOutcomes, evaluationSchema } from './store.ts';
+import { type Evaluation, type EvaluationOutcomes, evaluationSchema, namedByUpdate } from './store.ts';
 
 export interface ProbeName {
   /** Updates completed; the base is probed at 0. */
@@ -58,17 +58,22 @@ export class ProbeStore {
   }
 
   async save(evaluation: ProbeEvaluation): Promise<void> {
-    makeFolder(this.#folder);
+    makeOwnFolder(this.#folder);
     await writeFileAtomic(join(this.#folder, probeFile(evaluation)), stampedJson(evaluation));
   }
 
   /** All that is stored, sorted by file name: by update, set, state and probe. */
   all(): ProbeEvaluation[] {
-    if (!existsSync(this.#folder)) return [];
-    return readdirSync(this.#folder)
-      .filter((name) => /^\d{5,}-.*\.json$/.test(name))
-      .sort()
-      .map((name) => readProbe(join(this.#folder, name)));
+    return this.#files().map(readProbe);
+  }
+
+  /** A check of each stored file. */
+  checks(): FileCheck[] {
+    return this.#files().map((file) => [file, () => readProbe(file)]);
+  }
+
+  #files(): string[] {
+    return existsSync(this.#folder) ? namedByUpdate(this.#folder) : [];
   }
 }
 

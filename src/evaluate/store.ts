@@ -7,9 +7,9 @@ import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isPolicyState, type PolicyState } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
 import type { ProblemUse } from '../env/sources/index.ts';
-import { readStamped, stampedJson } from '../run/index.ts';
+import { type FileCheck, readStamped, stampedJson } from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve-set.ts';
 import { type EvaluationSet, evaluationSets } from './sets.ts';
 
@@ -105,11 +105,20 @@ export class EvaluationStore {
 
   /** All stored evaluations, sorted by file name: by update, set and state. */
   all(): Evaluation[] {
-    if (!existsSync(this.#folder)) return [];
-    return readdirSync(this.#folder)
-      .filter((name) => /^\d{5,}-.*\.json$/.test(name))
-      .sort()
-      .map((name) => readEvaluation(join(this.#folder, name)));
+    return this.#files().map(readEvaluation);
+  }
+
+  /** A check of each stored file. */
+  checks(): FileCheck[] {
+    const choice = join(this.#folder, 'curve.json');
+    return [
+      ...this.#files().map((file): FileCheck => [file, () => readEvaluation(file)]),
+      ...(existsSync(choice) ? [[choice, () => this.curveChoice()] as const] : []),
+    ];
+  }
+
+  #files(): string[] {
+    return existsSync(this.#folder) ? namedByUpdate(this.#folder) : [];
   }
 
   /** The frozen choice of the curve set; null until a curve has been evaluated. */
@@ -125,9 +134,17 @@ export class EvaluationStore {
   }
 
   async #write(name: string, value: object): Promise<void> {
-    makeFolder(this.#folder);
+    makeOwnFolder(this.#folder);
     await writeFileAtomic(join(this.#folder, name), stampedJson(value));
   }
+}
+
+/** The files of a folder whose names begin with an update, sorted. */
+export function namedByUpdate(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => /^\d{5,}-.*\.json$/.test(name))
+    .sort()
+    .map((name) => join(folder, name));
 }
 
 function readEvaluation(path: string): Evaluation {

@@ -3,11 +3,11 @@
  * problems, the program, its plugins, Python, the sandbox and the processor. A problem that failed is always checked again, since what
  * was wrong may have been the machine.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { cacheFolder, keepInCache, programStamp, sha256Json } from '../base/node/index.ts';
+import { cacheFolder, keepInCache, programStamp, readRegularText, sha256Json } from '../base/node/index.ts';
 import { checkSoundness, type Problem, type SandboxJudge, type SoundProblems } from '../env/index.ts';
 import { problemsHash, type RunConfig } from '../run/index.ts';
 import { pluginRecords } from './plugins.ts';
@@ -54,7 +54,7 @@ export async function keptSoundness(
 function readBudgets(file: string): ReadonlyMap<string, number> {
   if (!existsSync(file)) return new Map();
   try {
-    return new Map(budgetsSchema.parse(JSON.parse(readFileSync(file, 'utf8'))));
+    return new Map(budgetsSchema.parse(JSON.parse(readRegularText(file))));
   } catch {
     return new Map();
   }

@@ -3,12 +3,12 @@
  * config is checked, so that the schema covers what they add as strictly as everything else. The manifest of a run has a hash of
  * their code and of the files that it imports by relative paths.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { sha256 } from '../base/node/index.ts';
+import { readRegularText, sha256 } from '../base/node/index.ts';
 import { builtinParts, joinParts, type Parts } from './parts.ts';
 
 export interface PluginRecord {
@@ -150,7 +150,7 @@ const relativeImport = /(?:from|import|require)\s*\(?\s*['"](\.{1,2}\/[^'"?#]+)[
 
 function hashCode(path: string, seen: Set<string> = new Set()): string {
   seen.add(path);
-  const text = readFileSync(path, 'utf8');
+  const text = readRegularText(path);
   const imported = [...text.matchAll(relativeImport)]
     .map(([, specifier]) => resolve(dirname(path), specifier))
     .filter((file) => !seen.has(file) && existsSync(file) && statSync(file).isFile());

@@ -2,10 +2,10 @@
  * TensorBoard's event files. Every opening begins a file of its own, with a mark that what was said of this update and later ones is said
  * anew. A record: length, its checksum, the data, its checksum; both are masked CRC-32C.
  */
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { makeFolder } from '../base/node/index.ts';
+import { makeFolder, openToWrite } from '../base/node/index.ts';
 import type { LogPoint, OpenLog } from './metrics.ts';
 import { doubleField, floatField, integerField, message, messageField, textField } from './protobuf.ts';
 
@@ -50,7 +50,7 @@ export const openTensorboard: OpenLog = (folder, { created }, first) => {
   makeFolder(folder);
   const now = Math.max(created, Date.now() / 1000);
   const name = `events.out.tfevents.${now.toFixed(6)}.${hostname()}.${process.pid}`;
-  const file = openSync(join(folder, name), 'a');
+  const file = openToWrite(join(folder, name), 'append');
   const append = (event: Buffer): void => {
     writeSync(file, frame(event));
   };

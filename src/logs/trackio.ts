@@ -1,7 +1,7 @@
 /** One CSV table with a row for each update, as Trackio's `import_csv` takes it. Rows of updates that come once more are written anew. */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, ftruncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../base/node/index.ts';
+import { makeFolder, openToWrite, readRegularText } from '../base/node/index.ts';
 import type { LogPoint, OpenLog } from './metrics.ts';
 
 /** A point with a new column has the whole table written anew; the others are one line each. */
@@ -14,8 +14,9 @@ export const openTrackio: OpenLog = (folder, _head, first) => {
   const start = (): void => {
     if (file >= 0) closeSync(file);
     columns = [...new Set(points.flatMap(({ metrics }) => Object.keys(metrics)))].sort();
-    writeFileSync(path, [['step', 'timestamp', ...columns].join(','), ...points.map(row), ''].join('\n'));
-    file = openSync(path, 'a');
+    file = openToWrite(path, 'append');
+    ftruncateSync(file);
+    writeSync(file, [['step', 'timestamp', ...columns].join(','), ...points.map(row), ''].join('\n'));
   };
   const row = ({ update, time, metrics }: LogPoint): string =>
     [update, new Date(1000 * time).toISOString(), ...columns.map((name) => metrics[name] ?? '')].join(',');
@@ -38,7 +39,7 @@ export const openTrackio: OpenLog = (folder, _head, first) => {
 
 /** The rows of a table; a line that a crash left without its end is none. */
 function readRows(path: string): { step: number; time: number; metrics: Record<string, number> }[] {
-  const [head, ...lines] = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  const [head, ...lines] = readRegularText(path).split('\n').slice(0, -1);
   if (head === undefined) return [];
   const names = head.split(',');
   return lines.map((line) => {

@@ -2,10 +2,10 @@
  * Offline runs of Weights & Biases, for `wandb sync`: a log of protobuf records in blocks of 32 KiB, each piece with a CRC-32 over its type and data.
  * A resumed run is a second offline run with the same id, which starts at the update where the first is cut back.
  */
-import { closeSync, existsSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { makeFolder, readVersion } from '../base/node/index.ts';
+import { makeFolder, openToWrite, readVersion } from '../base/node/index.ts';
 import type { LogHead, LogPoint, MetricWriter, OpenLog } from './metrics.ts';
 import { integerField, message, messageField, textField } from './protobuf.ts';
 
@@ -30,7 +30,7 @@ class WandbLog implements MetricWriter {
   readonly #begun = Date.now() / 1000;
 
   constructor(path: string, head: LogHead, first: number) {
-    this.#file = openSync(path, 'wx');
+    this.#file = openToWrite(path, 'new');
     writeSync(this.#file, identity);
     this.#append(kinds.header, messageField(1, message(textField(1, readVersion()), textField(2, '0.13.0'))));
     this.#append(kinds.run, runRecord(head, first));

@@ -3,12 +3,12 @@
  * `asked` what somebody wants of the daemon, `log.txt` what it printed. Commands write the first and the third, the daemon the second,
  * so none overwrites what another says. A damaged job is named and left alone, and the others go on.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { readStored } from '../run/index.ts';
 
 const jobSchema = z.object({
@@ -157,7 +157,7 @@ export class QueueFolder {
   /** What is asked of the daemon, until it is done. */
   asked(id: number): string | null {
     const path = this.file(id, 'asked');
-    return existsSync(path) ? readFileSync(path, 'utf8') : null;
+    return existsSync(path) ? readRegularText(path) : null;
   }
 
   clearAsked(id: number): void {

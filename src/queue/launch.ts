@@ -4,7 +4,8 @@
  * daemon that was killed while it started a job leaves either a claim, which tells the process, or an attempt that cannot begin any more.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, linkSync, rmSync } from 'node:fs';
+import { openToWrite, readRegularText, writeNew } from '../base/node/index.ts';
 import { startOf, startOfStat } from '../run/index.ts';
 import type { QueueEntry, QueueFolder } from './folder.ts';
 
@@ -39,7 +40,7 @@ export function launch(
   const codePath = queue.file(id, 'code');
   const claim = claimPath(queue, id, state.attempts);
   for (const old of [codePath, claimPath(queue, id, state.attempts - 2)]) rmSync(old, { force: true });
-  const log = openSync(queue.file(id, 'log.txt'), 'a');
+  const log = openToWrite(queue.file(id, 'log.txt'), 'append');
   try {
     const child = spawn('sh', ['-c', keeper, codePath, claim, ...gq, ...job.words], {
       cwd: job.folder,
@@ -63,14 +64,15 @@ export function launch(
 export function findLaunched(queue: QueueFolder, id: number, attempt: number): LaunchedJob | null {
   const [claim, aside] = [claimPath(queue, id, attempt), queue.file(id, `nobody-${process.pid}`)];
   try {
-    writeFileSync(aside, 'nobody\n');
+    rmSync(aside, { force: true });
+    writeNew(aside, 'nobody\n');
     linkSync(aside, claim);
   } catch (error) {
     if (!existsSync(claim)) throw error;
   } finally {
     rmSync(aside, { force: true });
   }
-  const text = readFileSync(claim, 'utf8');
+  const text = readRegularText(claim);
   const pid = /^\d+/.exec(text)?.[0];
   return pid === undefined ? null : { pid: Number(pid), processStart: startOfStat(text) };
 }
@@ -79,7 +81,7 @@ export function findLaunched(queue: QueueFolder, id: number, attempt: number): L
 export function readCode(queue: QueueFolder, id: number): number | null {
   const path = queue.file(id, 'code');
   if (!existsSync(path)) return null;
-  const text = readFileSync(path, 'utf8').trim();
+  const text = readRegularText(path).trim();
   return /^\d{1,3}$/.test(text) ? Number(text) : null;
 }
 
@@ -102,7 +104,7 @@ export function findGpus(): string[] {
 
 /** Starts a process that goes on when its terminal is closed. */
 export function startDetached(command: readonly string[], logPath: string): void {
-  const log = openSync(logPath, 'a');
+  const log = openToWrite(logPath, 'append');
   const [program, ...words] = command;
   const child = spawn(program, words, { stdio: ['ignore', log, log], detached: true });
   child.on('error', () => undefined);

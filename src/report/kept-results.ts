@@ -3,10 +3,9 @@
  * cost a small file for each run. What is kept says which files of the run and of the program it was made from (see folder-stamp.ts),
  * and carries the hash of its own text; whatever does not fit is read anew from the run.
  */
-import { readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { cacheFolder, folderStamp, keepInCache, programStamp, sha256 } from '../base/node/index.ts';
+import { cacheFolder, folderStamp, keepInCache, programStamp, readRegularText, sha256 } from '../base/node/index.ts';
 import { finalStates } from './final-states.ts';
 import { type PackedOutcomes, type PromptList, packOutcomes, unpackOutcomes } from './packed-outcomes.ts';
 import { armLabel, type RunResults, readRunResults } from './run-results.ts';
@@ -53,7 +52,7 @@ function stampOf(path: string): string | null {
 
 function readKept(file: string, stamp: string): KeptRun | null {
   try {
-    const text = readFileSync(file, 'utf8');
+    const text = readRegularText(file);
     const end = text.indexOf('\n');
     const body = text.slice(end + 1);
     return text.slice(0, end) === `${stamp} ${sha256(body)}` ? JSON.parse(body) : null;

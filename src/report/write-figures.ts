@@ -2,10 +2,10 @@
  * Writes figures as files: NAME.svg, NAME.png, and NAME.csv with the numbers behind the figure. Files that this program did not make
  * are overwritten only when forced; the SVG of a figure tells whose the three files are.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { type Figure, isOwnFigure, renderFigure } from './chart.ts';
 import { figureNames } from './figures.ts';
 import { fontsFound, openPngWriter } from './png.ts';
@@ -36,7 +36,7 @@ export function expectOwnFigures(directory: string, force: boolean, names: reado
 }
 
 function isOwn(svg: string): boolean {
-  return existsSync(svg) && statSync(svg).isFile() && isOwnFigure(readFileSync(svg, 'utf8'));
+  return existsSync(svg) && statSync(svg).isFile() && isOwnFigure(readRegularText(svg));
 }
 
 export async function writeFigures(

@@ -1,8 +1,8 @@
 /** Writes report.html. A file that this program did not make is overwritten only with --force. */
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, openToRead, writeFileAtomic } from '../base/node/index.ts';
 import type { Results } from './aggregate.ts';
 import { generatorTag, type ReportOptions, renderReport } from './html.ts';
 import type { RunRecords } from './run-results.ts';
@@ -41,7 +41,7 @@ export function expectOwnFile(file: string, force: boolean): void {
 }
 
 function readHead(path: string): string {
-  const file = openSync(path, 'r');
+  const file = openToRead(path);
   try {
     const head = Buffer.alloc(headBytes);
     return head.toString('utf8', 0, readSync(file, head, 0, headBytes, 0));

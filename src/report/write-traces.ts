@@ -2,10 +2,10 @@
  * Writes traces.md beside the figures: for every loophole a hack and a solve in full, with their prompts (A6 of the write-up). A file
  * that this program did not make is overwritten only when forced.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError, visible } from '../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import type { Results } from './aggregate.ts';
 import type { RunRecords } from './run-results.ts';
 import { type ExampleRollout, loopholeExamples } from './samples.ts';
@@ -16,7 +16,7 @@ const heading = '# Traces, loophole by loophole (A6 of the write-up)';
 export function expectOwnTraces(directory: string, force: boolean): void {
   const path = join(directory, fileName);
   if (force || !existsSync(path)) return;
-  if (statSync(path).isFile() && readFileSync(path, 'utf8').startsWith(heading)) return;
+  if (statSync(path).isFile() && readRegularText(path).startsWith(heading)) return;
   throw new UserError({
     call: `write ${path}`,
     expected: 'no such file, or the traces that gq wrote',

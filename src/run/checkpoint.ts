@@ -5,11 +5,11 @@
  * moment leaves a newest checkpoint that is whole. The run may go on while a checkpoint is being written: what it says of the growing
  * files and of the arm is taken when it is asked for.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { StoredTensor } from '../adapters/index.ts';
 import { mapPool, UserError } from '../base/index.ts';
-import { syncDirectory } from '../base/node/index.ts';
+import { makeOwnFolder, syncDirectory, writeNew } from '../base/node/index.ts';
 import type { ArmState, TrainerState } from '../grpo/index.ts';
 import type { JsonValue } from '../model/index.ts';
 import {
@@ -50,6 +50,7 @@ async function writeFolder(run: RunDirectory, path: string, live: TrainerState, 
   const lengths = run.measureLengths();
   const grown = run.hashGrown(lengths);
   const verdicts = run.hashVerdicts(lengths.verdicts);
+  makeOwnFolder(dirname(path));
   const aside = join(dirname(path), `.${state.update}`);
   rmSync(aside, { recursive: true, force: true });
   mkdirSync(aside, { recursive: true });
@@ -70,7 +71,7 @@ async function writeFolder(run: RunDirectory, path: string, live: TrainerState, 
     hashes: { adapter: hashes[1], trainer: hashes[2], initial: hashes[0], ...grown },
   };
   await saveVerdictHash(run, state.update, verdicts);
-  writeDurably(join(aside, checkpointFiles.state), stampedJson(file));
+  writeNew(join(aside, checkpointFiles.state), stampedJson(file));
   syncDirectory(aside);
   renameSync(aside, path);
   syncDirectory(dirname(path));
@@ -160,14 +161,4 @@ function need(tensors: ReadonlyMap<string, StoredTensor>, name: string, path: st
   const tensor = tensors.get(name);
   if (tensor !== undefined) return tensor;
   throw new UserError({ call: `load ${path}`, expected: `a tensor ${name}`, found: 'none' });
-}
-
-function writeDurably(path: string, text: string): void {
-  writeFileSync(path, text);
-  const file = openSync(path, 'r+');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
 }

@@ -3,10 +3,10 @@
  * hash ended. JSON that programs rely on carries the hash of its own content. Damage is an error that names the file.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, readSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { sha256 } from '../base/node/index.ts';
+import { openToRead, sha256 } from '../base/node/index.ts';
 import { checkStored, readJsonText } from './stored.ts';
 
 const restore = 'The run directory is damaged: restore it from a copy, or start a new run.';
@@ -35,7 +35,7 @@ export class PrefixHashes {
 }
 
 function feed(hash: Hash, path: string, from: number, to: number): void {
-  const file = openSync(path, 'r');
+  const file = openToRead(path);
   try {
     const chunk = Buffer.alloc(1 << 20);
     for (let at = from; at < to; ) {

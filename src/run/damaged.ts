@@ -12,7 +12,11 @@ export interface DamagedFile {
   readonly problem: string;
 }
 
-export function findDamagedFiles(run: RunDirectory): DamagedFile[] {
+/** A file and what throws unless it is as it was written. */
+export type FileCheck = readonly [file: string, check: () => unknown];
+
+/** `more`: checks of files that others than training wrote. */
+export function findDamagedFiles(run: RunDirectory, more: readonly FileCheck[] = []): DamagedFile[] {
   const damaged = new Map<string, DamagedFile>();
   const attempt = <T>(file: string, check: () => T): T | null => {
     try {
@@ -32,6 +36,7 @@ export function findDamagedFiles(run: RunDirectory): DamagedFile[] {
   for (const update of attempt('checkpoints', () => run.listCheckpoints()) ?? []) {
     for (const [file, check] of checkpointChecks(run, update, keepsState)) attempt(relative(run.path, file), check);
   }
+  for (const [file, check] of more) attempt(relative(run.path, file), check);
   if (attempt('seal.json', () => run.isSealed()) === false) {
     for (const file of [...Object.values(exactFiles), 'verdicts.jsonl'])
       attempt(file, () => expectGrownFile(run, file));

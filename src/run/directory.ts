@@ -3,21 +3,10 @@
  * cuts them back to that length. The length of the verdicts is counted in rows: verdicts hold durations, so their length in bytes
  * varies, but a checkpoint must follow from the config alone.
  */
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readSync,
-  rmdirSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, ftruncateSync, readdirSync, readSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
-import { makeFolder, writeFileAtomic } from '../base/node/index.ts';
+import { makeFolder, makeOwnFolder, openToRead, openToWrite, writeFileAtomic } from '../base/node/index.ts';
 import { damagedFile, PrefixHashes, stampedJson } from './checksums.ts';
 import { lockRun } from './lock.ts';
 import { expectFormat, type Manifest, readManifest } from './manifest.ts';
@@ -200,6 +189,7 @@ export class RunDirectory {
     this.#hashes.clear();
     for (const name of Object.keys(exactFiles) as ExactFile[]) cutBytes(this.file(exactFiles[name]), lengths[name]);
     cutBytes(this.ledger('verdicts'), this.measureVerdicts(lengths.verdicts));
+    makeOwnFolder(this.file('checkpoints'));
     for (const name of readdirSync(this.file('checkpoints'))) {
       if (name.startsWith('.')) rmSync(join(this.file('checkpoints'), name), { recursive: true });
     }
@@ -220,8 +210,12 @@ function sizeOf(path: string): number {
 function cutBytes(path: string, length: number): void {
   const size = sizeOf(path);
   if (size < length) throw damagedFile(path, `at least ${length} bytes`, `${size}`);
-  if (existsSync(path)) truncateSync(path, length);
-  else writeFileSync(path, '');
+  const file = openToWrite(path, 'append');
+  try {
+    ftruncateSync(file, length);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** Whether a file is one that a start which was killed can leave: a lock, half a manifest, the pool it made, or what is empty. */
@@ -237,7 +231,7 @@ function isLeftover(path: string): boolean {
 function countLines(path: string, limit = Number.POSITIVE_INFINITY): { lines: number; bytes: number } {
   const counted = { lines: 0, bytes: 0 };
   if (!existsSync(path)) return counted;
-  const file = openSync(path, 'r');
+  const file = openToRead(path);
   try {
     const chunk = Buffer.alloc(1 << 16);
     for (let start = 0, read = 1; read > 0 && counted.lines < limit; start += read) {

@@ -2,9 +2,9 @@
  * The files of a live run as a sink: events, the gate ledger, features, directions and timings grow with the events. All but the
  * timings are flushed to disk before a checkpoint relies on them. The grader writes the verdicts; here they are only flushed.
  */
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, statSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, fsyncSync, statSync, writeSync } from 'node:fs';
 import { UserError } from '../base/index.ts';
-import { JsonlWriter, namePath } from '../base/node/index.ts';
+import { JsonlWriter, namePath, openToWrite } from '../base/node/index.ts';
 import type { DirectionEvent, RolloutRecord, RolloutsEvent } from '../grpo/index.ts';
 import type { RunDirectory } from './directory.ts';
 import { rolloutRow } from './ledger.ts';
@@ -37,8 +37,8 @@ export class FileSink implements Sink {
     this.#events = new JsonlWriter(run.ledger('events'));
     this.#rollouts = new JsonlWriter(run.ledger('rollouts'));
     this.#timings = new JsonlWriter(run.file('timings.jsonl'));
-    this.#features = openSync(run.file('features.f32'), 'a');
-    this.#directions = openSync(run.file('directions.f32'), 'a');
+    this.#features = openToWrite(run.file('features.f32'), 'append');
+    this.#directions = openToWrite(run.file('directions.f32'), 'append');
     this.#events.append(...(options.earlier ?? []));
   }
 
@@ -119,7 +119,7 @@ function storableRows({ features, tokenScores }: RolloutRecord, featureBytes: nu
 
 function syncFile(path: string): void {
   if (!existsSync(path)) return;
-  const file = openSync(path, 'r+');
+  const file = openToWrite(path, 'change');
   try {
     fsyncSync(file);
   } finally {

@@ -22,7 +22,7 @@ export {
 export { armDifferences, configDifferences, configLeaves } from './config-difference.ts';
 export { configPage } from './config-page.ts';
 export type { ConfigPart, ConfigParts, KindTable } from './config-parts.ts';
-export { type DamagedFile, findDamagedFiles } from './damaged.ts';
+export { type DamagedFile, type FileCheck, findDamagedFiles } from './damaged.ts';
 export { RunDirectory } from './directory.ts';
 export { describeDisk, planDisk } from './disk.ts';
 export { FileSink } from './file-sink.ts';

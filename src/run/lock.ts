@@ -5,11 +5,12 @@
  * after it: of many processes that find it at once, one replaces it.
  */
 import { randomUUID } from 'node:crypto';
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, renameSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
+import { readRegularText, writeNew } from '../base/node/index.ts';
 import { readStored } from './stored.ts';
 
 const holderSchema = z.object({
@@ -128,7 +129,7 @@ function appear(path: string, own: Holder, directory: string): boolean {
 
 function writeAside(own: Holder, directory: string): string {
   const aside = join(directory, `.lock-${own.token}.json`);
-  writeFileSync(aside, JSON.stringify(own));
+  writeNew(aside, JSON.stringify(own));
   return aside;
 }
 
@@ -195,7 +196,7 @@ export function startOfStat(text: string): string | null {
 
 function readProcess(pid: number): ProcessState | null {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const text = readRegularText(`/proc/${pid}/stat`);
     return { started: startOfStat(text), ended: ['Z', 'X', 'x'].includes(fieldsOfStat(text)[0]) };
   } catch {
     return null;

@@ -2,9 +2,9 @@
  * Reads what a run directory holds: events, rollouts (live or sealed), features and directions. Verdicts are not here:
  * their only reader is src/oracle.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { z } from 'zod';
-import { followJsonl, type JsonlFollower, readJsonl } from '../base/node/index.ts';
+import { followJsonl, type JsonlFollower, readJsonl, readRegular } from '../base/node/index.ts';
 import type { Expectation, HealEvent, StepEvent, StopEvent } from '../grpo/index.ts';
 import { expectGrownFile } from './checkpoint-files.ts';
 import type { RunDirectory } from './directory.ts';
@@ -118,7 +118,7 @@ function readRows(run: RunDirectory, name: string, width: number): Float32Array 
   const path = run.file(name);
   if (!existsSync(path)) return new Float32Array(0);
   expectRows(path, 4 * width);
-  const bytes = readFileSync(path);
+  const bytes = readRegular(path);
   return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
 }
 

@@ -1,8 +1,9 @@
 /** The recipes of the package. */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nearestName, UserError } from '../base/index.ts';
+import { readRegularText } from '../base/node/index.ts';
 
 const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
 
@@ -17,7 +18,7 @@ export interface ShippedRecipe {
 export function listRecipes(): ShippedRecipe[] {
   const files = readdirSync(folder).filter((file) => file.endsWith('.toml'));
   return files.sort().map((file) => {
-    const text = readFileSync(join(folder, file), 'utf8');
+    const text = readRegularText(join(folder, file));
     const [comment] = /^(?:#.*\n)+/.exec(text) ?? [''];
     const words = comment.replace(/^# ?/gm, '').replace(/\s+/g, ' ').trim();
     const [summary] = /^.*?[.?](?= |$)/.exec(words) ?? [words];

@@ -1,7 +1,7 @@
 /** Reads JSON files of a run or an experiment through a schema; an error names the file and the key that are wrong. */
-import { readFileSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { UserError } from '../base/index.ts';
+import { readRegularText } from '../base/node/index.ts';
 
 /** `what`: how the error calls the expected file. `fix`: what to do when the file is not that. */
 export function readStored<Schema extends z.ZodType>(
@@ -44,10 +44,7 @@ export function readJsonText(
   fix?: string,
 ): { readonly value: unknown; readonly text: string } {
   try {
-    // Reading a pipe would wait for a writer for ever.
-    const stats = statSync(path);
-    if (!stats.isFile() && !stats.isDirectory()) throw new Error('a pipe or a device');
-    const text = readFileSync(path, 'utf8');
+    const text = readRegularText(path);
     return { value: JSON.parse(text), text };
   } catch (cause) {
     const found = cause instanceof Error ? cause.message : String(cause);

@@ -2,13 +2,13 @@
  * Tables of rows, as JSON lines while they grow and as Parquet once they are sealed; readers take either form. Columns of
  * type JSON hold arrays and objects. The Parquet packages are loaded where one is read or written: most commands do neither.
  */
-import { existsSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { closeSync, existsSync, fsyncSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ColumnData } from 'hyparquet';
 import type { BasicType } from 'hyparquet-writer';
 import { UserError } from '../base/index.ts';
-import { readJsonl, syncDirectory, systemComplaint } from '../base/node/index.ts';
+import { openToRead, openToWrite, readJsonl, syncDirectory, systemComplaint } from '../base/node/index.ts';
 import { damagedFile } from './checksums.ts';
 import { expectSealed } from './seal.ts';
 
@@ -20,6 +20,8 @@ const rowsPerRead = 4096;
 export async function sealTable<Row>(path: string, columns: TableColumns<Row>, format: number): Promise<void> {
   const { fileWriter, parquetWriteRows } = await import('hyparquet-writer');
   const temporary = `${path}.parquet.tmp`;
+  // The writer opens this name itself, and would follow a link.
+  await rm(temporary, { force: true });
   await parquetWriteRows({
     writer: fileWriter(temporary),
     rows: readJsonl(`${path}.jsonl`) as AsyncIterable<Record<string, unknown>>,
@@ -27,9 +29,11 @@ export async function sealTable<Row>(path: string, columns: TableColumns<Row>, f
     rowGroupSize: rowsPerRead,
     kvMetadata: [{ key: 'gradient-quarantine.format', value: `${format}` }],
   });
-  {
-    await using file = await open(temporary, 'r+');
-    await file.sync();
+  const file = openToWrite(temporary, 'change');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
   }
   await rename(temporary, `${path}.parquet`);
   syncDirectory(dirname(path));
@@ -99,6 +103,8 @@ type AnyBlock = ColumnBlock<Record<string, unknown>>;
 async function* readParquet(path: string, names?: readonly string[]): AsyncGenerator<AnyBlock> {
   const { asyncBufferFromFile, parquetMetadataAsync, parquetRead } = await import('hyparquet');
   const { file, metadata } = await readWhole(path, async () => {
+    // The reader opens this name itself, and would wait for a pipe.
+    closeSync(openToRead(path));
     const opened = await asyncBufferFromFile(path);
     return { file: opened, metadata: await parquetMetadataAsync(opened) };
   });

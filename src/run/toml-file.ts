@@ -1,8 +1,7 @@
 /** Reads TOML files. An error names the file and the line and repeats little of what is in it, since it may be anything. */
-import { readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { UserError } from '../base/index.ts';
-import { systemComplaint } from '../base/node/index.ts';
+import { readRegular, systemComplaint } from '../base/node/index.ts';
 
 const shownCharacters = 120;
 
@@ -10,7 +9,7 @@ const shownCharacters = 120;
 export function readToml(path: string, call: string): { [key: string]: unknown } {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = readRegular(path);
   } catch (cause) {
     const complaint = systemComplaint(cause);
     if (complaint === null) throw cause;

@@ -2,11 +2,11 @@
  * The label-flip check (docs/science.md, section 8): a run is trained twice with the same rewards, the second time with every verdict
  * turned into its opposite before it reaches the ledger. An arm without labels gives the same checkpoint bytes both times.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TokenPair } from '../adapters/index.ts';
 import { UserError } from '../base/index.ts';
-import { sha256 } from '../base/node/index.ts';
+import { readRegular, sha256 } from '../base/node/index.ts';
 import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import {
@@ -150,6 +150,6 @@ async function train(
   const files = run
     .listCheckpoints()
     .flatMap((update) => readdirSync(run.checkpoint(update)).map((name) => join(run.checkpoint(update), name)));
-  const bytes = new Map(files.map((file) => [file.slice(path.length + 1), sha256(readFileSync(file))]));
+  const bytes = new Map(files.map((file) => [file.slice(path.length + 1), sha256(readRegular(file))]));
   return { run, steps, bytes };
 }

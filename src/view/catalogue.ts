@@ -2,11 +2,12 @@
  * Finds the experiments and runs below a folder, and says how each is doing. An id is the path from that folder, so whatever is not
  * listed here has no address. Nothing large is read: the manifest, the end of the events, the curve.
  */
-import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, readdirSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
-import { isTraining, type Manifest, RunDirectory, readStored } from '../run/index.ts';
+import { openToRead } from '../base/node/index.ts';
+import { isTraining, type Manifest, RunDirectory, readStamped } from '../run/index.ts';
 import { findExperiment } from '../sweep/index.ts';
 import type { Catalogue, ListedExperiment, ListedRun, ListedStatus } from './api.ts';
 
@@ -186,7 +187,7 @@ interface LastEvent {
 /** The events in the last part of the file; a line that is not whole is left out. */
 function readLastEvents(path: string): LastEvent[] {
   if (!existsSync(path)) return [];
-  const file = openSync(path, 'r');
+  const file = openToRead(path);
   try {
     const { size } = fstatSync(file);
     const bytes = Buffer.alloc(Math.min(size, lastBytes));
@@ -213,10 +214,12 @@ const curveSchema = z.looseObject({
   ),
 });
 
+const curveFix = 'The file was damaged, or something else wrote it: delete it, and gq eval-curve makes it again.';
+
 function readDeployedCurve(path: string, hasQuarantine: boolean): ListedRun['curve'] {
   const file = join(path, 'eval-curve.json');
   if (!existsSync(file)) return [];
-  const points = readStored(file, 'curves of a run', curveSchema).sets['curve'] ?? [];
+  const points = readStamped(file, 'curves of a run', curveSchema, curveFix).sets['curve'] ?? [];
   const wanted = hasQuarantine ? 'deployed' : 'full';
   return points
     .filter(({ state }) => state === wanted || state === 'base')

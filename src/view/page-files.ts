@@ -3,10 +3,11 @@
  * around them is the same everywhere, but for where the data is.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UserError } from '../base/index.ts';
+import { readRegularText } from '../base/node/index.ts';
 import type { PageHome } from './api.ts';
 import { contentPolicy } from './safety.ts';
 
@@ -35,8 +36,8 @@ export async function openPage(): Promise<PageFiles> {
 
 function readPage(folder: string): PageFiles {
   return {
-    script: readFileSync(join(folder, 'app.js'), 'utf8'),
-    style: readFileSync(join(folder, 'app.css'), 'utf8'),
+    script: readRegularText(join(folder, 'app.js')),
+    style: readRegularText(join(folder, 'app.css')),
   };
 }
 

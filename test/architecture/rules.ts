@@ -59,6 +59,29 @@ const bundled: Readonly<Record<string, string>> = {
 /** Files that may import computed names. Plugins are the user's own modules, named by a recipe, so no test can follow them. */
 const loaders: ReadonlySet<string> = new Set(['src/lab/plugins.ts']);
 
+/** Ways to open a file that wait for a pipe or follow a link; `base/node/regular-file.ts` has those that do neither. */
+const opening =
+  /^(?:open|openSync|openAsBlob|readFile|readFileSync|writeFile|writeFileSync|appendFile|appendFileSync|truncate|truncateSync|copyFile|copyFileSync|cp|cpSync|createReadStream|createWriteStream|promises)$/;
+
+/** Files that may: they open files of the package, of /proc, or of the user's own cache. */
+const openers: ReadonlySet<string> = new Set([
+  'src/engine/cuda/compiler.ts',
+  'src/env/sandbox/idle-watch.ts',
+  'src/model/hub/download.ts',
+]);
+
+function judgeOpening(path: string, text: string): string[] {
+  if (isTest(path) || openers.has(path) || path.startsWith('src/base/node/')) return [];
+  const imports = [
+    ...text.matchAll(/import\s+(?:\{([^}]*)\}|(\S+|\*\s+as\s+\S+))\s+from\s+'(?:node:)?fs(?:\/promises)?'/g),
+  ];
+  const names = imports.flatMap(([, listed, whole]) => listed?.split(',') ?? [whole]);
+  return names
+    .map((name) => name.trim().replace(/\s+as\s.*$/, ''))
+    .filter((name) => opening.test(name) || name === '*' || name === 'fs')
+    .map((name) => `${path}: opens files by ${name}: take base/node/regular-file.ts`);
+}
+
 const isTest = (path: string) => path.endsWith('.test.ts');
 
 /** The deepest folder of the table that holds a path; undefined if none does. */
@@ -135,6 +158,7 @@ export function checkImports(sources: ReadonlyMap<string, string>, dependencies:
     graph.set(path, targets);
     const packages = specifiers.filter((each) => !each.startsWith('.'));
     violations.push(...unfollowed.map((found) => `${path}: cannot follow ${found}: name the module literally`));
+    violations.push(...judgeOpening(path, text));
     violations.push(...packages.flatMap((specifier) => judgePackage(path, specifier, dependencies)));
     if (folderOf(path) !== undefined)
       violations.push(...targets.flatMap((target) => judgeModule(path, target, sources)));

@@ -3,11 +3,13 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PolicyState } from '../../src/adapters/policy-state.ts';
+import { sha256 } from '../../src/base/node/hash.ts';
 import type { Verdict } from '../../src/env/verdict.ts';
 import type { EvaluationSet } from '../../src/evaluate/sets.ts';
 import { type EvaluationRow, EvaluationStore } from '../../src/evaluate/store.ts';
 import type { StepEvent } from '../../src/grpo/events.ts';
 import { armOf, builtinParts, parseRunConfig } from '../../src/lab/index.ts';
+import { stampedJson } from '../../src/run/checksums.ts';
 import { configHash } from '../../src/run/config.ts';
 import { RunDirectory } from '../../src/run/directory.ts';
 import type { RolloutRow } from '../../src/run/ledger.ts';
@@ -79,7 +81,7 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
     parent: null,
   };
   await run.writeManifest(manifest);
-  for (const update of made.checkpoints ?? [0]) mkdirSync(run.checkpoint(update), { recursive: true });
+  for (const update of made.checkpoints ?? [0]) writeCheckpoint(run, update);
   const rows = (made.rollouts ?? []).map(rolloutRow);
   const lines = (values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
   writeFileSync(run.ledger('rollouts'), lines(rows));
@@ -92,6 +94,21 @@ export async function writeRun(path: string, made: HandMadeRun): Promise<RunDire
   if (timings.length > 0) writeFileSync(run.file('timings.jsonl'), lines(timings));
   writeFileSync(run.file('features.f32'), Buffer.from(Float32Array.from((made.features ?? []).flat()).buffer));
   return run;
+}
+
+/** The files of a checkpoint with their hashes; what is in them is no tensor. It relies on none of the growing files. */
+function writeCheckpoint(run: RunDirectory, update: number): void {
+  mkdirSync(run.checkpoint(update), { recursive: true });
+  const none = { events: 0, rollouts: 0, features: 0, directions: 0 };
+  const content = { adapter: `adapter ${update}`, trainer: `trainer ${update}`, initial: 'initial' };
+  const place = (name: string): string => join(run.checkpoint(update), name);
+  writeFileSync(place('adapter.safetensors'), content.adapter);
+  writeFileSync(place('trainer.safetensors'), content.trainer);
+  writeFileSync(run.file('initial.safetensors'), content.initial);
+  const hashed = { ...content, events: '', rollouts: '', features: '', directions: '' };
+  const hashes = Object.fromEntries(Object.entries(hashed).map(([name, text]) => [name, sha256(text)]));
+  const state = { update, momentsFrom: 0, directionAge: null, tripwire: null, arm: null };
+  writeFileSync(place('state.json'), stampedJson({ ...state, lengths: { ...none, verdicts: 0 }, hashes }));
 }
 
 function rolloutRow({ hack: _hack, solve: _solve, ...row }: MadeRollout, i: number): RolloutRow {

@@ -1,6 +1,7 @@
 /** A mark in a folder that a process of this machine is making something there, which others can wait for. A dead process holds none. */
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { readRegularText, writeNew } from './regular-file.ts';
 
 /** The claim, or who holds it: the machine's name and the process, with a space between. */
 export type ClaimAttempt = { readonly held: Disposable } | { readonly holder: string };
@@ -9,9 +10,7 @@ export type ClaimAttempt = { readonly held: Disposable } | { readonly holder: st
 export function tryClaim(path: string): ClaimAttempt {
   for (;;) {
     try {
-      const file = openSync(path, 'wx');
-      writeSync(file, `${hostname()} ${process.pid}`);
-      closeSync(file);
+      writeNew(path, `${hostname()} ${process.pid}`);
       return { held: { [Symbol.dispose]: () => rmSync(path, { force: true }) } };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -24,7 +23,7 @@ export function tryClaim(path: string): ClaimAttempt {
 
 function readHolder(path: string): string | null {
   try {
-    return readFileSync(path, 'utf8');
+    return readRegularText(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;

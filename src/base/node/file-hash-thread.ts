@@ -3,9 +3,10 @@
  * needed. The signal ends the thread, and the promise is then rejected with its reason.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { sha256File } from './hash.ts';
+import { openToRead } from './regular-file.ts';
 import { canBeThread } from './thread-source.ts';
 
 /** What the thread is given: this file is the code of both sides. */
@@ -48,7 +49,7 @@ function hashWhole(path: string): HashAnswer {
   try {
     const hash = createHash('sha256');
     const room = new Uint8Array(bytesPerRead);
-    const file = openSync(path, 'r');
+    const file = openToRead(path);
     try {
       for (let read = readSync(file, room); read > 0; read = readSync(file, room)) hash.update(room.subarray(0, read));
     } finally {

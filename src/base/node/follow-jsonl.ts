@@ -3,9 +3,10 @@
  * bytes and decoded whole, so no character is cut in two. A file that was cut back (a run that was resumed) or replaced is read from
  * its beginning again, and the reader is told. A file that does not exist (yet, or any more) counts as unchanged.
  */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseLine } from './jsonl.ts';
+import { openToRead } from './regular-file.ts';
 
 const newline = 0x0a;
 const chunkBytes = 1 << 20;
@@ -32,7 +33,7 @@ export class JsonlFollower {
 
   /** The values of the lines that were completed since the last look. */
   read(): JsonlGrowth {
-    const file = openToRead(this.path);
+    const file = openIfThere(this.path);
     if (file === null) return { values: [], restarted: false };
     try {
       const restarted = !this.#continues(file);
@@ -92,9 +93,9 @@ export function followJsonl(path: string): JsonlFollower {
   return new JsonlFollower(path);
 }
 
-function openToRead(path: string): number | null {
+function openIfThere(path: string): number | null {
   try {
-    return openSync(path, 'r');
+    return openToRead(path);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw error;

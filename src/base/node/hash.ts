@@ -4,9 +4,9 @@
  * equal hashes whatever the order in which they were built.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { UserError } from '../errors.ts';
+import { streamRegular } from './regular-file.ts';
 
 /** The hash in lower-case hexadecimal; a string is hashed as UTF-8. */
 export function sha256(data: string | Uint8Array): string {
@@ -18,7 +18,7 @@ export async function sha256File(path: string, signal?: AbortSignal): Promise<st
   const hash = createHash('sha256');
   const ended = signal === undefined ? {} : { signal };
   try {
-    await pipeline(createReadStream(path, { highWaterMark: 2 ** 20 }), hash, ended);
+    await pipeline(streamRegular(path, 2 ** 20), hash, ended);
   } catch (error) {
     signal?.throwIfAborted();
     throw error;

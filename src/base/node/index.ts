@@ -10,6 +10,16 @@ export { HashingThread } from './hashing-thread.ts';
 export { JsonlWriter, type JsonlWriterOptions, readJsonl } from './jsonl.ts';
 export { type KeptHashOptions, keptHash } from './kept-hash.ts';
 export { drawHere, NormalThreads } from './normal-threads.ts';
+export {
+  makeOwnFolder,
+  openHandle,
+  openToRead,
+  openToWrite,
+  readRegular,
+  readRegularText,
+  streamRegular,
+  writeNew,
+} from './regular-file.ts';
 export { type ScratchFolder, scratchFolder } from './scratch.ts';
 export { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 export { decodeText } from './text-file.ts';

@@ -4,21 +4,13 @@
  * it. Anything else that is not JSON is an error that names file and line. A file has one writer: one that changed
  * behind the writer's back is an error too.
  */
-import {
-  closeSync,
-  createReadStream,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { UserError } from '../errors.ts';
 import { syncDirectory } from './atomic-file.ts';
+import { openToWrite, streamRegular } from './regular-file.ts';
 import { namePath, systemComplaint } from './system-error.ts';
 
 const newline = 0x0a;
@@ -65,7 +57,7 @@ export class JsonlWriter implements Disposable {
   constructor(path: string, { fsync = false }: JsonlWriterOptions = {}) {
     this.path = path;
     this.#fsync = fsync;
-    this.#file = openSync(path, 'a+');
+    this.#file = openToWrite(path, 'append');
     if (fsync) syncDirectory(dirname(path));
     this.#length = completeLength(this.#file);
     this.cutBytes = fstatSync(this.#file).size - this.#length;
@@ -117,11 +109,11 @@ function complain(path: string, expected: string, cause: unknown): never {
 }
 
 async function* readLines(path: string): AsyncGenerator<Buffer> {
-  const file = createReadStream(path);
-  // An error of either stream reaches the loop below; the callback has nothing left to do.
-  const source = path.endsWith('.gz') ? pipeline(file, createGunzip(), () => undefined) : file;
   let pieces: Buffer[] = [];
   try {
+    const file = streamRegular(path);
+    // An error of either stream reaches the loop below; the callback has nothing left to do.
+    const source = path.endsWith('.gz') ? pipeline(file, createGunzip(), () => undefined) : file;
     for await (const chunk of source as AsyncIterable<Buffer>) {
       let start = 0;
       for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {

@@ -3,11 +3,12 @@
  * alters): a file that is opened again is not read again. A file that changed a moment ago could change again unseen, and is not kept.
  * What is not known is hashed by a thread of its own.
  */
-import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder, keepInCache } from './cache-folder.ts';
 import { hashInThread } from './file-hash-thread.ts';
 import { sha256, sha256File } from './hash.ts';
+import { readRegularText } from './regular-file.ts';
 
 /** Clocks of files are this coarse at worst. */
 const freshMs = 2000;
@@ -49,7 +50,7 @@ function stampOf(path: string, least: number, now: number): string | null {
 /** Null where nothing is kept, or what is kept cannot be read or is no hash. */
 function readKept(file: string): string | null {
   try {
-    return /^[0-9a-f]{64}(?=\n?$)/.exec(readFileSync(file, 'utf8'))?.[0] ?? null;
+    return /^[0-9a-f]{64}(?=\n?$)/.exec(readRegularText(file))?.[0] ?? null;
   } catch {
     return null;
   }

@@ -1,8 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { JsonlWriter } from './jsonl.ts';
 import { isPassing, makeFolder, namePath, systemComplaint } from './system-error.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'gq-system-'));
@@ -70,8 +69,14 @@ describe('systemComplaint', () => {
   });
 
   it('names the file that a full disk stopped', () => {
-    using writer = new JsonlWriter('/dev/full');
-    const complaint = systemComplaint(thrownBy(() => writer.append({ a: 1 })));
+    const full = openSync('/dev/full', 'w');
+    const complaint = systemComplaint(
+      namePath(
+        thrownBy(() => writeSync(full, 'x')),
+        '/dev/full',
+      ),
+    );
+    closeSync(full);
     expect(complaint?.call).toContain('/dev/full');
     expect(complaint?.found).toMatch(/space/);
   });

@@ -11,6 +11,8 @@ interface SystemError extends Error {
   readonly syscall?: string;
   path?: string;
   readonly dest?: string;
+  /** What was found, of an error of our own in the form of the system's. */
+  readonly words?: string;
 }
 
 const anotherPlace = 'Name another path.';
@@ -56,8 +58,11 @@ const words: Readonly<Record<string, readonly [string, string]>> = {
 export function systemComplaint(error: unknown): Complaint | null {
   const found = findSystemError(error, 0);
   if (found === null) return null;
-  const { code, syscall = 'use', path, dest, message } = found;
-  const [what, fix] = words[code] ?? [message, undefined];
+  const { code, syscall = 'use', path, dest, message, words: own } = found;
+  const [what, fix] =
+    code !== 'EFTYPE' || own === undefined
+      ? (words[code] ?? [message, undefined])
+      : [own, 'Move it away, or name another path.'];
   const spawned = syscall.startsWith('spawn');
   const place = path === undefined ? 'a file' : path;
   return {

@@ -1,7 +1,7 @@
 /** `gq recipes`: the recipes of the package by name, with what each is for; with a name, its text. */
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { cutText, padText } from '../../base/index.ts';
+import { readRegularText } from '../../base/node/index.ts';
 import { listRecipes, recipePath, type ShippedRecipe } from '../../run/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { Screen } from '../terminal/screen.ts';
@@ -29,7 +29,7 @@ export function configureRecipes(command: Command, context: CommandContext): voi
     )
     .action((recipe: string | undefined, { json }: { readonly json?: true }) => {
       if (recipe !== undefined) {
-        context.stdout.write(readFileSync(recipePath(recipe), 'utf8'));
+        context.stdout.write(readRegularText(recipePath(recipe)));
         return;
       }
       const recipes = listRecipes();

@@ -1,9 +1,22 @@
-/** `gq runs [DIR]`: lists the runs of a folder, how far each is, when it last wrote something, and what is wrong with it. */
+/**
+ * `gq runs [DIR]`: lists the runs of a folder, how far each is, when it last wrote something, and what is wrong with it. Every file of
+ * every run is compared with its seal or checksum; exit 1 if one is damaged.
+ */
 import type { Command } from 'commander';
 import { visibleLine, wrapText } from '../../base/index.ts';
-import { type Catalogue, type ListedRun, listCatalogue } from '../../view/index.ts';
+import { findDamage } from '../../evaluate/index.ts';
+import { RunDirectory } from '../../run/index.ts';
+import {
+  type Catalogue,
+  type FoundEntry,
+  findEntries,
+  type ListedRun,
+  listCatalogue,
+  listRun,
+} from '../../view/index.ts';
 import { type CommandContext, examplesText } from '../command.ts';
 import { alignRows } from '../terminal/columns.ts';
+import { Progress } from '../terminal/progress.ts';
 import { screenWidth } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/step-table.ts';
 
@@ -11,12 +24,32 @@ export function configureRuns(command: Command, context: CommandContext): void {
   command
     .argument('[dir]', 'a folder of runs, an experiment, or a run', 'runs')
     .option('--json', 'print the list as JSON')
-    .addHelpText('after', examplesText('gq runs', 'gq runs runs/micro-claim --json'))
-    .action((directory: string, { json }: { json?: true }) => {
-      const catalogue = listCatalogue(directory);
+    .option('--quick', 'do not read the files of the runs: no seal and no checksum is looked at')
+    .addHelpText('after', examplesText('gq runs', 'gq runs runs/micro-claim --json', 'gq runs --quick'))
+    .action((directory: string, { json, quick }: { json?: true; quick?: true }) => {
+      const entries = findEntries(directory);
+      const progress = new Progress(context.stderr, 'runs checked', entries.length);
+      let checked = 0;
+      const check = (entry: FoundEntry): ListedRun => {
+        const run = checkedRun(entry);
+        progress.show(++checked);
+        return run;
+      };
+      const catalogue = listCatalogue(directory, entries, quick ? listRun : check);
+      if (catalogue.runs.some(({ status }) => status === 'damaged')) context.exitCode = 1;
       if (json) context.stdout.write(`${JSON.stringify(catalogue, null, 2)}\n`);
       else context.stdout.write(renderRuns(catalogue, screenWidth(context.stdout)));
     });
+}
+
+/** A run with a file that is not as it was written is damaged, whatever its other files say. */
+function checkedRun(entry: FoundEntry): ListedRun {
+  const run = listRun(entry);
+  if (run.status === 'damaged' || run.status === 'not started') return run;
+  const [first, ...others] = findDamage(RunDirectory.open(entry.path));
+  if (first === undefined) return run;
+  const more = others.length === 0 ? '' : ` Also damaged: ${others.map(({ file }) => file).join(', ')}.`;
+  return { ...run, status: 'damaged', notice: `${first.problem}${more}` };
 }
 
 function renderRuns({ experiments, runs }: Catalogue, width: number): string {

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { visibleLine, wrapText } from '../../base/index.ts';
 import { loadPairs } from '../../env/pairs/index.ts';
+import { findDamage } from '../../evaluate/index.ts';
 import {
   identityOf,
   openJudge,
@@ -17,7 +18,7 @@ import {
 } from '../../lab/index.ts';
 import { renderTable } from '../../report/index.ts';
 import type { RunConfig } from '../../run/index.ts';
-import { findDamagedFiles, partitionOf, RunDirectory } from '../../run/index.ts';
+import { partitionOf, RunDirectory } from '../../run/index.ts';
 import { type Check, stated } from '../../verify/index.ts';
 import type { CommandContext } from '../command.ts';
 import { checksJson, renderChecks } from '../terminal/check-table.ts';
@@ -133,7 +134,7 @@ export function configureEnvironmentChecks(command: Command, context: CommandCon
     .option('--json', 'print {checks}')
     .action(async (path: string | undefined, { json }: { readonly json?: boolean }) => {
       const run = path === undefined ? null : RunDirectory.open(path);
-      const damaged = run === null ? [] : findDamagedFiles(run);
+      const damaged = run === null ? [] : findDamage(run);
       // What is damaged cannot be checked further: the other checks would stop at the first of these files.
       if (damaged.length > 0) {
         const checks = damaged.map(({ file, problem }) => stated('file', file, false, problem));

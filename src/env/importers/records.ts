@@ -2,12 +2,11 @@
  * Reads input files of records: JSON lines, plain or .gz, the last line with or without its newline, or .parquet, whose rows count
  * as lines. Each record must have the shape that the caller states; every refusal names the file, the line and the reason.
  */
-import { createReadStream } from 'node:fs';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { z } from 'zod';
 import { UserError } from '../../base/index.ts';
-import { decodeText, systemComplaint } from '../../base/node/index.ts';
+import { decodeText, streamRegular, systemComplaint } from '../../base/node/index.ts';
 import { readParquetTexts } from './parquet-records.ts';
 
 export interface SourceRecord {
@@ -41,8 +40,7 @@ async function readBytes(path: string, call: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    // The size is counted as it is read: pipes and devices do not say theirs.
-    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    for await (const chunk of streamRegular(path) as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       size += chunk.length;
       if (size > mostBytes) refuseSize(call);

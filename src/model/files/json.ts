@@ -1,7 +1,6 @@
 /** JSON files as values. What they must look like is said by the schemas (`schema.ts`); here a file is read, parsed and shown. */
-import { readFile } from 'node:fs/promises';
 import { UserError } from '../../base/index.ts';
-import { decodeText } from '../../base/node/index.ts';
+import { decodeText, readRegular, systemComplaint } from '../../base/node/index.ts';
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
@@ -49,9 +48,11 @@ export function refuseDuplicateKeys(text: string, file: string): void {
 
 /** The bytes of a file that must exist. */
 export async function readBytes(file: string): Promise<Uint8Array> {
-  return readFile(file).catch((cause: unknown) => {
+  try {
+    return readRegular(file);
+  } catch (cause) {
     throw missingFile(file, cause);
-  });
+  }
 }
 
 export async function readText(file: string): Promise<string> {
@@ -60,7 +61,8 @@ export async function readText(file: string): Promise<string> {
 
 export function missingFile(file: string, cause: unknown): UserError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-  const found = code === 'ENOENT' ? 'no such file' : code === 'EISDIR' ? 'a folder' : code;
+  const found =
+    code === 'ENOENT' ? 'no such file' : code === 'EISDIR' ? 'a folder' : (systemComplaint(cause)?.found ?? code);
   return new UserError({ call: `read ${file}`, expected: 'a readable file', found }, { cause });
 }
 

@@ -4,8 +4,9 @@
  * `toFloat32` widens them exactly.
  */
 import type { Stats } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type FileHandle, stat } from 'node:fs/promises';
 import { mapPool, UserError, widenHalves } from '../../base/index.ts';
+import { openHandle } from '../../base/node/index.ts';
 import { missingFile } from './json.ts';
 import {
   lengthBytes,
@@ -42,7 +43,7 @@ export class SafetensorsFile implements AsyncDisposable {
   }
 
   static async open(path: string): Promise<SafetensorsFile> {
-    const handle = await open(path, 'r').catch((cause: unknown) => {
+    const handle = await openHandle(path).catch((cause: unknown) => {
       throw missingFile(path, cause);
     });
     try {

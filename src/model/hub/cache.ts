@@ -2,10 +2,11 @@
  * Models in the cache that Hugging Face's tools share: `models--ORG--NAME/{refs/REVISION, snapshots/COMMIT, blobs}`. Looking here asks no
  * network. A snapshot counts when everything that a model needs is in it; what is missing is named, with the call that fetches it.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { UserError } from '../../base/index.ts';
+import { readRegularText } from '../../base/node/index.ts';
 
 export type HubEnvironment = Readonly<Record<string, string | undefined>>;
 
@@ -50,7 +51,7 @@ function commitOf({ revision }: HubName, folder: string): string | null {
   if (isCommit(revision)) return revision;
   const path = join(folder, 'refs', revision);
   const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
-  const commit = isFile ? readFileSync(path, 'utf8').trim() : '';
+  const commit = isFile ? readRegularText(path).trim() : '';
   return isCommit(commit) ? commit : null;
 }
 
@@ -69,7 +70,7 @@ export function missingModelFiles(folder: string): string[] {
 /** The names of the shards in an index; an index that says none is left to the reader of weights, which says what is wrong with it. */
 function shardsOf(index: string): string[] {
   try {
-    const { weight_map: map } = JSON.parse(readFileSync(index, 'utf8')) as { weight_map?: Record<string, unknown> };
+    const { weight_map: map } = JSON.parse(readRegularText(index)) as { weight_map?: Record<string, unknown> };
     return [...new Set(Object.values(map ?? {}))].filter((name) => typeof name === 'string').sort();
   } catch {
     return [];

@@ -4,10 +4,11 @@
  * others are not, so that a slow line is no failure.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream, existsSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../../base/index.ts';
+import { streamRegular } from '../../base/node/index.ts';
 
 export interface FileDigest {
   /** `sha256` of the bytes, or `git`: the SHA-1 that git gives the file. */
@@ -199,6 +200,6 @@ async function isWhole(file: FileToFetch): Promise<boolean> {
 async function digestOf(path: string, { digest, size }: FileToFetch): Promise<string> {
   const hash: Hash = createHash(digest.kind === 'git' ? 'sha1' : 'sha256');
   if (digest.kind === 'git') hash.update(`blob ${size}\0`);
-  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) hash.update(chunk as Buffer);
+  for await (const chunk of streamRegular(path, 2 ** 20)) hash.update(chunk as Buffer);
   return hash.digest('hex');
 }

@@ -1,5 +1,6 @@
 /** Reads the complete lines that were added to a log since the last look. A log that does not exist yet has none. */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
+import { openToRead } from '../../base/node/index.ts';
 
 const mostBytes = 1 << 20;
 
@@ -17,7 +18,7 @@ export class LogTail {
   read(): string[] {
     let file: number;
     try {
-      file = openSync(this.#path, 'r');
+      file = openToRead(this.#path);
     } catch {
       return [];
     }
