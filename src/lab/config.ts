@@ -1,4 +1,7 @@
-/** Turns a recipe and settings into a checked config. The plugins that it names are loaded first, since they extend the schema. */
+/**
+ * Turns a recipe and settings into a checked config. The plugins that it names are loaded first, since they extend the schema. A checked
+ * config is frozen: one with other values is another object, and is checked before anything is trained with it.
+ */
 import {
   type ConfigBase,
   checkConfig,
@@ -36,11 +39,25 @@ export async function parseRunConfig(stored: unknown): Promise<RunConfig> {
   return check(raw, await loadParts(raw.plugins)).config;
 }
 
+/** The config itself if it was checked and is frozen since; any other object is checked as if a person had written it. */
+export async function admitConfig(config: RunConfig): Promise<RunConfig> {
+  return checked.has(config) ? config : parseRunConfig(config);
+}
+
 /** The parts that a config may name. A process loads each plugin once. */
 export function partsOf({ plugins }: Pick<RunConfig, 'plugins'>): Promise<Parts> {
   return loadParts(plugins);
 }
 
+const checked = new WeakSet<RunConfig>();
+
 function check(raw: RawConfig, parts: Parts): LabConfig {
-  return { ...checkConfig(raw, parts), parts };
+  const resolved = checkConfig(raw, parts);
+  checked.add(freeze(resolved.config));
+  return { ...resolved, parts };
+}
+
+function freeze<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) freeze(inner);
+  return Object.freeze(value);
 }

@@ -32,6 +32,7 @@ import {
   type WarningEvent,
 } from '../run/index.ts';
 import { type Assembly, assemble, placeInputs } from './assemble.ts';
+import { admitConfig } from './config.ts';
 import { forkState } from './fork.ts';
 import { dataIdentityOf, expectFork, expectIdentity, modelIdentityOf, pluginHash, withOwnPool } from './identity.ts';
 import { readTrainingInputs } from './inputs.ts';
@@ -66,10 +67,11 @@ export interface TrainResult {
 }
 
 /** Starts a run in an empty directory, or goes on with the run that is there, which must have the same config. */
-export async function trainRun(config: RunConfig, run: RunDirectory, options: TrainOptions = {}): Promise<TrainResult> {
+export async function trainRun(given: RunConfig, run: RunDirectory, options: TrainOptions = {}): Promise<TrainResult> {
   const sinks = new SinkGroup(options.sinks ?? []);
   const writes = (options.communicator?.rank ?? 0) === 0;
   try {
+    const config = await sinks.guard(() => admitConfig(given));
     const shards = await sinks.guard(async () => openShards(config, options.communicator));
     await sinks.guard(() => expectSameProgram(shards, config));
     using _lock = writes ? await sinks.guard(async () => run.lock()) : null;

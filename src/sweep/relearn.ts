@@ -40,7 +40,8 @@ export function expectFinished(run: RunDirectory, call: string): void {
 export function attackConfig(config: RunConfig, updates: number | null): RunConfig {
   // What is counted is what the policy finds by itself, so nobody shows it demonstrations.
   const teacher = { ...config.teacher, pool: null, makeProblems: 0, offStep: 0 };
-  return { ...config, arm: { kind: 'vanilla' }, teacher, updates: updates ?? config.updates };
+  const safety = { ...config.safety, healSteps: 0 };
+  return { ...config, arm: { kind: 'vanilla' }, teacher, safety, updates: updates ?? config.updates };
 }
 
 /** Refuses an attack that was finished with another number of updates than is asked for now. */

@@ -35,9 +35,9 @@ const forPeople = ['notes.why', 'notes.resolve'];
 /** Tables with a kind, which are passed unchanged to the part that they name. */
 const kindTables = ['arm', 'data', 'arm.monitor'];
 
-/** A proxy of `table` that records which of its keys are read. */
+/** A proxy of a copy of `table` that records which of its keys are read; a config itself is frozen, and a proxy may not wrap its tables. */
 function watch<T extends object>(table: T, reads: Set<string>, prefix = ''): T {
-  return new Proxy(table, {
+  return new Proxy({ ...table }, {
     get(target, key, receiver) {
       const value = Reflect.get(target, key, receiver);
       if (typeof key !== 'string') return value;

@@ -1,0 +1,41 @@
+/** What the library's train() makes of configs: those that were checked are frozen, all others are checked at the door. */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tinyModel, tinySettings } from '../../test/smoke/lab.ts';
+import type { RunConfig } from '../run/index.ts';
+import { resolveBuiltin, resolveConfig, train } from './index.ts';
+
+let home: string;
+let settings: string[];
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'gq-config-'));
+  settings = [`model=${await tinyModel()}`, 'updates=1', ...tinySettings];
+}, 120_000);
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** A copy of a config that nothing has frozen or checked. */
+const copyOf = (config: RunConfig): Record<string, unknown> => JSON.parse(JSON.stringify(config));
+
+describe('a config', () => {
+  it('is frozen once it is checked, tables and lists too', async () => {
+    const { config } = await resolveConfig(null, settings);
+    for (const value of [config, config.sampling, config.arm, config.environment.loopholes]) {
+      expect(Object.isFrozen(value)).toBe(true);
+    }
+    expect(() => Object.assign(config, { updates: -1 })).toThrow(TypeError);
+    expect(config.updates).toBe(1);
+  });
+
+  it.each([
+    ['updates of -1', { updates: -1 }, 'config, key updates: expected a whole number from 1 to 10000000, found -1'],
+    ['a key that does not exist', { updatse: 3 }, 'unknown key updatse, did you mean updates?'],
+    ['keys that contradict each other', { safety: { healSteps: 3 } }, 'config, key safety.healSteps: expected 0'],
+  ])('%s is refused by train(), which writes nothing', async (name, change, message) => {
+    const path = join(home, name.replaceAll(' ', '-'));
+    const config = { ...copyOf(resolveBuiltin(null, settings).config), ...change } as unknown as RunConfig;
+    await expect(train(config, path)).rejects.toThrow(message);
+    expect(existsSync(join(path, 'manifest.json'))).toBe(false);
+  });
+});
