@@ -20,6 +20,7 @@ export {
   expectSamePlugins,
   identityOf,
   openRunInputs,
+  pluginHash,
   type RunIdentity,
   storedIdentity,
   withOwnPool,

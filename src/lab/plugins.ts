@@ -39,6 +39,21 @@ export function pluginRecords(plugins: readonly string[]): PluginRecord[] {
   });
 }
 
+/** Hashes of the code that this process has loaded: a module is loaded once, whatever becomes of its file. */
+const loaded = new Map<string, string>();
+
+/** Refuses plugins whose files were changed after this process loaded them: a run would name code that it was not trained with. */
+export function expectLoadedCode(plugins: readonly string[]): void {
+  const changed = pluginRecords(plugins).find(({ path, hash }) => (loaded.get(path) ?? hash) !== hash);
+  if (changed === undefined) return;
+  throw new UserError({
+    call: `plugin ${changed.path}`,
+    expected: 'the code that this process has loaded',
+    found: 'other content in the file, or in one that it imports',
+    fix: 'Restore the file, or call the command again for new runs with the new code.',
+  });
+}
+
 function expectModule(path: string): void {
   if (existsSync(path)) return;
   throw new UserError({
@@ -63,6 +78,7 @@ function loadingFix(message: string): { fix?: string } {
 async function loadPlugin(path: string): Promise<Partial<Parts>> {
   const call = `plugin ${path}`;
   expectModule(path);
+  if (!loaded.has(path)) loaded.set(path, hashCode(path));
   let module: Readonly<Record<string, unknown>>;
   try {
     module = await import(pathToFileURL(path).href);

@@ -39,6 +39,7 @@ import { readTrainingInputs } from './inputs.ts';
 import { makePool } from './make-pool.ts';
 import { byteIdentity, compareDevices, describeDevice, makeManifest } from './manifest.ts';
 import { expectIsolatedPairs } from './pairs.ts';
+import { expectLoadedCode } from './plugins.ts';
 import type { Warn } from './problems.ts';
 import { expectSameInputs, expectSameProgram, isWriter, meetingOf, openShards } from './ranks.ts';
 import { type Replacements, replacementNames } from './replacements.ts';
@@ -171,6 +172,7 @@ async function prepare(
     const known = { config: configHash(config), plugins: pluginHash(config), ...replacementNames(options) };
     expectIdentity(call, begun, config, known);
   }
+  expectLoadedCode(config.plugins);
   const asked =
     options.parent === undefined ? null : { adapterOnly: false, ...options.parent, run: resolve(options.parent.run) };
   const parent = begun === null ? asked : begun.parent;

@@ -8,6 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { linkSync, renameSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { readRegularText, writeNew } from '../base/node/index.ts';
@@ -79,6 +80,21 @@ export function lockRun(directory: string, { call, expected }: LockUse = trainin
       leave();
     },
   };
+}
+
+/** How long a command waits for another one that holds the lock of a folder for a moment. */
+const patienceSeconds = 60;
+
+/** Takes the lock of a folder as soon as nobody else has it. */
+export async function waitForLock(directory: string, use: LockUse): Promise<Disposable> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return lockRun(directory, use);
+    } catch (error) {
+      if (!(error instanceof UserError) || tries >= patienceSeconds * 10) throw error;
+      await wait(100);
+    }
+  }
 }
 
 /** Whether a living process trains the run now. */

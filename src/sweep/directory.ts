@@ -1,15 +1,15 @@
 /**
- * An experiment's directory: experiment.json (the plan, with the names of the arms) and one run directory per arm and seed. When a
- * later call plans other arms or seeds, runs that were started earlier stay in the plan. Refused before anything is written: a
- * folder that holds something else, another experiment, and arms whose configs differ from those of earlier runs in more than
- * the seed. A bar that is changed after runs have begun is marked.
+ * An experiment's directory: experiment.json (the plan, with the names of the arms) and one run directory per arm and seed. Several
+ * calls, at once or one after another, may each do a part of the arms and seeds: what others planned stays in the plan, and so do
+ * their arms. Refused before anything is written: a folder that holds something else, another experiment, and arms whose configs or
+ * plugins differ from those of earlier runs in more than the seed. A bar that is changed after runs have begun is marked.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, writeFileAtomic } from '../base/node/index.ts';
-import { armDifferences, configDifferences, RunDirectory, readStored } from '../run/index.ts';
+import { armDifferences, configDifferences, RunDirectory, readStored, waitForLock } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun } from './experiment.ts';
 import { type Experiment, experimentSchema } from './experiment-schema.ts';
 
@@ -31,15 +31,28 @@ function readFile(directory: string): ExperimentFile {
 
 export async function writeExperiment(directory: string, { experiment, runs }: ExperimentPlan): Promise<void> {
   expectOwnFolder(directory, experiment, runs);
+  makeFolder(directory);
+  const expected = 'an experiment that no other command plans at this moment';
+  using _lock = await waitForLock(directory, { call: `experiment in ${directory}`, expected });
+  // Another command may have written its plan before the lock was taken.
+  expectOwnFolder(directory, experiment, runs);
   const earlier = startedEarlier(directory);
   for (const run of runs) expectSameConfig(directory, run, earlier);
   const planned = runs.map(({ arm, seed, folder, configHash }) => ({ arm, seed, folder, configHash }));
-  const others = earlier.filter(({ folder }) => !planned.some((run) => run.folder === folder));
+  const others = plannedRuns(directory).filter(({ folder }) => !planned.some((run) => run.folder === folder));
   if (others.length > 0) expectSamePrompts(directory, experiment);
   const barChanged = isOtherBar(directory, experiment, runs);
-  const file: ExperimentFile = { format: 1, experiment, barChanged, runs: [...others, ...planned] };
-  makeFolder(directory);
+  const design = { ...experiment, arms: [...experiment.arms, ...otherArms(directory, experiment, others)] };
+  const file: ExperimentFile = { format: 1, experiment: design, barChanged, runs: [...others, ...planned] };
   await writeFileAtomic(join(directory, fileName), `${JSON.stringify(file, null, 2)}\n`);
+}
+
+/** Arms of the stored design that the experiment has no more, with runs that stay. */
+function otherArms(directory: string, { arms }: Experiment, others: ExperimentFile['runs']): Experiment['arms'] {
+  if (others.length === 0) return [];
+  const isOther = (name: string): boolean =>
+    others.some(({ arm }) => arm === name) && arms.every((arm) => arm.name !== name);
+  return readFile(directory).experiment.arms.filter(({ name }) => isOther(name));
 }
 
 /**
@@ -73,23 +86,28 @@ function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly
     if (other !== name) complain(`the experiment ${other}`);
     return;
   }
-  const isOwn = (entry: string): boolean => isDraftOf(fileName, entry) || runs.some(({ folder }) => folder === entry);
+  const isOwn = (entry: string): boolean =>
+    isDraftOf(fileName, entry) || entry === 'lock.json' || runs.some(({ folder }) => folder === entry);
   const foreign = readdirSync(directory).filter((entry) => !entry.startsWith('.') && !isOwn(entry));
   if (foreign.length > 0) {
     complain(`${foreign.slice(0, 3).join(', ')}${foreign.length > 3 ? ` and ${foreign.length - 3} more` : ''}`);
   }
 }
 
+function plannedRuns(directory: string): ExperimentFile['runs'] {
+  return existsSync(join(directory, fileName)) ? readFile(directory).runs : [];
+}
+
 function startedEarlier(directory: string): ExperimentFile['runs'] {
-  if (!existsSync(join(directory, fileName))) return [];
-  return readFile(directory).runs.filter(({ folder }) => isRun(join(directory, folder)));
+  return plannedRuns(directory).filter(({ folder }) => isRun(join(directory, folder)));
 }
 
 const isRun = (path: string): boolean => existsSync(join(path, 'manifest.json'));
 
 /** Compares a planned run with itself, if it was started, and with the runs of its arm that were started earlier. */
 function expectSameConfig(directory: string, planned: PlannedRun, earlier: ExperimentFile['runs']): void {
-  const configOf = (folder: string) => RunDirectory.open(join(directory, folder)).readManifest().config;
+  const manifestOf = (folder: string) => RunDirectory.open(join(directory, folder)).readManifest();
+  const configOf = (folder: string) => manifestOf(folder).config;
   const fix = 'Choose another --out, or restore the recipe and the settings.';
   if (isRun(join(directory, planned.folder))) {
     const differences = configDifferences(configOf(planned.folder), planned.config);
@@ -103,7 +121,11 @@ function expectSameConfig(directory: string, planned: PlannedRun, earlier: Exper
     }
   }
   for (const { folder } of earlier.filter(({ arm }) => arm === planned.arm)) {
-    const differences = armDifferences(configOf(folder), planned.config);
+    const code = manifestOf(folder).plugins.map(({ hash }) => hash);
+    const differences = [
+      ...armDifferences(configOf(folder), planned.config),
+      ...(code.join(' ') === planned.plugins ? [] : ['the code of plugins']),
+    ];
     if (differences.length === 0) continue;
     throw new UserError({
       call: `experiment in ${directory}`,

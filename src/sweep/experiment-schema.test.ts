@@ -173,7 +173,10 @@ describe('the folder of an experiment with a bar', () => {
     const made = await plan({ bar });
     await writeExperiment(directory, made);
     await writeRun(join(directory, 'vanilla-1'), { config: made.runs[0].config });
-    await writeExperiment(directory, await planExperiment(made.experiment, join(recipes, 'x.toml'), [], [7]));
+    await writeExperiment(
+      directory,
+      await planExperiment(made.experiment, join(recipes, 'x.toml'), [], { seeds: [7] }),
+    );
     expect(isChanged(directory)).toBe(false);
     await writeExperiment(directory, await plan({ bar, seeds: [1, 2, 3] }));
     expect(isChanged(directory)).toBe(true);

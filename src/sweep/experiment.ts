@@ -5,7 +5,7 @@
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
-import { armOf, expectIsolatedPairs, resolveConfig } from '../lab/index.ts';
+import { armOf, expectIsolatedPairs, pluginHash, resolveConfig } from '../lab/index.ts';
 import { type RunConfig, readToml, recipeFrom, recipeName } from '../run/index.ts';
 import { type Experiment, experimentKeys, isArmName, writtenSchema } from './experiment-schema.ts';
 import { expandGrids, gridFault } from './grid.ts';
@@ -18,9 +18,18 @@ export interface PlannedRun {
   readonly folder: string;
   readonly config: RunConfig;
   readonly configHash: string;
+  /** Hashes of the code of its plugins when it was planned; null in plans of earlier versions. */
+  readonly plugins: string | null;
+}
+
+/** What is run of an experiment now: these seeds in place of its own, these of its arms. */
+export interface ExperimentPart {
+  readonly seeds?: readonly number[] | undefined;
+  readonly arms?: readonly string[] | undefined;
 }
 
 export interface ExperimentPlan {
+  /** The whole experiment, also where only a part of it is planned: the design of its comparisons. */
   readonly experiment: Experiment;
   readonly runs: readonly PlannedRun[];
 }
@@ -190,20 +199,17 @@ function expectClosed({ arm, environment }: RunConfig, loopholes: 'open' | 'clos
   });
 }
 
-/**
- * Resolves an experiment. `settings` change every run, after the arm's own changes; `seeds` are run in place of the experiment's, which
- * stay those that its bar was stated for.
- */
+/** Resolves an experiment, or a part of it. `settings` change every run, after the arm's own changes. */
 export async function planExperiment(
   experiment: Experiment,
   path: string,
   settings: readonly string[] = [],
-  seeds: readonly number[] = experiment.seeds,
+  { seeds = experiment.seeds, arms = experiment.arms.map(({ name }) => name) }: ExperimentPart = {},
 ): Promise<ExperimentPlan> {
   const folder = dirname(resolve(path));
   const runs: PlannedRun[] = [];
   for (const seed of seeds) {
-    for (const { name, recipe, set } of experiment.arms) {
+    for (const { name, recipe, set } of experiment.arms.filter((arm) => arms.includes(arm.name))) {
       const changes = [...experiment.set, ...set].map((text) => ({ text, folder }));
       const seeded = [...experiment.set, ...set, ...settings].find((text) => /^\s*seed\s*=/.test(text));
       if (seeded !== undefined) throw ownSeeds(path, seeded);
@@ -216,7 +222,8 @@ export async function planExperiment(
       if (seed === seeds[0]) await expectIsolatedPairs(config);
       const twin = runs.find((run) => run.seed === seed && run.configHash === hash);
       if (twin !== undefined) throw sameArms(path, twin.arm, name);
-      runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash });
+      const plugins = pluginHash(config);
+      runs.push({ arm: name, seed, folder: `${name}-${seed}`, config, configHash: hash, plugins });
     }
   }
   return { experiment, runs };

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import { findExperiment, writeExperiment } from './directory.ts';
@@ -31,6 +31,27 @@ describe('the folder of an experiment', () => {
     await begun(directory, await plan([1]));
     await writeExperiment(directory, await plan([2, 3]));
     expect(findExperiment(directory)).toMatchObject({ runs: { length: 2 }, missing: { length: 4 } });
+  });
+
+  it('keeps what other calls planned or began, and their arms with their placebos', async () => {
+    const directory = join(temporaryFolder(), 'parts');
+    const made = await plan([1, 2], [], { placebo: null, arms: [arms[0], { ...arms[1], placebos: ['vanilla'] }] });
+    /** One arm of the experiment, as a caller has it who leaves the others out of the design too. */
+    const alone = (name: string): ExperimentPlan => ({
+      experiment: { ...made.experiment, arms: made.experiment.arms.filter((arm) => arm.name === name) },
+      runs: made.runs.filter(({ arm }) => arm === name),
+    });
+    const readDesign = () => findExperiment(directory).experiment?.arms;
+    await Promise.all(['gate', 'vanilla'].map((name) => writeExperiment(directory, alone(name))));
+    expect(
+      findExperiment(directory)
+        .missing.map((path) => basename(path))
+        .sort(),
+    ).toEqual(made.runs.map(({ folder }) => folder).sort());
+    await begun(directory, alone('gate'));
+    await writeExperiment(directory, alone('vanilla'));
+    expect(findExperiment(directory)).toMatchObject({ runs: { length: 2 }, missing: { length: 2 } });
+    expect(readDesign()).toContainEqual(expect.objectContaining({ name: 'gate', placebos: ['vanilla'] }));
   });
 
   it('goes on where an earlier call was killed while it wrote the plan', async () => {

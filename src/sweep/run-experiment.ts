@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readStatus } from '../analyse/index.ts';
 import { OutOfMemoryError, UserError } from '../base/index.ts';
+import { pluginHash } from '../lab/index.ts';
 import type { RunEnd } from '../run/index.ts';
 import { RunDirectory, userErrorOf } from '../run/index.ts';
 import { EndedRuns } from './ended-runs.ts';
@@ -50,6 +51,7 @@ export async function runOne(
 ): Promise<RunEnd> {
   const run = runs[index];
   const path = join(directory, run.folder);
+  expectPlannedCode(run);
   const end = (await trainedStatus(path)) ?? (await worker.train(run, path));
   if (end === 'interrupted') return end;
   const siblings = runs.filter(({ folder }) => folder !== run.folder).map(({ folder }) => join(directory, folder));
@@ -60,6 +62,17 @@ export async function runOne(
   if (end !== 'finished' || !relearn?.arms.includes(run.arm)) return end;
   const attacked = await worker.relearn(run, path, relearn.updates);
   return attacked === 'interrupted' ? attacked : end;
+}
+
+/** Seeds of one arm that other code trained could not be pooled. */
+function expectPlannedCode({ folder, config, plugins }: PlannedRun): void {
+  if (plugins === null || plugins === pluginHash(config)) return;
+  throw new UserError({
+    call: `run ${folder}`,
+    expected: 'the code of its plugins as it was when the experiment began',
+    found: `other content in one of ${config.plugins.join(', ')}, or in what they import`,
+    fix: 'Restore it and call the command again, or choose another --out for the new code.',
+  });
 }
 
 /**

@@ -16,6 +16,8 @@ const runSchema = z.object({
   folder: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/),
   config: z.custom<RunConfig>((value) => typeof value === 'object' && value !== null),
   configHash: z.string(),
+  // Plans of earlier versions, whose jobs may still wait, have none.
+  plugins: z.string().nullable().default(null),
 });
 const planSchema = z.object({
   format: z.literal(1),

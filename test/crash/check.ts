@@ -1,6 +1,7 @@
 /**
  * `npm run check:crash`: kills runs at more than a hundred random moments, damages every file of an unfinished and of a finished run in
- * seven ways, trains on disks that are too small, and lets processes contend for a lock 600 times. Everything must end as if nothing had happened, or with an error that says what is wrong. Prints
+ * seven ways, trains on disks that are too small, lets processes contend for a lock 600 times, and
+ * begins parts of one experiment together 50 times. Everything must end as if nothing had happened, or with an error that says what is wrong. Prints
  * the counts; exits 1 if anything was wrong silently or ended with a stack trace.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,6 +11,7 @@ import { gatedKills, killAndCompare, singularKills } from '../resume/kill.ts';
 import { type DamageReport, damagesOf, tryDamage } from './damage.ts';
 import { diskSizes, fillDisk } from './disks.ts';
 import { contendForLocks } from './locks.ts';
+import { beginTogether } from './parts.ts';
 import { makeRuns, trainArguments } from './runs.ts';
 
 let failures = 0;
@@ -71,6 +73,13 @@ async function checkLocks(): Promise<void> {
   say(`three processes at a stale lock: 600 rounds; ${surprises.length} without exactly one holder`);
 }
 
+async function checkParts(): Promise<void> {
+  const surprises = await beginTogether(50);
+  failures += surprises.length;
+  for (const surprise of surprises) say(surprise);
+  say(`parts of an experiment begun together: 50 rounds; ${surprises.length} in which anything was lost`);
+}
+
 const home = mkdtempSync(join(tmpdir(), 'gq-crash-'));
 try {
   const { whole, part } = await makeRuns(home);
@@ -78,6 +87,7 @@ try {
   await checkDamage(home, whole, whole);
   await checkDisks(home, whole);
   await checkLocks();
+  await checkParts();
   await checkKills();
 } finally {
   rmSync(home, { recursive: true, force: true });

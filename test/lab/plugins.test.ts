@@ -1,10 +1,11 @@
 /** Faulty plugins: the error names the module's path, and nothing starts. Only an arm that asks for labels gets them. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { resolveConfig, train } from '../../src/lab/index.ts';
 import { loadParts, pluginRecords } from '../../src/lab/plugins.ts';
 import { loadCheckpoint, RunDirectory, shippedRecipe } from '../../src/run/index.ts';
+import { LabWorker, planExperiment, readExperiment, runOne } from '../../src/sweep/index.ts';
 import { verifyLabelFlip } from '../../src/verify/index.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel } from '../smoke/lab.ts';
@@ -88,6 +89,27 @@ describe('a plugin that cannot be used', () => {
     expect(refused.err).toContain('expected the code of the plugins (key plugins) that the run began with');
     writeFileSync(path, text);
     expect(await gq('train', '--resume', out)).toMatchObject({ code: 0 });
+  });
+
+  it('one whose file changed between two seeds of an experiment: no other seed is trained', async () => {
+    const path = module(armModule('() => ({ sees: { features: null, text: false } })'));
+    const arm = recipe(path, '[arm]\nkind = "own"\n');
+    const file = join(home, 'edited.toml');
+    const evaluation = '[evaluation]\nsets = ["test-original"]\ncurveEvery = 0\nlimit = 1\n';
+    const head = 'name = "edited"\nseeds = [1, 2]\nplacebo = "own"\nbaseline = "own"\n';
+    writeFileSync(file, `${head}${evaluation}[[arms]]\nname = "own"\nrecipe = ${JSON.stringify(arm)}\n`);
+    const out = join(home, 'edited');
+    const plan = await planExperiment(readExperiment(file), file);
+    expect(await gq('experiment', file, '--out', out, '--seeds', '1')).toMatchObject({ code: 0 });
+    writeFileSync(path, `${readFileSync(path, 'utf8')}\n// another\n`);
+    const worker = new LabWorker({ note: () => {}, step: () => {}, evaluated: () => {}, warn: () => {} });
+    await expect(runOne(plan, 1, out, worker)).rejects.toThrow('its plugins as it was when the experiment began');
+    const later = await gq('experiment', file, '--out', out);
+    expect(later).toMatchObject({ code: 2, err: expect.stringContaining('others at the code of plugins') });
+    expect(existsSync(join(out, 'own-2', 'manifest.json'))).toBe(false);
+    // A run of its own, in the process that has loaded the code as it was before.
+    const alone = await gq('train', arm, '--out', join(home, 'edited-alone'));
+    expect(alone).toMatchObject({ code: 2, err: expect.stringContaining('the code that this process has loaded') });
   });
 
   it('the hash covers what it imports by relative paths', () => {

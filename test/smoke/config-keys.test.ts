@@ -37,22 +37,25 @@ const kindTables = ['arm', 'data', 'arm.monitor'];
 
 /** A proxy of a copy of `table` that records which of its keys are read; a config itself is frozen, and a proxy may not wrap its tables. */
 function watch<T extends object>(table: T, reads: Set<string>, prefix = ''): T {
-  return new Proxy({ ...table }, {
-    get(target, key, receiver) {
-      const value = Reflect.get(target, key, receiver);
-      if (typeof key !== 'string') return value;
-      const path = `${prefix}${key}`;
-      if (typeof value === 'object' && value !== null && !Array.isArray(value))
-        return kindTables.includes(path) ? watchKind(value, reads, path) : watch(value, reads, `${path}.`);
-      reads.add(path);
-      return value;
+  return new Proxy(
+    { ...table },
+    {
+      get(target, key, receiver) {
+        const value = Reflect.get(target, key, receiver);
+        if (typeof key !== 'string') return value;
+        const path = `${prefix}${key}`;
+        if (typeof value === 'object' && value !== null && !Array.isArray(value))
+          return kindTables.includes(path) ? watchKind(value, reads, path) : watch(value, reads, `${path}.`);
+        reads.add(path);
+        return value;
+      },
+      ownKeys() {
+        throw new Error(
+          `the table ${prefix || 'of the config'} was copied as a whole: nobody can tell which keys are read`,
+        );
+      },
     },
-    ownKeys() {
-      throw new Error(
-        `the table ${prefix || 'of the config'} was copied as a whole: nobody can tell which keys are read`,
-      );
-    },
-  });
+  );
 }
 
 function watchKind<T extends object>(table: T, reads: Set<string>, name: string): T {

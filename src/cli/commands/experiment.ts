@@ -75,7 +75,7 @@ async function runCommand(named: string, options: ExperimentOptions, context: Co
   const recipe = existsSync(named) ? named : recipePath(named);
   if (options.on === 'local' && options.print === undefined) expectNoCluster(options);
   const jobs = options.jobs === undefined ? null : parseWholeNumber(options.jobs, '--jobs', 1);
-  const plan = await planExperiment(narrow(readExperiment(recipe), options), recipe, options.set, seedsOf(options));
+  const plan = await planPart(readExperiment(recipe), recipe, options);
   const directory = options.out ?? join('runs', plan.experiment.name);
   if (options.print !== undefined) {
     await printManifest(plan, directory, recipe, { ...options, jobs }, context);
@@ -170,14 +170,14 @@ const tellFailed =
   ({ folder, detail }: FailedRun): void =>
     picture.say(`${folder} failed: ${detail.split('\n', 1)[0]}`);
 
-function narrow(experiment: Experiment, { arms }: ExperimentOptions): Experiment {
-  const chosen = arms?.split(',');
+function planPart(experiment: Experiment, recipe: string, options: ExperimentOptions): Promise<ExperimentPlan> {
+  const chosen = options.arms?.split(',');
   const unknown = chosen?.find((name) => !experiment.arms.some((arm) => arm.name === name));
   if (unknown !== undefined) {
     const expected = experiment.arms.map(({ name }) => name).join(', ');
     throw new UserError({ call: '--arms', expected, found: unknown });
   }
-  return { ...experiment, arms: experiment.arms.filter(({ name }) => chosen === undefined || chosen.includes(name)) };
+  return planExperiment(experiment, recipe, options.set, { seeds: seedsOf(options), arms: chosen });
 }
 
 function seedsOf({ seeds }: ExperimentOptions): readonly number[] | undefined {

@@ -48,10 +48,11 @@ export class ExperimentPicture {
 
   /** The line of a run, for runs one after another: every seed begins a new block. */
   inTurn(index: number): WorkReports {
-    const { runs, experiment } = this.#plan;
-    const line = index % experiment.arms.length;
+    const { runs } = this.#plan;
+    const arms = runs.filter(({ seed }) => seed === runs[0].seed).length;
+    const line = index % arms;
     if (line === 0) {
-      const block = runs.slice(index, index + experiment.arms.length);
+      const block = runs.slice(index, index + arms);
       const lines = block.map(({ arm, config }) => ({ name: arm, updates: config.updates }));
       const title = `seed ${runs[index].seed}: runs ${index + 1} to ${index + block.length} of ${runs.length}`;
       this.#picture.begin(title, lines);

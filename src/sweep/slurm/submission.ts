@@ -4,11 +4,10 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { UserError } from '../../base/index.ts';
 import { makeFolder, writeFileAtomic } from '../../base/node/index.ts';
-import { lockRun, readStored } from '../../run/index.ts';
+import { readStored, waitForLock } from '../../run/index.ts';
 import type { ExperimentPlan } from '../experiment.ts';
 import { jobsFolder, storePlan } from '../stored-plan.ts';
 import { largestArray, submitScript, taskStates } from './client.ts';
@@ -107,22 +106,12 @@ export function expectTasks(directory: string): Map<string, RunTask> {
   });
 }
 
-/** How long a command waits for another one that submits jobs of the same experiment. */
-const patienceSeconds = 60;
-
 /** Keeps other commands from submitting for this experiment until it is disposed of. */
 async function lockSubmission(directory: string): Promise<Disposable> {
   const folder = jobsFolder(directory);
   makeFolder(folder);
-  const use = { call: `submit ${directory}`, expected: 'an experiment that no other command submits at this moment' };
-  for (let tries = 0; ; tries++) {
-    try {
-      return lockRun(folder, use);
-    } catch (error) {
-      if (!(error instanceof UserError) || tries >= patienceSeconds * 2) throw error;
-      await wait(500);
-    }
-  }
+  const expected = 'an experiment that no other command submits at this moment';
+  return waitForLock(folder, { call: `submit ${directory}`, expected });
 }
 
 export interface Submitted {
