@@ -11,6 +11,7 @@ const needPython = [
   'src/lab/sandboxes.test.ts',
   'src/env/micro/micro.test.ts',
   'src/env/pairs/{micro-pairs,shipped}.test.ts',
+  'test/golden-study/**',
   'test/grader/**',
   'test/bytes/**',
   'test/examples/**',
