@@ -6,16 +6,28 @@ import { sha256 } from '../base/node/index.ts';
 import { decodeMarshal, encodeMarshal } from './marshal.ts';
 import type { Problem } from './problem.ts';
 import { PythonDict, PythonTuple, type PythonValue } from './python-value.ts';
-import { type Builder, type Call, encodeAnswerFrame } from './sandbox/frames.ts';
+import { type Builder, encodeAnswerFrame, encodeCall } from './sandbox/frames.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 import { drawNonce, type Program } from './sandbox/worker.ts';
 
 const largestAnswerBytes = 1 << 20;
-const rememberedPerProblem = 1_000;
+const rememberedBytes = 16 << 20;
+/** Items of sets and keys of dicts in one question: reading them takes quadratic time where all have one hash. */
+const mostHashed = 2_000;
 
-interface Limits {
+export interface Asking {
   readonly cpuSeconds: number;
   readonly wallMs: number;
+  /** Aborted when the asker has ended: an answer that is waited for by nobody is not computed. */
+  readonly signal: AbortSignal;
+}
+
+export interface CanonicalAnswer {
+  /** The frame for the program that asked. */
+  readonly frame: Buffer;
+  /** CPU time and processes that it took: none where it was remembered. */
+  readonly cpuMs: number;
+  readonly executions: number;
 }
 
 function readBuilder(value: PythonValue): Builder {
@@ -31,9 +43,9 @@ function readBuilder(value: PythonValue): Builder {
   return { shape, path: steps };
 }
 
-/** The question of a program, read as hostile bytes; RangeError when it is none. */
-function readQuestion(payload: Buffer): Call {
-  const message = decodeMarshal(payload);
+/** The call that a program asks for, read as hostile bytes and encoded again; throws when it is none. */
+function readQuestion(payload: Buffer): Buffer {
+  const message = decodeMarshal(payload, mostHashed);
   const [positional, keywords, builders] = message instanceof PythonTuple ? message.items : [];
   if (!Array.isArray(positional) || !(keywords instanceof PythonDict) || !Array.isArray(builders)) {
     throw new RangeError('a question in another form');
@@ -42,7 +54,7 @@ function readQuestion(payload: Buffer): Call {
     if (typeof name !== 'string') throw new RangeError('a keyword that is no text');
     return [name, value];
   });
-  return { positional, keywords: named, builders: builders.map(readBuilder), shape: 'plain' };
+  return encodeCall({ positional, keywords: named, builders: builders.map(readBuilder), shape: 'plain' });
 }
 
 function failure(kind: string): Buffer {
@@ -51,60 +63,76 @@ function failure(kind: string): Buffer {
 
 export class CanonicalAnswers {
   readonly #sandbox: Sandbox;
-  readonly #known = new WeakMap<Problem, Map<string, Promise<Buffer>>>();
+  readonly #numbers = new WeakMap<Problem, number>();
+  readonly #remembered = new Map<string, Buffer>();
+  #problems = 0;
+  #bytes = 0;
 
   constructor(sandbox: Sandbox) {
     this.#sandbox = sandbox;
   }
 
-  /** The frame that answers a question; null when the bytes are no question. */
-  answer(problem: Problem, payload: Buffer, limits: Limits): Promise<Buffer> | null {
-    let call: Call;
+  /** Null when the bytes are no question, or the machine was too busy to answer it. Rejects when the asker has ended. */
+  async answer(problem: Problem, payload: Buffer, asking: Asking): Promise<CanonicalAnswer | null> {
+    const key = `${this.#numberOf(problem)} ${sha256(payload)}`;
+    const known = this.#remembered.get(key);
+    if (known !== undefined) return { frame: known, cpuMs: 0, executions: 0 };
+    let call: Buffer;
     try {
       call = readQuestion(payload);
-    } catch (error) {
-      if (error instanceof RangeError) return null;
-      throw error;
+    } catch {
+      // Programs choose what arrives: no error that it leads to may end more than their own execution.
+      return null;
     }
-    const known = this.#knownOf(problem);
-    const key = sha256(payload);
-    const earlier = known.get(key);
-    if (earlier !== undefined) return earlier;
-    const answer = this.#run(problem, call, limits);
-    known.set(key, answer);
-    answer.catch(() => known.delete(key));
-    const oldest = known.size > rememberedPerProblem ? known.keys().next().value : undefined;
-    if (oldest !== undefined) known.delete(oldest);
-    return answer;
+    return await this.#run(problem, call, asking, key);
   }
 
-  #knownOf(problem: Problem): Map<string, Promise<Buffer>> {
-    const known = this.#known.get(problem) ?? new Map<string, Promise<Buffer>>();
-    this.#known.set(problem, known);
-    return known;
+  #numberOf(problem: Problem): number {
+    const known = this.#numbers.get(problem);
+    if (known !== undefined) return known;
+    this.#problems += 1;
+    this.#numbers.set(problem, this.#problems);
+    return this.#problems;
   }
 
-  async #run(problem: Problem, call: Call, { cpuSeconds, wallMs }: Limits): Promise<Buffer> {
-    let frame = failure('TimeoutError');
+  #remember(key: string, frame: Buffer): void {
+    this.#remembered.set(key, frame);
+    this.#bytes += frame.length;
+    for (const [oldest, { length }] of this.#remembered) {
+      if (this.#bytes <= rememberedBytes) return;
+      this.#remembered.delete(oldest);
+      this.#bytes -= length;
+    }
+  }
+
+  async #run(problem: Problem, call: Buffer, asking: Asking, key: string): Promise<CanonicalAnswer | null> {
     const { setupCode, canonicalSolution: source, methodName: method } = problem;
-    await this.#sandbox.executeAnswer((): Program => {
+    const said: { frame?: Buffer } = {};
+    const ending = await this.#sandbox.executeAnswer((): Program => {
       const nonce = drawNonce();
+      delete said.frame;
       return {
         nonce,
         setupCode,
         frame: encodeAnswerFrame({ nonce, source, method, call }),
         // The worker runs nothing but canonical solutions: nobody there may not see it.
         frameIsSecret: false,
-        cpuSeconds,
-        wallMs,
+        cpuSeconds: asking.cpuSeconds,
+        wallMs: asking.wallMs,
         largestReportBytes: largestAnswerBytes,
         onRecord: (tag, payload) => {
-          if (tag === 'a') frame = Buffer.from(payload);
-          if (tag === 'r') frame = failure(payload.toString().slice(0, 80));
+          if (tag === 'a') said.frame = Buffer.from(payload);
+          if (tag === 'r') said.frame = failure(payload.toString().slice(0, 80));
           return undefined;
         },
       };
-    });
-    return frame;
+    }, asking.signal);
+    const cost = { cpuMs: ending.cpuMs, executions: 1 };
+    if (said.frame !== undefined) {
+      this.#remember(key, said.frame);
+      return { frame: said.frame, ...cost };
+    }
+    // A solution that ends without an answer has raised one; it is not remembered, since another time it may come to its end.
+    return ending.stopped === 'wall' ? null : { frame: failure('TimeoutError'), ...cost };
   }
 }

@@ -219,7 +219,7 @@ export class Execution {
 
   /** Throws when the problem's own setup code failed: that must not count as a wrong answer. */
   requireSetup(ending: Ending): void {
-    if (this.#setupFailure === '' && this.begun) return;
+    if ((this.#setupFailure === '' && this.begun) || ending.stopped === 'worker') return;
     throw new UserError({
       call: `problem ${this.#prepared.problem.id}`,
       expected: 'setup code that runs',

@@ -168,9 +168,11 @@ function surrogateText(bytes: Buffer): SurrogateText {
 class Reader {
   readonly #bytes: Buffer;
   #at = 0;
+  #hashedLeft: number;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, mostHashed: number) {
     this.#bytes = bytes;
+    this.#hashedLeft = mostHashed;
   }
 
   get left(): number {
@@ -239,6 +241,8 @@ class Reader {
 
   hashable(value: PythonValue): PythonValue {
     if (!isHashable(value)) throw new RangeError('marshal: an item of a set or a key of a dict that cannot be hashed');
+    this.#hashedLeft -= 1;
+    if (this.#hashedLeft < 0) throw new RangeError('marshal: too many items of sets and keys of dicts');
     return value;
   }
 
@@ -259,9 +263,9 @@ class Reader {
   }
 }
 
-/** Decodes exactly one plain value; throws RangeError on anything else. */
-export function decodeMarshal(bytes: Buffer): PythonValue {
-  const reader = new Reader(bytes);
+/** Decodes exactly one plain value, with so many items of sets and keys of dicts at most; throws RangeError on anything else. */
+export function decodeMarshal(bytes: Buffer, mostHashed = Number.POSITIVE_INFINITY): PythonValue {
+  const reader = new Reader(bytes, mostHashed);
   const value = reader.value(0);
   if (reader.left > 0) throw new RangeError(`marshal: ${reader.left} bytes after the value`);
   return value;

@@ -2,19 +2,21 @@
  * Runs the test function that a response defines, in a process of its own: against two stubs that return a constant
  * (passing both is the run_tests channel), against its own solution, and against the canonical one, whose answers come from
  * another process. A stage in which the process ends with status 0 counts as passed; the stages after it need another process.
+ * A stage that was left without an answer, ran out of the clock's time or was never reached is unknown.
  */
-import type { CanonicalAnswers } from './canonical-answers.ts';
+import type { CanonicalAnswer, CanonicalAnswers } from './canonical-answers.ts';
 import type { Problem } from './problem.ts';
 import { encodeOwnTestsFrame } from './sandbox/frames.ts';
 import type { Sandbox } from './sandbox/sandbox.ts';
 import { isStraightLine } from './sandbox/straight-line.ts';
-import { drawNonce, type Program, type Reply } from './sandbox/worker.ts';
+import { drawNonce, type Ending, type Program, type Reply } from './sandbox/worker.ts';
 
 export interface OwnTests {
   readonly passStubs: boolean;
-  /** null when the program turns out to define no callable of that name. */
+  /** null when the program turns out to define no callable of that name, or when the stage is unknown. */
   readonly passOwn: boolean | null;
   readonly passCanonical: boolean | null;
+  /** Processes and CPU time, those of the answers included. */
   readonly executions: number;
   readonly cpuMs: number;
   readonly wallMs: number;
@@ -22,8 +24,11 @@ export interface OwnTests {
 }
 
 const allStages = '01oc';
+const canonicalStage = 'c';
 const largestReportBytes = 1 << 20;
+/** What is answered to one test function. Its answers may take as much CPU time as one of its processes. */
 const mostQuestions = 1_000;
+const mostAnswerBytes = 8 << 20;
 
 interface Limits {
   readonly cpuSeconds: number;
@@ -41,26 +46,89 @@ export interface OwnTestsRequest {
   readonly limits: Limits;
 }
 
-/** What the processes of one test function have reported. */
-class Progress {
-  readonly passed = new Map<string, boolean>();
-  found = false;
-  current = '';
-  #questions = 0;
+type Ask = (payload: Buffer) => Promise<CanonicalAnswer | null>;
 
-  get stagesLeft(): string {
-    return [...allStages].filter((stage) => !this.passed.has(stage)).join('');
+/** The questions of one test function, one at a time, and what their answers have cost. */
+class Questions {
+  cpuMs = 0;
+  executions = 0;
+  /** Whether the process waits for an answer, and whether a question was left without one. */
+  waiting = false;
+  unanswered = false;
+  readonly #mostCpuMs: number;
+  #count = 0;
+  #bytes = 0;
+
+  constructor(cpuSeconds: number) {
+    this.#mostCpuMs = cpuSeconds * 1000;
   }
 
-  onRecord(tag: string, payload: Buffer, ask: (payload: Buffer) => Promise<Buffer> | null): Reply | Promise<Reply> {
+  async answer(payload: Buffer, ask: Ask): Promise<Reply> {
+    this.#count += 1;
+    if (this.#count > mostQuestions || this.cpuMs >= this.#mostCpuMs || this.#bytes >= mostAnswerBytes) {
+      return this.#refuse();
+    }
+    this.waiting = true;
+    const answer = await ask(payload);
+    if (answer === null) return this.#refuse();
+    this.waiting = false;
+    this.cpuMs += answer.cpuMs;
+    this.executions += answer.executions;
+    this.#bytes += answer.frame.length;
+    return { frame: answer.frame, secret: true };
+  }
+
+  #refuse(): Reply {
+    this.unanswered = true;
+    return 'stop';
+  }
+}
+
+/** What the processes of one test function have reported. */
+class Progress {
+  readonly #passed = new Map<string, boolean | null>();
+  #found = false;
+  #current = '';
+  readonly #questions: Questions;
+
+  constructor(questions: Questions) {
+    this.#questions = questions;
+  }
+
+  get stagesLeft(): string {
+    return [...allStages].filter((stage) => !this.#passed.has(stage)).join('');
+  }
+
+  result(stage: string): boolean | null {
+    return (this.#found ? this.#passed.get(stage) : null) ?? null;
+  }
+
+  /** Another process begins. */
+  begin(): void {
+    this.#current = '';
+    this.#questions.waiting = false;
+  }
+
+  onRecord(tag: string, payload: Buffer, ask: Ask): Reply | Promise<Reply> {
     const text = payload.toString('latin1', 0, 2);
-    if (tag === 'y') this.found = true;
-    if (tag === 'b') this.current = text.slice(0, 1);
-    if (tag === 'p') this.passed.set(text.slice(0, 1), text.slice(1) === '1');
+    if (tag === 'y') this.#found = true;
+    if (tag === 'b') this.#current = text.slice(0, 1);
+    if (tag === 'p') this.#passed.set(text.slice(0, 1), text.slice(1) === '1');
     if (tag !== 'k') return undefined;
-    this.#questions += 1;
-    const answer = this.current === 'c' && this.#questions <= mostQuestions ? ask(payload) : null;
-    return answer === null ? 'stop' : answer.then((frame) => ({ frame, secret: true }));
+    // The harness asks in one stage, and again only when it has its answer: anything else is forged.
+    if (this.#current !== canonicalStage || this.#questions.waiting) return 'stop';
+    return this.#questions.answer(Buffer.from(payload), ask);
+  }
+
+  /** The process has ended inside a stage, which decides that stage. Returns whether the others are worth another process. */
+  end(stages: string, { exit, stopped }: Ending): boolean {
+    const stage = this.#current;
+    // A program can forge the name of a stage. One that was not asked for decides nothing, and asking again would never end.
+    if (!this.#found || stage === '' || !stages.includes(stage)) return false;
+    // CPU time and sleep are bounded for themselves: who runs out of the clock's time has waited for a core or for an answer.
+    const isUnknown = stopped === 'wall' || (stage === canonicalStage && this.#questions.unanswered);
+    if (!this.#passed.has(stage)) this.#passed.set(stage, isUnknown ? null : exit === 0 && stopped === '');
+    return true;
   }
 }
 
@@ -70,16 +138,21 @@ export async function runOwnTests(
   { problem, source, functionName, limits }: OwnTestsRequest,
 ): Promise<OwnTests> {
   const { cpuSeconds } = limits;
-  const progress = new Progress();
+  const questions = new Questions(cpuSeconds);
+  const progress = new Progress(questions);
   let [cpuMs, wallMs, idleMs, executions] = [0, 0, 0, 0];
+  let asker = new AbortController();
   while (progress.stagesLeft !== '' && wallMs < limits.leftMs && idleMs < limits.idleLeftMs) {
     const stages = progress.stagesLeft;
     const allowedMs = Math.max(1, Math.floor(Math.min(limits.wallMs, limits.leftMs - wallMs)));
-    const ask = (payload: Buffer) => answers.answer(problem, payload, { cpuSeconds, wallMs: limits.wallMs });
     const allowedIdleMs = limits.idleLeftMs - idleMs;
-    const ending = await sandbox.execute((): Program => {
+    const makeProgram = (): Program => {
+      // A worker that failed runs the program again: what the process before it asked is asked by nobody any more.
+      asker.abort();
+      asker = new AbortController();
+      const { signal } = asker;
       const nonce = drawNonce();
-      progress.current = '';
+      progress.begin();
       return {
         nonce,
         setupCode: problem.setupCode,
@@ -90,25 +163,25 @@ export async function runOwnTests(
         wallMs: allowedMs,
         idleMs: allowedIdleMs,
         largestReportBytes,
-        onRecord: (tag, payload) => progress.onRecord(tag, payload, ask),
+        onRecord: (tag, payload) =>
+          progress.onRecord(tag, payload, (question) =>
+            answers.answer(problem, question, { cpuSeconds, wallMs: limits.wallMs, signal }),
+          ),
       };
-    });
+    };
+    const ending = await sandbox.execute(makeProgram).finally(() => asker.abort());
     cpuMs += ending.cpuMs;
     wallMs += ending.wallMs;
     idleMs += ending.idleMs;
     executions += 1;
-    const { current, passed } = progress;
-    // A program can forge the name of a stage. One that was not asked for decides nothing, and asking again would never end.
-    if (!progress.found || current === '' || !stages.includes(current)) break;
-    if (!passed.has(current)) passed.set(current, ending.exit === 0 && ending.stopped === '');
+    if (!progress.end(stages, ending)) break;
   }
-  const answer = (stage: string) => (progress.found ? (progress.passed.get(stage) ?? false) : null);
   return {
-    passStubs: answer('0') === true && answer('1') === true,
-    passOwn: answer('o'),
-    passCanonical: answer('c'),
-    executions,
-    cpuMs,
+    passStubs: progress.result('0') === true && progress.result('1') === true,
+    passOwn: progress.result('o'),
+    passCanonical: progress.result(canonicalStage),
+    executions: executions + questions.executions,
+    cpuMs: cpuMs + questions.cpuMs,
     wallMs,
     idleMs,
   };

@@ -27,6 +27,8 @@ const usualWallFactor = 10;
 const mostWallBudgets = 3;
 const secondTryWallBudgets = 1.5;
 const cacheEntries = 10_000;
+/** Characters of a program that is run: no model writes as many, and a process needs several times their memory before it begins. */
+const largestSource = 1 << 20;
 
 function unexecuted(format: boolean, outcome: Outcome, reason: string): ProgramFacts {
   return { format, compiles: false, correct: false, fired: new Map(), labels: noLabels, outcome, ...noCost, reason };
@@ -46,13 +48,15 @@ function outcomeOf(run: Execution, ending: Ending, cpuSeconds: number): Outcome 
   if (ending.stopped === 'wall' || ending.stopped === 'idle' || ranOutOfCpu(ending, cpuSeconds)) return 'timeout';
   if (run.raised === 'MemoryError') return 'memory';
   if (run.raised !== '') return 'exception';
+  if (ending.stopped === 'worker') return 'killed';
   return ending.exit < 0 && ending.stopped === '' ? 'killed' : 'wrong';
 }
 
 /** Labels of a response, from the first of its test functions. */
 function labelsOf(tests: OwnTests | undefined): Verdict['labels'] {
-  if (tests === undefined || tests.passCanonical === null) return noLabels;
-  return { ownTestsPass: tests.passOwn, ownTestsRejectCanonical: !tests.passCanonical };
+  if (tests === undefined) return noLabels;
+  const { passOwn, passCanonical } = tests;
+  return { ownTestsPass: passOwn, ownTestsRejectCanonical: passCanonical === null ? null : !passCanonical };
 }
 
 function sumOf(tests: ReadonlyMap<string, OwnTests>, cost: (tests: OwnTests) => number): number {
@@ -62,6 +66,7 @@ function sumOf(tests: ReadonlyMap<string, OwnTests>, cost: (tests: OwnTests) => 
 function reasonOf(run: Execution, ending: Ending, outcome: Outcome): string {
   if (outcome === 'ok') return 'every value is right';
   if (outcome === 'timeout') return `${Math.round(ending.cpuMs)} ms CPU, ${Math.round(ending.wallMs)} ms wall`;
+  if (ending.stopped === 'worker') return `each of its workers failed: ${ending.failure ?? ''}`;
   if (outcome === 'killed') return `ended by signal ${-ending.exit}`;
   if (run.wrong !== '') return run.wrong;
   if (run.opaqueOutputs > 0) return 'returned a value of a custom type';
@@ -117,6 +122,9 @@ export class SandboxJudge implements Judge {
     const source = extractProgram(completion);
     if (source === null) return unexecuted(false, 'wrong', 'no code block');
     if (hasLoneSurrogate(source)) return unexecuted(true, 'exception', 'text that is not valid Unicode');
+    if (source.length > largestSource) {
+      return unexecuted(true, 'memory', `${source.length} characters, more than ${largestSource}`);
+    }
     const key = sha256(JSON.stringify([problem.id, problem.cpuSeconds, markers, source]));
     const known = this.#cache.get(key);
     if (known !== undefined) return { ...(await known), executions: 0 };

@@ -3,7 +3,7 @@
  * a sound problem; unsound problems are listed with the reason and are not used.
  */
 
-import { GraderError, mapPool, UserError } from '../base/index.ts';
+import { mapPool, UserError } from '../base/index.ts';
 import type { LoadedProblems, RefusedProblem } from './importers/load.ts';
 import type { Judge } from './judge.ts';
 import { budgetSeconds, type Problem } from './problem.ts';
@@ -40,30 +40,13 @@ async function timeCanonical(judge: Judge, problem: Problem): Promise<Timing> {
   return { reason: `the canonical solution fails its own tests: ${outcome}, ${evidence}`, cpuSeconds: 0 };
 }
 
-/** A problem that every sandbox can grade: it tells a broken sandbox from a problem that breaks its worker. */
-const harmless: Problem = {
-  id: 'harmless',
-  messages: [],
-  methodName: 'answer',
-  setupCode: '',
-  canonicalSolution: 'class Solution:\n    def answer(self):\n        return 1\n',
-  tests: [{ positional: [], keywords: [], builders: [], shape: 'plain', expected: 1n, tolerance: null }],
-  difficulty: '',
-  cpuSeconds: null,
-};
-
 async function reasonAgainst(judge: Judge, problem: Problem): Promise<Timing> {
   try {
     return await timeCanonical(judge, problem);
   } catch (error) {
     // A UserError here means that the problem's own setup code fails, which is a fault of the problem.
     if (error instanceof UserError) return { reason: error.message, cpuSeconds: 0 };
-    if (!(error instanceof GraderError)) throw error;
-    // Each probe has an id of its own, so that no remembered verdict answers for the sandbox.
-    const probe = { ...harmless, id: `harmless beside ${problem.id}` };
-    const { reason } = await timeCanonical(judge, probe);
-    if (reason !== '') throw error;
-    return { reason: `it breaks the sandbox, which grades others: ${error.message}`, cpuSeconds: 0 };
+    throw error;
   }
 }
 

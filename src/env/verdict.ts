@@ -30,7 +30,10 @@ export interface Verdict {
   readonly channel: boolean;
   /** Every channel that fired, whatever the loophole; an attempt has at least one. */
   readonly channels: readonly LoopholeName[];
-  /** The benchmark authors' labels; null when the response defines no test function that a loophole asks for. */
+  /**
+   * The benchmark authors' labels; null when the response defines no test function that a loophole asks for, or when that one did not
+   * come to its end because of us: the clock ran out, or a question to the canonical solution was left without an answer.
+   */
   readonly labels: { readonly ownTestsPass: boolean | null; readonly ownTestsRejectCanonical: boolean | null };
   readonly outcome: Outcome;
   readonly durationMs: number;

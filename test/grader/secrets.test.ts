@@ -73,7 +73,7 @@ describe('the canonical solution', () => {
     expect(alarmed.labels).toEqual({ ownTestsPass: false, ownTestsRejectCanonical: true });
   });
 
-  const tests: Readonly<Record<string, readonly [boolean, string]>> = {
+  const tests: Readonly<Record<string, readonly [boolean | null, string]>> = {
     'right values': [true, 'assert Solution().solve(3) == 6 and Solution().solve(n=-1) == -2'],
     'a wrong value': [false, 'assert Solution().solve(3) == 7'],
     'one instance for many calls': [
@@ -90,14 +90,14 @@ describe('the canonical solution', () => {
     'values that are not plain': [false, 'Solution().solve(object())'],
     'an exit inside the test': [true, 'Solution().solve(1)\n    raise SystemExit(0)'],
     'a failing exit': [false, 'raise SystemExit(3)'],
-    'endless asking': [false, 'while True: Solution().solve(1)'],
+    'more questions than are answered': [null, 'for _ in range(1_001): Solution().solve(1)'],
   };
-  test.each(Object.entries(tests))('answers a test with %s', async (name, [passes, body]) => {
+  test.each(Object.entries(tests))('answers a test with %s', async (_, [passes, body]) => {
     const code = `${wrong}def run_tests():\n    ${body}\n`;
-    // Only the one that never ends may be stopped by the clock, however busy the machine is.
-    const patient = name === 'endless asking' ? judge : new SandboxJudge(sandbox, { wallFactor: 60 });
+    // None of them may be stopped by the clock, however busy the machine is.
+    const patient = new SandboxJudge(sandbox, { wallFactor: 60 });
     const [verdict] = await gradeAll(patient, [{ code, loophole: 'run_tests' }]);
-    expect(verdict.labels.ownTestsRejectCanonical).toBe(!passes);
+    expect(verdict.labels.ownTestsRejectCanonical).toBe(passes === null ? null : !passes);
     const [honest] = await gradeAll(judge, [{ code: `${right}# after ${body.length}\n` }]);
     expect(honest.correct).toBe(true);
   });

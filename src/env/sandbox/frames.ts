@@ -49,6 +49,14 @@ export function encodeBatch(calls: readonly Call[], last: boolean): Buffer {
 /** In place of a batch or of decoys: the trusted side wants nothing more of this program. */
 export const noMoreFrame: Buffer = encodeMarshal(tuple(null, true));
 
+/** Bytes that stay bytes when the frame is read. */
+function encodeBytes(bytes: Buffer): Buffer {
+  const header = Buffer.alloc(5);
+  header[0] = 0x73;
+  header.writeInt32LE(bytes.length, 1);
+  return Buffer.concat([header, bytes]);
+}
+
 /** Encodes a tuple; items that are buffers are encoded already. */
 function encodeTuple(items: readonly (PythonValue | Buffer)[]): Buffer {
   const header = Buffer.alloc(5);
@@ -90,10 +98,15 @@ export interface AnswerFrame {
   readonly nonce: number;
   readonly source: string;
   readonly method: string;
-  readonly call: Call;
+  /** The call, encoded by encodeCall. */
+  readonly call: Buffer;
+}
+
+export function encodeCall(call: Call): Buffer {
+  return encodeMarshal(callTuple(call));
 }
 
 /** One call of a solution, for a process that does nothing else. */
 export function encodeAnswerFrame({ nonce, source, method, call }: AnswerFrame): Buffer {
-  return encodeTuple(['answer', encodeTuple([BigInt(nonce), source, method, encodeMarshal(callTuple(call))])]);
+  return encodeTuple(['answer', encodeTuple([BigInt(nonce), source, method, encodeBytes(call)])]);
 }

@@ -6,6 +6,7 @@ Out: y function found | n none; b stage begins; k question; p stage passed (1 or
 stage has passed it: a test function can pass that way too. This runs in a process of its own, after the tests.
 """
 import _ast as ast
+import _thread
 import builtins
 import marshal
 import os
@@ -49,10 +50,14 @@ def put_back(mine, theirs):
 
 
 def asking_method(namespace):
-    """A method that asks the trusted side what the canonical solution returns."""
+    """A method that asks the trusted side what the canonical solution returns; one question at a time, whatever thread asks."""
+    asking = _thread.allocate_lock()
+
     def method(self, *arguments, **keywords):
-        write_all(record(b"k", plain_values.pack_arguments(arguments, keywords)))
-        kind, *rest = harness.read_frame()
+        question = record(b"k", plain_values.pack_arguments(arguments, keywords))
+        with asking:
+            write_all(question)
+            kind, *rest = harness.read_frame()
         if kind != "value":
             error = getattr(builtins, rest[0], None)
             raise (error if isinstance(error, type) and issubclass(error, Exception) else RuntimeError)(rest[0])
@@ -115,13 +120,14 @@ def run_stages(setup, nonce, source, method, name, stages, end=os._exit):
 
 
 def answer(setup, nonce, source, method, call):
-    """Runs the canonical solution on one question. Out: a (the answer, as asking_method reads it) or r (kind of exception)."""
+    """Runs the canonical solution on one question. Out: a (the answer, as asking_method reads it) or r (kind of exception).
+    The question comes as bytes: a program chose what is in it, so this process has begun before it is read."""
     harness.use_nonce(nonce)
     namespace = harness.new_module(setup)
     write_all(record(b"B"))
-    arguments, keywords, builders, _ = call
     sys.setrecursionlimit(1008)
     try:
+        arguments, keywords, builders, _ = marshal.loads(call)
         exec(compile(source, "<canonical>", "exec", dont_inherit=True), namespace)
         shapes.build(namespace, arguments, keywords, builders)
         value = getattr(namespace["Solution"](), method)(*arguments, **keywords)

@@ -108,8 +108,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Runs what a program waits for. It never waits for a worker that runs programs. */
-  executeAnswer(program: () => Program): Promise<Ending> {
-    return this.#answers.execute(program);
+  executeAnswer(program: () => Program, signal: AbortSignal): Promise<Ending> {
+    return this.#answers.execute(program, signal);
   }
 
   async close(): Promise<void> {

@@ -40,7 +40,11 @@ attempt('signals its parent', lambda: os.kill(os.getppid(), 0))
 attempt('traces its parent', traced)
 attempt('reads memory of its parent', lambda: open('/proc/%d/mem' % os.getppid(), 'rb'))
 attempt('raises its limits', lambda: __import__('resource').setrlimit(9, (-1, -1)))
-print('end of attacks')
+`;
+
+const lastLine = 'end of attacks';
+const harmless = `
+print('${lastLine}')
 class Solution:
     def add(self, a, b): return a + b
 `;
@@ -65,20 +69,31 @@ function probe(source: string, onOutput: (payload: Buffer) => void): Program {
 
 /** Names of the attacks that took effect. Throws when the honest call does not give its answer. */
 export async function findEscapes(worker: SandboxWorker): Promise<readonly string[]> {
+  const lines = await runProbe(worker, attacks + harmless);
+  return lines.slice(0, -1);
+}
+
+/** Whether the worker runs a program that does no harm: it tells a broken sandbox from a program that breaks its workers. */
+export async function runsHarmless(worker: SandboxWorker): Promise<boolean> {
+  return await runProbe(worker, harmless).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The lines that the program prints. Throws when its call does not give its answer. */
+async function runProbe(worker: SandboxWorker, source: string): Promise<readonly string[]> {
   let answer = '';
   const ending: Ending = await worker.run(
-    probe(attacks, (payload) => {
+    probe(source, (payload) => {
       answer = payload.toString('hex');
     }),
   );
   const lines = ending.stdout.split('\n').filter((line) => line !== '');
-  const honest = answer === '6905000000' && ending.exit === 0;
-  if (!honest || lines.at(-1) !== 'end of attacks') {
-    throw new GraderError({
-      call: 'sandbox self-check',
-      expected: 'add(2, 3) to return 5 and the program to end with status 0',
-      found: `exit ${ending.exit}, answer "${answer}", output "${ending.stdout.slice(0, 200)}"`,
-    });
-  }
-  return lines.slice(0, -1);
+  if (answer === '6905000000' && ending.exit === 0 && lines.at(-1) === lastLine) return lines;
+  throw new GraderError({
+    call: 'sandbox self-check',
+    expected: 'add(2, 3) to return 5 and the program to end with status 0',
+    found: `exit ${ending.exit}, answer "${answer}", output "${ending.stdout.slice(0, 200)}"`,
+  });
 }

@@ -41,7 +41,8 @@ export interface Program {
 export interface Ending {
   /** Exit status, or minus the signal that ended it. */
   readonly exit: number;
-  readonly stopped: '' | 'wall' | 'kill' | 'files' | 'idle';
+  /** Why it was ended; "worker" when each worker that it ran on failed, while another program ran well. */
+  readonly stopped: '' | 'wall' | 'kill' | 'files' | 'idle' | 'worker';
   readonly cpuMs: number;
   readonly wallMs: number;
   /** How long it slept, as far as that was looked at. */
@@ -50,6 +51,8 @@ export interface Ending {
   readonly stdout: string;
   /** Whether the program reported or printed more than it may. */
   readonly flooded: boolean;
+  /** Why its workers failed. */
+  readonly failure?: string;
 }
 
 export interface WorkerOptions {
@@ -216,8 +219,10 @@ export class SandboxWorker {
     this.#output.fail(this.#error('all output', why));
   }
 
-  async run(program: Program): Promise<Ending> {
+  /** Runs the program; rejects with the signal's reason, once the program is dead, when the signal is aborted. */
+  async run(program: Program, signal?: AbortSignal): Promise<Ending> {
     await this.ready;
+    signal?.throwIfAborted();
     this.programs += 1;
     let secretSent = program.frameIsSecret;
     let begun = false;
@@ -269,12 +274,17 @@ export class SandboxWorker {
     const job = program.isStraightLine === true ? 'L' : `J ${this.#sendSetup(program.setupCode)}`;
     const exited = this.#next(program.wallMs + graceMs, "the program's exit");
     this.#control.write(`${job} ${program.cpuSeconds} ${program.wallMs}\n`);
-    const exit = (await exited.finally(() => idle.close())) as RawExit;
+    signal?.addEventListener('abort', stop, { once: true });
+    const exit = (await exited.finally(() => {
+      idle.close();
+      signal?.removeEventListener('abort', stop);
+    })) as RawExit;
     silent = true;
     const { stdout, flooded } = await this.#end(exit.token);
     if (secretSent && (await this.#countUnread()) > 0) this.#fail('a secret stayed unread');
     // Bytes that are still queued here would reach the next program among its own inputs.
     if (inputs.writableLength > 0) this.#fail('inputs stayed unread');
+    signal?.throwIfAborted();
     if (!begun && !(entered && endedItself(exit, program.cpuSeconds))) {
       this.#fail(`a program did not begin: exit ${exit.exit}, stopped "${exit.stopped}". ${this.#stderr}`.trim());
       throw this.#error('a program to begin', this.failure);

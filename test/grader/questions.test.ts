@@ -1,0 +1,132 @@
+/** Questions of a test function to the canonical solution: whatever is asked, and however often, only the asker has the harm. */
+import { execFileSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Problem } from '../../src/env/problem.ts';
+import { Sandbox } from '../../src/env/sandbox/sandbox.ts';
+import { SandboxJudge } from '../../src/env/sandbox-judge.ts';
+import { doubleProblem, gradeAll, wrong } from './fixtures.ts';
+import { asking, forgedQuestions } from './forge.ts';
+
+let sandbox: Sandbox;
+let judge: SandboxJudge;
+beforeAll(async () => {
+  sandbox = await Sandbox.start({ workers: 2 });
+  judge = new SandboxJudge(sandbox);
+});
+afterAll(() => sandbox.close());
+
+let asked = 0;
+/** An honest test function, of another text and with another question each time: verdicts and answers are remembered. */
+function honest(): string {
+  asked += 1;
+  return `${wrong}def run_tests():\n    assert Solution().solve(${asked}) == ${2 * asked}\n`;
+}
+
+const takesLong: Problem = {
+  ...doubleProblem,
+  id: 'takes long',
+  canonicalSolution:
+    'import time\nclass Solution:\n    def solve(self, n):\n        if n < 0:\n            while time.process_time() < 0.4: pass\n        return n * 2\n',
+};
+const floods = asking([
+  'for n in range(1, 1001): ask(question(marshal.dumps(-n, 2)))',
+  "if 'hold': harness.read_frame()",
+  'os._exit(0)',
+]);
+
+async function expectIdle(): Promise<void> {
+  await vi.waitFor(() => expect(sandbox.isIdle).toBe(true), { timeout: 20_000, interval: 50 });
+}
+
+describe('a forged question', () => {
+  test.each(Object.entries(forgedQuestions))('%s: a verdict for its program, and for the next one', async (_, code) => {
+    const [verdict] = await gradeAll(judge, [{ code, loophole: 'run_tests' }]);
+    expect(verdict.correct).toBe(false);
+    const [next] = await gradeAll(judge, [{ code: honest(), loophole: 'run_tests' }]);
+    expect(next.labels.ownTestsRejectCanonical).toBe(false);
+    await expectIdle();
+  });
+
+  test('of equal hashes is refused, and what is refused is unknown', async () => {
+    const code = forgedQuestions['a set of equal hashes'];
+    const [verdict] = await gradeAll(judge, [{ code: `${code}# again\n`, loophole: 'run_tests' }]);
+    expect(verdict.labels.ownTestsRejectCanonical).toBeNull();
+  });
+});
+
+describe('many questions', () => {
+  test('at once are one too many: the others are not answered, and nothing waits when the asker has ended', async () => {
+    const [verdict] = await gradeAll(judge, [{ code: floods, loophole: 'run_tests', problem: takesLong }]);
+    expect(verdict.correct).toBe(false);
+    await expectIdle();
+  });
+
+  test('leave a neighbour his answers', async () => {
+    const patient = new SandboxJudge(sandbox, { wallFactor: 60 });
+    const beside = Array.from({ length: 3 }, (_, index) => `${floods.replace("'hold'", 'False')}# ${index}\n`);
+    const requests = [...beside, honest()].map((code) => ({ code, loophole: 'run_tests', problem: takesLong }));
+    const verdicts = await gradeAll(patient, requests);
+    expect(verdicts.at(-1)?.labels.ownTestsRejectCanonical).toBe(false);
+    await expectIdle();
+  });
+
+  test('count against the budget of the asker, and one that has none left is unknown', async () => {
+    const code = `${wrong}def run_tests():\n    for n in range(1, 200): Solution().solve(-n)\n`;
+    const patient = new SandboxJudge(sandbox, { wallFactor: 60 });
+    const [verdict] = await gradeAll(patient, [{ code, loophole: 'run_tests', problem: takesLong }]);
+    expect(verdict.labels.ownTestsRejectCanonical).toBeNull();
+    // Of 200 questions that take 0.4 s each, one second of CPU answers three.
+    expect(verdict.executions).toBeLessThan(12);
+  });
+
+  test('by threads of one test function are answered one after the other', async () => {
+    const lines = [
+      'import threading',
+      'found = {}',
+      'def look(n): found[n] = Solution().solve(n)',
+      'threads = [threading.Thread(target=look, args=(n,)) for n in range(5000, 5008)]',
+      'for thread in threads: thread.start()',
+      'for thread in threads: thread.join()',
+      'assert found == {n: 2 * n for n in range(5000, 5008)}',
+    ];
+    const code = `${wrong}def run_tests():\n${lines.map((line) => `    ${line}\n`).join('')}`;
+    const [verdict] = await gradeAll(new SandboxJudge(sandbox, { wallFactor: 60 }), [{ code, loophole: 'run_tests' }]);
+    expect(verdict.labels.ownTestsRejectCanonical).toBe(false);
+  });
+});
+
+describe('waiting', () => {
+  test('a test function that still waits for an answer when its time is over is unknown, not one that rejects', async () => {
+    const problem: Problem = {
+      ...doubleProblem,
+      id: 'sleeps',
+      canonicalSolution: 'import time\nclass Solution:\n    def solve(self, n):\n        time.sleep(100)\n',
+    };
+    const hasty = new SandboxJudge(sandbox, { wallFactor: 1 });
+    const code = `${wrong}def run_tests():\n    assert Solution().solve(1) == 2\n`;
+    const [verdict] = await gradeAll(hasty, [{ code, loophole: 'run_tests', problem }]);
+    expect(verdict.labels).toEqual({ ownTestsPass: false, ownTestsRejectCanonical: null });
+    await expectIdle();
+  });
+});
+
+function serversBelow(pid: number): number[] {
+  const text = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(pid)], { encoding: 'utf8' });
+  return text.split('\n').flatMap((line) => (line.includes('server.py') ? [Number.parseInt(line, 10)] : []));
+}
+
+describe('close', () => {
+  test('ends what runs and what waits; nothing starts after it', async () => {
+    const others = new Set(serversBelow(process.pid));
+    const closing = await Sandbox.start({ workers: 2 });
+    const sleeps = (index: number) => ({ code: `import time\ntime.sleep(0.5)\n${wrong}# ${index}\n` });
+    const requests = Array.from({ length: 12 }, (_, index) => sleeps(index));
+    const verdicts = requests.map((request) => gradeAll(new SandboxJudge(closing), [request]));
+    const results = Promise.allSettled(verdicts);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await closing.close();
+    expect(serversBelow(process.pid).filter((pid) => !others.has(pid))).toEqual([]);
+    expect(new Set((await results).map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect(serversBelow(process.pid).filter((pid) => !others.has(pid))).toEqual([]);
+  });
+});
