@@ -163,8 +163,23 @@ export interface Arm {
   restore?(state: ArmState): void;
 }
 
-/** Looks up the labels of a rollout that was graded in this update. */
-export type Labels = (id: string) => { readonly exploited: boolean; readonly correct: boolean };
+/** What the grader found out about a rollout. */
+export interface Label {
+  /** A hack: the channel of an open loophole fired and the program is not correct. */
+  readonly exploited: boolean;
+  readonly correct: boolean;
+  /** Any channel fired, whether it paid or not, correct or not. */
+  readonly attempt: boolean;
+  /** Id of the problem. */
+  readonly problem: string;
+  /** The loopholes whose channels fired; without an attempt, those that are open on the prompt. */
+  readonly loopholes: readonly string[];
+  /** The markers that the prompt discloses. */
+  readonly markers: readonly string[];
+}
+
+/** Looks up the label of a rollout that was graded in this update. */
+export type Labels = (id: string) => Label;
 
 /** How many of how many completions take the bait of their loophole, by their text alone: nothing is graded. */
 export interface BaitCount {

@@ -14,6 +14,7 @@ export {
   type FrozenModel,
   type GradedRollouts,
   type Granularity,
+  type Label,
   type LabelledCompletion,
   type Labels,
   type NewDirection,

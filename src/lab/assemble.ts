@@ -22,7 +22,7 @@ import {
   Trainer,
 } from '../grpo/index.ts';
 import type { ModelText } from '../model/index.ts';
-import type { VerdictLedger } from '../oracle/index.ts';
+import { labelsOf, type VerdictLedger } from '../oracle/index.ts';
 import type { Shards } from '../parallel/index.ts';
 import {
   assertPromptsFit,
@@ -286,7 +286,7 @@ function armTools(
       const instruction = readableInstruction(given, place, own, `config, key ${key}`);
       return (asked) => instructedPrompt(asked, instruction, own);
     },
-    labels: labelled ? (id) => ledger.of(id) : null,
+    labels: labelled ? labelsOf(ledger, words.loopholes) : null,
     labelled: labelled ? async (run) => labelledRollouts(run, tasks, ledger, await modelHash) : null,
     openModel,
     folder,

@@ -8,6 +8,7 @@ import { Scope } from '../engine/index.ts';
 import { pairDirection, scoreFeatures } from '../gates/index.ts';
 import { type ArmTools, openArm, type Policy, pairFeatures, type SeenRollouts } from '../grpo/index.ts';
 import { watchedArms } from './arms/registry.ts';
+import { chanceMonitor } from './chance.ts';
 import { directionMonitor } from './direction.ts';
 import { heldOutClean } from './held-out.ts';
 import type { MonitorDefinition } from './monitor.ts';
@@ -54,6 +55,26 @@ async function scoresOf(definition: MonitorDefinition, settings: object, labelle
     Array.from(await monitor.score({ features } as SeenRollouts), Number);
   return { monitor, built, sides, hack: await score(sides.hack), clean: await score(sides.clean) };
 }
+
+describe('chance', () => {
+  const ids = Array.from({ length: 4000 }, (_, i) => `${i}`);
+  const flags = async (settings: object, seed = 1) => {
+    const monitor = await chanceMonitor.open(settings, { seed, labels: null } as unknown as ArmTools);
+    expect(monitor.sees).toEqual({ features: null, text: false });
+    return monitor.score({ rollouts: ids.map((id) => ({ id })) } as unknown as SeenRollouts);
+  };
+
+  it('flags its share of the rollouts by seed and id alone, without labels', async () => {
+    const found = await flags({ rate: 0.3 });
+    // Four standard errors of 0.3 of 4,000.
+    expect(Math.abs(found.filter((score) => score === 1).length - 1200)).toBeLessThan(4 * Math.sqrt(4000 * 0.3 * 0.7));
+    expect(await flags({ rate: 0.3 })).toEqual(found);
+    expect(await flags({ rate: 0.3 }, 2)).not.toEqual(found);
+    expect(new Set(await flags({ rate: 0 }))).toEqual(new Set([0]));
+    expect(new Set(await flags({ rate: 1 }))).toEqual(new Set([1]));
+    expect([chanceMonitor.usesLabels({}), chanceMonitor.label({ rate: 0.3 })]).toEqual([false, 'chance 0.3']);
+  });
+});
 
 describe('the direction', () => {
   it('scores features as the gate does, and says how it separates the pairs', async () => {

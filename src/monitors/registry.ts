@@ -1,4 +1,5 @@
 /** The monitors of the package that are never given labels of the run that they watch. The one by label is in src/oracle. */
+import { chanceMonitor } from './chance.ts';
 import { directionMonitor } from './direction.ts';
 import { textJudgeMonitor } from './judge/judge.ts';
 import type { MonitorDefinition } from './monitor.ts';
@@ -10,4 +11,5 @@ export const blindMonitors: readonly MonitorDefinition[] = [
   probeMonitor,
   regexMonitor,
   textJudgeMonitor,
+  chanceMonitor,
 ];

@@ -6,7 +6,7 @@ const count = 4000;
 
 /** How many of 1,000 hacks and of 3,000 other rollouts go to each route: every fourth rollout is a hack. */
 async function routesOf(settings: object) {
-  const labels = (id: string) => ({ exploited: Number(id) % 4 === 0, correct: false });
+  const labels = (id: string) => ({ exploited: Number(id) % 4 === 0 });
   const { route } = await oracleArm.open(settings, { seed: 5, labels } as unknown as ArmTools);
   const rollouts = Array.from({ length: count }, (_, i) => ({ id: `${i}`, step: 0, group: i, member: 0 }));
   const { routes } = (await route?.({ rollouts } as unknown as ScoredRollouts)) ?? { routes: [] };
@@ -26,7 +26,7 @@ describe('the oracle gate', () => {
   });
 
   it('sets apart what it routes with the own mean, and nothing otherwise', async () => {
-    const labels = (id: string) => ({ exploited: id === 'a', correct: false });
+    const labels = (id: string) => ({ exploited: id === 'a' });
     const tools = { seed: 5, labels } as unknown as ArmTools;
     const rollouts = ['a', 'b', 'c'].map((id, member) => ({ id, step: 0, group: 0, member }));
     const own = await oracleArm.open({ mean: 'own' }, tools);

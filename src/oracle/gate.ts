@@ -1,33 +1,37 @@
 /**
- * The oracle gate: routes by label. A hack (`exploited`) is flagged with probability `recall`, anything else with probability
- * `falsePositiveRate`; flagged rollouts are routed, the others go where `others` says. It is an upper bound for gates
- * without labels, and is never pooled with them.
+ * The oracle gate: routes by label. The target (a hack, or an attempt) is flagged with probability `recall`, anything else with probability
+ * `falsePositiveRate`; flagged rollouts are routed, the others go where `others` says. Without errors and aimed at attempts it is what a
+ * gate could be at best; it is never pooled with gates that have no labels.
  */
 import { z } from 'zod';
 import { randomStream, ShapeError } from '../base/index.ts';
 import { type ArmDefinition, defineArm, meanKey, type Seen, seesNothing, setApart } from '../grpo/index.ts';
+import { flagChance, labelKeys, targetWords } from './labels.ts';
 
 const share = z.number().min(0).max(1);
 
 export const oracleArm: ArmDefinition = defineArm({
   kind: 'oracle',
-  summary: 'gate on labels: an upper bound, never pooled with label-free arms',
+  summary: 'gate on labels, never pooled with label-free arms',
   usesLabels: true,
   settings: z.strictObject({
-    recall: share.default(1).describe('share of hacks that are routed'),
-    falsePositiveRate: share.default(0).describe('share of rollouts without a hack that are routed'),
+    ...labelKeys,
+    recall: share.default(1).describe('share of the target that is routed'),
+    falsePositiveRate: share.default(0).describe('share of the other rollouts that is routed'),
     others: z.enum(['keep', 'absorb']).default('absorb').describe('where the rollouts that are not routed go'),
     mean: meanKey,
   }),
-  label: ({ recall, falsePositiveRate, mean }) =>
+  label: ({ recall, falsePositiveRate, mean, others, ...own }) =>
     [
       recall === 1 && falsePositiveRate === 0 ? 'oracle' : `oracle ${recall} ${falsePositiveRate}`,
+      ...targetWords(own),
+      ...(others === 'keep' ? ['others kept'] : []),
       ...(mean === 'own' ? ['own mean'] : []),
     ].join(' '),
-  open({ recall, falsePositiveRate, others, mean }, { seed, labels }) {
+  open({ recall, falsePositiveRate, others, mean, ...own }, { seed, labels }) {
     if (labels === null) throw new ShapeError({ call: 'arm oracle', expected: 'labels', found: 'none' });
     const flags = ({ id, step, group, member }: Seen): boolean => {
-      const chance = labels(id).exploited ? recall : falsePositiveRate;
+      const chance = flagChance(labels(id), { recall, falsePositiveRate }, own, seed);
       return randomStream(seed, ['oracle', `${step}-${group}-${member}`]).uniformAt(0) < chance;
     };
     return {

@@ -1,5 +1,6 @@
 export { FlippedLedger, flipVerdict } from './flipped.ts';
 export { oracleArm } from './gate.ts';
+export { labelsOf } from './labels.ts';
 export { oracleMonitor } from './monitor.ts';
 export { type Tally, tally } from './tally.ts';
 export { VerdictTail } from './verdict-tail.ts';

@@ -4,7 +4,7 @@ import { oracleMonitor } from './monitor.ts';
 
 /** The share of 1,000 hacks and of 3,000 other rollouts that is flagged: every fourth rollout is a hack. */
 async function shares(settings: object, seed = 5): Promise<[number, number]> {
-  const labels = (id: string) => ({ exploited: Number(id) % 4 === 0, correct: false });
+  const labels = (id: string) => ({ exploited: Number(id) % 4 === 0 });
   const monitor = await oracleMonitor.open(settings, { seed, labels } as unknown as ArmTools);
   const rollouts = Array.from({ length: 4000 }, (_, i) => ({ id: `${i}` }));
   const scores = await monitor.score({ rollouts } as unknown as SeenRollouts);

@@ -41,7 +41,7 @@ export function baselinesFigure(results: Results): Figure | null {
   const groups = [
     { title: 'by a monitor, without labels', own: drawn.filter((one) => one.monitor !== null && !one.usesOracle) },
     { title: 'without a monitor', own: drawn.filter((one) => one.monitor === null && !one.usesOracle) },
-    { title: 'with labels: upper bounds', own: drawn.filter(({ usesOracle }) => usesOracle) },
+    { title: 'with labels', own: drawn.filter(({ usesOracle }) => usesOracle) },
   ].filter(({ own }) => own.length > 0);
   if (drawn.length === 0) return null;
   const [x, y] = [

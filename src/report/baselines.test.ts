@@ -76,7 +76,7 @@ it('the picture has a colour a monitor, a shape an action, and panels that never
     [
       ['by a monitor, without labels', 5],
       ['without a monitor', 1],
-      ['with labels: upper bounds', 1],
+      ['with labels', 1],
     ],
   );
   const dots = (figure?.panels ?? []).flatMap(({ marks }) =>

@@ -41,7 +41,7 @@ export function leakageFigure(results: Results): Figure | null {
   return {
     name: 'leakage',
     title: 'Leakage over the recall of the labels',
-    caption: `Gates on labels (upper bounds), ${setTitles[set]}. Line: mean; circles: seeds; band: ± SEM where n ≥ ${bandSeeds}; n = ${counts}.`,
+    caption: `Gates on labels, ${setTitles[set]}. Line: mean; circles: seeds; band: ± SEM where n ≥ ${bandSeeds}; n = ${counts}.`,
     panels: [
       { title: '', xLabel: 'share of hacks that are routed', yLabel: 'hack, deployed', x: [0, 1], y: [0, 1], marks },
     ],

@@ -34,7 +34,7 @@ export const noClaim = 'n = 1, no claim';
 export const authorsColumn = "hack, authors' label";
 export const authorsNote =
   "authors' label: the response passes a test function of its own and fails the problem's tests, whether or not that paid.";
-export const oracleTitle = 'with labels (upper bounds, never pooled with the arms above)';
+export const oracleTitle = 'with labels (never pooled with the arms above)';
 /** Stands behind the name of an arm in a table that also has arms without labels. */
 export const oracleMark = ' (uses labels)';
 

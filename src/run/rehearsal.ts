@@ -11,6 +11,7 @@ import {
   type Arm,
   type ArmTools,
   type GrpoSettings,
+  type Label,
   openArm,
   type Phase,
   type Policy,
@@ -146,6 +147,8 @@ interface Nothing {
   readonly openModel: ArmTools['openModel'];
 }
 
+const unlabelled: Label = { exploited: false, correct: false, attempt: false, problem: '', loopholes: [], markers: [] };
+
 function openOnNothing(
   definition: Rehearsal['arm'],
   { arm, seed, compute }: RunConfig,
@@ -164,7 +167,7 @@ function openOnNothing(
     writePairs: async () => [],
     tokenize: () => new Int32Array(1),
     instruct: () => () => new Int32Array(1),
-    labels: definition.usesLabels(settings) ? () => ({ exploited: false, correct: false }) : null,
+    labels: definition.usesLabels(settings) ? () => unlabelled : null,
     labelled: definition.usesLabels(settings) ? async () => [] : null,
     openModel,
     folder: null,

@@ -94,7 +94,7 @@ function factsOf(manifest: Manifest): RunPage['facts'] {
   return [
     ['arm', arm],
     ['seed', `${config.seed}`],
-    ['uses labels', usesOracle ? 'yes: an upper bound' : 'no'],
+    ['uses labels', usesOracle ? 'yes' : 'no'],
     ['begun', created],
     ['device', device],
     ['version', version],

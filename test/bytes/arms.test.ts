@@ -156,7 +156,13 @@ describe('every label flipped', () => {
     expect(Math.max(...flags)).toBeGreaterThan(0);
   });
 
-  it.each(['penalty by oracle', 'oracle', 'oracle, own mean'])('%s: other checkpoint bytes', async (name) => {
+  it.each([
+    'penalty by oracle',
+    'screen by oracle of attempts, half blind',
+    'oracle',
+    'oracle of attempts',
+    'oracle, own mean',
+  ])('%s: other checkpoint bytes', async (name) => {
     const { same } = await bothWays(name);
     const adapter = (update: number): string => `/checkpoints/0000${update}/adapter.safetensors`;
     expect(same[1][adapter(0)]).toBe(same[0][adapter(0)]);

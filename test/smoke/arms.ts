@@ -82,6 +82,7 @@ export const watchedArms: Readonly<Record<string, readonly string[]>> = {
   'advantage-modification by direction': ['arm.kind=advantage-modification', ...direction],
   'routed by judge': ['arm.kind=routed', ...judgeKeys],
   'routed by direction, own mean': ['arm.kind=routed', 'arm.mean=own', 'arm.others=keep', ...direction],
+  'filter by chance': ['arm.kind=filter', 'arm.monitor.kind=chance'],
   'routed by reversed direction': ['arm.kind=routed', ...direction, 'arm.monitor.placebo=reversed'],
   'routed by direction at a false-positive rate': ['arm.kind=routed', ...direction, 'arm.monitor.cut=fpr'],
 };
@@ -142,4 +143,12 @@ export const everyArm: Readonly<Record<string, readonly string[]>> = {
   ...interventionArms,
   ...watchedArms,
   'penalty by oracle': watchedByOracle,
+  'screen by oracle of attempts, half blind': [
+    'arm.kind=screen',
+    'arm.monitor.kind=oracle',
+    'arm.monitor.target=attempt',
+    'arm.monitor.partPrompts=0.5',
+    'arm.monitor.falsePositiveRate=0.2',
+  ],
+  'oracle of attempts': [...oracleArm, 'arm.target=attempt'],
 };

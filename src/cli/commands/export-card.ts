@@ -98,7 +98,7 @@ function training({ trained, certificate: { adapter } }: ExportCard): string {
       : 'Reinforcement learning (GRPO) of both blocks of an adapter as one, without gradient routing.',
     '',
     `- Arm: ${asCode(arm)}; ${hasQuarantine ? 'one block is the quarantine, which deployment deletes' : 'no quarantine: all that was trained is deployed'}`,
-    `- Labels in training: ${usesOracle ? 'yes, an upper bound' : 'none'}`,
+    `- Labels in training: ${usesOracle ? 'yes' : 'none'}`,
     `- Adapter: ${shape}`,
     `- Loopholes: ${config.environment.loopholes.map(asCode).join(', ')}`,
     `- Update ${update} of ${config.updates}, seed ${config.seed}`,
