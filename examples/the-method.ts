@@ -12,7 +12,7 @@ import {
   resolveConfig,
   shippedRecipe,
 } from 'gradient-quarantine';
-import { AdamW, warmupCosine } from 'gradient-quarantine/engine';
+import { AdamW } from 'gradient-quarantine/engine';
 import { createGrader } from 'gradient-quarantine/env';
 import { Gate, haarDirection } from 'gradient-quarantine/gates';
 import {
@@ -21,6 +21,7 @@ import {
   drawTasks,
   gateSettings,
   gateSettingsOf,
+  learningRateAt,
   type Policy,
   policySampler,
   type Rollout,
@@ -101,9 +102,7 @@ for (let step = 0; step < config.updates; step++) {
   if (kept.length > 0) {
     optimiser.zeroGradients();
     await accumulateGradients(policy, optimiser, { rollouts: kept, advantages, logpOld, logpBase, routes }, settings);
-    const { learningRate, warmupUpdates } = settings.optimiser;
-    const rate = learningRate * warmupCosine(step, warmupUpdates, settings.updates);
-    optimiser.update(step + 1, stepOptions(settings.optimiser, rate));
+    optimiser.update(step + 1, stepOptions(settings.optimiser, learningRateAt(settings, step)));
   }
 
   const reward = rewards.reduce((sum, each) => sum + each, 0) / rewards.length;

@@ -75,6 +75,7 @@ export { type DemonstrationPool, expectCovered, isDemonstration } from './teache
 export { Trainer, type TrainerState } from './train.ts';
 export {
   accumulateGradients,
+  learningRateAt,
   readBlockNorms,
   stepOptions,
   type UpdateContext,

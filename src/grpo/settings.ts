@@ -41,6 +41,8 @@ export interface LossTable {
 export interface OptimiserTable {
   readonly learningRate: number;
   readonly warmupUpdates: number;
+  /** What follows the warm-up. */
+  readonly schedule: 'cosine' | 'constant';
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;

@@ -13,7 +13,14 @@ import { seesNothing } from './arm.ts';
 import { retainHeal } from './heal.ts';
 import { type Policy, scoreRollouts } from './policy.ts';
 import type { GrpoSettings } from './settings.ts';
-import { accumulateGradients, readBlockNorms, tokenWeight, type UpdateInputs, updatePolicy } from './update.ts';
+import {
+  accumulateGradients,
+  learningRateAt,
+  readBlockNorms,
+  tokenWeight,
+  type UpdateInputs,
+  updatePolicy,
+} from './update.ts';
 
 let scope: Scope;
 let policy: Policy;
@@ -47,6 +54,15 @@ async function gradientsOf(changed: Partial<UpdateInputs> = {}, changes: Setting
 function furthest(a: readonly number[], b: readonly number[]): number {
   return a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
 }
+
+it('the learning rate follows a cosine to 0, or stays, after the warm-up', () => {
+  const rates = (schedule: 'cosine' | 'constant') => {
+    const settings = tinyWith({ optimiser: { learningRate: 8, warmupUpdates: 2, schedule }, updates: 6 });
+    return [0, 1, 2, 4, 6, 60].map((step) => Math.round(1000 * learningRateAt(settings, step)) / 1000);
+  };
+  expect(rates('cosine')).toEqual([4, 8, 8, 4, 0, 0]);
+  expect(rates('constant')).toEqual([4, 8, 8, 8, 8, 8]);
+});
 
 describe('passes', () => {
   it('a prompt shared by rollouts of one route gives what unshared prompts give, for any size of a pass', async () => {

@@ -5,6 +5,7 @@
 import { ActivationTerm, type BlockNorms, GradientEnergy, type Route } from '../adapters/index.ts';
 import {
   type AdamW,
+  linearWarmup,
   multiply,
   readFloats,
   Scope,
@@ -78,8 +79,7 @@ export interface UpdateContext {
 export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs, step: number): Promise<UpdateResult> {
   const { policy, optimiser, arm, settings, momentsFrom = 0, shards = Shards.alone, confirm } = context;
   const { epochs } = settings.loss;
-  const { learningRate: highest, warmupUpdates } = settings.optimiser;
-  const learningRate = highest * warmupCosine(step, warmupUpdates, settings.updates);
+  const learningRate = learningRateAt(settings, step);
   let result: UpdateResult | undefined;
   let known = inputs;
   const accumulate = (own: UpdateInputs) => accumulateGradients(policy, optimiser, own, settings, arm);
@@ -98,6 +98,13 @@ export async function updatePolicy(context: UpdateContext, inputs: UpdateInputs,
   }
   if (result === undefined) throw new RangeError('an update needs at least one epoch');
   return result;
+}
+
+/** The learning rate of an update; `step` counts from 0. */
+export function learningRateAt({ updates, optimiser }: GrpoSettings, step: number): number {
+  const { learningRate, warmupUpdates, schedule } = optimiser;
+  const share = schedule === 'cosine' ? warmupCosine(step, warmupUpdates, updates) : linearWarmup(step, warmupUpdates);
+  return learningRate * share;
 }
 
 /** The options of an AdamW step at a learning rate. */

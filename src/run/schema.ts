@@ -155,7 +155,11 @@ const loss = z
 const optimiser = z
   .strictObject({
     learningRate: z.number().gt(0).default(7e-5).describe('learning rate at the end of the warm-up'),
-    warmupUpdates: count().default(10).describe('updates of the linear warm-up; a cosine to 0 follows'),
+    warmupUpdates: count().default(10).describe('updates of the linear warm-up'),
+    schedule: z
+      .enum(['cosine', 'constant'])
+      .default('cosine')
+      .describe('the learning rate after the warm-up; cosine: down to 0 at the last update; constant: as it is'),
     beta1: z.number().min(0).lt(1).default(0.9).describe('decay of the first moment'),
     beta2: z.number().min(0).lt(1).default(0.99).describe('decay of the second moment'),
     epsilon: z.number().gt(0).default(1e-8).describe('added to the root of the second moment'),

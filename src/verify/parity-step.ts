@@ -95,6 +95,7 @@ async function readSettings(directory: string) {
     },
     optimiser: {
       warmupUpdates: 0,
+      schedule: 'cosine',
       learningRate: read.lr,
       beta1: read.betas[0],
       beta2: read.betas[1],

@@ -41,6 +41,7 @@ export const tinySettings: GrpoSettings = {
   optimiser: {
     learningRate: 1e-2,
     warmupUpdates: 0,
+    schedule: 'cosine',
     beta1: 0.9,
     beta2: 0.99,
     epsilon: 1e-8,

@@ -116,6 +116,7 @@ const configValues: Readonly<Record<string, readonly string[]>> = {
   'classic GRPO, floored deviation': [...activation, 'loss.kind=classic', 'loss.deviationFloor=2'],
   'recontextualisation, two epochs': ['arm.kind=recontextualisation', 'loss.epochs=2'],
   'two epochs': [...activation, 'loss.epochs=2'],
+  'constant learning rate': [...activation, 'optimiser.schedule=constant'],
   'eight shards': [...activation, 'parallel.shards=8'],
   'small passes': [...activation, 'compute.tokensPerPass=64', 'compute.readEvery=3'],
   'nothing stored': [...activation, 'output.storeFeatures=false', 'output.storeTokens=false'],

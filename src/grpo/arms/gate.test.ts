@@ -121,25 +121,43 @@ describe('gates as arms', () => {
 });
 
 describe('the mass-matched placebo', () => {
-  it('keeps the counts of the routes and about their advantage mass, and forgets who deserved them', async () => {
-    const scores = Array.from({ length: 64 }, (_, i) => randomStream(9, 'scores').normalAt(i));
-    const mass = (routes: readonly (readonly Route[])[], { advantages }: ScoredRollouts, wanted: Route): number =>
-      routes.reduce((sum, [route], i) => sum + (route === wanted ? Math.abs(advantages[i]) : 0), 0);
-    let moved = 0;
+  const hacks = 24;
+  /** Three groups of eight whose hacks all have the same advantage and the highest scores, then as many clean rollouts in the same groups. */
+  const update = (step: number): ScoredRollouts => {
+    const own = scored(
+      Array.from({ length: 64 }, (_, i) => (i < hacks ? 10 + i : -i)),
+      new Array(64).fill(3),
+      step,
+    );
+    return { ...own, advantages: Float32Array.from({ length: 64 }, (_, i) => (i < hacks ? 1.5 : i < 44 ? 0.5 : -1)) };
+  };
+  const signsOf = (routes: readonly (readonly Route[])[], { advantages }: ScoredRollouts) =>
+    routes.map(([route], i) => `${route} ${Math.sign(advantages[i])}`).sort();
+
+  it('gives each route to as many rollouts of each sign as before', async () => {
     for (let step = 0; step < 5; step++) {
-      const own = scored(scores, new Array(64).fill(3), step);
+      const own = update(step);
       const gated = await armOf('rollout').route(own);
       const dealt = await massMatched(armOf('rollout'), 1).route(own);
-      for (const wanted of ['keep', 'absorb', 'route'] as const) {
-        const count = (routes: readonly (readonly Route[])[]): number =>
-          routes.filter(([route]) => route === wanted).length;
-        expect(count(dealt.routes)).toBe(count(gated.routes));
-        expect(mass(dealt.routes, own, wanted)).toBeGreaterThan(0.8 * mass(gated.routes, own, wanted));
-        expect(mass(dealt.routes, own, wanted)).toBeLessThan(1.2 * mass(gated.routes, own, wanted));
-      }
-      moved += dealt.routes.filter(([route], i) => route !== gated.routes[i][0]).length;
+      expect(signsOf(dealt.routes, own)).toEqual(signsOf(gated.routes, own));
       expect((await massMatched(armOf('rollout'), 1).route(own)).routes).toEqual(dealt.routes);
+      expect((await massMatched(armOf('rollout'), 2).route(own)).routes).not.toEqual(dealt.routes);
     }
-    expect(moved).toBeGreaterThan(40);
+  });
+
+  it('forgets who deserved them: hacks of one advantage are routed as often as other praised rollouts', async () => {
+    let [routed, rollouts] = [0, 0];
+    for (let step = 0; step < 40; step++) {
+      const own = update(step);
+      const { routes } = await armOf('rollout').route(own);
+      // The gate itself routes hacks alone: 16 of the 24.
+      expect(routes.map(([route]) => route === 'route').lastIndexOf(true)).toBeLessThan(hacks);
+      const dealt = (await massMatched(armOf('rollout'), 1).route(own)).routes;
+      routed += dealt.slice(0, hacks).filter(([route]) => route === 'route').length;
+      rollouts += hacks;
+    }
+    // 16 of 44 praised rollouts, dealt out evenly; five standard errors.
+    const even = 16 / 44;
+    expect(Math.abs(routed / rollouts - even)).toBeLessThan(5 * Math.sqrt((even * (1 - even)) / rollouts));
   });
 });

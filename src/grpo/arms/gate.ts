@@ -84,22 +84,21 @@ function screenByGate(gate: Gate, graded: GradedRollouts): readonly Screening[] 
 }
 
 /**
- * Deals an arm's routes out at random: each route goes to as many rollouts as before, with about the same sum of advantages, because
- * routes are permuted among rollouts of similar advantage (blocks of neighbours after sorting).
+ * Deals an arm's routes out at random among all rollouts of an update whose advantages have the same sign, whatever their group: each route
+ * goes to as many praised and to as many blamed rollouts as before, and nothing else is left of who deserved it.
  */
-export function massMatched(inner: RoutingArm, seed: number, blockSize = 4): RoutingArm {
+export function massMatched(inner: RoutingArm, seed: number): RoutingArm {
   return {
     ...inner,
     async route(scored) {
       const { step, advantages } = scored;
       const decided = await inner.route(scored);
-      const order = [...advantages.keys()].sort((a, b) => advantages[a] - advantages[b] || a - b);
       const routes = [...decided.routes];
-      for (let start = 0; start < order.length; start += blockSize) {
-        const block = order.slice(start, start + blockSize);
-        const deal = randomStream(seed, ['mass-matched', start], step).permutation(block.length);
-        block.forEach((index, i) => {
-          routes[index] = decided.routes[block[deal[i]]];
+      for (const sign of [-1, 0, 1]) {
+        const alike = [...advantages.keys()].filter((i) => Math.sign(advantages[i]) === sign);
+        const deal = randomStream(seed, ['mass-matched', `sign ${sign}`], step).permutation(alike.length);
+        alike.forEach((index, i) => {
+          routes[index] = decided.routes[alike[deal[i]]];
         });
       }
       return { ...decided, routes };

@@ -23,7 +23,9 @@ const gateKeys = {
   placebo: z
     .enum([...directionPlacebos, 'mass-matched'])
     .default('none')
-    .describe(`${placeboWords}; mass-matched: the gate's routes, dealt out at random`),
+    .describe(
+      `${placeboWords}; mass-matched: the gate's routes, dealt out at random among rollouts whose advantages have the same sign`,
+    ),
   placeboSeed: placeboSeedKey,
   calibration: z
     .enum(['quantile', 'otsu', 'mixture', 'pairs'])
